@@ -71,6 +71,8 @@ find_missing() {
     if [ "$purpose" = test ]; then
         command -v strace >/dev/null || wanted+=(strace)
         command -v valgrind >/dev/null || wanted+=(valgrind)
+        # The service state is tested in PostgreSQL, too.
+        [ -d /usr/lib/postgresql ] || command -v initdb >/dev/null || wanted+=(postgresql)
     fi
 }
 
@@ -100,7 +102,7 @@ fi
 
 if [ ${#wanted[@]} -gt 0 ]; then
     echo "install-tools: no ${wanted[*]}: everything works, but without ccache RocksDB may compile more than once" \
-        "(20 minutes on 2 cores), and without strace or valgrind some tests are skipped" >&2
+        "(20 minutes on 2 cores), and without strace, valgrind or postgresql some tests are skipped" >&2
 fi
 if [ ${#packages[@]} -gt 0 ]; then
     echo "install-tools: missing and not installed: ${packages[*]} (Debian's names)" >&2

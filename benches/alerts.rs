@@ -1,10 +1,11 @@
 //! What answers take on a chain with a hundred thousand alerts.
 //!
-//! One chain in which each block has so many payments of 100 BTC to others that there are 100,000 of them within 30 days: a few
-//! whales that pay each other, two of three scripts of which are labelled as those of exchanges and others. And one in which a
-//! thousand coins of 12 BTC each move once a year, and at last each five years: as many old coins as fit into the times that a header can
-//! have. Then, warm and over the router without the network, each list of what moves with its largest page, and what is
-//! precomputed. Printed for each: median and most of its time, and the rows that it reads.
+//! One chain in which each block has so many payments of 100 BTC to others that there are 100,000 of them within 30
+//! days: a few whales that pay each other, two of three scripts of which are labelled as those of exchanges and others.
+//! And one in which a thousand coins of 12 BTC each move once a year, and at last each five years: as many old coins as
+//! fit into the times that a header can have. Then, warm and over the router without the network, each list of what
+//! moves with its largest page, and what is precomputed. Printed for each: median and most of its time, and the rows
+//! that it reads.
 //!
 //! `CAIRN_BENCH_ALERTS` (100,000) is the number of large payments.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]

@@ -1,7 +1,7 @@
-//! What a checkpoint takes: a chain with the proportions of mainnet is indexed; its index is copied to a folder, to a store in a folder and to
-//! a store that speaks S3's protocol (a server in this process, on the same two processors), again after a tenth of the blocks was taken
-//! away and came back, and restored up to its first answer. Beside it, in the same run, what a plain copy of the same files takes,
-//! each made durable.
+//! What a checkpoint takes: a chain with the proportions of mainnet is indexed; its index is copied to a folder, to a
+//! store in a folder and to a store that speaks S3's protocol (a server in this process, on the same two processors),
+//! again after a tenth of the blocks was taken away and came back, and restored up to its first answer. Beside it, in
+//! the same run, what a plain copy of the same files takes, each made durable.
 //!
 //! `CAIRN_BENCH_MIB` (1,024) is the size of the chain.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]

@@ -1,8 +1,8 @@
-//! The forest of clusters alone: the ordered fold of the stage `clusters` over made-up moves, with all nodes in memory and
-//! in windows. No sorting, no tables: what it emits is counted and thrown away.
+//! The forest of clusters alone: the ordered fold of the stage `clusters` over made-up moves, with all nodes in memory
+//! and in windows. No sorting, no tables: what it emits is counted and thrown away.
 //!
-//! `CAIRN_BENCH_EDGES` (100 million) is the number of moves, `CAIRN_BENCH_RUNS` (3) that of runs. Half of the moves refer to a
-//! node anywhere before, the others to a recent one.
+//! `CAIRN_BENCH_EDGES` (100 million) is the number of moves, `CAIRN_BENCH_RUNS` (3) that of runs. Half of the moves
+//! refer to a node anywhere before, the others to a recent one.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use std::{
@@ -40,8 +40,8 @@ struct Made {
     last_start: Cell<Option<u64>>,
 }
 
-/// Moves of a transaction: one of its own script, one or two of scripts that others were the first to show; four of ten show only
-/// scripts of their own.
+/// Moves of a transaction: one of its own script, one or two of scripts that others were the first to show; four of ten
+/// show only scripts of their own.
 fn distances(tx: u64) -> ([u64; 3], usize) {
     let random = mixed(tx);
     if tx < 2 || random % 10 < 4 {

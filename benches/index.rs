@@ -1,7 +1,7 @@
 //! How fast a folder of block files becomes an index, and what that costs: MB of blocks a second, bytes written, kept
-//! and taken at most for each byte of block; then each stage rebuilt out of the journal. Then the same with one thread, and
-//! with as little memory as there may be. Each is a process of its own, one after the other, so that their ratios are of
-//! one machine at one time.
+//! and taken at most for each byte of block; then each stage rebuilt out of the journal. Then the same with one thread,
+//! and with as little memory as there may be. Each is a process of its own, one after the other, so that their ratios
+//! are of one machine at one time.
 //!
 //! Too long for criterion: a few whole runs, of which the table shows least, middle and most.
 //! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs.
@@ -157,8 +157,8 @@ fn document(number: u8, rows: Vec<Claim>) -> Document {
 /// Claims of a document.
 const CLAIMS: usize = 100_000;
 
-/// Says of scripts from all over the index that they are one of a hundred exchanges', one script for each 4 KiB of blocks: a million
-/// on 4 GiB. Claims extend to clusters. Then makes the flows of exchanges.
+/// Says of scripts from all over the index that they are one of a hundred exchanges', one script for each 4 KiB of
+/// blocks: a million on 4 GiB. Claims extend to clusters. Then makes the flows of exchanges.
 fn flows(datadir: &Path, bytes: u64, table: &mut Table) {
     let engine = Engine::open_existing(datadir).unwrap();
     let reader = engine.reader();

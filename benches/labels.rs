@@ -1,12 +1,12 @@
 //! Labels in number: what their import costs, and what answers take with so many.
 //!
-//! Files of 250,000 rows come in through `cairn labels import`, as an operator would do it: read, checked, taken into the
-//! ledger, judged. The demo's chain is beside them, so some scripts are in blocks; those of the files are not. Then, warm and
-//! over the router without the network: cards of labelled addresses, of addresses without a label and of addresses of the chain,
-//! and searches of names.
+//! Files of 250,000 rows come in through `cairn labels import`, as an operator would do it: read, checked, taken into
+//! the ledger, judged. The demo's chain is beside them, so some scripts are in blocks; those of the files are not.
+//! Then, warm and over the router without the network: cards of labelled addresses, of addresses without a label and of
+//! addresses of the chain, and searches of names.
 //!
-//! `CAIRN_BENCH_LABELS` (1,000,000) rows. The bytes that a label takes in the index, and the rows that each question reads, are
-//! printed.
+//! `CAIRN_BENCH_LABELS` (1,000,000) rows. The bytes that a label takes in the index, and the rows that each question
+//! reads, are printed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 #[path = "support/disk.rs"]
@@ -70,7 +70,8 @@ fn address(rng: &mut ChaCha8Rng) -> String {
     Address::from_script(&script, Network::Regtest).unwrap().to_string()
 }
 
-/// A file of so many labels; some of its addresses. Half of the labels name one of the entities, the others say words of their own.
+/// A file of so many labels; some of its addresses. Half of the labels name one of the entities, the others say words
+/// of their own.
 fn write_file(path: &Path, rows: u64, entities: &[String], rng: &mut ChaCha8Rng) -> Vec<String> {
     let mut text = String::from("address,entity_name,category,label,claim_type,source_url,asserted_at\n");
     let mut sample = Vec::new();

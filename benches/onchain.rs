@@ -1,8 +1,8 @@
-//! `GET /v1/onchain` over 5,500 days (15 years) in which every day spends coins of every day before: the tables are made as they
-//! are, without blocks. Warm, over the router, without the network.
+//! `GET /v1/onchain` over 5,500 days (15 years) in which every day spends coins of every day before: the tables are
+//! made as they are, without blocks. Warm, over the router, without the network.
 //!
-//! `now` is the newest day, `past` a day in the middle; `year` and `most` are 365 and 1,000 days as CSV. The rows that each
-//! reads are printed.
+//! `now` is the newest day, `past` a day in the middle; `year` and `most` are 365 and 1,000 days as CSV. The rows that
+//! each reads are printed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use std::{hint::black_box, path::Path, sync::Arc};

@@ -1,5 +1,5 @@
-//! The limit on the address space of the process (`ulimit -v`). Whoever runs into it, an allocation in the database or a
-//! new thread, cannot answer with an error: the process aborts. So a limit that is too low is told at the start.
+//! The limit on the address space of the process (`ulimit -v`). An allocation that exceeds it, in the database or a
+//! new thread, cannot answer with an error: the process aborts. So a limit that is too low is reported at the start.
 
 use rlimit::{INFINITY, Resource};
 

@@ -7,6 +7,7 @@ use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 mod events;
+mod help;
 mod import;
 mod labels;
 mod prices;
@@ -16,10 +17,9 @@ mod snapshot;
 pub(crate) use self::{events::*, import::*, labels::*, prices::*, sanctions::*, snapshot::*};
 use crate::{
     config::{
-        All, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node, Prices,
-        ReadCache, Scrub, Starters, StateDb, whole,
+        All, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node,
+        Prices, ReadCache, Scrub, Starters, StateDb, whole,
     },
-    exit::Exit,
     lifetime::lifetime,
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Generates a small chain with named actors, indexes it and serves it. Start here to look around.
@@ -47,6 +47,9 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Indexes and serves in one process. Answers follow the chain.
     Run(Run),
+    /// Speaks the Model Context Protocol over standard input and output: for desktop clients, which start their servers
+    /// themselves.
+    Mcp(Mcp),
     /// Shows each stage: version, checkpoint, rows and bytes.
     Stages(IndexDir),
     /// Rebuilds the tables of stages from the journal, which is read once for all of them. Needs no block files.
@@ -61,23 +64,24 @@ pub(crate) enum Command {
     /// Audits the index: reads every row of every table and compares it with the journal, and says what is damaged and
     /// what mends it. With --node, also compares it with the node (headers, `gettxoutsetinfo muhash`).
     Verify(Verify),
-    /// Mends an index in place: what `cairn verify` finds damaged is made again from the journal, the block files or the
-    /// node. If too much is damaged, the index is set aside and the chain is indexed anew.
+    /// Mends an index in place: what `cairn verify` finds damaged is made again from the journal, the block files or
+    /// the node. If too much is damaged, the index is set aside and the chain is indexed again.
     Repair(Repair),
-    /// Writes the index as files for other programs, and checks such files. Works while another process writes the index.
+    /// Writes the index as files for other programs, and checks such files. Works while another process writes the
+    /// index.
     Snapshot(SnapshotArgs),
-    /// Lists, shows, withdraws, exports and imports input events: what enters the index and is no block. Works while
-    /// another process writes the index.
+    /// Lists, shows, withdraws, exports and imports input events: data that enters the index other than blocks. Works
+    /// while another process writes the index.
     Events(EventsArgs),
     /// Imports prices and exchange rates. Works while another process writes the index.
     Prices(PricesArgs),
-    /// Imports labels, which are claims about who or what addresses are, and shows them. Works while another process writes the
-    /// index.
+    /// Imports labels, which are claims about who or what addresses are, and shows them. Works while another process
+    /// writes the index.
     Labels(LabelsArgs),
     /// Imports lists of mining pools. Works while another process writes the index.
     Pools(PoolsArgs),
-    /// Imports lists of sanctions, approves their rows, and shows what is approved. Works while another process writes the
-    /// index.
+    /// Imports lists of sanctions, approves their rows, and shows what is approved. Works while another process writes
+    /// the index.
     Sanctions(SanctionsArgs),
     /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
     Keys(Keys),
@@ -148,6 +152,29 @@ pub(crate) struct Serve {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct Mcp {
+    /// URL of a Cairn server, for example https://example.org. Without it, --datadir names an index on this machine,
+    /// and no server is needed.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    #[command(flatten)]
+    pub(crate) key: ApiKey,
+    /// URL that links in the answers begin with. A server at that URL is not needed.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    pub(crate) base_url: String,
+    #[command(flatten)]
+    pub(crate) index: IndexDir,
+    #[command(flatten)]
+    pub(crate) blocks: BlocksDir,
+    #[command(flatten)]
+    pub(crate) node: Node,
+    #[command(flatten)]
+    pub(crate) cache: ReadCache,
+    #[command(flatten)]
+    pub(crate) mempool: MempoolMemory,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) chain: Chain,
@@ -181,8 +208,8 @@ pub(crate) struct Reindex {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) limits: Limits,
-    /// Name of a stage (see `cairn stages`), several of them with commas in between, or `all`. The chain stage is the journal
-    /// itself and cannot be rebuilt.
+    /// Name of a stage (see `cairn stages`), several of them with commas in between, or `all`. The chain stage is the
+    /// journal itself and cannot be rebuilt.
     #[arg(long = "stage", value_name = "NAME", value_delimiter = ',', required = true)]
     pub(crate) stages: Vec<String>,
 }
@@ -242,11 +269,11 @@ pub(crate) struct Repair {
     pub(crate) node: Node,
     #[command(flatten)]
     pub(crate) limits: Limits,
-    /// Blocks to compare with the block files, witnesses included. What differs is mended.
+    /// Blocks to compare with the block files, witnesses included. Differences are repaired.
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Raw::Sample)]
     pub(crate) raw: Raw,
-    /// Go on although input events (imported labels, prices, contests, approvals) cannot be read and are lost. Without it,
-    /// such a repair changes nothing and names what is missing.
+    /// Go on although input events (imported labels, prices, contests, approvals) cannot be read and are lost. Without
+    /// it, such a repair changes nothing and names what is missing.
     #[arg(long)]
     pub(crate) without_events: bool,
 }
@@ -290,7 +317,7 @@ pub(crate) struct KeysIssue {
     pub(crate) expires: Option<u64>,
 }
 
-/// What can be issued.
+/// Kinds of credentials.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A bridge key.
@@ -326,9 +353,11 @@ pub(crate) struct StateArgs {
 pub(crate) enum StateCommand {
     /// Copies the database into a file that only you can read. Of secrets it has only hashes. PostgreSQL: use pg_dump.
     Backup(StateBackup),
-    /// Checks that the database is whole: its pages, its tables and its rows, and that it is the one that was used here.
+    /// Checks that the database is whole: its pages, its tables and its rows, and that it is the one that was used
+    /// here.
     Check(KeysAt),
-    /// Uses what is in the place of a database that was lost: an older copy, or another one. With --new, begins an empty one.
+    /// Uses what is in the place of a database that was lost: an older copy, or another one. With --new, begins an
+    /// empty one.
     Accept(StateAccept),
 }
 
@@ -336,7 +365,8 @@ pub(crate) enum StateCommand {
 pub(crate) struct StateAccept {
     #[command(flatten)]
     pub(crate) at: KeysAt,
-    /// Begins an empty database where the one that was used is missing: keys, sessions, feedback and approvals are gone then.
+    /// Begins an empty database where the one that was used is missing: keys, sessions, feedback and approvals are gone
+    /// then.
     #[arg(long)]
     pub(crate) new: bool,
 }
@@ -482,5 +512,5 @@ pub(crate) struct Config {
 pub(crate) fn command() -> clap::Command {
     // The only setting whose flag differs from its name: a demo has no other folder.
     let demo = |demo: clap::Command| demo.mut_arg("demo_datadir", |arg| arg.long("datadir"));
-    Cli::command().mut_subcommand("demo", demo).after_long_help(format!("Exit codes:\n{}", Exit::list()))
+    help::with_help(Cli::command().mut_subcommand("demo", demo))
 }

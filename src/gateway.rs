@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use cairn_model::{BlockHash, CancelToken, Txid};
 use cairn_node::{NodeClient, NodeError, RetryPolicy};
-use cairn_operations::{NodeAccess, Refused, Unreachable};
+use cairn_operations::{BroadcastLimits, NodeAccess, Refused, Unreachable};
 
 use crate::{config::Node, exit::Failure};
 
@@ -35,8 +35,9 @@ fn unreachable(what: &'static str, error: &NodeError) {
 }
 
 impl NodeAccess for Gateway {
-    fn broadcast(&self, raw: &[u8]) -> Result<Txid, Refused> {
-        self.0.send_raw_transaction(raw, None).map_err(|error| match error {
+    fn broadcast(&self, raw: &[u8], limits: BroadcastLimits) -> Result<Txid, Refused> {
+        let max_feerate = limits.max_fee_rate_sat_vb.map(|rate| u64::from(rate) * 1_000);
+        self.0.send_raw_transaction(raw, max_feerate, limits.max_burn_sats).map_err(|error| match error {
             NodeError::Rpc { code, message, .. } if REJECTIONS.contains(&code) => {
                 Refused::Rejected { code, reason: message }
             }

@@ -28,6 +28,8 @@ use crate::{
 pub(crate) struct Sources {
     blocks: Option<PathBuf>,
     node: Option<(NodeConfig, Vec<ZmqEndpoint>)>,
+    /// Whether a node that is away is waited for without an end where something is indexed.
+    waits: bool,
 }
 
 impl Sources {
@@ -41,12 +43,17 @@ impl Sources {
             Some(_) => blocks.blocks_dir.clone(),
             None => Some(blocks.without_node()?.clone()),
         };
-        Ok(Sources { blocks, node: config.map(|config| (config, node.endpoints())) })
+        Ok(Sources { blocks, node: config.map(|config| (config, node.endpoints())), waits: false })
     }
 
     /// Block files alone.
     pub(crate) fn files(blocks: PathBuf) -> Self {
-        Sources { blocks: Some(blocks), node: None }
+        Sources { blocks: Some(blocks), node: None, waits: false }
+    }
+
+    /// The same, for a follower without an end: where something is indexed, it begins although the node is away.
+    pub(crate) fn without_end(self, is_without: bool) -> Self {
+        Sources { waits: is_without, ..self }
     }
 }
 
@@ -62,8 +69,8 @@ pub(crate) struct Indexing {
 }
 
 impl Indexing {
-    /// Opens sources and index; makes the index if there is none. With `starter`, an index of the main network begins with the
-    /// prices that ship with Cairn.
+    /// Opens sources and index; makes the index if there is none. With `starter`, an index of the main network begins
+    /// with the prices that ship with Cairn.
     ///
     /// # Errors
     /// A source or the index cannot be used, or they belong to different networks.
@@ -78,9 +85,13 @@ impl Indexing {
     ) -> Result<Self, Failure> {
         let limits = memory.limits;
         // The sources first: if they cannot be used, no index is created.
+        let is_begun = datadir.join("index").join("CURRENT").exists();
         let node = from.node.map(|(config, endpoints)| {
+            if from.waits && is_begun {
+                return Ok(NodeSource::awaited(&config, network, endpoints, cancel)?);
+            }
             let (client, info) = connect(&config, network, cancel)?;
-            if from.blocks.is_none() && !datadir.join("index").join("CURRENT").exists() {
+            if from.blocks.is_none() && !is_begun {
                 info.chain.needs_block(0)?;
             }
             Ok::<_, Failure>(NodeSource::new(client, endpoints))
@@ -128,7 +139,8 @@ impl Indexing {
         Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
     }
 
-    /// The same, with fetchers of prices beside it while it follows, if there are settings. Their metrics are in this registry.
+    /// The same, with fetchers of prices beside it while it follows, if there are settings. Their metrics are in this
+    /// registry.
     ///
     /// # Errors
     /// The settings do not fit together, or the registry already has metrics with these names.

@@ -7,6 +7,7 @@ mod config;
 mod eta;
 mod exit;
 mod fetching;
+mod following;
 mod gateway;
 mod inbox;
 mod indexing;
@@ -21,6 +22,7 @@ mod service;
 mod serving;
 mod signals;
 mod starter;
+mod stdio;
 
 use std::{ffi::OsString, io::Write};
 
@@ -33,11 +35,11 @@ use crate::exit::{Exit, Failure};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Settings that the allocator reads before `main`; the environment variable MALLOC_CONF overrides them. By default each
-/// thread keeps 20 to 200 freed blocks of each size up to 32 KiB, a megabyte for each of the threads that read the index, and
-/// freed pages stay for ten seconds. A server with 72 such threads took 103 MiB so. Here a thread keeps at most 20 of a
-/// size, and of sizes of which a slab has few, two. A thread that keeps none above 1 KiB takes a lock for each buffer of an
-/// answer: an overview cost a tenth more.
+/// Settings that the allocator reads before `main`; the environment variable MALLOC_CONF overrides them. By default
+/// each thread keeps 20 to 200 freed blocks of each size up to 32 KiB, a megabyte for each of the threads that read the
+/// index, and freed pages stay for ten seconds. A server with 72 such threads took 103 MiB so. Here a thread keeps at
+/// most 20 of a size, and of sizes of which a slab has few, two. A thread that keeps none above 1 KiB takes a lock for
+/// each buffer of an answer: an overview cost a tenth more.
 #[expect(unsafe_code, reason = "the name of the symbol is the allocator's interface; nothing else defines it")]
 #[unsafe(export_name = "malloc_conf")]
 pub static ALLOCATOR_SETTINGS: &[u8; 106] =
@@ -57,8 +59,8 @@ fn main() {
         failure.exit
     });
     let _ = std::io::stdout().flush();
-    // Without RocksDB's exit handlers: they destroy what a thread that still reads, on a disk that hangs, needs, and the
-    // process would abort. What was committed is on disk, and what must be closed is closed.
+    // Without RocksDB's exit handlers: they destroy what a thread that still reads, on a disk that hangs, needs, and
+    // the process would abort. What was committed is on disk, and what must be closed is closed.
     low_level::exit(i32::from(exit.code()));
 }
 

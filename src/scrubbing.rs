@@ -18,7 +18,7 @@ use crate::config::Scrub;
 
 /// How often it looks if there is an index.
 const LOOK: Duration = Duration::from_secs(1);
-/// Under this name the list of files is told, as if it were a table.
+/// Damage of the file list is reported under this pseudo table name.
 const LIST: &str = "manifest";
 
 /// The thread of the scrubber.
@@ -83,8 +83,8 @@ impl Scrubbing {
         if self.cancel.wait(time) { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Reads every table file of the index as it is now. Files that are made meanwhile are the next scrub's. Returns true if
-    /// the index was moved away meanwhile: what is in its place is scrubbed next.
+    /// Reads every table file of the index as it is now. Files that are made meanwhile are the next scrub's. Returns
+    /// true if the index was moved away meanwhile: what is in its place is scrubbed next.
     fn scrub(&self) -> Result<bool, Stopped> {
         let began = Instant::now();
         self.damages.scrub_begins();
@@ -177,7 +177,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// True if the index no longer has the file: a compaction or a rebuild has removed it, or another index has its place.
+    /// True if the index no longer has the file: a compaction or a rebuild has removed it, or another index has its
+    /// place.
     fn was_replaced(&mut self, file: &TableFile) -> bool {
         if !self.folder.is_in_place() {
             return true;

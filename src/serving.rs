@@ -63,11 +63,19 @@ impl Server {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("http://{}", reachable(local)),
         };
+        if http.browser_origins.iter().any(|origin| origin == "*")
+            && http.base_url.is_none()
+            && local.ip().is_loopback()
+        {
+            return Err(Failure::usage("--browser-origins * lets every web page use this server, which is not public")
+                .hint("name the origins, for example --browser-origins https://app.example, or set --base-url to its public URL"));
+        }
         let showcase_addresses = [http.showcase_addresses.clone(), examples.showcase].concat();
         let http_config = HttpConfig {
             base_url,
             gates_enabled: http.gates,
             private_tools: http.private_tools,
+            browser_origins: http.browser_origins.clone(),
             request_timeout: Duration::from_secs(http.request_timeout),
             max_concurrent_reads: usize::from(http.max_concurrent_reads),
             max_queued_requests: usize::from(http.max_queued_requests),

@@ -24,7 +24,8 @@ fn shipped(of: Starters) -> Vec<Shipped> {
     prices.chain(labels).chain(tags.map(|of| -> Shipped { (of.name, of.hash(), Box::new(|| of.document())) })).collect()
 }
 
-/// Puts those into the inbox that the ledger has neither taken nor withdrawn. The follower takes them, once there are blocks.
+/// Puts those into the inbox that the ledger has neither taken nor withdrawn. The follower takes them, once there are
+/// blocks.
 ///
 /// # Errors
 /// The index cannot be read, or the disk fails.

@@ -7,7 +7,10 @@ set -euo pipefail
 mkdir -p "$(dirname "$CAIRN_SKIPPED_FILE")"
 : >"$CAIRN_SKIPPED_FILE"
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+# shellcheck source=tests/postgres.sh
+. "$(dirname "$0")/postgres.sh"
+trap 'rm -f "$log"; stop_postgres' EXIT
+start_postgres
 
 status=0
 if cargo nextest --version >/dev/null 2>&1; then

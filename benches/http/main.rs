@@ -1,11 +1,11 @@
 //! How many requests a second `cairn serve` answers, what each costs, and how long it takes at half of that.
 //!
-//! A chain of the mainnet shape, in which one address has more than a million transactions, is indexed; the generator of
-//! load runs beside the server on the same cores. The addresses asked for are those of a sample of outputs, so busy ones
-//! come up as often as they are paid. Everything fits into the caches of RocksDB and of the system.
+//! A chain of the mainnet shape, in which one address has more than a million transactions, is indexed; the generator
+//! of load runs beside the server on the same cores. The addresses asked for are those of a sample of outputs, so busy
+//! ones come up as often as they are paid. Everything fits into the caches of RocksDB and of the system.
 //!
-//! `CAIRN_BENCH_MIB` (1024) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs, `CAIRN_BENCH_SECONDS` (8)
-//! the length of each measurement.
+//! `CAIRN_BENCH_MIB` (1024) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs, `CAIRN_BENCH_SECONDS`
+//! (8) the length of each measurement.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 #[path = "../../tests/live/client.rs"]

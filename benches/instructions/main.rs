@@ -5,8 +5,8 @@
 //! `benches/instructions.sh --record`.
 //!
 //! Valgrind counts, through gungraun. Its processor has no SHA extensions, so hashing is counted in the form for
-//! processors without; and counts change with compilers and with what the processor offers beside. So those are recorded
-//! too, and where they differ from the recorded ones nothing is compared: the bench is skipped, by name.
+//! processors without; and counts change with compilers and with what the processor offers beside. So those are
+//! recorded too, and where they differ from the recorded ones nothing is compared: the bench is skipped, by name.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod counted;

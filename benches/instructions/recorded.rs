@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Per cent by which a count may differ from the recorded one. Runs of one binary differed by up to 2.7: maps begin with
-/// chance, and the allocator goes by what it has seen. Reads go through caches and buffers of RocksDB; there it was 11.
+/// Per cent by which a count may differ from the recorded one. Runs of one binary differed by up to 2.7: maps begin
+/// with chance, and the allocator goes by what it has seen. Reads go through caches and buffers of RocksDB; there it
+/// was 11.
 fn tolerance(name: &str) -> f64 {
     if name.starts_with("read::") { 15.0 } else { 5.0 }
 }

@@ -2,12 +2,13 @@
 //! same run, and the ratios.
 //!
 //! The chain has the mainnet shape; each program is started on it in an empty folder, and is done when it answers a
-//! question about the last block's address: that is one row. What a program needs from a node it gets from Bitcoin Core.
+//! question about the last block's address: that is one row. What a program needs from a node it gets from Bitcoin
+//! Core.
 //!
-//! Settings, all from the environment; what is not given is named as skipped:
-//! `BITCOIND_EXE` (Bitcoin Core), `ELECTRS_EXE` (romanz/electrs), `ESPLORA_ELECTRS_EXE` (Blockstream/electrs), `BRK_EXE`
-//! (bitcoinresearchkit): executables. `CAIRN_BENCH_MIB` (256): size of the chain. `CAIRN_BENCH_RUNS` (3): runs.
-//! `CAIRN_BENCH_SECONDS` (3600): longest that a program may take. `CAIRN_BENCH_DIR`: where the scratch folder is made.
+//! Settings, all from the environment; what is not given is named as skipped: `BITCOIND_EXE` (Bitcoin Core),
+//! `ELECTRS_EXE` (romanz/electrs), `ESPLORA_ELECTRS_EXE` (Blockstream/electrs), `BRK_EXE` (bitcoinresearchkit):
+//! executables. `CAIRN_BENCH_MIB` (256): size of the chain. `CAIRN_BENCH_RUNS` (3): runs. `CAIRN_BENCH_SECONDS` (3600):
+//! longest that a program may take. `CAIRN_BENCH_DIR`: where the scratch folder is made.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod ask;

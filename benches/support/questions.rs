@@ -72,7 +72,8 @@ impl Asked {
         Answered { millis, rows, body }
     }
 
-    /// Prints a row for each question: median and most of its time, rows read, bytes. It is asked for once more, at first, which warms.
+    /// Prints a row for each question: median and most of its time, rows read, bytes. It is asked for once more, at
+    /// first, which warms.
     pub(crate) fn print(&self, times: usize, questions: &[Question]) {
         println!("\n| answer | ms, median | ms, most | rows read | bytes |\n|---|---|---|---|---|");
         for question in questions {

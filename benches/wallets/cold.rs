@@ -1,5 +1,6 @@
-//! Graphs around the busiest address of a chain as mainnet's, from an index of which nothing is in memory: before each question its files leave
-//! the system's cache, and a new reader has none of its own. What the disk itself keeps, and how fast it is, is the machine's.
+//! Graphs around the busiest address of a chain as mainnet's, from an index of which nothing is in memory: before each
+//! question its files leave the system's cache, and a new reader has none of its own. What the disk itself keeps, and
+//! how fast it is, is the machine's.
 
 use std::{fs::File, path::Path};
 

@@ -1,12 +1,13 @@
-//! What answers about wallets take: profit and loss, the dashboard of a hundred addresses with ten thousand transactions, and graphs of
-//! up to four hops around the busiest address.
+//! What answers about wallets take: profit and loss, the dashboard of a hundred addresses with ten thousand
+//! transactions, and graphs of up to four hops around the busiest address.
 //!
-//! A chain in which a hundred scripts of one wallet pay two thousand others, one of them in three of ten payments, and others pay among
-//! themselves and back; with a price for each day. Warm, over the router, without the network. Printed for each: median and most of its
-//! time, the rows that it reads, and the bytes. Then a whole wallet by its key ([`whole`]), and graphs from a disk that has nothing in memory
-//! ([`cold`]).
+//! A chain in which a hundred scripts of one wallet pay two thousand others, one of them in three of ten payments, and
+//! others pay among themselves and back; with a price for each day. Warm, over the router, without the network. Printed
+//! for each: median and most of its time, the rows that it reads, and the bytes. Then a whole wallet by its key
+//! ([`whole`]), and graphs from a disk that has nothing in memory ([`cold`]).
 //!
-//! `CAIRN_BENCH_PAYMENTS` (10,000) is the number of payments of the wallet; `CAIRN_BENCH_COLD_MIB` (256) the size of the blocks of the cold chain.
+//! `CAIRN_BENCH_PAYMENTS` (10,000) is the number of payments of the wallet; `CAIRN_BENCH_COLD_MIB` (256) the size of
+//! the blocks of the cold chain.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod cold;

@@ -1,7 +1,7 @@
 //! A whole wallet by its extended public key: a thousand used addresses that change goes through.
 //!
-//! Each payment spends the coin of one address, pays somebody, and sends the change to the next address of the branch for change; every
-//! second one comes in on the branch for receipts.
+//! Each payment spends the coin of one address, pays somebody, and sends the change to the next address of the branch
+//! for change; every second one comes in on the branch for receipts.
 
 use bitcoin::{
     Address, Amount, CompressedPublicKey, Network as BitcoinNetwork, OutPoint, ScriptBuf, Transaction, TxIn, TxOut,

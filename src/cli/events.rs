@@ -20,12 +20,13 @@ pub(crate) enum EventsCommand {
     Show(EventsShow),
     /// Takes a document out of all answers, for good. The ledger keeps it.
     Withdraw(EventsWithdraw),
-    /// Writes all documents to one file that ends with its SHA-256. Events cannot be rebuilt from the chain: this is their
-    /// backup.
+    /// Writes all documents to one file that ends with its SHA-256. Events cannot be rebuilt from the chain: this is
+    /// their backup.
     Export(EventsExport),
     /// Takes in a file of `cairn events export`. Documents that the ledger has are passed over.
     Import(EventsImport),
-    /// Prints what was handed in on replicas and waits in their database for the machine that writes the index, the oldest first.
+    /// Prints what was handed in on replicas and waits in their database for the machine that writes the index, the
+    /// oldest first.
     Waiting(EventsWaiting),
 }
 

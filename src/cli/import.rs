@@ -14,9 +14,9 @@ pub(crate) struct Import {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) state: StateDb,
-    /// The licence of the data: an SPDX identifier in small letters, or a short name.
+    /// The licence of the data: an SPDX identifier in small letters, or a short name. Default: what the file says.
     #[arg(long, value_name = "NAME")]
-    pub(crate) licence: Slug,
+    pub(crate) licence: Option<Slug>,
     /// Reads the file and says what is in it; writes nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -24,13 +24,13 @@ pub(crate) enum LabelsCommand {
     Status(LabelsStatus),
     /// Prints the sources of claims with their licences, and what these ask to be said.
     Licences(IndexDir),
-    /// Contests what a claim says. The claim stays visible, marked as contested, and makes no member of an entity. What a list
-    /// of an authority has, or the chain shows, is not changed by it.
+    /// Contests what a claim says. The claim stays visible, marked as contested, and makes no member of an entity.
+    /// Entries of an authority's list and facts of the chain cannot be contested.
     Dispute(LabelsContest),
     /// Ends a contest: what the claim says counts again.
     Resolve(LabelsContest),
-    /// Blanks what a claim says, everywhere and for good: in the ledger, in all tables, and wherever a later file of the list
-    /// repeats it. Its hash and the reason are kept. Copies and exports that were made before still have it.
+    /// Blanks what a claim says, everywhere and for good: in the ledger, in all tables, and wherever a later file of
+    /// the list repeats it. Its hash and the reason are kept. Copies and exports that were made before still have it.
     Redact(LabelsContest),
 }
 
@@ -38,10 +38,10 @@ pub(crate) enum LabelsCommand {
 pub(crate) struct LabelsImport {
     #[command(flatten)]
     pub(crate) from: Import,
-    /// Who says it: a short name in small letters. A newer file of the same list of a source replaces what an older one says
-    /// of a script.
+    /// Who says it: a short name in small letters. A newer file of the same list of a source replaces what an older one
+    /// says of a script. Default: what the file says, such as the creator of a pack.
     #[arg(long, value_name = "NAME")]
-    pub(crate) source: Slug,
+    pub(crate) source: Option<Slug>,
     /// Name of the list among those of the source. Default: the name of the file.
     #[arg(long, value_name = "NAME")]
     pub(crate) list: Option<Slug>,
@@ -51,22 +51,23 @@ pub(crate) struct LabelsImport {
     /// The layout of the file. Default: it is recognised.
     #[arg(long, value_name = "NAME")]
     pub(crate) layout: Option<ClaimLayout>,
-    /// Describes the columns of a CSV file of another layout, for example address=Address,label=Name.
+    /// Describes the columns of a CSV file of another layout, for example address=Address,label=Name. A file whose
+    /// first line names its columns address, label, entity, category and so on needs none.
     #[arg(long, value_name = "MAP")]
     pub(crate) map: Option<ClaimMap>,
-    /// What the rows say, if they do not tell it themselves, for example controlled_by or reported_as.
+    /// The claim type of rows without one, for example controlled_by or reported_as.
     #[arg(long, value_name = "TYPE")]
     pub(crate) claim_type: Option<ClaimType>,
-    /// What they rest on, if they do not tell it themselves, for example self_disclosed or third_party.
+    /// The evidence tier of rows without one, for example self_disclosed or third_party.
     #[arg(long, value_name = "TIER")]
     pub(crate) evidence_tier: Option<EvidenceTier>,
     /// The entity, if they do not name it themselves.
     #[arg(long, value_name = "NAME")]
     pub(crate) entity: Option<EntityName>,
-    /// The category, if they do not tell it themselves, for example exchange.
+    /// The category of rows without one, for example exchange.
     #[arg(long, value_name = "NAME")]
     pub(crate) category: Option<Category>,
-    /// The behaviour, if they do not tell it themselves, for example ransomware.
+    /// The behaviour of rows without one, for example ransomware.
     #[arg(long, value_name = "NAME")]
     pub(crate) behaviour: Option<Behaviour>,
 }
@@ -109,8 +110,8 @@ pub(crate) struct PoolsArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum PoolsCommand {
-    /// Reads a list of mining pools (pools-v2.json or pools.json) and takes their payout addresses and tags into the ledger. The file is
-    /// the whole list.
+    /// Reads a list of mining pools (pools-v2.json or pools.json) and takes their payout addresses and tags into the
+    /// ledger. The file is the whole list.
     Import(PoolsImport),
 }
 
@@ -118,7 +119,7 @@ pub(crate) enum PoolsCommand {
 pub(crate) struct PoolsImport {
     #[command(flatten)]
     pub(crate) from: Import,
-    /// Who says it: a short name in small letters.
+    /// Who says it: a short name in small letters, for example mempool.
     #[arg(long, value_name = "NAME")]
-    pub(crate) source: Slug,
+    pub(crate) source: Option<Slug>,
 }

@@ -15,8 +15,8 @@ pub(crate) struct PricesArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum PricesCommand {
-    /// Reads a file of daily, hourly or minute prices, or of reference rates, and takes it into the ledger. It may be packed
-    /// with gzip, or as the only file in a ZIP archive.
+    /// Reads a file of daily, hourly or minute prices, or of reference rates, and takes it into the ledger. It may be
+    /// packed with gzip, or as the only file in a ZIP archive.
     Import(PricesImport),
 }
 
@@ -25,16 +25,17 @@ pub(crate) struct PricesImport {
     #[command(flatten)]
     pub(crate) from: Import,
     /// Who says it: a short name in small letters, for example kraken. A newer file of the same source replaces what an
-    /// older one says; several sources stand beside each other, and their median counts.
+    /// older one says; several sources stand beside each other, and their median counts. Default: the publisher whose
+    /// layout the file has.
     #[arg(long, value_name = "NAME")]
-    pub(crate) source: Slug,
+    pub(crate) source: Option<Slug>,
     /// The layout of the file. Default: it is recognised.
     #[arg(long, value_name = "NAME", value_parser = Layout::named)]
     pub(crate) layout: Option<&'static Layout>,
     /// Describes the columns of a CSV file of another layout, for example time=Date,close=Last,time_format=iso.
     #[arg(long, value_name = "MAP")]
     pub(crate) map: Option<ColumnMap>,
-    /// What is quoted, for example BTC/USD. Default: what the file says.
+    /// The pair, for example BTC/USD. Default: the pair in the file.
     #[arg(long, value_name = "PAIR")]
     pub(crate) pair: Option<Pair>,
     /// Length of a candle: minute, hour or day. Default: found from the times.

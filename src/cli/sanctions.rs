@@ -15,8 +15,9 @@ pub(crate) struct SanctionsArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum SanctionsCommand {
-    /// Reads a list of sanctions and takes its Bitcoin addresses into the ledger: OFAC's SDN list (sdn_advanced.xml), or a text
-    /// file with an address a line. The file is the whole list: what an older file has, and this one does not, is delisted.
+    /// Reads a list of sanctions and takes its Bitcoin addresses into the ledger: OFAC's SDN list (sdn_advanced.xml),
+    /// or a text file with an address a line. The file is the whole list: what an older file has, and this one does
+    /// not, is delisted.
     Import(SanctionsImport),
     /// Approves rows of the current feed for the compliance tier, or withdraws approvals.
     Approve(SanctionsApprove),
@@ -28,7 +29,7 @@ pub(crate) enum SanctionsCommand {
 pub(crate) struct SanctionsImport {
     #[command(flatten)]
     pub(crate) from: Import,
-    /// Whose list it is: a short name in small letters. Names that begin with ofac count as one origin.
+    /// Source of the list: a short name in small letters. Names that begin with ofac count as one origin.
     #[arg(long, value_name = "NAME", default_value = "ofac-sdn")]
     pub(crate) source: Slug,
 }
@@ -41,7 +42,8 @@ pub(crate) struct SanctionsApprove {
     pub(crate) state: StateDb,
     #[command(flatten)]
     pub(crate) sanctions: Sanctions,
-    /// The document that you have looked at: its SHA-256, or newest. If the current feed is another one, nothing is approved.
+    /// The document that you have looked at: its SHA-256, or newest. If the current feed is another one, nothing is
+    /// approved.
     #[arg(long, value_name = "SHA256|newest", default_value = "newest", value_parser = seen)]
     pub(crate) feed: Seen,
     /// Your name. Capital letters do not matter. Answers do not show it.

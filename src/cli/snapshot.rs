@@ -16,17 +16,17 @@ pub(crate) struct SnapshotArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum SnapshotCommand {
-    /// Writes the index as Parquet files that other programs read, as of one block. Works while another process writes the
-    /// index. An export that was stopped goes on with the same command.
+    /// Writes the index as Parquet files that other programs read, as of one block. Works while another process writes
+    /// the index. An export that was stopped goes on with the same command.
     Export(SnapshotExport),
-    /// Copies the index itself: to a folder, by hard links where that is possible, or to a store, which gets only what it lacks.
-    /// Works while another process writes the index.
+    /// Copies the index itself: to a folder, by hard links where that is possible, or to a store, which gets only what
+    /// it lacks. Works while another process writes the index.
     Checkpoint(SnapshotCheckpoint),
     /// Lists the checkpoints of a store, oldest first.
     List(SnapshotList),
     /// Compares the files of an export or a checkpoint with its manifest. Reads all of them.
     Verify(SnapshotVerify),
-    /// Makes an index of a checkpoint, and compares every file meanwhile.
+    /// Restores an index from a checkpoint and verifies every file.
     Restore(SnapshotRestore),
 }
 
@@ -51,7 +51,7 @@ impl FromStr for Place {
 /// How patient Cairn is with stores.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct StoreArgs {
-    /// How long a request to a store is repeated that fails. Credentials and address of a store come from the environment:
+    /// How long to retry a failed request to the store. Credentials and address of a store come from the environment:
     /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL.
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = whole::<u32>(1..=3600))]
     retry_for: u32,
@@ -70,20 +70,24 @@ pub(crate) struct SnapshotCheckpoint {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) state: StateDb,
-    /// New or empty folder to write to, or a store: s3://BUCKET/PREFIX or file:///FOLDER. In a folder on the file system of the data
-    /// folder, table files take no space of their own. A store has many checkpoints, and each piece once.
+    /// New or empty folder to write to, or a store: s3://BUCKET/PREFIX or file:///FOLDER. In a folder on the file
+    /// system of the data folder, table files take no space of their own. A store has many checkpoints, and each piece
+    /// once.
     #[arg(long, value_name = "DIR|STORE")]
     pub(crate) out: Place,
     /// Adds a backup of the database of keys, sessions, feedback and approvals, which cannot be rebuilt (state.sqlite).
     #[arg(long)]
     pub(crate) with_state: bool,
-    /// Adds the documents that were imported, as `cairn events export` writes them (events.cairn). The index has them, too.
+    /// Adds the documents that were imported, as `cairn events export` writes them (events.cairn). The index has them,
+    /// too.
     #[arg(long)]
     pub(crate) with_events: bool,
-    /// Signs the manifest with this secret key of minisign. Its password, if it has one, comes from CAIRN_SIGNING_PASSWORD.
+    /// Signs the manifest with this secret key of minisign. Its password, if it has one, comes from
+    /// CAIRN_SIGNING_PASSWORD.
     #[arg(long, value_name = "FILE")]
     pub(crate) sign_with: Option<PathBuf>,
-    /// Removes all but the newest checkpoints of the store afterwards, and what none of them needs if it is older than a day.
+    /// Removes all but the newest checkpoints of the store afterwards, and what none of them needs if it is older than
+    /// a day.
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=100_000))]
     pub(crate) keep: Option<u32>,
     /// Files that are sent to a store at a time. Each takes some 32 MiB of memory.
@@ -108,7 +112,8 @@ pub(crate) struct Chosen {
     /// Name of the checkpoint in the store, as `cairn snapshot list` prints it. Default: the newest.
     #[arg(long, value_name = "NAME", value_parser = checkpoint_name)]
     pub(crate) name: Option<String>,
-    /// Refuses a checkpoint whose manifest is not signed by this public key of minisign: the key itself, or the file that has it.
+    /// Refuses a checkpoint whose manifest is not signed by this public key of minisign: the key itself, or the file
+    /// that has it.
     #[arg(long, value_name = "KEY")]
     pub(crate) public_key: Option<String>,
     #[command(flatten)]
@@ -124,8 +129,8 @@ pub(crate) struct SnapshotRestore {
     pub(crate) chosen: Chosen,
     #[command(flatten)]
     pub(crate) index: IndexDir,
-    /// Makes the data folder a replica: the same command, run again, replaces its index by the newest checkpoint while servers go on.
-    /// Nothing else writes to it.
+    /// Makes the data folder a replica: the same command, run again, replaces its index by the newest checkpoint while
+    /// servers go on. Nothing else writes to it.
     #[arg(long)]
     pub(crate) replica: bool,
     /// Makes hard links to the table files of a folder instead of copying them. Both must be on one file system.
@@ -148,8 +153,8 @@ pub(crate) struct SnapshotRestore {
 pub(crate) struct SnapshotExport {
     #[command(flatten)]
     pub(crate) index: IndexDir,
-    /// Folder to write to, or a store: s3://BUCKET/PREFIX or file:///FOLDER. A new or empty one, or one with an export that was
-    /// stopped, or that --since names.
+    /// Folder to write to, or a store: s3://BUCKET/PREFIX or file:///FOLDER. A new or empty one, or one with an export
+    /// that was stopped, or that --since names.
     #[arg(long, value_name = "DIR|STORE")]
     pub(crate) out: Place,
     /// Datasets to write, with commas in between. Default: all.

@@ -80,7 +80,7 @@ pub(super) struct ListedRow {
     untrusted_content: bool,
 }
 
-/// What it says.
+/// Its content.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Said {

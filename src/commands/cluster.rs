@@ -1,5 +1,5 @@
-//! `cairn cluster`: the scripts that have one owner with an address, as transactions show. It works while another process
-//! writes the index.
+//! `cairn cluster`: the scripts that have one owner with an address, as transactions show. It works while another
+//! process writes the index.
 
 use cairn_domain::{Subject, address_of, parse_address, script_sha256};
 use cairn_model::{ScriptId, TxNum};
@@ -165,7 +165,7 @@ impl Asked<'_, '_> {
         Ok(answer)
     }
 
-    /// What the cluster's scripts held.
+    /// Balance of the cluster's scripts.
     fn balance(&self, root: ClusterRoot) -> Result<u64, Failure> {
         let (mut sum, mut next) = (0u64, Some(MemberPlace::default()));
         while let Some(place) = next {

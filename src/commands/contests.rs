@@ -20,7 +20,7 @@ use crate::{
     out::print,
 };
 
-/// What was last done to what a claim says, as JSON. A holder's words are untrusted.
+/// Last contest of the statement of a claim, as JSON. A holder's words are untrusted.
 #[derive(Serialize)]
 pub(super) struct ContestRow {
     /// `contests` or `settles`.

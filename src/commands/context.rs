@@ -1,4 +1,4 @@
-//! What every command is given.
+//! Context of every command.
 
 use clap::ArgMatches;
 

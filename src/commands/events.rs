@@ -73,7 +73,7 @@ fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<Listed>, F
     let (kind, provenance, received_at, rows, repeated_rows) = match row {
         EventRow::Quotes { .. } | EventRow::Claims { .. } | EventRow::Listing { .. } => return Ok(None),
         EventRow::Document { provenance, received_at, rows, repeated, .. } => {
-            // Its rows tell what it is.
+            // Its rows show its kind.
             let kind = match view.event(seq + 1)? {
                 Some((_, EventRow::Claims { .. })) => "claims",
                 Some((_, EventRow::Listing { rows, .. })) => rows.kind(),
@@ -304,7 +304,7 @@ fn export(args: &EventsExport) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What was written of the ledger.
+/// Written part of the ledger.
 pub(super) struct Written {
     documents: u64,
     events: u64,

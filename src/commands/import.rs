@@ -1,4 +1,4 @@
-//! What every import of a file or URL does: it is fetched, unpacked and hashed, and what is read of it handed in.
+//! Common steps of every import of a file or URL: fetch, unpack, hash, read, submit.
 
 use std::{
     fs::File,
@@ -45,7 +45,30 @@ impl From<Failure> for Refused {
     }
 }
 
-/// What an import did.
+/// What was read of a file.
+pub(super) struct Content {
+    /// What the documents say that the file becomes; none if no row can be taken.
+    pub(super) bodies: Vec<Body>,
+    /// Who says it, as the file itself says.
+    pub(super) source: Option<Slug>,
+    /// Its licence, as the file itself says.
+    pub(super) licence: Option<Slug>,
+}
+
+/// A setting of an import: what the command line says, else what the file says of itself.
+fn given(flag: &str, example: &str, given: Option<&Slug>, said: Option<Slug>) -> Result<Slug, Failure> {
+    if let Some(given) = given {
+        return Ok(given.clone());
+    }
+    let said = said.ok_or_else(|| {
+        Failure::usage(format!("--{flag} is missing, and the file does not say it"))
+            .hint(format!("give the flag, for example --{flag} {example}"))
+    })?;
+    print(&format!("  {flag} {said}: the file says so\n"))?;
+    Ok(said)
+}
+
+/// Result of an import.
 pub(super) struct Imported {
     pub(super) exit: Exit,
     /// The document that the file became, or the first one; `None` if nothing was to be written.
@@ -54,12 +77,11 @@ pub(super) struct Imported {
     pub(super) checked_at: u32,
 }
 
-/// Imports a file or URL. `read` tells what it reads, and returns what the documents say that the file becomes, none if no
-/// row can be taken.
+/// Imports a file or URL. `read` prints what it reads, and returns it.
 pub(super) fn import(
     args: &Import,
-    source: &Slug,
-    read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
+    source: Option<&Slug>,
+    read: impl FnOnce(&mut dyn Read) -> Result<Content, Refused>,
 ) -> Result<Imported, Failure> {
     match url_of(&args.file)? {
         Some(url) => import_url(args, source, &url, read),
@@ -76,8 +98,8 @@ fn url_of(text: &Path) -> Result<Option<Url>, Failure> {
 
 fn import_file(
     args: &Import,
-    source: &Slug,
-    read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
+    source: Option<&Slug>,
+    read: impl FnOnce(&mut dyn Read) -> Result<Content, Refused>,
 ) -> Result<Imported, Failure> {
     let path = &args.file;
     let file = File::open(path).map_err(Failure::io(path))?;
@@ -91,9 +113,9 @@ fn import_file(
 
 fn import_url(
     args: &Import,
-    source: &Slug,
+    source: Option<&Slug>,
     url: &Url,
-    read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
+    read: impl FnOnce(&mut dyn Read) -> Result<Content, Refused>,
 ) -> Result<Imported, Failure> {
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
@@ -153,21 +175,21 @@ impl<R: Read> Read for Hashed<R> {
 struct Place<'f> {
     origin: String,
     retrieved_at: u32,
-    source: &'f Slug,
+    source: Option<&'f Slug>,
 }
 
-/// Reads a file and hands it in; the hash of the first document. What is packed counts as what it unpacks to.
+/// Reads a file and hands it in; the hash of the first document. A packed file counts as its content.
 fn take(
     args: &Import,
     input: impl Read,
     from: Place<'_>,
-    read: impl FnOnce(&mut dyn Read) -> Result<Vec<Body>, Refused>,
+    read: impl FnOnce(&mut dyn Read) -> Result<Content, Refused>,
 ) -> Result<(DocumentHash, Exit), Failure> {
     let datadir = args.index.datadir()?;
     let wrong = |error: &dyn std::fmt::Display| Failure::new(Exit::Other, format!("{}: {error}", from.origin));
     let unpacked = unpack(input, args.max_size, args.max_unpacked).map_err(|error| wrong(&error))?;
     let mut input = Hashed { from: unpacked, hash: Sha256::new() };
-    let bodies = read(&mut input).map_err(|refused| match refused {
+    let Content { bodies, source, licence } = read(&mut input).map_err(|refused| match refused {
         Refused::File(message) => wrong(&message),
         Refused::Failed(failure) => failure,
     })?;
@@ -180,7 +202,8 @@ fn take(
         print("nothing is written (--dry-run)\n")?;
         return Ok((hash, Exit::Done));
     }
-    let (source, licence) = (from.source.clone(), args.licence.clone());
+    let source = given("source", "kraken", from.source, source)?;
+    let licence = given("licence", "cc-by-4.0", args.licence.as_ref(), licence)?;
     let whole =
         Provenance { source, licence, origin: from.origin.clone(), retrieved_at: from.retrieved_at, document: hash };
     let is_tags = |body: &Body| matches!(body, Body::Listing { rows: Listing::PoolTags(_), .. });
@@ -224,8 +247,8 @@ fn tags_of(whole: &Provenance) -> Provenance {
     }
 }
 
-/// Where a list comes from that its publisher has changed and changed back: the ledger has the document, but a later one
-/// replaced it. As a document of its own it holds again. Everything else comes from where it is said to.
+/// Where a list comes from that its publisher has changed and changed back: the ledger has the document, but a later
+/// one replaced it. As a document of its own it holds again. Everything else comes from where it is said to.
 fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Provenance, Failure> {
     let list = |name: &Slug| ListKey { source: provenance.source.clone(), list: name.clone() };
     let newest = match body {

@@ -19,15 +19,15 @@ pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
     // Without a named database, no other machine shares one with this process.
     let state = args.state.named()?;
     let signals = Signals::take_over()?;
-    let sources = Sources::of(network, &args.blocks, &args.node)?;
-    let memory = Memory { limits: args.limits, cache: 0, mempool: args.mempool.mempool_memory };
-    let indexing =
-        Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
-    let indexing = indexing.with_prices(prices.filter(|_| !args.once), &Registry::new())?.for_replicas(state);
     let until = match (args.to, args.once) {
         (to, true) => Until::Tip { to },
         (Some(to), false) => Until::Height(to),
         (None, false) => Until::Cancelled,
     };
+    let sources = Sources::of(network, &args.blocks, &args.node)?.without_end(until == Until::Cancelled);
+    let memory = Memory { limits: args.limits, cache: 0, mempool: args.mempool.mempool_memory };
+    let indexing =
+        Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
+    let indexing = indexing.with_prices(prices.filter(|_| !args.once), &Registry::new())?.for_replicas(state);
     indexing.follow(until)
 }

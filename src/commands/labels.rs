@@ -15,7 +15,7 @@ use super::{
     contests::{ContestRow, contest},
     db::open,
     events::now,
-    import::{Imported, Refused, import},
+    import::{Content, Imported, Refused, import},
     keys::time,
 };
 use crate::{
@@ -45,10 +45,10 @@ pub(crate) fn labels(command: &LabelsCommand) -> Result<Exit, Failure> {
 pub(crate) fn pools(command: &PoolsCommand) -> Result<Exit, Failure> {
     let PoolsCommand::Import(args) = command;
     let what = What { layout: Some(ClaimLayout::Pools), ..What::named("pools")? };
-    Ok(import_claims(&args.from, &args.source, what)?.0.exit)
+    Ok(import_claims(&args.from, args.source.as_ref(), what)?.0.exit)
 }
 
-/// What is imported.
+/// Options of an import.
 pub(super) struct What {
     pub(super) list: Slug,
     pub(super) is_complete: bool,
@@ -83,13 +83,13 @@ fn import_labels(args: &LabelsImport) -> Result<Exit, Failure> {
     };
     let (layout, map) = (args.layout, args.map.clone());
     let what = What { list, is_complete: args.complete, layout, among: &[], map, defaults };
-    Ok(import_claims(&args.from, &args.source, what)?.0.exit)
+    Ok(import_claims(&args.from, args.source.as_ref(), what)?.0.exit)
 }
 
 /// The name of the list that follows from the name of the file.
 fn list_of(from: &Import) -> Result<Slug, Failure> {
     let stem = from.file.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
-    // What is packed is named after what is in it.
+    // A packed file has the name of its content.
     let stem = stem.trim_end_matches(".csv").trim_end_matches(".yaml").trim_end_matches(".yml");
     let name: String =
         stem.chars().map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' }).take(32).collect();
@@ -99,7 +99,7 @@ fn list_of(from: &Import) -> Result<Slug, Failure> {
 /// Imports a file or URL; what was read of it, unless it was not read again.
 pub(super) fn import_claims(
     from: &Import,
-    source: &Slug,
+    source: Option<&Slug>,
     what: What,
 ) -> Result<(Imported, Option<ClaimReport>), Failure> {
     let network = open(from.index.datadir()?)?.facts().network;
@@ -137,8 +137,9 @@ pub(super) fn import_claims(
         if !report.profiles.is_empty() {
             bodies.push(Body::Listing { list: list.name, rows: report.profiles.clone().into() });
         }
+        let (source, licence) = (report.source.clone(), report.licence.clone());
         read = Some(report);
-        Ok(bodies)
+        Ok(Content { bodies, source, licence })
     })?;
     Ok((imported, read))
 }
@@ -146,8 +147,8 @@ pub(super) fn import_claims(
 /// Most documents that one file becomes.
 const MOST_PARTS: u64 = 64;
 
-/// The claims of each document that a file becomes. All claims of a script are in one: of two documents of the same time only
-/// one holds.
+/// The claims of each document that a file becomes. All claims of a script are in one: of two documents of the same
+/// time only one holds.
 fn parts(claims: Vec<Claim>) -> Result<Vec<Vec<Claim>>, Refused> {
     if claims.is_empty() {
         return Ok(Vec::new());
@@ -172,7 +173,7 @@ fn parts(claims: Vec<Claim>) -> Result<Vec<Vec<Claim>>, Refused> {
     Err(Refused::File(format!("the file cannot become {MOST_PARTS} documents of at most {most} claims: split it")))
 }
 
-/// What was read, in words.
+/// Summary of the rows that were read.
 fn told(report: &ClaimReport) -> String {
     let (rows, taken, refused) = (thousands(report.rows), thousands(report.taken), thousands(report.refused));
     let mut text = format!("layout {}: {rows} rows read, {taken} taken, {refused} left out\n", report.layout.as_str());
@@ -204,7 +205,7 @@ fn told(report: &ClaimReport) -> String {
     text
 }
 
-/// What a list says of an address.
+/// Claims of a list about an address.
 #[derive(Serialize)]
 struct Shown {
     source: String,
@@ -279,13 +280,13 @@ struct ListStatus {
     claims: u32,
     retrieved_at: String,
     age_days: u64,
-    /// When the newest claim was asserted; null if none tells it.
+    /// Time of the newest assertion; null if no claim has one.
     newest_asserted_at: Option<String>,
     is_complete: bool,
     /// True if it was retrieved more than 365 days ago.
     stale: bool,
-    /// Labelled scripts of which the source is one of those that label them, in whatever list; null while claims are being
-    /// worked in.
+    /// Labelled scripts of which the source is one of those that label them, in whatever list; null while claims are
+    /// being worked in.
     source_labelled_scripts: Option<u64>,
     /// Their unspent satoshis.
     source_labelled_sats: Option<u64>,
@@ -375,7 +376,7 @@ fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What the inputs of the last week spent. Its blocks are read on all processors.
+/// Value that the inputs of the last week spent. Its blocks are read on all processors.
 fn week_volume(reader: &Reader) -> Result<Volume, Failure> {
     let (first, last) = reader.view()?.week();
     let heights: Vec<u32> = (first..=last).collect();

@@ -12,6 +12,7 @@ mod import;
 mod index;
 mod keys;
 mod labels;
+mod mcp;
 mod prices;
 mod repair;
 mod sanctions;
@@ -45,6 +46,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Index(args) => index::index(&args, context),
         Command::Serve(args) => serve::serve(&args),
         Command::Run(args) => serve::run(&args, context),
+        Command::Mcp(args) => mcp::mcp(&args),
         Command::Stages(args) => db::stages(&args),
         Command::Reindex(args) => upkeep::reindex(&args, context),
         Command::Unwind(args) => upkeep::unwind(&args, context),
@@ -85,6 +87,7 @@ fn memory_of(command: &Command) -> Option<u64> {
         Command::Run(args) => Some(args.limits.memory + args.cache.cache + args.mempool.mempool_memory),
         Command::Reindex(args) => Some(args.limits.memory),
         Command::Serve(args) => Some(args.cache.cache + args.mempool.mempool_memory),
+        Command::Mcp(args) if args.url.is_none() => Some(args.cache.cache + args.mempool.mempool_memory),
         // Its chain is small, whatever the limits.
         Command::Demo(_) => Some(0),
         _ => None,

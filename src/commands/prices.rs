@@ -3,7 +3,11 @@
 use cairn_events::{Body, MAX_ROWS, QuoteRow};
 use cairn_inputs::{Options, Report, read_quotes, sorted};
 
-use super::{events::now, import::import, keys::time};
+use super::{
+    events::now,
+    import::{Content, import},
+    keys::time,
+};
 use crate::{
     cli::{PricesCommand, PricesImport},
     exit::{Exit, Failure},
@@ -13,12 +17,14 @@ use crate::{
 /// Runs a subcommand.
 pub(crate) fn prices(command: &PricesCommand) -> Result<Exit, Failure> {
     let PricesCommand::Import(args) = command;
-    let imported = import(&args.from, &args.source, |input| {
+    let imported = import(&args.from, args.source.as_ref(), |input| {
         let options = options(args);
         let mut rows: Vec<QuoteRow> = Vec::new();
         let report = read_quotes(input, &options, &mut |row| rows.push(row)).map_err(|error| error.to_string())?;
         print(&told(&report))?;
-        Ok(sorted(rows).chunks(MAX_ROWS).map(|rows| Body::Quotes(rows.to_vec())).collect())
+        let bodies = sorted(rows).chunks(MAX_ROWS).map(|rows| Body::Quotes(rows.to_vec())).collect();
+        let source = report.publisher.and_then(|name| name.parse().ok());
+        Ok(Content { bodies, source, licence: None })
     })?;
     Ok(imported.exit)
 }
@@ -30,12 +36,12 @@ fn options(args: &PricesImport) -> Options {
         zone: args.zone.clone(),
         layout: args.layout,
         map: args.map.clone(),
-        source: Some(args.source.clone()),
+        source: args.source.clone(),
         ..Options::new(now())
     }
 }
 
-/// What was read, in words.
+/// Summary of the rows that were read.
 fn told(report: &Report) -> String {
     let mut text = format!(
         "layout {}: {} rows read, {} taken, {} left out\n",

@@ -23,7 +23,7 @@ use crate::{
     signals::{self, Signals},
 };
 
-/// Mends the index, or indexes anew.
+/// Repairs the index, or indexes the chain again.
 pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     refuse_replica(datadir)?;
@@ -140,7 +140,7 @@ impl Blocks {
             let survey = files.survey(&|_| {})?;
             Ok::<_, PipelineError>((files, survey))
         });
-        // With a node, files that cannot be used are no failure.
+        // With a node, unusable files are not a failure.
         let opened = match opened.transpose() {
             Err(error) if self.node.is_some() => {
                 tracing::warn!(%error, "the block files are left out");

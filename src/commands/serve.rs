@@ -1,10 +1,9 @@
 //! `cairn serve` and `cairn run`.
 
-use std::{path::Path, sync::Arc, thread};
+use std::{sync::Arc, thread};
 
 use cairn_follow::Until;
 use cairn_link::FollowedIndex;
-use cairn_reader::{ReadError, Reader, SecondaryReader};
 use prometheus::Registry;
 
 use crate::{
@@ -12,57 +11,23 @@ use crate::{
     commands::Context,
     config::Memory,
     exit::{Exit, Failure},
+    following,
     gateway::Gateway,
     inbox::Inbox,
     indexing::{Indexing, Sources},
     replicas::WriterWatch,
-    scratch::Scratch,
     scrubbing::Scrubber,
     serving::{Examples, Server},
     signals::{self, Signals},
 };
-
-/// Runs `open` if something is indexed; `None` if not.
-fn if_begun<T>(index: &Path, open: impl FnOnce() -> Result<T, ReadError>) -> Result<Option<T>, ReadError> {
-    if !index.join("CURRENT").exists() {
-        return Ok(None);
-    }
-    match open() {
-        Err(ReadError::Empty) => Ok(None),
-        other => other.map(Some),
-    }
-}
 
 /// Serves an index read-only and follows the process that writes it. If nothing is indexed yet, it waits for that
 /// process: requests that need the index get 503 until then.
 pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
-    let index = datadir.join("index");
-    // Reports a clear error if the index cannot be used.
-    drop(if_begun(&index, || Reader::open(&index))?);
-    // This process may have no write access to the index folder: RocksDB's logs go elsewhere. Dropped after the index.
-    let scratch = Scratch::create(datadir)?;
-    let logs = scratch.path().join("db");
-    let (blocks_dir, cache) = (args.blocks.blocks_dir.clone(), args.cache.cache);
-    let open = {
-        let index = index.clone();
-        move || if_begun(&index, || SecondaryReader::open(&index, &logs, blocks_dir.clone(), cache))
-    };
-    let followed = match open()? {
-        Some(secondary) => {
-            let reader = secondary.reader();
-            let (tip, network) = (*reader.view()?.tip(), reader.facts().network);
-            tracing::info!(%network, height = tip.height, hash = %tip.hash, "index opened");
-            drop(reader);
-            FollowedIndex::new(secondary)
-        }
-        None => {
-            let index = index.display();
-            tracing::warn!(%index, "nothing is indexed yet: waiting for `cairn index` with the same --datadir");
-            FollowedIndex::awaited(open)
-        }
-    };
+    // The folder is dropped after the index.
+    let (followed, _scratch) = following::open(datadir, &args.blocks, &args.cache)?;
     let node = Gateway::of(&args.node)?;
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
     let followed = followed.with_mempool_memory(args.mempool.mempool_memory).with_damages(server.damages());
@@ -73,7 +38,7 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let watch = WriterWatch { index: Arc::clone(&followed), datadir: datadir.to_owned(), url: shared };
     let watch = watch.start(signals.cancel_token())?;
     let threads = followed.follow(datadir, signals.cancel_token())?;
-    let scrubber = Scrubber::start(&index, &args.scrub, server.damages(), signals.cancel_token())?;
+    let scrubber = Scrubber::start(&datadir.join("index"), &args.scrub, server.damages(), signals.cancel_token())?;
     server.serve(followed, signals.cancel_token())?;
     if !scrubber.join() || !threads.join() || watch.join().is_err() {
         return Err(Failure::new(Exit::Other, "a thread panicked; this is a bug"));
@@ -92,7 +57,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
     let inbox = Inbox::of(datadir.to_owned());
     let server = server.with_state(state.clone()).with_ledger(inbox).with_registry(&registry);
-    let sources = Sources::of(network, &args.blocks, &args.node)?;
+    let sources = Sources::of(network, &args.blocks, &args.node)?.without_end(true);
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =
         Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;

@@ -1,4 +1,5 @@
-//! Hands documents to the index: through the inbox, or from a replica through the database that it shares with the writer.
+//! Hands documents to the index: through the inbox, or from a replica through the database that it shares with the
+//! writer.
 
 use std::{
     io,
@@ -35,8 +36,8 @@ pub(crate) enum Submitted {
 /// How long a command waits for the process that writes the index.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Hands documents to the index: through the inbox, which this process empties itself if no other one writes the index. On a
-/// replica, through the database. `origin` says there who does it.
+/// Hands documents to the index: through the inbox, which this process empties itself if no other one writes the index.
+/// On a replica, through the database. `origin` says there who does it.
 pub(crate) fn submit(
     datadir: &Path,
     state: &StateDb,

@@ -15,8 +15,8 @@ const PREFIX: &str = "CAIRN_";
 /// Variables that are read, but set no setting.
 const OTHERS: [&str; 2] = ["CAIRN_CONFIG", "CAIRN_SIGNING_PASSWORD"];
 
-/// Checks every variable that is a setting, as the keys of `cairn.toml` are checked; returns warnings about variables that
-/// nothing reads.
+/// Checks every variable that is a setting, as the keys of `cairn.toml` are checked; returns warnings about variables
+/// that nothing reads.
 ///
 /// # Errors
 /// The first variable with an invalid value.

@@ -64,8 +64,8 @@ impl ConfigFile {
         Ok(ConfigFile { warning, ..Self::parse(path, &text)? })
     }
 
-    /// Reads a file that was found, not named. Its settings decide where credentials are sent, so it must be of this user
-    /// or of root.
+    /// Reads a file that was found, not named. Its settings decide where credentials are sent, so it must be of this
+    /// user or of root.
     ///
     /// # Errors
     /// As for [`ConfigFile::read`]; or somebody else may have written it.

@@ -28,8 +28,8 @@ pub(crate) struct Limits {
 /// Limit on memory of an audit.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct AuditLimit {
-    /// Memory limit of the audit: a number of bytes, or a number with K, M, G or T. At least 128M; more makes it hardly faster, but a
-    /// large index needs more for the lists of its files and blocks.
+    /// Memory limit of the audit: a number of bytes, or a number with K, M, G or T. At least 128M; more makes it hardly
+    /// faster, but a large index needs more for the lists of its files and blocks.
     #[arg(long, value_name = "SIZE", default_value = "256M",
         value_parser = |text: &str| bytes(text, LEAST_AUDIT_MEMORY))]
     pub(crate) memory: u64,
@@ -68,8 +68,8 @@ impl From<Limits> for Memory {
 /// Memory of serving.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ReadCache {
-    /// Memory for reading the index while serving: a number of bytes, or a number with K, M, G or T. It includes indexes
-    /// and filters of the tables, open files, and the list of blocks. At least 8M, and more for a large index.
+    /// Memory for reading the index while serving: a number of bytes, or a number with K, M, G or T. It includes
+    /// indexes and filters of the tables, open files, and the list of blocks. At least 8M, and more for a large index.
     #[arg(long, env = "CAIRN_CACHE", value_name = "SIZE", default_value = "1G",
         value_parser = |text: &str| bytes(text, LEAST_CACHE))]
     pub(crate) cache: u64,
@@ -83,9 +83,9 @@ const LEAST_MEMPOOL: u64 = 32 << 20;
 /// Memory of the mempool.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct MempoolMemory {
-    /// Memory limit of the mempool: a number of bytes, or a number with K, M, G or T. At least 32M. The default has room
-    /// for what a node with its default limit has (maxmempool=300). Beyond it, the transactions with the lowest feerates
-    /// are left out, and answers say so. A server beside an indexer has its own copy.
+    /// Memory limit of the mempool: a number of bytes, or a number with K, M, G or T. At least 32M. The default has
+    /// room for what a node with its default limit has (maxmempool=300). Beyond it, the transactions with the lowest
+    /// feerates are left out, and answers say so. A server beside an indexer has its own copy.
     #[arg(long, env = "CAIRN_MEMPOOL_MEMORY", value_name = "SIZE", default_value = "512M",
         value_parser = |text: &str| bytes(text, LEAST_MEMPOOL))]
     pub(crate) mempool_memory: u64,

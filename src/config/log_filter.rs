@@ -5,8 +5,8 @@ use tracing_subscriber::EnvFilter;
 /// Levels of the log, as a filter names them.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// Checks a log filter, and returns it without spaces around commas. A word alone must be a level: the library takes any other word for the name of a crate whose lines
-/// alone are logged, so a mistyped level would switch off the log.
+/// Checks a log filter, and returns it without spaces around commas. A word alone must be a level: the library takes
+/// any other word for the name of a crate whose lines alone are logged, so a mistyped level would switch off the log.
 ///
 /// # Errors
 /// What is wrong, with the levels.

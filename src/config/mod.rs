@@ -4,6 +4,7 @@
 //! Precedence: flag, environment, `cairn.toml`, default. Clap handles flags, environment and defaults. Values of the
 //! file become the defaults before the command line is parsed.
 
+mod api_key;
 mod bound;
 mod clients;
 mod environment;
@@ -12,6 +13,7 @@ mod limits;
 mod listener;
 mod log_filter;
 mod node;
+mod origins;
 mod prices;
 mod reference;
 mod sanctions;
@@ -28,6 +30,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
+pub(crate) use api_key::ApiKey;
 pub(crate) use clients::ClientLimits;
 pub(crate) use environment::check_environment;
 pub(crate) use file::ConfigFile;
@@ -81,6 +84,11 @@ impl IndexDir {
     /// Not set.
     pub(crate) fn datadir(&self) -> Result<&PathBuf, Failure> {
         required_folder(self.datadir.as_ref(), "datadir")
+    }
+
+    /// True if one is named, usable or not.
+    pub(crate) fn is_set(&self) -> bool {
+        self.datadir.is_some()
     }
 }
 
@@ -148,10 +156,15 @@ pub(crate) struct Http {
     /// If true, transaction pages after the first need a wallet session.
     #[arg(long, env = "CAIRN_GATES", value_name = "BOOL", default_value = "true", action = ArgAction::Set)]
     pub(crate) gates: bool,
-    /// If true, agents' tools may take output descriptors and extended public keys (`wallet_lookup`). The model, and whoever keeps
-    /// its conversations, then sees them.
+    /// If true, agents' tools may take output descriptors and extended public keys (`wallet_lookup`). The model, and
+    /// whoever keeps its conversations, then sees them.
     #[arg(long, env = "CAIRN_PRIVATE_TOOLS", value_name = "BOOL", default_value = "false", action = ArgAction::Set)]
     pub(crate) private_tools: bool,
+    /// Origins of web pages that may use /mcp/ and send requests that change something (broadcasts, feedback),
+    /// comma-separated, for example https://app.example. *: pages of all sites, for a public server only. Pages of this
+    /// machine and of the host of --base-url always may.
+    #[arg(long, env = "CAIRN_BROWSER_ORIGINS", value_name = "ORIGINS", value_delimiter = ',', value_parser = origins::origin)]
+    pub(crate) browser_origins: Vec<String>,
     /// Maximum lag of the index in blocks. Above it, requests that need the tip get 503.
     #[arg(long, env = "CAIRN_MAX_LAG_BLOCKS", value_name = "N", default_value = "6", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) max_lag_blocks: u32,
@@ -227,6 +240,8 @@ pub(crate) struct All {
     starter: Starters,
     #[command(flatten)]
     demo: DemoDir,
+    #[command(flatten)]
+    key: ApiKey,
 }
 
 impl All {

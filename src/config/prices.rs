@@ -11,16 +11,16 @@ use crate::exit::Failure;
 /// The fetchers of prices.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Prices {
-    /// Where prices are fetched from, comma-separated: binance, bitstamp, coinbase, ecb, kraken. Closed daily and hourly
-    /// candles enter the ledger, and once a minute the price of the moment is the median of all. Default: none, nothing is
-    /// fetched.
+    /// Where prices are fetched from, comma-separated: binance, bitstamp, coinbase, ecb, kraken. Closed daily and
+    /// hourly candles enter the ledger, and once a minute the price of the moment is the median of all. Default: none,
+    /// nothing is fetched.
     #[arg(long, env = "CAIRN_PRICE_SOURCES", value_name = "NAMES", value_delimiter = ',')]
     price_sources: Vec<String>,
-    /// What is quoted, comma-separated. ecb brings the euro's rates whatever is written here; binance has no USD.
+    /// Pairs, comma-separated. ecb brings the euro's rates whatever is written here; binance has no USD.
     #[arg(long, env = "CAIRN_PRICE_PAIRS", value_name = "PAIRS", value_delimiter = ',', default_value = "BTC/USD")]
     price_pairs: Vec<Pair>,
-    /// Another server for a source: NAME=URL, comma-separated, for example a mirror. What the source's own server has below
-    /// its host is expected below this URL.
+    /// Another server for a source: NAME=URL, comma-separated, for example a mirror. The mirror must have the paths of
+    /// the source's own server below this URL.
     #[arg(long, env = "CAIRN_PRICE_ENDPOINT", value_name = "NAME=URL", value_delimiter = ',', value_parser = endpoint)]
     price_endpoint: Vec<(String, Url)>,
     #[command(flatten)]
@@ -30,8 +30,8 @@ pub(crate) struct Prices {
 /// Which addresses are connected to.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Addresses {
-    /// If true, prices and files may also be fetched from hosts outside the public network: this machine, private networks,
-    /// link-local addresses. A redirect leads to no other such host.
+    /// If true, prices and files may also be fetched from hosts outside the public network: this machine, private
+    /// networks, link-local addresses. A redirect leads to no other such host, and to no other port.
     #[arg(long, env = "CAIRN_ALLOW_PRIVATE_ADDRESSES", value_name = "BOOL", default_value = "false",
         action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) allow_private_addresses: bool,

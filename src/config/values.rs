@@ -89,6 +89,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("NAME=URL", "kraken=https://mirror.example"),
     ("NETWORK", "main"),
     ("NETWORKS", "10.0.0.0/8,fd00::/8"),
+    ("ORIGINS", "https://app.example"),
     ("PAIR", "BTC/USD"),
     ("SECONDS", "60"),
     ("SIZE", "4G"),
@@ -107,8 +108,8 @@ fn example(arg: &Arg) -> Option<String> {
     default().or_else(possible).or_else(of_kind)
 }
 
-/// Adds to an error of the command line what clap does not say of an argument: the choices of one that is missing, and an
-/// example for one that is invalid.
+/// Adds to an error of the command line what clap does not say of an argument: the choices of one that is missing, and
+/// an example for one that is invalid.
 pub(crate) fn explained(mut error: clap::Error, command: &Command, args: &[std::ffi::OsString]) -> clap::Error {
     // Options may precede the name of a command; their values are no names of commands, or the example is missing.
     let leaf = args

@@ -1,5 +1,5 @@
-//! How far the writer is, for a server whose index is a copy that another machine writes: it reads it from the database of
-//! the service state.
+//! How far the writer is, for a server whose index is a copy that another machine writes: it reads it from the database
+//! of the service state.
 
 use std::{
     io,

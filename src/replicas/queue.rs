@@ -1,5 +1,5 @@
-//! Documents that are handed in on a replica: they wait in the database of the service state for the machine that writes
-//! the index.
+//! Documents that are handed in on a replica: they wait in the database of the service state for the machine that
+//! writes the index.
 
 use std::{
     cell::Cell,
@@ -37,8 +37,8 @@ pub(crate) fn shared_url(datadir: &Path, state: &StateDb) -> Result<Option<State
     }
 }
 
-/// Queues documents for the machine that writes the index of this network: all, or none. `origin` says who hands them in.
-/// Returns their number.
+/// Queues documents for the machine that writes the index of this network: all, or none. `origin` says who hands them
+/// in. Returns their number.
 ///
 /// # Errors
 /// `fill` fails, too much waits, or the database fails.

@@ -44,8 +44,8 @@ impl Answer {
     }
 }
 
-/// The port of the next connection. If the system chooses one, it walks over all sockets that were closed lately, under a
-/// lock that delays everybody's packets.
+/// The port of the next connection. If the system chooses one, it walks over all sockets that were closed lately, under
+/// a lock that delays everybody's packets.
 static PORT: AtomicU16 = AtomicU16::new(0);
 /// Below the system's own.
 const PORTS: Range<u16> = 10_000..32_000;

@@ -175,8 +175,8 @@ fn claims(source: u8, script: &ScriptBuf) -> Document {
     Document { provenance, received_at: None, body: Body::Claims { list, rows: (1..=70).map(claim).collect() } }
 }
 
-/// Members of one entity: the script of the largest transactions, some with a short history, and thousands that no block
-/// has.
+/// Members of one entity: the script of the largest transactions, some with a short history, and thousands that no
+/// block has.
 fn members() -> Document {
     let scripts = [anyone()].into_iter().chain((2..=10).map(script)).chain((10_000..14_000).map(script));
     let mut document = claims(200, &anyone());

@@ -1,8 +1,9 @@
 //! Blocks against the chain.
 
+use cairn_chaingen::{BlockSpec, ChainBuilder};
 use serde_json::Value;
 
-use crate::support::{assert_problem, everything_world, get, get_ok};
+use crate::support::{World, assert_problem, everything_world, get, get_ok};
 
 const BLOCK: &str = "/v1/blocks/{height_or_hash}";
 const RECENT: &str = "/v1/chain/recent-blocks";
@@ -32,6 +33,13 @@ async fn every_block_by_height_and_by_hash() {
         let first = oracle.headers()[height].first_tx.0 as usize;
         let fees: u64 = (0..block.txdata.len()).map(|i| oracle.txs()[first + i].fee_sats).sum();
         assert_eq!(body["totals"]["fees_sats"], fees);
+        // Regtest halves every 150 blocks.
+        let subsidy = 5_000_000_000u64 >> (height / 150);
+        let claimed =
+            [("subsidy_sats", subsidy), ("coinbase_sats", reward), ("unclaimed_sats", subsidy + fees - reward)];
+        for (field, value) in claimed {
+            assert_eq!(body["totals"][field], value, "{field} of {height}");
+        }
         assert_eq!(body["fee_percentiles"].is_null(), block.txdata.len() == 1);
         let shown = body["transactions"].as_array().unwrap();
         assert_eq!(shown.len(), block.txdata.len().min(100));
@@ -123,5 +131,35 @@ async fn blocks_that_are_not_there() {
     }
     for name in ["-1", "abc", "0x10", "1.0"] {
         assert_problem(&get(&router, &format!("/v1/blocks/{name}")).await, 400, "invalid_hash");
+    }
+}
+
+/// A coinbase that takes nothing, or not all; the values at a halving.
+#[tokio::test]
+async fn what_a_coinbase_leaves_is_told() {
+    let mut builder = ChainBuilder::new(7);
+    let mut unclaimed = vec![0];
+    for height in 1..=151u64 {
+        let subsidy = if height < 150 { 5_000_000_000 } else { 2_500_000_000 };
+        let left = match height {
+            3 => 1,
+            149 | 150 => subsidy,
+            _ => 0,
+        };
+        builder.mine(&BlockSpec { unclaimed: left, ..BlockSpec::default() }).unwrap();
+        unclaimed.push(left);
+    }
+    let router = World::of(builder.into_chain()).open_router();
+    let newest = get_ok(&router, "/v1/chain/recent-blocks", "/v1/chain/recent-blocks?limit=50").await;
+    for height in [1usize, 3, 148, 149, 150, 151] {
+        let body = get_ok(&router, BLOCK, &format!("/v1/blocks/{height}")).await;
+        let subsidy = if height < 150 { 5_000_000_000u64 } else { 2_500_000_000 };
+        let expected = [subsidy, subsidy - unclaimed[height], unclaimed[height]];
+        let of =
+            |row: &Value| ["subsidy_sats", "coinbase_sats", "unclaimed_sats"].map(|field| row[field].as_u64().unwrap());
+        assert_eq!(of(&body["totals"]), expected, "block {height}");
+        if let Some(row) = newest["blocks"].as_array().unwrap().iter().find(|row| row["height"] == height) {
+            assert_eq!(of(row), expected, "row {height}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use axum::{Router, body::Body, http::Request};
 use bitcoin::{ScriptBuf, Transaction, consensus::serialize, hashes::Hash};
 use cairn_link::MempoolSlot;
 use cairn_model::{BlockHash, MempoolDelta, Txid};
-use cairn_operations::{ApiState, NodeAccess, Refused, Unreachable, router};
+use cairn_operations::{ApiState, BroadcastLimits, NodeAccess, Refused, Unreachable, router};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,15 +18,17 @@ use crate::{
     unconfirmed::Waiting,
 };
 
-const BROADCAST: &str = "/v1/tx/broadcast";
+pub const BROADCAST: &str = "/v1/tx/broadcast";
 
 /// What a node has of a transaction in a block, or in its mempool.
 type Bytes = Result<Option<Vec<u8>>, Unreachable>;
 
 /// A node that answers as it was told, and takes in what it has no answer for.
-struct Scripted {
+pub struct Scripted {
     answers: Mutex<VecDeque<Result<Txid, Refused>>>,
     sent: Mutex<Vec<Vec<u8>>>,
+    /// The limits of the last broadcast.
+    pub limits: Mutex<BroadcastLimits>,
     raw: Mutex<HashMap<(Txid, Option<BlockHash>), Bytes>>,
     fetched: Mutex<usize>,
     /// The mempool of the index that asks.
@@ -34,17 +36,18 @@ struct Scripted {
 }
 
 impl Scripted {
-    fn new(world: &World) -> Arc<Self> {
+    pub fn new(world: &World) -> Arc<Self> {
         Arc::new(Scripted {
             answers: Mutex::default(),
             sent: Mutex::default(),
+            limits: Mutex::default(),
             raw: Mutex::default(),
             fetched: Mutex::default(),
             slot: world.slot.pool(),
         })
     }
 
-    fn refuses(&self, code: i64, reason: &str) {
+    pub fn refuses(&self, code: i64, reason: &str) {
         self.answers.lock().unwrap().push_back(Err(Refused::Rejected { code, reason: reason.to_owned() }));
     }
 
@@ -65,9 +68,10 @@ impl Scripted {
 }
 
 impl NodeAccess for Scripted {
-    fn broadcast(&self, raw: &[u8]) -> Result<Txid, Refused> {
+    fn broadcast(&self, raw: &[u8], limits: BroadcastLimits) -> Result<Txid, Refused> {
         self.the_mempool_is_free();
         self.sent.lock().unwrap().push(raw.to_vec());
+        *self.limits.lock().unwrap() = limits;
         let tx: Transaction = bitcoin::consensus::deserialize(raw).unwrap();
         let accepted = Ok(Txid(tx.compute_txid().to_byte_array()));
         self.answers.lock().unwrap().pop_front().unwrap_or(accepted)
@@ -80,7 +84,7 @@ impl NodeAccess for Scripted {
     }
 }
 
-fn with_node(world: &World, node: &Arc<Scripted>) -> Router {
+pub fn with_node(world: &World, node: &Arc<Scripted>) -> Router {
     let state = ApiState::new(Arc::clone(&world.slot) as Arc<_>, open_config());
     router(ApiState { node: Some(Arc::clone(node) as Arc<_>), ..state })
 }
@@ -98,12 +102,12 @@ async fn submit(router: &Router, tx: &Transaction) -> Reply {
     reply
 }
 
-async fn submit_as(router: &Router, kind: &str, body: impl Into<Body>) -> Reply {
+pub async fn submit_as(router: &Router, kind: &str, body: impl Into<Body>) -> Reply {
     send(router, Request::post(BROADCAST).header("content-type", kind).body(body.into()).unwrap()).await
 }
 
 /// A transaction that nobody has seen.
-fn fresh(waiting: &mut Waiting<'_>, pays: u64) -> Transaction {
+pub fn fresh(waiting: &mut Waiting<'_>, pays: u64) -> Transaction {
     let coin = waiting.coins(1_000_000).next().unwrap();
     waiting.make(&[coin], &[(ScriptBuf::from_bytes(vec![0x51]), pays)], 1_000);
     waiting.made.last().unwrap().0.clone()
@@ -345,7 +349,8 @@ async fn what_is_no_transaction_never_reaches_the_node() {
         ("{\"tx_hex\":5}".to_owned(), 422, "validation_error"),
         ("{\"tx_hex\":null}".to_owned(), 422, "validation_error"),
         (format!("{{\"tx_hex\":\"{good}\",\"tx_hex\":\"{good}\"}}"), 400, "malformed_json"),
-        (format!("\"{good}\""), 400, "malformed_json"),
+        (format!("\"{good}\""), 422, "validation_error"),
+        (format!("[\"{good}\"]"), 422, "validation_error"),
         (good.clone(), 400, "malformed_json"),
     ] {
         assert_problem(&submit_as(&router, "application/json", body).await, status, code);

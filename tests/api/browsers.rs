@@ -1,4 +1,5 @@
-//! What pages of other sites may read, what they must not send, and what every answer tells them, whatever layer made it.
+//! What pages of other sites may read, what they must not send, and what every answer tells them, whatever layer made
+//! it.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -69,7 +70,9 @@ async fn every_answer_may_be_read_and_tells_the_budget() {
         assert_eq!(reply.status, status, "{method} {path}: {}", reply.text);
         assert_open(&reply);
         if status >= 400 {
-            assert!(reply.body["instance"].as_str().unwrap().starts_with(path), "{}", reply.text);
+            // What is wrong in a path is not repeated.
+            let instance = reply.body["instance"].as_str().unwrap();
+            assert!(instance.starts_with(path) || instance.contains('{'), "{}", reply.text);
         }
     }
     let router = limited(1);

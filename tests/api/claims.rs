@@ -423,4 +423,17 @@ async fn many_at_once() {
         assert!(!results[0][name].is_null() && !results[2][name].is_null());
         assert_eq!(results[1]["error"], "invalid_address");
     }
+    // Each input has its row, whatever it is.
+    let long = "1".repeat(100_000);
+    let bad = ["", " ", "\u{0}", "\n", "bitcoin:", long.as_str(), "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"];
+    for batch in ["/v1/batch/trust-safety", "/v1/batch/summary", "/v1/batch/overview"] {
+        let reply = post(&router, batch, &json!({"addresses": bad})).await;
+        assert_eq!(reply.status, 200, "{batch}: {:.300}", reply.text);
+        assert_valid(batch, &reply.body);
+        assert_eq!(reply.body["addresses"], json!(bad), "{batch}");
+        for (row, text) in reply.body["results"].as_array().unwrap().iter().zip(bad) {
+            let expected = if text.starts_with("1A1z") { "wrong_network" } else { "invalid_address" };
+            assert_eq!((&row["address"], &row["error"]), (&json!(text), &json!(expected)), "{batch} {text:.10}");
+        }
+    }
 }

@@ -17,8 +17,8 @@ fn stays(name: &str) -> bool {
     amount || identity.contains(&name) || name.ends_with("_reason") || name == "reason"
 }
 
-/// Checks that `compact` is a part of `full`, and that what has to stay has stayed, except in members that were left out
-/// as a whole.
+/// Checks that `compact` is a part of `full`, and that what has to stay has stayed, except in members that were left
+/// out as a whole.
 fn assert_part(at: &str, compact: &Value, full: &Value) {
     match (compact, full) {
         (Value::Object(compact), Value::Object(full)) => {

@@ -21,17 +21,17 @@ use tokio::{
 use crate::support::open_config;
 
 /// Whatever is waited for comes in this time.
-const PATIENCE: Duration = Duration::from_secs(20);
-const HEALTH: &[u8] = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n";
+pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const HEALTH: &[u8] = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n";
 
-struct Server {
+pub struct Server {
     address: SocketAddr,
     metrics: Arc<Metrics>,
     stop: oneshot::Sender<()>,
     over: JoinHandle<std::io::Result<()>>,
 }
 
-async fn server(config: ApiConfig) -> Server {
+pub async fn server(config: ApiConfig) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let state = ApiState::new(Arc::new(IndexSlot::new()), config);
@@ -42,7 +42,7 @@ async fn server(config: ApiConfig) -> Server {
     Server { address, metrics, stop, over }
 }
 
-fn limited(millis: u64) -> ApiConfig {
+pub fn limited(millis: u64) -> ApiConfig {
     ApiConfig::from(HttpConfig { request_timeout: Duration::from_millis(millis), ..open_config().http })
 }
 
@@ -54,12 +54,12 @@ impl Server {
         lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
     }
 
-    async fn connect(&self) -> TcpStream {
+    pub async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }
 
     /// Sends bytes, and gives what comes until the connection is closed.
-    async fn say(&self, bytes: &[u8]) -> String {
+    pub async fn say(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect().await;
         // It may be closed before all has been said.
         let _ = stream.write_all(bytes).await;
@@ -76,7 +76,7 @@ async fn rest(stream: &mut TcpStream) -> String {
 }
 
 /// Reads one answer of a connection that stays open; its head and body.
-async fn one(stream: &mut TcpStream) -> (String, String) {
+pub async fn one(stream: &mut TcpStream) -> (String, String) {
     let mut all = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&all).into_owned();

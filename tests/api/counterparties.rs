@@ -1,5 +1,5 @@
-//! Whom wallets received from and sent to, and what they did in a range of days, against a slow computation out of the blocks and out
-//! of the claims that the test loads.
+//! Whom wallets received from and sent to, and what they did in a range of days, against a slow computation out of the
+//! blocks and out of the claims that the test loads.
 
 use std::{
     cmp::Reverse,
@@ -56,7 +56,7 @@ enum Other {
     Mined,
 }
 
-/// What a transaction did to a wallet.
+/// Effect of a transaction on a wallet.
 struct Step {
     num: TxNum,
     txid: String,
@@ -164,7 +164,7 @@ impl<'w> Book<'w> {
         Step { num, txid: tx.compute_txid().to_string(), time, brought, got, net, parts }
     }
 
-    /// Whom the wallet received from and sent to.
+    /// Counterparties that the wallet received from and sent to.
     fn counterparties(&self, steps: &[&Step], seen: &mut Seen) -> Value {
         let (mut sums, mut kept, mut left_out): (BTreeMap<&ScriptBuf, u64>, usize, HashSet<TxNum>) = Default::default();
         for step in steps {
@@ -325,7 +325,8 @@ fn expected_activity(steps: &[&Step]) -> Value {
     })
 }
 
-/// Ranges of days: the parameters, the first day (by default that of the first transaction) and the last one (by default today).
+/// Ranges of days: the parameters, the first day (by default that of the first transaction) and the last one (by
+/// default today).
 fn ranges(world: &World) -> Vec<(String, (Option<u32>, Option<u32>))> {
     let today = world.oracle.headers().last().unwrap().monotone_time / DAY;
     let day = |day| date(day).as_str().unwrap().to_owned();
@@ -408,7 +409,8 @@ async fn of_unions_are_those_of_the_blocks_and_the_claims() {
 
 #[tokio::test]
 async fn beyond_the_bounds_are_not_examined() {
-    // One wallet pays the same 20 100 scripts in ten transactions: the last one has too many parts, and 100 scripts have too little.
+    // One wallet pays the same 20 100 scripts in ten transactions: the last one has too many parts, and 100 scripts
+    // have too little.
     let mut builder = ChainBuilder::new(5);
     let wallet = builder.keyring().script(&Lock::anyone()).unwrap();
     for _ in 0..110 {

@@ -45,7 +45,7 @@ pub async fn world_router_with(world: &World, state: Option<State>) -> (Router, 
     (router(ApiState { state, ..api }), waiting)
 }
 
-async fn fetch(router: &Router, target: &str) -> (u16, String, String) {
+pub async fn fetch(router: &Router, target: &str) -> (u16, String, String) {
     let response = router.clone().oneshot(Request::get(target).body(Body::empty()).unwrap()).await.unwrap();
     let status = response.status().as_u16();
     let kind = response.headers().get("content-type").map_or("", |v| v.to_str().unwrap()).to_owned();

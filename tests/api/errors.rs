@@ -154,6 +154,55 @@ async fn large_bodies_are_refused() {
     assert_problem(&send(&world.open_router(), request).await, 413, "payload_too_large");
 }
 
+/// A private key that a client sends in place of an address or in an unknown path is not repeated, in no part of the
+/// answer.
+#[tokio::test]
+async fn private_keys_are_not_repeated() {
+    let world = &everything_world();
+    let router = world.open_router();
+    let hex_key = "e9873d79c6d87dc0fb6a5778633389f4453213303da61f20bd67fc233aa33262";
+    let phrase = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+    let keys = [
+        "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn",
+        "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA",
+        "5HpHagT65TZzG1PH3CSu63k8DbpvD8s5ip4nEB3kEsreAnchuDf",
+        "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi",
+        "6PRVWUbkzzsbcVac2qwfssoUJAN1Xhrg6bNk8J7Nzm5H7kxEbn2Nh2ZoGg",
+        phrase,
+        hex_key,
+    ];
+    for key in keys {
+        let sent = key.replace(' ', "%20");
+        let mut asked = vec![
+            (format!("/v1/wallets/{sent}/overview"), "/v1/wallets/{address}/overview"),
+            (format!("/v1/address/{sent}/overview"), "/v1/address/{address}/overview"),
+            (format!("/v1/wallets/bitcoin:{sent}/transactions"), "/v1/wallets/{address}/transactions"),
+        ];
+        // These digits may be a txid or a hash.
+        if key != hex_key {
+            asked.push((format!("/v1/tx/{sent}"), "/v1/tx/{txid}"));
+            asked.push((format!("/v1/wallet/{sent}"), "/v1/wallet/[redacted]"));
+            asked.push((format!("/{sent}/x"), "/[redacted]/x"));
+            asked.push((format!("/v1/chain/recent-blocks?limit=x&{sent}=1"), "/v1/chain/recent-blocks"));
+        }
+        for (target, instance) in asked {
+            let reply = get(&router, &target).await;
+            assert!((400..500).contains(&reply.status), "{target}: {}", reply.text);
+            assert_eq!(reply.body["instance"], instance, "{target}");
+            let headers = format!("{:?}", reply.headers);
+            for text in [&reply.text, &headers] {
+                assert!(!text.contains(key) && !text.contains(&sent), "{target}: {text}");
+            }
+        }
+    }
+    let rows = post(&router, "/v1/batch/overview", &serde_json::json!({"addresses": keys[..6]})).await;
+    assert_eq!(rows.status, 200, "{}", rows.text);
+    assert!(keys[..6].iter().all(|key| !rows.text.contains(key)), "{}", rows.text);
+    // What is public is shown as it was sent.
+    let public = "/v1/wallet/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
+    assert_eq!(get(&router, public).await.body["instance"], public);
+}
+
 #[tokio::test]
 async fn an_empty_index_is_syncing() {
     let router = router(ApiState::new(Arc::new(IndexSlot::new()), open_config()));

@@ -28,7 +28,17 @@ fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
 }
 
 /// Sends the request that the document gives as an example, with or without the parameters that may be left out.
-async fn ask(router: &Router, (method, path, op): (&str, &str, &Value), optional: bool) -> Reply {
+async fn ask(router: &Router, of: (&str, &str, &Value), optional: bool) -> Reply {
+    ask_knowing(router, of, optional, None).await
+}
+
+/// The same with the version that the client has.
+async fn ask_knowing(
+    router: &Router,
+    (method, path, op): (&str, &str, &Value),
+    optional: bool,
+    etag: Option<&str>,
+) -> Reply {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let (mut target, mut query) = (path.to_owned(), Vec::new());
     for parameter in op["parameters"].as_array().unwrap() {
@@ -41,6 +51,9 @@ async fn ask(router: &Router, (method, path, op): (&str, &str, &Value), optional
         }
     }
     let mut request = Request::builder().method(method.to_uppercase().as_str());
+    if let Some(etag) = etag {
+        request = request.header("if-none-match", etag);
+    }
     let mut body = Body::empty();
     if method == "post" {
         let example = &op["requestBody"]["content"]["application/json"]["example"];
@@ -107,6 +120,17 @@ async fn the_server_takes_every_example() {
             _ => 200,
         };
         assert_eq!(reply.status, expected, "{method} {path}: {}", reply.text);
+        // 304 comes where it is promised, and only there.
+        let etag = reply.header("etag").to_owned();
+        if reply.status == 200 {
+            let promised = op["responses"]["304"].is_object();
+            let described = op["responses"]["200"]["headers"]["ETag"].is_object();
+            assert_eq!((promised, described), (!etag.is_empty(), !etag.is_empty()), "{method} {path}");
+            if promised {
+                let again = ask_knowing(&router, (method, path, op), true, Some(&etag)).await;
+                assert_eq!((again.status, again.text.as_str()), (304, ""), "{method} {path}");
+            }
+        }
         if path == "/v1/mempool/tx/{txid}" {
             reply = get(&router, &format!("/v1/mempool/tx/{}", waiting.made[0].1.txid)).await;
         }

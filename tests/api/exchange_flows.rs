@@ -1,5 +1,5 @@
-//! Flows of exchanges, as answers show them, against what follows from the blocks; that their tables are right is tested with the
-//! engine.
+//! Flows of exchanges, as answers show them, against what follows from the blocks; that their tables are right is
+//! tested with the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 

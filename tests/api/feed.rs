@@ -8,7 +8,7 @@ use cairn_link::Publish;
 use cairn_operations::{ApiConfig, ApiState, serve};
 use cairn_pipeline::{NoProgress, SyncOptions};
 use cairn_sources::BlockFiles;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
@@ -363,10 +363,36 @@ async fn a_stream_sends_each_event_once() {
     announce(world);
     assert_eq!(escaped.event().await.unwrap().0, "block");
     // What is wrong is told as with any other request.
-    for (query, id) in [("types=whale", None), ("", Some("1-")), ("", Some("\u{fc}")), ("after=%FF", None)] {
+    let long = "9".repeat(30_000);
+    for (query, id) in [
+        ("types=whale", None),
+        ("types=whale", Some("1-")),
+        ("after=1-", None),
+        ("after=%FF", None),
+        (format!("after={}", "-".repeat(40_000)).as_str(), None),
+    ] {
         let mut wrong = Client::connect(&server, query, id).await;
         let head = wrong.head().await;
         assert!(head[0].starts_with("HTTP/1.1 422"), "{query} {id:?}: {head:?}");
+    }
+    // But a browser that comes again with an id that is none of this feed gets a stream: one reset, then what comes.
+    let mut again = Vec::new();
+    for id in ["1-", "\u{fc}", "5-5", "no-id", long.as_str()] {
+        let mut client = Client::connect(&server, "types=block", Some(id)).await;
+        let head = client.head().await;
+        assert!(head[0].starts_with("HTTP/1.1 200"), "{id:.9}: {head:?}");
+        let newest = get_ok(&router, EVENTS, EVENTS).await["last_id"].clone();
+        let (name, id, data) = client.event().await.unwrap();
+        assert_eq!((name.as_str(), &json!(id), &data["last_id"]), ("reset", &newest, &newest));
+        assert_eq!(data["feed"], format!("http://cairn.test{FEED}"));
+        again.push(client);
+    }
+    unwind(world, 1);
+    announce(world);
+    sync(world);
+    announce(world);
+    for client in &mut again {
+        assert_eq!(client.event().await.unwrap().0, "block");
     }
     // The server stops in spite of open streams, and they end.
     server.stop.send(()).unwrap();

@@ -1,4 +1,5 @@
-//! Graphs of who pays whom: every satoshi is accounted for, one hop agrees with the blocks, and the same question has the same answer.
+//! Graphs of who pays whom: every satoshi is accounted for, one hop agrees with the blocks, and the same question has
+//! the same answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 

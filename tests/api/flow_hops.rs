@@ -1,5 +1,5 @@
-//! Graphs of several hops, against a slow walk through the blocks: which nodes are in them, what every edge has, and where all other
-//! value is.
+//! Graphs of several hops, against a slow walk through the blocks: which nodes are in them, what every edge has, and
+//! where all other value is.
 
 use std::{
     cmp::Reverse,
@@ -49,7 +49,8 @@ impl<'w> Asker<'w> {
         (target, reply.body)
     }
 
-    /// Compares an answer. `node_of` says which node an id names. `ordered` says if nodes of equal value have a known order.
+    /// Compares an answer. `node_of` says which node an id names. `ordered` says if nodes of equal value have a known
+    /// order.
     fn compare(
         &self,
         target: &str,

@@ -1,4 +1,5 @@
-//! Dormancy flushes, whale wake-ups and the watchlist, as answers show them; that their tables are right is tested with the engine.
+//! Dormancy flushes, whale wake-ups and the watchlist, as answers show them; that their tables are right is tested with
+//! the engine.
 
 use bitcoin::hashes::{Hash, sha256};
 use cairn_pipeline::NoProgress;

@@ -189,7 +189,6 @@ async fn a_gap_in_the_files_is_told() {
     assert_eq!(statuses(&body)[0], "degraded");
     let degraded = get(&router, "/api/health").await;
     assert_eq!(degraded.body["status"], "degraded");
-    assert_ne!(quick.header("etag"), degraded.header("etag"));
     // What is not found may be beyond the gap; what needs the tip is not answered as if this were it.
     for path in ["/v1/blocks/4000", "/v1/chain/recent-blocks"] {
         let reply = get(&router, path).await;

@@ -1,5 +1,5 @@
-//! A whole wallet by its scripts against sums out of the blocks: balance, addresses, transactions, days, gains and activity of
-//! random sets; and a wallet of one script against the operations about one address.
+//! A whole wallet by its scripts against sums out of the blocks: balance, addresses, transactions, days, gains and
+//! activity of random sets; and a wallet of one script against the operations about one address.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -237,8 +237,8 @@ fn assert_balance(body: &Value, wallet: &Wallet<'_>, items: &[(Value, ScriptBuf)
 /// Asks about one random wallet in all ways. What occurred is counted.
 async fn check(world: &World, market: &Market, rng: &mut ChaCha8Rng, seen: &mut BTreeMap<&'static str, usize>) {
     let router = world.open_router();
-    // Longer scripts do not fit into a descriptor.
-    let all: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| script.len() < 4_000).collect();
+    // Longer scripts do not fit into a descriptor, and none has an empty script.
+    let all: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| (1..4_000).contains(&script.len())).collect();
     let chosen = some_scripts(world, &all, rng);
     let items = items(&chosen, rng);
     let wallet = Wallet::of(world, chosen.iter().map(|script| script.as_script()));
@@ -338,7 +338,7 @@ async fn lookup_of_random_scripts_is_what_the_blocks_say() {
     let world = &years_world();
     let market = dollars(world);
     let (mut rng, mut seen) = (ChaCha8Rng::seed_from_u64(1), BTreeMap::new());
-    for _ in 0..16 {
+    for _ in 0..32 {
         check(world, &market, &mut rng, &mut seen).await;
     }
     for what in ["acquisition", "income", "disposal", "fee", "transfer", "in", "out", "self", "in and out"] {
@@ -381,7 +381,7 @@ async fn lookup_of_one_script_is_what_the_address_is_answered() {
     let world = &years_world();
     dollars(world);
     let router = world.open_router();
-    let scripts: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| script.len() < 4_000).collect();
+    let scripts: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| (1..4_000).contains(&script.len())).collect();
     let mut most: Vec<&ScriptBuf> = scripts.clone();
     most.sort_by_key(|script| std::cmp::Reverse(world.oracle.history(script).len()));
     let nobody = fresh(99);
@@ -413,7 +413,7 @@ async fn lookup_has_the_dashboard_of_several_addresses() {
     dollars(world);
     let router = world.open_router();
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let all: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| script.len() < 4_000).collect();
+    let all: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| (1..4_000).contains(&script.len())).collect();
     for _ in 0..20 {
         let chosen = some_scripts(world, &all, &mut rng);
         let names: Vec<String> = chosen.iter().map(|script| script_hash(script)).collect();

@@ -1,5 +1,5 @@
-//! Which addresses of descriptors and extended public keys are found: against scripts that are derived here, and a naive walk over
-//! the indexes that are used.
+//! Which addresses of descriptors and extended public keys are found: against scripts that are derived here, and a
+//! naive walk over the indexes that are used.
 
 use std::collections::{BTreeMap, BTreeSet};
 

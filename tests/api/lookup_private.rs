@@ -171,6 +171,37 @@ async fn lookup_tells_nothing_of_bad_descriptors() {
 }
 
 #[tokio::test]
+async fn lookup_says_what_is_wrong_with_a_descriptor() {
+    watch_logs();
+    let world = everything_world();
+    let router = &world.open_router();
+    let key = Account::new(26, 0).key.to_string();
+    for (form, wanted) in [
+        ("wsh(multi(0,KEY/*,KEY/1/*))", "threshold of 0"),
+        ("wsh(sortedmulti(3,KEY/*,KEY/1/*))", "above the number of keys"),
+        ("wpkh([d34db33]KEY/0/*)", "8 hex digits"),
+        ("[d34db33g/84h/1h/0h]KEY", "8 hex digits"),
+        ("wpkh(KEY/*/0)", "step after *"),
+        ("wpkh(KEY/+1/*)", "not a number from 0 to 2147483647"),
+        ("wpkh(KEY/<1;1>/*)", "two or more different numbers"),
+        ("wsh(sortedmulti(1,KEY/<0;1>/*,KEY/<0;1;2>/*))", "different numbers of alternatives"),
+        ("wsh(sortedmulti(1,KEY/<0;1;2>/*,KEY/<0;1>/*))", "different numbers of alternatives"),
+        ("raw()", "no script in raw"),
+        ("tr(musig(KEY/*,KEY)/0/*)", "BIP 390"),
+        ("wsh(sortedmulti_a(1,KEY/*,KEY/1/*))", "not allowed"),
+        ("wsh(and_v(v:pk(KEY/0/*),pk(KEY/0/*)))", "a key twice"),
+        ("wpkh(KEY/0/*", "parentheses"),
+        ("unused(KEY)", "function"),
+    ] {
+        let body = json!({"wallet": [form.replace("KEY", &key)]}).to_string();
+        let reply = sent(router, LOOKUP, body.clone(), &[&key]).await;
+        assert_refused(&reply, 400, "invalid_descriptor", &body);
+        let said = reply.body["errors"][0]["message"].as_str().unwrap();
+        assert!(said.contains(wanted) && !said.contains("is neither"), "{form}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn lookup_tells_nothing_of_requests_that_are_none() {
     watch_logs();
     let world = everything_world();
@@ -211,7 +242,7 @@ async fn lookup_tells_nothing_of_requests_that_are_none() {
             (deep(60), 422, "validation_error"),
             (deep(400), 400, "malformed_json"),
             (secret.clone(), 400, "malformed_json"),
-            (format!("\"{secret}\""), 400, "malformed_json"),
+            (format!("\"{secret}\""), 422, "validation_error"),
             (format!("{{\"wallet\": [\"{secret}\""), 400, "malformed_json"),
             (format!("{{\"wallet\": [\"{secret}\"],}}"), 400, "malformed_json"),
             (format!("{{\"wallet\": [{secret}]}}"), 400, "malformed_json"),

@@ -1,5 +1,5 @@
-//! On-chain statistics against the ledger, coin by coin, while prices come, change and go. Every figure is compared as text, so
-//! exactly.
+//! On-chain statistics against the ledger, coin by coin, while prices come, change and go. Every figure is compared as
+//! text, so exactly.
 
 use std::collections::BTreeMap;
 

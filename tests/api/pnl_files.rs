@@ -1,5 +1,5 @@
-//! Files of profit and loss, read as importers read them, and amounts in other currencies or without prices; and the chain and the
-//! quotes of all these tests.
+//! Files of profit and loss, read as importers read them, and amounts in other currencies or without prices; and the
+//! chain and the quotes of all these tests.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,8 @@ const COINTRACKER: &str =
 const COINTRACKING: &str = "Type,Buy Amount,Buy Currency,Sell Amount,Sell Currency,Fee,Fee Currency,Exchange,Trade-Group,Comment,\
                             Date,Tx-ID";
 
-/// A chain in which everything occurs, over four years, with blocks in the last second of a year and in the first of the next.
+/// A chain in which everything occurs, over four years, with blocks in the last second of a year and in the first of
+/// the next.
 pub fn years_world() -> World {
     let mut generator = Everything::new(11, 8, true);
     generator.grow(112).unwrap();
@@ -440,7 +441,8 @@ async fn sums_are_null_where_a_price_is_missing() {
     let seen = check(world, &market, "USD", 60).await;
     assert!(seen["known"] > 20 && seen["not known"] > 20, "{seen:?}");
     assert!(reason(world, "USD").await.contains("begins later"));
-    // Rates that ended long ago give no price of this moment: what was gained is known, and what is held is worth nobody knows.
+    // Rates that ended long ago give no price of this moment: what was gained is known, and what is held is worth
+    // nobody knows.
     let world = &years_world();
     let mut market = dollars(world);
     market.take(world, "bank", rates(world, false));

@@ -78,7 +78,8 @@ async fn a_weekend_in_other_currencies() {
     let router = world.open_router();
     take(world, "one", 5, weekend());
     let body = get_ok(&router, PRICES, &format!("{PRICES}?currency=jpy")).await;
-    // 62 067.50 × 163.84 ÷ 1.1015, 62 052.00 × 163.84 ÷ 1.1015, 62 819.11 × 163.84 ÷ 1.1015, 62 131.05 × 162.96 ÷ 1.0971.
+    // 62 067.50 × 163.84 ÷ 1.1015, 62 052.00 × 163.84 ÷ 1.1015, 62 819.11 × 163.84 ÷ 1.1015, 62 131.05 × 162.96 ÷
+    // 1.0971.
     let closes = ["9232082.8", "9229777.3", "9343879.2", "9228763"];
     assert_eq!(column(&body, "candles", "close"), closes);
     assert_eq!(column(&body, "candles", "converted"), ["true"; 4]);

@@ -44,8 +44,8 @@ impl Said {
         Said { direct: HashMap::new(), heirs: HashMap::new(), clusters }
     }
 
-    /// Loads claims of two sources about most clusters: strong ones that all scripts of the cluster inherit, strong ones that
-    /// contradict each other, and weak ones about single scripts.
+    /// Loads claims of two sources about most clusters: strong ones that all scripts of the cluster inherit, strong
+    /// ones that contradict each other, and weak ones about single scripts.
     pub fn take(world: &World) -> Said {
         let mut said = Said::nothing(world);
         let mut lists: [Vec<Claim>; 2] = Default::default();

@@ -60,12 +60,7 @@ impl World {
     pub fn of(chain: Chain) -> World {
         let (blocks, data) = (temp_dir(), temp_dir());
         write_tidy(blocks.path(), &chain);
-        let facts = Facts { blocks_dir: Some(blocks.path().to_owned()), ..Facts::of(Network::Regtest) };
-        let mut engine = Engine::open(data.path(), &facts).unwrap();
-        let files = BlockFiles::open(blocks.path(), Network::Regtest).unwrap();
-        let survey = files.survey(&|_| {}).unwrap();
-        engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
-        engine.follow_up(&NoProgress, true).unwrap();
+        let engine = indexed(Network::Regtest, blocks.path(), data.path());
         let active: Vec<_> = chain.active().iter().map(|m| m.block.clone()).collect();
         World {
             oracle: Oracle::of(Network::Regtest, &active),
@@ -86,6 +81,27 @@ impl World {
     pub fn open_router(&self) -> Router {
         self.router(open_config())
     }
+}
+
+fn indexed(network: Network, blocks: &Path, data: &Path) -> Engine {
+    let facts = Facts { blocks_dir: Some(blocks.to_owned()), ..Facts::of(network) };
+    let mut engine = Engine::open(data, &facts).unwrap();
+    let files = BlockFiles::open(blocks, network).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    engine.follow_up(&NoProgress, true).unwrap();
+    engine
+}
+
+/// A router without gates over an index of a file of blocks, as Core writes it; and the folder that both are in.
+pub fn router_of_file(network: Network, file: &Path) -> (Router, TempDir) {
+    let folder = temp_dir();
+    let blocks = folder.path().join("blocks");
+    std::fs::create_dir(&blocks).unwrap();
+    std::fs::copy(file, blocks.join("blk00000.dat")).unwrap();
+    let engine = indexed(network, &blocks, &folder.path().join("data"));
+    let slot = Arc::new(IndexSlot::with(engine.reader()));
+    (router(ApiState::new(slot as Arc<_>, open_config())), folder)
 }
 
 pub fn open_config() -> ApiConfig {

@@ -94,8 +94,8 @@ async fn pulse_has_what_moves_much() {
     assert!(compared > 20, "{compared} alerts are too few to compare");
 }
 
-/// What it pays to others less what may be change: its largest output to others that goes to a script of which the chain has
-/// nothing before, if several go to others.
+/// What it pays to others less what may be change: its largest output to others that goes to a script of which the
+/// chain has nothing before, if several go to others.
 fn without_change(world: &World, tx_num: TxNum, tx: &Transaction, net: u64) -> u64 {
     let oracle = &world.oracle;
     let clusters = crate::cospending::clusters_of(oracle, oracle.txs()[tx_num.0 as usize].height);

@@ -1,11 +1,12 @@
 //! Transactions against the blocks that they come from.
 
-use bitcoin::Transaction;
+use bitcoin::{Amount, Transaction, TxOut};
+use cairn_chaingen::{BlockSpec, ChainBuilder, Lock, Style};
 use cairn_model::TxNum;
 use cairn_testkit::Oracle;
 use serde_json::{Value, json};
 
-use crate::support::{address, assert_problem, everything_world, get, get_ok, hex, validator};
+use crate::support::{World, address, assert_problem, everything_world, get, get_ok, hex, validator};
 
 const LOOKUP: &str = "/v1/tx/{txid}";
 const STATUS: &str = "/v1/tx/{txid}/status";
@@ -31,7 +32,7 @@ async fn every_transaction_in_full() {
             assert_eq!(body["vsize"], tx.vsize());
             assert_eq!(body["size"], tx.total_size());
             assert_eq!(body["fee_sats"], oracle.txs()[tx_num].fee_sats);
-            assert_eq!(body["version"], tx.version.0);
+            assert_eq!(body["version"], tx.version.0.cast_unsigned());
             assert_eq!(body["locktime"], tx.lock_time.to_consensus_u32());
             assert_eq!(body["is_coinbase"], index == 0);
             assert_eq!(body["status"]["block"]["height"], height);
@@ -226,4 +227,20 @@ async fn without_block_files_raw_parts_are_null_with_a_reason() {
         assert!(!body.to_string().contains("blk00000"));
         let _ = std::fs::remove_file(&file);
     }
+}
+
+/// Core from 28.0 on shows the same (`"version": 4294967295`); before, it was -1.
+#[tokio::test]
+async fn versions_have_no_sign() {
+    let mut builder = ChainBuilder::new(6);
+    let script_pubkey = builder.keyring().script(&Lock::P2wpkh { key: 1 }).unwrap();
+    (0..101).for_each(|_| _ = builder.mine(&BlockSpec::paying(script_pubkey.clone())).unwrap());
+    let coin = builder.spendable()[0];
+    let output = TxOut { value: Amount::from_sat(4_000_000_000), script_pubkey };
+    let tx = builder.spend(&[coin], vec![output], &Style { version: -1, ..Style::default() }).unwrap();
+    let path = format!("/v1/tx/{}", tx.compute_txid());
+    builder.add(tx).unwrap();
+    builder.mine(&BlockSpec::default()).unwrap();
+    let body = get_ok(&World::of(builder.into_chain()).open_router(), "/v1/tx/{txid}", &path).await;
+    assert_eq!(body["version"], 4_294_967_295u32);
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use bitcoin::{OutPoint, ScriptBuf, Transaction, Witness, consensus::serialize, hashes::Hash};
 use cairn_link::Absent;
 use cairn_model::{BlockHash, MempoolDelta, MempoolInput, MempoolTx, RemoveReason, Txid};
-use cairn_operations::{ApiState, NodeAccess, Refused, Unreachable, router};
+use cairn_operations::{ApiState, BroadcastLimits, NodeAccess, Refused, Unreachable, router};
 use serde_json::{Value, json};
 
 use crate::{
@@ -322,11 +322,15 @@ async fn what_an_unconfirmed_transaction_says() {
     let mut key = coin.txid.to_byte_array();
     key.reverse();
     let message = rc4(&key, b"CNTRPRTYhello");
-    let tx = pool.make(&[coin], &[(op_return(b"see https://example.org/a now"), 0), (op_return(&message), 0)], 500);
-    // An inscription in its witness; the id stays as it is.
+    // The last push is longer than its script.
+    let cut = ScriptBuf::from_bytes(vec![0x6a, 0x01, 0xff, 0x05, 0xaa, 0xbb]);
+    let outputs = [(op_return(b"see https://example.org/a now"), 0), (op_return(&message), 0), (cut, 0)];
+    let tx = pool.make(&[coin], &outputs, 500);
+    // Two inscriptions in its witness, one with a tag that has no value; the id stays as it is.
     let mut raw = pool.made.last().unwrap().0.clone();
     let envelope = [&[0x00, 0x63, 0x03][..], b"ord", &[0x01, 0x01, 0x0a], b"text/plain", &[0x00, 0x02], b"hi", &[0x68]];
-    raw.input[0].witness = Witness::from_slice(&[envelope.concat(), [&[0xc0][..], &[2; 32]].concat()]);
+    let half = [&[0x00, 0x63, 0x03][..], b"ord", &[0x01, 0x01, 0x68]].concat();
+    raw.input[0].witness = Witness::from_slice(&[[envelope.concat(), half].concat(), [&[0xc0][..], &[2; 32]].concat()]);
     let tx = MempoolTx { raw: Some(serialize(&raw).into()), ..MempoolTx::clone(&tx) };
     pool.tell(vec![MempoolDelta::Add(Arc::new(tx.clone()))]);
     let path = format!("/v1/tx/{}/op-return", tx.txid);
@@ -336,14 +340,20 @@ async fn what_an_unconfirmed_transaction_says() {
         (&"mempool".into(), &Value::Null, &true.into())
     );
     let rows = body["outputs"].as_array().unwrap();
-    assert_eq!((rows.len(), &rows[0]["vout"], &rows[1]["vout"]), (2, &0.into(), &1.into()));
+    assert_eq!((rows.len(), &rows[0]["vout"], &rows[1]["vout"]), (3, &0.into(), &1.into()));
+    let push = |hex: &str, cut: bool| json!({"hex": hex, "number": null, "text": null, "cut": cut});
+    assert_eq!(rows[2]["pushes"], json!([push("ff", false), push("aabb", true)]), "{}", rows[2]);
+    assert_eq!((&rows[2]["well_formed"], &rows[2]["data_hex"]), (&false.into(), &"ff".into()));
     assert_eq!(
         (&rows[0]["text"], &rows[0]["urls"]),
         (&"see https://example.org/a now".into(), &json!(["https://example.org/a"]))
     );
     let protocol = &rows[1]["protocols"][0];
     assert_eq!((&protocol["name"], &protocol["message_hex"]), (&"counterparty".into(), &hex(b"hello").into()));
-    let expected = json!([{"vin": 0, "content_type": "text/plain", "content_length": 2, "text": "hi"}]);
+    let expected = json!([
+        {"vin": 0, "content_type": "text/plain", "content_length": 2, "text": "hi", "incomplete_field": false},
+        {"vin": 0, "content_type": null, "content_length": 0, "text": null, "incomplete_field": true},
+    ]);
     assert_eq!((&body["inscriptions"], &body["inscriptions_reason"]), (&expected, &Value::Null));
 }
 
@@ -351,7 +361,7 @@ async fn what_an_unconfirmed_transaction_says() {
 struct Has(Vec<u8>);
 
 impl NodeAccess for Has {
-    fn broadcast(&self, _: &[u8]) -> Result<Txid, Refused> {
+    fn broadcast(&self, _: &[u8], _: BroadcastLimits) -> Result<Txid, Refused> {
         Err(Refused::Unavailable)
     }
 

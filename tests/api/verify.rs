@@ -1,4 +1,5 @@
-//! Whether payments landed: against every output of the chain, and against transactions that wait, are replaced or lost.
+//! Whether payments landed: against every output of the chain, and against transactions that wait, are replaced or
+//! lost.
 
 use std::collections::BTreeMap;
 

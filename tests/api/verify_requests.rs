@@ -103,10 +103,12 @@ async fn bad_requests() {
     let text = format!(r#"{{"txid":"{txid}","address":"{payee}","expected_amount_btc":0.30000000000000004}}"#);
     let told = ask_text(&router, text).await.body["errors"][0]["message"].clone();
     assert_eq!(told, "has more than 8 decimals; the nearest valid amount is 0.3");
-    for text in
-        ["", "[]", "{", "null", r#"{"txid":"a","txid":"b"}"#, r#"{"expected_amount_btc":1e999}"#, "{\"txid\":01}"]
-    {
+    for text in ["", "{", r#"{"txid":"a","txid":"b"}"#, r#"{"expected_amount_btc":1e999}"#, "{\"txid\":01}"] {
         assert_problem(&ask_text(&router, text).await, 400, "malformed_json");
+    }
+    // JSON of the wrong type is JSON, at the top as one level down.
+    for text in ["[]", "null", "7", "true", r#""x""#, r#"[{"txid":"a"}]"#, r#"{"txid":[]}"#] {
+        assert_problem(&ask_text(&router, text).await, 422, "validation_error");
     }
     for good in [
         json!({"txid": txid, "address": payee}),

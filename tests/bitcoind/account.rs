@@ -25,7 +25,7 @@ pub(crate) struct Account {
     client: NodeClient,
 }
 
-/// What a transaction did to a wallet.
+/// Effect of a transaction on a wallet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Row {
     net: i64,
@@ -96,8 +96,8 @@ impl Account {
         self.rpc("listdescriptors", json!([is_private]))["descriptors"].as_array().unwrap().clone()
     }
 
-    /// Has the wallet forget its payments that the node dropped when blocks went: they spend coinbases that are too young again.
-    /// Until then it counts their coins as spent, although nothing spends them.
+    /// Has the wallet forget its payments that the node dropped when blocks went: they spend coinbases that are too
+    /// young again. Until then it counts their coins as spent, although nothing spends them.
     #[track_caller]
     pub(crate) fn abandon_dropped(&self, node: &Node) {
         let waiting: BTreeSet<String> = node.ask("getrawmempool", json!([]));
@@ -139,8 +139,8 @@ impl Account {
         assert_eq!(parts[0] + parts[1], all, "{balance}");
     }
 
-    /// Confirmed coins: all of them as the node finds them by a walk through its coin set, and of these what the wallet lists;
-    /// it leaves out what unconfirmed transactions spend.
+    /// Confirmed coins: all of them as the node finds them by a walk through its coin set, and of these what the wallet
+    /// lists; it leaves out what unconfirmed transactions spend.
     #[track_caller]
     fn coins_agree(&self, node: &Node, body: &Value, listed: &[Value]) {
         let subjects: Vec<Value> = listed.iter().map(scan_object).collect();
@@ -164,7 +164,8 @@ impl Account {
         assert_eq!(of_wallet, scanned.iter().filter(is_unspent).map(outpoint).collect());
     }
 
-    /// What the wallet's transactions did to it: those of the chain and of the mempool. The node's wallet remembers others.
+    /// What the wallet's transactions did to it: those of the chain and of the mempool. The node's wallet remembers
+    /// others.
     #[track_caller]
     fn rows(&self, node: &Node, waiting: &BTreeSet<String>) -> BTreeMap<String, Row> {
         let since = self.rpc("listsinceblock", json!({ "include_change": true }));

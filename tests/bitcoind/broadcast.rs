@@ -113,6 +113,18 @@ fn refusals(node: &Node, served: &Served, coins: &[crate::coins::Coin]) {
     costly.output[0].value = bitcoin::Amount::from_sat(1_000);
     refused(served, &serialize_hex(&costly), "max_fee_exceeded");
     refused(served, &hex[..hex.len() - 2], "invalid_transaction");
+    // The client's own limits, in place of the node's.
+    let within = |tx: &bitcoin::Transaction, name: &str, value: u64| {
+        served.post("/v1/tx/broadcast", &json!({ "tx_hex": serialize_hex(tx), name: value }))
+    };
+    let (status, body) = within(&good.make(), "max_fee_rate_sat_vb", 1);
+    let limit = json!({ "name": "max_fee_rate_sat_vb", "set_by": "request", "value": 1 });
+    assert_eq!((status, &body["error"], &body["limit"]), (400, &json!("max_fee_exceeded"), &limit), "{body}");
+    let burn = bitcoin::ScriptBuf::new_op_return([7; 4]);
+    let burns = Draft { others: vec![(burn, 700)], ..Draft::of(coins[3], 2_000) }.make();
+    assert_eq!(refused(served, &serialize_hex(&burns), "max_burn_exceeded")["limit"]["set_by"], "node");
+    let (status, body) = within(&burns, "max_burn_sats", 699);
+    assert_eq!((status, &body["error"], &body["limit"]["value"]), (400, &json!("max_burn_exceeded"), &json!(699)));
     assert!(agrees(node, served).txids().is_empty(), "none of these was taken");
 
     // The children were sent before the parent.
@@ -123,6 +135,8 @@ fn refusals(node: &Node, served: &Served, coins: &[crate::coins::Coin]) {
     refused(served, &serialize_hex(&rival), "insufficient_fee");
     let pays = Draft { rate: 9_000, ..good }.make();
     sends(served, &serialize_hex(&pays), "accepted");
+    let (status, body) = within(&burns, "max_burn_sats", 700);
+    assert_eq!((status, &body["state"]), (200, &json!("accepted")), "{body}");
     agrees(node, served);
     refused(served, &serialize_hex(&unknown), "missing_inputs");
 }

@@ -1,4 +1,5 @@
-//! The descriptors that a real wallet lists give what the node says of the wallet: balance, coins, history, fresh addresses.
+//! The descriptors that a real wallet lists give what the node says of the wallet: balance, coins, history, fresh
+//! addresses.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -151,7 +152,8 @@ fn a_wallet_of_all_types_as_the_node_lists_it() {
     by_gap_limit_agrees(&served, &body, &texts(&account.listed(false)), 20);
 }
 
-/// The keys of the accounts alone stand for each kind, with receiving and change addresses; what other kinds have is not used.
+/// The keys of the accounts alone stand for each kind, with receiving and change addresses; what other kinds have is
+/// not used.
 #[track_caller]
 fn extended_keys_agree(account: &Account, served: &Served, body: &Value) {
     let mut keys = BTreeSet::new();

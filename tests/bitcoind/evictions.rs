@@ -108,7 +108,8 @@ fn from_a_full_mempool_in_two_processes() {
     fills(&node, &mut served);
 }
 
-/// The node's clock goes ahead, and what is older than an hour goes. Cairn cannot know the node's limit, and does not guess.
+/// The node's clock goes ahead, and what is older than an hour goes. Cairn cannot know the node's limit, and does not
+/// guess.
 #[test]
 fn of_the_old() {
     let program = bitcoind_or_skip!();

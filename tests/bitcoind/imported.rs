@@ -41,7 +41,8 @@ impl Keys {
     }
 }
 
-/// Descriptors of all kinds that have private keys; letters stand for keys of three signers, of the third the public one.
+/// Descriptors of all kinds that have private keys; letters stand for keys of three signers, of the third the public
+/// one.
 const KINDS_OF_DESCRIPTORS: [&str; 17] = [
     "pkh(A/44h/1h/0h/0/*)",
     "sh(wpkh(A/49h/1h/0h/0/*))",

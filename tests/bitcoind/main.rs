@@ -1,5 +1,5 @@
-//! Cairn and a real Bitcoin Core node (regtest): run with `BITCOIND_EXE` set to a `bitcoind` with wallet and ZMQ. Without it
-//! every test is listed as skipped.
+//! Cairn and a real Bitcoin Core node (regtest): run with `BITCOIND_EXE` set to a `bitcoind` with wallet and ZMQ.
+//! Without it every test is listed as skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 #[path = "../cli/common.rs"]
@@ -10,6 +10,7 @@ mod account;
 mod addresses;
 mod broadcast;
 mod coins;
+mod descriptor_corpus;
 mod descriptors;
 mod evictions;
 mod following;

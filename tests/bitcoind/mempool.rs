@@ -1,5 +1,5 @@
-//! The mempool of a real node, step by step: payments, replacements, chains, conflicts, blocks that hold some of it, and
-//! reorganizations.
+//! The mempool of a real node, step by step: payments, replacements, chains, conflicts, blocks that hold some of it,
+//! and reorganizations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,8 @@ fn replacements(node: &Node, served: &Served) {
     assert_eq!(verdict["observed"]["double_spend"]["by_state"], "confirmed", "{verdict}");
 }
 
-/// The longest chain that the node takes, and a parent with as many children as it may have. A block takes some of both.
+/// The longest chain that the node takes, and a parent with as many children as it may have. A block takes some of
+/// both.
 fn chains(node: &Node, served: &Served, coins: &[Coin]) {
     let mut chain: Vec<Transaction> = Vec::new();
     let mut coin = coins[0];

@@ -115,8 +115,8 @@ fn of_the_node_under_two_processes() {
     of_the_node(&mut node, &mut served);
 }
 
-/// A node that is silent for long: what its mempool holds meanwhile is not known, and nothing is made up. When it speaks
-/// again, everything is as it was.
+/// A node that is silent for long: what its mempool holds meanwhile is not known, and nothing is made up. When it
+/// speaks again, everything is as it was.
 fn of_a_silent_node(node: &mut Node, served: &mut Served) {
     served.settle(node);
     let coin = node.coins_for_anyone(1, 5_000_000)[0];

@@ -228,8 +228,9 @@ fn ok(served: &Served, path: &str) -> Result<Value, String> {
     if status == 200 { Ok(body) } else { Err(format!("{path}: {status} {body}")) }
 }
 
-/// Waits until the served mempool is the node's, and compares everything. Once it claims to know everything that the node
-/// told, nothing may differ. (A block moves the node's number without telling, so after one the number may lag behind.)
+/// Waits until the served mempool is the node's, and compares everything. Once it claims to know everything that the
+/// node told, nothing may differ. (A block moves the node's number without telling, so after one the number may lag
+/// behind.)
 #[track_caller]
 pub(crate) fn agrees(node: &Node, served: &Served) -> NodeMempool {
     let pool = NodeMempool::of(node);

@@ -99,8 +99,8 @@ fn projected(node: &Node, served: &Served) -> Value {
     body
 }
 
-/// Feerates that count for mining, as the node and as Cairn see them: the largest difference in thousandths, without what
-/// rounding to three decimals makes of it.
+/// Feerates that count for mining, as the node and as Cairn see them: the largest difference in thousandths, without
+/// what rounding to three decimals makes of it.
 fn largest_difference(node: &Node, served: &Served, random: &mut ChaCha8Rng) -> f64 {
     let entries: BTreeMap<String, Value> = node.ask("getrawmempool", json!([true]));
     let mut largest: f64 = 0.0;
@@ -226,8 +226,8 @@ fn in_two_processes() {
     is_the_nodes(&node, &mut served, 3..5);
 }
 
-/// The blocks after the first, as they are mined one after the other while nothing else comes. Signature operations, not
-/// weight, limit the first.
+/// The blocks after the first, as they are mined one after the other while nothing else comes. Signature operations,
+/// not weight, limit the first.
 #[test]
 fn and_of_the_blocks_after_it() {
     let program = bitcoind_or_skip!();

@@ -1,4 +1,5 @@
-//! Checkpoints: what is restored is the index, table by table; damage is told; a stopped run leaves nothing that looks complete.
+//! Checkpoints: what is restored is the index, table by table; damage is told; a stopped run leaves nothing that looks
+//! complete.
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod signed;

@@ -106,7 +106,8 @@ fn a_replica_takes_what_is_new_and_is_never_without_an_index() {
     assert!(sums_in(&to.datadir) == world.sums());
     let again = restore(&newest, &Trust::Any, &to, &never(), &|_, _| {}).unwrap();
     assert!(!again.is_new);
-    // Back by a reorganization, and on: each time the index of the newest checkpoint, with the files that it has already.
+    // Back by a reorganization, and on: each time the index of the newest checkpoint, with the files that it has
+    // already.
     let mut kept_bytes = 0;
     for step in 0..3 {
         if step == 1 {

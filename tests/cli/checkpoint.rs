@@ -1,5 +1,5 @@
-//! `cairn snapshot checkpoint`, `list`, `restore`: what they print and how they end, killed and started again, on a full disk, and beside a
-//! process that follows the chain.
+//! `cairn snapshot checkpoint`, `list`, `restore`: what they print and how they end, killed and started again, on a
+//! full disk, and beside a process that follows the chain.
 
 use std::{
     fs,

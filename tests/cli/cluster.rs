@@ -94,7 +94,8 @@ fn a_cluster_is_shown_as_of_any_height() {
     }
     assert!(!ids.is_empty());
 
-    // A script that was never spent together with others is a cluster of its own, one that the chain has not seen is empty.
+    // A script that was never spent together with others is a cluster of its own, one that the chain has not seen is
+    // empty.
     let clusters = clusters_of(&oracle, tip);
     let single = clusters.all().find(|members| members.len() == 1).unwrap()[0].clone();
     let hash = bitcoin::hashes::sha256::Hash::hash(single.as_bytes()).to_byte_array();

@@ -70,8 +70,8 @@ impl World {
         write_chain(&self.path("blocks"), chain, &layout()).unwrap();
     }
 
-    /// Appends to the files what a longer form of the same chain adds, as a node does: undo data first, so that no block
-    /// is seen without.
+    /// Appends to the files what a longer form of the same chain adds, as a node does: undo data first, so that no
+    /// block is seen without.
     pub(crate) fn append(&self, longer: &Chain) {
         let other = World::with(longer);
         for name in ["blocks/rev00000.dat", "blocks/blk00000.dat"] {

@@ -38,6 +38,7 @@ fn index_stages_reindex_unwind_verify() {
         "returns",
         "pings",
         "funding",
+        "pubkeys",
     ];
     assert_eq!(of_blocks, [&built[..], &["flushes", "wakeups", "dust"]].concat());
     for stage in &stages {
@@ -72,7 +73,7 @@ fn index_stages_reindex_unwind_verify() {
             world.run(&format!("reindex --datadir data --stage {stage}")),
             2,
             &[
-                "hint: use one of spends, coins, scripts, ages, script_days, clusters, payouts, transfers, returns, pings, funding, flushes, wakeups, dust, or all",
+                "hint: use one of spends, coins, scripts, ages, script_days, clusters, payouts, transfers, returns, pings, funding, pubkeys, flushes, wakeups, dust, or all",
             ],
         );
     }

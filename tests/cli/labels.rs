@@ -94,6 +94,66 @@ fn a_list_is_imported_shown_and_ended() {
     assert_eq!(world.stdout(&format!("labels show --datadir data {}", wallet(3))), before);
 }
 
+/// What the file says of itself needs no flag, and a flag beats it.
+#[test]
+fn source_and_licence_are_taken_from_the_file() {
+    let world = World::small(20);
+    world.index();
+    let import = |more: &str, file: &str| world.run(&format!("labels import --datadir data {more} {file}"));
+    let pack = |about: &str| {
+        format!("title: Test\n{about}category: exchange\ntags:\n- {{address: {}, label: abc}}\n", wallet(1))
+    };
+    fs::write(world.path("whole.yaml"), pack("creator: GraphSense Core Team\nlicense: CC BY 4.0\n")).unwrap();
+    import("", "whole.yaml").success();
+    let said = &shown(&world, 1)[0];
+    assert_eq!((&said["source"], &said["licence"]), (&"graphsense-core-team".into(), &"cc-by-4.0".into()));
+    // The same file again would be the document that is there already.
+    let other = pack("creator: GraphSense Core Team\nlicense: CC BY 4.0\nversion: 2\n");
+    fs::write(world.path("other.yaml"), other).unwrap();
+    import("--source other --licence mit", "other.yaml").success();
+    let sources: Vec<Value> = shown(&world, 1).iter().map(|said| said["source"].clone()).collect();
+    assert!(sources.contains(&"other".into()), "{sources:?}");
+    fs::write(world.path("silent.yaml"), pack("")).unwrap();
+    fails(
+        import("--licence mit", "silent.yaml"),
+        2,
+        &["--source is missing", "hint: give the flag, for example --source"],
+    );
+    fails(import("--source abc", "silent.yaml"), 2, &["--licence is missing", "--licence cc-by-4.0"]);
+    import("--dry-run", "silent.yaml").success();
+
+    // Columns with names of ours need no map; the only source and licence of the rows count.
+    let rows = format!(
+        "address;label;category;source_id;licence\n{};Some Shop;shop;shops;MIT\n{};Other;;shops;MIT\n",
+        wallet(2),
+        wallet(3)
+    );
+    fs::write(world.path("plain.csv"), rows).unwrap();
+    import("", "plain.csv").success();
+    let said = &shown(&world, 2)[0];
+    assert_eq!((&said["source"], &said["licence"]), (&"shops".into(), &"mit".into()));
+    assert_eq!((&said["claims"][0]["label"], &said["claims"][0]["category"]), (&"Some Shop".into(), &"shop".into()));
+    fs::write(world.path("plainer.csv"), format!("address,label,category\n{},A,exchange\n", wallet(4))).unwrap();
+    fails(import("--licence mit", "plainer.csv"), 2, &["--source is missing"]);
+    import("--licence mit --source me", "plainer.csv").success();
+    assert_eq!(shown(&world, 4)[0]["claims"][0]["category"], "exchange");
+
+    // A map of another file says what there is instead.
+    fs::write(world.path("quoted.csv"), "\"Addr\"x;Tag\n").unwrap();
+    for (map, file, says) in [
+        ("address=Address,category=Category", "plainer.csv", None),
+        ("address=Addr", "plainer.csv", Some("the file has address, label, category")),
+        ("address=Address", "whole.yaml", Some("the file has title: Test")),
+        ("address=Address,delimiter=;", "quoted.csv", Some("it begins \"\\\"Addr\\\"x;Tag\"")),
+    ] {
+        let ran = import(&format!("--licence mit --source me --map {map}"), file);
+        match says {
+            None => drop(ran.success()),
+            Some(says) => fails(ran, 1, &[says]),
+        }
+    }
+}
+
 /// A contest is of what is said: a newer file that repeats it does not end it, the operator does.
 #[test]
 fn a_claim_is_contested_until_the_operator_ends_it() {
@@ -196,7 +256,8 @@ fn index_bytes(world: &World) -> Vec<u8> {
 
 /// True if a file of the index has the words.
 fn has_words(world: &World, words: &str) -> bool {
-    // What waits is taken in when the index is opened next, and files that this replaces are removed with the next opening.
+    // What waits is taken in when the index is opened next, and files that this replaces are removed with the next
+    // opening.
     for _ in 0..2 {
         let nothing = "e".repeat(64);
         world.run(&format!("events withdraw --datadir data --reason x --unseen {nothing}")).success();
@@ -204,8 +265,8 @@ fn has_words(world: &World, words: &str) -> bool {
     index_bytes(world).windows(words.len()).any(|window| window == words.as_bytes())
 }
 
-/// The command is killed at random moments: what it has handed in is blanked in files as well, by whoever opens the index
-/// next.
+/// The command is killed at random moments: what it has handed in is blanked in files as well, by whoever opens the
+/// index next.
 #[test]
 fn a_redaction_that_is_killed_is_ended() {
     let world = World::small(20);

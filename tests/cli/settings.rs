@@ -192,6 +192,47 @@ fn the_reference_of_settings_is_current() {
 }
 
 #[test]
+fn help_shows_the_way() {
+    let help = World::empty().stdout("help");
+    for part in [
+        "Start:\n  demo ",
+        "`run` does both in one process",
+        "Look after the index:\n",
+        "Examples:\n  cairn demo\n",
+        "a flag beats the environment",
+        "docs/operators.md",
+        "Exit codes:\n",
+    ] {
+        assert!(help.contains(part), "{part}: {help}");
+    }
+    // The examples are commands that the program takes: only what they name is missing here.
+    let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  cairn ")).collect();
+    assert_eq!(examples.len(), 3, "{help}");
+    for example in examples.into_iter().filter(|example| *example != "demo") {
+        let said = World::empty().run(&example.replace("~/", "")).failure();
+        let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+        assert!(!said.contains("Usage:") && !said.contains("unexpected"), "{example}: {said}");
+    }
+    for brief in ["-h", ""] {
+        let output = World::empty().command(brief).output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(said.contains("Start:\n") && said.contains("Examples:\n"), "{brief}: {said}");
+    }
+}
+
+#[test]
+fn origins_of_pages_are_named() {
+    let world = World::small(2);
+    world.index();
+    fails(world.run("serve --datadir data --browser-origins app.example"), 2, &["https://app.example"]);
+    fails(
+        world.run("serve --datadir data --listen 127.0.0.1:0 --browser-origins *"),
+        2,
+        &["every web page", "--base-url"],
+    );
+}
+
+#[test]
 fn the_guide_lists_the_exit_codes() {
     let help = World::empty().stdout("--help");
     let listed = help.split("Exit codes:\n").nth(1).unwrap();

@@ -1,5 +1,5 @@
-//! `cairn snapshot`: what it prints and how it ends, killed and started again, on a full disk, and beside a process that
-//! follows the chain.
+//! `cairn snapshot`: what it prints and how it ends, killed and started again, on a full disk, and beside a process
+//! that follows the chain.
 
 use std::{
     collections::BTreeMap,

@@ -92,7 +92,8 @@ fn check(index: &Index, txs: u32) {
             let entries = view.history(&found, page * per_page, per_page as usize).unwrap();
             assert!(view.rows_read() - before <= 3, "{} for the entries alone", view.rows_read() - before);
             assert_eq!(entries.len() as u64, per_page);
-            // As an answer does it: together, so that asking for each of them reads no more. One row alone waits for that.
+            // As an answer does it: together, so that asking for each of them reads no more. One row alone waits for
+            // that.
             let before = view.rows_read();
             view.fetch_txs(&entries.iter().map(|entry| entry.tx_num).collect::<Vec<_>>()).unwrap();
             let fetched = view.rows_read().max(before + 1);

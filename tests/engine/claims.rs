@@ -77,7 +77,8 @@ fn profiles(rng: &mut ChaCha8Rng) -> Body {
     Body::Listing { list, rows: (1..=count).map(profile).collect::<Vec<_>>().into() }
 }
 
-/// Compares the lists that hold with what follows from the documents by hand: those of the newest document of each list.
+/// Compares the lists that hold with what follows from the documents by hand: those of the newest document of each
+/// list.
 pub(crate) fn assert_listings(index: &Index, documents: &[Document], what: &str) {
     let tags = |rows: &Listing| match rows {
         Listing::PoolTags(rows) => Some(rows.clone()),

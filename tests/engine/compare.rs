@@ -6,7 +6,9 @@ use cairn_reader::View;
 use cairn_tables::{coins::Coins, totals::TotalsTable};
 use cairn_testkit::Oracle;
 
-use crate::{compare_clusters::assert_clusters_equal, compare_days::assert_days_equal};
+use crate::{
+    compare_clusters::assert_clusters_equal, compare_days::assert_days_equal, compare_pubkeys::assert_pubkeys_equal,
+};
 
 /// Panics at the first difference.
 pub fn assert_equal(view: &View<'_>, oracle: &Oracle) {
@@ -16,6 +18,7 @@ pub fn assert_equal(view: &View<'_>, oracle: &Oracle) {
     scripts(view, oracle);
     assert_days_equal(view, oracle);
     assert_clusters_equal(view, oracle);
+    assert_pubkeys_equal(view, oracle);
 }
 
 fn headers(view: &View<'_>, oracle: &Oracle) {

@@ -105,7 +105,8 @@ fn wrong_sums_are_found_and_mended() {
     }
 }
 
-/// A repair that replaced the family of small tables and died: what was lost with them is made again by whatever comes next.
+/// A repair that replaced the family of small tables and died: what was lost with them is made again by whatever comes
+/// next.
 #[test]
 fn small_tables_that_were_lost_are_made_again_although_the_repair_dies() {
     let (blocks, index, expected) = original(37);
@@ -124,7 +125,8 @@ fn small_tables_that_were_lost_are_made_again_although_the_repair_dies() {
             let died =
                 is_cut(|| repair(dir.path(), &facts(blocks.path()), options(MEMORY, 0, RawCheck::None), &source, &cut));
             let what = format!("part {part}, died after {after}");
-            // As `cairn index` does. While the damage is still there it may refuse, but it never goes on with rows missing.
+            // As `cairn index` does. While the damage is still there it may refuse, but it never goes on with rows
+            // missing.
             if let Ok(engine) = Engine::open(dir.path(), &facts(blocks.path())) {
                 let mut index = Index { engine, dir };
                 let synced = index.engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress);

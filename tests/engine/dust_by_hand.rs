@@ -69,7 +69,8 @@ fn a_hundred_scripts_with_a_history_make_a_dust_campaign() {
     let (mut chain, mut due, mut counts) = (Pinging::of(&[]), Vec::new(), BTreeMap::new());
     let marked = |bytes: &[u8]| pay(1_000, ScriptBuf::from_bytes(bytes.to_vec()));
     let (own, dust) = (script(500), |tag| pay(1_000, script(tag)));
-    // A coin that is spent beside a large one, an output beside 99 of dust, what is left, others with a history that are paid dust.
+    // A coin that is spent beside a large one, an output beside 99 of dust, what is left, others with a history that
+    // are paid dust.
     for (coin, output, left, others, is_due) in [
         (1_001, dust(99), 1_001, Some(100), true),
         (1_001, dust(99), 1_000, None, false),

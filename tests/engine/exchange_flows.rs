@@ -1,5 +1,5 @@
-//! Flows of exchanges are what follows from blocks and documents, whichever way these came, and they are made anew when it is
-//! time.
+//! Flows of exchanges are what follows from blocks and documents, whichever way these came, and they are made anew when
+//! it is time.
 
 use std::{collections::BTreeMap, path::Path, thread::sleep, time::Duration};
 

@@ -32,7 +32,7 @@ pub(crate) fn exchanges(view: &View<'_>) -> BTreeMap<EntityName, EntityRow> {
     exchanges.map(|row| (row.name.clone(), row)).collect()
 }
 
-/// Whose a script counts as.
+/// Entity to which a script belongs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Whose {
     pub(crate) entity: EntityName,
@@ -86,8 +86,8 @@ struct Judge<'v> {
     licence: Slug,
     /// Clusters that merges of two large ones merged into others, and the transactions that did.
     suspects: Vec<(TxNum, TxNum)>,
-    /// What was read before: of scripts what was said by a time, and whom claims of control name in documents received when; of
-    /// clusters which of their scripts had claims for the others.
+    /// What was read before: of scripts what was said by a time, and whom claims of control name in documents received
+    /// when; of clusters which of their scripts had claims for the others.
     said: RefCell<HashMap<(ScriptHash, u32), Rc<Said>>>,
     named: RefCell<HashMap<ScriptHash, Rc<Vec<(EntityName, u32)>>>>,
     claimed: RefCell<HashMap<(TxNum, u32), Rc<Vec<ScriptHash>>>>,
@@ -320,7 +320,8 @@ pub(crate) fn change(sums: &Sums) -> i128 {
     of(FlowSum::Inflow) - of(FlowSum::Outflow) - of(FlowSum::Fees) + of(FlowSum::Reclassified)
 }
 
-/// Fails unless what each exchange held, as the blocks have it, changes from one end of day to the next by the sums of the day.
+/// Fails unless what each exchange held, as the blocks have it, changes from one end of day to the next by the sums of
+/// the day.
 pub(crate) fn assert_balanced(
     oracle: &Oracle,
     owners: &[Owners],

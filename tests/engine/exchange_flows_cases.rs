@@ -109,8 +109,8 @@ impl World {
         self.index.view(Kept::of)
     }
 
-    /// The rows of an exchange, or of all together, by block: in, out, internal, fees, from and to exchanges, reclassified,
-    /// backfilled, transactions.
+    /// The rows of an exchange, or of all together, by block: in, out, internal, fees, from and to exchanges,
+    /// reclassified, backfilled, transactions.
     fn assert_rows(&self, mode: FlowMode, of: &str, expected: &[(u32, Nine)]) {
         let nine = |sums: &cairn_tables::sums::Sums| std::array::from_fn(|at| sums.get(at as u32));
         let rows = self.kept().of_mode(mode).into_iter();
@@ -361,8 +361,8 @@ fn coins_that_were_overwritten_balance() {
     world.assert_block(2, stayed, 500);
 }
 
-/// Of the scripts of a cluster with claims for the others the first 16 count. That of two clusters which makes them somebody's is
-/// the 16th, and the 17th.
+/// Of the scripts of a cluster with claims for the others the first 16 count. That of two clusters which makes them
+/// somebody's is the 16th, and the 17th.
 #[test]
 fn the_first_claims_of_a_cluster_count() {
     let mut chain = TimedChain::new();

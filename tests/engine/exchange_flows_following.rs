@@ -43,8 +43,8 @@ impl Kept {
     }
 }
 
-/// What was compared: sums of each kind in rows of mode 0, of mode 1, and of blocks since; scripts that counted by their cluster
-/// in mode 1, and those whose clusters had claims of more scripts than count; generations.
+/// What was compared: sums of each kind in rows of mode 0, of mode 1, and of blocks since; scripts that counted by
+/// their cluster in mode 1, and those whose clusters had claims of more scripts than count; generations.
 #[derive(Default, Debug)]
 pub(crate) struct Seen {
     pub(crate) sums: [[usize; 9]; 3],

@@ -1,4 +1,5 @@
-//! The feed: every block and every alert is announced once, and taken back once if its block goes, whatever was interrupted.
+//! The feed: every block and every alert is announced once, and taken back once if its block goes, whatever was
+//! interrupted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -73,8 +74,8 @@ fn feed(index: &Index) -> Vec<FeedRow> {
     })
 }
 
-/// Fails unless what stands is what the chain has from the feed's first height on, each announcement was taken back at most once,
-/// and only what is gone.
+/// Fails unless what stands is what the chain has from the feed's first height on, each announcement was taken back at
+/// most once, and only what is gone.
 fn assert_feed(index: &Index, oracle: &Oracle, what: &str) -> Vec<FeedRow> {
     let rows = feed(index);
     assert_eq!((rows[0].kind, rows[0].retracts), (FeedKind::Begun, None), "{what}");
@@ -123,7 +124,8 @@ fn follow(index: &Index, now: u32) {
     index.engine.follow_feed(now).unwrap();
 }
 
-/// Blocks, reorganizations, and looks at the feed in random order. An engine that is closed has lost what was not flushed.
+/// Blocks, reorganizations, and looks at the feed in random order. An engine that is closed has lost what was not
+/// flushed.
 fn any_order(seed: u64, blocks: &Path) -> [usize; 3] {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let mut making = Everything::new(seed, 6, false);

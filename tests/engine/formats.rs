@@ -78,7 +78,18 @@ fn an_index_of_four_stages_is_completed_by_the_next_command_that_writes() {
     let unfinished = index.view(|view| view.unfinished().unwrap());
     assert_eq!(
         unfinished,
-        ["scripts", "ages", "script_days", "clusters", "payouts", "transfers", "returns", "pings", "funding"]
+        [
+            "scripts",
+            "ages",
+            "script_days",
+            "clusters",
+            "payouts",
+            "transfers",
+            "returns",
+            "pings",
+            "funding",
+            "pubkeys"
+        ]
     );
     index.engine.prepare(&NoProgress).unwrap();
     assert_eq!(index.height(), Some(130));

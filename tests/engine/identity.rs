@@ -1,4 +1,5 @@
-//! What an index says of itself: its format, the versions of its stages, and what is done about those of other programs.
+//! What an index says of itself: its format, the versions of its stages, and what is done about those of other
+//! programs.
 
 use std::path::Path;
 
@@ -248,7 +249,8 @@ fn any_number_of_stages_is_remembered() {
     }
 }
 
-/// A stage that reads another's tables is rebuilt with another version of it, even if that version's tables are at the tip.
+/// A stage that reads another's tables is rebuilt with another version of it, even if that version's tables are at the
+/// tip.
 #[test]
 fn a_stage_is_rebuilt_with_what_it_depends_on() {
     let blocks = temp_dir();

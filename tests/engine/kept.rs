@@ -1,5 +1,5 @@
-//! What was seen of the mempool is kept beside the chain: it survives restarts, rebuilds and reorganizations, and changes
-//! nothing of the chain's rows.
+//! What was seen of the mempool is kept beside the chain: it survives restarts, rebuilds and reorganizations, and
+//! changes nothing of the chain's rows.
 
 use std::{
     collections::BTreeMap,

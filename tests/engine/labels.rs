@@ -28,8 +28,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{contests::contest, labels_by_hand::*, support::*};
 
-/// Documents in several orders, between blocks, reorganizations, rebuilds and restarts. Returns how many ties of clusters with
-/// claims were compared, and how many clusters that are somebody's.
+/// Documents in several orders, between blocks, reorganizations, rebuilds and restarts. Returns how many ties of
+/// clusters with claims were compared, and how many clusters that are somebody's.
 fn any_order(seed: u64, script_prefix: usize, orders: usize) -> (usize, usize) {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let chains = chains(seed);
@@ -324,8 +324,8 @@ fn many_claims_of_one_script_repeat() {
     assert!(matches!(again, Applied::Taken { events: 0, repeated: 300, .. }), "{again:?}");
 }
 
-/// What is blanked stays in files as long as a request may read it. The document that blanks it is not done until then, and
-/// whoever takes it again ends it.
+/// What is blanked stays in files as long as a request may read it. The document that blanks it is not done until then,
+/// and whoever takes it again ends it.
 #[test]
 fn a_redaction_ends_in_files_once_nobody_reads_any_more() {
     const WORDS: &str = "jane-doe-of-nowhere";

@@ -1,4 +1,5 @@
-//! Input events: what follows from them depends on which documents came, never on the order, nor on blocks between them.
+//! Input events: what follows from them depends on which documents came, never on the order, nor on blocks between
+//! them.
 
 use std::{collections::BTreeMap, fs};
 

@@ -12,6 +12,7 @@ mod collisions;
 mod compare;
 mod compare_clusters;
 mod compare_days;
+mod compare_pubkeys;
 mod contests;
 mod cospending;
 mod damaged;

@@ -1,5 +1,5 @@
-//! Clusters by the rule of the index against the owners that generated chains know. The index has the same clusters as the
-//! oracle (every other test of this folder); `docs/clusters.md` has the figures.
+//! Clusters by the rule of the index against the owners that generated chains know. The index has the same clusters as
+//! the oracle (every other test of this folder); `docs/clusters.md` has the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use cairn_testkit::{BCubed, ClusterId, Oracle, b_cubed, clusters_of_perfect_elig
 
 use crate::cospending::clusters_of;
 
-/// The figures of one kind of chain: precision and recall of the index, recall of perfect eligibility, in thousandths, and
-/// transactions that tie strangers together, by what they are.
+/// The figures of one kind of chain: precision and recall of the index, recall of perfect eligibility, in thousandths,
+/// and transactions that tie strangers together, by what they are.
 #[derive(PartialEq, Eq, Debug)]
 struct Figures {
     precision: u32,

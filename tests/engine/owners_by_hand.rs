@@ -49,7 +49,8 @@ fn clusters(view: &View<'_>, oracle: &Oracle) -> BTreeMap<TxNum, Vec<(ScriptHash
     all
 }
 
-/// The owners of clusters with scripts whose claims extend to the others: `claimed` has one such script of each, by its root.
+/// The owners of clusters with scripts whose claims extend to the others: `claimed` has one such script of each, by its
+/// root.
 pub(crate) fn rows(
     view: &View<'_>,
     oracle: &Oracle,

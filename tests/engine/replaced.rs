@@ -1,5 +1,5 @@
-//! Another index takes the place of the one that is served, as on a replica: what is served is one of them as a whole, and
-//! nobody writes there.
+//! Another index takes the place of the one that is served, as on a replica: what is served is one of them as a whole,
+//! and nobody writes there.
 
 use std::{
     collections::BTreeMap,

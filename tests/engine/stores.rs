@@ -1,6 +1,6 @@
-//! Random damages to every store of the data folder but the database of keys, which has its own test: after what the operators'
-//! guide says to do, ledger and tables equal those before, or what was run ended with an error that names what is missing.
-//! Nothing is lost in silence.
+//! Random damages to every store of the data folder but the database of keys, which has its own test: after what the
+//! operators' guide says to do, ledger and tables equal those before, or what was run ended with an error that names
+//! what is missing. Nothing is lost in silence.
 
 use std::{
     collections::BTreeMap,
@@ -193,7 +193,8 @@ fn damage(world: &World, dir: &Path, rng: &mut ChaCha8Rng) -> String {
     format!("{store}, {name}: {how}")
 }
 
-/// What `cairn verify` and the command that it prints do. `Ok`: whether they told anything. `Err`: what they ended with.
+/// What `cairn verify` and the command that it prints do. `Ok`: whether they told anything. `Err`: what they ended
+/// with.
 fn remedy(dir: &Path, blocks: &Path) -> Result<bool, String> {
     let ended = |error: PipelineError| match error {
         PipelineError::EventsLost { missing } => missing.join("; "),

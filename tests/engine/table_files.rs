@@ -181,8 +181,8 @@ fn a_missing_file_is_named() {
     }
 }
 
-/// Merging reads files that nobody has asked for. Damage there stops the program that writes, at the latest some commits
-/// later, and is told as damage, whose remedy is a repair.
+/// Merging reads files that nobody has asked for. Damage there stops the program that writes, at the latest some
+/// commits later, and is told as damage, whose remedy is a repair.
 #[test]
 fn damage_that_merging_meets_stops_the_writer() {
     let (_blocks, dir) = closed(45);

@@ -13,8 +13,8 @@ const fn table(name: &'static str, tag: u8) -> TableInfo {
     TableInfo { name, family: Family::SHARED, tag: Some(tag), origin: Origin::Stage("toy") }
 }
 
-/// Folded in order: the largest output so far. A row for each height that broke the record, and one for the record itself,
-/// which only the rows of the blocks before can tell how to take back.
+/// Folded in order: the largest output so far. A row for each height that broke the record, and one for the record
+/// itself, which only the rows of the blocks before can tell how to take back.
 pub struct Record {
     pub version: u32,
 }

@@ -49,7 +49,8 @@ fn expected(view: &View<'_>, oracle: &Oracle) -> BTreeMap<WatchKey, WatchRow> {
     list
 }
 
-/// Fails unless the watchlist is of the tip and has what follows from the blocks. Gives the numbers of scripts and clusters on it.
+/// Fails unless the watchlist is of the tip and has what follows from the blocks. Gives the numbers of scripts and
+/// clusters on it.
 fn assert_watchlist(index: &Index, oracle: &Oracle, what: &str) -> [usize; 2] {
     index.view(|view| {
         let found = rows::<Watchlist>(view);

@@ -1,4 +1,5 @@
-//! Exports: what the files have against a plain ledger, and what happens to an export that is stopped, continued or damaged.
+//! Exports: what the files have against a plain ledger, and what happens to an export that is stopped, continued or
+//! damaged.
 
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 

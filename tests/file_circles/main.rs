@@ -1,8 +1,8 @@
-//! The arrows between the files of a crate. Two files may refer to each other only within one folder; in the query API no
-//! files do. The root of a crate counts as no folder, since everything in a small crate lies there.
+//! The arrows between the files of a crate. Two files may refer to each other only within one folder; in the query API
+//! no files do. The root of a crate counts as no folder, since everything in a small crate lies there.
 //!
-//! An arrow is a path that a file names, in `use` or in its code. Where the path leads through a re-export, the arrow goes
-//! to the file that defines the name. Methods are not followed, nor what macros make.
+//! An arrow is a path that a file names, in `use` or in its code. Where the path leads through a re-export, the arrow
+//! goes to the file that defines the name. Methods are not followed, nor what macros make.
 
 mod source;
 

@@ -1,4 +1,5 @@
-//! Rows of every table: `schema/tables/tests` mutates each table's own rows; here bytes of one table are read as another's.
+//! Rows of every table: `schema/tables/tests` mutates each table's own rows; here bytes of one table are read as
+//! another's.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

@@ -1,7 +1,9 @@
 """The Python client of the Model Context Protocol lists and calls every tool: in the present revision, in those with a
 handshake, and over the old transport of server-sent events. Every answer is checked against the tool's own schema.
 
-Usage: mcp_client.py BASE_URL ARGUMENTS_FILE, where the arguments of each call are written for other clients to use.
+Over standard input it speaks to `cairn mcp`, for that server and over the index.
+
+Usage: mcp_client.py BASE_URL ARGUMENTS_FILE CAIRN DATADIR, where the arguments of each call are written for other clients to use.
 """
 
 import asyncio
@@ -10,8 +12,9 @@ import sys
 import urllib.request
 
 from jsonschema import Draft202012Validator
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
 
 # What the demo may lack: a mempool, a node.
 MAY_BE_ABSENT = {"node_unavailable", "mempool_unavailable", "mempool_syncing"}
@@ -40,11 +43,10 @@ def unconfirmed(base):
 
 
 def said_of(result):
-    """The answer in a result: structured, or as text where the transport does not name a revision."""
-    if result.structured_content is not None:
-        assert len(result.content[0].text) < 1000, "the answer is in the result twice"
-        return result.structured_content
-    return json.loads(result.content[0].text)
+    """The answer in a result: as text, and the same as structured content where the revision has it."""
+    said = json.loads(result.content[0].text)
+    assert result.structured_content in (None, said), "text and structured content differ"
+    return said
 
 
 def arguments_of(tool, schema, known):
@@ -100,23 +102,26 @@ async def walk(label, client, known):
             assert said["error"]["error"] in MAY_BE_ABSENT, f"{tool.name}: {said['error']}"
     wrong = await client.call_tool("tx_lookup", {"txid": "00" * 32})
     assert wrong.is_error and said_of(wrong)["error"]["error"] == "tx_not_found", wrong
-    # An answer too large for a message that a client reads is told, with the way to less and the way to all of it.
+    # A long answer is cut, and says how to get the rest and where all of it is.
     whole = {"address": arguments["wallet_balance_history"]["address"]}
     for name, given in [
         ("wallet_balance_history", whole),
         ("call_endpoint", {"endpoint": "wallet_balance_history", "arguments": whole}),
     ]:
-        large = said_of(await client.call_tool(name, given))
-        assert large["error"]["error"] == "answer_too_large" and large["error"]["narrow_with"][:2] == ["from", "to"], large
-    with urllib.request.urlopen(large["error"]["url"], timeout=10) as answer:
-        assert len(answer.read()) > 256 * 1024, "HTTP has no such bound"
+        result = await client.call_tool(name, given)
+        assert len(result.content[0].text) <= 24_000, len(result.content[0].text)
+        left_out = said_of(result)["left_out"]
+        assert left_out["arguments"][:2] == ["from", "to"] and left_out["lists"], left_out
+    if label != "stdio over the index":
+        with urllib.request.urlopen(left_out["url"], timeout=10) as answer:
+            assert len(answer.read()) > 256 * 1024, "HTTP has no such bound"
     print(f"mcp ({label}, {client.protocol_version}): {len(listed)} tools, {succeeded} answered with data")
     assert succeeded >= len(listed) * 2 // 3, "too few tools answered with data"
     return arguments
 
 
 async def main():
-    base, out = sys.argv[1:]
+    base, out, cairn, datadir = sys.argv[1:]
     known = subjects(base)
     async with Client(f"{base}/mcp/", mode="auto") as client:
         assert client.protocol_version == "2026-07-28", client.protocol_version
@@ -126,6 +131,10 @@ async def main():
         await walk("streamable HTTP", client, known)
     async with Client(sse_client(f"{base}/mcp/"), mode="legacy") as client:
         await walk("server-sent events", client, known)
+    for label, how in [("stdio for the server", ["--url", base]), ("stdio over the index", ["--datadir", datadir])]:
+        started = StdioServerParameters(command=cairn, args=["mcp", *how, "--log", "error"])
+        async with Client(stdio_client(started), mode="legacy") as client:
+            await walk(label, client, known)
     with open(out, "w", encoding="utf-8") as file:
         for name, values in arguments.items():
             file.write(f"{name}\t{json.dumps(values)}\n")

@@ -37,7 +37,8 @@ done
 
 "$here/openapi.sh" "$document"
 "$here/a2a.sh" "http://$listen"
-"$here/mcp.sh" "http://$listen"
+"$here/mcp.sh" "http://$listen" "${CARGO_TARGET_DIR:-target}/release/cairn" "$work/data"
+"$here/generated.sh" "http://$listen" "$document"
 "$here/pages.sh" "http://$listen"
 "$here/qr.sh" "http://$listen"
 "$here/descriptors.sh" "http://$listen"

@@ -1,8 +1,8 @@
 //! Somebody who asks the same questions all the time, whatever happens, and believes only answers that fit together.
 //!
-//! It watches a script that is only ever paid to. Payment `i` is worth `UNIT << i`, so every sum tells which payments it
-//! holds, and one that were counted twice would show as another. A payment that was seen is seen again in every later
-//! answer, confirmed or not, as long as the node has not dropped it.
+//! It watches a script that is only ever paid to. Payment `i` is worth `UNIT << i`, so every sum tells which payments
+//! it holds, and one that were counted twice would show as another. A payment that was seen is seen again in every
+//! later answer, confirmed or not, as long as the node has not dropped it.
 
 use std::{
     sync::{

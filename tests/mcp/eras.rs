@@ -1,12 +1,14 @@
 //! Every revision of the protocol over Streamable HTTP.
 
 use axum::{body::Body, http::Request};
-use cairn_mcp::Options;
+use cairn_http::HttpConfig;
+use cairn_mcp::{Options, routes};
+use cairn_operations::{ApiConfig, ApiState, router_with};
 use serde_json::{Value, json};
 
 use crate::{
     rig::{NEWEST, WITH_HANDSHAKE, app, ask, ask_newest, code, raw, result, said, to},
-    support::{assert_problem, everything_world, send},
+    support::{assert_problem, everything_world, open_config, send},
 };
 
 fn hello(version: &str) -> Value {
@@ -162,6 +164,19 @@ async fn strange_hosts_and_pages_are_refused() {
             }
             assert_problem(&send(&router, request.body(Body::from(body.clone())).unwrap()).await, 403, code);
         }
+    }
+    // Unless the operator allows them, which is said to browsers too.
+    let http = HttpConfig { browser_origins: vec!["https://app.example".to_owned()], ..open_config().http };
+    let api = ApiState::new(std::sync::Arc::clone(&world.slot) as _, ApiConfig { http, ..open_config() });
+    let allowing = router_with(api, |api| routes(api, Options::default()));
+    for (origin, status) in [("https://app.example", 200), ("https://evil.test", 403)] {
+        let request = Request::post("/mcp/").header("host", "cairn.test").header("content-type", "application/json");
+        let request = request.header("origin", origin).body(Body::from(body.clone())).unwrap();
+        assert_eq!(send(&allowing, request).await.status, status, "{origin}");
+        let request = Request::builder().method("OPTIONS").uri("/mcp/").header("host", "cairn.test");
+        let request = request.header("origin", origin).header("access-control-request-method", "POST");
+        let reply = send(&allowing, request.body(Body::empty()).unwrap()).await;
+        assert_eq!(reply.status, if status == 200 { 204 } else { 403 }, "{origin}");
     }
     let mut request = Request::get("/mcp/").header("host", "evil.test");
     request = request.header("accept", "text/event-stream");

@@ -1,5 +1,5 @@
-//! What `search_endpoints` finds for questions in the words of people who ask: 62 questions, each with the endpoints that
-//! answer it, judged by hand. The search was tuned with the first half; the second half tells how good it is.
+//! What `search_endpoints` finds for questions in the words of people who ask: 62 questions, each with the endpoints
+//! that answer it, judged by hand. The search was tuned with the first half; the second half tells how good it is.
 
 use cairn_mcp::Options;
 use serde_json::json;

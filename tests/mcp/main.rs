@@ -1,5 +1,5 @@
-//! The protocol of agents over an index of a generated chain, in process: every revision, every tool, and what strangers
-//! may send.
+//! The protocol of agents over an index of a generated chain, in process: every revision, every tool, and what
+//! strangers may send.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
 
 mod batches;

@@ -1,4 +1,5 @@
-//! What clients and the one who disturbs them know of each other: when a failure is explained, and when a tip may go back.
+//! What clients and the one who disturbs them know of each other: when a failure is explained, and when a tip may go
+//! back.
 
 use std::{
     fmt,

@@ -87,8 +87,8 @@ impl Gauges {
         }
     }
 
-    /// Compares the first and the last quarter of the measured time: of the quiet time, all but the first third, in which
-    /// the processes warm up.
+    /// Compares the first and the last quarter of the measured time: of the quiet time, all but the first third, in
+    /// which the processes warm up.
     pub fn assert_flat(&self, quiet_from: Duration, whole: Duration) {
         if !cfg!(target_os = "linux") {
             cairn_testkit::note_skipped("soak: flat memory", "no /proc here");

@@ -1,9 +1,9 @@
-//! The program under real load for a long time: an indexer and a server over a node that mines, reorganizes and tells of
-//! its mempool, while clients ask for every operation over HTTP and as a tool, and now and then one of the processes is
-//! killed.
+//! The program under real load for a long time: an indexer and a server over a node that mines, reorganizes and tells
+//! of its mempool, while clients ask for every operation over HTTP and as a tool, and now and then one of the processes
+//! is killed.
 //!
-//! Memory, descriptors and threads stay flat; nothing fails but what a kill explains; no answer's tip goes back but by a
-//! reorganization; in the end the index is sound and equals one that was made in one go.
+//! Memory, descriptors and threads stay flat; nothing fails but what a kill explains; no answer's tip goes back but by
+//! a reorganization; in the end the index is sound and equals one that was made in one go.
 //!
 //! `CAIRN_SOAK_MINUTES` (1) is how long it takes; `CAIRN_SEED` (1) what happens.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, unreachable_pub, missing_docs)]

@@ -1,7 +1,10 @@
 //! House rules that no compiler knows: lengths, leftovers, large files, paths of one machine, pinned dependencies,
-//! banned calls, numbered decisions, links between documents.
+//! banned calls, numbered decisions, the language, links between documents and the files that these name.
 
+mod language;
 mod made_up;
+mod named;
+mod width;
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +26,7 @@ const MAX_FUNCTION_LINES: usize = 120;
 /// Bytes of any file: larger data is generated or lives elsewhere.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
-/// What must not be left behind in source files. Written in two halves, so that this file does not hold them.
+/// Leftovers of work in source files. They are written in two halves, so that this file does not contain them.
 const LEFTOVERS: &[&str] = &[
     concat!("FIX", "ME"),
     concat!("XX", "X"),
@@ -45,13 +48,13 @@ const IMPURE_CALLS: &[&str] = &[
     "rand::",
     "env::var",
 ];
-/// Of these, the ones that hold ledgers: floats are no money.
+/// The folders among these with ledgers: amounts are not floats.
 const LEDGERS: &[&str] = &["schema/model/", "schema/tables/", "indexer/stages/"];
 
 /// Dependencies that break when they move within what their version number allows, and so are fixed exactly.
 const EXACT: &[&str] = &["bitcoin", "bincode", "rocksdb", "bitcoinkernel", "tikv-jemallocator"];
 
-/// Crates that are no members of the workspace: what libFuzzer runs needs other flags.
+/// Crates outside the workspace: programs for libFuzzer need other flags.
 const EXCLUDED: &[&str] = &["tests/fuzz/guided"];
 
 fn root() -> PathBuf {
@@ -107,7 +110,7 @@ fn long_functions(path: &str, text: &str, limit: usize) -> Vec<String> {
         if line.is_empty() {
             continue;
         }
-        // What is open further in than this line has ended without our noticing.
+        // Functions that are open further in than this line have ended unnoticed.
         open.retain(|(of_fn, ..)| *of_fn <= indent);
         let one_line = line.ends_with(['}', ';']);
         if let Some((before, name)) = line.split_once("fn ")
@@ -133,7 +136,7 @@ fn long_code(path: &str, text: &str) -> Option<String> {
     is_long.then(|| format!("{path}: {lines} lines of code (limit {MAX_CODE_LINES}) and no line {REASON:?}"))
 }
 
-/// What is wrong with a Rust file.
+/// Finds problems of a Rust file.
 fn problems_of_source(path: &str, text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -178,7 +181,7 @@ fn machine_paths(path: &str, text: &str, here: &[String]) -> Vec<String> {
     problems
 }
 
-/// What is wrong with the manifest of a member.
+/// Finds problems in the manifest of a member.
 fn problems_of_member(path: &str, manifest: &Table) -> Vec<String> {
     let mut problems = Vec::new();
     let inherits = |table: Option<&Value>, key: &str| {
@@ -207,7 +210,7 @@ fn problems_of_member(path: &str, manifest: &Table) -> Vec<String> {
     problems
 }
 
-/// What is wrong with the manifest of a crate that is no member: it has its own lock, and exact versions, since the
+/// Finds problems in the manifest of a crate outside the workspace: it has its own lock, and exact versions, since the
 /// workspace's do not bind it.
 fn problems_of_excluded(path: &str, manifest: &Table) -> Vec<String> {
     let mut problems = Vec::new();
@@ -230,7 +233,7 @@ fn problems_of_excluded(path: &str, manifest: &Table) -> Vec<String> {
     problems
 }
 
-/// What is wrong with the versions of the workspace.
+/// Finds problems of the versions in the workspace.
 fn problems_of_versions(dependencies: &Table) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, dependency) in dependencies {
@@ -255,7 +258,7 @@ fn problems_of_versions(dependencies: &Table) -> Vec<String> {
     problems
 }
 
-/// What is wrong with the numbered decisions.
+/// Finds problems of the numbered decisions.
 fn problems_of_decisions(files: &[(String, String)]) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, (path, text)) in files.iter().enumerate() {

@@ -43,8 +43,8 @@ struct Open {
 /// Builds regtest blocks: add transactions to the open block, mine it, go on, or check out any other block first.
 ///
 /// It enforces what a miner must: coins exist and are mature, values balance, weight and signature operation limits,
-/// BIP 34 heights, median time past, witness commitments and proof of work. Scripts are made right by [`Keyring::sign`];
-/// they are not executed here.
+/// BIP 34 heights, median time past, witness commitments and proof of work. Scripts are made right by
+/// [`Keyring::sign`]; they are not executed here.
 #[derive(Debug)]
 pub struct ChainBuilder {
     chain: Chain,

@@ -63,9 +63,9 @@ pub fn chain(seed: u64) -> Result<Chain, Error> {
     Ok(economy(seed)?.into_chain())
 }
 
-/// Generates the demo chain and tells whose each script is that a participant made, as a number for each participant: the
-/// ground truth for clusters. Joint transactions with equal outputs spend coins of several participants, all others those
-/// of one.
+/// Generates the demo chain and tells whose each script is that a participant made, as a number for each participant:
+/// the ground truth for clusters. Joint transactions with equal outputs spend coins of several participants, all others
+/// those of one.
 ///
 /// # Errors
 /// As [`chain`].
@@ -76,7 +76,8 @@ pub fn chain_and_owners(seed: u64) -> Result<(Chain, HashMap<ScriptBuf, u32>), E
 }
 
 /// Generates the demo chain, and what waits over its tip: more than a thousand transactions in the order in which they
-/// came, parents first, enough for several blocks. All of them can be mined on the tip, except those that were replaced.
+/// came, parents first, enough for several blocks. All of them can be mined on the tip, except those that were
+/// replaced.
 ///
 /// # Errors
 /// None that a seed is known to cause; the builder's checks are passed on.

@@ -25,8 +25,8 @@ pub struct DemoRate {
     pub dollars_e4: u64,
 }
 
-/// Invented prices at the beginning of each year from 2012 on, in dollars, and at the end. Between them they go in a straight
-/// line, but for the noise.
+/// Invented prices at the beginning of each year from 2012 on, in dollars, and at the end. Between them they go in a
+/// straight line, but for the noise.
 const YEARS: [u64; 15] =
     [5, 15, 700, 300, 450, 1_000, 13_000, 4_000, 7_500, 30_000, 46_000, 17_000, 43_000, 95_000, 88_000];
 /// First day with a price: 2011-07-01. Coins of the first months are older than the series, as on the real chain.

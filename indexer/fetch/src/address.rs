@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks that are not global, as (network, bits): IANA's registry of special addresses, multicast, and what is reserved.
+/// Networks that are not global, as (network, bits): IANA's registry of special addresses, multicast, and what is
+/// reserved.
 const SPECIAL_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -21,8 +22,8 @@ const SPECIAL_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// The same within 2000::/3, the only part of IPv6 that is handed out. Addresses that carry an IPv4 address (mapped, 6to4,
-/// Teredo, NAT64) lie outside or here: they may lead into a private network.
+/// The same within 2000::/3, the only part of IPv6 that is handed out. Addresses that carry an IPv4 address (mapped,
+/// 6to4, Teredo, NAT64) lie outside or here: they may lead into a private network.
 const SPECIAL_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),

@@ -43,9 +43,9 @@ pub struct Limits {
 /// Fetches documents. Clones share their settings.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// For the host that the operator names.
+    /// For the server that the operator names.
     named: Agent,
-    /// For hosts that a redirect names.
+    /// For servers that a redirect names.
     others: Agent,
     cancel: CancelToken,
     has_roots: bool,
@@ -58,7 +58,7 @@ pub struct Answer {
     pub status: u16,
     /// Where it came from, after redirects.
     pub url: Url,
-    /// What it says.
+    /// Its content.
     pub body: Body,
     /// What a later request may ask with.
     pub validators: Validators,
@@ -78,8 +78,9 @@ pub enum Fetched {
 }
 
 impl Client {
-    /// A client that ends its work when the token is cancelled. With `allows_private`, the host of a URL may have an address that
-    /// is not in the public network; a redirect to another host still leads to the public network only.
+    /// A client that ends its work when the token is cancelled. With `allows_private`, the host of a URL may have an
+    /// address that is not in the public network; a redirect to another host or port still leads to the public network
+    /// only.
     #[must_use]
     pub fn new(cancel: &CancelToken, allows_private: bool) -> Self {
         let roots = rustls_native_certs::load_native_certs();
@@ -141,10 +142,10 @@ impl Client {
                 return Err(FetchError::NoRoots);
             }
             let left = until.saturating_duration_since(Instant::now());
-            let is_named = at.host().eq_ignore_ascii_case(url.host());
+            let is_named = url.is_same_server(&at);
             let fail = |error| match self.error(&at, limits, error) {
                 FetchError::Private { host, address } if !is_named => {
-                    FetchError::PrivateRedirect { url: url.shown(), host, address }
+                    FetchError::PrivateRedirect { url: url.shown(), host: format!("{host}:{}", at.port()), address }
                 }
                 other => other,
             };
@@ -171,6 +172,23 @@ impl Client {
             return self.read(at, limits, response);
         }
         Err(FetchError::Redirects { url: url.shown(), most: MOST_REDIRECTS })
+    }
+
+    /// The answer to a POST request with a JSON body, whatever its status; no redirect is followed.
+    ///
+    /// # Errors
+    /// See [`FetchError`].
+    pub fn post(&self, url: &Url, headers: &[(&str, &str)], body: &[u8], limits: Limits) -> Result<Answer, FetchError> {
+        if url.is_https() && !self.has_roots {
+            return Err(FetchError::NoRoots);
+        }
+        let mut request = self.named.post(url.whole()).header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.config().timeout_global(Some(limits.time)).build();
+        let response = request.send(body).map_err(|error| self.error(url, limits, error))?;
+        self.read(url.clone(), limits, response)
     }
 
     /// Reads the body of an answer.

@@ -41,7 +41,7 @@ pub enum FetchError {
     PrivateRedirect {
         /// The URL.
         url: String,
-        /// The host that it leads to.
+        /// The host and port that it leads to.
         host: String,
         /// Its address.
         address: IpAddr,

@@ -1,8 +1,9 @@
-//! Inputs from the network: documents that an operator names by a URL, and prices that exchanges and central banks publish.
+//! Inputs from the network: documents that an operator names by a URL, and prices that exchanges and central banks
+//! publish.
 //!
-//! [`Client`] makes one GET request with limits on bytes and time. It connects only to addresses of the public network unless
-//! it is told otherwise, and looks at the address that it really connects to. [`unpack`] opens gzip and ZIP files within
-//! limits.
+//! [`Client`] makes one GET request with limits on bytes and time. It connects only to addresses of the public network
+//! unless it is told otherwise, and looks at the address that it really connects to. [`unpack`] opens gzip and ZIP
+//! files within limits.
 
 mod address;
 mod body;

@@ -1,4 +1,5 @@
-//! Packed files: gzip, and ZIP archives with one member. What they unpack to is bounded, whatever they say of themselves.
+//! Packed files: gzip, and ZIP archives with one member. What they unpack to is bounded, whatever they say of
+//! themselves.
 
 use std::io::{self, Cursor, Read};
 
@@ -50,9 +51,9 @@ impl<R: Read> Read for Capped<R> {
     }
 }
 
-/// The content of what may be packed: of a gzip file or of a ZIP archive, which its first bytes tell, what is in it; of any
-/// other file, the file. A ZIP archive is held in memory and has at most `packed` bytes; what is packed unpacks to at most
-/// `unpacked` bytes, or reading fails.
+/// The content of what may be packed: of a gzip file or of a ZIP archive, which its first bytes tell, what is in it; of
+/// any other file, the file. A ZIP archive is held in memory and has at most `packed` bytes; what is packed unpacks to
+/// at most `unpacked` bytes, or reading fails.
 ///
 /// # Errors
 /// Reading fails, or the archive is no archive with one file.

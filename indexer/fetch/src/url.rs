@@ -6,6 +6,9 @@ use ureq::http::Uri;
 
 use crate::UrlError;
 
+/// Ports of the schemes.
+const HTTP: u16 = 80;
+const HTTPS: u16 = 443;
 /// Longest URL.
 const LONGEST: usize = 2_000;
 /// Longest value of a query's parameter that is shown: keys and signatures are longer.
@@ -59,6 +62,19 @@ impl Url {
     #[must_use]
     pub fn host(&self) -> &str {
         self.0.host().unwrap_or_default()
+    }
+
+    /// Its port: the one of its scheme if none is written.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.0.port_u16().unwrap_or(if self.is_https() { HTTPS } else { HTTP })
+    }
+
+    /// True if a redirect from this URL to another stays at the server that was named: the same host and port, or the
+    /// same host with encryption, both on the ports of their schemes.
+    pub(crate) fn is_same_server(&self, to: &Url) -> bool {
+        let ports = (self.port(), to.port());
+        self.host().eq_ignore_ascii_case(to.host()) && (ports.0 == ports.1 || ports == (HTTP, HTTPS) && to.is_https())
     }
 
     /// The whole text, with secrets.
@@ -142,6 +158,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_server_is_a_host_and_a_port() {
+        for (from, to, expected) in [
+            ("http://a/x", "http://A:80/y", true),
+            ("https://a:443", "https://a", true),
+            ("http://a", "https://a", true),
+            ("http://a:8080/", "http://a:8080/", true),
+            ("http://a:8080/", "http://a:8081/", false),
+            ("http://a:8080/", "http://a/", false),
+            ("http://a:8080/", "https://a/", false),
+            ("http://a/", "https://a:8443/", false),
+            ("http://a/", "http://a:443/", false),
+            ("http://a/", "http://b/", false),
+        ] {
+            assert_eq!(url(from).is_same_server(&url(to)), expected, "{from} {to}");
+        }
+    }
 
     fn url(text: &str) -> Url {
         text.parse().unwrap()

@@ -58,7 +58,8 @@ impl From<Stopped> for Error {
     }
 }
 
-/// Finds the addresses of a name. The system's resolver cannot be cancelled, so it runs in a thread that is left behind.
+/// Finds the addresses of a name. The system's resolver cannot be cancelled, so it runs in a thread that is left
+/// behind.
 #[derive(Debug, Clone)]
 pub(crate) struct Names(pub(crate) CancelToken);
 

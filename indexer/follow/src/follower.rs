@@ -8,7 +8,7 @@ use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until, pause:
 /// What the follower does while the index cannot be written or read.
 const TRIES_INDEX: &str = "tries again every few seconds; no block is connected until then";
 /// The same for the disk.
-const WAITS_FOR_ROOM: &str = "goes on as soon as there is room; no block is connected until then";
+const WAITS_FOR_ROOM: &str = "goes on as soon as it can be written; no block is connected until then";
 /// The same for block files.
 const TRIES_SOURCE: &str = "reads again every few seconds";
 
@@ -45,8 +45,8 @@ impl Follower {
     /// Indexes until the end condition is met, or until cancelled.
     ///
     /// # Errors
-    /// A source, the index or the disk fails. What was committed stays. With [`Until::Cancelled`] this is an error only where
-    /// a source is begun; later it is published, and tried again.
+    /// A source, the index or the disk fails. What was committed stays. With [`Until::Cancelled`] this is an error only
+    /// where a source is begun; later it is published, and tried again.
     pub fn follow(mut self, until: Until) -> Result<Outcome, FollowError> {
         let Some(last) = self.sources.pop() else { return Err(FollowError::NoSource) };
         self.index.publish_kept_prices()?;

@@ -183,8 +183,8 @@ impl OpenIndex {
         Ok(())
     }
 
-    /// Publishes the newest prices that the index has, from an earlier run. They are observations: damage of them does not stop
-    /// blocks.
+    /// Publishes the newest prices that the index has, from an earlier run. They are observations: damage of them does
+    /// not stop blocks.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -201,9 +201,9 @@ impl OpenIndex {
         Ok(())
     }
 
-    /// Announces what the connected blocks have, at the tip of the source, after late stages have followed it; `waits`: for the
-    /// watchlist, too, which is made in a thread otherwise. Returns whether there was anything; it is durable and
-    /// published with the next [`OpenIndex::settle`].
+    /// Announces what the connected blocks have, at the tip of the source, after late stages have followed it; `waits`:
+    /// for the watchlist, too, which is made in a thread otherwise. Returns whether there was anything; it is durable
+    /// and published with the next [`OpenIndex::settle`].
     ///
     /// # Errors
     /// The index or the disk fails.

@@ -4,8 +4,8 @@
 //! drives the sources in order with one loop: first block files, if given, then a node. Changes are published to every
 //! [`cairn_link::Publish`], in this process and in others.
 //!
-//! A follower without an end does not end with an error either: it publishes what is wrong ([`cairn_model::Trouble`]) and
-//! goes on when that has passed. A source can only be refused when it is followed for the first time.
+//! A follower without an end does not end with an error either: it publishes what is wrong ([`cairn_model::Trouble`])
+//! and goes on when that has passed. A source can only be refused when it is followed for the first time.
 
 mod error;
 mod figures;

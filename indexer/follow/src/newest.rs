@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_events::LiveQuote;
 
-/// A place for the newest prices. Clones share it. Neither side waits for the other: what the follower has not taken yet is
-/// replaced.
+/// A place for the newest prices. Clones share it. Neither side waits for the other: what the follower has not taken
+/// yet is replaced.
 #[derive(Clone, Default, Debug)]
 pub struct NewestQuotes(Arc<Mutex<Option<Vec<LiveQuote>>>>);
 

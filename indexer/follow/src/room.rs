@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{StatVfs, StatVfsMountFlags, statvfs};
+use rustix::{
+    fs::{Access, StatVfs, StatVfsMountFlags, access, statvfs},
+    io::Errno,
+};
 
 /// Free bytes below which nothing is written, on a large disk.
 const MAX_RESERVE: u64 = 256 << 20;
@@ -20,6 +23,9 @@ pub(crate) struct Disk(PathBuf);
 pub(crate) enum NoRoom {
     /// It is mounted read-only.
     ReadOnly,
+    /// The folder of the index does not allow it. A database that fails to write once must be opened anew, so it is not
+    /// tried.
+    Refused(Errno),
     /// Less than the reserve is free.
     Full {
         /// Free bytes.
@@ -33,6 +39,7 @@ impl fmt::Display for NoRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoRoom::ReadOnly => f.write_str("the disk of the index is mounted read-only"),
+            NoRoom::Refused(error) => write!(f, "the folder of the index cannot be written: {error}"),
             NoRoom::Full { free, reserve } => {
                 let (free, reserve) = (free >> 10, reserve.div_ceil(1 << 10));
                 write!(f, "the disk of the index is full: {free} KiB are free, {reserve} KiB are kept in reserve")
@@ -49,7 +56,10 @@ impl Disk {
 
     /// Why nothing can be written; `None` if it can, or if the system does not tell.
     pub(crate) fn lacks_room(&self) -> Option<NoRoom> {
-        judge(&statvfs(&self.0).ok()?)
+        judge(&statvfs(&self.0).ok()?).or_else(|| {
+            let refused = access(self.0.join("index"), Access::WRITE_OK | Access::EXEC_OK).err()?;
+            Some(NoRoom::Refused(refused))
+        })
     }
 }
 
@@ -70,6 +80,17 @@ mod tests {
     fn disk(blocks: u64, available: u64, f_flag: StatVfsMountFlags) -> StatVfs {
         let real = statvfs("/").unwrap();
         StatVfs { f_frsize: 4_096, f_blocks: blocks, f_bavail: available, f_flag, ..real }
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_is_not_written() {
+        let dir = cairn_testkit::temp_dir();
+        let disk = Disk::of(dir.path());
+        let gone = disk.lacks_room().unwrap();
+        assert_eq!(gone, NoRoom::Refused(Errno::NOENT));
+        assert!(gone.to_string().starts_with("the folder of the index cannot be written: "), "{gone}");
+        std::fs::create_dir(dir.path().join("index")).unwrap();
+        assert_eq!(disk.lacks_room(), None);
     }
 
     #[test]

@@ -164,8 +164,8 @@ impl<'a> Collector<'a> {
             count.saturating_mul(2) > distances.len() && *distance != u64::from(given.seconds())
         };
         let Some((_, found)) = best.filter(is_clear) else { return Ok(given) };
-        // Trades were rare once, and a moment's price stands for itself. But an hour's candle is no day's, and rows that
-        // are all five minutes apart are no minutes.
+        // Trades were rare once, and a moment's price stands for itself. But an hour's candle is no day's, and rows
+        // that are all five minutes apart are no minutes.
         let is_far = distances.len() >= ENOUGH && distances.iter().all(|distance| distance.is_multiple_of(found));
         let is_other = found < u64::from(given.seconds())
             || has_lengths

@@ -36,6 +36,21 @@ pub enum InputError {
         /// The first cells or keys, shortened.
         begins: String,
     },
+    /// The first line of a CSV file has no columns.
+    #[error(
+        "line {line}, the first one, cannot be split into columns at {delimiter:?} ({why}); it begins {begins:?}. Is it a CSV \
+         file, and is this its delimiter?"
+    )]
+    NoColumns {
+        /// The delimiter.
+        delimiter: char,
+        /// Code of what is wrong with it.
+        why: &'static str,
+        /// Its number, from 1.
+        line: u64,
+        /// The line, shortened; empty if it is no text.
+        begins: String,
+    },
     /// Both a layout and a column map were given.
     #[error("a column map describes the layout; leave out --layout")]
     LayoutAndMap,

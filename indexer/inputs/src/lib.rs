@@ -1,11 +1,11 @@
 //! Files of prices, exchange rates and labels, read row by row into quotes and claims.
 //!
 //! Without network, storage or clock: the caller gives a [`Read`](std::io::Read), says which second it is, and gets the
-//! rows in the order of the file, with a [`Report`] of what was taken and what was refused. Memory does not grow with the
-//! file, but for 4 bytes a candle that tell duplicates.
+//! rows in the order of the file, with a [`Report`] of what was taken and what was refused. Memory does not grow with
+//! the file, but for 4 bytes a candle that tell duplicates.
 //!
-//! [`read_quotes`] and [`read_claims`] are the entries. Each layout has a file in `layouts`, which says where its times and numbers come
-//! from.
+//! [`read_quotes`] and [`read_claims`] are the entries. Each layout has a file in `layouts`, which says where its times
+//! and numbers come from.
 
 mod claims;
 mod collect;

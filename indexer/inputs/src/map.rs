@@ -52,9 +52,9 @@ pub enum MapError {
     Value {
         /// The key.
         key: &'static str,
-        /// What it says.
+        /// Its content.
         value: String,
-        /// What is allowed.
+        /// Allowed values.
         allowed: &'static str,
     },
     /// Decimal and thousands are the same.
@@ -68,9 +68,9 @@ fn keys() -> String {
 
 /// The layout of a CSV file: which columns hold what, and how times and numbers are written.
 ///
-/// Written as `time=Timestamp,close=Last,time_format=%d/%m/%Y %H:%M,delimiter=;,decimal=,`. A value goes on until the next
-/// comma that a known key follows. Columns are named as in the header (capitals do not matter) or, with `header=no`,
-/// numbered from 1.
+/// Written as `time=Timestamp,close=Last,time_format=%d/%m/%Y %H:%M,delimiter=;,decimal=,`. A value goes on until the
+/// next comma that a known key follows. Columns are named as in the header (capitals do not matter) or, with
+/// `header=no`, numbered from 1.
 #[derive(Clone, Debug)]
 pub struct ColumnMap {
     time: String,

@@ -10,7 +10,7 @@ use crate::{layouts::Layout, map::ColumnMap, words::Pair};
 pub struct Options {
     /// The time, in seconds since 1970 (UTC): a candle that closes later is not closed yet, and refused.
     pub now: u32,
-    /// What is quoted. Needed where the file does not say so; of a file with many rates it selects one.
+    /// The pair. Needed where the file does not say so; of a file with many rates it selects one.
     pub pair: Option<Pair>,
     /// Length of a candle. Without it, the first rows tell.
     pub interval: Option<Interval>,

@@ -42,7 +42,7 @@ pub(crate) struct Columns {
     /// Open, high and low.
     pub(crate) range: Option<[usize; 3]>,
     pub(crate) volume: Option<usize>,
-    /// What is quoted.
+    /// The pair.
     pub(crate) symbol: Option<usize>,
     /// When the candle ends, to the last millisecond or microsecond.
     pub(crate) end: Option<usize>,

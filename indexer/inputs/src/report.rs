@@ -42,8 +42,8 @@ pub enum Code {
     Repeated,
     /// The candle was there before, with other values. The first is kept.
     Conflicting,
-    /// The row stands neither after the row before nor, in a file with the newest row first, before it. It is taken: rows
-    /// are sorted anyway.
+    /// The row stands neither after the row before nor, in a file with the newest row first, before it. It is taken:
+    /// rows are sorted anyway.
     OutOfOrder,
     /// The row has more or fewer cells than it should.
     ColumnCount,
@@ -204,7 +204,7 @@ pub struct Gaps {
 /// What was taken of a series.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeriesReport {
-    /// What is quoted.
+    /// The pair.
     pub series: Series,
     /// Rows that were taken.
     pub taken: u64,
@@ -216,7 +216,7 @@ pub struct SeriesReport {
     pub gaps: Gaps,
 }
 
-/// What was read. [`Report::rows`] is the sum of [`Report::taken`] and [`Report::refused`].
+/// The content. [`Report::rows`] is the sum of [`Report::taken`] and [`Report::refused`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     /// Name of the layout, or `map`.

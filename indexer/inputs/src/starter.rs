@@ -14,8 +14,8 @@ pub struct Starter {
     licence: &'static str,
     /// Where it comes from.
     publisher: &'static str,
-    /// When the last of its rows was known, in seconds since 1970: it counts as retrieved then, so that whatever the same
-    /// source says later comes first.
+    /// When the last of its rows was known, in seconds since 1970: it counts as retrieved then, so that whatever the
+    /// same source says later comes first.
     until: u32,
     /// What is quoted, where the file does not say so.
     pair: Option<Pair>,

@@ -16,13 +16,13 @@ use crate::{ClaimLayout, ClaimOptions, StarterError, read_claims};
 pub struct StarterLabels {
     /// The source: who says it, or who carries what others say.
     pub source: &'static str,
-    /// Its licence, as SPDX identifier in small letters; `none-stated` where a holder publishes its own addresses without a
-    /// licence, `facts` where each row has a source of its own.
+    /// Its licence, as SPDX identifier in small letters; `none-stated` where a holder publishes its own addresses
+    /// without a licence, `facts` where each row has a source of its own.
     pub licence: &'static str,
     /// Name of the list among those of the source.
     pub list: &'static str,
-    /// Date of the publisher's state that the rows come from, in seconds since 1970: it counts as retrieved then, so that
-    /// whatever the same source says later comes first.
+    /// Date of the publisher's state that the rows come from, in seconds since 1970: it counts as retrieved then, so
+    /// that whatever the same source says later comes first.
     pub retrieved_at: u32,
     /// Who published it, and which state of it.
     pub publisher: &'static str,

@@ -1,7 +1,7 @@
 //! Tags of mining pools that ship with Cairn: see `starter/SOURCES.md`.
 //!
-//! The file has the layout of `pools-v2.json`, without the payout addresses, which are among the labels, and without pools
-//! under the name or handle of a person.
+//! The file has the layout of `pools-v2.json`, without the payout addresses, which are among the labels, and without
+//! pools under the name or handle of a person.
 
 use std::io::Read;
 

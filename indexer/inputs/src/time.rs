@@ -16,7 +16,8 @@ use crate::{
 pub(crate) enum TimeFormat {
     /// Digits are seconds, milliseconds or microseconds since 1970, by their size; else ISO 8601.
     Any,
-    /// Seconds, milliseconds or microseconds since 1970, by their size: seconds have up to 11 digits, milliseconds up to 14.
+    /// Seconds, milliseconds or microseconds since 1970, by their size: seconds have up to 11 digits, milliseconds up
+    /// to 14.
     UnixAny,
     /// In units of so many to a second, since 1970.
     Unix(i64),

@@ -8,9 +8,9 @@ use jiff::tz::TimeZone;
 /// What is quoted in what: BTC/USD is the price of a bitcoin in dollars.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pair {
-    /// What is priced.
+    /// The priced currency.
     pub base: Currency,
-    /// What it is priced in.
+    /// Its currency.
     pub quote: Currency,
 }
 
@@ -35,8 +35,8 @@ impl fmt::Display for Pair {
 #[error("not a pair; write the two codes with a slash, for example BTC/USD")]
 pub struct PairError;
 
-/// How the second code of a symbol without separator may end; the longer ones first. Only where bitcoin is not the first:
-/// `XBTUSD` is not XB/TUSD.
+/// How the second code of a symbol without separator may end; the longer ones first. Only where bitcoin is not the
+/// first: `XBTUSD` is not XB/TUSD.
 const QUOTES: [&str; 13] =
     ["USDT", "USDC", "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "BRL", "TRY", "KRW", "BTC"];
 
@@ -53,7 +53,8 @@ fn split_symbol(text: &str) -> Option<(&str, &str)> {
 impl FromStr for Pair {
     type Err = PairError;
 
-    /// `BTC/USD`, also with a hyphen, an underscore or a colon, or as exchanges write it: `BTCUSDT`, `XBTUSD`. XBT is BTC.
+    /// `BTC/USD`, also with a hyphen, an underscore or a colon, or as exchanges write it: `BTCUSDT`, `XBTUSD`. XBT is
+    /// BTC.
     fn from_str(text: &str) -> Result<Self, PairError> {
         let text = text.trim();
         let code = |text: &str| -> Result<Currency, PairError> {

@@ -68,8 +68,8 @@ impl MempoolWatcher {
         self.chain.reorganized = Some(self.clock.passed);
         self.chain.resuming = true;
         self.sync.broken = true;
-        // Readers wait for the next complete state. It must be announced even if it equals the last one, as with an empty
-        // mempool.
+        // Readers wait for the next complete state. It must be announced even if it equals the last one, as with an
+        // empty mempool.
         self.announced = None;
         self.arrivals.release_all();
         let back: Vec<Txid> =

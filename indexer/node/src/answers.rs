@@ -80,7 +80,8 @@ pub struct TxOutSetInfo {
     pub txouts: u64,
     /// A size of the coin set that does not depend on the database, in bytes.
     pub bogosize: u64,
-    /// MuHash3072 of the coins, in the node's order of digits (that of [`MuHashDigest`](cairn_model::MuHashDigest)'s display).
+    /// MuHash3072 of the coins, in the node's order of digits (that of [`MuHashDigest`](cairn_model::MuHashDigest)'s
+    /// display).
     pub muhash: String,
     /// Their value in satoshis.
     #[serde(deserialize_with = "amount::sats")]

@@ -113,12 +113,19 @@ impl NodeClient {
         self.batch(METHOD, &params)?.into_iter().map(|outcome| absent(bytes(outcome), NOT_FOUND)).collect()
     }
 
-    /// Broadcasts a transaction.
+    /// Broadcasts a transaction. A limit that is not given is the node's own; `max_burn_sats` needs Bitcoin Core 25.
     ///
     /// # Errors
     /// See [`NodeError`]; [`NodeError::Rpc`] with code −25, −26 or −27 and the node's reason if it rejects it.
-    pub fn send_raw_transaction(&self, raw: &[u8], max_feerate_sats_per_kvb: Option<u64>) -> Result<Txid, NodeError> {
-        let params = json!([hex::encode(raw), decimals(max_feerate_sats_per_kvb)]);
+    pub fn send_raw_transaction(
+        &self,
+        raw: &[u8],
+        max_feerate_sats_per_kvb: Option<u64>,
+        max_burn_sats: Option<u64>,
+    ) -> Result<Txid, NodeError> {
+        let mut params = vec![hex::encode(raw).into(), decimals(max_feerate_sats_per_kvb)];
+        params.extend(max_burn_sats.map(|sats| decimals(Some(sats))));
+        let params = Value::Array(params);
         self.call::<Hash<Txid>>("sendrawtransaction", &params).map(|txid| txid.0)
     }
 

@@ -251,7 +251,7 @@ impl NodeClient {
             match request() {
                 Err(error) if error.is_transient() => {
                     let Some(pause) = backoff.next_pause() else { return Err(error) };
-                    self.say_that_it_retries(&error);
+                    self.say_that_it_retries(&error, backoff.left());
                     if self.cancel.wait(pause) {
                         return Err(NodeError::Stopped);
                     }
@@ -261,13 +261,13 @@ impl NodeClient {
         }
     }
 
-    /// Warns that a request is repeated, now and then.
-    fn say_that_it_retries(&self, error: &NodeError) {
+    /// Warns that a request is repeated, now and then, for as long as is `left`.
+    fn say_that_it_retries(&self, error: &NodeError, left: Duration) {
         let mut warned = self.shared.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.is_none_or(|at| at.elapsed() >= WARN_EACH) {
             *warned = Some(Instant::now());
-            let seconds = self.retry.total.as_secs();
-            tracing::warn!(%error, "no answer from the node yet: asking again for up to {seconds} s");
+            let seconds = left.as_secs_f64().round();
+            tracing::warn!(%error, "the node cannot be used yet: asking again for up to {seconds} s");
         }
     }
 
@@ -299,7 +299,7 @@ impl NodeClient {
         match answer.status {
             401 => Err(NodeError::WrongCredentials { url: url(), credentials: credentials.auth().to_string() }),
             403 => Err(NodeError::Forbidden { url: url(), method: method.to_owned() }),
-            503 => Err(NodeError::Busy { url: url(), message: answer.words() }),
+            503 => Err(NodeError::Busy { url: url(), message: answer.words_or_status() }),
             _ => Ok(answer),
         }
     }

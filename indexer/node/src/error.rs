@@ -82,7 +82,7 @@ pub enum NodeError {
         /// Message of the node.
         message: String,
     },
-    /// HTTP status 503, or 500 without a message.
+    /// HTTP status 503, or 429, 500, 502 or 504 without a message of the node.
     #[error("the node at {url} is overloaded: {message}")]
     Busy {
         /// Address without credentials.
@@ -226,8 +226,8 @@ impl NodeError {
         }
     }
 
-    /// True if the node is at fault or away: it may be another one later, or answer otherwise. A follower that has once been at
-    /// its tip waits for that.
+    /// True if the node is at fault or away: it may be another one later, or answer otherwise. A follower that has once
+    /// been at its tip waits for that.
     #[must_use]
     pub fn is_of_node(&self) -> bool {
         !matches!(

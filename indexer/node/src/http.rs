@@ -24,6 +24,12 @@ impl HttpAnswer {
     pub(crate) fn words(&self) -> String {
         one_line(&String::from_utf8_lossy(&self.body[..self.body.len().min(400)]), 160)
     }
+
+    /// The same, or the status if there is no body.
+    pub(crate) fn words_or_status(&self) -> String {
+        let words = self.words();
+        if words.is_empty() { format!("HTTP status {}", self.status) } else { words }
+    }
 }
 
 /// Limits of one exchange.
@@ -197,5 +203,6 @@ mod tests {
         let answer = HttpAnswer { status: 404, body: b"<html>\n\n <b>no\x07\xff</b>".to_vec() };
         assert_eq!(answer.words(), "<html> <b>no \u{fffd}</b>");
         assert_eq!(HttpAnswer { status: 200, body: vec![b'x'; 5000] }.words().chars().count(), 161);
+        assert_eq!(HttpAnswer { status: 502, body: b" ".to_vec() }.words_or_status(), "HTTP status 502");
     }
 }

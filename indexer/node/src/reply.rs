@@ -86,7 +86,7 @@ fn no_json(url: &str, method: &str, answer: &HttpAnswer) -> NodeError {
         200 if answer.body.starts_with(b"{") || answer.body.starts_with(b"[") => {
             bad_answer(method, "it is not JSON of the documented form".to_owned())
         }
-        500 | 502 | 504 => NodeError::Busy { url, message: answer.words() },
+        429 | 500 | 502 | 504 => NodeError::Busy { url, message: answer.words_or_status() },
         status => NodeError::NotANode { url, reason: format!("HTTP status {status}, {:?}", answer.words()) },
     }
 }

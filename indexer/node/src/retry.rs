@@ -44,6 +44,11 @@ impl Backoff {
         Backoff { policy, started: Instant::now(), pause: policy.first }
     }
 
+    /// For how long there are further attempts.
+    pub(crate) fn left(&self) -> Duration {
+        self.policy.total.saturating_sub(self.started.elapsed())
+    }
+
     /// The next pause: between half and all of its nominal length, so that clients that failed together do not retry
     /// together. `None` after the time limit.
     pub(crate) fn next_pause(&mut self) -> Option<Duration> {

@@ -220,7 +220,7 @@ fn errors_of_the_interface() {
     let client = server.client();
     assert_eq!(client.raw_transaction(&Txid::default(), None).unwrap(), None);
     assert_eq!(client.block_hash(7).unwrap(), None);
-    let error = client.send_raw_transaction(&[1, 2], None).unwrap_err();
+    let error = client.send_raw_transaction(&[1, 2], None, None).unwrap_err();
     assert!(matches!(error, NodeError::Rpc { code: -26, .. }) && error.to_string().contains("min relay fee"));
     assert!(matches!(client.mempool_info().unwrap_err(), NodeError::Rpc { code: -32601, .. }));
     assert_eq!(server.count(), 4);
@@ -404,7 +404,13 @@ fn answers_read() {
     assert_eq!(client.mempool_info().unwrap().min_fee, 1000);
     assert_eq!(client.raw_transaction(&txid, Some(&hash)).unwrap(), Some(vec![1, 2]));
     assert_eq!(client.zmq_notifications().unwrap()[0].kind, "pubrawtx");
-    assert_eq!(client.send_raw_transaction(&[7], Some(10_000)).unwrap(), txid);
-    let sent = server.requests.lock().unwrap().last().unwrap().rpc()["params"].clone();
-    assert_eq!(sent, json!(["07", "0.00010000"]));
+    for (fee, burn, expected) in [
+        (Some(10_000), None, json!(["07", "0.00010000"])),
+        (None, None, json!(["07", null])),
+        (None, Some(546), json!(["07", null, "0.00000546"])),
+    ] {
+        assert_eq!(client.send_raw_transaction(&[7], fee, burn).unwrap(), txid);
+        let sent = server.requests.lock().unwrap().last().unwrap().rpc()["params"].clone();
+        assert_eq!(sent, expected);
+    }
 }

@@ -1,5 +1,6 @@
-//! Brings the feed to the tip: announces what new blocks have, and takes back what was announced of blocks that are gone. What
-//! it writes follows from the feed and the chain alone, so that whoever was interrupted goes on where it stopped.
+//! Brings the feed to the tip: announces what new blocks have, and takes back what was announced of blocks that are
+//! gone. What it writes follows from the feed and the chain alone, so that whoever was interrupted goes on where it
+//! stopped.
 
 use cairn_domain::{
     dormancy::{AWAKENING_DAYS, AWAKENING_SATS},
@@ -27,8 +28,9 @@ const BLOCKS_IN_STEP: u32 = 64;
 const DAY: u32 = 86_400;
 
 impl Engine {
-    /// Brings the feed to the tip, at `now` in seconds since 1970: visible at once, durable with the next [`Engine::settle`],
-    /// atomically with the blocks. Does nothing while tables that it reads are not at the tip. Returns whether it wrote anything.
+    /// Brings the feed to the tip, at `now` in seconds since 1970: visible at once, durable with the next
+    /// [`Engine::settle`], atomically with the blocks. Does nothing while tables that it reads are not at the tip.
+    /// Returns whether it wrote anything.
     ///
     /// # Errors
     /// The database fails, or a row is damaged.
@@ -90,7 +92,8 @@ impl Engine {
         })
     }
 
-    /// Takes back what was announced of blocks that are gone, the newest first, after saying so. Gives the next sequence number.
+    /// Takes back what was announced of blocks that are gone, the newest first, after saying so. Gives the next
+    /// sequence number.
     fn retract(
         &self,
         view: &View<'_>,

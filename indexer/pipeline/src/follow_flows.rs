@@ -1,4 +1,4 @@
-//! Has the flows of exchanges made anew when it is time, and adds those of blocks since.
+//! Recomputes exchange flows periodically and adds the blocks since.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,8 +36,9 @@ const HELD_BLOCKS: u32 = 12;
 const ROWS: usize = 8_192;
 
 impl Engine {
-    /// Makes the flows of exchanges anew if it is time: at once if `waits`, else in a thread, from which a later call takes them;
-    /// and adds those of the blocks since. Returns whether it wrote anything, which is durable with the next [`Engine::settle`].
+    /// Makes the flows of exchanges anew if it is time: at once if `waits`, else in a thread, from which a later call
+    /// takes them; and adds those of the blocks since. Returns whether it wrote anything, which is durable with the
+    /// next [`Engine::settle`].
     ///
     /// # Errors
     /// The database fails. [`PipelineError::Stopped`] if cancelled.
@@ -191,7 +192,8 @@ impl Engine {
     }
 }
 
-/// Whether they are to be made: there are none, they are of a block that is gone or old, or documents have changed members.
+/// Whether they are to be made: there are none, they are of a block that is gone or old, or documents have changed
+/// members.
 fn is_due(view: &View<'_>, exchanges: &Exchanges, waits: bool) -> Result<bool, ReadError> {
     let head = match view.flows_head() {
         Err(ReadError::Unfinished(_)) => return Ok(true),

@@ -27,8 +27,8 @@ const ROWS_IN_STEP: usize = 4_096;
 const FLUSH_TIME: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// Brings the late stages to the tip: visible step by step, durable with the next [`Engine::settle`]. Does nothing for those
-    /// whose tables are not at the tip. Returns whether it wrote anything.
+    /// Brings the late stages to the tip: visible step by step, durable with the next [`Engine::settle`]. Does nothing
+    /// for those whose tables are not at the tip. Returns whether it wrote anything.
     ///
     /// # Errors
     /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled: what was followed stays.
@@ -43,9 +43,9 @@ impl Engine {
         Ok(wrote)
     }
 
-    /// Brings all to the tip that follows the chain after its blocks: the late stages, the watchlist and the flows of exchanges.
-    /// `waits`: for the latter two, too, which are made in threads otherwise. Returns whether it wrote anything, which is durable with the next
-    /// [`Engine::settle`].
+    /// Brings all to the tip that follows the chain after its blocks: the late stages, the watchlist and the flows of
+    /// exchanges. `waits`: for the latter two, too, which are made in threads otherwise. Returns whether it wrote
+    /// anything, which is durable with the next [`Engine::settle`].
     ///
     /// # Errors
     /// As [`Engine::follow_late`].

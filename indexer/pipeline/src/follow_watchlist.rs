@@ -24,8 +24,8 @@ fn is_due(view: &View<'_>) -> Result<bool, ReadError> {
 }
 
 impl Engine {
-    /// Makes the watchlist anew if it is time: at once if `waits`, else in a thread, from which a later call takes it. Returns
-    /// whether it wrote one, which is durable with the next [`Engine::settle`].
+    /// Makes the watchlist anew if it is time: at once if `waits`, else in a thread, from which a later call takes it.
+    /// Returns whether it wrote one, which is durable with the next [`Engine::settle`].
     ///
     /// # Errors
     /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled.

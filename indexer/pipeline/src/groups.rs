@@ -65,7 +65,8 @@ impl Ear for Deaf {
     }
 }
 
-/// Folds deltas that come in order, from empty tables, and lets others hear them. Groups that are too long come in parts.
+/// Folds deltas that come in order, from empty tables, and lets others hear them. Groups that are too long come in
+/// parts.
 pub(crate) struct Folding<'f, R, E = Deaf> {
     stage: &'f dyn Stage,
     lane_index: usize,

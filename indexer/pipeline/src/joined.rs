@@ -21,10 +21,11 @@ use crate::{
     resolve::look_up_pieces,
 };
 
-/// Scripts that are judged first. Nothing is written beside them, so they are few; each step has twice as many as the one before.
+/// Scripts that are judged first. Nothing is written beside them, so they are few; each step has twice as many as the
+/// one before.
 const FIRST_STEP: usize = 512;
-/// Most scripts that are judged and written in one commit: some megabytes. What they have in common, as the sums of an entity,
-/// is read and written once.
+/// Most scripts that are judged and written in one commit: some megabytes. What they have in common, as the sums of an
+/// entity, is read and written once.
 const MOST_IN_STEP: usize = 8_192;
 /// Scripts that are written between two flushes: what a kill can lose of the work. A flush for each document suffices.
 const FLUSH_SCRIPTS: usize = 1 << 19;
@@ -59,9 +60,9 @@ impl Engine {
         if self.has_their_stages() { of_block(view, block, direction) } else { Ok(None) }
     }
 
-    /// Brings the joined tables to what claims and chain say: makes them again if they must be, then judges what is marked.
-    /// Does nothing while the tables that it reads are not at the tip. Returns whether it wrote anything, which is durable
-    /// with the next flush.
+    /// Brings the joined tables to what claims and chain say: makes them again if they must be, then judges what is
+    /// marked. Does nothing while the tables that it reads are not at the tip. Returns whether it wrote anything, which
+    /// is durable with the next flush.
     ///
     /// # Errors
     /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled: what is marked stays marked.
@@ -86,8 +87,8 @@ impl Engine {
         Ok(judged.any || any_owners || !is_made)
     }
 
-    /// Writes the joined tables anew after many labels were replaced: every replaced one leaves deleted rows in each, and
-    /// searches and lists would step over them one by one.
+    /// Writes the joined tables anew after many labels were replaced: every replaced one leaves deleted rows in each,
+    /// and searches and lists would step over them one by one.
     fn merge_after(&self, replaced: usize) -> Result<(), PipelineError> {
         if replaced < MANY_REPLACED {
             return Ok(());
@@ -135,8 +136,8 @@ impl Engine {
         Ok(self.writer.flush()?)
     }
 
-    /// Judges all scripts that are marked. While some are written, the next ones are judged: no script's label depends on
-    /// that of another.
+    /// Judges all scripts that are marked. While some are written, the next ones are judged: no script's label depends
+    /// on that of another.
     fn judge_marked(&self, progress: &dyn Progress) -> Result<JudgedMarks, PipelineError> {
         let (mut step, mut written, mut replaced, mut any) = (FIRST_STEP, 0, 0, false);
         let mut judged = self.judge_some(None, step)?;

@@ -1,5 +1,5 @@
-//! Stores observations in the index: of the mempool, so that first-seen times survive a restart and stress has a history, and
-//! the newest prices. No stage owns these rows; the chain's rows do not depend on them.
+//! Stores observations in the index: of the mempool, so that first-seen times survive a restart and stress has a
+//! history, and the newest prices. No stage owns these rows; the chain's rows do not depend on them.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ impl Engine {
                     Ok(())
                 })?;
             }
-            // A block of rows that fails its checksum, or a file that is gone, ends the walk: what lies behind it cannot be told
-            // apart.
+            // A block of rows that fails its checksum, or a file that is gone, ends the walk: what lies behind it
+            // cannot be told apart.
             Err(e) if e.is_damage() => {
                 tracing::warn!(%e, kept = kept.len(), "the stored mempool is damaged: the rest of it is dropped");
                 self.writer.make_anew(KeptMempool::FAMILY)?;
@@ -68,7 +68,8 @@ impl Engine {
         Ok(kept)
     }
 
-    /// Writes the stored transactions that can be read into new files: with a file that is gone, the index does not open.
+    /// Writes the stored transactions that can be read into new files: with a file that is gone, the index does not
+    /// open.
     pub(crate) fn mend_mempool(&self) -> Result<(), PipelineError> {
         let kept = self.kept_mempool()?;
         self.writer.make_anew(KeptMempool::FAMILY)?;

@@ -8,9 +8,9 @@ use cairn_writer::WriteError;
 use crate::{Engine, PipelineError, Progress, bulk, repair};
 
 impl Engine {
-    /// Rebuilds stages without a checkpoint, of another version, built on another version of a dependency, or not at the
-    /// journal's tip; then the joined tables follow the claims. Does not change an empty index, whose working files are still
-    /// needed.
+    /// Rebuilds stages without a checkpoint, of another version, built on another version of a dependency, or not at
+    /// the journal's tip; then the joined tables follow the claims. Does not change an empty index, whose working files
+    /// are still needed.
     pub(crate) fn repair(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
         let Some((height, hash)) = self.tip()? else { return Ok(()) };
         let mut lacking = Vec::new();
@@ -29,9 +29,9 @@ impl Engine {
         bulk::remove_dir(&self.bulk_dir())
     }
 
-    /// Drops the tables of stages and rebuilds them from the journal, which is read once for all of them. Needs no block
-    /// files. Late stages that read the tables of these, and those that are named, are made again when the chain is followed
-    /// next.
+    /// Drops the tables of stages and rebuilds them from the journal, which is read once for all of them. Needs no
+    /// block files. Late stages that read the tables of these, and those that are named, are made again when the chain
+    /// is followed next.
     ///
     /// # Errors
     /// A stage does not exist or is the journal, or the database fails. An interrupted rebuild starts again with the

@@ -29,9 +29,9 @@ pub(crate) fn take_record(bytes: &[u8]) -> Option<(Delta<'_>, &[u8])> {
     Some((Delta { key, value }, rest))
 }
 
-/// Where a record lies, and the start of its key, with its value behind it where that tells more, as numbers: they decide
-/// nearly every comparison without a look at the record. An offset of 32 bits keeps it at 24 bytes; half of the sorting is
-/// moving these.
+/// Where a record lies, and the start of its key, with its value behind it where that tells more, as numbers: they
+/// decide nearly every comparison without a look at the record. An offset of 32 bits keeps it at 24 bytes; half of the
+/// sorting is moving these.
 #[derive(Clone, Copy, Default)]
 struct Head {
     high: u64,
@@ -186,8 +186,8 @@ impl Buckets {
     }
 }
 
-/// Sorts heads by what they say, which needs no branch, and then by their records those that say the same: what is shorter
-/// than a head is filled up with zeros.
+/// Sorts heads by what they say, which needs no branch, and then by their records those that say the same: what is
+/// shorter than a head is filled up with zeros.
 fn sort_bucket(bytes: &[u8], heads: &mut [Head]) {
     let said = |head: &Head| u128::from(head.high) << 64 | u128::from(head.low);
     heads.sort_unstable_by_key(said);
@@ -227,8 +227,8 @@ mod tests {
         assert!(Sorted::new(&bytes[..bytes.len() - 1]).is_none());
     }
 
-    /// Every record comes out, once, and in the order that a plain sort gives: keys that are all alike, spread evenly, or far
-    /// from one that is alone; empty, short, and longer than a head; with values that decide.
+    /// Every record comes out, once, and in the order that a plain sort gives: keys that are all alike, spread evenly,
+    /// or far from one that is alone; empty, short, and longer than a head; with values that decide.
     #[test]
     fn whatever_the_records_they_sort_as_a_plain_sort_does() {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(15);

@@ -1,4 +1,4 @@
-//! An index that newer copies replace is not written.
+//! Refuses to write to a replica.
 
 use std::path::Path;
 

@@ -160,7 +160,8 @@ pub(crate) fn check_amounts(network: Network, block: &Block) -> Result<(), Pipel
     amounts().map(|_| ()).ok_or(error)
 }
 
-/// The coins that inputs spend out of the index; `None` for those that are made in the block, and those that there are not.
+/// The coins that inputs spend out of the index; `None` for those that are made in the block, and those that there are
+/// not.
 fn stored_coins(
     reader: &Reader,
     prevouts: &[Prevout],

@@ -37,7 +37,8 @@ impl Prior for StoredRows<'_> {
 /// A row of a table, or that there is none.
 type Row = (Family, Vec<u8>, Option<Vec<u8>>);
 
-/// The tables as they were before the block, for one group of deltas: its fold and those who hear it ask for the same rows.
+/// The tables as they were before the block, for one group of deltas: its fold and those who hear it ask for the same
+/// rows.
 struct Remembered<'w> {
     stored: StoredRows<'w>,
     rows: RefCell<Vec<Row>>,
@@ -221,9 +222,9 @@ fn is_among(stages: &[&dyn Stage], wanted: &dyn Stage) -> bool {
     stages.iter().any(|stage| stage.name() == wanted.name())
 }
 
-/// Applies a block to `stages` and moves their checkpoints, in one batch. The reader shares the writer's handle. The journal's own stage among them also
-/// writes what changed in `collisions`, and `labels` what the block changes of the joined tables. Not durable until the
-/// writer flushes.
+/// Applies a block to `stages` and moves their checkpoints, in one batch. The reader shares the writer's handle. The
+/// journal's own stage among them also writes what changed in `collisions`, and `labels` what the block changes of the
+/// joined tables. Not durable until the writer flushes.
 ///
 /// # Errors
 /// The block contradicts the tables, or the database fails; nothing is written then.

@@ -224,8 +224,8 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Counts again up to the place where the next walk goes on, after that place moved back: what lies behind it belongs
-    /// to the tail, or the next walk would add it once more.
+    /// Counts again up to the place where the next walk goes on, after that place moved back: what lies behind it
+    /// belongs to the tail, or the next walk would add it once more.
     fn recount(&mut self, from: u64) -> Result<(), SourceError> {
         let mut again = Scanner {
             file: &mut *self.file,

@@ -237,8 +237,8 @@ impl Tree {
         Some(self.activate(best))
     }
 
-    /// Leaves out a block and its descendants, and finds the best chain without them. Returns the number of blocks that old
-    /// and new chain share; `None` if nothing changes: genesis cannot be left out.
+    /// Leaves out a block and its descendants, and finds the best chain without them. Returns the number of blocks that
+    /// old and new chain share; `None` if nothing changes: genesis cannot be left out.
     pub(crate) fn reject(&mut self, hash: &Hash32) -> Option<usize> {
         let rejected = self.find(hash).filter(|id| self.node(*id).connected() && self.height(*id) > 0)?;
         if !self.rejected.contains(&rejected) {

@@ -197,8 +197,8 @@ fn progress_is_told() {
     assert_eq!(last(SurveyPhase::Undo).files_done, last(SurveyPhase::Undo).files_total);
 }
 
-/// A file that disappears after it was surveyed keeps its blocks on the chain, and is told. So is the lack of files before
-/// others of which the chain uses none. A file without blocks under a high number is neither.
+/// A file that disappears after it was surveyed keeps its blocks on the chain, and is told. So is the lack of files
+/// before others of which the chain uses none. A file without blocks under a high number is neither.
 #[test]
 fn files_that_disappear_are_told() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! `ages`: how old coins are as they are spent, what a day moved, and how the unspent coins of each day of birth change. Ages
-//! and days go by monotone block time.
+//! `ages`: how old coins are as they are spent, what a day moved, and how the unspent coins of each day of birth
+//! change. Ages and days go by monotone block time.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,8 @@ const DAILY: RowLane<Daily> = RowLane::of(&LANES);
 const MOVED: RowLane<OldMovements> = RowLane::of(&LANES);
 const DORMANT_DAYS: RowLane<DormantDays> = RowLane::of(&LANES);
 
-/// What one block moves cannot exceed 128 bits: fewer than 2^24 coins of less than 2^51 satoshis each, times 2^32 seconds.
+/// What one block moves cannot exceed 128 bits: fewer than 2^24 coins of less than 2^51 satoshis each, times 2^32
+/// seconds.
 fn sums(pairs: impl IntoIterator<Item = (u32, i128)>) -> Sums {
     Sums::of(pairs).unwrap_or_default()
 }
@@ -87,8 +88,8 @@ fn by_day(coins: impl Iterator<Item = (u32, Sats)>) -> Vec<Birth> {
     let mut coins: Vec<(u32, Sats)> = coins.collect();
     coins.sort_unstable();
     let birth = |of_day: &[(u32, Sats)]| {
-        // The same money may pass through a block many times, yet 2^64 satoshis would need 8,784 transactions that move all
-        // the money there is.
+        // The same money may pass through a block many times, yet 2^64 satoshis would need 8,784 transactions that move
+        // all the money there is.
         let sats = of_day.iter().fold(0, |sum: Sats, (_, sats)| sum.saturating_add(*sats));
         Birth { day: of_day[0].0, sats, coins: of_day.len() as u64 }
     };

@@ -25,13 +25,14 @@ pub enum Spread {
 pub enum Merge {
     /// A delta is the row's value; undoing deletes the row. So no key may come twice on a chain.
     Put,
-    /// Deltas and rows are [`Sums`](cairn_tables::sums::Sums): deltas of a key are added up, as early as they meet; undoing
-    /// takes them off. A row of zeros does not exist.
+    /// Deltas and rows are [`Sums`](cairn_tables::sums::Sums): deltas of a key are added up, as early as they meet;
+    /// undoing takes them off. A row of zeros does not exist.
     Add,
     /// [`Stage::fold`] decides.
     Fold,
-    /// Groups depend on those before them: [`Stage::fold_ordered`] and, for the whole chain, [`Stage::fold_sequence`] take
-    /// them in ascending order, those of a disconnected block in descending order. They may emit into the lanes behind it.
+    /// Groups depend on those before them: [`Stage::fold_ordered`] and, for the whole chain, [`Stage::fold_sequence`]
+    /// take them in ascending order, those of a disconnected block in descending order. They may emit into the lanes
+    /// behind it.
     Ordered,
     /// As [`Merge::Fold`], for rows of coins: a coin that is made emits [`COIN_MADE`] and its row, the same coin spent
     /// [`COIN_SPENT`] and the same row, and both together leave nothing. Bulk indexing knows which coins are spent in

@@ -27,8 +27,8 @@ impl<'g> Group<'g> {
         Group { deltas, memory, read: OnceCell::new() }
     }
 
-    /// What the group says: `read` makes it of the deltas, once for all who ask. The value that it gets may be that of an
-    /// earlier group, whose memory it can use again. All who read groups of a lane read them as the same type.
+    /// What the group says: `read` makes it of the deltas, once for all who ask. The value that it gets may be that of
+    /// an earlier group, whose memory it can use again. All who read groups of a lane read them as the same type.
     ///
     /// # Errors
     /// What `read` says.

@@ -1,5 +1,5 @@
-//! Shared work: a stage can hear the groups of another stage's lane, which are sorted anyway, instead of sorting them again.
-//! What it makes of them are deltas of its own lanes, which are applied afterwards.
+//! Shared work: a stage can hear the groups of another stage's lane, which are sorted anyway, instead of sorting them
+//! again. What it makes of them are deltas of its own lanes, which are applied afterwards.
 
 use cairn_model::{Sats, ScriptId, TxNum};
 use cairn_tables::{
@@ -27,8 +27,8 @@ pub struct HearContext<'c> {
     pub past: &'c dyn Past,
 }
 
-/// Hears the groups of a lane, in ascending order of keys. When disconnecting, it emits the same as when connecting, and the
-/// driver takes it off.
+/// Hears the groups of a lane, in ascending order of keys. When disconnecting, it emits the same as when connecting,
+/// and the driver takes it off.
 pub trait Listener {
     /// A group, or a part of one that is too long: its next part comes with the next call. It may emit into lanes with
     /// [`Merge::Put`](crate::Merge::Put) and [`Spread::Heard`](crate::Spread::Heard), and into those with
@@ -77,7 +77,8 @@ impl Did {
     }
 }
 
-/// The chain before the blocks that are being applied, whether the tables that it is read from have these already or not.
+/// The chain before the blocks that are being applied, whether the tables that it is read from have these already or
+/// not.
 pub trait Past {
     /// A script, with what it did from `since` on.
     ///
@@ -91,8 +92,8 @@ pub trait Past {
     /// As [`Past::script`].
     fn is_known(&self, id: ScriptId) -> Result<bool, StageError>;
 
-    /// The newest transaction that spends more than nothing from a script; if there is none, the oldest that pays it. `None` if no
-    /// block had it.
+    /// The newest transaction that spends more than nothing from a script; if there is none, the oldest that pays it.
+    /// `None` if no block had it.
     ///
     /// # Errors
     /// As [`Past::script`].

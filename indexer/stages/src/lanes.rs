@@ -1,5 +1,5 @@
-//! Lanes with types: a stage declares each lane once, emits keys and values, and reads back what it emitted. Bytes are the
-//! drivers' business.
+//! Lanes with types: a stage declares each lane once, emits keys and values, and reads back what it emitted. Bytes are
+//! the drivers' business.
 
 use std::marker::PhantomData;
 

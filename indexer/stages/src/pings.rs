@@ -51,7 +51,7 @@ impl Stage for PingsStage {
         &LANES
     }
 
-    /// All that it needs it hears.
+    /// Maps nothing: this stage works on another stage's groups.
     fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
 
     fn hears(&self) -> Option<Heard> {
@@ -102,7 +102,7 @@ impl Listener for PingListener<'_> {
         let mut has_history = self.script.replace(script.id) == Some(script.id);
         let mut emit = Emitter::reusing(sink, std::mem::take(&mut self.memory));
         for change in &script.changes {
-            // Only who is pinged is looked up.
+            // Look up only scripts that receive dust.
             if let Some(ping) = change.ping()
                 && (has_history || self.context.past.is_known(script.id)?)
             {

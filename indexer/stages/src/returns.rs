@@ -54,7 +54,7 @@ impl Stage for ReturnsStage {
         &LANES
     }
 
-    /// All that it needs it hears.
+    /// Maps nothing: this stage works on another stage's groups.
     fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
 
     fn hears(&self) -> Option<Heard> {
@@ -114,8 +114,8 @@ impl<'c> ReturnTally<'c> {
         ReturnTally { context, script: None }
     }
 
-    /// The next entry of a script's history: scripts one after the other, their entries in order. True if it is a spend after two
-    /// years.
+    /// The next entry of a script's history: scripts one after the other, their entries in order. True if it is a spend
+    /// after two years.
     ///
     /// # Errors
     /// The past cannot be read.

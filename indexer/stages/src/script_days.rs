@@ -1,5 +1,5 @@
-//! `script_days`: how many scripts hold how much, and how many are in use, by day of monotone block time. It hears the groups
-//! of the stage `scripts`.
+//! `script_days`: how many scripts hold how much, and how many are in use, by day of monotone block time. It hears the
+//! groups of the stage `scripts`.
 
 use cairn_model::{Block, Sats, ScriptId, ScriptTemplate};
 use cairn_tables::{
@@ -34,7 +34,7 @@ impl Stage for ScriptDaysStage {
         &LANES
     }
 
-    /// All that it needs it hears.
+    /// Maps nothing: this stage works on another stage's groups.
     fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
 
     fn hears(&self) -> Option<Heard> {
@@ -66,8 +66,8 @@ type Changes = [i128; POSITIONS as usize];
 pub struct ScriptDayTally<'c> {
     context: HearContext<'c>,
     today: Option<Today>,
-    /// By day since 1970. Nearly every script has so few entries that looking up its days in a map would cost more than all
-    /// else.
+    /// By day since 1970. Nearly every script has so few entries that looking up its days in a map would cost more than
+    /// all else.
     days: Vec<Option<Box<Changes>>>,
 }
 

@@ -109,7 +109,8 @@ pub trait Stage: Send + Sync {
         Err(StageError::Contradiction { stage: self.name(), what: "a lane that is not folded in order by its stage" })
     }
 
-    /// Folds the deltas of the whole chain in a lane with [`Merge::Ordered`]. Its rows it emits, too: into a lane behind it.
+    /// Folds the deltas of the whole chain in a lane with [`Merge::Ordered`]. Its rows it emits, too: into a lane
+    /// behind it.
     ///
     /// # Errors
     /// As [`Stage::fold_ordered`], or files cannot be written.

@@ -20,8 +20,8 @@ pub struct ChainTimes {
     times: Vec<MonoTime>,
     /// Days that have blocks, each with its first transaction.
     days: Vec<(TxNum, u32)>,
-    /// For each 2^`shift` transactions, the number of days that begin before them. The day of a transaction is asked for more
-    /// often than all else, and a search among all days would cost more than what it is asked for.
+    /// For each 2^`shift` transactions, the number of days that begin before them. The day of a transaction is asked
+    /// for more often than all else, and a search among all days would cost more than what it is asked for.
     begun: Vec<u32>,
     shift: u32,
 }

@@ -27,8 +27,8 @@ pub struct HttpConfig {
     /// Maximum number of open connections of a client (an IPv4 address or an IPv6 /64). Does not apply to trusted
     /// proxies.
     pub max_connections_per_client: usize,
-    /// Maximum number of open streams of events. Beyond it, a client whose network has fewer than another takes the place of one
-    /// of the other's.
+    /// Maximum number of open streams of events. Beyond it, a client whose network has fewer than another takes the
+    /// place of one of the other's.
     pub max_streams: usize,
     /// Maximum number of open streams of events of a client.
     pub max_streams_per_client: usize,
@@ -43,6 +43,9 @@ pub struct HttpConfig {
     pub slow_request: Option<Duration>,
     /// True if agents' tools may call operations whose input is private.
     pub private_tools: bool,
+    /// Origins of web pages that may use `/mcp/` and send requests that change something, besides pages of this machine
+    /// and of the host of the base URL. `*`: all.
+    pub browser_origins: Vec<String>,
     /// Versions of the Model Context Protocol at `/mcp/`, newest first; empty if it is not mounted.
     pub mcp_versions: Vec<String>,
 }
@@ -80,6 +83,7 @@ impl Default for HttpConfig {
             forwarded_header: ForwardedHeader::default(),
             slow_request: Some(Duration::from_secs(1)),
             private_tools: false,
+            browser_origins: Vec::new(),
             mcp_versions: Vec::new(),
         }
     }

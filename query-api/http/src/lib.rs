@@ -26,12 +26,13 @@ pub use answers::{
     document::Document,
     error::{ApiError, Failure, FieldError, Location},
     meta::{Standing, TipMeta, Warning},
+    secrets::{REDACTED, looks_secret},
 };
 pub use cairn_work::{Limits, Stopped, Work};
 pub use config::{ForwardedHeader, HttpConfig};
 pub use contract::{
     cost::Cost,
-    format::{BadText, Look, TextFormat},
+    format::{BadText, Look, TextFormat, trimmed},
     input::{Field, InputSpec, Members, Raw},
     method::Method,
     nearest::nearest,

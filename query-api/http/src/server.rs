@@ -133,7 +133,7 @@ impl Server {
             flight: FlightMemory::new(),
             pseudonyms: RandomState::new(),
             docs: format!("{}/openapi.json", service.config.base_url),
-            hosts: Hosts::of(&service.config.base_url),
+            hosts: Hosts::new(&service.config.base_url, &service.config.browser_origins),
             config: service.config,
             backend: service.backend,
             formats: service.formats,

@@ -1,77 +1,65 @@
-//! Output descriptors: those that `miniscript` reads, and the ones of Bitcoin Core that it does not (`combo`, `rawtr`, `addr`,
-//! `raw`).
+//! Output descriptors: the outermost functions.
 
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc};
 
 use bitcoin::{Address, Network, NetworkKind, ScriptBuf};
-use miniscript::{
-    Descriptor, DescriptorPublicKey,
-    descriptor::{XKeyNetwork, checksum::verify_checksum},
-};
+use miniscript::descriptor::checksum::verify_checksum;
 
 use crate::{
     branch::Branch,
-    refusal::{MOST_BRANCHES, Refusal},
+    expression,
+    key::{self, Around, Key},
+    refusal::{MAX_SCRIPT_BYTES, Refusal},
 };
 
-/// Prefixes of SLIP 132, which descriptors do not have.
-const OTHER_PREFIXES: [&str; 8] = ["ypub", "zpub", "Ypub", "Zpub", "upub", "vpub", "Upub", "Vpub"];
-/// What `combo` stands for with a compressed key; with another one, the first two.
+/// The forms of `combo` with a compressed key; with another one, the first two.
 const COMBO: [[&str; 2]; 4] = [["pk(", ")"], ["pkh(", ")"], ["wpkh(", ")"], ["sh(wpkh(", "))"]];
-/// Longest script in bytes that can be spent.
-const MOST_SCRIPT_BYTES: usize = 10_000;
 
 /// The branches of a descriptor, with a checksum or without.
 pub(crate) fn branches(text: &str, network: Network) -> Result<Vec<Branch>, Refusal> {
     let text = if text.contains('#') { verify_checksum(text).map_err(|_| Refusal::Checksum)? } else { text };
     let inside = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
+    let kind = NetworkKind::from(network);
     if let Some(address) = inside("addr") {
-        let address = Address::from_str(address).map_err(|_| Refusal::Unknown)?;
+        let address = Address::from_str(address).map_err(|_| Refusal::Address)?;
         let address = address.require_network(network).map_err(|_| Refusal::Network)?;
         return Ok(vec![Branch::fixed(address.script_pubkey())]);
     }
     if let Some(hex) = inside("raw") {
-        let script = ScriptBuf::from_hex(hex).map_err(|_| Refusal::Unknown)?;
-        return if script.len() > MOST_SCRIPT_BYTES { Err(Refusal::Unknown) } else { Ok(vec![Branch::fixed(script)]) };
+        let script = ScriptBuf::from_hex(hex).map_err(|_| Refusal::Raw)?;
+        let is_taken = (1..=MAX_SCRIPT_BYTES).contains(&script.len());
+        return if is_taken { Ok(vec![Branch::fixed(script)]) } else { Err(Refusal::Raw) };
     }
     if let Some(key) = inside("rawtr") {
-        let key = DescriptorPublicKey::from_str(key).map_err(|_| unread(text))?;
-        check_network(key.xkey_network().map_or(XKeyNetwork::NoXKeys, XKeyNetwork::Single), network)?;
-        return key.into_single_keys().into_iter().map(Branch::of_output_key).collect();
+        return Ok(alone(key, Around::Taproot, kind)?.into_iter().map(Branch::from_output_key).collect());
     }
     if let Some(key) = inside("combo") {
-        let parsed = DescriptorPublicKey::from_str(key).map_err(|_| unread(text))?;
-        let is_compressed = !matches!(&parsed, DescriptorPublicKey::Single(single)
-            if matches!(single.key, miniscript::descriptor::SinglePubKey::FullKey(key) if !key.compressed));
+        let is_compressed = alone(key, Around::Legacy, kind)?.iter().all(Key::is_compressed);
         let forms = COMBO.iter().take(if is_compressed { COMBO.len() } else { 2 });
         let mut all = Vec::new();
         for [open, close] in forms {
-            all.extend(of_miniscript(&format!("{open}{key}{close}"), network)?);
+            all.extend(of_expression(&format!("{open}{key}{close}"), kind)?);
         }
         return Ok(all);
     }
-    of_miniscript(text, network)
+    of_expression(text, kind)
 }
 
-fn of_miniscript(text: &str, network: Network) -> Result<Vec<Branch>, Refusal> {
-    let descriptor = Descriptor::<DescriptorPublicKey>::from_str(text).map_err(|_| unread(text))?;
-    check_network(descriptor.xkey_network(), network)?;
-    let paths = descriptor.iter_pk().map(|key| key.derivation_paths().len()).max().unwrap_or(0);
-    if paths > MOST_BRANCHES {
-        return Err(Refusal::Branches);
+/// Reads a key that is the only argument.
+fn alone(text: &str, around: Around, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
+    let outside = if text.starts_with("musig(") { text.split_once(')').map_or("", |(_, after)| after) } else { text };
+    if outside.contains([',', '(', ')', '{', '}']) {
+        return Err(Refusal::Arguments);
     }
-    descriptor.into_single_descriptors().map_err(|_| Refusal::Unknown)?.into_iter().map(Branch::of).collect()
+    let key = key::read(text, around, network)?;
+    key::branch_count(std::slice::from_ref(&key))?;
+    Ok(key)
 }
 
-fn check_network(found: XKeyNetwork, network: Network) -> Result<(), Refusal> {
-    match found {
-        XKeyNetwork::NoXKeys => Ok(()),
-        XKeyNetwork::Single(kind) if kind == NetworkKind::from(network) => Ok(()),
-        XKeyNetwork::Single(_) | XKeyNetwork::Mixed => Err(Refusal::Network),
-    }
-}
-
-/// Why a text cannot be read, as far as it shows.
-fn unread(text: &str) -> Refusal {
-    if OTHER_PREFIXES.iter().any(|prefix| text.contains(prefix)) { Refusal::Prefix } else { Refusal::Unknown }
+fn of_expression(text: &str, network: NetworkKind) -> Result<Vec<Branch>, Refusal> {
+    let expression = expression::read(text, network)?;
+    let count = key::branch_count(&expression.keys)?;
+    let template = Arc::new(expression.template);
+    let branch = |at| Branch::new(Arc::clone(&template), key::alternative(&expression.keys, at), at == 0);
+    Ok((0..count).map(branch).collect())
 }

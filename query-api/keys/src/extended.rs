@@ -2,9 +2,15 @@
 
 use bitcoin::{Network, NetworkKind, base58, bip32::Xpub};
 
-use crate::{branch::Branch, descriptor, refusal::Refusal};
+use crate::{
+    branch::Branch,
+    descriptor,
+    key::{self, MAX_EXTENDED_CHARS},
+    refusal::Refusal,
+};
 
-/// Depth of the key of an account by BIP 44, 49, 84 and 86; one step deeper are the keys of receiving and change addresses.
+/// Depth of the key of an account by BIP 44, 49, 84 and 86; one step deeper are the keys of receiving and change
+/// addresses.
 const ACCOUNT_DEPTH: u8 = 3;
 /// First four bytes of extended keys on mainnet, and on test networks.
 const XPUB: [u8; 4] = [0x04, 0x88, 0xb2, 0x1e];
@@ -13,7 +19,7 @@ const TPUB: [u8; 4] = [0x04, 0x35, 0x87, 0xcf];
 /// Descriptors of BIP 44, 49, 84 and 86, around a key.
 const ALL: &[[&str; 2]] = &[["pkh(", ")"], ["sh(wpkh(", "))"], ["wpkh(", ")"], ["tr(", ")"]];
 
-/// What a prefix says: the network, and around what the key goes; `None` for a wallet with several signers.
+/// Meaning of a prefix: the network, and the script around the key; `None` for a wallet with several signers.
 fn meaning(version: [u8; 4]) -> Option<(NetworkKind, Option<&'static [[&'static str; 2]]>)> {
     use NetworkKind::{Main, Test};
     let (nested, native) = (ALL.get(1..2), ALL.get(2..3));
@@ -30,21 +36,26 @@ fn meaning(version: [u8; 4]) -> Option<(NetworkKind, Option<&'static [[&'static 
     })
 }
 
-/// The text after the origin.
-fn key_of(text: &str) -> &str {
-    text.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(text, |(_, key)| key)
+/// The origin, if there is one, and the text after it.
+fn split(text: &str) -> (Option<&str>, &str) {
+    let parts = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    parts.map_or((None, text), |(origin, key)| (Some(origin), key))
 }
 
 /// True for a text that begins as an extended public key does, after an origin if there is one.
 pub(crate) fn is_bare(text: &str) -> bool {
-    key_of(text).get(1..4) == Some("pub")
+    split(text).1.get(1..4) == Some("pub")
 }
 
 /// The branches of a key: addresses to receive with, and those for change, of each kind that its prefix allows.
 pub(crate) fn branches(text: &str, network: Network) -> Result<Vec<Branch>, Refusal> {
-    let key = key_of(text);
+    let (origin, key) = split(text);
+    origin.map_or(Ok(()), key::check_origin)?;
     if key.contains('/') {
         return Err(Refusal::Path);
+    }
+    if key.len() > MAX_EXTENDED_CHARS {
+        return Err(Refusal::Extended);
     }
     let mut bytes = base58::decode_check(key).map_err(|_| Refusal::Extended)?;
     let version = bytes.first_chunk_mut::<4>().ok_or(Refusal::Extended)?;

@@ -1,19 +1,23 @@
-//! Output descriptors (BIP 380 and those that follow) and extended public keys (BIP 32, SLIP 132): the scripts of a whole
-//! wallet. Plain text in, scripts out: no chain, no network, no log.
+//! Output descriptors (BIP 380 and those that follow) and extended public keys (BIP 32, SLIP 132): the scripts of a
+//! whole wallet. Plain text in, scripts out: no chain, no network, no log.
 //!
-//! What it is given is private: whoever knows it knows every address of the wallet. So no error holds any part of it, and
+//! Its input is private: it shows every address of the wallet. So no error holds any part of it, and
 //! private keys are refused.
 
 mod branch;
 mod descriptor;
+mod expression;
 mod extended;
+mod key;
+mod musig;
 mod refusal;
 mod secrets;
+mod template;
 
 use bitcoin::Network;
 
 pub use branch::Branch;
-pub use refusal::{MOST_BRANCHES, MOST_BYTES, Refusal};
+pub use refusal::{Flaw, MOST_BRANCHES, MOST_BYTES, Refusal};
 
 /// The branches of a descriptor, or of an extended public key.
 ///

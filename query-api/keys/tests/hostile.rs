@@ -2,14 +2,15 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use bitcoin::Network;
-use cairn_keys::{MOST_BYTES, Refusal, read};
+use cairn_keys::{Branch, Flaw, MOST_BYTES, Refusal, read};
 use proptest::prelude::*;
 
 const XPUB: &str =
     "xpub6BgBgsespWvERF3LHQu6CnqdvfEvtMcQjYrcRzx53QJjSxarj2afYWcLteoGVky7D3UKDP9QyrLprQ3VCECoY49yfdDEHGCtMMj92pReUsQ";
 const XPRV: &str =
     "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi";
-/// Private keys: extended, in import format (long, short, of a test network), encrypted, a seed in shares; and a phrase.
+/// Private keys: extended, in import format (long, short, of a test network), encrypted, a seed in shares; and a
+/// phrase.
 const SECRETS: [&str; 7] = [
     XPRV,
     "zprvAWgYBBk7JR8Gjrh4UJQ2uJdG1r3WNRRfURiABBE3RvMXYSrRJL62XuezvGdPvG6GFBZduosCc1YP5wixPox7zhZLfiUm8aunE96BBa4Kei5",
@@ -21,7 +22,8 @@ const SECRETS: [&str; 7] = [
 ];
 
 fn refusal(text: &str) -> Refusal {
-    match read(text, Network::Bitcoin) {
+    let branches = read(text, Network::Bitcoin);
+    match branches.and_then(|all| all.into_iter().map(Branch::prepared).collect::<Result<Vec<_>, _>>()) {
         Err(refusal) => refusal,
         Ok(_) => panic!("taken: {text}"),
     }
@@ -79,14 +81,54 @@ fn each_refusal_says_what_is_wrong() {
             Refusal::Network,
         ),
         ("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", Refusal::Unknown),
-        ("addr(nothing)", Refusal::Unknown),
-        ("wpkh()", Refusal::Unknown),
-        ("wpkh(KEY/0/*", Refusal::Unknown),
-        ("unused(KEY)", Refusal::Unknown),
-        ("wpkh(KEY/*/0)", Refusal::Unknown),
-        ("wpkh(KEY/4294967296/*)", Refusal::Unknown),
-        ("sh(sh(pkh(KEY)))", Refusal::Unknown),
-        ("wsh(multi(2,KEY/<0;1>/*,KEY/<0;1;2>/*))", Refusal::Unknown),
+        ("addr(nothing)", Refusal::Address),
+        ("raw()", Refusal::Raw),
+        ("raw(d)", Refusal::Raw),
+        ("wpkh()", Refusal::NoKey),
+        ("wpkh(KEY/0/*", Refusal::Parentheses),
+        ("wpkh(KEY/0/*))", Refusal::Parentheses),
+        ("wpkh(KEY,KEY)", Refusal::Arguments),
+        ("unused(KEY)", Refusal::Function),
+        ("wsh(KEY)", Refusal::Function),
+        ("wpkh(KEY/*/0)", Refusal::AfterWildcard),
+        ("wpkh(KEY/*/*)", Refusal::AfterWildcard),
+        ("wpkh(KEY/4294967296/*)", Refusal::Step),
+        ("wpkh(KEY/+1/*)", Refusal::Step),
+        ("[d34db33]KEY", Refusal::Origin),
+        ("wpkh([d34db33]KEY/0/*)", Refusal::Origin),
+        ("wpkh([d34db33g/84h]KEY/0/*)", Refusal::Origin),
+        ("wpkh([d34db33f/84h/x]KEY/0/*)", Refusal::Origin),
+        ("wpkh(03a34b99f22c790c4e36b2b3c2c35a36db06226e41c692fc82b8b56ac1c540c5bd/0)", Refusal::NoPath),
+        ("wpkh(a34b99f22c790c4e36b2b3c2c35a36db06226e41c692fc82b8b56ac1c540c5bd)", Refusal::XOnly),
+        ("wpkh(03a34b99f22c790c4e36b2b3c2c35a36db06226e41c692fc82b8b56ac1c540)", Refusal::Key),
+        ("sh(sh(pkh(KEY)))", Refusal::Place),
+        ("wsh(multi_a(1,KEY))", Refusal::Place),
+        ("wpkh(musig(KEY,KEY))", Refusal::Place),
+        ("tr(musig(musig(KEY,KEY),KEY))", Refusal::Place),
+        ("tr(musig(KEY/*,KEY)/0/*)", Refusal::Musig),
+        ("tr(musig(KEY,KEY)/0h/*)", Refusal::Musig),
+        ("wsh(multi(0,KEY,KEY))", Refusal::Threshold),
+        ("wsh(sortedmulti(3,KEY,KEY))", Refusal::Threshold),
+        ("tr(KEY,sortedmulti_a(0,KEY,KEY))", Refusal::Threshold),
+        ("wsh(thresh(0,pk(KEY),s:pk(KEY)))", Refusal::Threshold),
+        ("multi(1,KEY,KEY,KEY,KEY)", Refusal::KeyCount),
+        ("wsh(multi(2,KEY/<0;1>/*,KEY/<0;1;2>/*))", Refusal::Lengths),
+        ("wsh(sortedmulti(1,KEY/<0;1;2>/*,KEY/<0;1>/*))", Refusal::Lengths),
+        ("wpkh(KEY/<1;1>/*)", Refusal::Alternatives),
+        ("wpkh(KEY/<0>/*)", Refusal::Alternatives),
+        ("wpkh(KEY/<>/*)", Refusal::Alternatives),
+        ("wpkh(KEY/<0;>/*)", Refusal::Alternatives),
+        ("wpkh([d34db33f][d34db33f]KEY/0/*)", Refusal::Origin),
+        ("wpkh(d34db33f]KEY/0/*)", Refusal::Origin),
+        ("wpkh(KEY/**)", Refusal::AfterWildcard),
+        ("wpkh(KEY/<0;1>/<0;1>)", Refusal::Alternatives),
+        ("sh(and_v(v:pk(KEY),older(5)))", Refusal::OutsideWitness),
+        ("wsh(and_v(v:pk(KEY),older(0)))", Refusal::Argument),
+        ("wsh(and_v(pk(KEY),pk(KEY)))", Refusal::Miniscript),
+        ("wsh(0)", Refusal::Unsafe(Flaw::Unsatisfiable)),
+        ("tr(KEY,{pk(KEY),and_v(v:pk(KEY/0),0)})", Refusal::Unsafe(Flaw::Unsatisfiable)),
+        ("wsh(older(5))", Refusal::Unsafe(Flaw::NoSignature)),
+        ("wsh(and_v(v:pk(KEY),pk(KEY)))", Refusal::Unsafe(Flaw::RepeatedKey)),
         ("wpkh(KEY/<0;1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16>/*)", Refusal::Branches),
         ("combo(KEY/<0;1;2;3;4>/*)", Refusal::Branches),
     ] {
@@ -94,12 +136,12 @@ fn each_refusal_says_what_is_wrong() {
     }
     assert_eq!(refusal(&"a".repeat(MOST_BYTES + 1)), Refusal::Length);
     // As deep as fits.
-    let deep = format!("{}pk({XPUB}){}", "or_i(0,".repeat(1_000), ")".repeat(1_000));
-    assert_eq!(refusal(&format!("wsh({deep})")), Refusal::Unknown);
+    let deep = format!("{}pk({XPUB}){}", "or_i(0,".repeat(900), ")".repeat(900));
+    assert_eq!(refusal(&format!("wsh({deep})")), Refusal::Miniscript);
     let tree = format!("tr({XPUB},{}pk({XPUB}){})", "{".repeat(3_000), "}".repeat(3_000));
-    assert_eq!(refusal(&tree), Refusal::Unknown);
+    assert_eq!(refusal(&tree), Refusal::Miniscript);
     // A path deeper than a key can have.
-    assert_eq!(refusal(&format!("wpkh({XPUB}{}/*)", "/0".repeat(253))), Refusal::Unknown);
+    assert_eq!(refusal(&format!("wpkh({XPUB}{}/*)", "/0".repeat(253))), Refusal::Depth);
 }
 
 proptest! {
@@ -110,7 +152,7 @@ proptest! {
 
     #[test]
     fn no_nearly_right_text_panics(parts in proptest::collection::vec(prop::sample::select(vec![
-        "wpkh(", "tr(", "sh(", "wsh(", "pk(", "combo(", "rawtr(", "addr(", "raw(", "multi(1,", "sortedmulti(2,", ")", ",", "{", "}",
+        "wpkh(", "tr(", "sh(", "wsh(", "pk(", "combo(", "rawtr(", "addr(", "raw(", "multi(1,", "sortedmulti(2,", "sortedmulti_a(1,", "multi_a(2,", "musig(", ")", ",", "{", "}",
         "/0", "/*", "/<0;1>", "h", "'", "#", "[00000000/1h]", XPUB, "02", "and_v(v:", "older(1)", "sha256(",
         "a34b99f22c790c4e36b2b3c2c35a36db06226e41c692fc82b8b56ac1c540c5bd",
     ]), 0..14), index: u32) {

@@ -106,7 +106,7 @@ fn kinds_of_descriptors() {
     // An uncompressed key has no script with a witness.
     let long = "04a34b99f22c790c4e36b2b3c2c35a36db06226e41c692fc82b8b56ac1c540c5bd5b8dec5235a0fa8722476c7709c02559e3aa73aa03918ba2d492eea75abea235";
     assert_eq!(scripts(&format!("combo({long})")).len(), 2);
-    assert_eq!(read(&format!("wpkh({long})"), Network::Bitcoin).unwrap_err(), Refusal::Unknown);
+    assert_eq!(read(&format!("wpkh({long})"), Network::Bitcoin).unwrap_err(), Refusal::Uncompressed);
 }
 
 #[test]
@@ -129,4 +129,83 @@ fn paths_with_alternatives_and_wildcards() {
     // Preparing changes no script.
     let raw = read(&format!("wsh(sortedmulti(1,{account}/0/3/*,{BIP44}/*))"), Network::Bitcoin).unwrap();
     assert_eq!(raw[0].script(5), raw[0].clone().prepared().unwrap().script(5));
+}
+
+/// BIP 387: keys without parity, sorted.
+#[test]
+fn sorted_keys_in_taproot() {
+    const KEYS: [&str; 3] = [
+        "03dff1d77f2a671c5f36183726db2341be58feae1da2deced843240f7b502ba659",
+        "02f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9",
+        "023590a94e768f8e1815c2f24b4d80a8e3149316c3518ce7b7ad338368d038ca66",
+    ];
+    let of = |function: &str, order: [usize; 3]| {
+        let keys: Vec<&str> = order.iter().map(|at| &KEYS[*at][2..]).collect();
+        scripts(&format!("tr({},{function}(2,{}))", &KEYS[0][2..], keys.join(",")))
+    };
+    let sorted = of("multi_a", [2, 0, 1]);
+    for order in [[0, 1, 2], [1, 2, 0], [2, 1, 0]] {
+        assert_eq!(of("sortedmulti_a", order), sorted);
+        assert_ne!(of("multi_a", order), sorted);
+    }
+    // Each index has its own order.
+    let text = |function: &str, [a, b]: [&str; 2]| format!("tr({BIP86}/*,{function}(1,{a}/*,{b}/*))");
+    let all = |text: &str| branches(text, Network::Bitcoin).remove(0);
+    let both = [[BIP44, BIP86], [BIP86, BIP44]].map(|order| all(&text("multi_a", order)));
+    let found = all(&text("sortedmulti_a", [BIP44, BIP86]));
+    let first = |index| usize::from(found.script(index) != both[0].script(index));
+    assert!((0..20).all(|index| found.script(index) == both[first(index)].script(index)));
+    assert!((0..20).map(first).any(|it| it == 0) && (0..20).map(first).any(|it| it == 1));
+}
+
+/// The vectors of BIP 390.
+#[test]
+fn aggregated_keys() {
+    const SINGLE: &str = "musig(02f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9,03dff1d77f2a671c5f36183726db2341be58feae1da2deced843240f7b502ba659,023590a94e768f8e1815c2f24b4d80a8e3149316c3518ce7b7ad338368d038ca66)";
+    const A: &str = "xpub6ERApfZwUNrhLCkDtcHTcxd75RbzS1ed54G1LkBUHQVHQKqhMkhgbmJbZRkrgZw4koxb5JaHWkY4ALHY2grBGRjaDMzQLcgJvLJuZZvRcEL";
+    const B: &str = "xpub68NZiKmJWnxxS6aaHmn81bvJeTESw724CRDs6HbuccFQN9Ku14VQrADWgqbhhTHBaohPX4CjNLf9fq9MYo6oDaPPLPxSb7gwQN3ih19Zm4Y";
+    let of = |text: &str, index: u32| {
+        let text = text.replace("SINGLE", SINGLE).replace("A1", A).replace("B1", B);
+        branches(&text, Network::Bitcoin)[0].script(index).unwrap().to_hex_string()
+    };
+    for (text, wanted) in [
+        ("rawtr(SINGLE)", &["5120789d937bade6673538f3e28d8368dda4d0512f94da44cf477a505716d26a1575"][..]),
+        ("tr(SINGLE)", &["512079e6c3e628c9bfbce91de6b7fb28e2aec7713d377cf260ab599dcbc40e542312"]),
+        (
+            "rawtr(musig(A1/0/*,B1/0/*))",
+            &[
+                "5120754ccfd18ed4051de3b1144b6145cad4b2999387338dfb85ec392f2963ceaa3a",
+                "5120be80016576d2691ccc4077bc91d7ece4db34667d6e84829d5e08480cd4bc0b78",
+                "5120b7139e2f8b92570ad96c40c3b5e6557a5194e288a96df6f29980523365239d58",
+            ],
+        ),
+        (
+            "rawtr(musig(A1,B1)/0/*)",
+            &[
+                "51209508c08832f3bb9d5e8baf8cb5cfa3669902e2f2da19acea63ff47b93faa9bfc",
+                "51205ca1102663025a83dd9b5dbc214762c5a6309af00d48167d2d6483808525a298",
+                "51207dbed1b89c338df6a1ae137f133a19cae6e03d481196ee6f1a5c7d1aeb56b166",
+            ],
+        ),
+        (
+            "tr(musig(A1,B1)/0/*,pk(f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9))",
+            &[
+                "51201d377b637b5c73f670f5c8a96a2c0bb0d1a682a1fca6aba91fe673501a189782",
+                "51208950c83b117a6c208d5205ffefcf75b187b32512eb7f0d8577db8d9102833036",
+                "5120a49a477c61df73691b77fcd563a80a15ea67bb9c75470310ce5c0f25918db60d",
+            ],
+        ),
+        (
+            "tr(f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9,pk(musig(A1,B1)/0/*))",
+            &[
+                "512068983d461174afc90c26f3b2821d8a9ced9534586a756763b68371a404635cc8",
+                "5120368e2d864115181bdc8bb5dc8684be8d0760d5c33315570d71a21afce4afd43e",
+                "512097a1e6270b33ad85744677418bae5f59ea9136027223bc6e282c47c167b471d5",
+            ],
+        ),
+    ] {
+        for (index, wanted) in (0..).zip(wanted) {
+            assert_eq!(of(text, index), *wanted, "{text} {index}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Answer {
     data: Option<Bytes>,
     /// The body of an error.
     error: Option<Value>,
-    /// What a success lacks so that it fits, and how to get it.
+    /// Parts that a shortened success lacks, and how to get them.
     left_out: Option<Value>,
     image: Option<ContentBlock>,
 }

@@ -20,7 +20,7 @@ use crate::{
 /// The newest protocol revision with batches. A request without the header counts as this revision.
 const LAST_WITH_BATCHES: &str = "2025-03-26";
 
-/// What charges and answers the messages of a batch.
+/// Charges and answers the messages of a batch.
 pub(crate) trait Each: Clone + Send + 'static {
     /// The limits of a batch.
     fn options(&self) -> &Options;

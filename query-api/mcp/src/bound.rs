@@ -20,7 +20,7 @@ const ENVELOPE: usize = 1_200;
 pub(crate) struct Sizes {
     /// By default: longer lists are cut.
     pub(crate) short: usize,
-    /// If the client names a limit for lists. What is longer is an error.
+    /// If the client names a limit for lists. A longer answer is an error.
     pub(crate) long: usize,
 }
 
@@ -84,8 +84,9 @@ impl Limits {
     }
 }
 
-/// The answer of an operation, its lists cut if it is longer than a short answer. What cannot be cut so far becomes an error
-/// that says how to request less, with the URL of the whole. `lowered` has the limits that the request was repeated with.
+/// The answer of an operation, its lists cut if it is longer than a short answer. An answer that cannot be cut so far
+/// becomes an error that says how to request less, with the URL of the whole. `lowered` has the limits that the request
+/// was repeated with.
 pub(crate) fn answer(
     api: &Api,
     op: Option<&Described>,
@@ -132,7 +133,7 @@ pub(crate) fn answer(
     Answer::failed(endpoint, TOO_LARGE.status().as_u16(), error)
 }
 
-/// What an answer lacks, and what brings it.
+/// Parts that an answer lacks, and the arguments that return them.
 fn left_out(op: Option<&Described>, reply: &Reply, lowered: Option<&Map<String, Value>>, lists: &[CutList]) -> Value {
     let arguments = op.map(narrowing).unwrap_or_default();
     let mut notes = Vec::new();

@@ -1,4 +1,5 @@
-//! Cuts lists in an answer, so that it fits into a message to a model. Works on the text: numbers stay as they were printed.
+//! Cuts lists in an answer, so that it fits into a message to a model. Works on the text: numbers stay as they were
+//! printed.
 
 use std::fmt;
 
@@ -85,7 +86,7 @@ fn shorter(text: &str, excess: usize, path: String, lists: &mut Vec<CutList>) ->
             for at in order {
                 let (name, raw) = members.get_mut(at)?;
                 let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                // What an answer says about itself stays.
+                // Metadata of an answer stays.
                 if name != "_meta"
                     && let Some(text) = shorter(raw.get(), excess, below, lists)
                 {

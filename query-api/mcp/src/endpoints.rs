@@ -267,11 +267,11 @@ pub(crate) async fn operation(
     answer
 }
 
-/// Maximum number of wrong names that are told.
+/// Maximum number of wrong names that are listed.
 const MAX_WRONG: usize = 8;
 
-/// Arguments that an operation does not have. A successful answer has a warning about them; in an error they are told as
-/// well, because a required argument is often missing only by its name.
+/// Arguments that an operation does not have. A successful answer has a warning about them; in an error they are told
+/// as well, because a required argument is often missing only by its name.
 struct Wrong(Vec<(String, Option<String>)>);
 
 impl Wrong {

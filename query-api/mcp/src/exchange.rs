@@ -1,4 +1,4 @@
-//! What passes between the front and the handler beside the protocol server: arguments on their way in and answers on
+//! Data that passes between front and handler around the protocol server: arguments on their way in and answers on
 //! their way out. Both may be long, and the protocol server would parse, copy and write them once more.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,7 +58,7 @@ pub(crate) struct Exchange {
     /// A text that no client can know, which stands for the answer.
     token: String,
     arguments: Mutex<Map<String, Value>>,
-    /// What stands for a part of the answer, in the order of the answer, and the part in pieces.
+    /// Placeholder of a part of the answer, in the order of the answer, and the part in pieces.
     answer: Mutex<Vec<(String, Vec<Bytes>)>>,
 }
 
@@ -77,8 +77,8 @@ impl Exchange {
         std::mem::take(&mut *locked(&self.arguments))
     }
 
-    /// Leaves a JSON value in pieces, and returns the text that stands for it. Values are left in the order in which the
-    /// answer has them.
+    /// Leaves a JSON value in pieces, and returns the text that stands for it. Values are left in the order in which
+    /// the answer has them.
     pub(crate) fn leave(&self, pieces: Vec<Bytes>) -> String {
         let mut left = locked(&self.answer);
         let token = format!("{}-{}", self.token, left.len());
@@ -86,8 +86,8 @@ impl Exchange {
         token
     }
 
-    /// Leaves pieces for a part of the protocol server's answer. A text in it cannot contain the part, because quotes in
-    /// texts are escaped.
+    /// Leaves pieces for a part of the protocol server's answer. A text in it cannot contain the part, because quotes
+    /// in texts are escaped.
     pub(crate) fn leave_for(&self, part: &str, pieces: Vec<Bytes>) {
         locked(&self.answer).push((part.to_owned(), pieces));
     }

@@ -53,7 +53,7 @@ impl Front {
             .disable_allowed_hosts()
             .disable_allowed_origins();
         Front {
-            hosts: Hosts::of(&api.config().base_url),
+            hosts: Hosts::new(&api.config().base_url, &api.config().browser_origins),
             streams: Arc::default(),
             protocol: StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config),
             api,
@@ -113,7 +113,7 @@ impl Front {
             Ok(response) => response.into_parts(),
             Err(never) => match never {},
         };
-        // What is long in the answer has passed it by.
+        // Long parts of the answer have bypassed it.
         let body = to_bytes(Body::new(body), MAX_PROTOCOL_ANSWER).await;
         let is_json = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
         let text = match body {

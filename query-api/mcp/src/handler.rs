@@ -74,7 +74,7 @@ impl Handler {
             Does::Call => endpoints::call(&self.api, tools, arguments, bytes, from, max).await,
             Does::Operation(at) => {
                 let Some(op) = tools.operations.get(at) else { return Err(lost()) };
-                // What is left of a limited answer is short.
+                // The rest of a limited answer is short.
                 let max = if op.fields.is_empty() { max } else { Sizes { short: usize::MAX, long: usize::MAX } };
                 let answer = endpoints::operation(&self.api, op, arguments, bytes, from, max).await;
                 if op.fields.is_empty() { answer } else { answer.only(op.fields) }

@@ -1,4 +1,4 @@
-//! What the protocol's routes are given.
+//! Options of the protocol's routes.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ pub const SHORT_TOOL_ANSWER: usize = 24_000;
 /// Limits, and the shutdown signal.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Maximum number of open streams of the old transport. Beyond it, a client whose network has fewer than another takes
-    /// the place of the other's stream that was silent longest.
+    /// Maximum number of open streams of the old transport. Beyond it, a client whose network has fewer than another
+    /// takes the place of the other's stream that was silent longest.
     pub max_streams: usize,
     /// Maximum number of open streams of the old transport per client.
     pub max_streams_per_client: usize,
     /// Maximum number of messages in a batch.
     pub max_batch: usize,
-    /// Maximum size of all answers of a batch in bytes. What does not fit becomes an error that says so.
+    /// Maximum size of all answers of a batch in bytes. An answer that does not fit becomes an error that says so.
     pub max_batch_bytes: usize,
     /// A stream of the old transport without a message for this long ends.
     pub stream_idle: Duration,

@@ -65,7 +65,7 @@ const NEIGHBOUR: f64 = 0.5;
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.35;
 
-/// What is searched: an operation, or one that is planned.
+/// Entry of the search: an operation, or a planned one.
 struct Entry {
     /// Weight of each word.
     words: HashMap<String, f64>,
@@ -132,7 +132,7 @@ impl Index {
         found.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// What a word of the question adds: itself, or the best of its neighbours.
+    /// Score of a word of the question: its own, or the best of its neighbours.
     fn score_of(&self, word: &str, entry: &Entry) -> f64 {
         let near = self.neighbours.get(word).into_iter().flatten();
         let near = near.map(|word| NEIGHBOUR * self.weight(word, entry)).fold(0.0, f64::max);
@@ -172,7 +172,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     all.into_iter()
 }
 
-/// A word without the ending of a plural or a verb form. What is left need not be a word, only the same for all forms.
+/// A word without the ending of a plural or a verb form. The rest need not be a word, only the same for all forms.
 fn stem(word: &str) -> String {
     let mut word = word.to_owned();
     for (ending, instead) in [("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("s", "")] {

@@ -1,4 +1,4 @@
-//! What the streams of the old transport have not sent yet.
+//! Unsent messages of the streams of the old transport.
 
 use std::sync::{
     Arc,

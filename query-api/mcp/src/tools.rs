@@ -1,5 +1,5 @@
-//! The list of tools, made from the operations. A model reads the whole list before each task, so it is short: schemas of
-//! answers, examples and long descriptions are left to `describe_endpoint`.
+//! The list of tools, made from the operations. A model reads the whole list before each task, so it is short: schemas
+//! of answers, examples and long descriptions are left to `describe_endpoint`.
 
 use axum::body::Bytes;
 use cairn_http::{Agreed, Api, Described, Effect};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{answer, general, portable::object, search::Index};
 
-/// What a tool does.
+/// Kind of a tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Does {
     /// The operation at this index.
@@ -66,7 +66,7 @@ impl Tools {
         tools.chain(self.operations.iter().map(|op| op.name))
     }
 
-    /// A tool that is no operation: it searches, describes or calls.
+    /// A tool other than an operation: it searches, describes or calls.
     pub(crate) fn general(&self, does: Does) -> Option<&Tool> {
         let is = |(_, of): &&(Tool, Does)| *of == does && !matches!(of, Does::Operation(_));
         self.listed.iter().find(is).map(|(tool, _)| tool)

@@ -1,4 +1,4 @@
-//! What the `mod.rs` of an area says: which operations it has.
+//! Declaration of an area in its `mod.rs`: the operations that it has.
 
 /// Declares the operations of an area, in the order in which they are listed: each is a file beside the one that calls
 /// this. Those with `+ batch` can be asked about many addresses at once, too.

@@ -9,8 +9,8 @@ use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
 use crate::{
     config::ChainConfig,
     context::{
-        BESIDE, CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, TIP, has_gap, lacks_blocks,
-        reads_live_quotes, reads_mempool,
+        BESIDE, CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, SNAPSHOT, TIP, has_gap,
+        lacks_blocks, reads_live_quotes, reads_mempool,
     },
     entities::KnownProfiles,
     feed::FeedMark,
@@ -23,9 +23,10 @@ use crate::{
     price_now,
     register::RegisterSlot,
     series::SeriesSlot,
-    service::VolumeSlot,
+    service::{SnapshotState, VolumeSlot},
     troubles::{self, TroubleSlot, all_troubles},
     values::{rfc3339, rfc3339_ms},
+    young::YoungSlot,
 };
 
 /// How often, and how long each time, a request waits until index and mempool have the same tip. They differ between a
@@ -46,6 +47,7 @@ pub(crate) struct ChainBackend {
     pub(crate) pool_tags: LedgerSlot<KnownTags>,
     pub(crate) profiles: LedgerSlot<KnownProfiles>,
     pub(crate) volume: VolumeSlot,
+    pub(crate) young: YoungSlot,
     pub(crate) mark: FeedMark,
     /// By index in the list of operations.
     pub(crate) runners: Vec<Runner>,
@@ -73,7 +75,7 @@ impl ChainBackend {
         let pinned = reads_mempool(info).then(|| slot.pin());
         let reader = self.index.reader();
         let mut view = match open(reader.as_deref()) {
-            // What says how the service is must not fail with it.
+            // Health operations must answer even when the index is damaged.
             Err(error) if error.is_damage() && info.area == "service" => {
                 self.note(&error);
                 None
@@ -117,6 +119,7 @@ impl ChainBackend {
             pool_tags: &self.pool_tags,
             profiles: &self.profiles,
             volume: &self.volume,
+            young: &self.young,
             damages: &self.damages,
             chain: &self.config,
         };
@@ -250,7 +253,7 @@ pub(crate) fn damaged(tables: &[&str]) -> String {
     format!("{what}; the operator runs `cairn verify`, which names the command that mends it")
 }
 
-/// What is damaged, and how far the scrubber is.
+/// Damage, and progress of the scrubber.
 fn of_damages(damages: &Damages) -> Vec<Reading> {
     let scrubbed = damages.scrubbed();
     let help = "How often damage of a table was met, by requests or the scrubber.";
@@ -336,6 +339,7 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
             // Such an answer is not used again.
             Some(_) => versions.add(&ctx.call.now_ms.to_be_bytes()),
         },
+        SNAPSHOT => SnapshotState::add_version(ctx, versions),
         BESIDE => match ctx.index.map(View::made_beside) {
             None => versions.add(b"no tip"),
             Some(Ok(made)) => versions.add(&made),

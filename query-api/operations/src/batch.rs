@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use cairn_http::{Agreed, ApiError, Cost, ErrorCode, Info};
+use cairn_http::{Agreed, ApiError, Cost, ErrorCode, Info, REDACTED, looks_secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -26,8 +26,9 @@ struct Batch<O>(PhantomData<O>);
 /// The addresses.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct BatchInput {
-    /// Addresses or `scripthash:<hex>`, at most 100. The answer has one row for each, in this order.
-    #[schemars(length(min = 1, max = 100), inner(length(min = 1, max = 128)), example = [json!("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa")])]
+    /// Addresses or `scripthash:<hex>`, at most 100. The answer has one row for each, in this order; the row of an
+    /// invalid one has an `error`.
+    #[schemars(length(min = 1, max = 100), example = [json!("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa")])]
     addresses: Vec<String>,
 }
 
@@ -61,6 +62,11 @@ pub(crate) struct Failed {
     detail: String,
 }
 
+/// An address as the answer repeats it.
+fn shown(text: &str) -> String {
+    if looks_secret(text) { REDACTED.to_owned() } else { text.to_owned() }
+}
+
 /// The line of an operation's batch.
 pub(crate) fn batch<O: Batched>(agreed: &[Agreed]) -> Line {
     line::<Batch<O>>(agreed)
@@ -81,10 +87,12 @@ impl<O: Batched> Operation for Batch<O> {
     fn run(ctx: &Ctx<'_>, input: BatchInput) -> Result<Self::Output, ApiError> {
         let network = ctx.index.map(|view| view.network().name());
         let mut results = Vec::with_capacity(input.addresses.len());
-        for address in &input.addresses {
+        // A private key that was sent by mistake is not repeated.
+        let addresses: Vec<String> = input.addresses.iter().map(|text| shown(text)).collect();
+        for (address, shown) in input.addresses.iter().zip(&addresses) {
             ctx.work.poll()?;
             let failed = |code: ErrorCode, detail: String| {
-                Row::Failed(Failed { address: address.clone(), error: code.name(), detail })
+                Row::Failed(Failed { address: shown.clone(), error: code.name(), detail })
             };
             results.push(match (ADDRESS.look)(&Value::Null, address, network) {
                 Err(bad) => failed(bad.code.unwrap_or(ErrorCode::ValidationError), bad.message),
@@ -96,6 +104,6 @@ impl<O: Batched> Operation for Batch<O> {
                 },
             });
         }
-        Ok(BatchOutput { addresses: input.addresses, results })
+        Ok(BatchOutput { addresses, results })
     }
 }

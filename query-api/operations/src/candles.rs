@@ -29,8 +29,8 @@ impl<'a> Candles<'a> {
         Candles { view, known, loaded: RefCell::default() }
     }
 
-    /// Reads all candles of a series that close from one time to another, so that they need no further read. One row for
-    /// each.
+    /// Reads all candles of a series that close from one time to another, so that they need no further read. One row
+    /// for each.
     pub(crate) fn load(&self, series: Series, from: u32, to: u32) -> Result<(), ReadError> {
         if let Some(span) = self.known.of(series).filter(|span| span.first <= to && from <= span.last) {
             let rows = self.view.quotes(series, from, to.min(span.last), usize::MAX)?;

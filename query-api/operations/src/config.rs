@@ -25,7 +25,7 @@ pub struct SanctionsConfig {
     pub four_eyes: bool,
 }
 
-/// What `cairn sanctions import` brings without further flags.
+/// The list of `cairn sanctions import` without further flags.
 impl Default for SanctionsConfig {
     fn default() -> Self {
         let list = "ofac-sdn".parse().ok().zip("sanctions".parse().ok());

@@ -35,6 +35,7 @@ use crate::{
     series::SeriesSlot,
     service::VolumeSlot,
     values::{rfc3339, rfc3339_ms},
+    young::YoungSlot,
 };
 
 /// The tip of the index, and how far it lags.
@@ -42,16 +43,19 @@ pub(crate) const TIP: Freshness = Freshness("tip");
 /// The mempool: its transactions and their projection.
 pub(crate) const MEMPOOL: Freshness = Freshness("mempool");
 
-/// The price of bitcoin in dollars now, and whether it is stale. What the ledger of input events has belongs to the tip.
+/// The price of bitcoin in dollars now, and whether it is stale. The ledger of input events belongs to the tip.
 pub(crate) const PRICE: Freshness = Freshness("price");
 /// The same in every currency.
 pub(crate) const MARKET: Freshness = Freshness("market");
-/// Claims grow old: the day (UTC). What the ledger of input events has belongs to the tip.
+/// Claims grow old: the day (UTC). The ledger of input events belongs to the tip.
 pub(crate) const CLAIMS: Freshness = Freshness("claims");
-/// What is kept of all claims together: while a document is being worked in, it changes without a tip.
+/// Tables that follow from all claims: while a document is processed, they change without a new tip.
 pub(crate) const LABELS: Freshness = Freshness("labels");
-/// What is made of the whole index beside new blocks: it changes without a tip, and without an event.
+/// Tables computed from the whole index beside new blocks: they change without a new tip and without an event.
 pub(crate) const BESIDE: Freshness = Freshness("beside");
+
+/// The answers that were computed in advance.
+pub(crate) const SNAPSHOT: Freshness = Freshness("snapshot");
 
 /// Age in seconds at which the newest block is too old: on no public network do blocks stay away for a day.
 const OLD: u64 = 86_400;
@@ -80,7 +84,7 @@ pub(crate) const fn and_mempool(info: Info) -> Info {
     }
 }
 
-/// True if an operation tells a price of this moment.
+/// True if an operation returns a current price.
 pub(crate) fn reads_live_quotes(info: &Info) -> bool {
     info.depends_on(PRICE) || info.depends_on(MARKET)
 }
@@ -127,7 +131,7 @@ pub(crate) struct Ctx<'a> {
     pub(crate) pool: Result<MempoolView<'a>, Absent>,
     /// Status of the source of blocks.
     pub(crate) source: Option<&'a SourceStatus>,
-    /// What does not work at present.
+    /// Parts that do not work at present.
     pub(crate) troubles: &'a [Trouble],
     /// The mempool slot, for operations that do not list the mempool as a freshness input.
     pub(crate) slot: &'a MempoolSlot,
@@ -145,9 +149,11 @@ pub(crate) struct Ctx<'a> {
     pub(crate) pool_tags: &'a LedgerSlot<KnownTags>,
     /// The profiles of entities that the index has.
     pub(crate) profiles: &'a LedgerSlot<KnownProfiles>,
-    /// What labelled scripts spent in a week.
+    /// Value that labelled scripts spent in a week.
     pub(crate) volume: &'a VolumeSlot,
-    /// What is found damaged.
+    /// What the coinbases pay that cannot be spent yet.
+    pub(crate) young: &'a YoungSlot,
+    /// Damage that was found.
     pub(crate) damages: &'a Damages,
     /// Configuration of the operations.
     pub(crate) chain: &'a ChainConfig,
@@ -250,8 +256,8 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Age of the newest block in seconds, if it is too old for a chain that goes on all the time. `None` on regtest and
-    /// for the demo, whose blocks come when somebody wants them.
+    /// Age of the newest block in seconds, if it is too old for a chain that goes on all the time. `None` on regtest
+    /// and for the demo, whose blocks come when somebody wants them.
     pub(crate) fn old_tip(&self) -> Option<u64> {
         let view = self.index?;
         let goes_on = view.network() != Network::Regtest && self.source.is_none_or(|s| s.kind != SourceKind::Demo);

@@ -1,4 +1,5 @@
-//! What is read of the ledger as a whole and kept from request to request, since it changes only when a document comes in.
+//! What is read of the ledger as a whole and kept from request to request, since it changes only when a document comes
+//! in.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -46,9 +46,10 @@ mod values;
 mod vocabulary;
 mod wallets;
 mod window;
+mod young;
 
 pub use config::{ApiConfig, Featured, SanctionsConfig};
 pub use ledger::{LedgerAccess, NotTaken};
-pub use node::{NodeAccess, Refused, Unreachable};
+pub use node::{BroadcastLimits, NodeAccess, Refused, Unreachable};
 pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};
 pub use troubles::TroubleSlot;

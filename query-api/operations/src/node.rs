@@ -16,17 +16,26 @@ pub enum Refused {
     Unavailable,
 }
 
+/// Limits of a broadcast. `None`: the node's own.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct BroadcastLimits {
+    /// Highest feerate in satoshis per virtual byte.
+    pub max_fee_rate_sat_vb: Option<u32>,
+    /// Highest amount of an unspendable output in satoshis.
+    pub max_burn_sats: Option<u64>,
+}
+
 /// The node is unreachable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreachable;
 
 /// A node for requests. Calls may block, but end within seconds.
 pub trait NodeAccess: Send + Sync + 'static {
-    /// Broadcasts a transaction.
+    /// Broadcasts a transaction that stays within the limits.
     ///
     /// # Errors
     /// The node rejects it, or is unreachable.
-    fn broadcast(&self, raw: &[u8]) -> Result<Txid, Refused>;
+    fn broadcast(&self, raw: &[u8], limits: BroadcastLimits) -> Result<Txid, Refused>;
 
     /// Bytes of a transaction in the given block, or in the mempool without one; `None` if it is not there.
     ///

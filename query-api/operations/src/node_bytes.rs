@@ -72,7 +72,7 @@ impl<'a> NodeBytes<'a> {
         NodeBytes { brought, ..NodeBytes::default() }
     }
 
-    /// What the node said.
+    /// The node's answer.
     ///
     /// # Errors
     /// The reason why there is nothing: it was not asked, asked for something else, or does not have it.

@@ -1,5 +1,5 @@
-//! All entities, for lists of them and for their other names: kept from request to request, since they change only with a
-//! block or a document.
+//! All entities, for lists of them and for their other names: kept from request to request, since they change only with
+//! a block or a document.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -173,8 +173,8 @@ fn entry(view: &View<'_>, row: &EntityRow, texts: &Texts, lists: &mut OwnLists<'
     })
 }
 
-/// Whom the names that people write stand for. Where two entities are written alike, it is the one with more such scripts,
-/// then the first by name.
+/// Whom the names that people write stand for. Where two entities are written alike, it is the one with more such
+/// scripts, then the first by name.
 fn aliases(entries: &[Entry], written: &[Vec<(String, u64)>]) -> HashMap<EntityName, u32> {
     let mut found: HashMap<EntityName, (u64, u32)> = HashMap::new();
     for (at, names) in (0..).zip(written) {
@@ -267,8 +267,8 @@ impl<'v> OwnLists<'v> {
         OwnLists { view, known: BTreeMap::new() }
     }
 
-    /// When the newest complete document of a list was retrieved; `None` if there is none. The list is told by source, a
-    /// slash, and its name.
+    /// When the newest complete document of a list was retrieved; `None` if there is none. The list is told by source,
+    /// a slash, and its name.
     pub(crate) fn complete_at(&mut self, list: &str) -> Result<Option<u32>, ReadError> {
         if let Some(known) = self.known.get(list) {
             return Ok(*known);
@@ -281,7 +281,7 @@ impl<'v> OwnLists<'v> {
         Ok(at)
     }
 
-    /// The same of several lists: the newest of all.
+    /// Like `complete_at` for several lists; returns the latest.
     fn newest(&mut self, lists: &[String]) -> Result<Option<u32>, ReadError> {
         let mut newest = None;
         for list in lists {

@@ -1,5 +1,5 @@
-//! Which prices and rates the index has, and the newest of each: kept from request to request, since it changes only when a
-//! document comes in.
+//! Which prices and rates the index has, and the newest of each: kept from request to request, since it changes only
+//! when a document comes in.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -49,8 +49,8 @@ impl Known {
 pub(crate) struct SeriesSlot(Mutex<Option<(Weak<Reader>, Arc<Known>)>>);
 
 impl SeriesSlot {
-    /// The series of a view, which is one of this reader. They are read again only after a document came in, or of another
-    /// reader; those rows do not count as the request's.
+    /// The series of a view, which is one of this reader. They are read again only after a document came in, or of
+    /// another reader; those rows do not count as the request's.
     pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>, damages: &Damages) -> Result<Arc<Known>, ReadError> {
         let seq = view.tip().seq;
         if let Some((of, known)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -25,6 +25,7 @@ use crate::{
     service,
     service::VolumeSlot,
     troubles::TroubleSlot,
+    young::YoungSlot,
 };
 
 /// The state of the API.
@@ -96,6 +97,7 @@ impl ApiState {
                 pool_tags: LedgerSlot::default(),
                 profiles: LedgerSlot::default(),
                 volume: VolumeSlot::default(),
+                young: YoungSlot::default(),
                 mark: FeedMark::default(),
                 runners,
             }),

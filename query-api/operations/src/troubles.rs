@@ -40,18 +40,19 @@ pub(crate) fn all_troubles(index: &dyn IndexSource, own: &TroubleSlot) -> Vec<Tr
     index.troubles().iter().cloned().chain(own.all()).collect()
 }
 
-/// A part of the service that does not work at present. What was indexed before is served on.
+/// A part of the service that does not work at present. Indexed data is still served.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HealthTrouble")]
 pub(crate) struct TroubleRow {
-    /// `node`, `mempool` (unconfirmed transactions only), `block_files`, `index`, `disk` (that of the index), `indexer` (the
-    /// process that writes the index) or `state` (the database of the service state).
+    /// `node`, `zmq` (its news, for which it is polled instead), `mempool` (unconfirmed transactions only),
+    /// `block_files`, `index`, `disk` (that of the index), `indexer` (the process that writes the index) or `state`
+    /// (the database of the service state).
     part: &'static str,
     /// Why it does not work, in one line.
     reason: String,
     /// Since when.
     since: String,
-    /// What the service does about it.
+    /// Remedy that the service tries.
     next: String,
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn since(trouble: &Trouble) -> String {
 /// The component of `/api/health/full` that a part belongs to; `None`: it has no row.
 pub(crate) fn component(part: Part) -> Option<&'static str> {
     match part {
-        Part::Node => Some("node"),
+        Part::Node | Part::Zmq => Some("node"),
         Part::Mempool => Some("mempool"),
         Part::BlockFiles | Part::Index | Part::Disk | Part::Indexer => Some("index"),
         Part::State => None,

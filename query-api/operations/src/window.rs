@@ -1,5 +1,5 @@
-//! Lists of transactions, the newest first: the part of the chain that one covers, where a page of it begins, and how much is
-//! looked through for a page.
+//! Lists of transactions, the newest first: the part of the chain that one covers, where a page of it begins, and how
+//! much is looked through for a page.
 
 use cairn_http::{ApiError, Location, Work};
 use cairn_model::{Height, TxNum};
@@ -43,8 +43,8 @@ impl Window {
 /// Inputs that a position can tell apart within a transaction: more than a block has room for.
 const INPUTS: u64 = 1 << 24;
 
-/// Where a page begins: at an input of a transaction, and the older transactions after it. So it stays where it is when blocks
-/// are added, and expires only if a reorg replaces the block of that transaction.
+/// Where a page begins: at an input of a transaction, and the older transactions after it. So it stays where it is when
+/// blocks are added, and expires only if a reorg replaces the block of that transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) tx_num: TxNum,
@@ -76,12 +76,12 @@ impl Place {
     }
 }
 
-/// What is looked through for one page, in rows of a table: some 20 milliseconds.
+/// Scan limit of one page, in rows of a table: some 20 milliseconds.
 const MOST_LOOKED_THROUGH: usize = 30_000;
-/// What it costs to read a transaction with its inputs, in such rows.
+/// Cost of reading a transaction with its inputs, in such rows.
 pub(crate) const TX: usize = 30;
 
-/// What a look comes to.
+/// Result of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step<R> {
     /// A transaction that may fit, with its row.
@@ -106,7 +106,7 @@ impl Looking {
         Looking { first, looked_through: 0, last: None }
     }
 
-    /// What was done for a row beside reading it, in rows.
+    /// Further work for a row besides reading it, in rows.
     pub(crate) fn spend(&mut self, rows: usize) {
         self.looked_through = self.looked_through.saturating_add(rows);
     }
@@ -149,8 +149,8 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Reads a page of at most `limit` rows of a window. `next` gives the next transaction that may fit, and `row` what the page
-    /// shows of it, if it fits.
+    /// Reads a page of at most `limit` rows of a window. `next` gives the next transaction that may fit, and `row` what
+    /// the page shows of it, if it fits.
     ///
     /// # Errors
     /// The index cannot be read, or the request is over.

@@ -1,7 +1,7 @@
-//! What an approval of a row of a list of sanctions says.
+//! An approval of a row of a list of sanctions.
 //!
-//! An approval is for a script and a party of a list, as the approver has seen them in one document. It holds until it is
-//! withdrawn. Whether the list still has the row is for the reader to look up.
+//! An approval is for a script and a party of a list, as the approver has seen them in one document. It holds until it
+//! is withdrawn. Whether the list still has the row is for the reader to look up.
 
 use std::{
     collections::BTreeMap,
@@ -43,9 +43,9 @@ pub struct SeenRow {
     pub script: [u8; 32],
     /// The address.
     pub address: String,
-    /// The publisher's number of the party; empty if the list tells none.
+    /// The publisher's number of the party; empty if the list has none.
     pub party_uid: String,
-    /// The party's name; empty if the list tells none.
+    /// The party's name; empty if the list has none.
     pub party_name: String,
 }
 
@@ -117,7 +117,7 @@ impl Approvals {
     }
 }
 
-/// What an import found, and when it looked.
+/// Result of an import, and its time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FeedCheck {
     /// When the publisher's list was last known to be this document, in seconds since 1970.
@@ -130,8 +130,8 @@ pub struct FeedCheck {
     pub listed_under_other_asset: Option<u64>,
 }
 
-/// The approvals as they were last read, with how many there were and how many of them were withdrawn. Either number grows
-/// with every change.
+/// The approvals as they were last read, with how many there were and how many of them were withdrawn. Either number
+/// grows with every change.
 #[derive(Default)]
 pub(crate) struct CachedApprovals(pub(crate) Mutex<Option<((i64, i64), Arc<Approvals>)>>);
 

@@ -67,8 +67,9 @@ impl State {
         Ok(approvals)
     }
 
-    /// Approves rows of a list, all or none. `feed_sha256` is the document in which the approver has seen them, `now` in
-    /// seconds since 1970. The result says of each if it is new: what this approver has approved before stays as it is.
+    /// Approves rows of a list, all or none. `feed_sha256` is the document in which the approver has seen them, `now`
+    /// in seconds since 1970. The result says of each if it is new: what this approver has approved before stays as it
+    /// is.
     ///
     /// # Errors
     /// There would be more than [`MAX_APPROVALS`], the time is invalid, or the database fails.
@@ -122,8 +123,8 @@ impl State {
         withdrawn
     }
 
-    /// Notes that the publisher's list was this document. An earlier time than is known changes nothing, and what is not
-    /// known keeps its value.
+    /// Notes that the publisher's list was this document. An earlier time than is known changes nothing, and what is
+    /// not known keeps its value.
     ///
     /// # Errors
     /// A number is out of range, or the database fails.
@@ -142,7 +143,7 @@ impl State {
         Ok(())
     }
 
-    /// What was noted of a document of a list; `None` if nothing was.
+    /// Notes about a document of a list; `None` if there are none.
     ///
     /// # Errors
     /// The row is damaged, or the database fails.

@@ -91,7 +91,7 @@ pub struct NewTicket {
 pub struct Ticket {
     /// Its id: `fb_` and 16 hexadecimal digits.
     pub id: String,
-    /// What the client sent.
+    /// Content of the client.
     pub feedback: NewTicket,
     /// Its state.
     pub state: TicketState,

@@ -170,7 +170,8 @@ impl State {
         row.map(key_of).transpose()
     }
 
-    /// Revokes the key with this id permanently. Callers that cache the result of [`State::check`] must drop it themselves.
+    /// Revokes the key with this id permanently. Callers that cache the result of [`State::check`] must drop it
+    /// themselves.
     ///
     /// # Errors
     /// The database fails.
@@ -189,8 +190,8 @@ impl State {
         Ok(before.map_or(Revocation::Unknown, Revocation::Before))
     }
 
-    /// Checks a secret at `now` (seconds since 1970). It only reads, and never waits for a writer. The use of a valid one
-    /// is recorded afterwards, at most once a minute; see [`State::uses_settled`].
+    /// Checks a secret at `now` (seconds since 1970). It only reads, and never waits for a writer. The use of a valid
+    /// one is recorded afterwards, at most once a minute; see [`State::uses_settled`].
     ///
     /// # Errors
     /// The database fails. A failure to record the use is only logged.

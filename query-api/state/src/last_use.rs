@@ -12,7 +12,8 @@ const USED: &str = "UPDATE access_keys SET last_used_at = $1 \
     WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)";
 
 impl State {
-    /// Records the use of a key at `now`, at most once a minute, some time after it returns. `last` is the recorded use.
+    /// Records the use of a key at `now`, at most once a minute, some time after it returns. `last` is the recorded
+    /// use.
     pub(crate) fn note_use(&self, id: &str, last: Option<i64>, now: i64) {
         if last.is_some_and(|last| last > now.saturating_sub(INTERVAL)) {
             return;

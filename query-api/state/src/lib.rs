@@ -2,8 +2,8 @@
 //! PostgreSQL, with the same statements.
 //!
 //! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
-//! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), and keys by which a service knows again what it has
-//! given out. Machines that serve copies of an index leave documents in it for the one that writes the index
+//! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), and keys by which a service knows again what
+//! it has given out. Machines that serve copies of an index leave documents in it for the one that writes the index
 //! ([`WaitingEntry`]), and read how far that one is ([`WriterTip`]).
 
 mod approval;

@@ -1,5 +1,6 @@
-//! The mark of a SQLite database: a small file beside it, `state.sqlite.mark`, that remembers which database is used here and how
-//! many changes it has seen. Without it, a file that is gone or emptied would look like one that was never made.
+//! The mark of a SQLite database: a small file beside it, `state.sqlite.mark`, that remembers which database is used
+//! here and how many changes it has seen. Without it, a file that is gone or emptied would look like one that was never
+//! made.
 //!
 //! ```text
 //! id=<32 hex digits>          the database has the same

@@ -38,8 +38,8 @@ const POSTGRES_KNOWS: &str = "SELECT count(*) FROM information_schema.tables \
 /// Only one process changes the schema at a time. The number is arbitrary, and identifies this lock.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7161882016051)";
 
-/// Applies the missing migrations in a transaction, which `$begin` starts and which holds the lock. A macro, because the
-/// types of the two databases have no common trait.
+/// Applies the missing migrations in a transaction, which `$begin` starts and which holds the lock. A macro, because
+/// the types of the two databases have no common trait.
 macro_rules! bring_up_to_date {
     ($pool:expr, $knows:expr, $begin:expr, $lock:expr) => {{
         let failed = || StateError::database("cannot be opened");
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// Whoever edits a released step leaves behind every database that has seen it. A new step is a new line here.
+    /// A change of a released step leaves behind every database that has seen it. A new step is a new line here.
     #[test]
     fn released_steps_are_never_edited() {
         let hashes: Vec<String> = MIGRATIONS.iter().map(Migration::sha256).collect();

@@ -55,7 +55,8 @@ fn is_busy(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code & 0xff == 5)
 }
 
-/// Creates an empty file that only its owner can read, if there is none. SQLite gives its side files the same permissions.
+/// Creates an empty file that only its owner can read, if there is none. SQLite gives its side files the same
+/// permissions.
 pub(crate) fn make(path: &Path) -> Result<(), StateError> {
     match make_private(path) {
         Err(StateError::File { reason, .. }) if reason.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),

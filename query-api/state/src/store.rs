@@ -32,8 +32,8 @@ const POSTGRES_CONNECTIONS: u32 = 8;
 #[derive(Clone)]
 pub struct State {
     pub(crate) pool: SqlPool,
-    /// For look-ups of requests. In SQLite these are connections of their own, so that statements that wait for a writer
-    /// do not take them all.
+    /// For look-ups of requests. In SQLite these are connections of their own, so that statements that wait for a
+    /// writer do not take them all.
     pub(crate) reads: SqlPool,
     pub(crate) uses: Arc<Uses>,
     pub(crate) approvals: Arc<CachedApprovals>,
@@ -85,12 +85,12 @@ impl State {
         Ok(state)
     }
 
-    /// Connects, creates a SQLite file (readable only by its owner) where none was used before, and migrates the schema. After the
-    /// first success it only looks if the file is still there. Every other method calls it first.
+    /// Connects, creates a SQLite file (readable only by its owner) where none was used before, and migrates the
+    /// schema. After the first success it only looks if the file is still there. Every other method calls it first.
     ///
     /// # Errors
-    /// The database is unreachable or returns an error, or its schema is newer or foreign. [`StateError::Lost`] if it is not the
-    /// one that was used here, with all its changes.
+    /// The database is unreachable or returns an error, or its schema is newer or foreign. [`StateError::Lost`] if it
+    /// is not the one that was used here, with all its changes.
     pub async fn ready(&self) -> Result<(), StateError> {
         if self.is_ready() {
             return Ok(());
@@ -131,8 +131,8 @@ impl State {
         }
     }
 
-    /// Checks that the database can be read and written at present, without changing it and without waiting long for another
-    /// process.
+    /// Checks that the database can be read and written at present, without changing it and without waiting long for
+    /// another process.
     ///
     /// # Errors
     /// It cannot.
@@ -166,7 +166,7 @@ impl State {
     /// Records what is left to record, and closes all connections. SQLite removes its side files when the last process
     /// closes its last connection.
     pub async fn close(&self) {
-        // Whoever holds the write lock for longer costs a record, and nothing else.
+        // A process that holds the write lock for longer costs a record, and nothing else.
         let _ = tokio::time::timeout(BUSY, self.uses_settled()).await;
         let _ = tokio::time::timeout(BUSY, self.remember(true)).await;
         on!(&self.reads, pool => pool.close().await);

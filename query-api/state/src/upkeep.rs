@@ -13,7 +13,7 @@ use crate::{
     url::Target,
 };
 
-/// Problems that are told at most.
+/// Most problems that are listed.
 const MAX_TOLD: usize = 20;
 /// Columns of a table in SQLite, and in PostgreSQL.
 const SQLITE_COLUMNS: &str = "SELECT name FROM pragma_table_info($1)";
@@ -31,10 +31,10 @@ const WAITING: &str = "SELECT count(*) FROM (SELECT id, network, queued_at, orig
 const WRITERS: &str = "SELECT count(*) FROM (SELECT network, height, event_seq, best_height, published_at FROM writers \
     WHERE length(hash) = 64) AS rows_read";
 
-/// What a check has found.
+/// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Checked {
-    /// What is wrong, one sentence each; empty if all is well.
+    /// Problems, one sentence each; empty if there are none.
     pub problems: Vec<String>,
     /// Version of the schema; `None` if the database has none.
     pub version: Option<u32>,
@@ -46,15 +46,15 @@ pub struct Checked {
     pub approvals: u64,
     /// Files of documents that were handed in beside a copy of the index, and wait for the writer.
     pub waiting: u64,
-    /// Networks whose writer has told its newest block.
+    /// Networks whose writer has published its newest block.
     pub writers: u64,
 }
 
-/// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It changes
-/// nothing, and creates nothing.
+/// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It
+/// changes nothing, and creates nothing.
 ///
 /// # Errors
-/// The database is missing or unreachable. Damage is no error, but a problem in the result.
+/// The database is missing or unreachable. Damage is not an error, but a problem in the result.
 pub async fn check(url: &StateUrl) -> Result<Checked, StateError> {
     if let Target::Sqlite(path) = &url.0 {
         identity::known(path)?;
@@ -131,7 +131,7 @@ async fn columns(state: &State, found: &mut Checked) {
             SqlPool::Sqlite(pool) => sqlx::query_scalar(SQLITE_COLUMNS).bind(*table).fetch_all(pool).await,
             SqlPool::Postgres(pool) => sqlx::query_scalar(POSTGRES_COLUMNS).bind(*table).fetch_all(pool).await,
         };
-        // What cannot be read is told already.
+        // Unreadable parts are already reported.
         let Ok(there) = there else { continue };
         for column in columns.iter().filter(|column| !there.iter().any(|name| name == *column)) {
             found.problems.push(format!("table {table} has no column {column}"));
@@ -227,12 +227,12 @@ fn place(part: &Path, to: &Path, replace: bool) -> std::io::Result<()> {
     std::fs::File::open(folder)?.sync_all()
 }
 
-/// Uses what is in the place of a SQLite database that was lost: an older copy, or another database. With `new`, an empty database
-/// is begun where there is none. What was remembered of the one before is forgotten.
+/// Uses what is in the place of a SQLite database that was lost: an older copy, or another database. With `new`, an
+/// empty database is begun where there is none. What was remembered of the one before is forgotten.
 ///
 /// # Errors
-/// [`StateError::Lost`] if nothing is there, unless `new` is set; with `new`, [`StateError::Exists`] if there is a database. Or it is
-/// PostgreSQL, or it fails.
+/// [`StateError::Lost`] if nothing is there, unless `new` is set; with `new`, [`StateError::Exists`] if there is a
+/// database. Or it is PostgreSQL, or it fails.
 pub async fn accept(url: &StateUrl, new: bool) -> Result<(), StateError> {
     let Target::Sqlite(path) = &url.0 else { return Err(StateError::NotAFile) };
     let is_there = match identity::known(path) {

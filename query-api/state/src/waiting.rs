@@ -1,7 +1,7 @@
 //! Documents that wait for the process that writes the index, because they were handed in on another machine.
 //!
-//! An entry is a file of events. The writer puts it on its disk first and removes the row then: if it is killed in between, it
-//! takes the entry once more, which changes nothing, since documents are known by their hashes.
+//! An entry is a file of events. The writer puts it on its disk first and removes the row then: if it is killed in
+//! between, it takes the entry once more, which changes nothing, since documents are known by their hashes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,8 +40,8 @@ pub struct WaitingEntry {
     pub bytes: u64,
 }
 
-// One statement, so that the limits hold for all that hand in at the same time; in PostgreSQL, transactions that run side by
-// side do not see each other and may exceed them by what they bring.
+// One statement, so that the limits hold for all that hand in at the same time; in PostgreSQL, transactions that run
+// side by side do not see each other and may exceed them by what they bring.
 const INSERT: &str = "INSERT INTO waiting_documents (id, network, queued_at, origin, documents, bytes, payload) \
     SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM waiting_documents) < $8 \
     AND (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM waiting_documents) + $6 <= $9";
@@ -50,8 +50,8 @@ const REMOVE: &str = "DELETE FROM waiting_documents WHERE id = $1";
 const LIST: &str =
     "SELECT id, network, queued_at, origin, documents, bytes FROM waiting_documents ORDER BY id LIMIT $1";
 
-/// Inserts all entries, or none; false if the queue is full. A macro, because the types of the two databases have no common
-/// trait.
+/// Inserts all entries, or none; false if the queue is full. A macro, because the types of the two databases have no
+/// common trait.
 macro_rules! insert_all {
     ($pool:expr, $rows:expr, $network:expr, $queued_at:expr, $origin:expr) => {{
         let failed = || StateError::database("cannot queue documents");
@@ -91,8 +91,8 @@ fn is_id(text: &str) -> bool {
 }
 
 impl State {
-    /// Queues documents for the process that writes the index of a network: all entries, or none. `now_ms` is in milliseconds
-    /// since 1970.
+    /// Queues documents for the process that writes the index of a network: all entries, or none. `now_ms` is in
+    /// milliseconds since 1970.
     ///
     /// # Errors
     /// An entry is too large, the queue is full, or the database fails.
@@ -148,7 +148,7 @@ impl State {
         Ok(removed > 0)
     }
 
-    /// What waits, the oldest first, at most `limit`.
+    /// Waiting documents, the oldest first, at most `limit`.
     ///
     /// # Errors
     /// A row is damaged, or the database fails.

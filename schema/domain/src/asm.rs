@@ -11,12 +11,12 @@ pub(crate) struct Op<'a> {
     pub(crate) data: Option<&'a [u8]>,
 }
 
-/// A push is longer than the script.
+/// A push is longer than the script. What there is of its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CutShort;
+pub(crate) struct CutShort<'a>(pub(crate) &'a [u8]);
 
 /// The operations of a script, up to the first truncated one.
-pub(crate) fn ops(script: &[u8]) -> impl Iterator<Item = Result<Op<'_>, CutShort>> {
+pub(crate) fn ops(script: &[u8]) -> impl Iterator<Item = Result<Op<'_>, CutShort<'_>>> {
     let mut left = script;
     std::iter::from_fn(move || {
         let (&code, rest) = left.split_first()?;
@@ -28,7 +28,7 @@ pub(crate) fn ops(script: &[u8]) -> impl Iterator<Item = Result<Op<'_>, CutShort
         };
         let Some((length, rest)) = rest.split_at_checked(prefix) else {
             left = &[];
-            return Some(Err(CutShort));
+            return Some(Err(CutShort(&[])));
         };
         let length = match code {
             0..=0x4b => usize::from(code),
@@ -36,7 +36,7 @@ pub(crate) fn ops(script: &[u8]) -> impl Iterator<Item = Result<Op<'_>, CutShort
         };
         let Some((data, rest)) = rest.split_at_checked(length) else {
             left = &[];
-            return Some(Err(CutShort));
+            return Some(Err(CutShort(rest)));
         };
         left = rest;
         Some(Ok(Op { code, data: (code <= 0x4e).then_some(data) }))
@@ -53,7 +53,7 @@ pub fn asm(script: &[u8]) -> String {
             text.push(' ');
         }
         match op {
-            Err(CutShort) => text.push_str("[error]"),
+            Err(CutShort(_)) => text.push_str("[error]"),
             Ok(Op { data: Some(data), .. }) => push(&mut text, data),
             Ok(Op { code, .. }) => text.push_str(name(code)),
         }

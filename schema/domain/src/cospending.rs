@@ -1,5 +1,5 @@
-//! Co-spending: a transaction that spends from several scripts shows that they have one owner, with the exceptions below.
-//! `docs/clusters.md` has the rule and its sources.
+//! Co-spending: a transaction that spends from several scripts shows that they have one owner, with the exceptions
+//! below. `docs/clusters.md` has the rule and its sources.
 
 use cairn_model::{Block, ScriptId, ScriptTemplate, SpentCoin, TxMeta};
 
@@ -8,7 +8,7 @@ use crate::coinjoin::{self, Resolved, is_coinjoin};
 /// Version of the rule: it grows with every change that can change an answer, also of the detectors of CoinJoins.
 pub const RULES: u32 = 1;
 
-// Whoever changes the detectors has to raise the version above, too.
+// A change of the detectors must raise the version above, too.
 const _: () = assert!(coinjoin::RULES == 1);
 
 /// The scripts that a transaction shows to have one owner, ascending; none if it shows nothing. A buffer, so that most
@@ -17,8 +17,9 @@ const _: () = assert!(coinjoin::RULES == 1);
 pub struct Cospent(Vec<ScriptId>);
 
 impl Cospent {
-    /// Finds them: the scripts that the inputs spend, if there are two at least, and the transaction is no CoinJoin. Inputs
-    /// signed with SIGHASH_ANYONECANPAY do not count, since anyone can have added them, nor do scripts that may need no key.
+    /// Finds them: the scripts that the inputs spend, if there are two at least, and the transaction is not a CoinJoin.
+    /// Inputs signed with SIGHASH_ANYONECANPAY do not count, since anyone can have added them, nor do scripts that may
+    /// need no key.
     pub fn find(&mut self, block: &Block, tx: &TxMeta) -> &[ScriptId] {
         self.0.clear();
         let inputs = block.inputs_of(tx);
@@ -36,13 +37,13 @@ impl Cospent {
     }
 }
 
-/// Whether an input of a transaction that is no CoinJoin counts.
+/// Whether an input of a transaction other than a CoinJoin counts.
 #[must_use]
 pub const fn counts(coin: &SpentCoin) -> bool {
     !coin.flags.anyone_can_pay && has_owner(coin.flags.template)
 }
 
-/// Whether spending needs something that only an owner has, as far as the template tells. Pay-to-anchor can be spent by
+/// Whether spending needs something that only an owner has, by its template. Pay-to-anchor can be spent by
 /// anyone, and so can programs without rules and many scripts without a template.
 const fn has_owner(template: ScriptTemplate) -> bool {
     use ScriptTemplate::{Anchor, NonStandard, WitnessUnknown};
@@ -65,7 +66,7 @@ mod tests {
         SpentCoin { outpoint, value: 50_000, script: script(name), birth: 0, flags }
     }
 
-    /// What a transaction with these inputs and outputs of these amounts shows.
+    /// Co-spending of a transaction with these inputs and output amounts.
     fn shown(inputs: Vec<SpentCoin>, amounts: &[u64]) -> Vec<ScriptId> {
         let (count, mut scripts) = (inputs.len() as u32, Vec::new());
         let output = |(place, value): (usize, &u64)| {

@@ -44,7 +44,7 @@ pub struct OldCoins {
 }
 
 impl OldCoins {
-    /// Adds a coin of so many satoshis and seconds.
+    /// Adds a coin with its satoshis and its age in seconds.
     pub fn add(&mut self, sats: u64, age: u32) {
         self.coins += 1;
         self.sats = self.sats.saturating_add(sats);

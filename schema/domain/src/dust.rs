@@ -1,5 +1,5 @@
-//! Dust pings: transactions that pay tiny amounts to scripts which others use, so that whoever spends them together with other coins
-//! shows what belongs together.
+//! Dust pings: transactions that pay tiny amounts to scripts which others use, so that whoever spends them together
+//! with other coins shows what belongs together.
 
 use cairn_events::Category;
 use cairn_model::{Block, Sats, TxMeta};
@@ -32,8 +32,8 @@ pub struct MayPing {
 }
 
 impl MayPing {
-    /// Looks at a transaction. A coinbase is none, and none is what carries something else than a payment: a transaction that spends dust,
-    /// one that pays nothing but dust, and one with the mark of a protocol.
+    /// Looks at a transaction. A coinbase is not one, nor is a transaction that carries something else than a payment:
+    /// a transaction that spends dust, one that pays nothing but dust, and one with the mark of a protocol.
     #[must_use]
     pub fn of(block: &Block, tx: &TxMeta) -> Option<Self> {
         let outputs = block.outputs_of(tx);
@@ -59,8 +59,8 @@ pub fn mark<'s>(mut scripts: impl Iterator<Item = &'s [u8]>) -> Option<&'s [u8]>
     scripts.find(|script| script.first() == Some(&0x6a))
 }
 
-/// True if an entity of this category pays many people because that is its business: what it pays is no ping, and what it funds
-/// tells nothing of who sends it.
+/// True if an entity of this category pays many people because that is its business: its payments are not pings, and
+/// funding by it does not identify a sender.
 #[must_use]
 pub const fn is_service(category: Category) -> bool {
     use Category::{

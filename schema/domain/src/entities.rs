@@ -1,5 +1,5 @@
-//! What an answer shows of an entity, from the sums over its scripts: a name, a category, how well it is covered, its place
-//! in a list, and which names are near one that nobody has.
+//! Figures of an entity in answers, from the sums over its scripts: a name, a category, how well it is covered, its
+//! place in a list, and which names are near one that nobody has.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -46,14 +46,15 @@ impl Coverage {
     }
 }
 
-/// What the coverage of an entity follows from.
+/// Facts from which the coverage of an entity follows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Evidence {
     /// Members.
     pub members: u64,
     /// Independent origins of the claims that make them members.
     pub origins: u64,
-    /// When the newest complete document of a list of its own was retrieved, in seconds since 1970; `None` if there is none.
+    /// When the newest complete document of a list of its own was retrieved, in seconds since 1970; `None` if there is
+    /// none.
     pub own_list_at: Option<u32>,
 }
 
@@ -81,8 +82,8 @@ pub fn shown_category(categories: &[(Category, u64)]) -> Option<Category> {
     counted.min_by_key(|(category, scripts)| (Reverse(*scripts), *category)).map(|(category, _)| *category)
 }
 
-/// The name that most scripts are said to have, as people write it; of equal ones, the first by its letters. An entity whose
-/// sources write no name has the one for paths.
+/// The name that most scripts are said to have, as people write it; of equal ones, the first by its letters. An entity
+/// whose sources write no name has the one for paths.
 #[must_use]
 pub fn shown_name<'a>(name: &'a EntityName, written: &'a [(String, u64)]) -> &'a str {
     let counted = written.iter().filter(|(text, scripts)| !text.is_empty() && *scripts > 0);
@@ -90,8 +91,8 @@ pub fn shown_name<'a>(name: &'a EntityName, written: &'a [(String, u64)]) -> &'a
     best.map_or(name.as_str(), |(text, _)| text)
 }
 
-/// True if an entity counts as a natural person: so many of its `scripts` are said to be one's that it is no mistake of a
-/// single row.
+/// True if an entity counts as a natural person: so many of its `scripts` are said to be one's that it is no mistake of
+/// a single row.
 #[must_use]
 pub fn is_person(persons: u64, scripts: u64) -> bool {
     persons > 0 && persons.saturating_mul(PERSON_SHARE) >= scripts
@@ -115,7 +116,7 @@ impl Order {
     pub const ALL: [Order; 4] = [Order::Balance, Order::Members, Order::Activity, Order::Name];
 }
 
-/// What an entity is sorted by.
+/// Sort key of an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rank<'a> {
     /// Balance in satoshis.
@@ -129,7 +130,7 @@ pub struct Rank<'a> {
 }
 
 impl Rank<'_> {
-    /// The order of two entities. What is equal is sorted by balance, then members, then name, so that no two are equal.
+    /// The order of two entities. Equal ones sort by balance, then members, then name, so that no two are equal.
     #[must_use]
     pub fn compare(&self, other: &Self, order: Order) -> Ordering {
         let first = match order {
@@ -143,8 +144,8 @@ impl Rank<'_> {
     }
 }
 
-/// Names near one that nobody has, the nearest first, at most so many: those that begin with it, that it begins with, or
-/// that differ from it by a few letters.
+/// Names near one that nobody has, the nearest first, at most so many: those that begin with it, that it begins with,
+/// or that differ from it by a few letters.
 #[must_use]
 pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let asked = asked.to_lowercase();

@@ -1,8 +1,8 @@
-//! What flows into and out of exchanges in one transaction: the formulas of `exchange-flows` and `miner-flows`.
+//! Flows into and out of exchanges in one transaction: the formulas of `exchange-flows` and `miner-flows`.
 
 use cairn_model::Sats;
 
-/// What a holder's scripts do in a transaction.
+/// Activity of a holder's scripts in a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Part {
     /// Satoshis of the inputs that are its.
@@ -11,21 +11,21 @@ pub struct Part {
     pub received: Sats,
 }
 
-/// What of that comes in, goes out, stays and is paid as a fee, in satoshis.
+/// Parts of it that come in, go out, stay and are paid as a fee, in satoshis.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Flow {
-    /// What it receives beyond what it sends.
+    /// Sum received beyond the sum sent.
     pub inflow: Sats,
-    /// What it sends beyond what it receives and beyond its share of the fee.
+    /// Sum sent beyond the sum received and its share of the fee.
     pub outflow: Sats,
-    /// What comes back to it, change included.
+    /// Sum that comes back to it, change included.
     pub internal: Sats,
     /// Its share of the fee: fee × what it sends ÷ all inputs, rounded down; not more than leaves it.
     pub fee: Sats,
 }
 
 impl Part {
-    /// Its flow in a transaction with this fee and this sum of inputs. What it holds changes by inflow − outflow − fee.
+    /// Its flow in a transaction with this fee and this sum of inputs. Its balance changes by inflow − outflow − fee.
     #[must_use]
     pub fn flow(self, fee: Sats, inputs: Sats) -> Flow {
         let Part { sent, received } = self;
@@ -36,7 +36,7 @@ impl Part {
     }
 }
 
-/// What of the flows of a transaction goes from exchanges to exchanges.
+/// Part of the flows of a transaction from exchanges to exchanges.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Between {
     /// The smaller one of the sum of inflows and the sum of outflows.
@@ -45,7 +45,7 @@ pub struct Between {
     pub parts: Vec<Sats>,
 }
 
-/// What goes from exchanges to exchanges in a transaction with these flows, one for each exchange.
+/// Sum from exchanges to exchanges in a transaction with these flows, one for each exchange.
 #[must_use]
 pub fn between(flows: &[Flow]) -> Between {
     let sum = |of: fn(&Flow) -> Sats| flows.iter().map(|flow| u128::from(of(flow))).sum::<u128>();

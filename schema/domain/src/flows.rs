@@ -1,8 +1,8 @@
-//! Between whom a transaction moves money, as far as labels tell.
+//! Between whom a transaction moves money, by labels.
 
 use cairn_events::Category;
 
-/// Whose a side of a transaction is: the name for paths, and the category of the entity.
+/// Owner of a side of a transaction: the name for paths, and the category of the entity.
 pub type Owner<'n> = (&'n str, Option<Category>);
 
 /// The direction of a flow.
@@ -18,7 +18,7 @@ pub enum FlowDirection {
     ToExchange,
     /// From a miner or a mining pool.
     MinerOut,
-    /// None of these, as far as labels tell.
+    /// None of these, by labels.
     Unknown,
 }
 

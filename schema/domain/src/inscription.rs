@@ -10,6 +10,8 @@ pub struct Inscription {
     pub content_type: Option<Vec<u8>>,
     /// The content.
     pub body: Vec<u8>,
+    /// True if the last field has a tag and no value. Indexers of inscriptions list it all the same.
+    pub has_half_field: bool,
 }
 
 /// The inscriptions in the witness of one input.
@@ -33,7 +35,8 @@ pub fn inscriptions(witness: &[&[u8]]) -> Vec<Inscription> {
     found
 }
 
-/// Fields and body up to OP_ENDIF; `None` if there is anything but pushes, or the script ends before.
+/// Fields and body up to OP_ENDIF, also with a tag without a value before it; `None` if there is anything but pushes,
+/// or the script ends before.
 fn envelope<'a>(rest: &mut impl Iterator<Item = Op<'a>>) -> Option<Inscription> {
     let mut found = Inscription::default();
     loop {
@@ -41,12 +44,18 @@ fn envelope<'a>(rest: &mut impl Iterator<Item = Op<'a>>) -> Option<Inscription> 
         if op.code == 0x68 {
             return Some(found);
         }
-        match value(&op)?.as_slice() {
-            [] => return body(rest, found),
-            [1] if found.content_type.is_none() => found.content_type = Some(value(&rest.next()?)?),
-            _ => {
-                value(&rest.next()?)?;
-            }
+        let tag = value(&op)?;
+        if tag.is_empty() {
+            return body(rest, found);
+        }
+        let op = rest.next()?;
+        if op.code == 0x68 {
+            found.has_half_field = true;
+            return Some(found);
+        }
+        let value = value(&op)?;
+        if tag == [1] && found.content_type.is_none() {
+            found.content_type = Some(value);
         }
     }
 }
@@ -104,6 +113,25 @@ mod tests {
         assert_eq!(found[0].body, b"hello");
         let pushnum = of("0063036f726451096170706c2f6a736f6e0001610162016868");
         assert_eq!(pushnum[0].body, b"abh");
+    }
+
+    #[test]
+    fn a_tag_without_a_value_is_marked() {
+        for (script, content_type) in [
+            // Only a tag; a tag that is a number; behind a whole field.
+            ("0063036f7264010168", None),
+            ("0063036f72645168", None),
+            ("0063036f7264010103612f62010268", Some(&b"a/b"[..])),
+        ] {
+            let found = of(script);
+            assert_eq!(found.len(), 1, "{script}");
+            assert!(found[0].has_half_field && found[0].body.is_empty(), "{script}");
+            assert_eq!(found[0].content_type.as_deref(), content_type, "{script}");
+        }
+        let whole = of("0063036f7264010103612f6200016168");
+        assert!(!whole[0].has_half_field && whole[0].body == b"a");
+        // Within the body there are no fields.
+        assert!(!of("0063036f726400016101626801")[0].has_half_field);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Keys and hashes of scripts.
 
-use bitcoin::hashes::{Hash, hash160, sha256};
+use bitcoin::{
+    hashes::{Hash, hash160, sha256},
+    secp256k1::PublicKey,
+};
 use cairn_model::{is_key, pay_to_key};
-
-use crate::asm::ops;
 
 /// SHA-256 of a scriptPubKey in natural byte order, as in `scripthash:<hex>`.
 #[must_use]
@@ -20,8 +21,7 @@ pub fn public_key(script: &[u8]) -> Option<&[u8]> {
 /// The P2PKH script that pays to the hash of a public key, as serialized.
 #[must_use]
 pub fn p2pkh_of(key: &[u8]) -> Vec<u8> {
-    let hash = hash160::Hash::hash(key).to_byte_array();
-    [&[0x76, 0xa9, 0x14], &hash[..], &[0x88, 0xac]].concat()
+    [&[0x76, 0xa9, 0x14], &hash160(key)[..], &[0x88, 0xac]].concat()
 }
 
 /// The P2PK script that pays to a public key, as serialized; `None` if the bytes do not look like a key.
@@ -29,6 +29,12 @@ pub fn p2pkh_of(key: &[u8]) -> Vec<u8> {
 pub fn p2pk_of(key: &[u8]) -> Option<Vec<u8>> {
     let length = u8::try_from(key.len()).ok().filter(|_| is_key(key))?;
     Some([&[length], key, &[0xac]].concat())
+}
+
+/// HASH160 of bytes: RIPEMD-160 of SHA-256.
+#[must_use]
+pub fn hash160(bytes: &[u8]) -> [u8; 20] {
+    hash160::Hash::hash(bytes).to_byte_array()
 }
 
 /// The hash of the key that a P2PKH or P2WPKH script pays to.
@@ -40,13 +46,17 @@ pub fn key_hash(script: &[u8]) -> Option<[u8; 20]> {
     }
 }
 
-/// The public key with that hash, if the input reveals it like spends of P2PKH and P2WPKH: as the last push of the
-/// scriptSig, or the last element of the witness.
+/// HASH160 of the forms of a public key: as serialized, compressed, uncompressed. Bytes that are not a point of the
+/// curve have only their own; no hash comes twice.
 #[must_use]
-pub fn revealed_key(hash: &[u8; 20], script_sig: &[u8], witness_last: Option<&[u8]>) -> Option<Vec<u8>> {
-    let pushed = ops(script_sig).map_while(Result::ok).last().and_then(|op| op.data);
-    let fits = |key: &&[u8]| is_key(key) && hash160::Hash::hash(key).as_byte_array() == hash;
-    [pushed, witness_last].into_iter().flatten().find(fits).map(<[u8]>::to_vec)
+pub fn key_hashes(key: &[u8]) -> Vec<[u8; 20]> {
+    let mut hashes = vec![hash160(key)];
+    if let Ok(point) = PublicKey::from_slice(key) {
+        let forms = [hash160(&point.serialize()), hash160(&point.serialize_uncompressed())];
+        let own = hashes[0];
+        hashes.extend(forms.into_iter().filter(|form| *form != own));
+    }
+    hashes
 }
 
 #[cfg(test)]
@@ -74,18 +84,33 @@ mod tests {
     }
 
     #[test]
-    fn spends_reveal_keys() {
+    fn keys_have_hashes_and_scripts() {
         let key = [&[2][..], &[0x11; 32]].concat();
         let pkh = p2pkh_of(&key);
         let hash = key_hash(&pkh).unwrap();
+        assert_eq!(hash, hash160(&key));
         assert_eq!(key_hash(&[&[0x00, 0x14][..], &hash].concat()), Some(hash));
         assert_eq!(key_hash(&[&[0x00, 0x20][..], &[0; 32]].concat()), None);
-        let script_sig = [&[2, 0x30, 0x01, 33][..], &key].concat();
-        assert_eq!(revealed_key(&hash, &script_sig, None).as_deref(), Some(&key[..]));
-        assert_eq!(revealed_key(&hash, &[], Some(&key)).as_deref(), Some(&key[..]));
-        assert_eq!(revealed_key(&hash, &[], Some(&[3; 33])), None);
-        assert_eq!(revealed_key(&hash, &[0x4e], None), None);
         assert_eq!(public_key(&p2pk_of(&key).unwrap()), Some(&key[..]));
         assert_eq!(p2pk_of(&[5; 33]), None);
+    }
+
+    /// The key of the number 1: its addresses are known (1BgGZ9… compressed, 1EHNa6… uncompressed).
+    #[test]
+    fn a_key_has_a_hash_for_each_form() {
+        let x = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+        let y = "483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8";
+        let hashes = |key: String| key_hashes(&hex::decode(key).unwrap());
+        let address =
+            |hash: &[u8; 20]| address_of(&[&[0x76, 0xa9, 0x14], &hash[..], &[0x88, 0xac]].concat(), Network::Main);
+        let (small, large) = (hashes(format!("02{x}")), hashes(format!("04{x}{y}")));
+        assert_eq!(address(&small[0]).unwrap(), "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH");
+        assert_eq!(address(&large[0]).unwrap(), "1EHNa6Q4Jz2uvNExL497mE43ikXhwF6kZm");
+        assert_eq!((small.len(), large.len()), (2, 2));
+        assert_eq!([small[1], small[0]], large[..]);
+        // A hybrid form is a third one; bytes off the curve have one.
+        let hybrid = hashes(format!("06{x}{y}"));
+        assert_eq!(hybrid[1..], small[..]);
+        assert_eq!(hashes(format!("04{x}{x}")).len(), 1);
     }
 }

@@ -41,7 +41,7 @@ pub use difficulty::difficulty;
 pub use direction::{Direction, Effect, direction};
 pub use feerate::{FeeRate, PERCENTILES, fee_percentiles};
 pub use inscription::{Inscription, inscriptions};
-pub use key::{key_hash, p2pk_of, p2pkh_of, public_key, revealed_key, script_sha256};
+pub use key::{hash160, key_hash, key_hashes, p2pk_of, p2pkh_of, public_key, script_sha256};
 pub use op_return::{MAX_PUSHES, OpReturn, Protocol, Push, counterparty, decode_op_return};
 pub use script::{ScriptType, script_type};
 pub use supply::{AGE_CLASSES, Bounds, LONG_TERM_DAYS, TOP_BAND, age_class, balance_band};

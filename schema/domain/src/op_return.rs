@@ -1,6 +1,6 @@
 //! Decodes OP_RETURN outputs. A protocol is named only if its own marker is unambiguous.
 
-use crate::asm::ops;
+use crate::asm::{CutShort, ops};
 
 /// One element that an OP_RETURN script pushes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -9,6 +9,8 @@ pub enum Push {
     Data(Vec<u8>),
     /// A small number (OP_1NEGATE, OP_1 to OP_16).
     Number(i8),
+    /// The bytes of the last push, which is longer than the script.
+    Cut(Vec<u8>),
 }
 
 /// A protocol that marks its outputs.
@@ -54,13 +56,13 @@ pub const MAX_PUSHES: usize = 256;
 /// A decoded OP_RETURN script.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OpReturn {
-    /// Its pushes, up to the first other opcode, at most [`MAX_PUSHES`].
+    /// Its pushes, up to the first other opcode, at most [`MAX_PUSHES`]. The last one may be cut.
     pub pushes: Vec<Push>,
     /// How many there are.
     pub push_count: u32,
     /// True if only complete pushes follow the OP_RETURN.
     pub well_formed: bool,
-    /// The bytes of all data pushes, concatenated.
+    /// The bytes of all complete data pushes, concatenated.
     pub data: Vec<u8>,
     /// Protocols whose marker it has, except Counterparty, which needs the spent txid: see [`counterparty`].
     pub protocols: Vec<Protocol>,
@@ -70,6 +72,7 @@ pub struct OpReturn {
 enum Pushed<'s> {
     Data(&'s [u8]),
     Number(i8),
+    Cut(&'s [u8]),
 }
 
 /// Decodes an OP_RETURN script; `None` for other scripts. `coinbase` is true for an output of a coinbase.
@@ -88,9 +91,10 @@ pub fn decode_op_return(script: &[u8], coinbase: bool) -> Option<OpReturn> {
                     break;
                 }
             },
-            Err(_) => {
+            // Nothing follows it.
+            Err(CutShort(data)) => {
                 found.well_formed = false;
-                break;
+                Pushed::Cut(data)
             }
         };
         if let Pushed::Data(data) = push {
@@ -101,6 +105,7 @@ pub fn decode_op_return(script: &[u8], coinbase: bool) -> Option<OpReturn> {
             found.pushes.push(match push {
                 Pushed::Data(data) => Push::Data(data.to_vec()),
                 Pushed::Number(n) => Push::Number(n),
+                Pushed::Cut(data) => Push::Cut(data.to_vec()),
             });
         }
     }
@@ -177,6 +182,26 @@ mod tests {
         assert!(!of("6a0568").well_formed);
         assert_eq!(decode_op_return(&[0x51], false), None);
         assert_eq!(decode_op_return(&[], false), None);
+    }
+
+    #[test]
+    fn a_push_that_the_script_cuts_is_kept_as_cut() {
+        let cut = |bytes: &[u8]| Push::Cut(bytes.to_vec());
+        for (script, pushes, data) in [
+            ("6a05aabb", vec![cut(&[0xaa, 0xbb])], ""),
+            ("6a01ff05aabb", vec![Push::Data(vec![0xff]), cut(&[0xaa, 0xbb])], "ff"),
+            ("6a05", vec![cut(&[])], ""),
+            ("6a4c", vec![cut(&[])], ""),
+            ("6a4c05aa", vec![cut(&[0xaa])], ""),
+            ("6a4d01", vec![cut(&[])], ""),
+            ("6a4effffffffaabbcc", vec![cut(&[0xaa, 0xbb, 0xcc])], ""),
+        ] {
+            let found = of(script);
+            assert_eq!((found.push_count as usize, &found.pushes), (pushes.len(), &pushes), "{script}");
+            assert_eq!((hex::encode(&found.data), found.well_formed), (data.to_owned(), false), "{script}");
+        }
+        // No marker of a protocol is read from it.
+        assert!(of("6a146f6d6e69000000000000001f").protocols.is_empty());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use cairn_events::{Category, EntityName, PoolTag};
 
 use crate::claims::{At, Stated, consensus, standings};
 
-/// What a block is told to be a pool's by.
+/// Evidence by which a block belongs to a pool.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum AttributedBy {
     /// The coinbase pays a script that claims name as the pool's.
@@ -32,7 +32,7 @@ impl AttributedBy {
 pub struct Attribution<'a> {
     /// The pool.
     pub pool: &'a EntityName,
-    /// What tells it.
+    /// The evidence.
     pub by: AttributedBy,
     /// The pool that the tag names, if it names another than the payout.
     pub other_pool: Option<&'a EntityName>,
@@ -63,8 +63,8 @@ pub struct PoolScript<'a> {
     pub claim: Stated<'a>,
 }
 
-/// The pool that a script is paid for: of the claims that stand, those of control that name a mining pool vote, one vote for
-/// each origin. `None` without one, and if no pool has three quarters of the votes.
+/// The pool that a script is paid for: of the claims that stand, those of control that name a mining pool vote, one
+/// vote for each origin. `None` without one, and if no pool has three quarters of the votes.
 #[must_use]
 pub fn pool_of_script<'a>(stated: &[Stated<'a>], at: At) -> Option<PoolScript<'a>> {
     let is_pool = |stated: &&Stated<'a>| {
@@ -96,8 +96,8 @@ pub struct TagMatcher {
 pub struct TagError(#[from] BuildError);
 
 impl TagMatcher {
-    /// Tags of all lists, each with when its list was retrieved, in seconds since 1970. The longest tag counts; of equally long
-    /// ones that of the newest list, then by the name of the pool.
+    /// Tags of all lists, each with when its list was retrieved, in seconds since 1970. The longest tag counts; of
+    /// equally long ones that of the newest list, then by the name of the pool.
     ///
     /// # Errors
     /// There are more of them than can be searched for: some 100 MB.
@@ -120,7 +120,8 @@ impl TagMatcher {
         Ok(TagMatcher { automaton, tags })
     }
 
-    /// The tag that counts in the scriptSig of a coinbase: its bytes stand there literally. Takes some nanoseconds a byte.
+    /// The tag that counts in the scriptSig of a coinbase: its bytes stand there literally. Takes some nanoseconds a
+    /// byte.
     #[must_use]
     pub fn find(&self, coinbase_script: &[u8]) -> Option<&PoolTag> {
         let found = self.automaton.as_ref()?.find_overlapping_iter(coinbase_script);
@@ -134,8 +135,8 @@ impl TagMatcher {
     }
 }
 
-/// Shares of counts in millionths that add up to a million: rounded down, and what is left goes to the largest remainders, of
-/// equal ones to the first. All 0 if there is nothing.
+/// Shares of counts in millionths that add up to a million: rounded down, and what is left goes to the largest
+/// remainders, of equal ones to the first. All 0 if there is nothing.
 #[must_use]
 pub fn shares(counts: &[u32]) -> Vec<u32> {
     const WHOLE: u64 = 1_000_000;

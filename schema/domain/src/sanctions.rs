@@ -9,9 +9,9 @@ use crate::claims::date;
 /// The party of a row, as its list names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Party<'a> {
-    /// The publisher's number of the party; empty if the list tells none.
+    /// The publisher's number of the party; empty if the list has none.
     pub uid: &'a str,
-    /// Its name; empty if the list tells none.
+    /// Its name; empty if the list has none.
     pub name: &'a str,
 }
 
@@ -25,18 +25,18 @@ const PROGRAMMES: &str = ", programmes ";
 pub fn party(claim: &Claim) -> Party<'_> {
     let number = claim.note.strip_prefix(UID).map_or("", |rest| rest.split(',').next().unwrap_or_default());
     let uid = if number.bytes().all(|byte| byte.is_ascii_digit()) { number } else { "" };
-    // A placeholder is no name of an entity, but it is what the list says.
+    // A placeholder is not a name of an entity, but the list has it.
     let name = if claim.entity_name.is_empty() { &claim.label } else { &claim.entity_name };
     Party { uid, name }
 }
 
-/// The programmes of a row; none if its list tells none.
+/// The programmes of a row; none if its list has none.
 pub fn programmes(claim: &Claim) -> impl Iterator<Item = &str> {
     let told = claim.note.strip_prefix(UID).and_then(|rest| rest.split_once(PROGRAMMES)).map_or("", |(_, told)| told);
     told.split(", ").filter(|name| !name.is_empty())
 }
 
-/// What a list says of an address, as a sentence without its end.
+/// Entry of a list about an address, as a sentence without its end.
 #[must_use]
 pub fn statement(authority: &str, snapshot: u32, party: &Party<'_>) -> String {
     let named = if party.name.is_empty() { String::new() } else { format!(" under the name {}", party.name) };
@@ -57,7 +57,7 @@ pub enum Approval {
 }
 
 impl Approval {
-    /// The state of a row with so many approvals, if `four_eyes` of two approvers are needed or one is enough.
+    /// The state of a row with this number of approvals, if `four_eyes` of two approvers are needed or one is enough.
     /// `under_another`: the address has an approval under another party.
     #[must_use]
     pub const fn of(approvals: usize, under_another: bool, four_eyes: bool) -> Self {
@@ -89,7 +89,7 @@ pub struct CoveredEntity {
     pub listed: u64,
 }
 
-/// What the rows of a list sum up to.
+/// Sums of the rows of a list.
 #[derive(Default, Debug)]
 pub struct Coverage {
     /// Rows.
@@ -134,7 +134,8 @@ impl Coverage {
         }
     }
 
-    /// The entities with most covered addresses, at most so many; those without any are left out, natural persons as well.
+    /// The entities with most covered addresses, at most so many; those without any are left out, natural persons as
+    /// well.
     #[must_use]
     pub fn top(&self, most: usize) -> Vec<CoveredEntity> {
         let mut found: Vec<CoveredEntity> = self

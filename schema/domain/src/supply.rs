@@ -9,12 +9,12 @@ pub struct Bounds {
     pub to: Option<u64>,
 }
 
-/// Days at which the classes of age begin: a day, a week, 1, 3 and 6 months of 30 days, 1, 2, 3, 5, 7 and 10 years of 365
-/// days. These are the bands of the field's "HODL waves".
+/// Days at which the classes of age begin: a day, a week, 1, 3 and 6 months of 30 days, 1, 2, 3, 5, 7 and 10 years of
+/// 365 days. These are the bands of the field's "HODL waves".
 const AGES: [u32; 12] = [0, 1, 7, 30, 90, 180, 365, 730, 1_095, 1_825, 2_555, 3_650];
 
-/// Classes of coins by age in whole days: days of monotone block time from the block that made them to the one that is asked
-/// about.
+/// Classes of coins by age in whole days: days of monotone block time from the block that made them to the one that is
+/// asked about.
 pub const AGE_CLASSES: [Bounds; AGES.len()] = {
     let mut classes = [Bounds { from: 0, to: None }; AGES.len()];
     let mut at = 0;

@@ -17,7 +17,7 @@ pub const ANNOUNCED_CONSOLIDATION: Sats = 10 * 100_000_000;
 /// Version of these rules: it grows with every change that can change an answer, also of the detectors of CoinJoins.
 pub const RULES: u32 = 1;
 
-// Whoever changes the detectors has to raise the version above, too.
+// A change of the detectors must raise the version above, too.
 const _: () = assert!(coinjoin::RULES == 1);
 
 /// A transaction that pays [`LARGE_SATS`] or more to scripts that it does not spend from.

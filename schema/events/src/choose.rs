@@ -24,8 +24,8 @@ pub struct Chosen {
 /// A source is left out if it is farther than one part in so many from the median of all: 5 %.
 const FAR: u32 = 20;
 
-/// The quote that holds, from what each source says; the order does not matter, and no source may be named twice. `None` if
-/// there is no source.
+/// The quote that holds, from what each source says; the order does not matter, and no source may be named twice.
+/// `None` if there is no source.
 #[must_use]
 pub fn choose(quotes: &[(Slug, Quote)]) -> Option<Chosen> {
     let mut sorted: Vec<&(Slug, Quote)> = quotes.iter().collect();

@@ -1,5 +1,5 @@
-//! Bytes of events, in the ledger and in files. Each value has one form. Decoding never panics and never takes more memory
-//! than the bytes can fill.
+//! Bytes of events, in the ledger and in files. Each value has one form. Decoding never panics and never takes more
+//! memory than the bytes can fill.
 
 use rust_decimal::Decimal;
 
@@ -10,7 +10,7 @@ pub const MAX_TEXT: usize = 2_000;
 /// Decimals of a number.
 const MAX_SCALE: u32 = 28;
 
-/// Bytes that are no event.
+/// Bytes that are not an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(pub &'static str);
@@ -100,7 +100,7 @@ impl<'b> Bytes<'b> {
     /// A short name.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     pub fn slug(&mut self) -> Result<Slug, Malformed> {
         self.text()?.parse().map_err(|_| Malformed("not a short name"))
     }
@@ -118,7 +118,7 @@ impl<'b> Bytes<'b> {
     /// A price: a number above zero.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     pub fn price(&mut self) -> Result<Decimal, Malformed> {
         Some(self.decimal()?).filter(|number| !number.is_zero()).ok_or(Malformed("a price of zero"))
     }
@@ -126,7 +126,7 @@ impl<'b> Bytes<'b> {
     /// A series.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     pub fn series(&mut self) -> Result<Series, Malformed> {
         let mut currency = || Currency::from_bytes(self.array()?).ok_or(Malformed("currency"));
         let (base, quote) = (currency()?, currency()?);
@@ -137,7 +137,7 @@ impl<'b> Bytes<'b> {
     /// A quote.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     pub fn quote(&mut self) -> Result<Quote, Malformed> {
         let parts = self.array::<1>()?[0];
         if parts > 3 {
@@ -167,10 +167,10 @@ impl<'b> Bytes<'b> {
         })
     }
 
-    /// Rows of one series: each tells how many intervals it closes after the one before.
+    /// Rows of one series: each has the number of intervals after the one before.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     pub fn rows(&mut self) -> Result<Vec<QuoteRow>, Malformed> {
         let series = self.series()?;
         let count: usize = self.number()?;

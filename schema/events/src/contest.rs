@@ -13,7 +13,7 @@ use crate::{
     codec::{Bytes, MAX_TEXT, Malformed, put_text, put_varint},
 };
 
-/// What a claim says, whoever says it, when and on what evidence: SHA-256 over the script and the words.
+/// Content of a claim, independent of source, time and evidence: SHA-256 over the script and the words.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StatementHash(pub [u8; 32]);
 
@@ -24,8 +24,8 @@ impl fmt::Display for StatementHash {
 }
 
 impl Claim {
-    /// What it says: of which script, who or what it is said to be. Level, evidence, times, links and notes are left out:
-    /// they do not change what is said.
+    /// Hash of its content: the script, and its claimed owner or kind. Level, evidence, times, links and notes are left
+    /// out: they do not change what is said.
     #[must_use]
     pub fn statement(&self) -> StatementHash {
         let words = [
@@ -78,8 +78,8 @@ impl FromStr for ClaimId {
     }
 }
 
-/// Somebody contests a statement, or the operator ends a contest, or blanks the statement. It has hashes of what is said, not
-/// the words: so nothing of it is to be blanked.
+/// Somebody contests a statement, or the operator ends a contest, or blanks the statement. It has hashes of what is
+/// said, not the words: so nothing of it is to be blanked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contest {
     /// SHA-256 of the scriptPubKey that the statement is about.
@@ -92,13 +92,13 @@ pub struct Contest {
     pub statement: StatementHash,
     /// A claim that says it.
     pub claim: ClaimId,
-    /// What is done.
+    /// The action.
     pub act: ContestAct,
     /// Who does it.
     pub by: ContestParty,
     /// Why; a holder's words are untrusted. At most 2,000 bytes.
     pub reason: String,
-    /// What a holder signed, and the signature; `None` for the operator.
+    /// Message and signature of a holder; `None` for the operator.
     pub signed: Option<SignedText>,
 }
 
@@ -159,7 +159,7 @@ impl Bytes<'_> {
     /// A contest.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     pub fn contest(&mut self) -> Result<Contest, Malformed> {
         let script = self.array()?;
         let (source, list) = (self.slug()?, self.slug()?);

@@ -1,4 +1,4 @@
-//! What an operator imports, or a fetcher brings, at one time.
+//! A document: rows that an operator imports or a fetcher brings at one time.
 
 use crate::{
     BadListing, Claim, ClaimList, Contest, ContestAct, DocumentHash, Listing, Provenance, QuoteRow, Slug,
@@ -12,11 +12,11 @@ pub struct Document {
     pub provenance: Provenance,
     /// When an index took it first, in seconds since 1970; `None` if none has.
     pub received_at: Option<u32>,
-    /// What it says.
+    /// Its content.
     pub body: Body,
 }
 
-/// What a document says.
+/// Content of a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
     /// Prices or exchange rates: ascending by series and time, one row for each.

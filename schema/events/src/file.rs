@@ -28,8 +28,8 @@ use crate::{
 const MAGIC: &[u8; 12] = b"cairn-events";
 /// Version of the form.
 const VERSION: u8 = 1;
-/// Longest document in bytes: a quote takes up to some 90, a claim some 60 beside the texts that it does not share with the
-/// one before.
+/// Longest document in bytes: a quote takes up to some 90, a claim some 60 beside the texts that it does not share with
+/// the one before.
 const MAX_DOCUMENT: u64 = 64 << 20;
 
 /// A file that cannot be read or written.
@@ -217,11 +217,11 @@ fn short(error: io::Error) -> FileError {
     if error.kind() == io::ErrorKind::UnexpectedEof { FileError::Short } else { error.into() }
 }
 
-/// Reads a file: each document in turn, none of which counts before [`read`] has returned, since the hash is at the end.
-/// One document is in memory at a time.
+/// Reads a file: each document in turn, none of which counts before [`read`] has returned, since the hash is at the
+/// end. One document is in memory at a time.
 ///
 /// # Errors
-/// The file cannot be read, or is no whole file of events; or what `take` returns.
+/// The file cannot be read, or is not a whole file of events; or what `take` returns.
 pub fn read<E: From<FileError>>(from: impl Read, mut take: impl FnMut(Document) -> Result<(), E>) -> Result<usize, E> {
     let mut file = Hashed { from, hash: Sha256::new() };
     let magic = file.array().map_err(|e| if matches!(e, FileError::Short) { FileError::Foreign } else { e })?;
@@ -255,7 +255,7 @@ pub fn read<E: From<FileError>>(from: impl Read, mut take: impl FnMut(Document) 
     if rest == hash { Ok(count) } else { Err(FileError::Damaged.into()) }
 }
 
-/// The bytes of the next document. Memory grows with what is there, not with the length that is told.
+/// The bytes of the next document. Memory grows with the bytes that exist, not with the stated length.
 fn next<R: Read>(file: &mut Hashed<R>) -> Result<Vec<u8>, FileError> {
     let mut length = 0u64;
     for at in 0..5u32 {
@@ -426,7 +426,7 @@ mod tests {
         later[12] = 9;
         assert!(matches!(read_back(&later), Err(FileError::Version(9))));
         assert!(matches!(read_back(b"date,open,high,low,close"), Err(FileError::Foreign)));
-        // A length that is told and not there takes no memory.
+        // A stated length without bytes takes no memory.
         let mut huge = whole[..13].to_vec();
         huge.extend([1, 0xff, 0xff, 0xff, 0x7f]);
         assert!(matches!(read_back(&huge), Err(FileError::Short | FileError::Damaged)));

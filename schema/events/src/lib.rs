@@ -1,4 +1,4 @@
-//! Input events: what enters the journal and is no block: prices, exchange rates, claims about scripts,
+//! Input events: data in the journal other than blocks: prices, exchange rates, claims about scripts,
 //! contests of them, tags of mining pools, and profiles of entities.
 //!
 //! Plain data, without storage, network or clock. A [`Document`] is what an operator imports or a fetcher brings at one

@@ -1,4 +1,4 @@
-//! What the rows of lists have in common that a publisher replaces as a whole.
+//! Common parts of rows of lists that a publisher replaces as a whole.
 
 use std::{fmt::Debug, hash::Hash};
 
@@ -6,7 +6,7 @@ use crate::codec::{Bytes, Malformed};
 
 /// A row of such a list.
 pub trait Listed: Clone + Eq + Ord + Hash + Debug + Send + Sync + Sized + 'static {
-    /// What it is called, for errors.
+    /// Its name, for errors.
     const NOUN: &'static str;
     /// Most rows of a document.
     const MOST: usize;
@@ -32,7 +32,7 @@ pub trait Listed: Clone + Eq + Ord + Hash + Debug + Send + Sync + Sized + 'stati
     /// Reads one, after the one with the row `before`; 0 for the first.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     fn read(bytes: &mut Bytes<'_>, before: u32) -> Result<Self, Malformed>;
 }
 
@@ -48,7 +48,7 @@ pub enum BadListing {
     /// It is too long.
     #[error("the document has {count} rows, each a {noun}; at most {most} are taken: split the list")]
     TooLong {
-        /// What its rows are.
+        /// Kind of its rows.
         noun: &'static str,
         /// How many there are.
         count: usize,
@@ -72,7 +72,7 @@ impl Bytes<'_> {
     /// The next rows: so many, or all that are left.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     pub fn listed<L: Listed>(&mut self, count: Option<usize>) -> Result<Vec<L>, Malformed> {
         let (mut rows, mut before) = (Vec::new(), 0);
         while count.map_or(!self.is_empty(), |count| rows.len() < count) {

@@ -1,5 +1,5 @@
-//! Lists that a publisher replaces as a whole: of a list of a source, the document that was retrieved last holds. Their rows
-//! are about no script: tags of mining pools, and profiles of entities.
+//! Lists that a publisher replaces as a whole: of a list of a source, the document that was retrieved last holds. Their
+//! rows are about no script: tags of mining pools, and profiles of entities.
 
 use crate::{
     PoolTag, Profile,

@@ -7,13 +7,13 @@ use crate::{
     codec::{self, Bytes, Malformed},
 };
 
-/// What one unit of `base` costs in units of `quote` right now: the median of what sources say at about the same time. It is
-/// replaced by the next one and enters no ledger; candles do, once they are closed.
+/// Current price of one unit of `base` in units of `quote`: the median of what sources say at about the same time. It
+/// is replaced by the next one and enters no ledger; candles do, once they are closed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LiveQuote {
-    /// What is priced.
+    /// The priced currency.
     pub base: Currency,
-    /// What it is priced in.
+    /// Its currency.
     pub quote: Currency,
     /// The price, above zero.
     pub price: Decimal,
@@ -30,7 +30,7 @@ pub struct LiveQuote {
 }
 
 impl LiveQuote {
-    /// What was chosen from the sources' prices at one time.
+    /// Price chosen from the sources at one time.
     #[must_use]
     pub fn of(base: Currency, quote: Currency, at: u32, chosen: Chosen) -> Self {
         let Chosen { close, source, sources, dropped, disputed, .. } = chosen;
@@ -72,7 +72,8 @@ impl LiveQuote {
 /// Most live quotes that are kept and published: one for each pair.
 pub const MAX_LIVE_QUOTES: usize = 64;
 
-/// Live quotes in a message: their number (1), then base (5) ‖ quote (5) ‖ the rest of each. At most [`MAX_LIVE_QUOTES`].
+/// Live quotes in a message: their number (1), then base (5) ‖ quote (5) ‖ the rest of each. At most
+/// [`MAX_LIVE_QUOTES`].
 pub fn put_live_quotes(out: &mut Vec<u8>, quotes: &[LiveQuote]) {
     let quotes = &quotes[..quotes.len().min(MAX_LIVE_QUOTES)];
     out.push(quotes.len() as u8);

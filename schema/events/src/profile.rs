@@ -44,7 +44,7 @@ impl fmt::Display for Jurisdiction {
     }
 }
 
-/// What a source says of an entity. Texts are untrusted, and without control characters.
+/// Profile of an entity by a source. Texts are untrusted, and without control characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Profile {
     /// Entry of the document, from 1. With the document it identifies the profile.
@@ -55,7 +55,7 @@ pub struct Profile {
     pub name: Arc<str>,
     /// Other names, 1 to 200 bytes each; [`MAX_ALIASES`] at most.
     pub aliases: Vec<Arc<str>>,
-    /// What kind of entity; `None` if the source does not say it in a word of ours.
+    /// Kind of entity; `None` if the source does not say it in a word of ours.
     pub category: Option<Category>,
     /// Its page, as the source writes it: it may lack the scheme. May be empty. At most 1,000 bytes.
     pub homepage: Arc<str>,

@@ -2,8 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-/// SHA-256 of the bytes of a document as they were received; of a packed file, of its content; of rows that a fetcher brings,
-/// of the rows.
+/// SHA-256 of the bytes of a document as they were received; of a packed file, of its content; of rows that a fetcher
+/// brings, of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DocumentHash(pub [u8; 32]);
 
@@ -71,14 +71,15 @@ impl fmt::Display for Slug {
 /// Where a document comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Provenance {
-    /// Who says it. Quotes of one source and candle replace each other; those of different sources stand beside each other.
+    /// Who says it. Quotes of one source and candle replace each other; those of different sources stand beside each
+    /// other.
     pub source: Slug,
     /// The licence under which it is used, as SPDX identifier in small letters where there is one, else a short name.
     pub licence: Slug,
     /// Where it was fetched, or the name of the file; without credentials. At most 2,000 bytes.
     pub origin: String,
-    /// When it was fetched or, for a file, last written: seconds since 1970 (UTC). The newer of two documents of a source
-    /// replaces what the older one says; of two of the same second, the one with the greater hash.
+    /// When it was fetched or, for a file, last written: seconds since 1970 (UTC). The newer of two documents of a
+    /// source replaces what the older one says; of two of the same second, the one with the greater hash.
     pub retrieved_at: u32,
     /// Its hash.
     pub document: DocumentHash,

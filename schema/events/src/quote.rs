@@ -29,7 +29,7 @@ impl Currency {
         self.0
     }
 
-    /// From padded bytes; `None` if they are no code.
+    /// From padded bytes; `None` if they are not a code.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 5]) -> Option<Self> {
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -85,19 +85,19 @@ impl Interval {
         self as u32
     }
 
-    /// The interval of so many seconds.
+    /// The interval with this number of seconds.
     #[must_use]
     pub fn of_seconds(seconds: u32) -> Option<Self> {
         Interval::ALL.into_iter().find(|interval| interval.seconds() == seconds)
     }
 }
 
-/// What is quoted: the price of one unit of `base` in units of `quote`, once each interval.
+/// A series: the price of one unit of `base` in units of `quote`, once each interval.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Series {
-    /// What is priced.
+    /// The priced currency.
     pub base: Currency,
-    /// What it is priced in.
+    /// Its currency.
     pub quote: Currency,
     /// Length of a candle.
     pub interval: Interval,
@@ -114,24 +114,25 @@ pub struct Range {
     pub low: Decimal,
 }
 
-/// What a source says of a candle, or of a reference rate. All numbers are above zero, but for the volume, which may be zero.
+/// Quote of a source for a candle or a reference rate. All numbers are above zero, but for the volume, which may be
+/// zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quote {
     /// The last price.
     pub close: Decimal,
-    /// The other prices, where the source tells them.
+    /// The other prices, if the source has them.
     pub range: Option<Range>,
-    /// Units of the base that were traded, where the source tells it.
+    /// Units of the base that were traded, if the source has it.
     pub volume: Option<Decimal>,
 }
 
 /// A row of a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QuoteRow {
-    /// What is quoted.
+    /// The pair.
     pub series: Series,
-    /// When the candle closed, in seconds since 1970 (UTC): a multiple of the interval. From then on the quote is known. A
-    /// reference rate of a day counts as that day's candle.
+    /// When the candle closed, in seconds since 1970 (UTC): a multiple of the interval. From then on the quote is
+    /// known. A reference rate of a day counts as that day's candle.
     pub closes_at: u32,
     /// What is said.
     pub quote: Quote,
@@ -141,7 +142,8 @@ pub struct QuoteRow {
 const MOST: i64 = 1_000_000_000_000_000;
 
 impl Quote {
-    /// True if all prices are above zero, the volume is not below it, and none is above 10^15 and they have no trailing zeros.
+    /// True if all prices are above zero, the volume is not below it, and none is above 10^15 and they have no trailing
+    /// zeros.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let most = Decimal::from(MOST);

@@ -213,7 +213,7 @@ fn welcome(stream: UnixStream, shared: &Arc<Shared>) {
     let leave = move |shared: &Shared| shared.readers().all.retain(|(of, _)| *of != number);
     let present = Arc::clone(shared);
     let spawned = thread::Builder::new().name("link".to_owned()).spawn(move || {
-        // A reader that goes away is no event.
+        // A reader that disconnects is not an event.
         let _ = tell(stream, &frames, &present);
         leave(&present);
     });

@@ -1,6 +1,6 @@
 //! An index that another process writes. It is read through a secondary instance of the database, which catches up when
-//! the writer sends a message over the socket, and at regular intervals. The index of a replica has no writer here: newer
-//! copies take its place, and how far the writer is comes from elsewhere.
+//! the writer sends a message over the socket, and at regular intervals. The index of a replica has no writer here:
+//! newer copies take its place, and how far the writer is comes from elsewhere.
 
 use std::{
     io, mem,
@@ -45,9 +45,9 @@ pub struct FollowedIndex {
     connected: AtomicBool,
     /// True if the writer is one that goes on until it is stopped.
     goes_on: AtomicBool,
-    /// Best height that a writer on another machine has told, + 1; 0 if none has.
+    /// Best height published by a writer on another machine, + 1; 0 if there is none.
     remote: AtomicU64,
-    /// What has been found damaged in this index.
+    /// Damage found in this index.
     damages: Option<Arc<Damages>>,
 }
 
@@ -58,8 +58,8 @@ impl FollowedIndex {
         FollowedIndex::of(secondary.into(), None)
     }
 
-    /// An index that does not exist yet. It is tried once a second, and when the writer sends a tip. Until then it counts
-    /// as empty.
+    /// An index that does not exist yet. It is tried once a second, and when the writer sends a tip. Until then it
+    /// counts as empty.
     #[must_use]
     pub fn awaited(open: impl Fn() -> Result<Option<SecondaryReader>, ReadError> + Send + Sync + 'static) -> Self {
         FollowedIndex::of(OnceLock::new(), Some(Box::new(open)))
@@ -78,13 +78,13 @@ impl FollowedIndex {
         FollowedIndex { damages: Some(damages), ..self }
     }
 
-    /// Height of the best chain that a writer on another machine knows, told by other means than the socket. It counts while no
-    /// writer is connected.
+    /// Height of the best chain that a writer on another machine knows, known by other means than the socket. It counts
+    /// while no writer is connected.
     pub fn set_remote_height(&self, height: Height) {
         self.remote.store(u64::from(height) + 1, Ordering::Relaxed);
     }
 
-    /// The same, with a mempool that takes at most so many bytes. To be called before it follows anything.
+    /// The same, with a bound on the bytes of its mempool. To be called before it follows anything.
     #[must_use]
     pub fn with_mempool_memory(self, bytes: u64) -> Self {
         let told = self.told.with_mempool_memory(bytes);
@@ -146,7 +146,7 @@ impl FollowedIndex {
             self.try_open();
             let Some(secondary) = self.secondary() else { continue };
             if looks.is_multiple_of(REFRESH) {
-                // What was written since, even at the same tip.
+                // Rows written since, even at the same tip.
                 self.moved(secondary.refresh());
             } else {
                 self.moved(secondary.advance(None));
@@ -164,7 +164,7 @@ impl FollowedIndex {
             }
             Ok(now) if now.moved => tracing::info!(height = now.tip.height, hash = %now.tip.hash, "tip moved"),
             Ok(_) => {}
-            // What was served before still is; the next look may succeed.
+            // The earlier state is still served; the next look may succeed.
             Err(error) => tracing::warn!(%error, "cannot follow the index"),
         }
     }
@@ -279,7 +279,7 @@ impl IndexSource for FollowedIndex {
         let connected = self.connected.load(Ordering::Relaxed);
         let remote = if connected { 0 } else { self.remote.load(Ordering::Relaxed) };
         let remote = || remote.checked_sub(1).and_then(|height| Height::try_from(height).ok());
-        // Without a connection, nothing has been told over it.
+        // Without a connection, nothing has arrived over it.
         self.told.best_height().or_else(remote)
     }
 

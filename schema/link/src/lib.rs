@@ -3,7 +3,7 @@
 //!
 //! - [`IndexSlot`] holds index and mempool for requests in the same process;
 //! - [`SocketPublisher`] sends the same over a Unix socket to [`FollowedIndex`] in another process. The index itself is
-//!   read from the database; the socket only tells when to catch up.
+//!   read from the database; the socket only says when to catch up.
 //!
 //! Requests read through [`IndexSource`] in both processes.
 //!

@@ -13,8 +13,8 @@ pub trait Publish: Send + Sync {
     /// The ledger of input events has, on disk, all events up to this one.
     fn publish_events(&self, seq: u64);
 
-    /// The feed has, on disk, all announcements up to this one. Only readers in this process need to know: others see nothing
-    /// before it is on disk.
+    /// The feed has, on disk, all announcements up to this one. Only readers in this process need to know: others see
+    /// nothing before it is on disk.
     fn publish_feed(&self, _: u64) {}
 
     /// The newest prices, one of each pair. They replace those before.
@@ -26,8 +26,9 @@ pub trait Publish: Send + Sync {
     /// Status of the source of blocks and of its mempool.
     fn publish_source(&self, status: &SourceStatus);
 
-    /// All that keeps the follower from working at present, at most one of each part. They replace those before. A follower
-    /// that has begun to publish them goes on until it is stopped: if it is gone, that is a trouble for its readers.
+    /// All that keeps the follower from working at present, at most one of each part. They replace those before. A
+    /// follower that has begun to publish them goes on until it is stopped: if it is gone, that is a trouble for its
+    /// readers.
     fn publish_troubles(&self, troubles: &[Trouble]);
 
     /// A connected block changed the mempool by these deltas. Readers in this process already see the block. Others see

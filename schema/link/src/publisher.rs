@@ -98,7 +98,7 @@ impl Publish for SocketPublisher {
     }
 
     fn publish_events(&self, seq: u64) {
-        // Whoever connects later opens the index as it is then.
+        // A later reader opens the index as it is then.
         self.announce(&Message::Events(seq));
     }
 

@@ -2,7 +2,8 @@
 
 use crate::Sats;
 
-/// 21 million bitcoin, Bitcoin Core's `MAX_MONEY`: no coin and no transaction moves more. Sums over coins may be larger.
+/// 21 million bitcoin, Bitcoin Core's `MAX_MONEY`: no coin and no transaction moves more. Sums over coins may be
+/// larger.
 pub const MAX_MONEY: Sats = 21_000_000 * 100_000_000;
 
 /// Longer texts are rejected.

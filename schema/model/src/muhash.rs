@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(hex, "3a31e6903aff0de9f62f9a9f7f8b861de76ce2cda09822b90014319ae5dc2271");
     }
 
-    /// `gettxoutsetinfo muhash` of a node that has only the genesis block, whose coinbase is no coin.
+    /// `gettxoutsetinfo muhash` of a node that has only the genesis block, whose coinbase is not a coin.
     #[test]
     fn bitcoin_core_empty_set() {
         let expected = "dd5ad2a105c2d29495f577245c357409002329b9f4d6182c0af3dc2f462555c8";

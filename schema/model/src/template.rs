@@ -117,7 +117,7 @@ fn is_multisig(script: &[u8]) -> bool {
         let Some(more) = keys.checked_add(1) else { return false };
         (keys, rest) = (more, after);
     }
-    // What follows the keys is their number, and then nothing but the OP_CHECKMULTISIG that was cut off.
+    // After the keys come their number and the OP_CHECKMULTISIG that was cut off, nothing else.
     key_count(rest).is_some_and(|(count, after)| count == keys && required <= count && after.is_empty())
 }
 

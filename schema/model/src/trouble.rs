@@ -11,6 +11,8 @@ const MAX_REASON: usize = 300;
 pub enum Part {
     /// The node: it does not answer, or its answers cannot be used.
     Node,
+    /// The node's ZMQ publishers: the node is asked for news instead.
+    Zmq,
     /// The node's mempool: blocks arrive, unconfirmed transactions do not.
     Mempool,
     /// The block files.
@@ -27,14 +29,15 @@ pub enum Part {
 
 impl Part {
     /// All parts.
-    pub const ALL: [Part; 7] =
-        [Part::Node, Part::Mempool, Part::BlockFiles, Part::Index, Part::Disk, Part::Indexer, Part::State];
+    pub const ALL: [Part; 8] =
+        [Part::Node, Part::Zmq, Part::Mempool, Part::BlockFiles, Part::Index, Part::Disk, Part::Indexer, Part::State];
 
     /// Its name in answers and metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Part::Node => "node",
+            Part::Zmq => "zmq",
             Part::Mempool => "mempool",
             Part::BlockFiles => "block_files",
             Part::Index => "index",
@@ -45,22 +48,22 @@ impl Part {
     }
 }
 
-/// Something that keeps a part of the service from working. What was indexed before is served meanwhile.
+/// Something that keeps a part of the service from working. Indexed data is served meanwhile.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Trouble {
     /// The part.
     pub part: Part,
     /// Why it does not work: one line, without addresses and folders.
     pub reason: String,
-    /// What the service does about it.
+    /// Remedy that the service tries.
     pub next: String,
     /// Since when, in seconds since 1970.
     pub since: u64,
 }
 
 impl Trouble {
-    /// A trouble, with the message of an error as its reason. Everybody may read it: of addresses and paths, only the last
-    /// component stays.
+    /// A trouble, with the message of an error as its reason. Everybody may read it: of addresses and paths, only the
+    /// last component stays.
     #[must_use]
     pub fn new(part: Part, error: &str, next: &str, since: u64) -> Self {
         Trouble { part, reason: without_paths(&one_line(error, MAX_REASON)), next: next.to_owned(), since }

@@ -82,8 +82,8 @@ impl<'v, T: Table<Key: OfTx>> Backward<'v, T> {
 pub struct Transfer {
     /// The transaction.
     pub tx_num: TxNum,
-    /// What it pays to others: not to scripts that it spends from, nor to their clusters, as these are with it. Of a CoinJoin
-    /// all but what goes back to its own scripts. In satoshis.
+    /// What it pays to others: not to scripts that it spends from, nor to their clusters, as these are with it. Of a
+    /// CoinJoin all but what goes back to its own scripts. In satoshis.
     pub net_external: u64,
     /// It is a CoinJoin.
     pub coinjoin: bool,
@@ -107,7 +107,8 @@ impl View<'_> {
         Backward::before(self, end)
     }
 
-    /// Begins at the newest transaction before `end` whose coins of five years and more are worth 10 BTC or more together.
+    /// Begins at the newest transaction before `end` whose coins of five years and more are worth 10 BTC or more
+    /// together.
     ///
     /// # Errors
     /// The stage `ages` is being rebuilt, or the database cannot be read.

@@ -13,18 +13,18 @@ use crate::{ReadError, View, forward::Forward};
 /// Most rows of contests of one script that are read.
 pub const MOST_CONTESTS: usize = 1_024;
 
-/// What was last done to a statement.
+/// Last contest of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ContestOf {
     /// What is said.
     pub statement: StatementHash,
-    /// What was done, and by whom.
+    /// Action and party.
     pub state: ContestState,
     /// The document that did it.
     pub version: ListVersion,
 }
 
-/// What was last done to each statement of a list. The rows are in the order of the table.
+/// Last contest of each statement of a list. The rows are in the order of the table.
 pub(crate) fn newest_of(rows: &[(ContestKey, ContestState)], list: &ListKey) -> Vec<ContestOf> {
     let of_list = rows.iter().filter(|(key, _)| key.list == *list);
     let mut newest: Vec<ContestOf> = Vec::new();
@@ -67,7 +67,7 @@ pub(crate) fn of_script(
 }
 
 impl View<'_> {
-    /// What documents do to what is said of a script, by the SHA-256 of the script, ascending; with a time, those that were
+    /// Contests of claims about a script, by the SHA-256 of the script, ascending; with a time, those that were
     /// retrieved by then. And whether there are more than [`MOST_CONTESTS`]. One row read, and one for each.
     ///
     /// # Errors

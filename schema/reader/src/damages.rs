@@ -1,4 +1,4 @@
-//! What a running server has found damaged, and how far its scrubber is.
+//! Damage that a running server found, and progress of its scrubber.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use crate::ReadError;
 /// In place of a table's name, if rows contradict each other and it is not known which table is wrong.
 pub const NAMELESS: &str = "unknown";
 
-/// What has been found damaged. Requests and the scrubber add to it; health and metrics show it.
+/// Damage that was found. Requests and the scrubber add to it; health and metrics show it.
 #[derive(Debug, Default)]
 pub struct Damages(Mutex<Found>);
 
@@ -38,7 +38,7 @@ impl Table {
     }
 }
 
-/// What the scrubber does.
+/// State of the scrubber.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ScrubState {
     /// It is switched off, or the process has none.
@@ -53,7 +53,7 @@ pub enum ScrubState {
 /// How far the scrubber is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Scrubbed {
-    /// What it does.
+    /// Its effect.
     pub state: ScrubState,
     /// Bytes of table files that it has read.
     pub bytes: u64,
@@ -64,8 +64,8 @@ pub struct Scrubbed {
 }
 
 impl Damages {
-    /// Notes that a table was found damaged while it was read. Returns true if that was not known: then it is worth a line
-    /// in the log.
+    /// Notes that a table was found damaged while it was read. Returns true if that was not known: then it is worth a
+    /// line in the log.
     pub fn note(&self, error: &ReadError) -> bool {
         let mut found = self.found();
         let scrub = found.scrub;
@@ -127,13 +127,13 @@ impl Damages {
         found.scrub += 1;
     }
 
-    /// The scrubber has read so many bytes more.
+    /// The scrubber has read further bytes.
     pub fn scrub_reads(&self, bytes: u64) {
         self.found().scrubbed.bytes += bytes;
     }
 
-    /// A scrub has read every table file. Tables whose files it found whole are no longer damaged; those with wrong rows
-    /// are, because checksums do not show that.
+    /// A scrub has read every table file. Tables whose files it found whole are no longer damaged; those with wrong
+    /// rows are, because checksums do not show that.
     pub fn scrub_ends(&self, now: u64) {
         let mut found = self.found();
         let scrub = found.scrub;

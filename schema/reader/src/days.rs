@@ -76,8 +76,8 @@ impl View<'_> {
         self.chain().height_at(u32::try_from(end).unwrap_or(u32::MAX))
     }
 
-    /// The unspent coins as they were after the last block of a day, by day of birth, ascending. Reads a row for each 64 days
-    /// of birth and each of at most 57 periods.
+    /// The unspent coins as they were after the last block of a day, by day of birth, ascending. Reads a row for each
+    /// 64 days of birth and each of at most 57 periods.
     ///
     /// # Errors
     /// The stage `ages` is being rebuilt, the database cannot be read, or rows are damaged.
@@ -109,8 +109,8 @@ impl View<'_> {
         Ok(born)
     }
 
-    /// Shows for each of some days that have blocks, ascending, how the unspent coins of each day of birth changed on it,
-    /// ascending. Reads a row for each day and each 64 days of birth that changed.
+    /// Shows for each of some days that have blocks, ascending, how the unspent coins of each day of birth changed on
+    /// it, ascending. Reads a row for each day and each 64 days of birth that changed.
     ///
     /// # Errors
     /// As [`View::supply_by_birth`], or what `show` says.
@@ -144,8 +144,8 @@ impl View<'_> {
         of.map_or(Ok(()), |day| show(day, &changes))
     }
 
-    /// What the blocks of a day spent by day of birth, ascending: where coins were overwritten, changes do not tell. Reads a row
-    /// for each block.
+    /// Coins that the blocks of a day spent by day of birth, ascending: where coins were overwritten, changes do not
+    /// show it. Reads a row for each block.
     ///
     /// # Errors
     /// As [`View::supply_by_birth`].
@@ -171,7 +171,8 @@ impl View<'_> {
     /// The sums of each of some days that have blocks, ascending. Reads up to three rows for a day.
     ///
     /// # Errors
-    /// One of the stages `ages`, `script_days` and `clusters` is being rebuilt, the database cannot be read, or rows are damaged.
+    /// One of the stages `ages`, `script_days` and `clusters` is being rebuilt, the database cannot be read, or rows
+    /// are damaged.
     pub fn day_sums(&self, days: RangeInclusive<u32>) -> Result<BTreeMap<u32, DaySums>, ReadError> {
         let mut found: BTreeMap<u32, DaySums> = BTreeMap::new();
         self.of_days::<Daily>(&AGES, &days, |day, sums| found.entry(day).or_default().blocks = sums)?;
@@ -197,8 +198,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Scripts by balance as they were after the last block of a day, and scripts in use counted once for each day up to it;
-    /// positions as in `script_days`. Reads at most 57 rows.
+    /// Scripts by balance as they were after the last block of a day, and scripts in use counted once for each day up
+    /// to it; positions as in `script_days`. Reads at most 57 rows.
     ///
     /// # Errors
     /// The stage `script_days` is being rebuilt, the database cannot be read, or rows are damaged.
@@ -214,8 +215,8 @@ impl View<'_> {
         self.sums_up_to::<Daily>(&AGES, day)
     }
 
-    /// Sums over the coins of a year and more that were spent on all days up to one; positions as in `dormant_days`. Reads at most
-    /// 57 rows.
+    /// Sums over the coins of a year and more that were spent on all days up to one; positions as in `dormant_days`.
+    /// Reads at most 57 rows.
     ///
     /// # Errors
     /// The stage `ages` is being rebuilt, the database cannot be read, or rows are damaged.

@@ -23,7 +23,7 @@ pub fn db_options() -> Options {
     options
 }
 
-/// The same, of an instance that follows a writer. RocksDB starts the threads that open files anew for each family whenever
+/// The same, of an instance that follows a writer. RocksDB starts new threads that open files for each family whenever
 /// such an instance catches up, which happens every second: with its default of 16, that is some 250 threads a second.
 /// Without them, files are opened by the thread that catches up.
 pub(crate) fn secondary_options() -> Options {
@@ -38,14 +38,14 @@ pub fn family_options(family: Family) -> Options {
     family_options_within(family, None)
 }
 
-/// Uncompressed bytes of a part of a table file's index or filter. RocksDB ends a part with the key that passes this, so
-/// that none has twice as many.
+/// Uncompressed bytes of a part of a table file's index or filter. RocksDB ends a part with the key that passes this,
+/// so that none has twice as many.
 const PART_BYTES: usize = 4 << 10;
 
 /// Options of a family. With a cache, which families and handles share, everything that is read goes through it, also
-/// the parts of the table files' indexes and filters: the memory for them does not grow with the index. Only the list of
-/// a file's parts (some 30 bytes for each) stays in the cache for good. Without that list each row would cost reads of a
-/// whole index and a whole filter, which have megabytes in a large file.
+/// the parts of the table files' indexes and filters: the memory for them does not grow with the index. Only the list
+/// of a file's parts (some 30 bytes for each) stays in the cache for good. Without that list each row would cost reads
+/// of a whole index and a whole filter, which have megabytes in a large file.
 #[must_use]
 pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
     let tuning = family.tuning();

@@ -20,7 +20,7 @@ impl View<'_> {
         self.late(&DUST)
     }
 
-    /// What is known of transactions as pings, in their order, in one look-up; `None` of those that are none, or are forgotten.
+    /// State of transactions as pings, in their order, in one look-up; `None` for others and for forgotten ones.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

@@ -25,15 +25,15 @@ pub struct EntityRow {
     pub named: u64,
     /// Members and named scripts whose label is about a natural person.
     pub persons: u64,
-    /// What members received.
+    /// Sum that members received.
     pub funded: Sats,
-    /// What of it was spent.
+    /// Part of it that was spent.
     pub spent: Sats,
     /// Coins that members received.
     pub funded_count: u64,
     /// Their coins that were spent.
     pub spent_count: u64,
-    /// What counts as its own by claims about other scripts of the same clusters.
+    /// Scripts attributed to it by claims about other scripts of the same clusters.
     pub inherited: Inherited,
     /// How many members and named scripts have each category in their label, ascending by category.
     pub categories: Vec<(Category, u64)>,
@@ -50,7 +50,7 @@ pub struct Inherited {
     pub clusters: u64,
     /// Clusters that claims name the entity for and that are left out, since they have a suspect merge.
     pub left_out: u64,
-    /// What scripts of these hold, without those that a list names somebody for.
+    /// Balance of these scripts, without those that a list attributes to an entity.
     pub left_out_balance: Sats,
 }
 
@@ -118,7 +118,8 @@ impl View<'_> {
         rows.map(|row| row.and_then(|(name, sums)| EntityRow::of(name, &sums))).collect()
     }
 
-    /// Texts of a kind about an entity with the number of scripts that each rests on, ascending by text, at most so many.
+    /// Texts of a kind about an entity with the number of scripts that each rests on, ascending by text, at most so
+    /// many.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -141,8 +142,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Scripts of an entity, those with the newest transaction first, after a script that an earlier call gave, at most so
-    /// many.
+    /// Scripts of an entity, those with the newest transaction first, after a script that an earlier call gave, at most
+    /// so many.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

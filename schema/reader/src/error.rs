@@ -13,7 +13,7 @@ pub enum ReadError {
     Damaged {
         /// The table, as `cairn db stats` names it.
         table: &'static str,
-        /// What the database says.
+        /// Error of the database.
         error: rocksdb::Error,
     },
     /// Table files are missing or have another length, so that the index cannot be opened.
@@ -112,7 +112,7 @@ fn is_damage(error: &rocksdb::Error) -> bool {
     }
 }
 
-/// What to do about tables of another version.
+/// Remedy for tables of another version.
 fn what_to_do(stage: &str, found: u32, expected: u32) -> &'static str {
     if found > expected {
         "run the version of Cairn that wrote them; nothing was changed"

@@ -27,12 +27,13 @@ pub struct SeriesSpan {
     pub first: u32,
     /// Close of its newest one.
     pub last: u32,
-    /// What holds for the newest one.
+    /// Validity of the newest one.
     pub newest: Chosen,
 }
 
 impl View<'_> {
-    /// The row of the ledger that has an event, and its sequence number; `None` if there is no such event. Two row reads.
+    /// The row of the ledger that has an event, and its sequence number; `None` if there is no such event. Two row
+    /// reads.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -47,7 +48,7 @@ impl View<'_> {
         Ok(Some((first, row)).filter(|(first, row)| last_seq_of(*first, row) >= seq))
     }
 
-    /// What the ledger knows of a document.
+    /// State of a document in the ledger.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -55,7 +56,8 @@ impl View<'_> {
         self.get::<Documents>(hash)
     }
 
-    /// The quote that holds for the last candle of a series that closed at that time or before, with its close. One row read.
+    /// The quote that holds for the last candle of a series that closed at that time or before, with its close. One row
+    /// read.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -76,7 +78,8 @@ impl View<'_> {
         }
     }
 
-    /// The quotes that hold for the candles of a series that close from one time to another, ascending, at most so many.
+    /// The quotes that hold for the candles of a series that close from one time to another, ascending, at most so
+    /// many.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -92,7 +95,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Every series that has quotes, ascending, with its first and its newest candle. Two row reads for each, and one more.
+    /// Every series that has quotes, ascending, with its first and its newest candle. Two row reads for each, and one
+    /// more.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -145,7 +149,7 @@ pub struct VersionWalk<'v> {
     at: Option<Option<Candle>>,
 }
 
-/// What each source says of a candle: all versions, the last of each source at the end of its list.
+/// Quotes of each source for a candle: all versions, the last of each source at the end of its list.
 pub type Versions = BTreeMap<Slug, Vec<(u32, [u8; 8], Quote)>>;
 
 impl VersionWalk<'_> {

@@ -15,19 +15,19 @@ use crate::{ReadError, View};
 pub const EXCHANGE_FLOWS: &str = "exchange_flows";
 
 impl View<'_> {
-    /// What the flows are as of, apart from blocks after it. One row read.
+    /// Block of the flows, without later blocks. One row read.
     ///
     /// # Errors
-    /// [`ReadError::Unfinished`]: they are being made, since there are none or their block is gone. Or the database cannot be
-    /// read, or the row is damaged.
+    /// [`ReadError::Unfinished`]: they are being made, since there are none or their block is gone. Or the database
+    /// cannot be read, or the row is damaged.
     pub fn flows_head(&self) -> Result<FlowsHeadRow, ReadError> {
         let head = self.get::<FlowsHead>(&())?;
         let head = head.filter(|head| self.chain().is(head.height, &head.hash));
         head.ok_or(ReadError::Unfinished(EXCHANGE_FLOWS))
     }
 
-    /// The flows of an exchange, or of all together, on some days, ascending: those of the generation of a head alone. One row read
-    /// for each.
+    /// The flows of an exchange, or of all together, on some days, ascending: those of the generation of a head alone.
+    /// One row read for each.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -51,8 +51,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// The flows of the blocks that follow a height without a gap, as far as they are kept and their blocks are still there. One row
-    /// read for each.
+    /// The flows of the blocks that follow a height without a gap, as far as they are kept and their blocks are still
+    /// there. One row read for each.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -70,8 +70,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// What is made of the whole index beside new blocks, as far as it changes at one tip: the block of the watchlist, generation and
-    /// block of the flows, and whether they have the tip. Three row reads.
+    /// Data computed from the whole index beside new blocks that can change at one tip: the block of the watchlist,
+    /// generation and block of the flows, and whether they have the tip. Three row reads.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

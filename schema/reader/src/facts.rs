@@ -1,4 +1,4 @@
-//! What an index was made for.
+//! Parameters of an index.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -6,9 +6,9 @@
 //! keep its handle of the dropped family, with the rows of then.
 //!
 //! So the writer holds a lock on a file while it drops a family. In the file it raises a number and names the manifest.
-//! A reader holds the lock, shared, while it opens or catches up. It opens anew instead of catching up if the number has
-//! changed since it opened, or if the manifest that it opened tells of a drop. The writer begins a new manifest when it
-//! starts, and when the present one is large.
+//! A reader holds the lock, shared, while it opens or catches up. It opens again instead of catching up if the number
+//! has changed since it opened, or if the manifest that it opened records a drop. The writer begins a new manifest when
+//! it starts, and when the present one is large.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -64,7 +64,7 @@ impl FamiliesKept {
         self.noted.dropped
     }
 
-    /// True if the manifest that is in use tells of a drop.
+    /// True if the manifest in use records a drop.
     pub(crate) fn manifest_has_drops(&self) -> bool {
         !self.noted.manifest.is_empty() && self.noted.manifest == manifest_in(&self.dir)
     }
@@ -78,7 +78,8 @@ pub struct DroppingFamily {
 }
 
 impl DroppingFamily {
-    /// Makes the file in `dir` if it is missing. A writer does it when it opens the index: readers need it for the lock.
+    /// Makes the file in `dir` if it is missing. A writer does it when it opens the index: readers need it for the
+    /// lock.
     ///
     /// # Errors
     /// The file, and the error of the operating system.
@@ -120,8 +121,8 @@ impl DroppingFamily {
     }
 }
 
-/// A writer's lock without a drop: no secondary instance in another process opens files or catches up while it lives. Those that wait
-/// for it then read the newest list of files.
+/// A writer's lock without a drop: no secondary instance in another process opens files or catches up while it lives.
+/// Those that wait for it then read the newest list of files.
 #[derive(Debug)]
 pub struct ReadersPaused {
     _lock: File,

@@ -43,8 +43,8 @@ impl View<'_> {
         self.get::<Feed>(&seq)
     }
 
-    /// Announcements from one on, ascending, at most so many and at most [`MOST_ANNOUNCED`], in one look-up. Those that a repair
-    /// dropped are left out.
+    /// Announcements from one on, ascending, at most so many and at most [`MOST_ANNOUNCED`], in one look-up. Those that
+    /// a repair dropped are left out.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -69,8 +69,8 @@ impl View<'_> {
         Ok(of.iter().map(stands).collect())
     }
 
-    /// The greatest height below `below` that something was announced about and still stands, with the sequence numbers,
-    /// ascending: the first is that of the block. `None` if there is none.
+    /// The greatest height below `below` that something was announced about and still stands, with the sequence
+    /// numbers, ascending: the first is that of the block. `None` if there is none.
     ///
     /// # Errors
     /// The database cannot be read.

@@ -1,4 +1,5 @@
-//! A copy of the index as it is now, which does not change and costs no space until the index does: hard links to its table files.
+//! A copy of the index as it is now, which does not change and costs no space until the index does: hard links to its
+//! table files.
 
 use std::path::Path;
 
@@ -11,8 +12,8 @@ use crate::{
     place::IndexFolder,
 };
 
-/// Makes a copy of the index in `dir` at `to`, which must not exist and be on the same file system, or files are copied. A
-/// writer may go on meanwhile: the copy is of the state after one of its commits.
+/// Makes a copy of the index in `dir` at `to`, which must not exist and be on the same file system, or files are
+/// copied. A writer may go on meanwhile: the copy is of the state after one of its commits.
 ///
 /// # Errors
 /// There is no index, it cannot be read, or `to` cannot be written.
@@ -26,7 +27,7 @@ pub fn freeze(dir: &Path, to: &Path) -> Result<(), ReadError> {
     check_format_in(dir)?;
     let _kept = FamiliesKept::wait(dir)?;
     let made = while_written(dir, || {
-        // What an attempt that failed has left.
+        // Files of a failed attempt.
         if to.exists() {
             drop(std::fs::remove_dir_all(to));
         }

@@ -35,8 +35,8 @@ impl View<'_> {
 }
 
 impl LabelWalk<'_> {
-    /// The labels of all scripts with this prefix, mostly none: then the filter saves the read. One row read, and one more
-    /// for each label.
+    /// The labels of all scripts with this prefix, mostly none: then the filter saves the read. One row read, and one
+    /// more for each label.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

@@ -29,8 +29,8 @@ pub struct SourceShare {
 pub const MOST_SOURCES: usize = 1_000;
 
 impl View<'_> {
-    /// How much of the chain is labelled: all together, then by source, ascending, at most [`MOST_SOURCES`]. A row read for
-    /// each.
+    /// How much of the chain is labelled: all together, then by source, ascending, at most [`MOST_SOURCES`]. A row read
+    /// for each.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -58,8 +58,8 @@ impl View<'_> {
         Sats::try_from(held).map_err(|_| ReadError::Broken(format!("scripts hold {held} satoshis")))
     }
 
-    /// The label of a script by the SHA-256 of the script; `None` if no claim gives one. One row read, which the filter mostly
-    /// saves.
+    /// The label of a script by the SHA-256 of the script; `None` if no claim gives one. One row read, which the filter
+    /// mostly saves.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -94,8 +94,8 @@ impl View<'_> {
         self.labels(&hashes.collect::<Vec<_>>())
     }
 
-    /// The label of a script by its id, with the hash of the script. A row read for each label with the prefix of the id:
-    /// mostly none, since the filter tells.
+    /// The label of a script by its id, with the hash of the script. A row read for each label with the prefix of the
+    /// id: mostly none, because of the filter.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -133,8 +133,8 @@ impl View<'_> {
         }
     }
 
-    /// The scripts that are to be judged again, ascending, at most so many. Until there is none, labels and entities do not
-    /// follow from all claims that were imported.
+    /// The scripts that are to be judged again, ascending, at most so many. Until there is none, labels and entities do
+    /// not follow from all claims that were imported.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -142,8 +142,8 @@ impl View<'_> {
         self.scan::<LabelDue>(None)?.take(limit).map(|row| row.map(|(script, ())| script)).collect()
     }
 
-    /// True if labels and entities follow from all claims and from the chain up to the tip. Else they are being made, or
-    /// documents are being worked in. No row is read if they did at this tip before; else up to three.
+    /// True if labels and entities follow from all claims and from the chain up to the tip. Else they are being made,
+    /// or documents are being worked in. No row is read if they did at this tip before; else up to three.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

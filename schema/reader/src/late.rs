@@ -1,4 +1,4 @@
-//! What late stages have: they follow the chain after the other stages, so their rows may end some blocks below the tip.
+//! Rows of late stages: they follow the chain after the other stages, so their rows may end some blocks below the tip.
 
 use cairn_model::{Height, Sats, ScriptId, TxNum};
 use cairn_tables::{
@@ -11,8 +11,8 @@ use cairn_tables::{
 
 use crate::{AsOf, Backward, ReadError, View, view::check_version};
 
-/// A late stage that is further behind the tip is being made, as far as answers go: a day. A reorganization takes it a few blocks
-/// back for a moment.
+/// A late stage that is further behind the tip is being made, as far as answers go: a day. A reorganization takes it a
+/// few blocks back for a moment.
 const MOST_BEHIND: u32 = 144;
 
 /// Walks through dormancy flushes, the newest first.
@@ -25,8 +25,8 @@ impl View<'_> {
     /// The newest block that a late stage has followed: the tip, or a little below while it follows. One row read.
     ///
     /// # Errors
-    /// [`ReadError::Unfinished`]: it is being made, or stands on a block that is gone. [`ReadError::StageVersion`]: another
-    /// program wrote its rows. Or the database cannot be read.
+    /// [`ReadError::Unfinished`]: it is being made, or stands on a block that is gone. [`ReadError::StageVersion`]:
+    /// another program wrote its rows. Or the database cannot be read.
     pub fn late(&self, stage: &StageInfo) -> Result<Height, ReadError> {
         let found = self.checkpoint(stage.name)?.ok_or(ReadError::Unfinished(stage.name))?;
         check_version(stage, &found)?;
@@ -38,8 +38,8 @@ impl View<'_> {
         }
     }
 
-    /// Begins at the newest dormancy flush whose first spend is before `end`; windows that have not reached 100 BTC are among
-    /// them while they are open.
+    /// Begins at the newest dormancy flush whose first spend is before `end`; windows that have not reached 100 BTC are
+    /// among them while they are open.
     ///
     /// # Errors
     /// As [`View::late`].
@@ -72,7 +72,7 @@ impl View<'_> {
         Backward::before(self, end)
     }
 
-    /// What the watchlist is as of; `None` while there is none, or it is of a block that is gone. One row read.
+    /// Block of the watchlist; `None` while there is none, or it is of a block that is gone. One row read.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -81,8 +81,8 @@ impl View<'_> {
         Ok(head.filter(|head| self.chain().is(head.height, &head.hash)))
     }
 
-    /// Clusters of the watchlist with so many old coins at least, those with most first, after `skip` of them, at most `limit`;
-    /// and whether there are more.
+    /// Clusters of the watchlist with so many old coins at least, those with most first, after `skip` of them, at most
+    /// `limit`; and whether there are more.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -112,8 +112,8 @@ impl View<'_> {
         Ok(self.clusters_at(scripts, at)?.into_iter().map(of).collect())
     }
 
-    /// The transaction by which a holder becomes a part of a cluster that it was not, as far as the tip, with that cluster as
-    /// of the transaction; `None` if nothing has.
+    /// The transaction by which a holder becomes a part of a cluster that it was not, as far as the tip, with that
+    /// cluster as of the transaction; `None` if nothing has.
     ///
     /// # Errors
     /// As [`View::cluster_at`].

@@ -8,8 +8,8 @@ use crate::{ChainIndex, Db, ReadError};
 /// Memory of an open table file outside the cache: its reader, its entry in the list of files, names, statistics and
 /// properties, buffers of the open file.
 const FILE_BYTES: u64 = 12 << 10;
-/// Part of the memory that blocks may take by their own size. The allocator rounds a block of 4 KiB and its header up to 5
-/// KiB, which the cache does not count.
+/// Part of the memory that blocks may take by their own size. The allocator rounds a block of 4 KiB and its header up
+/// to 5 KiB, which the cache does not count.
 const BLOCKS_SHARE: (u64, u64) = (4, 5);
 /// Least memory for blocks: the lists of parts stay in it, and each request that runs holds some of its blocks.
 const LEAST_BLOCKS: u64 = 4 << 20;
@@ -24,7 +24,7 @@ pub struct ReadMemory {
 }
 
 impl ReadMemory {
-    /// So many bytes.
+    /// A number of bytes.
     #[must_use]
     pub fn of(bytes: u64) -> Self {
         Self::within("--cache", bytes, 0)

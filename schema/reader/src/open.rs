@@ -23,7 +23,7 @@ fn open_read_only(dir: &Path, families: &[Family], cache: Option<&Cache>) -> Res
     while_written(dir, || read_only(dir, families, cache))
 }
 
-/// What it means that an index cannot be opened: its format is newer, or families are missing, because a writer was
+/// Cause of an index that cannot be opened: its format is newer, or families are missing, because a writer was
 /// killed while it made the index, or while it emptied a table. `None` if all are there.
 pub(crate) fn lacking(dir: &Path) -> Option<ReadError> {
     if let Err(e) = check_format_in(dir) {
@@ -71,7 +71,7 @@ pub struct Reader {
     /// The folder that a secondary instance reads.
     folder: Option<Arc<IndexFolder>>,
     facts: Facts,
-    /// What the last view found.
+    /// State of the last view.
     seen: RwLock<Option<Seen>>,
     raw: Option<RawBlocks>,
 }
@@ -85,11 +85,12 @@ impl Reader {
         Self::open_with(dir, None)
     }
 
-    /// As [`Reader::open`], with this memory for blocks of tables, indexes and filters, open files, and the chain; and with
-    /// the writer's own families, if there are any. For audits.
+    /// As [`Reader::open`], with this memory for blocks of tables, indexes and filters, open files, and the chain; and
+    /// with the writer's own families, if there are any. For audits.
     ///
     /// # Errors
-    /// As [`Reader::open`]; or a file of the writer's own families is damaged, or the memory is too small for the index.
+    /// As [`Reader::open`]; or a file of the writer's own families is damaged, or the memory is too small for the
+    /// index.
     pub fn open_within(dir: &Path, memory: &ReadMemory) -> Result<Self, ReadError> {
         let reader = Self::open_with(dir, Some(memory.cache()))?.sharing(memory)?;
         let found = Db::list_cf(&db_options(), dir)?;

@@ -1,5 +1,5 @@
-//! The folder of an index, held open. Another index may take its place at the same path while it is read: the index of a
-//! replica is exchanged for a newer copy. The files of the two have the same names and nothing else in common.
+//! The folder of an index, held open. Another index may take its place at the same path while it is read: the index of
+//! a replica is exchanged for a newer copy. The files of the two have the same names and nothing else in common.
 
 use std::{
     fs::{self, File, Metadata},
@@ -65,8 +65,8 @@ fn number(of: &Metadata) -> (u64, u64) {
     (of.dev(), of.ino())
 }
 
-/// Opens what is at `dir` by this path, again if another index took its place meanwhile: then files of both may have been
-/// opened.
+/// Opens what is at `dir` by this path, again if another index took its place meanwhile: then files of both may have
+/// been opened.
 pub(crate) fn in_one_place<T>(dir: &Path, mut open: impl FnMut() -> Result<T, ReadError>) -> Result<T, ReadError> {
     for _ in 1..ATTEMPTS {
         let folder = IndexFolder::open(dir)?;

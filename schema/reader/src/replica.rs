@@ -1,12 +1,12 @@
-//! The mark of a replica: a data folder whose index is replaced by newer copies of another machine's index. Nothing writes to
-//! such an index, since the next copy would undo it.
+//! The mark of a replica: a data folder whose index is replaced by newer copies of another machine's index. Nothing
+//! writes to such an index, since the next copy would undo it.
 
 use std::{fs, io, path::Path};
 
 /// Name of the file in the data folder. It has the place that copies come from.
 pub const REPLICA: &str = "replica";
 
-/// The place that the copies of a data folder come from; `None` if the folder is no replica.
+/// The place that the copies of a data folder come from; `None` if the folder is not a replica.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -1,4 +1,4 @@
-//! Whose scripts count as.
+//! Entities to which scripts belong.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use cairn_tables::labels::ScriptLabel;
 
 use crate::{ReadError, View};
 
-/// Whose a script counts as.
+/// Entity to which a script belongs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScriptOwner {
     /// The entity.
@@ -17,17 +17,18 @@ pub struct ScriptOwner {
     pub is_inherited: bool,
 }
 
-/// What labels say of a script.
+/// Labels of a script.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ScriptStanding {
-    /// Whose it counts as; `None` if nobody's.
+    /// Entity to which it belongs; `None` if there is none.
     pub owner: Option<ScriptOwner>,
-    /// True if it is labelled: by a claim of level 40 or more that nobody contests, or because its cluster is somebody's.
+    /// True if it is labelled: by a claim of level 40 or more that nobody contests, or because its cluster is
+    /// somebody's.
     pub is_labelled: bool,
 }
 
 impl ScriptStanding {
-    /// What is said of the script itself.
+    /// Direct label of the script.
     #[must_use]
     pub fn direct(label: &ScriptLabel) -> Self {
         let owner =
@@ -37,9 +38,9 @@ impl ScriptStanding {
 }
 
 impl View<'_> {
-    /// What labels say of scripts as of the tip, in their order: of each itself where a list names somebody for it, else of its
-    /// cluster, unless that has a suspect merge. Reads a row for each script with a label, and for the others those on the way to
-    /// their clusters, together; nothing in an index without labels.
+    /// Labels of scripts as of the tip, in their order: of each itself where a list names somebody for it, else of its
+    /// cluster, unless that has a suspect merge. Reads a row for each script with a label, and for the others those on
+    /// the way to their clusters, together; nothing in an index without labels.
     ///
     /// # Errors
     /// The stage `clusters` is being rebuilt, the database cannot be read, or rows are damaged.

@@ -81,7 +81,8 @@ impl View<'_> {
         self.script_at(totals.first).map(Some)
     }
 
-    /// The first transaction of each of many scripts, in their order, in one look-up; `None` if no block has the script.
+    /// The first transaction of each of many scripts, in their order, in one look-up; `None` if no block has the
+    /// script.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -213,8 +214,8 @@ impl View<'_> {
         Ok(each)
     }
 
-    /// The newest transaction before one that spends more than nothing from a script; `None` if none does. Reads the rows of its
-    /// history back to that.
+    /// The newest transaction before one that spends more than nothing from a script; `None` if none does. Reads the
+    /// rows of its history back to that.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.

@@ -7,8 +7,9 @@
 //! and finally the instance is reopened, which reads the manifest from its start.
 //!
 //! Another index may take the place of the one that is followed, with other files under the same names: a replica gets
-//! newer copies so. An instance reads the very folder that it has opened, and never catches up with another one. What is in
-//! its place is opened anew, and the instances of the index before end with the requests that still read them.
+//! newer copies so. An instance reads the very folder that it has opened, and never catches up with another one. The
+//! index in its place is opened again, and the instances of the index before end with the requests that still read
+//! them.
 
 use std::{
     path::{Path, PathBuf},
@@ -248,7 +249,7 @@ fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
     Ok(*reader.view()?.tip())
 }
 
-/// What is opened, and where.
+/// The index that is opened, and its place.
 struct Opening<'o> {
     dir: &'o Path,
     scratch: &'o Path,
@@ -258,9 +259,9 @@ struct Opening<'o> {
 }
 
 /// Opens an instance. While a writer replaces files, RocksDB opens a secondary at an older state whose files are all
-/// there, which may be the one before the first commit. So an empty index is believed only if it stays empty. An index whose
-/// place another one takes meanwhile is left for that one. `chain` is what another instance has of the chain, which may be
-/// one of another index: a view keeps of it the blocks that its own index has.
+/// there, which may be the one before the first commit. So an empty index is believed only if it stays empty. An index
+/// whose place another one takes meanwhile is left for that one. `chain` is what another instance has of the chain,
+/// which may be one of another index: a view keeps of it the blocks that its own index has.
 fn open_secondary(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reader>, Tip), ReadError> {
     let mut pause = PAUSE;
     for _ in 1..ATTEMPTS {

@@ -91,8 +91,8 @@ impl View<'_> {
         LATE.iter().map(|stage| self.state(stage)).collect()
     }
 
-    /// Names of the stages whose tables are unavailable. At most one row read for each stage that was not checked before;
-    /// the journal's stage defines the tip.
+    /// Names of the stages whose tables are unavailable. At most one row read for each stage that was not checked
+    /// before; the journal's stage defines the tip.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

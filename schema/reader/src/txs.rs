@@ -123,7 +123,7 @@ impl StoredTx {
     }
 }
 
-/// What a list of a block's transactions shows.
+/// Fields of a transaction in the list of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BriefTx {
     /// Its index in the block; 0 is the coinbase.
@@ -196,7 +196,7 @@ impl View<'_> {
             return Ok(());
         }
         for (first, row) in firsts.iter().zip(self.bytes_of_many::<BlockLog>(&firsts)?) {
-            // What is missing is noticed by whoever asks for it.
+            // Missing rows are noticed by the request that needs them.
             if let Some(row) = row {
                 self.keep(*first, &row);
             }
@@ -233,8 +233,8 @@ impl View<'_> {
         Ok(Some(StoredTx { tx_num, height, index, raw_offset, row, first_input, decoded: Rc::new(decoded) }))
     }
 
-    /// Transactions of one block from index `from` on, at most `count`: what a list of them shows. One row read for each
-    /// 64 of them, each of which is decoded once.
+    /// Transactions of one block from index `from` on, at most `count`: what a list of them shows. One row read for
+    /// each 64 of them, each of which is decoded once.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
@@ -354,8 +354,8 @@ impl View<'_> {
         Ok(logged.iter().zip(&outpoints).map(coin).collect())
     }
 
-    /// The transaction that made the largest coin which a transaction spends; of equal ones, the first. `None` for a coinbase. One row
-    /// read.
+    /// The transaction that made the largest coin which a transaction spends; of equal ones, the first. `None` for a
+    /// coinbase. One row read.
     ///
     /// # Errors
     /// There is no such transaction, the database cannot be read, or the row is damaged.

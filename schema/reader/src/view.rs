@@ -71,7 +71,7 @@ pub struct View<'r> {
 /// The checkpoint of each stage.
 pub(crate) type Checkpointed = Vec<(&'static str, Option<Checkpoint>)>;
 
-/// What the last view found, so that the next one reads less.
+/// State of the last view, so that the next one reads less.
 #[derive(Clone)]
 pub(crate) struct Seen {
     /// `None` if the chain is another reader's.
@@ -161,8 +161,8 @@ impl<'r> View<'r> {
         })
     }
 
-    /// What the next view need not read again: the checkpoints too, if the handle does not change. A damaged one leaves
-    /// them to the views, which fail where they need it.
+    /// State that the next view need not read again: the checkpoints too, if the handle does not change. A damaged one
+    /// leaves them to the views, which fail where they need it.
     pub(crate) fn seen(&self) -> Seen {
         let read = || -> Result<Checkpointed, ReadError> {
             STAGES.iter().map(|stage| Ok((stage.name, self.checkpoint(stage.name)?))).collect()
@@ -174,7 +174,7 @@ impl<'r> View<'r> {
         Seen { tip: Some(self.tip), chain: Arc::clone(&self.chain), checkpoints, any_claim, settled }
     }
 
-    /// True if the labels are settled. What is read for that is no row of this view.
+    /// True if the labels are settled. Rows read for that do not belong to this view.
     pub(crate) fn find_settled(&self) -> bool {
         self.uncounted(Self::labels_are_settled).unwrap_or(false)
     }

@@ -1,4 +1,5 @@
-//! What labelled scripts spend: the value of the inputs of blocks, all together and of scripts that sources label.
+//! Value that labelled scripts spend: the value of the inputs of blocks, all together and of scripts that sources
+//! label.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +11,7 @@ use crate::{ReadError, View};
 /// Blocks of a week, as the definition of the labelled share has it.
 pub const WEEK_BLOCKS: u32 = 1_008;
 
-/// What the inputs of a block spent.
+/// Value that the inputs of a block spent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockVolume {
     /// The block.
@@ -23,7 +24,7 @@ pub struct BlockVolume {
     pub by_source: Vec<(Slug, Sats)>,
 }
 
-/// What the inputs of some blocks spent.
+/// Value that the inputs of some blocks spent.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Volume {
     /// Satoshis of all inputs.
@@ -65,11 +66,11 @@ impl Volume {
 }
 
 impl View<'_> {
-    /// What the inputs of a block spent, by the labels that hold now. Reads the block in the journal, and looks up each script
-    /// that it spends from: mostly the filter says that it has no label.
+    /// Value that the inputs of a block spent, by the current labels. Reads the block in the journal, and looks up each
+    /// script that it spends from: mostly the filter says that it has no label.
     ///
     /// # Errors
-    /// The block is none of the chain, the database cannot be read, or rows are damaged.
+    /// The block is not in the chain, the database cannot be read, or rows are damaged.
     pub fn block_volume(&self, height: Height) -> Result<BlockVolume, ReadError> {
         let missing = || ReadError::Broken(format!("the journal has no block {height}"));
         let block = self.journal_block(height)?.ok_or_else(missing)?;

@@ -19,7 +19,7 @@ use crate::{
     table::{Home, Origin, Table, Tuning},
 };
 
-/// What a block spends, by day of birth.
+/// Coins that a block spends, by day of birth.
 pub struct SpentByAge;
 
 impl Table for SpentByAge {
@@ -42,7 +42,7 @@ pub struct Birth {
     pub coins: u64,
 }
 
-/// What a block spends. A block that spends nothing has no row.
+/// Coins that a block spends. A block that spends nothing has no row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpentRow {
     /// Coin-seconds destroyed: value of each coin × its age in seconds.
@@ -85,13 +85,13 @@ fn some(b: &mut Input<'_>) -> Result<u64, DecodeError> {
     }
 }
 
-/// Seconds of a year of 365 days, by which ages of coins are told.
+/// Seconds of a year of 365 days, that distinguish ages of coins.
 pub const YEAR: u32 = 365 * 86_400;
 
 /// Least years of the classes of coins that are spent late. A class ends where the next begins.
 pub const DORMANT_YEARS: [u32; 6] = [1, 2, 3, 5, 7, 10];
 
-/// The class of a coin of so many seconds; `None` below a year.
+/// The class of a coin of this age in seconds; `None` below a year.
 #[must_use]
 pub fn dormant_class(age: u32) -> Option<u8> {
     DORMANT_YEARS.iter().rposition(|years| age / YEAR >= *years).map(|class| class as u8)

@@ -32,8 +32,8 @@ pub struct BlockLog;
 
 impl Table for BlockLog {
     const NAME: &'static str = "block_log";
-    // Rows of some 10 KB, nearly all hashes and scripts; scripts repeat within a row, so LZ4 pays a little. A data block
-    // has one such row, or a few short ones: requests read single rows, and pay for the whole data block.
+    // Rows of some 10 KB, nearly all hashes and scripts; scripts repeat within a row, so LZ4 pays a little. A data
+    // block has one such row, or a few short ones: requests read single rows, and pay for the whole data block.
     const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, compression: Compression::Lz4, ..Tuning::PLAIN });
     const ORIGIN: Origin = Origin::Stage("chain");
     type Key = TxNum;
@@ -181,7 +181,7 @@ fn put_tx<'a>(
 const RAW: u8 = 7;
 const HAS_ORDINAL: u8 = 0x80;
 
-/// What stands before a payload, the payload's length, and what stands after it.
+/// Bytes before a payload, the payload's length, and the bytes after it.
 type Template = (&'static [u8], usize, &'static [u8]);
 
 /// Template of a tag.
@@ -366,8 +366,8 @@ impl LogRow {
         Ok(head)
     }
 
-    /// Decodes one transaction of a row: `into` then holds it alone. What stands before it is only stepped over, what
-    /// stands behind it not even looked at. `None` if the row is shorter.
+    /// Decodes one transaction of a row: `into` then holds it alone. Earlier bytes are only skipped, later ones not
+    /// read. `None` if the row is shorter.
     ///
     /// # Errors
     /// The row is damaged up to there.
@@ -405,7 +405,7 @@ impl LogRow {
         Ok(Some(place.height))
     }
 
-    /// What begins with the transaction at `at`, and where that is.
+    /// The rest from the transaction at `at`, and its position.
     fn step_to(bytes: &[u8], at: usize) -> Result<Option<(Input<'_>, LoggedTx)>, DecodeError> {
         let mut b = Input::new(BlockLog::NAME, bytes);
         let (height, first_index, mut raw_offset, n) = head(&mut b)?;

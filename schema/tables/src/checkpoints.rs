@@ -62,7 +62,8 @@ impl Checkpoint {
         Checkpoint { version: stage.version, height, hash, seq: 0, dependencies, further: Vec::new() }
     }
 
-    /// The same; if it is the journal's, with the sequence number of the newest input event. No other stage reads events.
+    /// The same; if it is the journal's, with the sequence number of the newest input event. No other stage reads
+    /// events.
     #[must_use]
     pub fn with_events(self, stage: &StageInfo, seq: u64) -> Self {
         if stage.name == CHAIN.name { Checkpoint { seq, ..self } } else { self }

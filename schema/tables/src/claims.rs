@@ -4,13 +4,13 @@
 //! claims       SHA-256 of the script (32) ‖ source ‖ 0 ‖ list ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8)
 //!                ‖ row (4) → claim, with the row as distance from 0
 //! claim_lists  'y' ‖ source ‖ 0 ‖ list ‖ 0 ‖ complete (1) ‖ retrieved at (4) ‖ first bytes of the document's hash (8) →
-//!                claims │ newest time of assertion, if one tells it
+//!                claims │ newest time of assertion, if a claim has one
 //! ```
 //!
-//! A row of `claims` is what one document says of one script. Of a list of a source, the document that was retrieved last
-//! holds, then the one with the greater hash. What it does not repeat no longer holds if it is complete: who reads a claim
-//! looks for the next document of the list in `claim_lists`. So both tables are functions of the documents, in whatever
-//! order they came, and a document that comes changes no rows but its own.
+//! A row of `claims` is what one document says of one script. Of a list of a source, the document that was retrieved
+//! last holds, then the one with the greater hash. Claims that a complete document does not repeat no longer hold: a
+//! reader of a claim looks for the next document of the list in `claim_lists`. So both tables are functions of the
+//! documents, in whatever order they came, and a document that comes changes no rows but its own.
 
 use cairn_events::{
     Claim, Slug,
@@ -23,12 +23,13 @@ use crate::{
     table::{Home, Origin, Table, Tuning},
 };
 
-/// What each document says of each script, unless it is withdrawn.
+/// Claims of each document about each script, unless it is withdrawn.
 pub struct Claims;
 
 impl Table for Claims {
     const NAME: &'static str = "claims";
-    // Texts that repeat from row to row: longer blocks compress better. Most scripts have no claim: the filter tells.
+    // Texts that repeat from row to row: longer blocks compress better. Most scripts have no claim, which the filter
+    // shows.
     const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, filter_bits: 10, filter_prefix: 32, ..Tuning::SHORT });
     const ORIGIN: Origin = Origin::FoldedEvents;
     type Key = ClaimKey;
@@ -53,7 +54,7 @@ pub struct ListVersion {
     pub document: [u8; 8],
 }
 
-/// What one document says of one script.
+/// Claims of one document about one script.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClaimKey {
     /// SHA-256 of the script.
@@ -168,12 +169,12 @@ impl KeyCodec for ListDocument {
     }
 }
 
-/// What a document of a list has.
+/// Counts of a document of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListSize {
     /// Its claims.
     pub claims: u32,
-    /// The newest time at which one of them was asserted, in seconds since 1970; `None` if none tells it.
+    /// The newest time at which one of them was asserted, in seconds since 1970; `None` if no claim has one.
     pub newest: Option<u32>,
 }
 

@@ -5,11 +5,11 @@
 //! claim_children  'r' ‖ parent (5) ‖ joined by (5) ‖ child (5) → scripts below the child, at position 0
 //! ```
 //!
-//! `claim_nodes` has every script of a cluster that a list says something of which extends to other scripts of the cluster, at
-//! its node of `cluster_of`. `claim_children` has every tie of the forest of `clusters` below which there is one: so whoever
-//! walks down from a root meets claims only, however large the cluster is. Ties only come at a root, and go in the opposite
-//! order, so a row counts all that was below the child when it joined and what has come there since. Rows follow from those of
-//! `labels` and from the forest. A row of zeros does not exist.
+//! `claim_nodes` has every script of a cluster that a list says something of which extends to other scripts of the
+//! cluster, at its node of `cluster_of`. `claim_children` has every tie of the forest of `clusters` below which there
+//! is one: so whoever walks down from a root meets claims only, however large the cluster is. Ties only come at a root,
+//! and go in the opposite order, so a row counts all that was below the child when it joined and what has come there
+//! since. Rows follow from those of `labels` and from the forest. A row of zeros does not exist.
 
 use cairn_model::TxNum;
 
@@ -45,7 +45,7 @@ impl Table for ClaimChildren {
 /// A tie of the forest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClaimChild {
-    /// What the child joined.
+    /// The node that the child joined.
     pub parent: TxNum,
     /// The transaction by which it did.
     pub by: TxNum,

@@ -1,4 +1,4 @@
-//! Whose clusters are said to be, and what they add to the sums of entities.
+//! Owners of clusters by claims, and their part of the sums of entities.
 //!
 //! ```text
 //! cluster_below   'B' ‖ node (5) → sums by position, see `BelowSum`
@@ -7,13 +7,13 @@
 //! owners_due      'U' ‖ root (5) → ∅
 //! ```
 //!
-//! `cluster_below` has every node of the forest of `clusters` at which or below which there is something to leave out: scripts
-//! that a list names somebody for, which count by what is said of themselves, and suspect merges. Ties only come at a root,
-//! and go in the opposite order, so the row of a root is of its whole cluster. `cluster_owners` has every root whose cluster
-//! counts as an entity's by the claims that extend to all of its scripts: how many scripts count because of them, and what
-//! these hold. A cluster with a suspect merge has all whom claims of its parts name, and counts in no sum: what each part holds
-//! is not known. Roots in `owners_due` are to be judged again. Rows follow from those of `labels`, from the claims and from the
-//! forest. A row of zeros does not exist.
+//! `cluster_below` has every node of the forest of `clusters` at which or below which there is something to leave out:
+//! scripts that a list names somebody for, which count by what is said of themselves, and suspect merges. Ties only
+//! come at a root, and go in the opposite order, so the row of a root is of its whole cluster. `cluster_owners` has
+//! every root whose cluster counts as an entity's by the claims that extend to all of its scripts: how many scripts
+//! count because of them, and what these hold. A cluster with a suspect merge has all whom claims of its parts name,
+//! and counts in no sum: what each part holds is not known. Roots in `owners_due` are to be judged again. Rows follow
+//! from those of `labels`, from the claims and from the forest. A row of zeros does not exist.
 
 use cairn_events::EntityName;
 use cairn_model::{Sats, TxNum};
@@ -24,7 +24,7 @@ use crate::{
     table::{Home, Origin, Table},
 };
 
-/// What is left out at a node and below.
+/// Sums left out at a node and below.
 pub struct ClusterBelow;
 
 impl Table for ClusterBelow {
@@ -35,7 +35,7 @@ impl Table for ClusterBelow {
     type Value = Sums;
 }
 
-/// Whose a cluster is said to be, by its root.
+/// Owners of a cluster by claims, under its root.
 pub struct ClusterOwners;
 
 impl Table for ClusterOwners {
@@ -57,11 +57,11 @@ impl Table for OwnersDue {
     type Value = ();
 }
 
-/// What is summed of a node and of all below it, by position.
+/// Positions of sums of a node and all below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum BelowSum {
-    /// Scripts that a list names somebody for.
+    /// Scripts that a list attributes to an entity.
     Scripts = 0,
     /// Satoshis that these received.
     Funded = 1,
@@ -82,7 +82,7 @@ impl BelowSum {
 /// Most entities that a row has.
 pub const MOST_OWNERS: usize = 16;
 
-/// Whose a cluster is said to be.
+/// Owners of a cluster by claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnersRow {
     /// Who, ascending: one, or of a cluster with a suspect merge 1 to [`MOST_OWNERS`].

@@ -13,14 +13,14 @@
 //! ```
 //!
 //! Each co-spending transaction is a node. A child that joined by itself says how many scripts it is the first to show.
-//! Only roots get children. Counts are those of the whole tree: of a root as of the newest block, of a node that was merged
-//! as of the transaction before that which merged it. `joined by` and `merged by` are the co-spending transactions that
-//! show it. On the way from any node to its root they rise. So the cluster as of a transaction is found by climbing as long
-//! as they lie before it, and to undo a transaction is to cut what it tied.
+//! Only roots get children. Counts are those of the whole tree: of a root as of the newest block, of a node that was
+//! merged as of the transaction before that which merged it. `joined by` and `merged by` are the co-spending
+//! transactions that show it. On the way from any node to its root they rise. So the cluster as of a transaction is
+//! found by climbing as long as they lie before it, and to undo a transaction is to cut what it tied.
 //!
-//! A script without a row in `cluster_of` is a cluster of its own. `cluster_days` counts those, too. To others is paid what
-//! a transaction's outputs give to scripts that it does not spend from, and that are in no cluster that it spends from: as
-//! the clusters are with it. Coinbases pay nothing, and what nobody can spend is not paid.
+//! A script without a row in `cluster_of` is a cluster of its own. `cluster_days` counts those, too. To others is paid
+//! what a transaction's outputs give to scripts that it does not spend from, and that are in no cluster that it spends
+//! from: as the clusters are with it. Coinbases pay nothing, and what nobody can spend is not paid.
 
 use cairn_model::{Sats, ScriptId, TxNum};
 
@@ -76,14 +76,14 @@ impl Table for Clusters {
     type Value = ClusterRow;
 }
 
-/// What a cluster has.
+/// Figures of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Transactions that show it. At least 1.
     pub transactions: u64,
     /// Its scripts. At least 1.
     pub scripts: u64,
-    /// What its scripts hold.
+    /// Balance of its scripts.
     pub balance: Sats,
     /// Children of the root.
     pub children: u32,
@@ -125,7 +125,7 @@ pub enum ClusterRow {
         parent: TxNum,
         /// The transaction that spends from both.
         by: TxNum,
-        /// What the cluster had before that transaction.
+        /// Counts of the cluster before that transaction.
         counts: Counts,
     },
 }
@@ -187,7 +187,7 @@ impl ValueCodec for ClusterRow {
 /// Children of a full row.
 pub const CHILDREN_PER_ROW: u32 = 128;
 
-/// What joined the cluster of a root.
+/// Nodes that joined the cluster of a root.
 pub struct ClusterChildren;
 
 impl Table for ClusterChildren {

@@ -420,7 +420,7 @@ mod tests {
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
             let _ = Input::new("t", &bytes).varint();
             let _ = Input::new("t", &bytes).coin_amount();
-            // What reads has no second form.
+            // A row that decodes has no second form.
             let mut input = Input::new("t", &bytes);
             if let Ok(sats) = input.amount() {
                 let mut out = Vec::new();

@@ -5,8 +5,8 @@
 //!             ‖ first bytes of the document's hash (8) → act (1) │ party (1)
 //! ```
 //!
-//! A row is what one document does to one statement. The last row of a statement holds, so the table is a function of the
-//! documents, in whatever order they came; the one that is asked for need not have come.
+//! A row is what one document does to one statement. The last row of a statement holds, so the table is a function of
+//! the documents, in whatever order they came; the one that is asked for need not have come.
 
 use cairn_events::{ContestAct, ContestParty, StatementHash};
 
@@ -16,7 +16,7 @@ use crate::{
     table::{Home, Origin, Table},
 };
 
-/// What documents do to statements, unless they are withdrawn.
+/// Contests of statements by documents, unless they are withdrawn.
 pub struct Contests;
 
 impl Table for Contests {
@@ -40,10 +40,10 @@ pub struct ContestKey {
     pub version: ListVersion,
 }
 
-/// What a document does to a statement.
+/// Effect of a document on a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ContestState {
-    /// What it does.
+    /// Its effect.
     pub act: ContestAct,
     /// Who does it.
     pub by: ContestParty,

@@ -23,7 +23,7 @@ impl Table for Daily {
 
 macro_rules! measures {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What is summed. A coin-second is one satoshi that is unspent for one second of monotone block time.
+        /// Positions of sums. A coin-second is one satoshi that is unspent for one second of monotone block time.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u32)]
         pub enum Measure {
@@ -58,8 +58,8 @@ measures! {
     FeeSats,
     /// Coin-seconds destroyed: value of each spent coin × its age.
     Destroyed,
-    /// Value of each coin made × its block's monotone time. With [`Measure::LeftMoment`] it gives the coin-seconds created up
-    /// to any time: unspent value × time − created moment + left moment.
+    /// Value of each coin made × its block's monotone time. With [`Measure::LeftMoment`] it gives the coin-seconds
+    /// created up to any time: unspent value × time − created moment + left moment.
     CreatedMoment,
     /// Value of each coin spent or overwritten × the monotone time of the block that did it.
     LeftMoment,

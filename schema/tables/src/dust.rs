@@ -1,4 +1,5 @@
-//! Dust pings, and the campaigns that they are of: groups of pings that paid a hundred scripts with a history within 30 days.
+//! Dust pings, and the campaigns that they are of: groups of pings that paid a hundred scripts with a history within 30
+//! days.
 //!
 //! ```text
 //! dust_pings   'E' ‖ TxNum (5) → recipients │ n × group
@@ -8,12 +9,13 @@
 //!   group      0 ‖ SHA-256 of the OP_RETURN script (32), or 1 ‖ TxNum of the funding transaction (5)
 //! ```
 //!
-//! A ping is of the group of its OP_RETURN script if it has one; else of those of itself and of the transactions that fund it, up to
-//! three back along the largest inputs, the nearest first; and if one of these is a ping of the second kind, of the groups of that
-//! one instead. `recipients` are scripts with a history that it pays dust, once for each ping. A group that has reached a hundred scripts has the
-//! ping with which it did and how many it had then; one that has not has its pings of 30 days, the newest thousand, and a bound
-//! that its number of scripts does not exceed. A ping is forgotten after 30 days, unless one of its groups has reached them.
-//! `dust_alerts` has the pings with which the first one of their groups did.
+//! A ping is of the group of its OP_RETURN script if it has one; else of those of itself and of the transactions that
+//! fund it, up to three back along the largest inputs, the nearest first; and if one of these is a ping of the second
+//! kind, of the groups of that one instead. `recipients` are scripts with a history that it pays dust, once for each
+//! ping. A group that has reached a hundred scripts has the ping with which it did and how many it had then; one that
+//! has not has its pings of 30 days, the newest thousand, and a bound that its number of scripts does not exceed. A
+//! ping is forgotten after 30 days, unless one of its groups has reached them. `dust_alerts` has the pings with which
+//! the first one of their groups did.
 
 use cairn_model::TxNum;
 
@@ -75,10 +77,10 @@ impl ValueCodec for DustAlertRow {
 
 /// Most groups of a ping: itself and three transactions that fund it.
 pub const MOST_GROUPS: usize = 4;
-/// Most pings that a group keeps which is no campaign.
+/// Most pings that a group keeps unless it is a campaign.
 pub const MOST_KEPT: usize = 1_000;
 
-/// What pings have in common.
+/// Property that pings share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DustGroup {
     /// SHA-256 of the OP_RETURN script.
@@ -166,7 +168,7 @@ pub enum DustState {
         /// Its pings of 30 days, ascending, each with the scripts that it pays.
         pings: Vec<(TxNum, u64)>,
     },
-    /// It paid so many scripts within 30 days.
+    /// Scripts that it paid within 30 days.
     Reached {
         /// The ping with which it did.
         by: TxNum,

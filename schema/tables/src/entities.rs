@@ -8,9 +8,9 @@
 //!   kind          0 name as people write it │ 1 origin of a claim that makes a member │ 2 list of the entity itself
 //! ```
 //!
-//! All rows follow from those of `labels`, from the sums of their scripts, and from those of `cluster_owners`. Scripts of an
-//! entity sort by their newest transaction, the newest first; those that no block has are last (all ones). A row of zeros does
-//! not exist.
+//! All rows follow from those of `labels`, from the sums of their scripts, and from those of `cluster_owners`. Scripts
+//! of an entity sort by their newest transaction, the newest first; those that no block has are last (all ones). A row
+//! of zeros does not exist.
 
 use std::cmp::Reverse;
 
@@ -101,7 +101,8 @@ pub struct EntityScript {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum FacetKind {
-    /// A name as people write it, of members and of scripts that are only named; at most [`EntityFacet::MAX`] bytes of it.
+    /// A name as people write it, of members and of scripts that are only named; at most [`EntityFacet::MAX`] bytes of
+    /// it.
     Name = 0,
     /// An origin of claims that make members.
     Origin = 1,
@@ -135,7 +136,7 @@ impl EntityFacet {
     }
 }
 
-/// What is summed of an entity, by position.
+/// Positions of sums of an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum EntitySum {
@@ -155,7 +156,8 @@ pub enum EntitySum {
     Named = 6,
     /// Members and named scripts whose label is about a natural person.
     Persons = 7,
-    /// Scripts that count as its own by claims about other scripts of their cluster, and are no members by their own.
+    /// Scripts that count as its own by claims about other scripts of their cluster, and are not members by their own
+    /// claims.
     Inherited = 8,
     /// Satoshis that these hold.
     InheritedBalance = 9,

@@ -14,11 +14,12 @@
 //! quotes          'q' ‖ series (14) ‖ closes at (4) → the quote that holds
 //! ```
 //!
-//! A series is base (5) ‖ quote (5) ‖ interval in seconds (4). A document takes one sequence number, and each of its rows
-//! another one; the key of a row of quotes is that of its first. Rows that only repeat what the source said last are
-//! marked, so that the ledger has each document as a whole.
+//! A series is base (5) ‖ quote (5) ‖ interval in seconds (4). A document takes one sequence number, and each of its
+//! rows another one; the key of a row of quotes is that of its first. Rows that only repeat what the source said last
+//! are marked, so that the ledger has each document as a whole.
 //!
-//! `events` and `documents` cannot be rebuilt. The other two are functions of the documents, in whatever order they came.
+//! `events` and `documents` cannot be rebuilt. The other two are functions of the documents, in whatever order they
+//! came.
 
 use cairn_events::{
     Chosen, Claim, ClaimList, Contest, DocumentHash, Listed, Listing, PoolTag, Profile, Provenance, Quote, QuoteRow,
@@ -140,7 +141,7 @@ fn put_bits(out: &mut Vec<u8>, bits: &[bool]) {
     out.extend(packed);
 }
 
-/// A bit for each of so many rows, from those that were read.
+/// Bits of a number of rows, from the bytes that were read.
 fn unpack_bits(bits: &[u8], count: usize) -> Result<Vec<bool>, Malformed> {
     if bits.len() != count.div_ceil(8) {
         return Err(Malformed("number of rows"));
@@ -286,7 +287,7 @@ impl Table for Documents {
     type Value = DocumentState;
 }
 
-/// What the ledger knows of a document.
+/// State of a document in the ledger.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DocumentState {
     /// Its sequence number; 0 if it has not come.
@@ -316,7 +317,7 @@ impl ValueCodec for DocumentState {
     }
 }
 
-/// What each document says of a candle, unless it is withdrawn.
+/// Quotes of each document for a candle, unless it is withdrawn.
 pub struct QuoteVersions;
 
 impl Table for QuoteVersions {
@@ -331,13 +332,13 @@ impl Table for QuoteVersions {
 /// A candle, in a series.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Candle {
-    /// What is quoted.
+    /// The pair.
     pub series: Series,
     /// When it closed, in seconds since 1970.
     pub closes_at: u32,
 }
 
-/// What one document says of a candle. Of the versions of a source, the last one holds.
+/// Quote of one document for a candle. Of the versions of a source, the last one holds.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct QuoteVersion {
     /// The candle.

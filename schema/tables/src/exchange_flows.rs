@@ -1,5 +1,6 @@
-//! Flows of exchanges: what came to the scripts that count as an exchange's and what left them, by day. A generation is made of
-//! the whole index as of one block, and made anew once in a while; blocks after it have rows of their own until then.
+//! Flows of exchanges: what came to the scripts that count as an exchange's and what left them, by day. A generation is
+//! made of the whole index as of one block, and computed again from time to time; blocks after it have rows of their
+//! own until then.
 //!
 //! ```text
 //! flows_head      'G' → generation (1) │ height │ hash (32) │ seq │ mark (8) │ n × (length │ exchange │ held │ held then)
@@ -7,11 +8,12 @@
 //! flow_blocks     'N' ‖ height (4) → hash (32) │ n │ n × (length │ exchange │ length │ sums) │ m × (length │ exchange │ held)
 //! ```
 //!
-//! Mode 0 has labels as they are now, mode 1 as they were asserted at the time of each block. The row of no exchange (an empty
-//! name) is of all together: there `FromExchanges` and `ToExchanges` are both what exchanges sent to each other. `held` is what an
-//! exchange held with that block, `held then` the same in mode 1. `mark` tells apart the sets of scripts that documents make
-//! members. `flow_blocks` has rows of the newest blocks in mode 0; with those of the last twelve that were the tip when they were written,
-//! what exchanges held. The generation that `flows_head` does not name is being written, or is left of a process that was killed.
+//! Mode 0 has labels as they are now, mode 1 as they were asserted at the time of each block. The row of no exchange
+//! (an empty name) is of all together: there `FromExchanges` and `ToExchanges` are both what exchanges sent to each
+//! other. `held` is what an exchange held with that block, `held then` the same in mode 1. `mark` distinguishes the
+//! sets of scripts that documents make members. `flow_blocks` has rows of the newest blocks in mode 0; with those of
+//! the last twelve that were the tip when they were written, what exchanges held. The generation that `flows_head` does
+//! not name is being written, or is left of a process that was killed.
 
 use cairn_events::EntityName;
 use cairn_model::{BlockHash, Height, Sats};
@@ -22,7 +24,7 @@ use crate::{
     table::{Home, Origin, Table, Tuning},
 };
 
-/// What the flows are as of.
+/// Block and generation of the flows.
 pub struct FlowsHead;
 
 impl Table for FlowsHead {
@@ -71,7 +73,7 @@ impl FlowMode {
     pub const ALL: [FlowMode; 2] = [FlowMode::Latest, FlowMode::PointInTime];
 }
 
-/// What is summed of a day, by position.
+/// Positions of sums of a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum FlowSum {
@@ -87,7 +89,7 @@ pub enum FlowSum {
     FromExchanges = 4,
     /// Satoshis of the outflow that went to exchanges.
     ToExchanges = 5,
-    /// What scripts held that began to count as the exchange's, less what those held that ceased to.
+    /// Balance of scripts newly attributed to the exchange, minus that of scripts no longer attributed to it.
     Reclassified = 6,
     /// Satoshis of inflow and outflow that count because of documents that the index received on a later day.
     Backfilled = 7,
@@ -103,14 +105,14 @@ impl FlowSum {
     }
 }
 
-/// What a row of flows is of.
+/// Key of a row of flows.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowKey {
     /// 0 or 1.
     pub generation: u8,
     /// Which labels count.
     pub mode: FlowMode,
-    /// Whose; `None`: of all exchanges together.
+    /// The exchange; `None` for all together.
     pub exchange: Option<EntityName>,
     /// Day of monotone block time (UTC), in days since 1970.
     pub day: u32,
@@ -159,7 +161,7 @@ fn put_name(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(name.as_bytes());
 }
 
-/// An empty name is none.
+/// An empty name stands for no exchange.
 fn name(b: &mut Input<'_>) -> Result<Option<EntityName>, DecodeError> {
     let length = usize::try_from(b.varint()?).ok().filter(|length| *length <= EntityName::MAX);
     let name = b.take(length.ok_or_else(|| b.error("text too long"))?)?;
@@ -175,7 +177,7 @@ fn follow<N: Ord>(b: &Input<'_>, last: Option<&N>, next: &N) -> Result<(), Decod
     if last.is_some_and(|last| last >= next) { Err(b.error("order")) } else { Ok(()) }
 }
 
-/// What an exchange held, in satoshis.
+/// Balance of an exchange, in satoshis.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
     /// Which.
@@ -186,7 +188,7 @@ pub struct Held {
     pub point_in_time: Sats,
 }
 
-/// What a generation of flows is as of.
+/// Block of a generation of flows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowsHeadRow {
     /// 0 or 1.
@@ -199,7 +201,7 @@ pub struct FlowsHeadRow {
     pub seq: u64,
     /// Differs if documents have made other scripts members of exchanges.
     pub mark: [u8; 8],
-    /// What each exchange held, ascending by name.
+    /// Balance of each exchange, ascending by name.
     pub held: Vec<Held>,
 }
 
@@ -230,14 +232,14 @@ impl ValueCodec for FlowsHeadRow {
     }
 }
 
-/// What flowed in a block.
+/// Flows of a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowBlockRow {
     /// Hash of the block.
     pub hash: BlockHash,
     /// Of each exchange, ascending by name; `None`: of all together.
     pub flows: Vec<(Option<EntityName>, Sums)>,
-    /// What each exchange held with the block, ascending by name; empty if that was not noted, or is not kept any more.
+    /// Balance of each exchange with the block, ascending by name; empty if not stored, or is not kept any more.
     pub held: Vec<(EntityName, Sats)>,
 }
 

@@ -1,14 +1,14 @@
-//! The feed: what was announced, and what was taken back. It is a history of announcements, not of the chain: no stage owns it,
-//! rebuilding does not change it, and two indexes of one chain have different ones.
+//! The feed: what was announced, and what was taken back. It is a history of announcements, not of the chain: no stage
+//! owns it, rebuilding does not change it, and two indexes of one chain have different ones.
 //!
 //! ```text
 //! feed       'F' ‖ seq (8)                → kind (1) │ announced at │ height │ id (32) │ sats │ number │ text │ retracts?
 //! announced  'A' ‖ height (4) ‖ seq (8)   → ∅                  announcements that stand, by the height that they are about
 //! ```
 //!
-//! Sequence numbers begin at 0 with the beginning of the feed itself, whose time tells one feed from another, and have no gaps.
-//! Each block is an announcement, so the last height of `announced` is how far the feed has followed the chain. The text has its
-//! length in front; `retracts` is there if the row takes another one back: it repeats what that said.
+//! Sequence numbers begin at 0 with the beginning of the feed itself, whose time distinguishes feeds, and have no gaps.
+//! Each block is an announcement, so the last height of `announced` is how far the feed has followed the chain. The
+//! text has its length in front; `retracts` is there if the row takes another one back: it repeats what that said.
 
 use cairn_model::{Height, Sats};
 
@@ -59,7 +59,7 @@ impl KeyCodec for AnnouncedKey {
     }
 }
 
-/// What an announcement is about.
+/// Kind of an announcement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FeedKind {
     /// The beginning of the feed.
@@ -74,21 +74,23 @@ pub enum FeedKind {
     Awakening,
     /// A transaction that gathers many coins. `number`: its inputs; `sats`: what these bring.
     Consolidation,
-    /// Blocks were replaced. `height`: the last block that stays; `id`: hash of the block that was the tip; `number`: blocks
-    /// that are gone.
+    /// Blocks were replaced. `height`: the last block that stays; `id`: hash of the block that was the tip; `number`:
+    /// blocks that are gone.
     Reorg,
-    /// Labels were imported. `id`: hash of the document; `number`: rows that say something new; `text`: source and list.
+    /// Labels were imported. `id`: hash of the document; `number`: rows that say something new; `text`: source and
+    /// list.
     LabelChange,
-    /// A cluster spent 100 BTC of coins of two years and more within 144 blocks. `id`: the transaction with which it reached them;
-    /// `sats`: what it had spent with that; `number`: how many such windows reached them with the same transaction before.
+    /// A cluster spent 100 BTC of coins of two years and more within 144 blocks. `id`: the transaction with which it
+    /// reached them; `sats`: what it had spent with that; `number`: how many such windows reached them with the same
+    /// transaction before.
     DormancyFlush,
-    /// A cluster with many old coins spends for the first time in two years. `id`: the transaction; `number`: its first input of
-    /// the cluster; `sats`: its coins of two years and more.
+    /// A cluster with many old coins spends for the first time in two years. `id`: the transaction; `number`: its first
+    /// input of the cluster; `sats`: its coins of two years and more.
     WhaleWakeup,
     /// A list of sanctions changed: labels, too. As `LabelChange`.
     SanctionsListChange,
-    /// Dust was sent to a hundred scripts with a history within 30 days. `id`: the transaction that reached them; `number`: these
-    /// scripts.
+    /// Dust was sent to a hundred scripts with a history within 30 days. `id`: the transaction that reached them;
+    /// `number`: these scripts.
     DustCampaign,
 }
 
@@ -130,7 +132,7 @@ pub const MAX_TEXT: usize = 128;
 /// An announcement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FeedRow {
-    /// What it is about.
+    /// Its subject.
     pub kind: FeedKind,
     /// When it was announced, in seconds since 1970.
     pub at: u32,

@@ -8,10 +8,10 @@
 //! flush_alerts    'R' ‖ TxNum (5) ‖ window (9) → sats      when a window reached 100 BTC, and what it had then
 //! ```
 //!
-//! A window opens with the first spend of such a coin by a cluster, as it is with that transaction, and has the spends of 144
-//! blocks. Where clusters with open windows merge, the later window becomes a part of the earlier one. Windows that close below
-//! 100 BTC leave no row. Each window keeps 16 spends, and so does what two became: of a transaction that spent from both, the part
-//! that one had not kept is missing.
+//! A window opens with the first spend of such a coin by a cluster, as it is with that transaction, and has the spends
+//! of 144 blocks. Where clusters with open windows merge, the later window becomes a part of the earlier one. Windows
+//! that close below 100 BTC leave no row. Each window keeps 16 spends, and so does what two became: of a transaction
+//! that spent from both, the part that one had not kept is missing.
 
 use cairn_model::{Sats, ScriptId, TxNum};
 
@@ -63,7 +63,7 @@ impl KeyCodec for InputKey {
     }
 }
 
-/// Who holds coins: a cluster, or a script that is none's.
+/// Holder of coins: a cluster, or a script outside all clusters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Holder {
     /// A script that is a cluster of its own.
@@ -105,7 +105,7 @@ pub(crate) fn tx_num(b: &mut Input<'_>) -> Result<TxNum, DecodeError> {
 /// Spends that a row names.
 pub const MOST_SPENDS: usize = 16;
 
-/// What a cluster spent in a window: of coins of two years and more.
+/// Coins of two years and more that a cluster spent in a window.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlushRow {
     /// The cluster, as of the newest block of the window.
@@ -159,7 +159,7 @@ impl ValueCodec for FlushRow {
 /// A window that reached 100 BTC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlushAlertRow {
-    /// What it had with that transaction.
+    /// Its sum with that transaction.
     pub sats: Sats,
 }
 

@@ -1,5 +1,5 @@
-//! `funding`: what made the largest coin of each transaction, in the rows of `block_log`: whoever goes back along the largest inputs
-//! reads neither transactions nor what they spend.
+//! `funding`: what made the largest coin of each transaction, in the rows of `block_log`: whoever goes back along the
+//! largest inputs reads neither transactions nor what they spend.
 //!
 //! ```text
 //! TxNum of the block_log row (5) → n × TxNum distance to what made the largest coin     0 for a coinbase
@@ -25,7 +25,8 @@ impl Table for Funding {
     type Value = FundingRow;
 }
 
-/// By how many transactions each one of a row of `block_log` comes after what made its largest coin, in its order; 0 for a coinbase.
+/// By how many transactions each one of a row of `block_log` comes after what made its largest coin, in its order; 0
+/// for a coinbase.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FundingRow(pub Vec<u64>);
 

@@ -170,7 +170,7 @@ impl ValueCodec for HeaderRow {
         let (tx_count, size, weight) = (b.varint32()?, b.varint32()?, b.varint32()?);
         let (fees, output_sats, coinbase_sats) = (b.amount()?, b.amount()?, b.amount()?);
         let (input_count, output_count) = (b.varint32()?, b.varint32()?);
-        // Readers add these up and make room for so many.
+        // Readers add these up and reserve memory for the sum.
         let counts_fit = [tx_count, input_count, output_count].iter().all(|n| *n <= size);
         if !counts_fit || size > MAX_BLOCK_SIZE || first_tx.0 + u64::from(tx_count) > TxNum::LIMIT {
             return Err(b.error("counts that no block has"));

@@ -22,9 +22,15 @@ impl HashPrefix {
         Self::cut(&hash.0, 8)
     }
 
-    fn cut(bytes: &[u8; 32], significant: usize) -> Self {
+    /// Prefix of a HASH160: of a public key or a script.
+    #[must_use]
+    pub fn of_hash160(hash: &[u8; 20]) -> Self {
+        Self::cut(hash, 8)
+    }
+
+    fn cut(bytes: &[u8], significant: usize) -> Self {
         let mut prefix = [0u8; 8];
-        let n = significant.min(8);
+        let n = significant.min(8).min(bytes.len());
         prefix[..n].copy_from_slice(&bytes[..n]);
         HashPrefix(prefix)
     }

@@ -8,9 +8,9 @@
 //!   3   satoshis of their coins that were spent
 //! ```
 //!
-//! A script is labelled if its label is direct, from level 40 on, not contested and without a conflict of votes. Of a source
-//! those count that a claim of it from level 40 on says so of. All rows follow from those of `labels` and from the sums of
-//! their scripts. A row of zeros does not exist.
+//! A script is labelled if its label is direct, from level 40 on, not contested and without a conflict of votes. Of a
+//! source those count that a claim of it from level 40 on says so of. All rows follow from those of `labels` and from
+//! the sums of their scripts. A row of zeros does not exist.
 
 use cairn_events::Slug;
 
@@ -50,7 +50,7 @@ impl KeyCodec for LabelSource {
     }
 }
 
-/// What is summed of a source, by position.
+/// Positions of sums of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum SourceSum {

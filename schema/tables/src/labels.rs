@@ -1,4 +1,4 @@
-//! What the claims say of each script together, kept beside the chain.
+//! Result of all claims about each script, kept beside the chain.
 //!
 //! ```text
 //! labels     SHA-256 of the script (32) →
@@ -10,10 +10,10 @@
 //! label_due  'w' ‖ SHA-256 of the script (32) → ∅
 //! ```
 //!
-//! Texts have their length in front; category and behaviour are 0 if there is none. A row follows from the claims of its
-//! script, judged for the end of time, and from the newest transaction of the script: so it is the same in whatever order
-//! blocks and documents came, and no clock changes it. A claim that says when it ends gives no label here. Scripts in
-//! `label_due` have claims that their row, if there is one, does not follow from yet.
+//! Texts have their length in front; category and behaviour are 0 if there is none. A row follows from the claims of
+//! its script, judged for the end of time, and from the newest transaction of the script: so it is the same in whatever
+//! order blocks and documents came, and no clock changes it. A claim that says when it ends gives no label here.
+//! Scripts in `label_due` have claims that their row, if there is one, does not follow from yet.
 
 use std::sync::Arc;
 
@@ -68,8 +68,8 @@ pub fn joined_at(height: Height, hash: BlockHash) -> Checkpoint {
     Checkpoint { version: JOINED_VERSION, height, hash, seq: 0, dependencies, further: Vec::new() }
 }
 
-/// True if this is their checkpoint at a block: then all rows follow from the chain up to there, but those of scripts in
-/// [`LabelDue`], and those of clusters in [`OwnersDue`](crate::cluster_owners::OwnersDue).
+/// True if this is their checkpoint at a block: then all rows follow from the chain up to there, but those of scripts
+/// in [`LabelDue`], and those of clusters in [`OwnersDue`](crate::cluster_owners::OwnersDue).
 #[must_use]
 pub fn is_joined_at(found: &Checkpoint, height: Height, hash: BlockHash) -> bool {
     Checkpoint { seq: 0, further: Vec::new(), ..found.clone() } == joined_at(height, hash)
@@ -83,7 +83,7 @@ const MAX_SLUG: usize = 32;
 pub struct ScriptHash(pub [u8; 32]);
 
 impl ScriptHash {
-    /// What ids of scripts have of it.
+    /// The part of it that ids of scripts contain.
     #[must_use]
     pub fn prefix(&self) -> ScriptPrefix {
         ScriptPrefix(std::array::from_fn(|at| self.0[at]))
@@ -100,7 +100,7 @@ impl KeyCodec for ScriptHash {
     }
 }
 
-/// What is said of a script, and what the chain has of it.
+/// Label of a script, and its place in the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScriptLabel {
     /// The scriptPubKey.
@@ -109,10 +109,10 @@ pub struct ScriptLabel {
     pub seen: Option<SeenScript>,
     /// Who or what it is said to be.
     pub label: Option<Label>,
-    /// Whose it counts as.
+    /// Entity to which it belongs.
     pub member: Option<Member>,
-    /// Who labels it, ascending: the sources of claims from level 40 on. Empty unless it is labelled: with a label from level 40
-    /// on that nobody contests, without a conflict of votes.
+    /// Who labels it, ascending: the sources of claims from level 40 on. Empty unless it is labelled: with a label from
+    /// level 40 on that nobody contests, without a conflict of votes.
     pub sources: Vec<Slug>,
     /// True if a claim that stands extends to other scripts of its cluster.
     pub is_heritable: bool,
@@ -120,7 +120,7 @@ pub struct ScriptLabel {
     pub node: Option<TxNum>,
 }
 
-/// What the chain has of a script.
+/// Place of a script in the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SeenScript {
     /// The ordinal of its id.
@@ -134,11 +134,11 @@ pub struct SeenScript {
 pub struct Label {
     /// What is said.
     pub claim_type: ClaimType,
-    /// What it rests on.
+    /// Its evidence.
     pub tier: EvidenceTier,
     /// Confidence, 0 to 100.
     pub level: u8,
-    /// What kind of entity.
+    /// Kind of entity.
     pub category: Option<Category>,
     /// What it is said to do.
     pub behaviour: Option<Behaviour>,
@@ -158,7 +158,7 @@ pub struct Label {
     pub is_person: bool,
 }
 
-/// Whose a script counts as.
+/// Entity to which a script belongs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Member {
     /// The entity.
@@ -186,8 +186,8 @@ impl ScriptLabel {
         }
     }
 
-    /// True if what is said of the script itself names somebody. Then it counts by that alone, whatever is said of the other
-    /// scripts of its cluster.
+    /// True if what is said of the script itself names somebody. Then it counts by that alone, whatever is said of the
+    /// other scripts of its cluster.
     #[must_use]
     pub fn names_somebody(&self) -> bool {
         self.label.as_ref().is_some_and(|label| label.entity.is_some() && label.level > 0)

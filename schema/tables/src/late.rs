@@ -1,4 +1,4 @@
-//! What late stages share: how their rows were before each of the newest blocks. A late stage follows the chain after the
+//! Undo rows of late stages: their rows before each of the newest blocks. A late stage follows the chain after the
 //! other stages, block by block, and reads their tables; so that a reorganization can be undone without that work, it
 //! keeps the rows that each block replaced.
 //!
@@ -15,7 +15,7 @@ use crate::{
     table::{Home, Origin, Table},
 };
 
-/// Blocks whose rows are kept. What a deeper reorganization takes is made again from the first block on.
+/// Blocks whose rows are kept. After a deeper reorganization, late stages start again at the first block.
 pub const KEPT_BLOCKS: u32 = 2_016;
 
 /// Rows as they were before blocks.

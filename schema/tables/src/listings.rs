@@ -1,14 +1,14 @@
-//! `pool_tags` and `profiles`: lists that a publisher replaces as a whole. The texts by which coinbases of mining pools are
-//! known, and what sources say of entities themselves.
+//! `pool_tags` and `profiles`: lists that a publisher replaces as a whole. The texts by which coinbases of mining pools
+//! are known, and what sources say of entities themselves.
 //!
 //! ```text
 //! pool_tags  'g' ‖ source ‖ 0 ‖ list ‖ 0 ‖ retrieved at (4) ‖ first bytes of the document's hash (8) ‖ row (4) → tag
 //! profiles   'P' ‖ the same → profile
 //! ```
 //!
-//! The row of a value stands as its distance from 0. Of a list of a source, the document that was retrieved last holds, as a
-//! whole. So a table is a function of the documents, in whatever order they came, and a document that comes changes no rows
-//! but its own.
+//! The row of a value stands as its distance from 0. Of a list of a source, the document that was retrieved last holds,
+//! as a whole. So a table is a function of the documents, in whatever order they came, and a document that comes
+//! changes no rows but its own.
 
 use cairn_events::{Listed, PoolTag, Profile};
 

@@ -1,5 +1,5 @@
-//! `live_quotes`: the newest price of each pair, between two candles. A row is replaced by the next one. It is an observation:
-//! no stage owns it, and nothing is computed from it but answers about the present.
+//! `live_quotes`: the newest price of each pair, between two candles. A row is replaced by the next one. It is an
+//! observation: no stage owns it, and nothing is computed from it but answers about the present.
 //!
 //! ```text
 //! 'l' ‖ base (5) ‖ quote (5) → sources │ sources left out │ disputed (1) │ at │ source │ price

@@ -9,10 +9,10 @@
 //!   64 + behaviour code                               those of this behaviour
 //! ```
 //!
-//! All rows follow from those of `labels`: each script adds what [`rows_of`] says. Words are in the form of [`words`], so
-//! that the words of a question need only be compared. Those of entities stand apart: many texts do not hide them. The scripts
-//! of a text are here, those of an entity are in `entity_scripts`. Scripts whose label is about a natural person give no
-//! name.
+//! All rows follow from those of `labels`: each script adds what [`rows_of`] says. Words are in the form of [`words`],
+//! so that the words of a question need only be compared. Those of entities stand apart: many texts do not hide them.
+//! The scripts of a text are here, those of an entity are in `entity_scripts`. Scripts whose label is about a natural
+//! person give no name.
 
 mod words;
 
@@ -33,8 +33,8 @@ pub struct Names;
 
 impl Table for Names {
     const NAME: &'static str = "names";
-    // Short rows that begin alike. Searches find them by seeking. A new label looks for its own, which are mostly not there
-    // yet: the filter tells.
+    // Short rows that begin alike. Searches find them by seeking. A new label looks for its own, which mostly do not
+    // exist yet, as the filter shows.
     const HOME: Home = Home::Own(Tuning { filter_bits: 10, ..Tuning::SHORT });
     const ORIGIN: Origin = Origin::Joined;
     type Key = NameKey;
@@ -44,7 +44,7 @@ impl Table for Names {
 /// Most bytes of a name. Longer texts are cut.
 pub const MAX_NAME: usize = 120;
 
-/// What a name is of.
+/// Kind of a name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum NameKind {
@@ -64,7 +64,7 @@ impl NameKind {
 pub enum NameKey {
     /// A word, and a name that has it.
     Word {
-        /// What the name is of.
+        /// Kind of the name.
         kind: NameKind,
         /// The word: no byte of it is 0.
         word: String,
@@ -88,7 +88,7 @@ fn put_ended(out: &mut Vec<u8>, text: &str) {
     out.push(0);
 }
 
-/// A text of at most so many bytes, and not empty.
+/// A text with a limit in bytes, and not empty.
 fn checked(b: &Input<'_>, text: &[u8], most: usize) -> Result<String, DecodeError> {
     let fits = (1..=most).contains(&text.len());
     let text = str::from_utf8(text).ok().filter(|_| fits);
@@ -175,14 +175,14 @@ fn words_of_entity(entity: &EntityName, name: &str) -> BTreeSet<String> {
     all.into_iter().collect()
 }
 
-/// What a label counts for.
+/// Weight of a label.
 fn counts(label: &Label) -> Result<Sums, SumOverflow> {
     let category = label.category.map(of_category);
     let behaviour = label.behaviour.map(of_behaviour);
     Sums::of([Some(SCRIPTS), category, behaviour].into_iter().flatten().map(|position| (position, 1)))
 }
 
-/// What a script adds to the rows of this table. Without the label it takes the same away again: see [`Sums::negated`].
+/// Rows of this table that a script adds. Without the label it takes the same away again: see [`Sums::negated`].
 ///
 /// # Errors
 /// Never: what is added is 1.

@@ -29,7 +29,7 @@ impl Table for DormantDays {
     type Value = Sums;
 }
 
-/// What is summed of each class of age.
+/// Positions of sums of each class of age.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum OldSum {

@@ -4,9 +4,9 @@
 //! 'p' ‖ height (4) → spendable outputs │ n × (value │ SHA-256 of the script (32))     the largest, 8 at most
 //! ```
 //!
-//! Claims are keyed by the whole hash of a script, so a look-up of one needs no other row: an id of 9 bytes would save 20 MB
-//! of some 45 MB for the whole main chain, and cost a read of the log for each script. Outputs that nobody can spend are
-//! left out: those of the witness commitment, of merged mining, and of genesis.
+//! Claims are keyed by the whole hash of a script, so a look-up of one needs no other row: an id of 9 bytes would save
+//! 20 MB of some 45 MB for the whole main chain, and cost a read of the log for each script. Outputs that nobody can
+//! spend are left out: those of the witness commitment, of merged mining, and of genesis.
 
 use cairn_model::{Height, Sats};
 

@@ -1,5 +1,5 @@
-//! Spans of days. Sums by day are kept by day, by 16 days, by 256 and by 4,096, so that a sum over all days up to any one is
-//! a sum over at most 57 rows.
+//! Spans of days. Sums by day are kept by day, by 16 days, by 256 and by 4,096, so that a sum over all days up to any
+//! one is a sum over at most 57 rows.
 
 use crate::codec::{DecodeError, Input, KeyCodec};
 
@@ -8,7 +8,8 @@ const BITS: u32 = 4;
 /// Levels: 1, 16, 256 and 4,096 days.
 const LEVELS: u8 = 4;
 
-/// So many days, beginning at a multiple of their number. Days are counted from 1970-01-01 (UTC), by monotone block time.
+/// A number of days, beginning at a multiple of that number. Days are counted from 1970-01-01 (UTC), by monotone block
+/// time.
 ///
 /// ```text
 /// level (1) ‖ number (2)
@@ -37,7 +38,8 @@ impl Period {
         [0, 1, 2, 3].map(|level| Self::of(level, day))
     }
 
-    /// Periods that together have each day up to `day`, itself included, once; in the order of days, which is not that of keys.
+    /// Periods that together have each day up to `day`, itself included, once; in the order of days, which is not that
+    /// of keys.
     #[must_use]
     pub fn up_to(day: u32) -> Vec<Self> {
         let (mut from, end) = (0u32, day.min(u16::MAX.into()) + 1);

@@ -4,8 +4,8 @@
 //! pings  TxNum (5) → number of scripts × 2 + (1 if marked)
 //! ```
 //!
-//! A row has the scripts that a transaction pays dust and does not spend from, and that an earlier transaction paid. A transaction without
-//! such a script has no row. Who sends what tells the late stage `dust`.
+//! A row has the scripts that a transaction pays dust and does not spend from, and that an earlier transaction paid. A
+//! transaction without such a script has no row. The late stage `dust` finds the groups of pings.
 
 use cairn_model::TxNum;
 

@@ -1,12 +1,14 @@
 //! The two registries. A table is a file in this folder and a line in [`for_each_table!`]; a stage is a file in
-//! `indexer/stages/src` and a line in [`for_each_stage!`]; its tables are those that name it as their origin. Everything that walks through tables or stages is made from
-//! these: modules, column families, checksums, `cairn db`, `cairn stages`, health, and the lists of what is tested.
+//! `indexer/stages/src` and a line in [`for_each_stage!`]; its tables are those that name it as their origin.
+//! Everything that walks through tables or stages is made from these: modules, column families, checksums, `cairn db`,
+//! `cairn stages`, health, and the lists of what is tested.
 //!
-//! `cargo fmt` does not see modules that a macro declares: `rustfmt --edition 2024 schema/tables/src/*.rs` formats them, and
-//! `tests/tidy` checks it.
+//! `cargo fmt` does not see modules that a macro declares: `rustfmt --edition 2024 schema/tables/src/*.rs` formats
+//! them, and `tests/tidy` checks it.
 
 /// Calls the macro `$then` with every table: for each file its module, then the types in it that implement
-/// [`Table`](crate::Table). New ones go to the end: the order is that of listings, and column families keep their places.
+/// [`Table`](crate::Table). New ones go to the end: the order is that of listings, and column families keep their
+/// places.
 #[macro_export]
 macro_rules! for_each_table {
     ($then:ident) => {
@@ -54,6 +56,7 @@ macro_rules! for_each_table {
             funding: Funding;
             pings: Pings;
             dust: DustPings, DustGroups, DustAlerts;
+            pubkeys: Pubkeys;
         }
     };
 }
@@ -77,12 +80,13 @@ macro_rules! for_each_stage {
             RETURNS = returns::ReturnsStage { version: 1, depends_on: [SCRIPTS] }
             PINGS = pings::PingsStage { version: 2, depends_on: [SCRIPTS] }
             FUNDING = funding::FundingStage { version: 1, depends_on: [] }
+            PUBKEYS = pubkeys::PubkeysStage { version: 1, depends_on: [] }
         }
     };
 }
 
-/// Calls the macro `$then` with every late stage: those that follow the chain after the others and read their tables. As
-/// [`for_each_stage!`], with the name of the stage only.
+/// Calls the macro `$then` with every late stage: those that follow the chain after the others and read their tables.
+/// As [`for_each_stage!`], with the name of the stage only.
 #[macro_export]
 macro_rules! for_each_late_stage {
     ($then:ident) => {

@@ -4,9 +4,9 @@
 //! returns  TxNum (5) → number of scripts
 //! ```
 //!
-//! A row has the scripts that a transaction spends more than nothing from, and that spent nothing more before, or were first paid
-//! if they never spent, 730 days before or earlier: by the days of monotone block time since 1970-01-01 (UTC), so that the hour of the
-//! day does not count. A transaction without such a script has no row.
+//! A row has the scripts that a transaction spends more than nothing from, and that spent nothing more before, or were
+//! first paid if they never spent, 730 days before or earlier: by the days of monotone block time since 1970-01-01
+//! (UTC), so that the hour of the day does not count. A transaction without such a script has no row.
 
 use cairn_model::TxNum;
 

@@ -9,7 +9,7 @@
 //!   64, 65, 66         scripts that sent, that received, that did either, counted once for each day
 //! ```
 //!
-//! What is moved counts if it is above zero satoshis. A script whose coin is overwritten (BIP 30) counts as a sender.
+//! Amounts above zero satoshis count. A script whose coin is overwritten (BIP 30) counts as a sender.
 //!
 //! Band k has balances from 10^k up to 10^(k+1) satoshis. Scripts without balance are in no band.
 

@@ -6,9 +6,9 @@
 //! large_change     TxNum (5) → sats                         of the first: paid to clusters that it spends from
 //! ```
 //!
-//! Large is 100 BTC and more. A row of `large_change` stands beside one of `large_transfers` that is no CoinJoin, if some of
-//! that stays with clusters that the transaction spends from, as they are with it. What it pays to others is the
-//! difference. The stage `clusters` writes it, the others need no more than the block.
+//! Large is 100 BTC and more. A row of `large_change` stands beside one of `large_transfers` that is not a CoinJoin, if
+//! some of that stays with clusters that the transaction spends from, as they are with it. The sum paid to others is
+//! the difference. The stage `clusters` writes it, the others need no more than the block.
 
 use cairn_model::{Sats, TxNum};
 
@@ -28,7 +28,7 @@ impl Table for LargeTransfers {
     type Value = LargeRow;
 }
 
-/// What such a transaction pays.
+/// Sum that such a transaction pays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LargeRow {
     /// To scripts that it does not spend from.
@@ -72,7 +72,7 @@ impl Table for Consolidations {
     type Value = GatheredRow;
 }
 
-/// What such a transaction gathers.
+/// Coins that such a transaction gathers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GatheredRow {
     /// Inputs.
@@ -96,7 +96,7 @@ impl ValueCodec for GatheredRow {
     }
 }
 
-/// What large transfers pay to clusters that they spend from.
+/// Sums that large transfers pay to clusters that they spend from.
 pub struct LargeChange;
 
 impl Table for LargeChange {
@@ -107,7 +107,8 @@ impl Table for LargeChange {
     type Value = ChangeRow;
 }
 
-/// What stays with clusters that a transaction spends from, beside what goes back to scripts that it spends from.
+/// Sum that stays with clusters that a transaction spends from, without the part that goes back to scripts that it
+/// spends from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChangeRow(pub Sats);
 

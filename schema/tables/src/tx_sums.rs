@@ -1,5 +1,5 @@
-//! `tx_sums`: what each transaction moved, in the rows of `block_log`: lists of transactions need no other row for fee and
-//! volume.
+//! `tx_sums`: what each transaction moved, in the rows of `block_log`: lists of transactions need no other row for fee
+//! and volume.
 //!
 //! ```text
 //! TxNum of the block_log row (5) → n × (fee │ sum of the inputs)          both 0 for a coinbase
@@ -25,10 +25,10 @@ impl Table for TxSums {
     type Value = TxSumsRow;
 }
 
-/// What one transaction moved.
+/// Sums of one transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Moved {
-    /// What its inputs bring beyond its outputs; 0 for a coinbase.
+    /// Fee; 0 for a coinbase.
     pub fee: Sats,
     /// Sum of the coins that it spends.
     pub inputs: Sats,

@@ -1,13 +1,13 @@
-//! Whale wake-ups: clusters that spend more than nothing after years in which they did not.
+//! Whale wake-ups: clusters whose first spend in years is non-zero.
 //!
 //! ```text
 //! wakeups  'W' ‖ TxNum (5) ‖ input (4) → holder │ sats │ spent │ scripts │ since │ 0 or 1 (never spent before)
 //! ```
 //!
-//! The key is the spend and its first input of the cluster. The holder is as in `flushes`: the cluster as it was before that
-//! transaction. `sats` are its coins of two years and more, 1,000 BTC at least; `spent` is what the transaction spends of the
-//! cluster; `scripts` is how many scripts it had; `since` is the transaction that it spent with before, or else, if it never had,
-//! that which paid it first.
+//! The key is the spend and its first input of the cluster. The holder is as in `flushes`: the cluster as it was before
+//! that transaction. `sats` are its coins of two years and more, 1,000 BTC at least; `spent` is what the transaction
+//! spends of the cluster; `scripts` is how many scripts it had; `since` is the transaction that it spent with before,
+//! or else, if it never had, that which paid it first.
 
 use cairn_model::{Sats, TxNum};
 
@@ -35,7 +35,7 @@ pub struct WakeupRow {
     pub holder: Holder,
     /// Its coins of two years and more.
     pub sats: Sats,
-    /// What the transaction spends of it.
+    /// Sum that the transaction spends of it.
     pub spent: Sats,
     /// Its scripts.
     pub scripts: u64,

@@ -1,16 +1,16 @@
-//! The watchlist: clusters with many old coins that spent nothing for five years, as of one block. It is made anew once in a
-//! while.
+//! The watchlist: clusters with many old coins that spent nothing for five years, as of one block. It is computed again
+//! from time to time.
 //!
 //! ```text
 //! watch_head  'J' → height │ hash (32) │ hash of the set (32) │ clusters │ sats
 //! watchlist   'H' ‖ not sats (8) ‖ 0 │ ScriptId (9), or 1 │ root: TxNum (5) → scripts │ since │ 0 or 1 (never spent)
 //! ```
 //!
-//! `sats` are the coins of five years and more of a cluster, 500 BTC at least, written so that the most come first; all of them
-//! in `watch_head`. `since` is the newest transaction that spends from the cluster, or else the oldest that pays it. The hash
-//! of the set is SHA-256 over lines in the order of the table: `cluster ` and the id of the transaction that a cluster is
-//! named after, or `script ` and SHA-256 of a script that is a cluster of its own in hex, a space, the satoshis, and a line
-//! feed.
+//! `sats` are the coins of five years and more of a cluster, 500 BTC at least, written so that the most come first; all
+//! of them in `watch_head`. `since` is the newest transaction that spends from the cluster, or else the oldest that
+//! pays it. The hash of the set is SHA-256 over lines in the order of the table: `cluster ` and the id of the
+//! transaction that a cluster is named after, or `script ` and SHA-256 of a script that is a cluster of its own in hex,
+//! a space, the satoshis, and a line feed.
 
 use cairn_model::{BlockHash, Height, Sats, ScriptId, TxNum};
 
@@ -20,7 +20,7 @@ use crate::{
     table::{Home, Origin, Table},
 };
 
-/// What the watchlist is as of.
+/// Block of the watchlist.
 pub struct WatchHead;
 
 impl Table for WatchHead {
@@ -42,7 +42,7 @@ impl Table for Watchlist {
     type Value = WatchRow;
 }
 
-/// What the watchlist is as of, and what it has.
+/// Block and size of the watchlist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WatchHeadRow {
     /// The block.
@@ -119,7 +119,7 @@ impl KeyCodec for WatchKey {
     }
 }
 
-/// What is known of such a cluster beside.
+/// Further facts about such a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WatchRow {
     /// Its scripts.

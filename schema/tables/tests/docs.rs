@@ -1,4 +1,4 @@
-//! `docs/tables.md` is what the sources say of the tables. To write it anew:
+//! `docs/tables.md` is generated from the sources of the tables. To regenerate it:
 //! `CAIRN_UPDATE_DOCS=1 cargo test --release --workspace --test docs`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

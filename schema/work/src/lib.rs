@@ -1,6 +1,6 @@
-//! What one request may use: rows, bytes read, bytes answered, processor time, and time. Whatever reads rows, walks or
-//! writes an answer counts it here as it goes, and stops with the error when a limit is passed, when the time is over, or
-//! when nobody waits any more.
+//! The budget of one request: rows, bytes read, bytes answered, processor time, and time. Whatever reads rows, walks or
+//! writes an answer counts it here as it goes, and stops with the error when a limit is passed, when the time is over,
+//! or when nobody waits any more.
 
 mod turns;
 
@@ -23,13 +23,13 @@ const STRIDE: u32 = 16;
 /// Bytes that count as one more poll: reading and decoding them takes some ten microseconds.
 const BYTES_PER_POLL: u64 = 16 << 10;
 
-/// Decoding so many bytes at once is long work.
+/// Decoding this many bytes at once takes long.
 const LONG: usize = 256 << 10;
 
 /// Time between two looks at whether somebody still waits, while waiting for a turn.
 const WAIT: Duration = Duration::from_millis(10);
 
-/// What a request may use.
+/// Limits of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Time from now on.
@@ -78,11 +78,11 @@ pub enum Stopped {
 
 /// Where the memory of requests is counted.
 pub trait Memory: Send {
-    /// Holds at least so many bytes for the request; true if they are there.
+    /// Reserves at least this many bytes for the request; true if they are available.
     fn hold(&self, bytes: u64) -> bool;
 }
 
-/// What a request has used.
+/// Use of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Used {
     /// Processor time.
@@ -107,7 +107,7 @@ pub struct Work {
     held: Cell<u64>,
     /// The largest row so far.
     largest: Cell<u64>,
-    /// What is kept until the answer is written.
+    /// Memory kept until the answer is written.
     kept: Cell<u64>,
     started: Instant,
     ends_at: Option<Instant>,
@@ -126,7 +126,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Work within these limits. Its time begins now, its processor time with [`Work::begin`].
+    /// Starts a budget: wall time runs from now, CPU time from [`Work::begin`].
     #[must_use]
     pub fn within(limits: Limits) -> Self {
         Work {
@@ -166,8 +166,8 @@ impl Work {
         self
     }
 
-    /// Holds memory for the answer, whose buffer moves as it grows, for the largest row with what it is decoded to, and for
-    /// what is kept.
+    /// Holds memory for the answer, whose buffer moves as it grows, for the largest row with what it is decoded to, and
+    /// for what is kept.
     fn hold(&self) -> Result<(), Stopped> {
         let Some(memory) = &self.memory else { return Ok(()) };
         let moving = self.answer.get().saturating_add(self.largest.get()).saturating_mul(2);
@@ -258,8 +258,8 @@ impl Work {
         self.poll()
     }
 
-    /// Counts bytes of rows that are about to be decoded or walked. Those that are decoded twice count twice. Many at once
-    /// wait for a turn, since nothing polls while they are decoded.
+    /// Counts bytes of rows that are about to be decoded or walked. Those that are decoded twice count twice. Many at
+    /// once wait for a turn, since nothing polls while they are decoded.
     ///
     /// # Errors
     /// As [`Work::poll`], or they are too many.
@@ -322,7 +322,7 @@ impl Work {
         self.ends_at.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
     }
 
-    /// What it has used so far.
+    /// Its use so far.
     #[must_use]
     pub fn used(&self) -> Used {
         Used {
@@ -413,7 +413,7 @@ mod tests {
         let work = Work::within(Limits { processor: limit, ..Limits::NONE });
         work.begin();
         std::thread::sleep(limit * 3);
-        // Sleep is no work.
+        // Sleep does not count as work.
         assert!((0..100).all(|_| work.poll().is_ok()));
         let mut sum = 0u64;
         while work.poll().is_ok() {
@@ -444,7 +444,7 @@ mod tests {
         assert_eq!(reading.read(600 << 10), Err(Stopped::Memory));
         assert_eq!((reading.poll(), reading.stopped()), (Err(Stopped::Memory), Some(Stopped::Memory)));
         let keeping = work();
-        // What is kept adds up, and stays while the answer is written.
+        // Kept memory adds up, and stays while the answer is written.
         assert!((0..4).all(|_| keeping.keep(192 << 10).is_ok()));
         assert_eq!((keeping.answered(128 << 10), keeping.answered(1)), (Ok(()), Err(Stopped::Memory)));
     }

@@ -1,5 +1,5 @@
-//! Turns of long work. Without them, a client with many long requests has as many threads at the processors, and a short
-//! request waits behind all of them at each hand-over.
+//! Turns of long work. Without them, a client with many long requests has as many threads at the processors, and a
+//! short request waits behind all of them at each hand-over.
 
 use std::{
     sync::{Condvar, Mutex, PoisonError},
@@ -17,7 +17,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// So many at the same time.
+    /// Number of concurrent turns.
     #[must_use]
     pub fn of(places: usize) -> Self {
         Turns { free: Mutex::new(places), freed: Condvar::new() }

@@ -322,9 +322,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes table files that are in use no more: those that compactions have replaced, and those of compactions that the end of
-    /// the process stops. Readers in other processes keep the files that they have open; while one opens files, none is
-    /// removed, and if that takes long, the next writer does it.
+    /// Removes table files that are in use no more: those that compactions have replaced, and those of compactions that
+    /// the end of the process stops. Readers in other processes keep the files that they have open; while one opens
+    /// files, none is removed, and if that takes long, the next writer does it.
     fn remove_files_at_the_end(&self) {
         let Ok(Some(_paused)) = ReadersPaused::begin(&self.dir, READERS_TAKE) else { return };
         // Also flushes what was written.

@@ -20,7 +20,7 @@ pub struct Beside<'b> {
     pub write: &'b dyn Fn(&Path) -> Result<(), String>,
 }
 
-/// Copies the index in `index` to `to/index`, and the rest beside it. What an earlier attempt left there is replaced.
+/// Copies the index in `index` to `to/index`, and the rest beside it. Files of an earlier attempt are replaced.
 pub(crate) fn copy_index(index: &Path, to: &Path, beside: &[Beside<'_>]) -> Result<PathBuf, CheckpointError> {
     let copy = to.join("index");
     remove_path(&copy)?;

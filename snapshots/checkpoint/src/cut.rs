@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::CheckpointError;
 
-/// Into how many pieces a file of so many bytes is cut.
+/// Number of pieces of a file of this size in bytes.
 pub(crate) fn pieces_of(bytes: u64) -> u64 {
     bytes.div_ceil(PIECE as u64).max(1)
 }

@@ -19,7 +19,7 @@ pub enum CheckpointError {
     File {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A folder has something else in it.
@@ -52,7 +52,7 @@ pub enum CheckpointError {
         /// What is wrong.
         what: String,
     },
-    /// What is copied beside the index failed.
+    /// Copying data other than the index failed.
     #[error("{what}: {why}")]
     Beside {
         /// What it is.

@@ -1,4 +1,5 @@
-//! Hashes of table files that are known from the checkpoint before. Table files never change: a new checkpoint reads only new ones.
+//! Hashes of table files that are known from the checkpoint before. Table files never change: a new checkpoint reads
+//! only new ones.
 
 use std::{
     collections::HashMap,
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::CheckpointError;
 
-/// What tells that a file is the same one: hard links have it in common.
+/// Identity of a file: hard links share it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 struct Identity {
     device: u64,
@@ -38,8 +39,8 @@ impl Hashes {
         Hashes { path: path.to_owned(), before: before.into_iter().collect(), now: Mutex::default() }
     }
 
-    /// The hashes of the pieces of a file: as they are known, or as `make` finds them; true if it did. Only table files are believed to
-    /// be unchanged.
+    /// The hashes of the pieces of a file: as they are known, or as `make` finds them; true if it did. Only table files
+    /// are believed to be unchanged.
     pub(crate) fn of(
         &self,
         path: &Path,

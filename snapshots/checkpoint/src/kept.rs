@@ -51,7 +51,7 @@ fn name_in<'o>(object: &'o str, file: &str) -> Option<&'o str> {
     object.strip_prefix(CHECKPOINTS)?.strip_prefix('/')?.strip_suffix(file)?.strip_suffix('/')
 }
 
-/// What was removed of a store.
+/// Objects removed from a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pruned {
     /// Checkpoints.
@@ -62,8 +62,8 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// Removes all but the newest checkpoints, and pieces that none of the others has. Pieces younger than a day stay. `datadir` is the data
-/// folder of whoever writes to the store.
+/// Removes all but the newest checkpoints, and pieces that none of the others has. Pieces younger than a day stay.
+/// `datadir` is the data folder of whoever writes to the store.
 ///
 /// # Errors
 /// The store fails, another process writes to it, or a manifest cannot be read: no piece is removed then.

@@ -28,9 +28,9 @@ const MARK: &str = ".checkpoint-unfinished";
 /// Files that are read at a time.
 const READERS: usize = 4;
 
-/// Makes a checkpoint of the index of the data folder `datadir` in the folder `to`: a new or empty one, or one in which this was stopped
-/// before. On the same file system, table files are hard links: they take no space until the index replaces them. A writer
-/// may go on meanwhile.
+/// Makes a checkpoint of the index of the data folder `datadir` in the folder `to`: a new or empty one, or one in which
+/// this was stopped before. On the same file system, table files are hard links: they take no space until the index
+/// replaces them. A writer may go on meanwhile.
 ///
 /// # Errors
 /// See [`CheckpointError`]; there is no manifest in `to` then.

@@ -10,7 +10,7 @@ pub const CHECKPOINT: &str = "checkpoint.json";
 /// Version of its form.
 pub const FORM: u32 = 1;
 
-/// What a checkpoint has.
+/// Content of a checkpoint.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of this form.
@@ -38,8 +38,8 @@ pub struct FileEntry {
     pub path: String,
     /// Its bytes.
     pub bytes: u64,
-    /// SHA-256 of its pieces, in order. Each has 16 MiB, the last one what is left; a file of 16 MiB or less is one piece, also
-    /// an empty one. In a store, a piece is an object.
+    /// SHA-256 of its pieces, in order. Each has 16 MiB, the last one what is left; a file of 16 MiB or less is one
+    /// piece, also an empty one. In a store, a piece is an object.
     pub pieces: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl Manifest {
         if manifest.form != FORM {
             return Err(wrong(format!("it has form {}, this program reads {FORM}", manifest.form)));
         }
-        // Whoever restores writes to these paths.
+        // A restore writes to these paths.
         let is_inside = |path: &str| {
             let parts: Vec<&str> = path.split('/').collect();
             !path.starts_with('/') && parts.iter().all(|part| !part.is_empty() && *part != "." && *part != "..")

@@ -32,8 +32,8 @@ pub struct Target {
     pub datadir: PathBuf,
     /// How table files of a folder are placed.
     pub placing: Placing,
-    /// True if the data folder is to be a replica: its index is replaced by newer checkpoints from the same place, and nothing else writes
-    /// to it.
+    /// True if the data folder is to be a replica: its index is replaced by newer checkpoints from the same place, and
+    /// nothing else writes to it.
     pub is_replica: bool,
     /// Folder for what is in the checkpoint beside the index; `None`: it is left there.
     pub beside: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub struct Target {
     pub workers: usize,
 }
 
-/// What was restored.
+/// Result of a restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restored {
     /// The manifest.
@@ -54,7 +54,7 @@ pub struct Restored {
     pub beside: Vec<PathBuf>,
 }
 
-/// What is wrong with a restored index in a folder; `None` if nothing is.
+/// Problem of a restored index in a folder; `None` if there is none.
 pub type Audit<'a> = dyn Fn(&Path) -> Result<Option<String>, CheckpointError> + 'a;
 
 /// In the data folder: an index that is being restored.
@@ -62,9 +62,9 @@ const UNFINISHED: &str = "index.restoring";
 /// In the folder of the index of a replica: its manifest. It comes and goes with the index, at once.
 const RESTORED: &str = "restored.json";
 
-/// Restores a checkpoint to a data folder that has no index, or is a replica of the same place. Each file is compared with the manifest
-/// before the index takes its place at once, and the index is opened. Stopped or killed, it goes on with what was fetched. Of
-/// a replica, table files that it has already are kept if they are what the manifest says.
+/// Restores a checkpoint to a data folder that has no index, or is a replica of the same place. Each file is compared
+/// with the manifest before the index takes its place at once, and the index is opened. Stopped or killed, it goes on
+/// with what was fetched. Of a replica, table files that it has already are kept if they are what the manifest says.
 ///
 /// # Errors
 /// See [`CheckpointError`]; the index that was there before is unchanged then.
@@ -152,7 +152,7 @@ fn check_place(source: &Source<'_>, target: &Target, index: &Path) -> Result<(),
 fn before(index: &Path) -> Option<Manifest> {
     let text = fs::read(index.join(RESTORED)).ok()?;
     let manifest = Manifest::parse(&text, RESTORED).ok()?;
-    // Whoever made it an index of its own, and a replica again, may have written to it.
+    // If a user made it an index of its own, and a replica again, may have written to it.
     let reader = Reader::open(index).ok()?;
     let tip = *reader.view().ok()?.tip();
     (tip.hash.to_string() == manifest.tip_hash && tip.seq == manifest.event_seq).then_some(manifest)
@@ -206,7 +206,7 @@ impl Work<'_> {
                     more(file.bytes);
                     return Ok(());
                 }
-                // What an attempt before left may be a link to a file of a checkpoint, which must not change.
+                // A file of an earlier attempt may be a link to a file of a checkpoint, which must not change.
                 remove_path(&to)?;
                 self.source.fetch(file, &to, self.target.placing, cancel, more)
             },
@@ -222,8 +222,8 @@ impl Work<'_> {
         Ok(wrong(&read_all(to, cancel, |_| Ok(()))?, file).is_none())
     }
 
-    /// True if the index that is there has the same table file, which is used by a hard link. It is read and compared: a replica whose
-    /// disk has damaged a file is mended by the next checkpoint.
+    /// True if the index that is there has the same table file, which is used by a hard link. It is read and compared:
+    /// a replica whose disk has damaged a file is mended by the next checkpoint.
     fn keeps(&self, name: &str, file: &FileEntry, to: &Path, cancel: &CancelToken) -> Result<bool, CheckpointError> {
         let is_same = |old: &&&FileEntry| **old == file;
         if !name.ends_with(".sst") || self.old.get(file.path.as_str()).filter(is_same).is_none() {

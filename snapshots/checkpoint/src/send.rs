@@ -35,7 +35,7 @@ pub struct Sending {
     pub workers: usize,
 }
 
-/// What was sent.
+/// Sent data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// The name of the checkpoint in the store.
@@ -46,12 +46,13 @@ pub struct Sent {
     pub new_bytes: u64,
 }
 
-/// Sends a checkpoint of the index of the data folder `datadir` to a store. Files are cut into pieces, and only pieces that the store
-/// lacks are sent: what an attempt that was stopped sent is not sent again. A writer may go on meanwhile.
+/// Sends a checkpoint of the index of the data folder `datadir` to a store. Files are cut into pieces, and only pieces
+/// that the store lacks are sent: what an attempt that was stopped sent is not sent again. A writer may go on
+/// meanwhile.
 ///
 /// # Errors
-/// See [`CheckpointError`]. The store has no such checkpoint then; pieces of it stay until one is sent, or they are removed by
-/// [`crate::prune`].
+/// See [`CheckpointError`]. The store has no such checkpoint then; pieces of it stay until one is sent, or they are
+/// removed by [`crate::prune`].
 pub fn send(
     datadir: &Path,
     store: &Store,
@@ -115,7 +116,7 @@ fn name(manifest: &Manifest) -> String {
     format!("{time}-{:09}", manifest.tip_height)
 }
 
-/// What threads share.
+/// State shared by threads.
 struct Uploads<'u> {
     store: &'u Store,
     lease: &'u Lease<'u>,

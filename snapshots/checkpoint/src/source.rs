@@ -130,7 +130,7 @@ impl Source<'_> {
     }
 }
 
-/// What differs of a file.
+/// Difference of a file.
 pub(crate) fn wrong(found: &Found, file: &FileEntry) -> Option<String> {
     if found.bytes != file.bytes {
         return Some(format!("it has {} bytes, the manifest says {}", found.bytes, file.bytes));

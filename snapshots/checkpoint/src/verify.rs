@@ -16,10 +16,11 @@ use crate::{CHECKPOINT, CheckpointError, Manifest, SIGNATURE, Source, Trust, wor
 /// Files that are read at a time.
 const READERS: usize = 4;
 
-/// What was compared.
+/// Compared files.
 pub type Checked = cairn_store::Checked<Manifest>;
 
-/// Compares each file of a checkpoint with the manifest; in a folder, it also finds files that it does not name. Reads all of them.
+/// Compares each file of a checkpoint with the manifest; in a folder, it also finds files that it does not name. Reads
+/// all of them.
 ///
 /// # Errors
 /// There is no manifest that can be read and is trusted, the store fails, or the work was cancelled.

@@ -1,4 +1,4 @@
-//! What checkpoints have in the data folder, and what their callers are told.
+//! Files of checkpoints in the data folder, and progress for their callers.
 
 use std::{
     fs,

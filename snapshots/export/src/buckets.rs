@@ -19,7 +19,7 @@ pub(crate) struct Buckets(Vec<(PathBuf, Mutex<BufWriter<File>>)>);
 pub(crate) struct Filled(Vec<PathBuf>);
 
 impl Buckets {
-    /// So many empty files with names that begin alike.
+    /// Creates a number of empty files with a common prefix.
     pub(crate) fn create(folder: &Path, name: &str, count: usize) -> Result<Self, ExportError> {
         fs::create_dir_all(folder).map_err(ExportError::at(folder))?;
         let paths = (0..count).map(|at| folder.join(format!("{name}-{at}")));
@@ -56,7 +56,7 @@ impl Filled {
     }
 }
 
-/// Takes so many bytes from the front.
+/// Takes a number of bytes from the front.
 pub(crate) fn cut<'b>(bytes: &mut &'b [u8], count: usize) -> Result<&'b [u8], ExportError> {
     let (front, rest) = bytes.split_at_checked(count).ok_or(ExportError::Defect("a record is cut short"))?;
     *bytes = rest;

@@ -5,7 +5,7 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 
 use crate::forms::{Amounts, Format, Hashes};
 
-/// What a column has.
+/// Kind of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A whole number of 64 bits.
@@ -45,9 +45,9 @@ pub struct Column {
     pub kind: Kind,
     /// True if there may be no value.
     pub is_nullable: bool,
-    /// What it means, as a sentence.
+    /// Its meaning, as a sentence.
     pub about: &'static str,
-    /// What it has to be asked for with; `None`: it is always there.
+    /// Option that adds it; `None`: it is always there.
     pub extra: Option<Extra>,
 }
 

@@ -1,4 +1,4 @@
-//! What a dataset is.
+//! Definition of a dataset.
 
 use cairn_model::{Block, Height, MonoTime, Network, TxNum};
 use cairn_reader::{ChainIndex, ReadError, View};
@@ -12,7 +12,7 @@ use crate::{
 pub struct Dataset {
     /// Its name, which is that of its folder.
     pub name: &'static str,
-    /// What its rows are, as sentences.
+    /// Meaning of its rows, as sentences.
     pub about: &'static str,
     /// Columns that the rows of a file are sorted by, ascending; files ascend likewise.
     pub sorted_by: &'static [&'static str],
@@ -38,7 +38,7 @@ pub(crate) enum Source {
 /// Writes the rows of a block.
 pub(crate) type BlockRows = fn(&mut Scope<'_>, &Block, &mut Rows) -> Result<(), ExportError>;
 
-/// What rows need beside that of which they are.
+/// Further data that rows need.
 pub(crate) struct Scope<'v> {
     /// The network, for addresses.
     pub(crate) network: Network,
@@ -46,7 +46,7 @@ pub(crate) struct Scope<'v> {
     pub(crate) chain: &'v ChainIndex,
     /// Scripts whose first outputs are in the part; empty if no dataset asks for them.
     pub(crate) first_seen: FirstSeen,
-    /// What the inputs of the part spend; empty if nothing is asked for.
+    /// Coins that the inputs of the part spend; empty if not requested.
     pub(crate) spent: Spent,
     /// How values are written.
     pub(crate) format: Format,

@@ -6,7 +6,7 @@ use cairn_reader::ReadError;
 use cairn_store::{JobError, StoreError};
 use cairn_tables::DecodeError;
 
-/// Why an export, or the check of one, failed. What was written so far is kept: the same command goes on from there.
+/// Why an export, or the check of one, failed. Written files stay: the same command continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The index cannot be read.
@@ -23,7 +23,7 @@ pub enum ExportError {
     File {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The store fails.

@@ -1,6 +1,6 @@
-//! What scripts have, by their first outputs. The index has it by script, and only an output has the script itself: so the
-//! rows are first divided by parts of the chain into files, and then met by a walk over the outputs of each part. Nothing is
-//! looked up.
+//! Data of scripts, by their first outputs. The index has it by script, and only an output has the script itself: so
+//! the rows are first divided by parts of the chain into files, and then met by a walk over the outputs of each part.
+//! Nothing is looked up.
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// How rows that belong to blocks are divided into files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grid {
-    /// So many blocks to a file. At least 1.
+    /// Blocks per file. At least 1.
     Blocks(u32),
     /// The blocks of a day, by monotone block time (UTC).
     Days,

@@ -10,7 +10,7 @@ pub const MANIFEST: &str = "manifest.json";
 /// Version of the manifest and of the datasets' columns. Another one means that files are not kept.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What an export has.
+/// Content of an export.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of this form and of the columns.
@@ -91,12 +91,12 @@ pub struct FileEntry {
     /// Height of the block that its rows are as of; absent if that is the tip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of_height: Option<u32>,
-    /// What a reader has to know of its rows.
+    /// Facts that a reader needs about its rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What an export continues.
+/// The export that this one continues.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Since {
     /// Height of the block that the export before was as of.
@@ -105,8 +105,8 @@ pub struct Since {
     pub tip_hash: String,
     /// Files that were kept.
     pub kept: u64,
-    /// Parts that were there and were written anew since their blocks changed: by a reorganization, or since blocks were added
-    /// to the last one.
+    /// Parts that were there and were written again because their blocks changed: by a reorganization, or since blocks
+    /// were added to the last one.
     pub rewritten: Vec<String>,
 }
 

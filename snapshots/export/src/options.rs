@@ -1,8 +1,8 @@
-//! What is exported, and how.
+//! Options of an export.
 
 use crate::{Dataset, Grid, forms::Format};
 
-/// What is exported, and how.
+/// Options of an export.
 #[derive(Clone, Debug)]
 pub struct ExportOptions {
     /// The datasets.

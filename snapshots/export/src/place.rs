@@ -25,7 +25,7 @@ pub enum Place<'p> {
 /// Most bytes of a manifest.
 const MOST_MANIFEST: u64 = 1 << 30;
 
-/// What says that an export is not complete, and that one process writes it.
+/// File that marks an incomplete export, and the process that writes it.
 pub(crate) enum Held<'p> {
     Folder(#[expect(dead_code, reason = "the lock ends with it")] File),
     Store(Lease<'p>),
@@ -95,7 +95,8 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Takes the file that says that the export is not complete. One process has it; `own` is what a process of the same export has, too.
+    /// Takes the file that says that the export is not complete. One process has it; `own` is what a process of the
+    /// same export has, too.
     pub(crate) fn hold(&self, mark: &str, own: &str) -> Result<Held<'p>, ExportError> {
         match self {
             Place::Folder(folder) => {

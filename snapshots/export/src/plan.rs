@@ -1,4 +1,4 @@
-//! What an export is to write, and what is there already.
+//! Parts that an export must write, and those that exist.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::{
     Since, columns::schema, part::Wanted, verify::difference, work::WorkFolder,
 };
 
-/// What is to be written, and what is there.
+/// Parts to write, and parts that exist.
 pub(crate) struct Plan {
     /// Files of parts, by the folder of the part.
     pub(crate) by_part: BTreeMap<String, Vec<Wanted>>,

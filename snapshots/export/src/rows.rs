@@ -99,7 +99,7 @@ pub(crate) struct Rows {
     rows: usize,
     /// Bytes of values of any length.
     bytes: usize,
-    /// What did not fit into its column. It is told when the rows are taken.
+    /// A value that did not fit into its column. It is reported when the rows are taken.
     misfit: Option<&'static str>,
 }
 
@@ -119,7 +119,7 @@ impl Rows {
         self.rows
     }
 
-    /// True if there are so many, or so many bytes, that they are to be encoded.
+    /// True if rows or bytes reach the limit at which they are encoded.
     pub(crate) fn are_many(&self) -> bool {
         self.at == 0 && (self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES)
     }

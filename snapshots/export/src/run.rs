@@ -38,7 +38,7 @@ pub struct ExportStep {
     pub of_files: u64,
 }
 
-/// What an export made.
+/// Result of an export.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exported {
     /// The manifest, which is in the folder now.
@@ -51,13 +51,13 @@ pub struct Exported {
 
 /// Most groups of parts: each has an open file while rows are divided.
 const MOST_GROUPS: usize = 512;
-/// What a script takes in memory while it waits for its first output.
+/// Memory of a script while it waits for its first output.
 const SCRIPT_BYTES: u64 = 80;
-/// What an input takes while it waits to be written with what it spends.
+/// Memory of an input while it waits for the coin that it spends.
 const INPUT_BYTES: u64 = 112;
 
-/// Exports the index in `index` to a place. `work` is a folder for what the export needs meanwhile, on the file system of
-/// the index; it is gone at the end, and after an error or a stop, the same call goes on with it.
+/// Exports the index in `index` to a place. `work` is a folder for what the export needs meanwhile, on the file system
+/// of the index; it is gone at the end, and after an error or a stop, the same call goes on with it.
 ///
 /// # Errors
 /// See [`ExportError`]. There is no manifest in `out` then.
@@ -147,14 +147,14 @@ fn groups(reader: &Reader, parts: &[Part], options: &ExportOptions) -> Result<Ve
     Ok(parts.chunks(parts.len().div_ceil(count).max(1)).map(<[Part]>::to_vec).collect())
 }
 
-/// What threads share.
+/// State shared by threads.
 struct Run<'r> {
     reader: &'r Reader,
     groups: &'r [Vec<Part>],
     plan: &'r Plan,
-    /// What scripts have, if they are asked for.
+    /// Data of scripts, if requested.
     spool: Option<Spool>,
-    /// What inputs spend, if that is asked for.
+    /// Coins that inputs spend, if requested.
     answers: Option<Answers>,
     options: &'r ExportOptions,
     work: &'r WorkFolder<'r>,

@@ -53,7 +53,7 @@ impl Write for Hashed {
     }
 }
 
-/// What the rows of a file have.
+/// Statistics of the rows of a file.
 pub(crate) struct Shape {
     pub(crate) columns: &'static [Column],
     /// Columns that they are sorted by.
@@ -67,7 +67,7 @@ pub(crate) struct Sink {
     writer: ArrowWriter<Hashed>,
     /// The block that the rows are as of, if that is not the tip.
     pub(crate) as_of: Option<Height>,
-    /// What a reader has to know of the rows.
+    /// Facts that a reader needs about the rows.
     pub(crate) note: Option<String>,
     /// Bytes of encoded rows that are kept in memory at most.
     budget: usize,
@@ -109,7 +109,7 @@ impl Sink {
         Ok(())
     }
 
-    /// What the disk says is told with the path.
+    /// Errors of the disk are reported with the path.
     fn told(&self, error: parquet::errors::ParquetError) -> ExportError {
         match error {
             parquet::errors::ParquetError::External(source) => match source.downcast::<io::Error>() {

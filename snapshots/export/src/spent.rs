@@ -1,6 +1,6 @@
-//! What inputs spend, beyond what the journal says of it: the txid and the address. Both are with the output, anywhere in the
-//! chain before. So inputs ask, by groups of parts that made the coins; a walk over each group answers, by groups of parts
-//! that spend them; and who writes inputs takes the answers in the order of the inputs. Nothing is looked up.
+//! Txid and address of the coins that inputs spend, which the journal lacks. Both are with the output, anywhere in the
+//! chain before. So inputs ask, by groups of parts that made the coins; a walk over each group answers, by groups of
+//! parts that spend them; and who writes inputs takes the answers in the order of the inputs. Nothing is looked up.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(crate) struct Answers {
 /// Bytes of a question: transaction and output, part and number of the input in it.
 const QUESTION: usize = 5 + 4 + 4 + 4;
 
-/// What questions and answers are about, and the threads for them.
+/// Subjects of look-ups, and the threads for them.
 pub(crate) struct Asking<'a> {
     pub(crate) reader: &'a Reader,
     pub(crate) groups: &'a [Vec<Part>],
@@ -155,7 +155,7 @@ impl Answers {
     }
 }
 
-/// What the inputs of a group spend, in the order of the inputs.
+/// Coins that the inputs of a group spend, in the order of the inputs.
 #[derive(Default)]
 pub(crate) struct Spent {
     bytes: Vec<u8>,
@@ -173,7 +173,7 @@ impl Spent {
         self.at[..4].copy_from_slice(&part.from.to_be_bytes());
     }
 
-    /// What the next input spends: the txid and the address, as far as they are asked for.
+    /// Coin that the next input spends: txid and address, as requested.
     pub(crate) fn next(&mut self) -> Result<(Option<Txid>, Option<String>), ExportError> {
         let missing = || ExportError::Contradiction("an input has no output that it spends".to_owned());
         let (_, place) = self.places.pop_if(|(at, _)| *at == self.at).ok_or_else(missing)?;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{ExportError, FileEntry, MANIFEST, Manifest, Place};
 
-/// What was compared.
+/// Compared files.
 pub type Checked = cairn_store::Checked<Manifest>;
 
 /// Compares each file of the export at a place with the manifest: its bytes by SHA-256, and its rows. Reads all files.
@@ -51,7 +51,7 @@ pub fn verify(place: Place<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -
     Ok(Checked { manifest, differences })
 }
 
-/// What a file has that the manifest does not say. Reads all of it; in a store, its rows follow from its hash.
+/// Content of a file that the manifest does not have. Reads all of it; in a store, its rows follow from its hash.
 pub(crate) fn difference(
     place: Place<'_>,
     file: &FileEntry,

@@ -1,4 +1,4 @@
-//! What an export needs until it is complete: a copy of the index, what it is to make, and what is done.
+//! Work files of an export: a copy of the index, the plan, and the finished parts.
 
 use std::{
     collections::HashSet,
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Dataset, ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, Place, SCHEMA_VERSION, place::Held};
 
-/// What an export is to make: a run with another plan does not go on with it.
+/// Plan of an export: a run with another plan does not continue it.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 struct Planned {
     schema_version: u32,
@@ -161,7 +161,8 @@ impl<'p> WorkFolder<'p> {
         done.write_all(&lines).and_then(|()| done.sync_data()).map_err(ExportError::at(self.folder.join(DONE)))
     }
 
-    /// Removes what is left of files that this export does not have, checks that all others are there, and writes the manifest.
+    /// Removes what is left of files that this export does not have, checks that all others are there, and writes the
+    /// manifest.
     pub(crate) fn end(self, manifest: &Manifest) -> Result<(), ExportError> {
         let known: HashSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
         self.out.sweep(&Dataset::names(), &known)?;
@@ -182,8 +183,8 @@ impl<'p> WorkFolder<'p> {
     }
 }
 
-/// For a store, the lock on a work folder, which lies beside it, and what tells this export from those of other machines. A folder has a
-/// lock of its own.
+/// For a store, the lock on a work folder, which lies beside it, and what tells this export from those of other
+/// machines. A folder has a lock of its own.
 fn own(folder: &Path, out: Place<'_>) -> Result<(Option<File>, String), ExportError> {
     if let Place::Folder(_) = out {
         return Ok((None, String::new()));

@@ -1,4 +1,4 @@
-//! What a comparison with a manifest finds.
+//! Result of a comparison with a manifest.
 
 /// A file that is not what the manifest says.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -9,7 +9,7 @@ pub struct Difference {
     pub what: String,
 }
 
-/// What was compared.
+/// Compared files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked<M> {
     /// The manifest.

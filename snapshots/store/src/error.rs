@@ -28,7 +28,7 @@ pub enum StoreError {
     Failed {
         /// The name of the object, with the location.
         name: String,
-        /// What the last attempt said.
+        /// Error of the last attempt.
         why: String,
     },
     /// An object is longer than it can be.
@@ -46,7 +46,7 @@ pub enum StoreError {
     File {
         /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Another process writes to it.
@@ -64,14 +64,14 @@ impl StoreError {
         |source| StoreError::File { path, source }
     }
 
-    /// What the store said of an object.
+    /// The store's answer about an object.
     pub(crate) fn of(name: String, error: &object_store::Error) -> Self {
         use object_store::Error;
         match error {
             Error::NotFound { .. } => StoreError::Absent { name },
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => StoreError::Refused { name },
             other => match innermost(other) {
-                // Listings tell it so only.
+                // LIST reports a refusal only in its message text.
                 why if REFUSALS.iter().any(|refusal| why.contains(refusal)) => StoreError::Refused { name },
                 why => StoreError::Failed { name, why: brief(&why) },
             },
@@ -79,7 +79,7 @@ impl StoreError {
     }
 }
 
-/// What stores say to those whom they do not know.
+/// Errors of stores for unknown credentials.
 const REFUSALS: [&str; 2] = ["403 Forbidden", "401 Unauthorized"];
 /// Most characters of what a store says.
 const MOST: usize = 300;

@@ -1,4 +1,5 @@
-//! Files of this machine: written as a whole or not at all, made durable, found, removed. All errors are [`StoreError::File`].
+//! Files of this machine: written as a whole or not at all, made durable, found, removed. All errors are
+//! [`StoreError::File`].
 
 use std::{
     fs::{self, File},

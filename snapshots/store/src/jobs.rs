@@ -7,7 +7,7 @@ use std::{
 
 use cairn_model::CancelToken;
 
-/// What a job fails with.
+/// Error of a job.
 pub trait JobError: Send {
     /// The work was cancelled.
     fn stopped() -> Self;
@@ -17,8 +17,8 @@ pub trait JobError: Send {
     fn is_cancelled(&self) -> bool;
 }
 
-/// Runs jobs, by number from 0, on threads. Each thread begins with a state of its own, which its jobs share. After an error no further job
-/// begins.
+/// Runs jobs, by number from 0, on threads. Each thread begins with a state of its own, which its jobs share. After an
+/// error no further job begins.
 ///
 /// # Errors
 /// The first error that is not that of a cancellation, else that.
@@ -100,7 +100,7 @@ mod tests {
         }
         assert_eq!(run(1, &|at| if at == 9 { Err(Failed::Job(9)) } else { Ok(()) }), (Err(Failed::Job(9)), 10));
         assert_eq!(run(1, &|at| if at == 3 { panic!("a job of a test") } else { Ok(()) }).0, Err(Failed::Panicked));
-        // What failed is told, and not that the others were stopped.
+        // Reports the failure, not that the others were stopped.
         let cancel = CancelToken::new();
         let done = on_threads(
             2,

@@ -17,7 +17,7 @@ const LASTS: Duration = Duration::from_secs(15 * 60);
 /// Attempts to take it.
 const ATTEMPTS: u32 = 3;
 
-/// What tells the holder of a lease from those on other machines: kept in a file, so that a process that goes on with the work of one that was
+/// Identity of the holder of a lease: kept in a file, so that a process that goes on with the work of one that was
 /// killed is the same holder. Other processes of this machine have to be kept away by a lock.
 ///
 /// # Errors
@@ -48,8 +48,8 @@ pub struct Lease<'s> {
 }
 
 impl<'s> Lease<'s> {
-    /// Takes the lease with this name; `text` says who has it, and one with the same text is this one's: see [`identity`]. It is given back
-    /// when it is dropped.
+    /// Takes the lease with this name; `text` says who has it, and one with the same text is this one's: see
+    /// [`identity`]. It is given back when it is dropped.
     ///
     /// # Errors
     /// Another process has it, or the store fails.
@@ -73,7 +73,7 @@ impl<'s> Lease<'s> {
             match store.create(name, text.as_bytes().to_vec()) {
                 Ok(true) => return Ok(ours()),
                 Ok(false) => {}
-                // The answer may have been lost: what is there tells.
+                // The answer may have been lost: the stored object decides.
                 Err(error @ StoreError::Failed { .. }) => failed = Some(error),
                 Err(error) => return Err(error),
             }

@@ -9,14 +9,14 @@ pub enum Location {
     Bucket {
         /// Its name.
         bucket: String,
-        /// What names begin with, without `/` at its ends.
+        /// Prefix of names, without `/` at its ends.
         prefix: String,
     },
     /// A folder: an absolute path.
     Folder(PathBuf),
 }
 
-/// A text that is no location of a store. It is not repeated: it may have credentials in it.
+/// A text that is not a location of a store. It is not repeated: it may have credentials in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LocationError {
     /// Another scheme.
@@ -39,7 +39,7 @@ pub enum LocationError {
 }
 
 impl Location {
-    /// True for a text that has a scheme, and therefore is no path.
+    /// True for a text that has a scheme, and therefore is not a path.
     #[must_use]
     pub fn has_scheme(text: &str) -> bool {
         text.contains("://")

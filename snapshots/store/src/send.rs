@@ -18,7 +18,8 @@ const ATTEMPTS: u32 = 3;
 const MOST_PIECES: u64 = 9_000;
 
 impl Store {
-    /// Sends a file in pieces. The object is there as a whole or not at all; `seen` is called with the bytes of each piece that is there.
+    /// Sends a file in pieces. The object is there as a whole or not at all; `seen` is called with the bytes of each
+    /// piece that is there.
     ///
     /// # Errors
     /// The store fails, or the file cannot be read.
@@ -85,13 +86,14 @@ impl Store {
         Ok(())
     }
 
-    /// Pieces of an object that is not completed cost room. A store that fails now removes them by its own rules, if it has any.
+    /// Pieces of an object that is not completed cost room. A store that fails now removes them by its own rules, if it
+    /// has any.
     fn give_up(&self, upload: &mut dyn MultipartUpload) {
         self.finish_soon(upload.abort());
     }
 }
 
-/// So many bytes, or what is left.
+/// A number of bytes, or the rest.
 fn fill(file: &mut File, bytes: usize) -> io::Result<Vec<u8>> {
     let mut found = Vec::new();
     Read::take(file, bytes as u64).read_to_end(&mut found)?;

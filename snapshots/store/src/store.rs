@@ -26,8 +26,8 @@ pub struct Options {
     pub patience: Duration,
     /// How long one attempt may take.
     pub timeout: Duration,
-    /// Settings of buckets, with the names that other tools have: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`,
-    /// `AWS_ENDPOINT_URL` and what else object_store knows.
+    /// Settings of buckets, with the names that other tools have: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+    /// `AWS_REGION`, `AWS_ENDPOINT_URL` and what else object_store knows.
     pub settings: Vec<(String, String)>,
 }
 
@@ -70,8 +70,8 @@ pub struct Object {
     pub modified: SystemTime,
 }
 
-/// A store of objects at a location. All calls block, and end soon after the token is cancelled. Dropping it within a Tokio runtime
-/// panics.
+/// A store of objects at a location. All calls block, and end soon after the token is cancelled. Dropping it within a
+/// Tokio runtime panics.
 pub struct Store {
     pub(crate) objects: Arc<dyn ObjectStore>,
     prefix: Name,
@@ -83,7 +83,7 @@ pub struct Store {
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What is in it has credentials.
+        // Its content includes credentials.
         write!(f, "Store({})", self.location)
     }
 }
@@ -275,7 +275,7 @@ impl Store {
 
     /// Waits a moment for a request that tidies up, also when the work is cancelled.
     pub(crate) fn finish_soon(&self, request: impl Future<Output = object_store::Result<()>>) {
-        // What fails is left: whoever comes later deals with it.
+        // A failed removal is left for the next run.
         let _ = self.runtime.block_on(async { tokio::time::timeout(MOMENT, request).await });
     }
 
@@ -304,7 +304,7 @@ impl Store {
 }
 
 fn bucket_of(bucket: &str, options: &Options) -> Result<impl ObjectStore, StoreError> {
-    // Whoever is first in the process chooses; this is the one that all of Cairn has.
+    // The first caller in the process chooses; this is the one that all of Cairn has.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (mut builder, mut given) = (AmazonS3Builder::new(), Vec::new());
     for (name, value) in &options.settings {

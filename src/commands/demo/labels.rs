@@ -1,6 +1,6 @@
-//! The demo's invented labels, as documents for its ledger: what made-up sources say of its actors. Every tier of evidence is
-//! there, sources that agree, two that do not, a claim that is contested, and an
-//! address that a list no longer has.
+//! The demo's invented labels, as documents for its ledger: what made-up sources say of its actors. Every tier of
+//! evidence is there, sources that agree, two that do not, a claim that is contested, and an address that a list no
+//! longer has.
 
 use cairn_demo::{Actor, END_TIME};
 use cairn_domain::script_sha256;
@@ -24,7 +24,7 @@ const DAY: u32 = 86_400;
 /// A document: source, list, days before the end of the chain, whether it is the whole list, what it says.
 type Said = (&'static str, &'static str, u32, bool, &'static [Fact]);
 
-/// What is said of an actor's address.
+/// Claims about an actor's address.
 struct Fact {
     /// The actor, and which of its addresses.
     of: (&'static str, usize),
@@ -76,9 +76,9 @@ const fn listed(actor: &'static str, words: &'static str) -> Fact {
     Fact::of(actor, 0, ListedBy, AuthorityListed).does(Behaviour::Sanctioned).says(words)
 }
 
-/// What the sources say, the oldest first.
+/// Claims of the sources, the oldest first.
 const DOCUMENTS: [Said; 9] = [
-    // What the later document of the list leaves out is delisted.
+    // Claims that the later document of the list lacks are delisted.
     (
         "demo-authority",
         "list",
@@ -160,7 +160,7 @@ const DOCUMENTS: [Said; 9] = [
     ("demo-authority", "list", 10, true, &[listed("mixer", "entry 1: Joint Path")]),
 ];
 
-/// What is said of these actors.
+/// Claims about these actors.
 ///
 /// # Errors
 /// An actor or an address that is named is not there.

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::exit::{Exit, Failure};
 
-/// What answers name as their source.
+/// Source name in answers.
 pub(super) const SOURCE: &str = "demo-invented";
 
 /// Daily prices of bitcoin, and what a euro costs on business days.

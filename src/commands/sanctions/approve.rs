@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(super) async fn approve(args: &SanctionsApprove) -> Result<Exit, Failure> {
-    // A wrong folder is told before a database is made.
+    // A wrong folder is reported before a database is made.
     let reader = db::open(args.index.datadir()?)?;
     let state = keys::open(args.state.url(&args.index)?).await?;
     let done = match args.withdraw {
@@ -85,7 +85,7 @@ async fn give(args: &SanctionsApprove, state: &State, feed: &Feed, network: Netw
     print(&text)
 }
 
-/// The rows of the addresses on the command line: all of them, or the reason why one is none.
+/// The rows of the addresses on the command line: all of them, or the reason why one is invalid.
 fn chosen(args: &SanctionsApprove, feed: &Feed, network: Network) -> Result<Vec<SeenRow>, Failure> {
     let mut by_script: BTreeMap<[u8; 32], Vec<&SeenRow>> = BTreeMap::new();
     feed.rows.iter().for_each(|row| by_script.entry(row.seen.script).or_default().push(&row.seen));

@@ -45,7 +45,7 @@ pub(super) struct Feed {
     pub(super) approvals: Arc<Approvals>,
 }
 
-/// What there is to do without a feed.
+/// Next steps without a feed.
 pub(super) const IMPORT: &str = "`cairn sanctions import` brings one: download https://www.treasury.gov/ofac/downloads/sanctions/1.0/\
     sdn_advanced.xml, or give its URL";
 

@@ -1,5 +1,5 @@
-//! `cairn sanctions`: lists of sanctions are imported, and their rows approved. It works while another process writes the
-//! index, and while a server uses the same database of the service state.
+//! `cairn sanctions`: lists of sanctions are imported, and their rows approved. It works while another process writes
+//! the index, and while a server uses the same database of the service state.
 
 mod approve;
 mod feed;
@@ -44,7 +44,7 @@ fn import(args: &SanctionsImport) -> Result<Exit, Failure> {
         ..ClaimDefaults::default()
     };
     let what = What { among: LAYOUTS, defaults, ..What::named(LIST)? };
-    let (imported, report) = import_claims(&args.from, &args.source, what)?;
+    let (imported, report) = import_claims(&args.from, Some(&args.source), what)?;
     let exit = imported.exit;
     // The list is in the ledger whatever happens here.
     if let Err(error) = in_runtime(note(args, imported, report)) {

@@ -13,7 +13,7 @@ use cairn_model::{
     BlockHash, MempoolDelta, MempoolInput, MempoolOutput, MempoolTx, MempoolWatch, NodeFloor, RemoveReason, SourceKind,
     SourceStatus, Txid,
 };
-use cairn_operations::{ApiConfig, ApiState, Featured, NodeAccess, Refused, Unreachable};
+use cairn_operations::{ApiConfig, ApiState, BroadcastLimits, Featured, NodeAccess, Refused, Unreachable};
 
 use crate::support::{World, address, open_config, script_hash};
 
@@ -187,7 +187,7 @@ impl Demo {
 struct Obliging;
 
 impl NodeAccess for Obliging {
-    fn broadcast(&self, raw: &[u8]) -> Result<Txid, Refused> {
+    fn broadcast(&self, raw: &[u8], _: BroadcastLimits) -> Result<Txid, Refused> {
         let tx: Transaction = deserialize(raw).unwrap();
         // Some are refused, so that refusals are seen.
         match tx.output.len() {

@@ -1,7 +1,7 @@
 //! A record of answers in a file, one line for each request, and what differs from it.
 //!
-//! `CAIRN_CORPUS_WRITE=1` writes the file anew. `CAIRN_CORPUS_DIR=<folder>` writes every answer in full to a file of its
-//! own, so that two states of the code can be compared with `diff -r`.
+//! `CAIRN_CORPUS_WRITE=1` writes the file anew. `CAIRN_CORPUS_DIR=<folder>` writes every answer in full to a file of
+//! its own, so that two states of the code can be compared with `diff -r`.
 
 use std::{
     collections::HashMap,

@@ -1,5 +1,5 @@
-//! A bucket for tests: a server of S3's protocol that we did not write (`s3s-fs`), over a folder, with checked signatures; in front of it,
-//! faults on demand.
+//! A bucket for tests: a server of S3's protocol that we did not write (`s3s-fs`), over a folder, with checked
+//! signatures; in front of it, faults on demand.
 
 use std::{
     error::Error,

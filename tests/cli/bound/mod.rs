@@ -1,9 +1,9 @@
-//! The memory that `cairn config` prints is enough: indexer and server run within exactly that, in a control group where
-//! one can be made, and by what the system counts.
+//! The memory that `cairn config` prints is enough: indexer and server run within exactly that, in a control group
+//! where one can be made, and by what the system counts.
 //!
 //! `CAIRN_TEST_BOUND_MIB` (48) is the size of the chain, `CAIRN_TEST_BOUND_REQUESTS` (12000) the number of requests,
-//! `CAIRN_TEST_BOUND_CACHE` (16M) the cache of the server; `CAIRN_TEST_BOUND_DIR` keeps the chain and its index for the next
-//! run.
+//! `CAIRN_TEST_BOUND_CACHE` (16M) the cache of the server; `CAIRN_TEST_BOUND_DIR` keeps the chain and its index for the
+//! next run.
 
 mod group;
 mod load;
@@ -61,7 +61,8 @@ fn group(name: &str, bytes: u64) -> Option<MemoryGroup> {
     group
 }
 
-/// Checks a peak against a bound. Pages of the program's own file are apart: the system takes them away when it needs them.
+/// Checks a peak against a bound. Pages of the program's own file are apart: the system takes them away when it needs
+/// them.
 #[expect(clippy::print_stdout, reason = "figures for whoever runs it by hand")]
 fn check(who: &str, watch: &Watch, bound: u64) {
     println!(

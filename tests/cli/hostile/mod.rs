@@ -1,5 +1,5 @@
-//! A running demo under requests that nobody means well, over real sockets: it neither fails nor grows, and every refusal
-//! has the one form.
+//! A running demo under requests that nobody means well, over real sockets: it neither fails nor grows, and every
+//! refusal has the one form.
 //!
 //! Each request is a seed, and the same seed makes the same bytes; a failure names it. `CAIRN_HOSTILE_REQUESTS` (20000)
 //! is how many there are, `CAIRN_HOSTILE_FIRST` (0) the first seed, `CAIRN_HOSTILE_SECONDS` (10) ends a run early.

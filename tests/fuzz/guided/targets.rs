@@ -1,4 +1,5 @@
-//! The targets for libFuzzer's programs: those that need no index. Here is only the way to the files, which the tests of the workspace share.
+//! The targets for libFuzzer's programs: those that need no index. Here is only the way to the files, which the tests
+//! of the workspace share.
 
 #[path = "../targets/parsers/mod.rs"]
 mod parsers;

@@ -54,6 +54,14 @@ impl Handler for Door {
         })
     }
 
+    fn answer_with(&self, request: &Request, result: &str) -> Response {
+        if is_rest(request) {
+            return Response::json(200, result.into());
+        }
+        let result = serde_json::from_str(result).map_err(|error| RpcError::new(code::MISC, error.to_string()));
+        rpc::answer(self.0.version, &request.body, |_, _| result.clone())
+    }
+
     fn warming_up(&self, request: &Request, message: &str) -> Response {
         if is_rest(request) {
             return Response::text(503, format!("Service temporarily unavailable: {message}\r\n"));

@@ -27,7 +27,8 @@
 //! * [`StandIn`] is the running node: addresses, cookie, stop and restart, faults.
 //! * [`World`], through [`StandIn::world`], is what happens: mining, forks, reorganizations, `invalidateblock`, the
 //!   mempool, a wallet with payments of every output type, replacements, CPFP, conflicts; being behind, pruned, on
-//!   another network. It also tells what is true, for the oracle: [`World::active`], [`World::pool`], [`World::muhash`].
+//!   another network. It also tells what is true, for the oracle: [`World::active`], [`World::pool`],
+//!   [`World::muhash`].
 //! * [`ZmqRule`] and [`HttpRule`] say what goes wrong, always, once, or by chance with a seed.
 //!   [`StandIn::at_request`] changes the world in the middle of a request.
 //!
@@ -55,8 +56,8 @@
 //! * In a reorganization the messages come in Core's order: D for each block taken off (highest first); R for what the
 //!   new blocks exclude; A for what is unconfirmed again; R for what is not valid any more; C for each new block; the
 //!   tip. `invalidateblock` returns the transactions of ten blocks at most.
-//! * A block is checked (proof of work, merkle root, witness commitment, coins, maturity, values, lock times), and so is
-//!   a transaction (the same and fees, chain or cluster limits, BIP 125, full replacement from v28 on).
+//! * A block is checked (proof of work, merkle root, witness commitment, coins, maturity, values, lock times), and so
+//!   is a transaction (the same and fees, chain or cluster limits, BIP 125, full replacement from v28 on).
 //! * [`World::template`] and `getblocktemplate` choose by ancestor fee rate, as Core does up to v30.
 //!
 //! # What is not

@@ -1,5 +1,5 @@
-//! Coin ages, daily metrics and cohorts, found in the most obvious way. Days and ages go by monotone block time, and all
-//! sums are integers. What was destroyed counts seconds; the classes of the supply count days.
+//! Coin ages, daily metrics and cohorts, found in the most obvious way. Days and ages go by monotone block time, and
+//! all sums are integers. What was destroyed counts seconds; the classes of the supply count days.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use cairn_model::{Height, Sats, TxNum, day_of};
 
 use crate::{Clusters, Oracle, ledger::Coin};
 
-/// Ages in days at which the bands of [`Oracle::supply_by_age`] begin: 0, a day, a week, 1, 3 and 6 months, 1, 2, 3, 5, 7
-/// and 10 years. A year has 365 days; a month has 30 days.
+/// Ages in days at which the bands of [`Oracle::supply_by_age`] begin: 0, a day, a week, 1, 3 and 6 months, 1, 2, 3, 5,
+/// 7 and 10 years. A year has 365 days; a month has 30 days.
 pub const AGE_BANDS: [u32; 12] = [0, 1, 7, 30, 90, 180, 365, 730, 1_095, 1_825, 2_555, 3_650];
 
 /// Age in days from which the supply is that of long-term holders.
@@ -46,7 +46,7 @@ pub struct BlockAges {
 /// The sums of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TxSums {
-    /// What its inputs bring beyond its outputs; 0 for a coinbase.
+    /// Fee; 0 for a coinbase.
     pub fee_sats: Sats,
     /// What its inputs bring; 0 for a coinbase.
     pub input_sats: Sats,

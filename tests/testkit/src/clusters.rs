@@ -1,4 +1,5 @@
-//! Clusters of scripts, found in the most obvious way: every eligible transaction unites the scripts that it spends from.
+//! Clusters of scripts, found in the most obvious way: every eligible transaction unites the scripts that it spends
+//! from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,9 +53,8 @@ impl Sets {
 /// The clusters as they were after the block of some height.
 ///
 /// A transaction is eligible if it is no coinbase, the caller does not call it a CoinJoin, and the inputs without a
-/// signature of SIGHASH_ANYONECANPAY spend from two different scripts or more that have an owner, as the caller says. It
-/// unites those scripts. A script that
-/// no eligible transaction spends from is a cluster of its own.
+/// signature of SIGHASH_ANYONECANPAY spend from two different scripts or more that have an owner, as the caller says.
+/// It unites those scripts. A script that no eligible transaction spends from is a cluster of its own.
 #[derive(Clone, Debug)]
 pub struct Clusters {
     height: Height,
@@ -109,8 +109,8 @@ impl Clusters {
         ClusterId(smallest.cloned().unwrap_or_else(|| script.to_owned()))
     }
 
-    /// The scripts of the cluster of a script, itself among them, in the order of their bytes; none if it had no coin by
-    /// then.
+    /// The scripts of the cluster of a script, itself among them, in the order of their bytes; none if it had no coin
+    /// by then.
     #[must_use]
     pub fn members(&self, script: &Script) -> Vec<&ScriptBuf> {
         self.set(script).into_iter().flatten().collect()
@@ -191,9 +191,9 @@ fn united(
 }
 
 /// What the transactions of each day up to a height paid to others, by day: their outputs that can be spent, except to
-/// scripts that the transaction spends from and to scripts of the same cluster as one of these, where the transaction itself
-/// has tied its clusters together already. Coinbases pay nothing. Days on which nothing was paid are left out. The rule is
-/// that of [`Clusters::at`].
+/// scripts that the transaction spends from and to scripts of the same cluster as one of these, where the transaction
+/// itself has tied its clusters together already. Coinbases pay nothing. Days on which nothing was paid are left out.
+/// The rule is that of [`Clusters::at`].
 ///
 /// # Panics
 /// If the chain does not reach the height.
@@ -262,9 +262,9 @@ pub fn paid_by_transaction(
     all
 }
 
-/// What clusters would be if every transaction told whose its inputs are: each script that had a coin by the height, with
-/// the name of its cluster. Every transaction, CoinJoins among them, unites those of its input scripts that have the same
-/// owner. A script without an owner is a cluster of its own.
+/// What clusters would be if every transaction told whose its inputs are: each script that had a coin by the height,
+/// with the name of its cluster. Every transaction, CoinJoins among them, unites those of its input scripts that have
+/// the same owner. A script without an owner is a cluster of its own.
 ///
 /// # Panics
 /// If the chain does not reach the height.

@@ -78,7 +78,7 @@ pub struct TxRow {
     pub txid: Txid,
     /// Height of its block.
     pub height: Height,
-    /// What its inputs bring beyond its outputs; 0 for a coinbase.
+    /// Fee; 0 for a coinbase.
     pub fee_sats: Sats,
 }
 

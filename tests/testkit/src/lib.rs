@@ -1,5 +1,5 @@
-//! What the tests of every area share: a naive ledger to compare the index with, naive clusters and coin ages, the folder
-//! of real chain data, tests that skip themselves by name, and folders that vanish.
+//! What the tests of every area share: a naive ledger to compare the index with, naive clusters and coin ages, the
+//! folder of real chain data, tests that skip themselves by name, and folders that vanish.
 //!
 //! This is test code: what cannot be (a block that spends a coin that does not exist, say) panics and says why.
 

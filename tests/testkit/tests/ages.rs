@@ -146,8 +146,8 @@ fn holders_by_hand() {
 
 #[test]
 fn supply_by_age_counts_days() {
-    // A coin at each bound and one a day younger, oldest first, as of the first second of a day eleven years later; each
-    // is born in the last second of its day.
+    // A coin at each bound and one a day younger, oldest first, as of the first second of a day eleven years later;
+    // each is born in the last second of its day.
     let end = (G + 4_016) * DAY;
     let ages: Vec<u32> = AGE_BANDS.iter().rev().flat_map(|&age| [Some(age), age.checked_sub(1)]).flatten().collect();
     assert_eq!(ages[..4], [3_650, 3_649, 2_555, 2_554]);

@@ -30,8 +30,8 @@ impl Backoff {
         *self = Backoff::default();
     }
 
-    /// Waits twice as long as the last time, a fifth more or less, and at least as long as the server asks for. `chance` is
-    /// any number.
+    /// Waits twice as long as the last time, a fifth more or less, and at least as long as the server asks for.
+    /// `chance` is any number.
     pub(super) fn failed(&mut self, now: u32, asked: Option<Duration>, chance: u32) {
         let wait = FIRST.saturating_mul(1 << self.failures.min(16)).min(MOST);
         // From 80 % to 120 %.

@@ -47,8 +47,8 @@ impl CandleJob {
         format!("candles of {base}/{quote}, {} s", interval.seconds())
     }
 
-    /// The candles that are missing, as many as an answer has: those that close after one time until another. `closed` is when
-    /// the last one closed.
+    /// The candles that are missing, as many as an answer has: those that close after one time until another. `closed`
+    /// is when the last one closed.
     fn wanted(&self, closed: u32, page: u32) -> Option<(u32, u32)> {
         let interval = self.series.interval.seconds();
         let oldest = closed.saturating_sub(BACK * interval);
@@ -138,8 +138,8 @@ impl<L: Ledger> Fetchers<L> {
     }
 }
 
-/// The candles of an answer that are closed and not known, in order, one for each time. The newest one of an answer is mostly
-/// still open.
+/// The candles of an answer that are closed and not known, in order, one for each time. The newest one of an answer is
+/// mostly still open.
 fn fresh(rows: Rows, known: u32, date: Option<u32>, now: u32, source: &str) -> Vec<QuoteRow> {
     if let Some((row, why)) = rows.bad.first() {
         tracing::warn!(source, refused = rows.bad.len(), row, %why, "candles of a source are refused");
@@ -153,8 +153,8 @@ fn fresh(rows: Rows, known: u32, date: Option<u32>, now: u32, source: &str) -> V
     good
 }
 
-/// The document of these rows. Its hash is theirs, not the answer's: an answer has an open candle in it, and changes by the
-/// second. So rows that are fetched again are the same document.
+/// The document of these rows. Its hash is theirs, not the answer's: an answer has an open candle in it, and changes by
+/// the second. So rows that are fetched again are the same document.
 fn document(source: cairn_events::Slug, licence: &str, told: &Told, rows: Vec<QuoteRow>) -> Result<Document, String> {
     let mut hasher = Sha256::new();
     hasher.update(format!("fetched from {source}\n"));
@@ -218,8 +218,8 @@ mod tests {
     }
 
     proptest! {
-        /// A source that has some candles, and shows the last one late or never: each that it has is fetched, once, with few
-        /// requests.
+        /// A source that has some candles, and shows the last one late or never: each that it has is fetched, once,
+        /// with few requests.
         #[test]
         fn what_a_source_has_is_fetched_once(
             has in prop::collection::vec(prop::bool::weighted(0.7), 1_200),

@@ -1,7 +1,7 @@
 //! The fetchers: a task of the writer that brings closed candles into the ledger, and the price of the moment.
 //!
-//! One thread asks one server at a time. Prices of the moment come first, once a minute; in between it asks for candles that
-//! have closed since. It never touches the index: documents go to the inbox, prices to whoever keeps them.
+//! One thread asks one server at a time. Prices of the moment come first, once a minute; in between it asks for candles
+//! that have closed since. It never touches the index: documents go to the inbox, prices to whoever keeps them.
 
 mod backoff;
 mod candles;
@@ -36,7 +36,7 @@ const NAP: Duration = Duration::from_secs(5);
 pub struct Settings {
     /// Names of the providers.
     pub sources: Vec<String>,
-    /// What is quoted.
+    /// The pair.
     pub pairs: Vec<Pair>,
     /// Other places of providers, by name: mirrors, proxies, servers of tests.
     pub endpoints: BTreeMap<String, Url>,
@@ -121,7 +121,8 @@ pub trait Ledger: Send {
     /// True if what was handed in has been taken in, and more can come.
     fn is_ready(&self) -> bool;
 
-    /// Close of the last candle that the source has told, not looking further back than `since`; `None` if there is none.
+    /// Close of the last candle that the source has told, not looking further back than `since`; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// The ledger cannot be read, in words.

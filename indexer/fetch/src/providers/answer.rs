@@ -31,9 +31,9 @@ pub enum Wrong {
     /// For another pair.
     #[error("the answer is for {found:?}, not for {asked}")]
     OtherPair {
-        /// What was asked for.
+        /// The request.
         asked: String,
-        /// What it says.
+        /// Its content.
         found: String,
     },
     /// The price is old.

@@ -1,8 +1,9 @@
 //! Binance: `/api/v3/ticker/price` and `/api/v3/klines`.
 //!
-//! A candle is an array of 12 values, `[opens in ms, "open", "high", "low", "close", "volume", closes in ms − 1, …]`, the oldest
-//! first; the last one may be open. At most 1,000. Errors are `{"code": −1121, "msg": …}`, in most cases with status 400;
-//! −1003 and −1015 say that there were too many requests, with status 429, and then 418 for as long as Retry-After says.
+//! A candle is an array of 12 values, `[opens in ms, "open", "high", "low", "close", "volume", closes in ms − 1, …]`,
+//! the oldest first; the last one may be open. At most 1,000. Errors are `{"code": −1121, "msg": …}`, in most cases
+//! with status 400; −1003 and −1015 say that there were too many requests, with status 429, and then 418 for as long as
+//! Retry-After says.
 //!
 //! Binance has no dollars: a pair in USDT is quoted in a token, and is not the pair in USD.
 

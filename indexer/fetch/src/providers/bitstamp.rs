@@ -1,9 +1,9 @@
 //! Bitstamp: `/api/v2/ticker/btcusd/` and `/api/v2/ohlc/btcusd/`.
 //!
 //! Candles are objects of texts, `{"timestamp", "open", "high", "low", "close", "volume"}`, the oldest first, in
-//! `{"data": {"pair": "BTC/USD", "ohlc": […]}}`; the last one is not closed. At most 1,000. Without trades the close goes on, with
-//! the volume zero. Errors are `{"code", "errors": […]}` or `{"status": "error", "reason", "code"}`; 10,000 requests in ten
-//! minutes are allowed, and `400.002`, `400.067` and `400.068` say that there were more.
+//! `{"data": {"pair": "BTC/USD", "ohlc": […]}}`; the last one is not closed. At most 1,000. Without trades the close
+//! goes on, with the volume zero. Errors are `{"code", "errors": […]}` or `{"status": "error", "reason", "code"}`;
+//! 10,000 requests in ten minutes are allowed, and `400.002`, `400.067` and `400.068` say that there were more.
 
 use cairn_events::Series;
 use cairn_inputs::Pair;

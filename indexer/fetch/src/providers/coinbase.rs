@@ -1,8 +1,8 @@
 //! Coinbase Exchange: `/products/BTC-USD/ticker` and `/products/BTC-USD/candles`.
 //!
-//! A candle is `[opens, low, high, open, close, volume]` in numbers, the newest first and, as long as it is open, changing.
-//! At most 300 an answer; a request for more is refused. Hours without trades are left out. Errors are `{"message": …}` with
-//! status 400 or 404; beyond ten requests a second, 429.
+//! A candle is `[opens, low, high, open, close, volume]` in numbers, the newest first and, as long as it is open,
+//! changing. At most 300 an answer; a request for more is refused. Hours without trades are left out. Errors are
+//! `{"message": …}` with status 400 or 404; beyond ten requests a second, 429.
 
 use cairn_events::Series;
 use cairn_inputs::Pair;

@@ -1,8 +1,8 @@
 //! European Central Bank: `/stats/eurofxref/eurofxref-hist-90d.xml`, reference rates of the euro of the last 90 days.
 //!
-//! `<Cube time='2024-11-20'><Cube currency='USD' rate='1.0562'/>…</Cube>` for each working day, the newest first, published about
-//! 16:00 in Frankfurt. The rate of a day counts as the candle of that day, as in the file that can be imported. It has no
-//! price of the moment. The whole table is taken, whatever pairs are configured.
+//! `<Cube time='2024-11-20'><Cube currency='USD' rate='1.0562'/>…</Cube>` for each working day, the newest first,
+//! published about 16:00 in Frankfurt. The rate of a day counts as the candle of that day, as in the file that can be
+//! imported. It has no price of the moment. The whole table is taken, whatever pairs are configured.
 
 use cairn_events::{Currency, Interval, Quote, QuoteRow, Series};
 use cairn_inputs::Pair;

@@ -1,9 +1,9 @@
 //! Kraken: `/0/public/Ticker` and `/0/public/OHLC`.
 //!
-//! Every answer has status 200 and is `{"error": […], "result": {…}}`. The result has one key, Kraken's own name of the pair
-//! (`XXBTZUSD` for `XBTUSD`), and `last`. A candle is `[opens, "open", "high", "low", "close", "vwap", "volume", trades]`, the
-//! oldest first; the last one is not closed. At most 720, and none that is older, whatever `since` says. Too many requests
-//! are `EAPI:Rate limit exceeded` or `EGeneral:Too many requests`.
+//! Every answer has status 200 and is `{"error": […], "result": {…}}`. The result has one key, Kraken's own name of the
+//! pair (`XXBTZUSD` for `XBTUSD`), and `last`. A candle is `[opens, "open", "high", "low", "close", "vwap", "volume",
+//! trades]`, the oldest first; the last one is not closed. At most 720, and none that is older, whatever `since` says.
+//! Too many requests are `EAPI:Rate limit exceeded` or `EGeneral:Too many requests`.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Each provider reads the answers that it documents, and tells apart what is wrong with others. The shapes are those of the
-//! providers' documentation; the numbers are made up.
+//! Each provider reads the answers that it documents, and tells apart what is wrong with others. The shapes are those
+//! of the providers' documentation; the numbers are made up.
 
 use cairn_events::{Currency, Interval, Quote, Series};
 use cairn_fetch::providers::{ALL, Provider, Rows, Wrong, named};

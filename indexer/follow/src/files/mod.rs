@@ -147,8 +147,8 @@ impl SurveyedFiles {
     }
 }
 
-/// True for what passes when a file is put in the place of another: a block has moved, or a file is gone that was there when
-/// the folder was listed. If it stays away, the next look tells that it is missing.
+/// True for what passes when a file is put in the place of another: a block has moved, or a file is gone that was there
+/// when the folder was listed. If it stays away, the next look tells that it is missing.
 fn is_passing(error: &SourceError) -> bool {
     match error {
         SourceError::BlockChanged { .. } => true,

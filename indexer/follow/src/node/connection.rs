@@ -1,9 +1,10 @@
 //! Connects to a node and finds its publishers.
 
-use cairn_model::{CancelToken, Network};
-use cairn_node::{NodeClient, NodeConfig, NodeError, NodeInfo, ZmqEndpoint, endpoints};
+use cairn_model::{CancelToken, Network, Part};
+use cairn_node::{NodeClient, NodeConfig, NodeError, NodeInfo, RetryPolicy, ZmqEndpoint, endpoints};
 
-use super::TOPICS;
+use super::{NEXT, PATIENCE, PAUSE, TOPICS};
+use crate::{FollowError, OpenIndex};
 
 /// A client for a node, and the node's answers to the check. `cancel` ends requests and their retries.
 ///
@@ -16,13 +17,65 @@ pub fn connect(
 ) -> Result<(NodeClient, NodeInfo), NodeError> {
     let client = NodeClient::new(config, cancel.clone())?;
     let info = client.check(network)?;
+    log(&client, &info);
+    Ok((client, info))
+}
+
+/// A client for a node that may be away or still start; true if it can be used now.
+///
+/// # Errors
+/// The settings are wrong: the node is another one, or does not let us in.
+pub(super) fn try_connect(
+    config: &NodeConfig,
+    network: Network,
+    cancel: &CancelToken,
+) -> Result<(NodeClient, bool), NodeError> {
+    let client = NodeClient::new(config, cancel.clone())?;
+    match impatient(&client).check(network) {
+        Ok(info) => log(&client, &info),
+        Err(error) if error.is_transient() => {
+            tracing::warn!(%error, "the node cannot be used yet: what is indexed is served, and the node is asked again every second");
+            return Ok((client, false));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok((client, true))
+}
+
+/// Waits until a node can be used. Until then it is a trouble, whatever it answers.
+///
+/// # Errors
+/// The work was cancelled, or this process is at fault.
+pub(super) fn wait_for(client: &NodeClient, network: Network, index: &mut OpenIndex) -> Result<(), FollowError> {
+    let asks = impatient(client);
+    loop {
+        match asks.check(network) {
+            Ok(info) => {
+                index.troubles.clear(Part::Node);
+                log(client, &info);
+                return Ok(());
+            }
+            Err(error) if error.is_of_node() => index.troubles.set(Part::Node, &error, NEXT),
+            Err(error) => return Err(error.into()),
+        }
+        if index.cancel_token().wait(PAUSE) {
+            return Err(NodeError::Stopped.into());
+        }
+    }
+}
+
+/// The same client without retries, and with a short timeout.
+fn impatient(client: &NodeClient) -> NodeClient {
+    client.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE[0])
+}
+
+fn log(client: &NodeClient, info: &NodeInfo) {
     tracing::info!(
         url = client.url(),
         version = info.network.subversion,
         blocks = info.chain.blocks,
         "connected to the node"
     );
-    Ok((client, info))
 }
 
 /// The publishers that the node reports.

@@ -26,8 +26,8 @@ use crate::{FollowError, OpenIndex};
 
 /// Interval of writing the mempool to disk while no block arrives.
 const KEEP: Duration = Duration::from_secs(60);
-/// Maximum time from reaching the tip after a reorganization until the mempool is published again, complete or not. Then
-/// the status says that it is incomplete. Answers return within half a second.
+/// Maximum time from reaching the tip after a reorganization until the mempool is published again, complete or not.
+/// Then the status says that it is incomplete. Answers return within half a second.
 const REORGANIZATION: Duration = Duration::from_millis(400);
 /// Maximum pause during that time.
 const BREATH: Duration = Duration::from_millis(20);

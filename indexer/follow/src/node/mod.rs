@@ -4,6 +4,7 @@ mod coins;
 mod connection;
 mod effects;
 mod mempool;
+mod publishers;
 mod samples;
 mod silence;
 mod status;
@@ -11,10 +12,10 @@ mod status;
 use std::time::{Duration, Instant};
 
 use cairn_link::{Projector, Publish};
-use cairn_model::{BlockHash, Height, Part};
+use cairn_model::{BlockHash, CancelToken, Height, Network, Part};
 use cairn_node::{
-    BlockAt, ChainFollower, ChainStep, FetchOptions, NodeBlock, NodeClient, NodeError, NodeEvent, OurChain, OwnerError,
-    RetryPolicy, TipWatcher, Topic, WatchOptions, ZmqEndpoint,
+    BlockAt, ChainFollower, ChainStep, FetchOptions, NodeBlock, NodeClient, NodeConfig, NodeError, NodeEvent, OurChain,
+    OwnerError, RetryPolicy, TipWatcher, Topic, WatchOptions, ZmqEndpoint,
 };
 use cairn_pipeline::{Engine, Phase, ProgressStep};
 use cairn_reader::Reader;
@@ -23,6 +24,7 @@ use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until};
 pub use connection::connect;
 use effects::BlockEffects;
 use mempool::WatchedMempool;
+use publishers::PublisherWatch;
 use silence::SilenceWatch;
 
 /// ZMQ topics about blocks and the mempool.
@@ -49,18 +51,38 @@ pub struct NodeSource {
     client: NodeClient,
     /// ZMQ publishers; if empty, those that the node reports.
     endpoints: Vec<ZmqEndpoint>,
+    /// The network that it must be on, where that is not checked yet.
+    unchecked: Option<Network>,
 }
 
 impl NodeSource {
     /// The node of `client`, with ZMQ publishers at `endpoints`; if there are none, the node is asked for them.
     #[must_use]
     pub fn new(client: NodeClient, endpoints: Vec<ZmqEndpoint>) -> Self {
-        NodeSource { client, endpoints }
+        NodeSource { client, endpoints, unchecked: None }
+    }
+
+    /// The same, for a node that may be away now: it is waited for without an end, and what is indexed is served
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// The settings are wrong: the node is another one, or does not let us in.
+    pub fn awaited(
+        config: &NodeConfig,
+        network: Network,
+        endpoints: Vec<ZmqEndpoint>,
+        cancel: &CancelToken,
+    ) -> Result<Self, NodeError> {
+        let (client, usable) = connection::try_connect(config, network, cancel)?;
+        Ok(NodeSource { client, endpoints, unchecked: (!usable).then_some(network) })
     }
 }
 
 impl Source for NodeSource {
     fn begin(self: Box<Self>, index: &mut OpenIndex, until: Until) -> Result<Box<dyn ActiveSource>, FollowError> {
+        if let Some(network) = self.unchecked {
+            connection::wait_for(&self.client, network, index)?;
+        }
         let endpoints = if self.endpoints.is_empty() { connection::published(&self.client) } else { self.endpoints };
         let addresses: Vec<&str> = endpoints.iter().map(|e| e.address.as_str()).collect();
         tracing::info!(
@@ -92,6 +114,7 @@ impl Source for NodeSource {
             _silence: silence.map_err(FollowError::Thread)?,
             timeouts: 0,
             watcher,
+            publishers: PublisherWatch::default(),
             chain: ChainFollower::new(client, FetchOptions::default()),
             mempool: None,
             projector,
@@ -133,6 +156,7 @@ struct FollowedNode {
     /// Requests in a row that took too long.
     timeouts: usize,
     watcher: TipWatcher,
+    publishers: PublisherWatch,
     chain: ChainFollower,
     /// Watched from the first wait at the tip: before, its transactions could not be resolved.
     mempool: Option<WatchedMempool>,
@@ -183,7 +207,7 @@ impl ActiveSource for FollowedNode {
     }
 
     fn wait(&mut self, index: &mut OpenIndex) -> Result<(), FollowError> {
-        let FollowedNode { client, watcher, chain, mempool, .. } = self;
+        let FollowedNode { client, goes_on, watcher, publishers, chain, mempool, .. } = self;
         let mempool = match mempool {
             Some(mempool) => mempool,
             None => mempool.insert(WatchedMempool::begin(client, index)?),
@@ -203,6 +227,9 @@ impl ActiveSource for FollowedNode {
             let (deltas, next) = mempool.step(&reader)?;
             index.readers.publish_mempool(&deltas);
             let node = watcher.status();
+            if *goes_on {
+                publishers.look(&node.topics, Instant::now(), &index.troubles);
+            }
             if let Some(status) = mempool.status(index, &node) {
                 index.readers.publish_source(&status);
             }
@@ -228,8 +255,8 @@ impl ActiveSource for FollowedNode {
         Part::Node
     }
 
-    /// Begins anew with chain and mempool: what they have in memory may lack a step that reached the index, or the other way
-    /// round.
+    /// Begins anew with chain and mempool: what they have in memory may lack a step that reached the index, or the
+    /// other way round.
     fn recover(&mut self, _: &mut OpenIndex, _: &FollowError) -> Result<(), FollowError> {
         self.mempool = None;
         self.renew_chain();
@@ -296,8 +323,8 @@ impl FollowedNode {
             bytes: self.bytes,
             of_bytes: 0,
         });
-        // At the tip each block is made durable and announced at once. Readers in this process see the block already: it is
-        // made durable before late stages work on it, so that a kill can hardly take back what was read.
+        // At the tip each block is made durable and announced at once. Readers in this process see the block already:
+        // it is made durable before late stages work on it, so that a kill can hardly take back what was read.
         let at_tip = best.is_none_or(|best| height >= best);
         if at_tip {
             index.engine.settle()?;
@@ -329,8 +356,10 @@ impl FollowedNode {
     /// Handles a temporary fault.
     fn wait_out(&mut self, index: &OpenIndex, error: &NodeError) -> Result<(), FollowError> {
         self.settle(index)?;
+        let node = self.watcher.status();
         if self.goes_on {
             index.troubles.set(Part::Node, error, NEXT);
+            self.publishers.look(&node.topics, Instant::now(), &index.troubles);
         } else {
             tracing::warn!(%error, "waiting for the node");
         }
@@ -339,7 +368,7 @@ impl FollowedNode {
             self.renew_chain();
         }
         index.readers.publish_best_height(None);
-        if let Some(status) = self.mempool.as_mut().and_then(|mempool| mempool.status(index, &self.watcher.status())) {
+        if let Some(status) = self.mempool.as_mut().and_then(|mempool| mempool.status(index, &node)) {
             index.readers.publish_source(&status);
         }
         index.cancel_token().wait(PAUSE);

@@ -33,8 +33,8 @@ impl StatusReports {
         }
     }
 
-    /// The current status; `None` if there is no change that must be published at once. `ails`: for how many seconds the node's
-    /// answers about its chain have been of no use.
+    /// The current status; `None` if there is no change that must be published at once. `ails`: for how many seconds
+    /// the node's answers about its chain have been of no use.
     pub(super) fn next(&mut self, node: &NodeStatus, mempool: &MempoolStatus, ails: u64) -> Option<SourceStatus> {
         let now = now_secs();
         let (watch, missing) = watch(node, mempool, ails, now);

@@ -1,7 +1,7 @@
 //! Addresses, one a line: `sanctioned_addresses_XBT.txt` as 0xB10C publishes it.
 //!
-//! Such a file says nothing of its addresses. If the caller says nothing either, it is a list of sanctions: `listed_by`,
-//! `authority_listed`, `sanctioned`, level 100. Lines that begin with `#` are comments.
+//! Such a file says nothing of its addresses. If the caller says nothing either, it is a list of sanctions:
+//! `listed_by`, `authority_listed`, `sanctioned`, level 100. Lines that begin with `#` are comments.
 
 use std::io::BufRead;
 

@@ -48,9 +48,9 @@ pub enum ClaimMapError {
     Value {
         /// The key.
         key: String,
-        /// What it says.
+        /// Its content.
         value: String,
-        /// What is allowed.
+        /// Allowed values.
         allowed: &'static str,
     },
 }

@@ -1,8 +1,8 @@
 //! Files of labels: what is said of addresses, read row by row into claims.
 //!
-//! [`read_claims`] is the one entry. Each layout has a file, which says what becomes of its fields. Memory does not grow
-//! with the file, but for 8 bytes a claim that tell repeats, the files of pools (at most 16 MiB), the profiles of a pack of
-//! actors (at most 20,000), and the parties with addresses of a list of sanctions.
+//! [`read_claims`] is the one entry. Each layout has a file, which says what becomes of its fields. Memory does not
+//! grow with the file, but for 8 bytes a claim that tell repeats, the files of pools (at most 16 MiB), the profiles of
+//! a pack of actors (at most 20,000), and the parties with addresses of a list of sanctions.
 
 mod actorpack;
 mod address;
@@ -15,13 +15,17 @@ mod pools;
 mod report;
 mod rows;
 mod sdn;
+mod short_name;
 mod tagpack;
 mod words;
 
-use std::io::{BufReader, Read};
+use std::{
+    collections::BTreeMap,
+    io::{BufReader, Read},
+};
 
 use cairn_domain::parse_address;
-use cairn_events::Claim;
+use cairn_events::{Claim, Slug};
 pub use map::{ClaimMap, ClaimMapError};
 pub use options::{ClaimDefaults, ClaimLayout, ClaimLayoutError, ClaimOptions};
 pub use report::{BadClaim, ClaimCode, ClaimReport};
@@ -39,8 +43,8 @@ const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// Reads a file of labels, and hands over each claim that is fine, by ascending row.
 ///
-/// Rows that are wrong are refused one by one and stand in the report. If there is an error, no claim that was delivered
-/// before it may be used.
+/// Rows that are wrong are refused one by one and stand in the report. If there is an error, no claim that was
+/// delivered before it may be used.
 ///
 /// # Errors
 /// See [`InputError`].
@@ -58,7 +62,7 @@ pub fn read_claims(
     if text.trim_ascii().is_empty() && text.len() < HEAD as usize - BOM.len() {
         return Err(InputError::Empty);
     }
-    let layout = layout_of(&text, options)?;
+    let (layout, found) = layout_of(&text, options)?;
     let mut collector = Collector::new(layout, options, deliver);
     let input = BufReader::with_capacity(BUFFER, std::io::Cursor::new(text).chain(input));
     match layout {
@@ -69,11 +73,20 @@ pub fn read_claims(
         ClaimLayout::Pools => pools::read(input, &mut collector)?,
         ClaimLayout::Facts => rows::read(input, None, &mut collector)?,
         ClaimLayout::Csv => {
-            let map = options.map.as_ref().ok_or(InputError::MapNeeded)?;
+            let map = options.map.as_ref().or(found.as_ref()).ok_or(InputError::MapNeeded)?;
             rows::read(input, Some(map), &mut collector)?;
         }
     }
-    Ok(collector.report)
+    let mut report = collector.report;
+    report.source = report.source.or_else(|| only(&report.sources));
+    report.licence = report.licence.or_else(|| only(&report.licences));
+    Ok(report)
+}
+
+/// The one name that rows give, as a short name; `None` if they give several.
+fn only(names: &BTreeMap<String, u64>) -> Option<Slug> {
+    let mut names = names.keys();
+    names.next().filter(|_| names.next().is_none()).and_then(|name| short_name::of(name))
 }
 
 /// What a file is that is no text.
@@ -89,18 +102,23 @@ fn packed(start: &[u8]) -> Option<&'static str> {
     known.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, what)| what)
 }
 
-/// The layout that the caller names, or that the beginning of the file tells.
-fn layout_of(start: &[u8], options: &ClaimOptions) -> Result<ClaimLayout, InputError> {
-    match (options.layout, &options.map) {
-        (None | Some(ClaimLayout::Csv), Some(_)) => return Ok(ClaimLayout::Csv),
-        (Some(_), Some(_)) => return Err(InputError::LayoutAndMap),
-        (Some(ClaimLayout::Csv), None) => return Err(InputError::MapNeeded),
-        (Some(layout), None) => return Ok(layout),
-        (None, None) => {}
-    }
+/// The layout that the caller names, or that the beginning of the file tells; with the columns of a CSV file whose
+/// first line names them.
+fn layout_of(start: &[u8], options: &ClaimOptions) -> Result<(ClaimLayout, Option<ClaimMap>), InputError> {
     let text = String::from_utf8_lossy(start);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let line = lines.next().unwrap_or_default();
+    // Comments are read as rows: the columns must be named above all.
+    let plain = || rows::plain(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default());
+    match (options.layout, &options.map) {
+        (None | Some(ClaimLayout::Csv), Some(_)) => return Ok((ClaimLayout::Csv, None)),
+        (Some(_), Some(_)) => return Err(InputError::LayoutAndMap),
+        (Some(ClaimLayout::Csv), None) => {
+            return plain().map(|map| (ClaimLayout::Csv, Some(map))).ok_or(InputError::MapNeeded);
+        }
+        (Some(layout), None) => return Ok((layout, None)),
+        (None, None) => {}
+    }
     let mut cells = Cells::default();
     let row: Vec<String> = match cells.split(line, b',') {
         Ok(()) => cells.iter().take(64).map(str::to_owned).collect(),
@@ -112,17 +130,20 @@ fn layout_of(start: &[u8], options: &ClaimOptions) -> Result<ClaimLayout, InputE
             || address::script_of(line, options.network, false).is_err_and(|(_, asset)| asset.is_some());
         parse_address(line, None).is_ok() || of_another_asset()
     };
-    if line.starts_with('<') {
+    let layout = if line.starts_with('<') {
         Ok(ClaimLayout::SdnAdvanced)
     } else if line.starts_with(['[', '{']) {
         Ok(ClaimLayout::Pools)
     } else if rows::facts(&row).is_some() {
         Ok(ClaimLayout::Facts)
+    } else if let Some(map) = plain() {
+        return Ok((ClaimLayout::Csv, Some(map)));
     } else if is_address() {
         if options.defaults.is_claim() { Ok(ClaimLayout::AddressList) } else { Err(InputError::ClaimNeeded) }
     } else if line == "---" || line.starts_with("%YAML") || pack::is_field(line) {
         Ok(if actorpack::is_here(&text) { ClaimLayout::ActorPack } else { ClaimLayout::TagPack })
     } else {
         Err(InputError::Unrecognised { begins: excerpt(line), known: ClaimLayout::names() })
-    }
+    };
+    layout.map(|layout| (layout, None))
 }

@@ -18,7 +18,7 @@ pub struct ClaimOptions {
     pub layout: Option<ClaimLayout>,
     /// The columns of a CSV file of no known layout.
     pub map: Option<ClaimMap>,
-    /// What holds for rows that do not say it.
+    /// Defaults for rows without a value.
     pub defaults: ClaimDefaults,
 }
 
@@ -30,16 +30,16 @@ impl ClaimOptions {
     }
 }
 
-/// What holds for rows that do not say it.
+/// Defaults for rows without a value.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ClaimDefaults {
     /// What is said. Without it `reported_as`, which makes no script a member.
     pub claim_type: Option<ClaimType>,
-    /// What it rests on. Without it `community`, the weakest.
+    /// Its evidence. Without it `community`, the weakest.
     pub tier: Option<EvidenceTier>,
     /// Confidence, 0 to 100. Without it, that of the tier.
     pub level: Option<u8>,
-    /// What kind of entity.
+    /// Kind of entity.
     pub category: Option<Category>,
     /// What it is said to do.
     pub behaviour: Option<Behaviour>,

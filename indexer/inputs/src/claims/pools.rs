@@ -1,8 +1,8 @@
 //! Mining pools as JSON.
 //!
-//! Two layouts: the array of `{id, name, addresses, tags, link}` that mempool publishes as `pools-v2.json`, and the older
-//! `{"coinbase_tags": {tag: {name, link}}, "payout_addresses": {address: {name, link}}}`. Each address is an entry and
-//! becomes `coinbase_payout_of` the pool. Tags are no claims: they are handed over with the report.
+//! Two layouts: the array of `{id, name, addresses, tags, link}` that mempool publishes as `pools-v2.json`, and the
+//! older `{"coinbase_tags": {tag: {name, link}}, "payout_addresses": {address: {name, link}}}`. Each address is an
+//! entry and becomes `coinbase_payout_of` the pool. Tags are no claims: they are handed over with the report.
 
 use std::{fmt, io::Read, marker::PhantomData};
 
@@ -135,8 +135,8 @@ fn payout(row: u64, address: &str, name: &str, link: &str, collector: &mut Colle
     collector.take(row, &draft)
 }
 
-/// Names of pools, as they follow from what lists write, and as the labels that ship with Cairn have them: lists that name
-/// one pool in two ways would contradict each other.
+/// Names of pools, as they follow from what lists write, and as the labels that ship with Cairn have them: lists that
+/// name one pool in two ways would contradict each other.
 const SAME: &[(&str, &str)] = &[
     ("21-inc.", "21-inc"),
     ("bcpool.io", "bcpool"),

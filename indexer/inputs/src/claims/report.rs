@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use cairn_events::{PoolTag, Profile, claim::plain};
+use cairn_events::{PoolTag, Profile, Slug, claim::plain};
 
 use super::options::ClaimLayout;
 use crate::{
@@ -162,7 +162,7 @@ impl fmt::Display for BadClaim {
     }
 }
 
-/// What was read. [`ClaimReport::rows`] is the sum of [`ClaimReport::taken`] and [`ClaimReport::refused`].
+/// The content. [`ClaimReport::rows`] is the sum of [`ClaimReport::taken`] and [`ClaimReport::refused`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimReport {
     /// The layout.
@@ -185,9 +185,13 @@ pub struct ClaimReport {
     pub persons: u64,
     /// The newest time of assertion, or the document's own date if it has one; seconds since 1970 (UTC).
     pub newest: Option<u32>,
-    /// Rows by the column `source_id` of [`ClaimLayout::Facts`], as the file has it.
+    /// Who says it, as the file itself says: the creator of a pack, or the only source of its rows.
+    pub source: Option<Slug>,
+    /// Its licence, as the file itself says.
+    pub licence: Option<Slug>,
+    /// Rows by the column `source_id` of a CSV file, as the file has it.
     pub sources: BTreeMap<String, u64>,
-    /// Rows by the column `licence` of [`ClaimLayout::Facts`], as the file has it.
+    /// Rows by the column `licence` of a CSV file, as the file has it.
     pub licences: BTreeMap<String, u64>,
     /// Tags that pools write into coinbases, by ascending row: at most 10,000. They are no claims, and no rows.
     pub tags: Vec<PoolTag>,
@@ -210,6 +214,8 @@ impl ClaimReport {
             repeated: 0,
             persons: 0,
             newest: None,
+            source: None,
+            licence: None,
             sources: BTreeMap::new(),
             licences: BTreeMap::new(),
             tags: Vec::new(),

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     csv::{Cells, Line, Lines},
-    error::{InputError, excerpt_of},
+    error::{InputError, excerpt, excerpt_of},
 };
 
 /// Columns of a file.
@@ -29,14 +29,21 @@ pub(super) fn read(
     if !lines.next(&mut line)? {
         return Err(InputError::Empty);
     }
-    let is_split = line.text.as_deref().is_ok_and(|text| cells.split(text, delimiter).is_ok());
+    let split = line.text.as_deref().map_err(|code| *code).and_then(|text| cells.split(text, delimiter));
     let first: Vec<String> = cells.iter().take(MAX_COLUMNS + 1).map(str::to_owned).collect();
     let other = || InputError::OtherLayout {
         layout: collector.report.layout.as_str(),
         begins: excerpt_of(first.iter().map(String::as_str)),
     };
-    if !is_split || first.len() > MAX_COLUMNS {
-        return Err(other());
+    let unsplit = |why| InputError::NoColumns {
+        delimiter: char::from(delimiter),
+        why,
+        line: line.number,
+        begins: excerpt(line.text.as_deref().unwrap_or_default()),
+    };
+    split.map_err(|code| unsplit(code.as_str()))?;
+    if first.len() > MAX_COLUMNS {
+        return Err(unsplit("more than 512 columns"));
     }
     let columns = match map {
         Some(map) => map.find(&first)?,
@@ -57,6 +64,28 @@ pub(super) fn facts(first: &[String]) -> Option<Columns> {
     ClaimMap::FACTS.iter().all(|field| at(field).is_some()).then(|| FIELDS.map(at))
 }
 
+/// Delimiters of files whose columns need no map.
+const DELIMITERS: [(u8, &str); 3] = [(b',', "comma"), (b';', "semicolon"), (b'\t', "tab")];
+/// What a row may say of its address; a file has at least one of these columns beside the address.
+const CLAIMS: [&str; 6] = ["label", "entity", "entity_name", "category", "behaviour", "claim_type"];
+
+/// The map of a file whose first line names columns by the keys of a map: the address, and something that is said of
+/// it. `None` if it does not.
+pub(super) fn plain(line: &str) -> Option<ClaimMap> {
+    let mut cells = Cells::default();
+    DELIMITERS.into_iter().find_map(|(delimiter, name)| {
+        cells.split(line, delimiter).ok()?;
+        let columns: Vec<String> = cells.iter().take(MAX_COLUMNS).map(str::to_ascii_lowercase).collect();
+        let has = |field: &str| columns.iter().any(|column| column == field);
+        if !has("address") || !CLAIMS.into_iter().any(has) {
+            return None;
+        }
+        let keys: Vec<String> =
+            FIELDS.into_iter().filter(|field| has(field)).map(|field| format!("{field}={field}")).collect();
+        format!("delimiter={name},{}", keys.join(",")).parse().ok()
+    })
+}
+
 fn row(
     line: &Line,
     cells: &mut Cells,
@@ -75,10 +104,11 @@ fn row(
         return Ok(());
     }
     let values = columns.map(|column| column.map_or("", |at| cells.get(at)));
-    if collector.report.layout == ClaimLayout::Facts {
-        let [_, _, _, _, _, _, _, source, _, _, _, licence, ..] = values;
-        count_name(&mut collector.report.sources, source);
-        count_name(&mut collector.report.licences, licence);
+    let [_, _, _, _, _, _, _, source, _, _, _, licence, ..] = values;
+    for (names, name) in [(&mut collector.report.sources, source), (&mut collector.report.licences, licence)] {
+        if !name.is_empty() {
+            count_name(names, name);
+        }
     }
     match draft(&values, collector) {
         Ok(draft) => collector.take(row, &draft),

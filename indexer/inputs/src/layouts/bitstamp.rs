@@ -1,7 +1,7 @@
 //! Bitstamp, candles: `{"data":{"ohlc":[{"timestamp":"…","open":"…",…}],"pair":"BTC/USD"}}`, oldest first.
 //!
-//! The timestamp names the opening of the candle, in seconds. The volume is in units of the base. `pair` says what is quoted;
-//! it stands behind the rows, which are held until then (an answer has at most 1,000).
+//! The timestamp names the opening of the candle, in seconds. The volume is in units of the base. `pair` says what is
+//! quoted; it stands behind the rows, which are held until then (an answer has at most 1,000).
 
 use super::{JsonShape, Layout};
 use crate::{

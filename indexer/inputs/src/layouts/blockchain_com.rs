@@ -1,13 +1,13 @@
-//! blockchain.com, the chart of the market price: CSV `Timestamp,market-price`, without these names as its interface answers,
-//! or JSON with `{"x":…,"y":…}` as rows. Oldest first, dollars for a bitcoin.
+//! blockchain.com, the chart of the market price: CSV `Timestamp,market-price`, without these names as its interface
+//! answers, or JSON with `{"x":…,"y":…}` as rows. Oldest first, dollars for a bitcoin.
 //!
-//! The time is a moment: the value at 00:00 UTC is the close of the day that ends then. So says a comparison of files of 2022,
-//! with values from 2010 on, with daily candles. Files of 2017 named the day itself (their values are averages, with many
-//! digits): those need a column map with `stamp=opening`.
+//! The time is a moment: the value at 00:00 UTC is the close of the day that ends then. So says a comparison of files
+//! of 2022, with values from 2010 on, with daily candles. Files of 2017 named the day itself (their values are
+//! averages, with many digits): those need a column map with `stamp=opening`.
 //!
-//! `x` is in seconds, in files from the website in milliseconds. The website writes CSV in the zone of who downloads it: rows
-//! of 23:00 are refused unless the zone is given. Days without a price are 0, and refused. Charts of long periods have every
-//! second or third day, and need the interval to be given.
+//! `x` is in seconds, in files from the website in milliseconds. The website writes CSV in the zone of who downloads
+//! it: rows of 23:00 are refused unless the zone is given. Days without a price are 0, and refused. Charts of long
+//! periods have every second or third day, and need the interval to be given.
 //!
 //! A CSV file without names could be of anybody: it is read only if the caller names this layout.
 

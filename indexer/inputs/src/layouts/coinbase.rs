@@ -1,8 +1,8 @@
-//! Coinbase Exchange, candles: a JSON array of `[time, low, high, open, close, volume]`, newest first, or the same as CSV
-//! with these names in the first line.
+//! Coinbase Exchange, candles: a JSON array of `[time, low, high, open, close, volume]`, newest first, or the same as
+//! CSV with these names in the first line.
 //!
-//! The time names the opening of the candle, in seconds. The volume is in units of the base. The file does not say what is
-//! quoted.
+//! The time names the opening of the candle, in seconds. The volume is in units of the base. The file does not say what
+//! is quoted.
 
 use super::{Head, JsonShape, Layout, are, is_dump, no_pair};
 use crate::{

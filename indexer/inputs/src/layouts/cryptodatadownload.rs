@@ -1,8 +1,9 @@
 //! CryptoDataDownload: a line with its address, then `unix,date,symbol,open,high,low,close,Volume BTC,Volume USD` and
 //! perhaps `tradecount`, newest first.
 //!
-//! `unix` names the opening of the candle, in seconds, in files of some exchanges in milliseconds. `date` says the same, and
-//! is not read. Of the volumes, the one that is named after the base is taken. The symbol says what is quoted.
+//! `unix` names the opening of the candle, in seconds, in files of some exchanges in milliseconds. `date` says the
+//! same, and is not read. Of the volumes, the one that is named after the base is taken. The symbol says what is
+//! quoted.
 
 use super::{Head, Layout, column, range};
 use crate::{

@@ -1,9 +1,9 @@
-//! European Central Bank, the euro's reference rates (`eurofxref-hist.csv`): `Date,USD,JPY,…,` with a comma at the end of each
-//! line, newest first; `N/A` where there is no rate.
+//! European Central Bank, the euro's reference rates (`eurofxref-hist.csv`): `Date,USD,JPY,…,` with a comma at the end
+//! of each line, newest first; `N/A` where there is no rate.
 //!
-//! A rate says how many units of the currency a euro is worth: the series is EUR/USD. The rate of a day counts as that day's
-//! candle, which closes at the next 00:00 UTC (it is published at about 16:00 in Frankfurt). Weekends and holidays have no
-//! row. Each cell is a row of the report; cells without a rate are only counted.
+//! A rate says how many units of the currency a euro is worth: the series is EUR/USD. The rate of a day counts as that
+//! day's candle, which closes at the next 00:00 UTC (it is published at about 16:00 in Frankfurt). Weekends and
+//! holidays have no row. Each cell is a row of the report; cells without a rate are only counted.
 
 use cairn_events::{Currency, Interval};
 

@@ -1,9 +1,10 @@
-//! Investing.com: `"Date","Price","Open","High","Low","Vol.","Change %"`, newest first, with a byte order mark. `Price` is the
-//! close. Some files lack `Vol.`.
+//! Investing.com: `"Date","Price","Open","High","Low","Vol.","Change %"`, newest first, with a byte order mark. `Price`
+//! is the close. Some files lack `Vol.`.
 //!
-//! The date names the opening of the candle, 00:00 UTC: `11/20/2024` or `Nov 20, 2024`. National sites write the day first;
-//! the first lines tell (a number above 12 is a day), and else the month comes first. Numbers have commas between thousands;
-//! volumes end with K, M or B, are in units of the base, and `-` where there is none. The file does not say what is quoted.
+//! The date names the opening of the candle, 00:00 UTC: `11/20/2024` or `Nov 20, 2024`. National sites write the day
+//! first; the first lines tell (a number above 12 is a day), and else the month comes first. Numbers have commas
+//! between thousands; volumes end with K, M or B, are in units of the base, and `-` where there is none. The file does
+//! not say what is quoted.
 
 use super::{Head, Layout, column, range};
 use crate::{

@@ -1,8 +1,9 @@
-//! Kraken, the downloadable history of candles (OHLCVT): CSV without header, of time, open, high, low, close, volume and
-//! number of trades, oldest first.
+//! Kraken, the downloadable history of candles (OHLCVT): CSV without header, of time, open, high, low, close, volume
+//! and number of trades, oldest first.
 //!
 //! The time names the opening of the candle, in seconds. Minutes and hours without trades have no row. The volume is in
-//! units of the base. What is quoted, and the interval in minutes, stand only in the name of the file: `XBTUSD_1440.csv`.
+//! units of the base. What is quoted, and the interval in minutes, stand only in the name of the file:
+//! `XBTUSD_1440.csv`.
 
 use super::{Head, Layout, is_dump};
 use crate::{

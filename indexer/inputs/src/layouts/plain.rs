@@ -1,7 +1,7 @@
 //! `date,open,high,low,close[,volume]`, as many tools write it; the columns in any order, or `date,close` alone.
 //!
-//! The time names the opening of the candle: a date, a date and time, or seconds, milliseconds or microseconds since 1970.
-//! The volume is in units of the base. The file does not say what is quoted.
+//! The time names the opening of the candle: a date, a date and time, or seconds, milliseconds or microseconds since
+//! 1970. The volume is in units of the base. The file does not say what is quoted.
 
 use super::{Head, Layout, column, range};
 use crate::{

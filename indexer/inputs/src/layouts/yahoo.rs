@@ -1,7 +1,7 @@
 //! Yahoo Finance, history as CSV: `Date,Open,High,Low,Close,Adj Close,Volume`, oldest first.
 //!
-//! The date names the opening of the candle, 00:00 UTC for currencies. A day that Yahoo lost is a row of `null`. The volume
-//! is in units of the quote, so it is left out. The file does not say what is quoted.
+//! The date names the opening of the candle, 00:00 UTC for currencies. A day that Yahoo lost is a row of `null`. The
+//! volume is in units of the quote, so it is left out. The file does not say what is quoted.
 
 use super::{Head, Layout, are};
 use crate::{

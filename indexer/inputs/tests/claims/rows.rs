@@ -127,4 +127,37 @@ fn a_map_names_the_columns() {
     assert!(error(&text, &layout(ClaimLayout::Csv)).contains("column map"));
     assert!(error(&text, &ClaimOptions { layout: Some(ClaimLayout::Facts), ..named }).contains("leave out --layout"));
     assert!(error("a,b\n", &layout(ClaimLayout::Facts)).contains("no file of the layout facts"));
+    let semicolons = map("address=1,header=no,delimiter=;");
+    let said = error("\"a\"b;c\n", &semicolons);
+    assert!(
+        said.contains("cannot be split into columns at ';' (quoting)") && said.contains("begins \"\\\"a\\\"b;c\""),
+        "{said}"
+    );
+    assert!(error(b"\xff\xfex".repeat(9), &semicolons).contains("UTF-16"));
+    assert!(error(b"x\xff;\n", &semicolons).contains("(encoding)"));
+    assert!(error(";".repeat(600), &semicolons).contains("more than 512 columns"));
+}
+
+#[test]
+fn columns_with_our_names_need_no_map() {
+    for (delimiter, layout) in [(",", None), (";", None), ("\t", None), (",", Some(ClaimLayout::Csv))] {
+        let options = ClaimOptions { layout, ..options() };
+        let text = format!(
+            "Category,LABEL,seen,Address,source_id,licence\nexchange,Some,2020,{A},Shop List,CC BY 4.0\n,Other,2021,{B},Shop List,\n"
+        );
+        let (claims, report) = read(text.replace(',', delimiter), &options);
+        assert_eq!(report.layout, ClaimLayout::Csv);
+        assert_eq!(
+            shown(&claims),
+            ["2 reported_as community 10 - exchange -", "3 reported_as community 10 - - -"],
+            "{delimiter:?}"
+        );
+        assert_eq!((&*claims[0].label, &*claims[1].label), ("Some", "Other"));
+        assert_eq!(report.source.map(|name| name.to_string()).as_deref(), Some("shop-list"));
+        assert_eq!(report.licence.map(|name| name.to_string()).as_deref(), Some("cc-by-4.0"));
+    }
+    // Several sources are not one, and an address alone is no claim.
+    let two = format!("address,label,source_id\n{A},x,a\n{B},x,b\n");
+    assert_eq!(read(two, &options()).1.source, None);
+    assert!(error(format!("address,balance\n{A},5\n"), &options()).contains("takes a column map"));
 }

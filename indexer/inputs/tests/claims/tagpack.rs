@@ -5,6 +5,22 @@ use cairn_inputs::{ClaimLayout, InputError};
 use crate::support::{A, B, C, error, layout, options, read, shown, told, try_read};
 
 #[test]
+fn a_pack_says_who_made_it_and_its_licence() {
+    for (about, source, licence) in [
+        ("creator: GraphSense Core Team\nlicense: CC-BY-4.0\n", Some("graphsense-core-team"), Some("cc-by-4.0")),
+        ("licence: MIT\n", None, Some("mit")),
+        ("creator: [x]\nlicense: {a: b}\n", Some("x"), None),
+        ("", None, None),
+    ] {
+        let text = format!("title: x\n{about}label: y\ncategory: exchange\ntags:\n- address: {}\n", crate::support::A);
+        let (claims, report) = read(text, &options());
+        assert_eq!(claims.len(), 1, "{about}");
+        assert_eq!(report.source.map(|name| name.to_string()).as_deref(), source, "{about}");
+        assert_eq!(report.licence.map(|name| name.to_string()).as_deref(), licence, "{about}");
+    }
+}
+
+#[test]
 fn tags_inherit_what_they_do_not_say() {
     let text = format!(
         "\u{feff}title: Test # comment\r\ncreator: x\r\ncategory: exchange\r\nconfidence: service_data\r\nis_cluster_definer: true\r\n\

@@ -149,8 +149,8 @@ fn bitstamp() {
 
 #[test]
 fn coingecko() {
-    // A price at 00:00 is the close of the day before, but for the older rows, which name the day itself. A price of five
-    // past midnight is no close.
+    // A price at 00:00 is the close of the day before, but for the older rows, which name the day itself. A price of
+    // five past midnight is no close.
     facts(
         "coingecko.csv",
         "coingecko",

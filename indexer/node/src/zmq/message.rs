@@ -15,7 +15,7 @@ pub(crate) struct Message {
     pub(crate) content: Content,
 }
 
-/// What it says.
+/// Its content.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Tip(BlockHash),

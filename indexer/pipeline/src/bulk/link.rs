@@ -187,7 +187,8 @@ impl Linking<'_> {
             }
         }
         for output in decoded.outputs.iter().filter(|o| o.spendable) {
-            // The salt is unknown to whoever makes scripts, so two with one prefix do not share the fingerprint as well.
+            // The salt is unknown to whoever makes scripts, so two with one prefix do not share the fingerprint as
+            // well.
             let mut hasher = DefaultHasher::new();
             hasher.write_u64(self.salt);
             hasher.write(decoded.script(output));

@@ -7,11 +7,11 @@
 //!    once more by funding transaction: so it is known which outputs are spent in the end.
 //! 3. **coins**: only for blocks without undo data: the coins that they spend are picked out of the blocks.
 //! 4. **fold**: blocks are parsed once more, now with number (2) and value (undo data, or 3) of each spent coin, and
-//!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those of
-//!    coins that are spent in the end (`Merge::Coin`) are dropped.
+//!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those
+//!    of coins that are spent in the end (`Merge::Coin`) are dropped.
 //! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files. Stages that hear a
-//!    lane get its sorted deltas, too. What they make of them becomes table files afterwards: sums that are added up, and
-//!    deltas of lanes that are folded in order, by one thread, into deltas of more lanes.
+//!    lane get its sorted deltas, too. What they make of them becomes table files afterwards: sums that are added up,
+//!    and deltas of lanes that are folded in order, by one thread, into deltas of more lanes.
 //! 6. **ingest**: the files are taken into the database, one family at a time; the checkpoints come last and are the
 //!    commit.
 //!

@@ -1,5 +1,5 @@
-//! Lanes whose groups are folded in order: the parts of each partition are sorted into a file, and then all partitions are
-//! folded one after the other by one thread.
+//! Lanes whose groups are folded in order: the parts of each partition are sorted into a file, and then all partitions
+//! are folded one after the other by one thread.
 
 use std::{
     cell::RefCell,

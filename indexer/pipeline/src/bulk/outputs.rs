@@ -1,5 +1,5 @@
-//! Where the deltas go that a listener or an ordered fold emits: into tables at once, into sums, or into what later lanes are
-//! made of.
+//! Where the deltas go that a listener or an ordered fold emits: into tables at once, into sums, or into what later
+//! lanes are made of.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Deltas that come of one partition and belong to others: each partition's work writes files of its own, with a part for
-//! each partition that they belong to.
+//! Deltas that come of one partition and belong to others: each partition's work writes files of its own, with a part
+//! for each partition that they belong to.
 //!
 //! ```text
 //! NAME.from000.000.spill   length of each part (8, little-endian) │ parts: records

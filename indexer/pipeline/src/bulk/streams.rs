@@ -94,8 +94,8 @@ impl SpilledRow for Wanted {
     }
 }
 
-/// A spent coin, as found in the block that made it. By spender, chunks of: spender's TxNum less the partition's first │
-/// vin │ birth height │ value │ 1 if coinbase │ length of the script │ script.
+/// A spent coin, as found in the block that made it. By spender, chunks of: spender's TxNum less the partition's first
+/// │ vin │ birth height │ value │ 1 if coinbase │ length of the script │ script.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct FoundCoin {
     pub(crate) spender: u64,

@@ -75,7 +75,7 @@ struct Unit {
     bytes: u64,
 }
 
-/// What threads share.
+/// State shared by threads.
 struct Shared<'m> {
     manifest: &'m mut Manifest,
     saver: Saver,

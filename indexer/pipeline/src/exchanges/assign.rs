@@ -88,7 +88,8 @@ fn stop(cancel: &CancelToken) -> Result<(), PipelineError> {
     if cancel.is_cancelled() { Err(PipelineError::Stopped) } else { Ok(()) }
 }
 
-/// Nodes at or below which scripts have claims for the others of their cluster, and of each cluster those that are or were roots.
+/// Nodes at or below which scripts have claims for the others of their cluster, and of each cluster those that are or
+/// were roots.
 type ClaimedNodes = (HashSet<TxNum>, BTreeMap<TxNum, BTreeSet<TxNum>>);
 
 fn claimed_nodes(view: &View<'_>, cancel: &CancelToken) -> Result<ClaimedNodes, PipelineError> {

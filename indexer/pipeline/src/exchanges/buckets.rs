@@ -10,7 +10,8 @@ use cairn_model::{Sats, TxNum};
 
 use super::known::Who;
 
-/// Transactions of a bucket. The main network has 1.2 billion: some 600 buckets, of which one at a time is sorted in memory.
+/// Transactions of a bucket. The main network has 1.2 billion: some 600 buckets, of which one at a time is sorted in
+/// memory.
 const SPAN: u64 = 1 << 21;
 /// Bytes of a bucket that are kept until they are appended to its file.
 const BUFFER: usize = 64 << 10;

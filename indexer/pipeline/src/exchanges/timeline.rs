@@ -1,8 +1,8 @@
 //! Whose scripts counted as at each block, by the claims that were asserted by then and the clusters as of then.
 //!
-//! What a script counts as changes at few blocks: when a claim about it begins or ends to hold, when its cluster becomes
-//! somebody's, and when that joins another one. The owner of a cluster changes only with the first scripts of it that have claims for
-//! the others, and with their claims.
+//! What a script counts as changes at few blocks: when a claim about it begins or ends to hold, when its cluster
+//! becomes somebody's, and when that joins another one. The owner of a cluster changes only with the first scripts of
+//! it that have claims for the others, and with their claims.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -24,18 +24,18 @@ use crate::labels::{MOST_HEIRS, Named, named_at, owner_by};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Owner {
     pub(super) who: Who,
-    /// Day on which the index received the first document that names it for this, in days since 1970. What flowed before counts
-    /// because of a document that came later.
+    /// Day on which the index received the first document that names it for this, in days since 1970. What flowed
+    /// before counts because of a document that came later.
     pub(super) known: u32,
 }
 
-/// From each of these blocks on whose, ascending; before the first nobody's.
+/// Owner changes as (first height, owner), ascending; no owner before the first.
 pub(super) type Spans = Vec<(Height, Option<Owner>)>;
 
 /// What a list says of a script, row by row.
 pub(super) type Rows = [(ClaimKey, Claim)];
 
-/// Adds whose from a block on, unless nothing changes.
+/// Appends a change of owner at `from`; does nothing if the owner stays.
 fn push(spans: &mut Spans, from: Height, owner: Option<Owner>) {
     match spans.last_mut() {
         Some(last) if last.0 == from => last.1 = owner,

@@ -44,8 +44,8 @@ fn a_listener_hears_a_giant_group_as_one() {
         let id = ScriptId { prefix: ScriptPrefix([prefix; 8]), ordinal: 0 };
         let mut key = Vec::new();
         (id, TxNum(tx)).encode(&mut key);
-        // Received (kind 1, with a vout) in every transaction, sent (kind 2, with other scripts 3) in every third, by a P2PKH
-        // script (1).
+        // Received (kind 1, with a vout) in every transaction, sent (kind 2, with other scripts 3) in every third, by a
+        // P2PKH script (1).
         let mut received = vec![0x11, 0];
         put_amount(&mut received, 30);
         put_record(&mut bytes, &key, &received);

@@ -31,8 +31,8 @@ pub(crate) struct OfBlock {
 }
 
 impl OfBlock {
-    /// Writes it, with their checkpoint. `forest` is what the block changes of the clusters; the reader has the index before
-    /// that.
+    /// Writes it, with their checkpoint. `forest` is what the block changes of the clusters; the reader has the index
+    /// before that.
     ///
     /// # Errors
     /// A row is damaged, or the database cannot be read.
@@ -116,8 +116,8 @@ fn touched(block: &Block) -> Vec<Touched<'_>> {
     all
 }
 
-/// What the block changes, once it is connected or disconnected. The view is of the index before that. `None` if the tables
-/// are not made up to there: they are made as a whole later.
+/// What the block changes, once it is connected or disconnected. The view is of the index before that. `None` if the
+/// tables are not made up to there: they are made as a whole later.
 ///
 /// # Errors
 /// The database cannot be read, or the tables contradict the block.
@@ -156,8 +156,8 @@ pub(crate) fn of_block(
     Ok(Some(of))
 }
 
-/// True if a label with the prefix of a script is that of the script. One that no block had before has no ordinal yet: but
-/// then the block pays it.
+/// True if a label with the prefix of a script is that of the script. One that no block had before has no ordinal yet:
+/// but then the block pays it.
 fn is_of(block: &Block, touched: &Touched<'_>, label: &ScriptLabel) -> bool {
     match (touched.output, label.seen) {
         (Some(output), _) => block.script(output) == &label.script[..],

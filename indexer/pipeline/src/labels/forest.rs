@@ -1,5 +1,5 @@
-//! What a block changes of the claims of clusters: it brings scripts into clusters, ties clusters together, and moves what they
-//! hold.
+//! What a block changes of the claims of clusters: it brings scripts into clusters, ties clusters together, and moves
+//! what they hold.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -69,7 +69,8 @@ fn tie(node: TxNum, row: &ClusterRow, first_tx: TxNum) -> Option<Tie> {
     (by >= first_tx).then_some(Tie { child: node, parent, by, smaller })
 }
 
-/// What is left out of the parent because of a tie, with the changes so far. `known` is what is stored below the children.
+/// What is left out of the parent because of a tie, with the changes so far. `known` is what is stored below the
+/// children.
 fn left_out_by(tie: &Tie, known: &mut HashMap<TxNum, Sums>, changes: &Changes) -> Result<Sums, PipelineError> {
     let mut left_out = changes.below_from(known.remove(&tie.child).unwrap_or_default(), tie.child)?;
     left_out.add(BelowSum::Suspects.position(), tie.is_suspect().into()).map_err(overflow)?;
@@ -143,7 +144,8 @@ impl<'b> BlockForest<'b> {
     pub(crate) fn connect(&self, view: &View<'_>, changes: &mut Changes) -> Result<(), PipelineError> {
         self.add_moved(view, changes)?;
         let has_claims = view.has_cluster_claims()?;
-        // Scripts with claims below a child before the block, and those that the block brought there before the child joined.
+        // Scripts with claims below a child before the block, and those that the block brought there before the child
+        // joined.
         let mut brought: HashMap<TxNum, u64> = HashMap::new();
         let mut known = self.below_children(view)?;
         for tie in &self.ties {
@@ -262,8 +264,8 @@ impl<'b> BlockForest<'b> {
         Ok(())
     }
 
-    /// Brings the rows of all roots that the block writes to what they hold after it. Those that `parts` has are judged again,
-    /// those in `ended` are roots no more.
+    /// Brings the rows of all roots that the block writes to what they hold after it. Those that `parts` has are judged
+    /// again, those in `ended` are roots no more.
     fn replace_owners(
         &self,
         view: &View<'_>,

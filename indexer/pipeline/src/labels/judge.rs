@@ -1,5 +1,5 @@
-//! What the claims say of a script together, for the end of time: no clock changes it, and a claim that says when it ends
-//! gives nothing.
+//! What the claims say of a script together, for the end of time: no clock changes it, and a claim that says when it
+//! ends gives nothing.
 
 use std::sync::Arc;
 
@@ -57,7 +57,8 @@ pub(crate) fn judge(
 }
 
 impl Judged {
-    /// The root of its cluster, if the script has one and what the cluster adds to the sums of entities may be another now.
+    /// The root of its cluster, if the script has one and what the cluster adds to the sums of entities may be another
+    /// now.
     pub(crate) fn root_to_judge(&self, before: Option<&ScriptLabel>) -> Option<TxNum> {
         let both = || before.into_iter().chain(&self.label);
         let names = |label: Option<&ScriptLabel>| label.is_some_and(ScriptLabel::names_somebody);
@@ -69,8 +70,8 @@ impl Judged {
 /// Scripts of a cluster of which the claims are read.
 pub(crate) const MOST_HEIRS: usize = 16;
 
-/// Whose other scripts of a cluster are by the claims of some scripts of it that extend to them, at a time or for the end of time:
-/// nobody's if the votes conflict. The first [`MOST_HEIRS`] scripts count.
+/// Whose other scripts of a cluster are by the claims of some scripts of it that extend to them, at a time or for the
+/// end of time: nobody's if the votes conflict. The first [`MOST_HEIRS`] scripts count.
 ///
 /// # Errors
 /// As [`judge`].
@@ -90,7 +91,7 @@ pub(crate) fn owner_by(
     Ok(membership(&inherited, At::time(at.unwrap_or(u32::MAX))).map(|member| member.entity.clone()))
 }
 
-/// Whom the claims of a script name at a time.
+/// The entity that the claims of a script name at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Named {
     /// Nobody: it counts by its cluster.
@@ -99,7 +100,7 @@ pub(crate) enum Named {
     Somebody(Option<EntityName>),
 }
 
-/// Whom the claims of a script name at a time, as its label would say then.
+/// Returns the entity that the script's label would have named at `time`.
 ///
 /// # Errors
 /// As [`judge`].
@@ -130,16 +131,16 @@ fn stated<'s>(said: &'s ScriptClaims, documents: &'s [DocumentHash]) -> impl Ite
     })
 }
 
-/// The document of a version. The ledger has no two documents whose hashes begin alike, so these bytes tell them apart, and
-/// in the same order.
+/// The document of a version. The ledger has no two documents whose hashes begin alike, so these bytes tell them apart,
+/// and in the same order.
 fn document(version: &ListVersion) -> DocumentHash {
     let mut hash = [0; 32];
     hash.iter_mut().zip(version.document).for_each(|(to, byte)| *to = byte);
     DocumentHash(hash)
 }
 
-/// The label that follows from the claims. Those that were not read, because there are too many, have no part in it: which
-/// these are follows from the claims, too.
+/// The label that follows from the claims. Those that were not read, because there are too many, have no part in it:
+/// which these are follows from the claims, too.
 fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
     let documents: Vec<DocumentHash> = said.lists.iter().map(|of| document(&of.version)).collect();
     let lists: Vec<&ListKey> = said.lists.iter().flat_map(|of| of.claims.iter().map(|_| &of.list)).collect();

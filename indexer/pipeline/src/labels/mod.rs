@@ -1,11 +1,12 @@
 //! The joined tables: what the claims say of each script together, and the scripts and sums of entities.
 //!
-//! Two things change them. A block moves the sums of the scripts that it touches, in its own commit (`blocks`). A document
-//! only marks the scripts that it may say something new of, and what it ends; these are judged again afterwards, some at a
-//! time (`due`). A script without a mark has the rows that follow from its claims and from the chain up to the tip, in
-//! whatever order blocks and documents came.
+//! Two things change them. A block moves the sums of the scripts that it touches, in its own commit (`blocks`). A
+//! document only marks the scripts that it may say something new of, and what it ends; these are judged again
+//! afterwards, some at a time (`due`). A script without a mark has the rows that follow from its claims and from the
+//! chain up to the tip, in whatever order blocks and documents came.
 //!
-//! Their checkpoint is like that of a stage: where it is missing, of another version or behind, all rows are made again.
+//! Their checkpoint is like that of a stage: where it is missing, of another version or behind, all rows are made
+//! again.
 
 mod blocks;
 mod due;

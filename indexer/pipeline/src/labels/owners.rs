@@ -1,4 +1,4 @@
-//! Whose clusters are said to be, and what they add to the sums of entities.
+//! Owners of clusters by claims, and their part of the sums of entities.
 
 use std::collections::BTreeSet;
 

@@ -161,8 +161,8 @@ pub(crate) struct Side<'l> {
     pub(crate) label: &'l ScriptLabel,
     /// Sums of the script.
     pub(crate) moved: Moved,
-    /// The way from its node to the root of its cluster. `None` leaves out the rows of the forest above: what a block does to
-    /// them is noted by [`forest`](super::forest).
+    /// The way from its node to the root of its cluster. `None` leaves out the rows of the forest above: what a block
+    /// does to them is noted by [`forest`](super::forest).
     pub(crate) path: Option<&'l [Tie]>,
 }
 
@@ -290,8 +290,8 @@ pub(crate) fn overflow(_: SumOverflow) -> PipelineError {
 }
 
 impl Changes {
-    /// Replaces the rows of one script. Both sides together may leave out a part of the sums and of the path that they have
-    /// in common.
+    /// Replaces the rows of one script. Both sides together may leave out a part of the sums and of the path that they
+    /// have in common.
     ///
     /// # Errors
     /// A sum has more than 128 bits, which only damage makes.

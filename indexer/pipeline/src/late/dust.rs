@@ -24,8 +24,8 @@ pub(super) struct DustFold {
     kept: VecDeque<TxNum>,
 }
 
-/// The scripts with a history that a transaction pays dust, ascending: those that it does not spend from and that an earlier transaction
-/// paid.
+/// The scripts with a history that a transaction pays dust, ascending: those that it does not spend from and that an
+/// earlier transaction paid.
 fn recipients(view: &View<'_>, tx: &StoredTx, coins: &[SpentCoin]) -> Result<Vec<ScriptId>, ReadError> {
     let length = view.facts().script_prefix;
     let dust = tx.outputs().iter().filter(|output| output.spendable && is_dust(output.value));

@@ -1,6 +1,6 @@
-//! Late stages: they follow the chain after the other stages, block by block, and read their tables as of each block. What they
-//! keep from block to block is in rows, so that a process goes on where another stopped; and for the newest blocks they keep
-//! the rows that each replaced, so that a reorganization is undone without their rules.
+//! Late stages: they follow the chain after the other stages, block by block, and read their tables as of each block.
+//! What they keep from block to block is in rows, so that a process goes on where another stopped; and for the newest
+//! blocks they keep the rows that each replaced, so that a reorganization is undone without their rules.
 //!
 //! Their commits come after those of blocks. A late stage that is behind is brought to the tip by whoever writes next.
 

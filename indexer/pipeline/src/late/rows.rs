@@ -9,7 +9,8 @@ use cairn_reader::{ReadError, View};
 use cairn_tables::{Family, Table, TableInfo, encode_key, encode_value};
 use cairn_writer::Batch;
 
-/// Rows by their whole keys: their bytes, or `None` for one that is gone. Late stages have their tables in the shared family.
+/// Rows by their whole keys: their bytes, or `None` for one that is gone. Late stages have their tables in the shared
+/// family.
 pub(crate) type Bytes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
 /// Rows as they are in the index, and those that were made since.

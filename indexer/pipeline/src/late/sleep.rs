@@ -26,7 +26,8 @@ pub(super) struct At {
 }
 
 impl At {
-    /// Before a transaction of a block, or of the next one; so many seconds are long. `None` if the chain is not that old.
+    /// Before a transaction of a block, or of the next one; so many seconds are long. `None` if the chain is not that
+    /// old.
     pub(super) fn of(view: &View<'_>, height: Height, before: TxNum, seconds: u32) -> Option<Self> {
         let now = view.chain().get(height)?.mono_time;
         let old = view.chain().height_at(now.checked_sub(seconds)?)?;

@@ -1,6 +1,6 @@
-//! The watchlist: clusters with 500 BTC or more of coins of five years and more that spent nothing for five years, as of one
-//! block. It is made from two walks through whole tables, in a thread of its own beside new blocks, and made anew after
-//! a day's blocks.
+//! The watchlist: clusters with 500 BTC or more of coins of five years and more that spent nothing for five years, as
+//! of one block. It is made from two walks through whole tables, in a thread of its own beside new blocks, and made
+//! anew after a day's blocks.
 
 use std::collections::BTreeMap;
 

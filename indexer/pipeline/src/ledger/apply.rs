@@ -66,7 +66,7 @@ pub enum LedgerError {
     Inbox {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The archive of the ledger cannot be read or written.
@@ -74,11 +74,11 @@ pub enum LedgerError {
     Archive {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// A request has been reading since before something was blanked. It is blanked in every answer; in files it stays until
-    /// the document is taken again.
+    /// A request has been reading since before something was blanked. It is blanked in every answer; in files it stays
+    /// until the document is taken again.
     #[error(
         "a request still reads what is blanked, so that files keep it: take the document again when the request has ended; a running writer does that by itself"
     )]
@@ -100,12 +100,12 @@ pub(crate) fn prefix(hash: &DocumentHash) -> [u8; 8] {
 }
 
 impl Engine {
-    /// Takes a document into the ledger, at `now` in seconds since 1970, in one durable commit. Then the labels follow, in
-    /// further ones.
+    /// Takes a document into the ledger, at `now` in seconds since 1970, in one durable commit. Then the labels follow,
+    /// in further ones.
     ///
     /// # Errors
-    /// The document breaks a rule or the index is empty: nothing is written then. Or the index or the disk fails: if the
-    /// document is in the ledger by then, it stays.
+    /// The document breaks a rule or the index is empty: nothing is written then. Or the index or the disk fails: if
+    /// the document is in the ledger by then, it stays.
     pub fn take_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
         let applied = self.write_document(document, now)?;
         let (Applied::Taken { seq, .. } | Applied::Known { seq, .. }) = applied;
@@ -146,8 +146,8 @@ impl Engine {
         Ok(applied.ok_or_else(|| ReadError::Broken("a commit wrote nothing".to_owned()))?)
     }
 
-    /// What is to be done after a document is in the ledger. Doing it again changes nothing, so whoever was interrupted takes
-    /// the document again.
+    /// What is to be done after a document is in the ledger. Doing it again changes nothing, so whoever was interrupted
+    /// takes the document again.
     fn follow_document(&self, document: &Document) -> Result<(), LedgerError> {
         let followed = self.follow_claims(&NoProgress);
         self.writer.flush()?;

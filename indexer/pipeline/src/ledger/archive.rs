@@ -1,5 +1,5 @@
-//! The archive of the ledger: a second copy of every document, in a folder of its own beside the index. Input events come
-//! from nobody a second time, so they survive the loss of everything else in the data folder.
+//! The archive of the ledger: a second copy of every document, in a folder of its own beside the index. Input events
+//! come from nobody a second time, so they survive the loss of everything else in the data folder.
 //!
 //! ```text
 //! ledger/<seq, 12 digits>-<hash of the document>.events   the document, as `cairn events export` writes it

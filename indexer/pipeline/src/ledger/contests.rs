@@ -21,7 +21,7 @@ pub(crate) fn contest_key(provenance: &Provenance, contest: &Contest) -> Contest
     }
 }
 
-/// What it does.
+/// Its effect.
 pub(crate) fn contest_state(contest: &Contest) -> ContestState {
     ContestState { act: contest.act, by: contest.by }
 }

@@ -19,8 +19,8 @@ use crate::labels::Marks;
 const FIRST: ListVersion = ListVersion { retrieved_at: 0, document: [0; 8] };
 
 impl Taking<'_> {
-    /// Marks the scripts whose claims the document ends, or no longer ends. They may be more than a commit can have, so this
-    /// comes before the document: marks alone do no harm.
+    /// Marks the scripts whose claims the document ends, or no longer ends. They may be more than a commit can have, so
+    /// this comes before the document: marks alone do no harm.
     pub(super) fn mark_ended(&self, writer: &Writer) -> Result<(), LedgerError> {
         let ends = match &self.document.body {
             Body::Claims { list, .. } if self.state(&self.hash())?.withdrawn == 0 => {
@@ -67,8 +67,8 @@ fn documents<'v>(
         .map(|of| Ok(of?.version)))
 }
 
-/// The documents whose claims a complete one of this version ends where it does not repeat them: the complete one before
-/// it, and those between the two. What came before was ended before.
+/// The documents whose claims a complete one of this version ends where it does not repeat them: the complete one
+/// before it, and those between the two. What came before was ended before.
 fn ended_by(view: &View<'_>, list: &ListKey, before: ListVersion) -> Result<Vec<ListVersion>, ReadError> {
     let complete = documents(view, list, true, (FIRST, before))?.last().transpose()?;
     let others = documents(view, list, false, (complete.unwrap_or(FIRST), before))?;

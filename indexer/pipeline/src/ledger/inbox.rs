@@ -1,5 +1,5 @@
-//! The inbox: a folder of files of events that wait for the writer of the index. A file is there as a whole or not at all,
-//! and is removed only when its documents are on disk in the index. Taking it in twice changes nothing.
+//! The inbox: a folder of files of events that wait for the writer of the index. A file is there as a whole or not at
+//! all, and is removed only when its documents are on disk in the index. Taking it in twice changes nothing.
 
 use std::{
     fs::{self, File},
@@ -59,8 +59,8 @@ pub fn put_into_inbox<E: From<io::Error>>(
     written
 }
 
-/// Puts a file of events into the inbox of a data folder, under a stem that sorts it among the others. The same stem twice is
-/// one file. It is on disk when this returns, and is checked when it is taken.
+/// Puts a file of events into the inbox of a data folder, under a stem that sorts it among the others. The same stem
+/// twice is one file. It is on disk when this returns, and is checked when it is taken.
 ///
 /// # Errors
 /// The disk fails.
@@ -150,8 +150,8 @@ fn is_left(path: &Path) -> bool {
 }
 
 impl Engine {
-    /// Takes in what waits in the inbox, in the order of the files' names; `now` in seconds since 1970. An index without
-    /// blocks takes nothing yet.
+    /// Takes in what waits in the inbox, in the order of the files' names; `now` in seconds since 1970. An index
+    /// without blocks takes nothing yet.
     ///
     /// # Errors
     /// The index or the disk fails. What was taken stays, and the rest waits.
@@ -180,7 +180,8 @@ impl Engine {
     }
 
     fn take_file(&self, path: &Path, now: u32) -> Result<Vec<Applied>, Taken> {
-        // The hash is at the end: nothing is taken before it is known to be right. Mostly there is one document, which is kept.
+        // The hash is at the end: nothing is taken before it is known to be right. Mostly there is one document, which
+        // is kept.
         let mut only = None;
         let documents = file::read(open(path)?, |document| {
             only = Some(document);

@@ -106,8 +106,8 @@ struct Listing {
 /// How long the writer waits for reads that began before. Blocks wait, too.
 const READS_END: Duration = Duration::from_secs(2);
 
-/// Writes all tables anew that may have what was blanked: in files a row that was replaced is there until then, and as long as
-/// a read in progress may see it.
+/// Writes all tables anew that may have what was blanked: in files a row that was replaced is there until then, and as
+/// long as a read in progress may see it.
 pub(super) fn merge(writer: &Writer) -> Result<(), LedgerError> {
     if !writer.wait_for_reads(READS_END)? {
         return Err(LedgerError::StillRead);

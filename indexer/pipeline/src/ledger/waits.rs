@@ -1,5 +1,5 @@
-//! Which documents wait in the inbox: a sealed file for each file of the inbox, in the folder of the archive. So a file that
-//! disappears before a writer has taken it is told, with what was in it.
+//! Which documents wait in the inbox: a sealed file for each file of the inbox, in the folder of the archive. So a file
+//! that disappears before a writer has taken it is told, with what was in it.
 //!
 //! ```text
 //! ledger/<stem of the file in the inbox>.waits    a line for each document, and the SHA-256 of these lines
@@ -51,7 +51,8 @@ pub(crate) fn end(datadir: &Path, file: &Path) -> io::Result<()> {
     }
 }
 
-/// Files of the inbox that were noted and are gone: the path of what was noted, and what the index lacks of it, in words.
+/// Files of the inbox that were noted and are gone: the path of what was noted, and what the index lacks of it, in
+/// words.
 fn gone(datadir: &Path, is_known: &dyn Fn(&DocumentHash) -> bool) -> io::Result<Vec<(PathBuf, Vec<String>)>> {
     let (archive, inbox) = (Archive::new(datadir), datadir.join(INBOX));
     let entries = match fs::read_dir(archive.folder()) {
@@ -92,8 +93,8 @@ pub(crate) fn missing(datadir: &Path, is_known: impl Fn(&DocumentHash) -> bool) 
     Ok(gone(datadir, &is_known)?.into_iter().flat_map(|(_, lacks)| lacks).collect())
 }
 
-/// Forgets files that are gone if the index has all of their documents, imported once more perhaps; with `all`, those whose documents
-/// are missing as well.
+/// Forgets files that are gone if the index has all of their documents, imported once more perhaps; with `all`, those
+/// whose documents are missing as well.
 pub(crate) fn forget(datadir: &Path, is_known: impl Fn(&DocumentHash) -> bool, all: bool) -> io::Result<()> {
     let gone = gone(datadir, &is_known)?.into_iter().filter(|(_, lacks)| all || lacks.is_empty());
     gone.map(|(path, _)| path).try_for_each(fs::remove_file)

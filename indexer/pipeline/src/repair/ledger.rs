@@ -1,6 +1,6 @@
-//! Makes the ledger's tables again: they are emptied, and the documents are taken in again from the archive of the ledger.
-//! Documents that only the damaged tables have wait in the inbox meanwhile. A process that is killed on the way leaves both,
-//! from which the next one that writes goes on.
+//! Makes the ledger's tables again: they are emptied, and the documents are taken in again from the archive of the
+//! ledger. Documents that only the damaged tables have wait in the inbox meanwhile. A process that is killed on the way
+//! leaves both, from which the next one that writes goes on.
 
 use std::{
     collections::BTreeSet,
@@ -60,8 +60,8 @@ impl From<io::Error> for MendError {
     }
 }
 
-/// Reads the archive of the ledger, and what else the damaged index has, if it can be opened: that waits in the inbox then.
-/// Nothing else is changed.
+/// Reads the archive of the ledger, and what else the damaged index has, if it can be opened: that waits in the inbox
+/// then. Nothing else is changed.
 ///
 /// # Errors
 /// [`PipelineError::EventsLost`] if a document is missing, unless `without_events` is set. Or the disk fails.

@@ -129,8 +129,8 @@ pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError
     }
 }
 
-/// Finishes the replacement of a family that an interrupted repair has begun, if there is one: until then the index may lack
-/// its parameters.
+/// Finishes the replacement of a family that an interrupted repair has begun, if there is one: until then the index may
+/// lack its parameters.
 ///
 /// # Errors
 /// The index is in use, or the disk fails.
@@ -177,13 +177,13 @@ pub fn repair(
     }
 }
 
-/// Sets a damaged index aside, so that a new one can be made. The new one takes its input events from the archive of the
-/// ledger; those that only the damaged index has wait in the inbox. Returns where the damaged index is now, and what is
-/// missing, in words.
+/// Sets a damaged index aside, so that a new one can be made. The new one takes its input events from the archive of
+/// the ledger; those that only the damaged index has wait in the inbox. Returns where the damaged index is now, and
+/// what is missing, in words.
 ///
 /// # Errors
-/// [`PipelineError::EventsLost`] if input events are missing, unless `without_events` is set: nothing is changed then. Or the
-/// disk refuses.
+/// [`PipelineError::EventsLost`] if input events are missing, unless `without_events` is set: nothing is changed then.
+/// Or the disk refuses.
 pub fn set_aside(datadir: &Path, without_events: bool) -> Result<(PathBuf, Vec<String>), PipelineError> {
     refuse_replica(datadir)?;
     let index = datadir.join("index");

@@ -14,8 +14,8 @@ use crate::{
 const NAME: &str = "the archive of the ledger has every document";
 const PLACE: &str = "archive of the ledger";
 
-/// Reads the archive of the ledger in `datadir`, and adds what is wrong with it to `audit`. An index without one gets it
-/// from the next command that writes.
+/// Reads the archive of the ledger in `datadir`, and adds what is wrong with it to `audit`. An index without one gets
+/// it from the next command that writes.
 ///
 /// # Errors
 /// The index or the folder cannot be read.

@@ -1,10 +1,10 @@
 //! Clusters: what their tables must have in common with the journal, with what scripts hold, and with each other. Which
-//! transactions are nodes, every link and every child is compared; numbers and balances are added up over the whole forest,
-//! with a weight for each root, so that those of two trees cannot stand in for each other.
+//! transactions are nodes, every link and every child is compared; numbers and balances are added up over the whole
+//! forest, with a weight for each root, so that those of two trees cannot stand in for each other.
 //!
-//! What it does not do is to tie the clusters together again: whether each link leads to the right root is looked at for
-//! one transaction in [`SAMPLE`]. What was paid to others is added up again for some days; that longer periods are the sums
-//! of their days is compared for all.
+//! What it does not do is to tie the clusters together again: whether each link leads to the right root is looked at
+//! for one transaction in [`SAMPLE`]. What was paid to others is added up again for some days; that longer periods are
+//! the sums of their days is compared for all.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},

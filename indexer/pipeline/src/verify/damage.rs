@@ -66,13 +66,13 @@ pub struct Damage {
     pub height: Option<Height>,
     /// What is wrong.
     pub what: String,
-    /// What mends it.
+    /// The remedy.
     pub repair: Repair,
 }
 
 /// How a table is verified and what mends it. Every registered table must have one, or this crate does not compile.
 pub(crate) trait Verified: Table {
-    /// What mends it.
+    /// The remedy.
     const REPAIR: Repair;
 
     /// Notes the facts of a row that the journal must have. Rows that are compared elsewhere have none here.

@@ -1,5 +1,5 @@
-//! Compares the joined tables with what they follow from: every script that has claims, and every one that has a label, is
-//! judged again. The rows of entities are added up again from the labels.
+//! Compares the joined tables with what they follow from: every script that has claims, and every one that has a label,
+//! is judged again. The rows of entities are added up again from the labels.
 
 use std::{collections::BTreeSet, iter::Peekable};
 
@@ -168,7 +168,8 @@ fn compare(
     Ok(Ok(format!("{labelled} labels of {scripts} scripts, {owned} clusters with owners{waits}")))
 }
 
-/// What is wrong with a label. One that waits to be judged may say what does not hold any more; the chain's part must be right.
+/// What is wrong with a label. One that waits to be judged may say what does not hold any more; the chain's part must
+/// be right.
 fn differs(stored: Option<&ScriptLabel>, now: &Judged, is_due: bool) -> Option<&'static str> {
     let bytes = |label: &ScriptLabel| encode_value::<Labels>(label);
     match (stored, &now.label) {

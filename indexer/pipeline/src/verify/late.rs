@@ -97,7 +97,8 @@ fn watchlist(
     Ok(format!("watchlist: {} clusters", rows.len()))
 }
 
-/// Compares the flows of exchanges with what these held, and if they are of the tip and few, with what follows from the index.
+/// Compares the flows of exchanges with what these held, and if they are of the tip and few, with what follows from the
+/// index.
 fn flows(
     view: &View<'_>,
     meter: &mut Meter<'_>,

@@ -1,4 +1,5 @@
-//! Audits the index: reads every row of every table and every byte of its files, and compares each table with the journal.
+//! Audits the index: reads every row of every table and every byte of its files, and compares each table with the
+//! journal.
 //!
 //! A table is compared by sums of facts, so that the order of its rows does not matter and memory stays constant. What
 //! cannot be read is noted and passed over: an audit finds all damage, not the first.
@@ -44,7 +45,7 @@ use crate::{PipelineError, Progress};
 /// One comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
-    /// What was compared.
+    /// Compared files.
     pub name: &'static str,
     /// True if it matched.
     pub ok: bool,

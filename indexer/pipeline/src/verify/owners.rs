@@ -1,4 +1,5 @@
-//! Compares whose clusters are said to be with the claims that extend to them, and what is left out of clusters with the forest.
+//! Compares whose clusters are said to be with the claims that extend to them, and what is left out of clusters with
+//! the forest.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ const ROWS: usize = 1 << 20;
 /// Clusters that are judged between two steps of progress.
 const STEP: usize = 256;
 
-/// What is compared.
+/// The parts that are compared.
 pub(super) struct Owners<'v> {
     pub(super) view: &'v View<'v>,
     /// Roots of clusters with claims that extend to them.
@@ -27,7 +28,8 @@ pub(super) struct Owners<'v> {
 }
 
 impl Owners<'_> {
-    /// Judges these clusters again, and all that are said to be somebody's. Returns how many are, or the damage that ended it.
+    /// Judges these clusters again, and all that are said to be somebody's. Returns how many are, or the damage that
+    /// ended it.
     pub(super) fn compare(
         mut self,
         meter: &Meter<'_>,

@@ -35,10 +35,13 @@ use cairn_tables::{
     payouts::Payouts,
     pings::Pings,
     prevouts::Prevouts,
+    pubkeys::Pubkeys,
     returns::Returns,
     script_days::ScriptDays,
     spenders::Spenders,
-    stages::{AGES, CLUSTERS, COINS, FUNDING, PAYOUTS, PINGS, RETURNS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS},
+    stages::{
+        AGES, CLUSTERS, COINS, FUNDING, PAYOUTS, PINGS, PUBKEYS, RETURNS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS,
+    },
     totals::TotalsTable,
     transfers::{Consolidations, LargeChange, LargeTransfers},
     tx_nums::TxNums,
@@ -496,6 +499,14 @@ impl Verified for Funding {
 
     fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
         tallies.find_row::<Self>(key, row);
+    }
+}
+
+impl Verified for Pubkeys {
+    const REPAIR: Repair = Repair::Stage(PUBKEYS.name);
+
+    fn note(key: &Self::Key, outputs: &Self::Value, tallies: &mut Tallies) {
+        tallies.find_sums::<Self>(key, outputs);
     }
 }
 

@@ -163,8 +163,8 @@ impl Tallies {
         sum.hashes = sum.hashes.wrapping_add(times.wrapping_mul(hash((key, value))));
     }
 
-    /// Numbers times weights of their places: the same for a sum and for all that was added up to it. A weight is odd, so
-    /// that no number times it is zero.
+    /// Numbers times weights of their places: the same for a sum and for all that was added up to it. A weight is odd,
+    /// so that no number times it is zero.
     fn sums(&mut self, table: &str, key: &[u8], sums: &Sums, sign: i128) {
         let Some(place) = place(table) else { return };
         for (position, number) in sums.iter() {

@@ -38,8 +38,8 @@ pub struct Gap {
     pub orphan_blocks: u64,
     /// What probably caused it; `None` if nothing is visibly wrong.
     pub cause: Option<GapCause>,
-    /// The highest height that the newest orphans state in their coinbases; `None` if they are too old to state one, or if
-    /// there is no orphan.
+    /// The highest height that the newest orphans state in their coinbases; `None` if they are too old to state one, or
+    /// if there is no orphan.
     pub beyond: Option<Height>,
     /// False if it may be the normal state of a node that is syncing.
     pub certain: bool,
@@ -54,7 +54,7 @@ pub enum GapCause {
         file: u32,
         /// Number of all.
         files: u64,
-        /// What is there instead.
+        /// The bytes found instead.
         instead: Instead,
     },
     /// A block file before the last has no block.

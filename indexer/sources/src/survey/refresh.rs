@@ -33,8 +33,8 @@ impl Survey {
         self.refresh_with(files, &|_| {})
     }
 
-    /// Leaves out a block that breaks a rule, with its descendants, for as long as this survey is used: the best chain is the
-    /// best of the others.
+    /// Leaves out a block that breaks a rule, with its descendants, for as long as this survey is used: the best chain
+    /// is the best of the others.
     ///
     /// # Errors
     /// The undo data of the new chain cannot be read.

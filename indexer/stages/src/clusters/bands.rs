@@ -11,11 +11,12 @@ use cairn_tables::{
 use super::DAYS;
 use crate::{deltas::StageError, lanes::Emitter};
 
-/// The change of one day: how many have a balance of each band, and what they hold together; then what was paid to others.
+/// The change of one day: how many have a balance of each band, and what they hold together; then what was paid to
+/// others.
 type Changes = [i128; NET_EXTERNAL as usize + 1];
 
-/// Changes by day since 1970. Nearly every script has so few entries that looking up its days in a map would cost more than
-/// all else.
+/// Changes by day since 1970. Nearly every script has so few entries that looking up its days in a map would cost more
+/// than all else.
 #[derive(Default)]
 pub(super) struct BandDays(Vec<Option<Box<Changes>>>);
 

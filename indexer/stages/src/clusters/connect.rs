@@ -110,8 +110,8 @@ impl<R> Default for Lists<R> {
     }
 }
 
-/// Lists the clusters that a transaction moves something of, each once, with what it moves; `united` is the one that its
-/// scripts are in. A transaction may move something of thousands. Gives what it pays.
+/// Lists the clusters that a transaction moves something of, each once, with what it moves; `united` is the one that
+/// its scripts are in. A transaction may move something of thousands. Gives what it pays.
 pub(super) fn nets<F: Forest>(
     forest: &mut F,
     tx: TxNum,
@@ -177,8 +177,8 @@ pub(super) fn connect<F: Forest>(
     Ok(())
 }
 
-/// The cluster that the transaction's scripts are in from now on, and the balance that it had before if there was one. The
-/// cluster with the most transactions stays, of several the oldest.
+/// The cluster that the transaction's scripts are in from now on, and the balance that it had before if there was one.
+/// The cluster with the most transactions stays, of several the oldest.
 fn unite<F: Forest>(
     forest: &mut F,
     tx: TxNum,

@@ -1,8 +1,8 @@
 //! `clusters`: scripts that have one owner, as transactions that spend from several of them show.
 //!
-//! It hears the groups of the stage `scripts`: the first co-spending transaction of a script is its node in the forest, and
-//! every later movement of the script becomes a *move* of that node. Moves in the order of transactions then tie clusters
-//! together and carry their balances. `docs/clusters.md` has the rule.
+//! It hears the groups of the stage `scripts`: the first co-spending transaction of a script is its node in the forest,
+//! and every later movement of the script becomes a *move* of that node. Moves in the order of transactions then tie
+//! clusters together and carry their balances. `docs/clusters.md` has the rule.
 
 mod bands;
 mod connect;
@@ -76,9 +76,9 @@ const fn contradiction(what: &'static str) -> StageError {
     StageError::Contradiction { stage: NAME, what }
 }
 
-/// What a transaction did to a script whose node is known: distance of the node × 4, + 1 if the transaction spends from it
-/// together with others, + 2 if what it receives stays inside │ received − sent (zigzag). 1 without 2: it receives of a large
-/// transfer.
+/// What a transaction did to a script whose node is known: distance of the node × 4, + 1 if the transaction spends from
+/// it together with others, + 2 if what it receives stays inside │ received − sent (zigzag). 1 without 2: it receives
+/// of a large transfer.
 ///
 /// In the node itself, distance 0, it is what the script holds after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,7 +184,7 @@ impl Stage for ClustersStage {
         &LANES
     }
 
-    /// All that it needs it hears.
+    /// Maps nothing: this stage works on another stage's groups.
     fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
 
     fn hears(&self) -> Option<Heard> {

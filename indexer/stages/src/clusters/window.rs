@@ -1,7 +1,7 @@
 //! The forest as arrays, for a range of transactions: its nodes, and the roots before it that they refer to.
 //!
-//! Nodes are numbered by the order of transactions: first the roots from before the window, then the nodes of the window. A node
-//! that is no root has a number to climb to; paths get shorter as they are walked.
+//! Nodes are numbered by the order of transactions: first the roots from before the window, then the nodes of the
+//! window. A node that is no root has a number to climb to; paths get shorter as they are walked.
 
 use cairn_model::TxNum;
 use cairn_tables::clusters::{ClusterRow, Counts};
@@ -52,7 +52,7 @@ impl Ranked {
         end.div_ceil(64) * 9
     }
 
-    /// The number of members before a member; `None` if it is none.
+    /// The rank of a member; `None` if it is not in the set.
     pub(super) fn rank(&self, at: u64) -> Option<u32> {
         let word = (at / 64) as usize;
         let bit = 1u64 << (at % 64);
@@ -101,7 +101,7 @@ const GROWTH: usize = 8;
 /// Nodes that a window may have, with those from before that they refer to.
 pub(super) const MOST_NODES: u64 = 1 << 30;
 
-/// Bytes of memory that a node takes that is no root, and that a root takes beside.
+/// Bytes per non-root node, and the extra bytes of a root.
 pub(super) const NODE_BYTES: u64 = size_of::<u32>() as u64;
 pub(super) const ROOT_BYTES: u64 = size_of::<OuterRoot>() as u64;
 /// Bytes that a node from before the window takes that nodes of the window refer to, if each has a root of its own.
@@ -131,8 +131,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Of transactions from `start` on. `outer` are the nodes from before, ascending, each with the place of its root in
-    /// `roots`.
+    /// Of transactions from `start` on. `outer` are the nodes from before, ascending, each with the place of its root
+    /// in `roots`.
     pub(super) fn new(
         start: u64,
         outer: Vec<u64>,

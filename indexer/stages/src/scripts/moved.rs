@@ -7,8 +7,8 @@ use cairn_tables::{
     pings::PingRow,
 };
 
-/// A coin that a script received or sent: kind + 16 × template of the script, then 1, 4 or 5 │ vout │ amount, or 2 or 3 │ amount, or
-/// 9 or 13 │ vout │ amount │ ping of one script.
+/// A coin that a script received or sent: kind + 16 × template of the script, then 1, 4 or 5 │ vout │ amount, or 2 or 3
+/// │ amount, or 9 or 13 │ vout │ amount │ ping of one script.
 pub(super) struct Moved {
     pub(super) template: ScriptTemplate,
     pub(super) did: What,

@@ -37,9 +37,10 @@ pub struct Document {
 
 impl Document {
     /// A document at a path.
-    pub fn new(path: impl Into<String>, media_type: &'static str, body: String) -> Self {
-        let etag = format!("\"{}\"", hex::encode(&Sha256::digest(body.as_bytes())[..16]));
-        Document { path: path.into(), media_type, body: body.into(), etag, headers: Vec::new() }
+    pub fn new(path: impl Into<String>, media_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let body = body.into();
+        let etag = format!("\"{}\"", hex::encode(&Sha256::digest(&body)[..16]));
+        Document { path: path.into(), media_type, body, etag, headers: Vec::new() }
     }
 
     /// A page.
@@ -64,6 +65,29 @@ impl Document {
     pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
+    }
+
+    /// Its path with a slash at the end, or without the one that it has: people type both. `None` for the root.
+    pub(crate) fn other_path(&self) -> Option<String> {
+        match self.path.strip_suffix('/') {
+            Some("") => None,
+            Some(without) => Some(without.to_owned()),
+            None => Some(format!("{}/", self.path)),
+        }
+    }
+
+    /// The answer at the other path: where the document is. The place is relative, since a proxy may serve the API
+    /// below another path.
+    pub(crate) fn redirect(&self, request: &Request) -> Response {
+        let name = self.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let place = if self.path.ends_with('/') { format!("{name}/") } else { format!("../{name}") };
+        let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+        read_only(request, || {
+            let mut response = StatusCode::PERMANENT_REDIRECT.into_response();
+            let place = HeaderValue::from_str(&format!("{place}{query}"));
+            response.headers_mut().extend(place.map(|place| (header::LOCATION, place)));
+            response
+        })
     }
 
     /// Its answer to a request.

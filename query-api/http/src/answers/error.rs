@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::answers::{code::ErrorCode, meta::Warning};
+use crate::answers::{code::ErrorCode, meta::Warning, secrets::shown_path};
 
 /// The media type of every error.
 pub(crate) const PROBLEM: &str = "application/problem+json";
@@ -48,7 +48,7 @@ pub struct FieldError {
     pub location: Location,
     /// Name of the field.
     pub name: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// Allowed values or bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +85,8 @@ pub struct Failure {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Further fields of the body.
     pub extra: Map<String, Value>,
+    /// Names and values of invalid path parameters. They may be private keys: the error does not repeat them.
+    pub(crate) hidden: Vec<(String, String)>,
     /// Its cause in another layer. Clients never see it.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
@@ -111,6 +113,7 @@ impl ApiError {
             warnings: Vec::new(),
             headers: Vec::new(),
             extra: Map::new(),
+            hidden: Vec::new(),
             source: None,
         }))
     }
@@ -172,6 +175,16 @@ impl ApiError {
         self
     }
 
+    /// Hides invalid parameters of the path: given are all of them, by name.
+    #[must_use]
+    pub(crate) fn hiding(mut self, path: &[(String, String)]) -> Self {
+        let errors = &self.0.errors;
+        let is_invalid = |name: &String| errors.iter().any(|e| e.location == Location::Path && e.name == *name);
+        let hidden = path.iter().filter(|(name, _)| is_invalid(name)).cloned().collect();
+        self.0.hidden = hidden;
+        self
+    }
+
     /// Adds a field to the body.
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0.extra.insert(key.to_owned(), value.into());
@@ -210,7 +223,7 @@ impl ApiError {
             title: failure.code.title().to_owned(),
             status: failure.status.as_u16(),
             detail: failure.detail.clone(),
-            instance: instance.to_owned(),
+            instance: shown_path(instance, &failure.hidden),
             error: failure.code.name().to_owned(),
             request_id: request_id.to_owned(),
             errors: failure.errors.clone(),
@@ -273,7 +286,8 @@ pub(crate) struct Problem {
     status: u16,
     /// Explanation for people.
     detail: String,
-    /// Path of the request.
+    /// Path of the request. An invalid parameter in it is replaced by its name in braces, and what looks like a private
+    /// key by `[redacted]`.
     instance: String,
     /// Stable code, for programs.
     error: String,

@@ -44,6 +44,24 @@ pub(super) fn coerce(schema: &Value, text: &str, formats: &[TextFormat]) -> Valu
     }
 }
 
+/// A value with its texts in their canonical form.
+pub(super) fn canonical(schema: &Value, value: Value, formats: &[TextFormat]) -> Value {
+    match value {
+        Value::String(text) => {
+            let with_null = || alternatives(schema).find_map(|schema| format::of(formats, schema));
+            match format::of(formats, schema).or_else(with_null) {
+                Some(format) => Value::String((format.canonical)(&text).into_owned()),
+                None => Value::String(text),
+            }
+        }
+        Value::Array(items) => {
+            let items = items.into_iter().map(|item| canonical(&schema["items"], item, formats));
+            Value::Array(items.collect())
+        }
+        other => other,
+    }
+}
+
 /// A check in progress.
 pub(super) struct Check<'f> {
     formats: &'f [TextFormat],
@@ -166,7 +184,8 @@ impl<'f> Check<'f> {
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
+/// The type of a value, as schemas name it.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

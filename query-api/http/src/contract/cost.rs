@@ -34,7 +34,7 @@ impl Cost {
         }
     }
 
-    /// What a request of the class may use within this time.
+    /// Limits of a request of the class within this time.
     #[must_use]
     pub const fn limits(self, time: Duration) -> Limits {
         let (processor_ms, rows, mib, answer_mib) = match self {

@@ -1,6 +1,6 @@
 //! Formats of text parameters. A service defines them with their checks.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::answers::code::ErrorCode;
 pub struct BadText {
     /// Its own error code; without one it is a `validation_error`.
     pub code: Option<ErrorCode>,
-    /// What is wrong, as the end of a sentence about the value.
+    /// The problem, as the end of a sentence about the value.
     pub message: String,
 }
 
@@ -30,6 +30,12 @@ impl BadText {
 /// Checks a text. Arguments: its schema, the text, and the network of the service, if known.
 pub type Look = fn(schema: &Value, text: &str, network: Option<&'static str>) -> Result<(), BadText>;
 
+/// The text without spaces around it: the canonical form of most formats.
+#[must_use]
+pub fn trimmed(text: &str) -> Cow<'_, str> {
+    text.trim().into()
+}
+
 /// A format: the word in `format` of a schema.
 #[derive(Clone, Copy)]
 pub struct TextFormat {
@@ -39,6 +45,9 @@ pub struct TextFormat {
     pub codes: &'static [ErrorCode],
     /// True if numbers are accepted too. They are used as written, without rounding to a float.
     pub takes_numbers: bool,
+    /// The one form that stands for all forms of a value. It is checked and used, so that each form gets the same
+    /// answer with the same ETag. A text that is invalid may stay as it is.
+    pub canonical: fn(text: &str) -> Cow<'_, str>,
     /// A valid value on the network of the service, if it depends on the network.
     pub example: Option<fn(network: Option<&'static str>) -> Value>,
     /// The check.

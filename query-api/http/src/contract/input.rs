@@ -7,7 +7,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{
-    check::{Check, coerce},
+    check::{Check, canonical, coerce},
     format::{self, TextFormat},
     method::Method,
     nearest::nearest,
@@ -15,6 +15,7 @@ use super::{
 use crate::answers::{
     error::{ApiError, Location},
     meta::Warning,
+    secrets::{REDACTED, looks_secret},
 };
 
 /// One parameter of an operation.
@@ -53,7 +54,7 @@ fn plain(mut schema: Value) -> Value {
     {
         allowed.push(Value::Null);
         members.insert("type".to_owned(), json!(["string", "null"]));
-        // What the field says goes before what its type says.
+        // The description of the field comes before that of its type.
         let own = schema.as_object().into_iter().flatten().filter(|(name, _)| *name != "anyOf");
         members.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         return Value::Object(members);
@@ -163,7 +164,7 @@ impl InputSpec {
                     continue;
                 }
             };
-            match value {
+            match value.map(|value| canonical(&field.schema, value, formats)) {
                 Some(value) => {
                     check.value(field.location, &field.name, &field.schema, &value);
                     input.insert(field.name.clone(), value);
@@ -176,7 +177,7 @@ impl InputSpec {
         let warnings = self.unknown(raw);
         match check.finish() {
             Ok(()) => Ok((Value::Object(input), warnings)),
-            Err(error) => Err(error.warned(warnings)),
+            Err(error) => Err(error.hiding(&raw.path).warned(warnings)),
         }
     }
 
@@ -218,7 +219,10 @@ impl InputSpec {
             if looked_at > MAX_UNKNOWN {
                 break;
             }
-            let shown: String = name.chars().take(64).collect();
+            let shown: String = match looks_secret(name) {
+                true => REDACTED.to_owned(),
+                false => name.chars().take(64).collect(),
+            };
             let hint = nearest(name, of(location)).map_or_else(String::new, |n| format!("; did you mean {n}?"));
             let message = match self.private {
                 true => format!("a parameter was ignored, since the operation has none of its name{hint}"),

@@ -1,4 +1,4 @@
-//! What an operation is: what it says, takes and gives back.
+//! Definition of an operation: texts, input and output.
 
 pub(crate) mod check;
 pub(crate) mod cost;

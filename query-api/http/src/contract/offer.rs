@@ -69,7 +69,7 @@ pub struct Agreed {
     pub path: &'static str,
     /// Its offer.
     pub offer: Offer,
-    /// What it will answer, in one line; empty if the table does not say.
+    /// The planned answer, in one line; empty if the table has none.
     pub summary: &'static str,
 }
 
@@ -81,7 +81,8 @@ impl Agreed {
     }
 
     /// Parses the table: tab-separated, a header line, then one line per operation: method, path, package, tier after
-    /// the beta, capability, price in satoshis, unit, price in USD, note, summary. Lines without a package are documents.
+    /// the beta, capability, price in satoshis, unit, price in USD, note, summary. Lines without a package are
+    /// documents.
     ///
     /// # Errors
     /// The first invalid line.

@@ -28,12 +28,14 @@ impl Freshness {
     pub const NOW: Freshness = Freshness("now");
 }
 
-/// How an operation streams: asked with `Accept: text/event-stream`, it is asked again and again for what is new. Its answer has
-/// the lists `events` (each with `id` and `type`), `last_id`, `has_more` and `reset`.
+/// How an operation streams: asked with `Accept: text/event-stream`, it is asked again and again for what is new. Its
+/// answer has the lists `events` (each with `id` and `type`), `last_id`, `has_more` and `reset`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Streamed {
     /// The parameter with the id of the event to go on after.
     pub resume: &'static str,
+    /// Path of the pages with all events. A client that has missed events reads them there.
+    pub feed: &'static str,
 }
 
 /// Description of an operation.
@@ -63,6 +65,8 @@ pub struct Info {
     pub freshness: &'static [Freshness],
     /// Meaning of `_meta.freshness`.
     pub freshness_semantics: &'static str,
+    /// True if the answer contains ages, so that it differs each time: it has no ETag and is never 304.
+    pub has_ages: bool,
     /// True if the answer would be wrong, not only old, while the service's data is behind.
     pub needs_tip: bool,
     /// Fields that `view=compact` omits.
@@ -75,8 +79,8 @@ pub struct Info {
     pub tool: Tool,
     /// How it streams, if it does.
     pub streamed: Option<Streamed>,
-    /// True if its input is for this server alone: no part of it is repeated in answers and errors, and agents have no tool for it
-    /// unless the operator allows that.
+    /// True if its input is for this server alone: no part of it is repeated in answers and errors, and agents have no
+    /// tool for it unless the operator allows that.
     pub private: bool,
 }
 
@@ -97,6 +101,7 @@ impl Info {
             source: "service",
             freshness: &[],
             freshness_semantics: "",
+            has_ages: false,
             needs_tip: false,
             compact: &[],
             errors: &[],
@@ -114,6 +119,12 @@ impl Info {
             Method::Get => self.path.to_owned(),
             Method::Post => format!("POST {}", self.path),
         }
+    }
+
+    /// True if its answers have an ETag, so that `If-None-Match` may give 304.
+    #[must_use]
+    pub fn has_etag(&self) -> bool {
+        matches!(self.method, Method::Get) && !self.has_ages
     }
 
     /// True if its answer depends on this input.

@@ -5,6 +5,7 @@ pub(crate) mod about;
 pub(crate) mod discovery;
 pub(crate) mod openapi;
 pub(crate) mod reference;
+pub(crate) mod unions;
 
 use about::About;
 

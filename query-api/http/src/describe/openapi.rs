@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::about::About;
+use super::{about::About, unions};
 use crate::{
     answers::{
         code::ErrorCode,
@@ -35,6 +35,8 @@ pub(crate) fn of(operations: &[Registered], about: &About, formats: &[TextFormat
     for op in operations {
         relax(op, &mut schemas);
     }
+    schemas.values_mut().for_each(unions::words);
+    unions::variants(&mut schemas);
     let used = about.areas.iter().filter(|(area, _)| operations.iter().any(|op| op.info.area == *area));
     let tags: Vec<Value> = used.map(|(name, text)| json!({"name": name, "description": text})).collect();
     json!({
@@ -114,15 +116,15 @@ fn operation(op: &Registered, generator: &mut SchemaGenerator, about: &About, fo
     if op.media.iter().any(|media| *media != JSON) {
         answer["headers"]["X-Warning"] = json!({"$ref": "#/components/headers/X-Warning"});
     }
-    match op.info.method {
-        Method::Get => {
+    match op.info.has_etag() {
+        true => {
             let unchanged = json!({
                 "description": "The answer has not changed (If-None-Match).",
                 "headers": headers(&["ETag", "X-Request-Id", "RateLimit", "RateLimit-Policy"]),
             });
             responses.insert("304".to_owned(), unchanged);
         }
-        Method::Post => {
+        false => {
             answer["headers"].as_object_mut().map(|headers| headers.shift_remove("ETag"));
         }
     }

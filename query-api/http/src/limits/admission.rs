@@ -132,7 +132,7 @@ impl Class {
                 let (who, beside) = (waiter.who, state.of_site(waiter.who));
                 (waiter, Permit { class: Arc::clone(self), who, beside, is_filled: false })
             };
-            // Whoever has gone gives it back at once, and the next one is looked for.
+            // A client that has gone gives it back at once, and the next one is looked for.
             if let Err(mut permit) = waiter.admit.send(permit) {
                 permit.is_filled = true;
             }
@@ -208,7 +208,7 @@ impl Admission {
                     self.waiting.fetch_sub(1, Ordering::Relaxed);
                     return Err(overloaded("too many requests are waiting"));
                 };
-                // Its sender is dropped, which it is told.
+                // Dropping its sender fails that request as overloaded.
                 state.queue.remove(&newest);
             }
             let number = state.arrived;

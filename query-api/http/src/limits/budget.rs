@@ -72,8 +72,8 @@ impl Budgets {
         self.take_at(client, units, now)
     }
 
-    /// Takes units that a client has used already. They may exceed its budget: it then waits until they are paid, at most
-    /// one window longer than with an empty budget.
+    /// Takes units that a client has used already. They may exceed its budget: it then waits until they are paid, at
+    /// most one window longer than with an empty budget.
     pub(crate) fn owe(&self, client: &Client, units: u32) {
         let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.owe_at(client, units, now);
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(take(10, 0), Ok(Left { units: 50, whole_in: 10 }));
         assert_eq!(take(50, 0), Ok(Left { units: 0, whole_in: 60 }));
         assert_eq!(take(1, 0), Err(2));
-        // What was refused cost nothing.
+        // A refused request cost nothing.
         assert_eq!(take(1, SECOND), Ok(Left { units: 0, whole_in: 60 }));
         assert_eq!(take(10, SECOND), Err(11));
         assert_eq!(take(10, 11 * SECOND), Ok(Left { units: 0, whole_in: 60 }));

@@ -14,8 +14,8 @@ use crate::config::{ForwardedHeader, HttpConfig};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Client(IpAddr);
 
-/// A client and the networks that it is in, the largest first: /32, /48, /64. Whoever has a network has all addresses in
-/// it. IPv4 addresses are scarce, so each stands for itself. `None` is a request without a client.
+/// A client and the networks that it is in, the largest first: /32, /48, /64. The owner of a network has all addresses
+/// in it. IPv4 addresses are scarce, so each stands for itself. `None` is a request without a client.
 pub(crate) type Lineage = [Option<IpAddr>; 3];
 
 /// Lengths of the prefixes of a client's networks (IPv6), in segments of 16 bits.

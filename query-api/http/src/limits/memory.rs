@@ -19,7 +19,7 @@ use crate::{
 
 /// Bytes of all bodies and answers.
 const ALL: u64 = 40 << 20;
-/// What is smaller is not counted.
+/// Smaller sizes are not counted.
 pub(crate) const SMALL: u64 = 64 << 10;
 
 /// The memory that bodies and answers share.
@@ -64,9 +64,9 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Holds at least so many bytes. False if they are not there: all are taken; or the client, or one of its networks,
-    /// would leave fewer bytes free than its other shares have. So one share may take all, and several leave room for
-    /// others.
+    /// Reserves at least this many bytes. False if they are not available: all are taken; or the client, or one of its
+    /// networks, would leave fewer bytes free than its other shares have. So one share may take all, and several leave
+    /// room for others.
     pub(crate) fn grow(&self, bytes: u64) -> bool {
         let own = self.bytes.load(Ordering::Relaxed);
         let more = bytes.saturating_sub(own);

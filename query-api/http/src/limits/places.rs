@@ -9,9 +9,9 @@ use std::{
 
 use uuid::Uuid;
 
-/// The open streams, each with what it is held by: dropping that ends it. If there is no place left, a client whose network has
-/// fewer streams than another takes the place of one of the other's: so one client may use its whole share, and nobody is shut
-/// out by others.
+/// The open streams, each with what it is held by: dropping that ends it. If there is no place left, a client whose
+/// network has fewer streams than another takes the place of one of the other's: so one client may use its whole share,
+/// and nobody is shut out by others.
 pub struct Places<H> {
     /// `None` once all have ended for good.
     open: Mutex<Option<HashMap<Uuid, Place<H>>>>,
@@ -60,7 +60,7 @@ impl<H> Places<H> {
                 return false;
             }
             if open.len() >= max {
-                // What it is held by is dropped, which ends the stream.
+                // Its holder is dropped, which ends the stream.
                 let Some(victim) = victim(open, client) else { return false };
                 open.remove(&victim);
             }
@@ -69,7 +69,7 @@ impl<H> Places<H> {
         })
     }
 
-    /// What a stream is held by, which is used now; `None` if it has ended.
+    /// Marks the holder of a stream as used now; `None` if the stream has ended.
     pub fn touch(&self, id: &Uuid) -> Option<H>
     where
         H: Clone,

@@ -217,7 +217,7 @@ mod tests {
         for number in 0..10 * REMEMBERED {
             sessions.valid.insert(hash_of(number), None);
             assert!(sessions.is_valid(&hash_of(number), 0));
-            // What is in use stays.
+            // Entries in use stay.
             assert!(sessions.is_valid(&hash_of(0), 0), "{number}");
         }
         sessions.valid.run_pending_tasks();

@@ -12,8 +12,8 @@ pub(crate) fn units_of_body(bytes: usize) -> u32 {
     u32::try_from(bytes.saturating_sub(1) / BODY_PART).unwrap_or(u32::MAX)
 }
 
-/// Runs `work`, which takes time in proportion to `bytes`: on a blocking thread if they are many, so that the asynchronous
-/// workers stay free for others.
+/// Runs `work`, which takes time in proportion to `bytes`: on a blocking thread if they are many, so that the
+/// asynchronous workers stay free for others.
 ///
 /// # Errors
 /// 500: it panicked.

@@ -1,4 +1,5 @@
-//! What all pages for people have in common.
+//! Common parts of all pages for people.
 
 pub(crate) mod escaping;
 pub(crate) mod shell;
+pub(crate) mod site;

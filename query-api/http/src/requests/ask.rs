@@ -19,7 +19,6 @@ use crate::{
     },
     config::HttpConfig,
     contract::{
-        method::Method,
         operation::{Freshness, Registered},
         output::{JSON, Parts, Written},
     },
@@ -44,10 +43,11 @@ pub trait Backend: Send + Sync + 'static {
     /// It is not; what is missing, for the operator.
     fn ready(&self) -> Result<String, String>;
 
-    /// What operators may want to know about the data. It may block: it runs on a blocking thread.
+    /// Figures about the data for operators. It may block: it runs on a blocking thread.
     fn readings(&self) -> Vec<Reading>;
 
-    /// A number that changes when what is streamed does. It does not block: it is asked for four times a second by each stream.
+    /// A number that changes when what is streamed does. It does not block: it is asked for four times a second by each
+    /// stream.
     fn mark(&self) -> u64 {
         0
     }
@@ -110,7 +110,7 @@ pub struct Call<'a> {
     pub now_ms: u64,
     /// True if the request has a valid wallet session.
     pub has_session: bool,
-    /// What it may use, and has used.
+    /// Its budget, and the use so far.
     pub work: Rc<Work>,
     /// Answers that were made before anyone asked; `None` before the first.
     pub snapshot: Option<Arc<Snapshot>>,
@@ -286,11 +286,11 @@ impl fmt::Debug for Answer {
 
 impl Ask<'_> {
     /// The ETag of the answer: a hash of the request and of the versions of all inputs that the answer depends on.
-    /// `add` adds the versions of the service's own inputs. `None` if the answer must not be cached, as for POST, and if
-    /// it depends on the time: then [`Ask::body`] takes the hash of the answer itself.
+    /// `add` adds the versions of the service's own inputs. `None` if the answer must not be cached, as for POST, and
+    /// if it depends on the time: then [`Ask::body`] takes the hash of the answer itself.
     pub fn etag(&self, mut add: impl FnMut(Freshness, &mut Versions)) -> Option<String> {
         let info = &self.op.info;
-        if info.method != Method::Get || info.depends_on(Freshness::NOW) {
+        if !info.has_etag() || info.depends_on(Freshness::NOW) {
             return None;
         }
         let mut versions = Versions(Sha256::new());
@@ -375,7 +375,7 @@ impl Ask<'_> {
             }
         };
         let etag = match &content {
-            Content::Whole(bytes) if info.method == Method::Get && info.depends_on(Freshness::NOW) => {
+            Content::Whole(bytes) if info.has_etag() && info.depends_on(Freshness::NOW) => {
                 Some(format!("\"{}\"", hex::encode(&Sha256::digest(bytes)[..16])))
             }
             _ => etag,

@@ -8,15 +8,18 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value, value::RawValue};
+use serde_json::{Map, Number, Value, error::Category, value::RawValue};
 
 use crate::{
-    answers::{code::ErrorCode, error::ApiError},
-    contract::input::Members,
+    answers::{
+        code::ErrorCode,
+        error::{ApiError, Location},
+    },
+    contract::{check::kind_of, input::Members},
     limits::memory::{SMALL, Share},
 };
 
-/// What a body is, by its headers.
+/// Kind of a body, by its headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A JSON object.
@@ -42,7 +45,7 @@ impl Kind {
     /// The members of a body.
     ///
     /// # Errors
-    /// 400 `malformed_json`.
+    /// 400 `malformed_json`; 422 for JSON that is not an object.
     pub(crate) fn members(self, bytes: &[u8]) -> Result<Members, ApiError> {
         match self {
             // The operation reports invalid text.
@@ -94,11 +97,27 @@ fn incomplete() -> ApiError {
 
 fn json(bytes: &[u8]) -> Result<Members, ApiError> {
     let malformed = |detail: String| ApiError::new(ErrorCode::MalformedJson, detail);
+    if bytes.trim_ascii().is_empty() {
+        return Err(malformed("the body is empty: send a JSON object".to_owned()));
+    }
     let Strict(value) = serde_json::from_slice(bytes).map_err(|e| {
-        let what = if e.is_data() { "the body has a duplicate field" } else { "the body is not JSON" };
+        let what = match e.classify() {
+            Category::Data => "the body has a duplicate field",
+            Category::Eof => "the body ends early, within its JSON",
+            Category::Syntax if e.to_string().starts_with("trailing characters") => {
+                "the body is JSON with more after its end"
+            }
+            Category::Syntax | Category::Io => "the body is not JSON",
+        };
         malformed(format!("{what}: line {}, column {}", e.line(), e.column()))
     })?;
-    let Value::Object(values) = value else { return Err(malformed("the body is not a JSON object".to_owned())) };
+    let values = match value {
+        Value::Object(values) => values,
+        other => {
+            let message = format!("expected a JSON object, got {}", kind_of(&other));
+            return Err(ApiError::validation(Location::Body, "body", message));
+        }
+    };
     let mut numbers = BTreeMap::new();
     if values.values().any(Value::is_f64) {
         // It has just been parsed as an object.
@@ -218,9 +237,12 @@ mod tests {
             assert_eq!(Value::Object(found.values), json!({"a": 1, "b": [null, {"a": "x"}]}));
             assert!(found.numbers.is_empty());
         }
-        for bytes in
-            ["", "[]", "1", "null", "{", "{\"a\"}", "{} {}", "{'a':1}", "{\"a\":01}", "{\"a\":NaN}", "\u{feff}{}"]
-        {
+        for bytes in ["[]", "[{\"a\": 1}]", "1", "1.5", "null", "true", "\"{}\""] {
+            assert_eq!(refusal(JSON, bytes.as_bytes()).await, (422, "validation_error"), "{bytes:?}");
+        }
+        let (_, _, detail) = read(JSON, b"[]", 100).await.unwrap_err();
+        assert_eq!(detail, "body: expected a JSON object, got array");
+        for bytes in ["", "{", "{\"a\"}", "{} {}", "{'a':1}", "{\"a\":01}", "{\"a\":NaN}", "\u{feff}{}"] {
             assert_eq!(refusal(JSON, bytes.as_bytes()).await, (400, "malformed_json"), "{bytes:?}");
         }
         for kind in ["", "text/html", "application/x-www-form-urlencoded", "multipart/form-data", "json", "é"] {
@@ -279,7 +301,7 @@ mod tests {
     }
 
     proptest! {
-        /// What serde_json writes reads back as it was.
+        /// Output of serde_json reads back unchanged.
         #[test]
         fn values_survive(members in prop::collection::btree_map(".{0,5}", value(), 0..6)) {
             let members: Map<String, Value> = members.into_iter().collect();

@@ -103,7 +103,8 @@ pub(crate) async fn dispatch(
     if personal && response.headers().contains_key(header::ETAG) {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
-    if let Some(link) = canonical {
+    let hides = response.extensions().get::<ApiError>().is_some_and(|error| !error.hidden.is_empty());
+    if let Some(link) = canonical.filter(|_| !hides) {
         response.headers_mut().insert(header::LINK, link);
     }
     response.extensions_mut().insert(Counted);

@@ -41,7 +41,7 @@ use crate::{
         output::JSON,
         tool::Effect,
     },
-    describe::{discovery, openapi},
+    describe::{discovery, openapi, unions},
     limits::{
         admission::Permit,
         client::Client,
@@ -163,6 +163,7 @@ impl Api {
         let meta = generator.subschema_for::<Meta<'_>>().to_value();
         let mut definitions = generator.take_definitions(true);
         openapi::relax(op, &mut definitions);
+        definitions.values_mut().for_each(unions::words);
         let answer = match op.has_json() {
             // A file has no `_meta`. Callers that cannot pass on bytes wrap it.
             false => json!({
@@ -320,7 +321,7 @@ impl Api {
         }
     }
 
-    /// Waits for a place for work that is no operation, and as cheap as a light one.
+    /// Waits for a place for other work that is as cheap as a light operation.
     ///
     /// # Errors
     /// 503 `overloaded`.

@@ -1,5 +1,5 @@
-//! Answers that are made before anyone asks: some operations are executed each minute, and their answers kept. Whoever asks
-//! for all of them at once waits for none.
+//! Answers that are made before anyone asks: some operations are executed each minute, and their answers kept. A
+//! request for all of them at once waits for none.
 
 use std::{
     collections::HashMap,
@@ -22,8 +22,8 @@ const ROUND: Duration = Duration::from_secs(60);
 /// The same as long as there is nothing.
 const SOON: Duration = Duration::from_secs(2);
 
-/// Makes snapshots until `stop` is sent or dropped. It returns when nothing of it runs any more: a thread that reads the index
-/// while the process ends would bring it down.
+/// Makes snapshots until `stop` is sent or dropped. It returns when nothing of it runs any more: a thread that reads
+/// the index while the process ends would bring it down.
 pub(crate) async fn keep(server: Arc<Server>, mut stop: watch::Receiver<()>) {
     let mut known = HashMap::new();
     while !server.precomputed.is_empty() {

@@ -1,9 +1,9 @@
-//! What operations do, on threads that may block.
+//! Runs operations on threads that may block.
 //!
-//! To wake a thread for each request costs a quarter of a short request's processor time at load. So threads take short work
-//! one after the other: one if hardly anything waits, else as many as there are processors. Work that takes long does not
-//! count: what comes meanwhile gets a thread. If what was thought to be short takes long, for example because the disk is
-//! slow, a look each millisecond finds that nothing was taken, and adds a thread. See ADR 33.
+//! To wake a thread for each request costs a quarter of a short request's processor time at load. So threads take short
+//! work one after the other: one if hardly anything waits, else as many as there are processors. Work that takes long
+//! does not count: what comes meanwhile gets a thread. If what was thought to be short takes long, for example because
+//! the disk is slow, a look each millisecond finds that nothing was taken, and adds a thread. See ADR 33.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -69,7 +69,7 @@ enum Call {
     New(u64),
 }
 
-/// What a push makes necessary.
+/// Action that a push requires.
 struct Needs {
     call: Option<Call>,
     watch: bool,
@@ -79,7 +79,8 @@ impl State {
     fn push(&mut self, job: Job, most: usize, now: Instant) -> Needs {
         self.waiting.push_back(job);
         let short = self.busy.values().filter(|began| now.duration_since(**began) < SHORT).count();
-        // One job may wait for a thread that is at its end: it was mostly interrupted by the very client that asks again.
+        // One job may wait for a thread that is at its end: it was mostly interrupted by the very client that asks
+        // again.
         let enough = if self.waiting.len() > 1 { most } else { 1 };
         let call = (short < enough).then(|| self.call(now));
         let watch = call.is_none() && !self.is_watched;
@@ -100,7 +101,7 @@ impl State {
         }
     }
 
-    /// What a thread takes next. If there is nothing, it is not busy any more.
+    /// Takes the next job of a thread. Without one, the thread is not busy any more.
     fn take(&mut self, number: u64) -> Option<Job> {
         let Some(job) = self.waiting.pop_front() else {
             self.busy.remove(&number);
@@ -163,7 +164,7 @@ impl WorkQueue {
         }
     }
 
-    /// What a thread does.
+    /// The work of a thread.
     fn work(&self, mut number: u64) {
         loop {
             while let Some(job) = { self.state().take(number) } {
@@ -181,7 +182,7 @@ impl WorkQueue {
         let (this, ends) = (thread::current(), Instant::now() + IDLE);
         {
             let mut state = self.state();
-            // What was pushed since would not find it waiting.
+            // A job that was pushed since would not find it waiting.
             if !state.waiting.is_empty() {
                 state.numbers += 1;
                 let number = state.numbers;

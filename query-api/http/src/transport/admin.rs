@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 struct Watched {
     backend: Arc<dyn Backend>,
     metrics: Arc<Metrics>,
-    /// One reads for `/metrics` at a time, and one for `/readyz`: a disk that hangs holds one thread each, however often it
-    /// is asked.
+    /// One reads for `/metrics` at a time, and one for `/readyz`: a disk that hangs holds one thread each, however
+    /// often it is asked.
     one_reads: Arc<Semaphore>,
     one_is_asked: Arc<Semaphore>,
     patience: Duration,
@@ -41,7 +41,7 @@ enum Unread {
 }
 
 impl Watched {
-    /// What `read` returns, on a blocking thread. One at a time reads; others wait for it.
+    /// Runs `read` on a blocking thread. One caller reads at a time; others wait.
     async fn read<T: Send + 'static>(
         &self,
         turns: &Arc<Semaphore>,
@@ -98,7 +98,7 @@ async fn metrics(State(watched): State<Arc<Watched>>) -> Response {
     if let Err(Unread::Late) = &looked_at {
         tracing::warn!("the data could not be read in time: metrics without it");
     }
-    // What was counted needs no disk. It is shown in any case.
+    // Counters need no disk. They are shown in any case.
     let mut response = (watched.metrics.text() + &readings(looked_at.unwrap_or_default())).into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

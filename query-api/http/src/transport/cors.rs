@@ -1,4 +1,4 @@
-//! Answers for pages of other sites (CORS): they may read every answer. What they may send is decided elsewhere, see
+//! Answers for pages of other sites (CORS): they may read every answer. Limits on their requests are elsewhere, see
 //! [`super::hosts`].
 
 use axum::{

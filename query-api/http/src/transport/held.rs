@@ -25,7 +25,7 @@ use crate::{
     server::Server,
 };
 
-/// What compressing takes while an answer that the client does not read waits.
+/// Memory of compression while an answer waits for a client that does not read.
 const COMPRESSING: u64 = 512 << 10;
 
 /// The parts of an answer of unknown size that are under way.

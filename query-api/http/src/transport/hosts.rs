@@ -15,13 +15,16 @@ use crate::answers::{code::ErrorCode, error::ApiError};
 pub struct Hosts {
     /// The service's own name, in lower case.
     own: Option<String>,
+    /// Further origins whose pages may send requests, in lower case; `*` stands for all.
+    origins: Vec<String>,
 }
 
 impl Hosts {
-    /// The host of the base URL, and this machine.
+    /// The host of the base URL, and this machine; with pages of these further origins (`*`: of all).
     #[must_use]
-    pub fn of(base_url: &str) -> Self {
-        Hosts { own: base_url.parse::<Uri>().ok().and_then(|uri| uri.host().map(str::to_ascii_lowercase)) }
+    pub fn new(base_url: &str, origins: &[String]) -> Self {
+        let origins = origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        Hosts { origins, own: base_url.parse::<Uri>().ok().and_then(|uri| uri.host().map(str::to_ascii_lowercase)) }
     }
 
     /// Checks both headers of a request. The `Host` header must be there.
@@ -53,7 +56,11 @@ impl Hosts {
         let named = named(uri, headers);
         let called = |host: &str| named.as_ref().is_some_and(|named| host.eq_ignore_ascii_case(named.host()));
         let allowed = headers.get_all(header::ORIGIN).iter().all(|origin| {
-            let origin = origin.to_str().ok().and_then(|text| text.parse::<Uri>().ok());
+            let text = origin.to_str().unwrap_or_default();
+            if self.origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(text)) {
+                return true;
+            }
+            let origin = text.parse::<Uri>().ok();
             origin.is_some_and(|origin| {
                 let web = matches!(origin.scheme_str(), Some("http" | "https"));
                 let host = origin.host().unwrap_or_default();
@@ -61,7 +68,7 @@ impl Hosts {
             })
         });
         let detail = "a page of another site must not send this request; pages of this machine and of the host of the \
-            base URL may";
+            base URL may, and those of origins that the operator allows (--browser-origins)";
         if allowed { Ok(()) } else { Err(ApiError::new(ErrorCode::OriginNotAllowed, detail)) }
     }
 
@@ -105,7 +112,32 @@ mod tests {
                 headers.insert(name, value.parse().unwrap());
             }
         }
-        Hosts::of("https://api.cairn.test/base").check(&Uri::from_static("/mcp/"), &headers).is_ok()
+        with_origins(&[], &headers)
+    }
+
+    fn with_origins(origins: &[&str], headers: &HeaderMap) -> bool {
+        let origins: Vec<String> = origins.iter().map(ToString::to_string).collect();
+        Hosts::new("https://api.cairn.test/base", &origins).check(&Uri::from_static("/mcp/"), headers).is_ok()
+    }
+
+    #[test]
+    fn further_origins_are_allowed_by_name() {
+        let headers = |origin: &str| {
+            let pairs = [(header::HOST, "api.cairn.test"), (header::ORIGIN, origin)];
+            HeaderMap::from_iter(pairs.map(|(name, value)| (name, value.parse().unwrap())))
+        };
+        let some = ["https://App.example", "http://dev.example:5173"];
+        for origin in ["https://app.example", "http://dev.example:5173"] {
+            assert!(with_origins(&some, &headers(origin)), "{origin}");
+        }
+        for origin in ["http://app.example", "https://app.example:444", "https://x.app.example", "https://evil.test"] {
+            assert!(!with_origins(&some, &headers(origin)), "{origin}");
+            assert!(with_origins(&["*"], &headers(origin)), "{origin}");
+        }
+        // Whatever the origin, the name under which the server was called must be its own.
+        let mut rebound = headers("https://app.example");
+        rebound.insert(header::HOST, "evil.test".parse().unwrap());
+        assert!(!with_origins(&["*"], &rebound));
     }
 
     #[test]

@@ -2,17 +2,22 @@
 
 use std::{
     any::Any,
+    convert::Infallible,
     net::SocketAddr,
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
 use axum::{
+    body::{Body, Bytes, HttpBody},
     extract::{ConnectInfo, Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use hyper::body::Frame;
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -43,7 +48,6 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     let mut buffer = Uuid::encode_buffer();
     let id: Arc<str> = Arc::from(&*id.hyphenated().encode_lower(&mut buffer));
     let path = request.uri().path().to_owned();
-    let is_head = request.method() == Method::HEAD;
     let is_options = request.method() == Method::OPTIONS;
     let asked_headers = request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).filter(|_| is_options).cloned();
     // Calls from inside the process have no peer and no rate limit.
@@ -100,15 +104,34 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     if !is_counted {
         server.record(None, response.status(), began.elapsed(), 0, &id);
     }
-    // A connection that sends many requests at once takes its turn for each of them. Operations have waited for their work.
+    // A connection that sends many requests at once takes its turn for each of them. Operations have waited for their
+    // work.
     if !is_counted || response.status().is_client_error() || response.status().is_server_error() {
         tokio::task::yield_now().await;
     }
     drop(in_flight);
-    if is_head {
-        *response.body_mut() = axum::body::Body::empty();
+    // The router leaves out the body of an answer to HEAD, and gives the length of the body that GET has.
+    if matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
+        *response.body_mut() = Body::new(Unsaid);
     }
     response
+}
+
+/// An empty body without a length: a 304 must not give another length than the 200 has, and a 204 none at all (RFC
+/// 9110, 8.6).
+struct Unsaid;
+
+impl HttpBody for Unsaid {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(None)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        true
+    }
 }
 
 /// Checks the name that a request was sent to, if it may change something. Data may be read under any name: it is

@@ -1,11 +1,16 @@
 //! The router: routes of operations and documents, with their layers.
 
-use std::{collections::BTreeMap, future::Future, io, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    io,
+    sync::Arc,
+};
 
 use axum::{
     Router,
     extract::{Request, State},
-    http::{HeaderValue, Method, header},
+    http::Method,
     middleware::from_fn_with_state,
     response::{IntoResponse, Response},
     routing::any,
@@ -25,11 +30,10 @@ use super::{connections, held, middleware, stream};
 use crate::{
     answers::{
         code::ErrorCode,
-        document::Document,
         error::{ApiError, not_allowed},
     },
     contract::{nearest, offer::Agreed, operation::Registered},
-    pages::shell,
+    pages::site,
     requests::{http::dispatch, inside::Api, precompute},
     server::{Server, Service},
 };
@@ -72,6 +76,7 @@ fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
     for planned in &server.planned {
         by_path.entry(planned.path).or_default().push((planned.method, Target::Planned(*planned)));
     }
+    let taken: BTreeSet<String> = server.documents.iter().map(|document| document.path.clone()).collect();
     let mut router = Router::new();
     for (path, methods) in by_path {
         let route = move |State(server): State<Arc<Server>>, request: Request| {
@@ -102,13 +107,24 @@ fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
             }
         };
         router = router.route(&document.path, any(answer));
+        let Some(other) = document.other_path().filter(|other| !taken.contains(other)) else { continue };
+        let redirect = move |State(server): State<Arc<Server>>, request: Request| async move {
+            match server.documents.get(at) {
+                Some(document) => document.redirect(&request),
+                None => ApiError::internal().into_response(),
+            }
+        };
+        router = router.route(&other, any(redirect));
     }
-    let icon = Arc::new(icon());
-    let icon = move |request: Request| {
-        let icon = Arc::clone(&icon);
-        async move { icon.answer(&request) }
-    };
-    router.route(shell::ICON_PATH, any(icon)).fallback(unknown_route)
+    for document in site::documents() {
+        let (path, document) = (document.path.clone(), Arc::new(document));
+        let answer = move |request: Request| {
+            let document = Arc::clone(&document);
+            async move { document.answer(&request) }
+        };
+        router = router.route(&path, any(answer));
+    }
+    router.fallback(unknown_route)
 }
 
 /// Smaller bodies are not compressed: they need only a packet or two.
@@ -142,12 +158,6 @@ fn not_implemented(planned: &Agreed) -> ApiError {
         planned.method, planned.path
     );
     ApiError::new(ErrorCode::NotImplemented, detail)
-}
-
-/// The icon of all pages. It is kept for a day, and then asked for by its version.
-fn icon() -> Document {
-    let kept = HeaderValue::from_static("public, max-age=86400");
-    Document::new(shell::ICON_PATH, "image/svg+xml", shell::ICON.to_owned()).with(header::CACHE_CONTROL, kept)
 }
 
 /// Number of routes suggested for an unknown path.

@@ -1,6 +1,6 @@
-//! Operations as streams of server-sent events. A stream asks its operation again when there may be something new, from the event
-//! on that it sent last: so parameters, limits and access are those of the operation, and a stream costs nothing while nothing
-//! happens.
+//! Operations as streams of server-sent events. A stream asks its operation again when there may be something new, from
+//! the event on that it sent last: so parameters, limits and access are those of the operation, and a stream costs
+//! nothing while nothing happens.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -35,10 +35,12 @@ const LOOK: Duration = Duration::from_millis(250);
 const ASK: Duration = Duration::from_secs(30);
 /// Interval of comments that keep the connection alive, for proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How long clients are told to wait before they connect again, in milliseconds.
+/// Time that clients should wait before they connect again, in milliseconds.
 const RETRY: Duration = Duration::from_secs(3);
 /// Seconds after which a client without a place may try again.
 const RETRY_AFTER: u32 = 10;
+/// Longest id of an event that is looked at, in characters: no event has a longer one.
+const MAX_ID: usize = 64;
 /// Longest answer of an operation that is streamed, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
 
@@ -62,7 +64,7 @@ struct Page<'a> {
     reset: bool,
 }
 
-/// What a stream says of an event.
+/// Form of an event in a stream.
 #[derive(serde::Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
@@ -85,7 +87,7 @@ struct Open {
     waiting: VecDeque<Event>,
     last: Option<String>,
     has_more: bool,
-    /// What there was when it was asked last.
+    /// State at the last request.
     mark: u64,
     asked: Instant,
     /// Until when it does not ask, since it asked too much.
@@ -106,11 +108,12 @@ pub(super) async fn open(server: Arc<Server>, at: usize, streamed: Streamed, req
     let query = parts.uri.query().unwrap_or_default();
     let is_resume = |pair: &&str| decoded(pair.split('=').next().unwrap_or_default()) == streamed.resume;
     let (resume, rest): (Vec<&str>, Vec<&str>) = query.split('&').filter(|pair| !pair.is_empty()).partition(is_resume);
-    // A client that connects again says what it saw last in a header, and repeats its first URL. What is no text is no id either,
-    // which the operation tells.
+    // A client that connects again sends the last id that it saw in a header, and repeats its first URL.
     let header = parts.headers.get("last-event-id").filter(|id| !id.is_empty());
     let header = header.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+    let reconnects = header.is_some();
     let last = header.or_else(|| resume.last().map(|pair| decoded(pair.split_once('=').unwrap_or_default().1)));
+    let last = last.map(|id| id.chars().take(MAX_ID).collect());
     let client = parts.extensions.get::<Client>().map(|client| client.network());
     let (holder, held) = oneshot::channel();
     let query = rest.join("&");
@@ -129,8 +132,13 @@ pub(super) async fn open(server: Arc<Server>, at: usize, streamed: Streamed, req
         asked: Instant::now(),
         pause: None,
     };
-    // What is wrong with the request is told as with any other.
-    if let Err(refused) = open.ask().await {
+    // What is wrong with the request is reported as with any other; but not the id of a client that connects again.
+    let asked = open.ask().await;
+    let asked = match asked {
+        Err(refused) if reconnects && refused.status() == StatusCode::UNPROCESSABLE_ENTITY => open.start_over().await,
+        asked => asked,
+    };
+    if let Err(refused) = asked {
         return *refused;
     }
     let config = &open.server.config;
@@ -196,7 +204,7 @@ impl Open {
     /// Asks the operation for what comes after the last event.
     ///
     /// # Errors
-    /// The answer, if it is none with events.
+    /// The answer, if it has no events.
     async fn ask(&mut self) -> Result<(), Box<Response>> {
         (self.mark, self.asked) = (self.server.backend.mark(), Instant::now());
         let path = self.parts.uri.path();
@@ -219,13 +227,30 @@ impl Open {
         self.take(&bytes).ok_or_else(failed)
     }
 
+    /// Begins at the newest event, since the id that the client sent is not an id of this stream. A browser never
+    /// connects again after an error (HTML Living Standard, 9.2.3), so it gets a `reset` instead.
+    async fn start_over(&mut self) -> Result<(), Box<Response>> {
+        self.last = None;
+        self.ask().await?;
+        let reset = self.reset(self.last.as_deref());
+        self.waiting.push_front(reset);
+        Ok(())
+    }
+
+    /// The event after which the client knows that it has missed events: with the newest id, and where to read what it
+    /// missed.
+    fn reset(&self, newest: Option<&str>) -> Event {
+        let feed = format!("{}{}", self.server.config.base_url, self.streamed.feed);
+        let data = serde_json::json!({"last_id": newest, "feed": feed});
+        // Without an id, a client that connects again would send the old one. An empty id makes it forget that.
+        Event::default().event("reset").id(newest.unwrap_or_default()).data(data.to_string())
+    }
+
     fn take(&mut self, bytes: &[u8]) -> Option<()> {
         let page: Page<'_> = serde_json::from_slice(bytes).ok()?;
         if page.reset {
-            let data = serde_json::json!({"last_id": page.last_id});
-            let event = Event::default().event("reset").data(data.to_string());
-            // Without an id, a client that connects again would ask for the old event once more.
-            self.waiting.push_back(page.last_id.as_ref().map_or(event.clone(), |id| event.id(id)));
+            let reset = self.reset(page.last_id.as_deref());
+            self.waiting.push_back(reset);
         }
         for event in page.events {
             let head: Head<'_> = serde_json::from_str(event.get()).ok()?;
@@ -236,7 +261,7 @@ impl Open {
         Some(())
     }
 
-    /// Whether the stream goes on after an answer that is none with events: the server is busy, or the client asks too much.
+    /// Whether the stream continues after an answer without events: the server is busy, or the client asks too much.
     fn goes_on(&mut self, refused: &Response) -> bool {
         let seconds = refused.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         self.has_more = false;

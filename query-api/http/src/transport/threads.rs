@@ -17,14 +17,14 @@ pub fn runtime() -> io::Result<Runtime> {
     Ok(runtime)
 }
 
-/// Threads for connections. What operations do is done by others, so half of the processors are enough; and with more of
+/// Threads for connections. Other threads run operations, so half of the processors are enough; and with more of
 /// them, each request wakes one more, which costs a fifth of the processor time of a short request.
 fn workers() -> usize {
     available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
 }
 
-/// A timer that is always due sooner than those of requests. One that is due before all others wakes the thread that waits
-/// for timers and sockets, so each request would wake it twice, for time-outs that hardly ever come.
+/// A timer that is always due sooner than those of requests. One that is due before all others wakes the thread that
+/// waits for timers and sockets, so each request would wake it twice, for time-outs that hardly ever come.
 async fn tick() {
     loop {
         tokio::time::sleep(TICK).await;

@@ -4,6 +4,7 @@ use cairn_domain::{FeeRate, printable_ascii};
 use cairn_http::ApiError;
 use cairn_model::Height;
 use cairn_reader::View;
+use cairn_tables::headers::HeaderRow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,6 +17,30 @@ pub(crate) struct CoinbaseTag {
     script_hex: String,
     /// Its readable text, written by the miner. Any miner can write any pool's tag.
     text: String,
+}
+
+/// What the coinbase of a block could take, and what it took.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Claimed {
+    /// Block subsidy at this height: what the coinbase may take beyond the fees.
+    subsidy_sats: u64,
+    /// What it took: the sum of its outputs.
+    coinbase_sats: u64,
+    /// Subsidy and fees less that: bitcoins that nobody has, and nobody ever will.
+    unclaimed_sats: u64,
+}
+
+impl Claimed {
+    /// Of a block.
+    pub(crate) fn of(view: &View<'_>, height: Height, row: &HeaderRow) -> Self {
+        let (subsidy_sats, coinbase_sats) = (view.network().subsidy_sats(height), row.coinbase_sats);
+        Claimed {
+            subsidy_sats,
+            coinbase_sats,
+            // A chain that a node accepted never takes more.
+            unclaimed_sats: subsidy_sats.saturating_add(row.fees).saturating_sub(coinbase_sats),
+        }
+    }
 }
 
 /// Shorter runs of readable characters are coincidence.

@@ -39,15 +39,16 @@ const STALE: u32 = 2 * 86_400;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct OnchainInput {
-    /// Height of a block: the answer is for the end of its day (UTC, monotone block time). Default: the newest block. Not
-    /// together with `from` or `to`.
+    /// Height of a block: the answer is for the end of its day (UTC, monotone block time). Default: the newest block.
+    /// Not together with `from` or `to`.
     #[schemars(example = 100)]
     as_of: Option<Height>,
     /// First day of `days`, as YYYY-MM-DD. Default: `to`. At most 1,000 days per request.
     from: Option<DateParam>,
-    /// Last day of `days`, as YYYY-MM-DD, but not after the newest block's: the answer is for its end. Default: the newest day.
+    /// Last day of `days`, as YYYY-MM-DD, but not after the newest block's: the answer is for its end. Default: the
+    /// newest day.
     to: Option<DateParam>,
-    /// Format of the answer: a JSON object, or only rows by day, as CSV (streamed) or as a Markdown table.
+    /// Format: a JSON object, or only rows by day as CSV (streamed) or Markdown.
     #[serde(default)]
     format: Format,
     /// `compact` omits explanatory and nested fields.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    blocks::{CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
+    blocks::{Claimed, CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
     context::{CLAIMS, Ctx, TIP, index_get, lacks},
     operation::Operation,
     pools::{BlockPool, Judge},
@@ -60,8 +60,10 @@ pub(crate) struct RecentBlock {
     /// Weight / 4, rounded up.
     vsize: u32,
     fees_sats: u64,
-    /// Sum of the coinbase outputs.
+    /// Sum of the coinbase outputs, as `coinbase_sats`.
     reward_sats: u64,
+    #[serde(flatten)]
+    claimed: Claimed,
     /// Total fees divided by total vsize, without the coinbase; null if the block has only its coinbase.
     average_fee_rate_sat_vb: Option<SatVb>,
     /// Null if the block has only its coinbase.
@@ -128,6 +130,7 @@ fn block(view: &View<'_>, judge: &mut Judge<'_, '_>, height: u64) -> Result<Rece
         vsize: row.weight.div_ceil(4),
         fees_sats: row.fees,
         reward_sats: row.coinbase_sats,
+        claimed: Claimed::of(view, height, &row),
         average_fee_rate_sat_vb: sat_vb(row.fees, weight.div_ceil(4)),
         fee_range: fee_range(&mut rates),
         pool,

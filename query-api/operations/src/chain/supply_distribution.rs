@@ -209,7 +209,7 @@ fn long_term(births: &[BornOn], day: u32, supply: Sats) -> LongTerm {
     LongTerm { from_days: LONG_TERM_DAYS, coins, sats, btc: Btc::of(sats), share: share(sats, supply) }
 }
 
-/// What the holders of a band add up to; the last band has all above it.
+/// Sum of the holders of a band; the last band has all above it.
 fn total(holders: &Sums, first: u32, band: u32) -> Result<u64, ReadError> {
     let end = if band == TOP_BAND { BANDS } else { band + 1 };
     let sum = (band..end).map(|band| holders.get(first + band)).sum::<i128>();

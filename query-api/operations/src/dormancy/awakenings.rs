@@ -97,7 +97,8 @@ pub(crate) struct AwakeningsOutput {
     next_cursor: Option<String>,
     /// This page covers the blocks from this height on.
     covered_from_height: Height,
-    /// True if so many transactions were looked through that the page has fewer rows than it may: go on with `next_cursor`.
+    /// True if the scan limit ended the search early, so that the page has fewer rows than it may: go on with
+    /// `next_cursor`.
     truncated: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,

@@ -1,4 +1,4 @@
-//! What a dormancy flush may be for: where its largest spends went.
+//! Likely purpose of a dormancy flush: where its largest spends went.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ const MOST_OUTPUTS: usize = 16;
 /// Transactions that are read for one flush.
 const MOST_TXS: usize = 48;
 
-/// What a flush is for, as far as its transactions tell.
+/// Purpose of a flush by its transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
     ExchangeBound,
@@ -50,7 +50,7 @@ enum Holds {
     Waits,
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verdict {
     pub(super) class: Class,
@@ -97,7 +97,7 @@ const fn rank(template: ScriptTemplate) -> Option<u8> {
     }
 }
 
-/// What one spend says of each class but the first.
+/// Evidence of one spend for each class except the first.
 struct Spend {
     gathers: bool,
     migrates: Holds,
@@ -189,7 +189,7 @@ impl Trace<'_> {
         self.view.chain().height_of(tx_num).unwrap_or(0)
     }
 
-    /// What a spend says of the classes that its outputs tell.
+    /// Evidence of a spend for the classes that follow from its outputs.
     fn judge(&self, tx: &StoredTx) -> Result<Spend, ApiError> {
         let view = self.view;
         let coins = view.inputs(tx)?;

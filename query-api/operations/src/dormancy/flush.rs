@@ -49,8 +49,8 @@ pub(crate) struct DormancyFlush {
     spend_count: u64,
     /// The newest of them.
     last_txid: String,
-    /// `exchange_bound`, `consolidation`, `key_migration`, `holder_rotation` or `unknown`: the first that holds, by today's
-    /// labels.
+    /// `exchange_bound`, `consolidation`, `key_migration`, `holder_rotation` or `unknown`: the first that holds, by
+    /// today's labels.
     classification: &'static str,
     /// True if later blocks may change it.
     classification_provisional: bool,

@@ -31,8 +31,8 @@ pub(crate) struct DormancyFlushes;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FlushesInput {
-    /// First block in which a flush may begin: a height, date, time (RFC 3339), or days before the newest, as in `90d`. Default:
-    /// 30d.
+    /// First block in which a flush may begin: a height, date, time (RFC 3339), or days before the newest, as in `90d`.
+    /// Default: 30d.
     #[schemars(length(min = 1, max = 40), example = "90d")]
     since: Option<SinceParam>,
     /// Only flushes that begin before this block, in the same forms.
@@ -75,7 +75,7 @@ pub(crate) struct FlushesOutput {
     next_cursor: Option<String>,
     /// This page covers the blocks from this height on.
     covered_from_height: Height,
-    /// True if so much was looked through that the page has fewer rows than it may: go on with `next_cursor`.
+    /// True if the scan limit ended the page early; continue with `next_cursor`.
     truncated: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,

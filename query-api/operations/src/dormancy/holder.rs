@@ -18,7 +18,7 @@ use crate::{
     transfers::{Owners, SideOwner},
 };
 
-/// A cluster, or a script that is none's.
+/// A cluster, or a script outside all clusters.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CoinHolder {
     /// `cluster`, or `script` for one that no transaction ties to another.
@@ -27,7 +27,7 @@ pub(crate) struct CoinHolder {
     cluster_root_txid: Option<String>,
     /// Address of one of its scripts: that of the first input in question; or `scripthash:<hex>` if that has none.
     address: String,
-    /// Whose this script counts as by today's labels; null if they do not tell.
+    /// Owner of this script by today's labels; null if they do not identify one.
     owner: Option<SideOwner>,
 }
 
@@ -55,8 +55,8 @@ impl CoinHolder {
         })
     }
 
-    /// Of a cluster that is known by nothing else: by the first input that counts of the transaction that it is named after. Some
-    /// ten rows read.
+    /// Of a cluster that is known by nothing else: by the first input that counts of the transaction that it is named
+    /// after. Some ten rows read.
     pub(super) fn by_name(
         view: &View<'_>,
         owners: &mut Owners,

@@ -38,7 +38,7 @@ pub(crate) struct DormantMovement {
     average_age_days: Decimal<2>,
     /// Full days of the oldest.
     oldest_age_days: u32,
-    /// Whose the old coins were, the largest sum first; 5 at most.
+    /// Owners of the old coins, the largest sum first; 5 at most.
     from: Vec<Side>,
     /// Scripts that are left out of `from`.
     from_omitted: u64,
@@ -122,7 +122,7 @@ impl DormantMovement {
         let inputs = view.inputs(&tx)?;
         let coins = inputs.iter().map(|coin| (coin.script, coin.value, age(view, coin.birth, block.mono_time)));
         let Some(mut draft) = Draft::of(coins, least) else { return Ok(None) };
-        // Where the script of a coin is told. A transaction has hardly more scripts that are shown than coins of one.
+        // Place of the script of a coin. A transaction has hardly more scripts that are shown than coins of one.
         let place = |script: ScriptId| inputs.iter().find(|coin| coin.script == script).map(|coin| coin.outpoint);
         let from = Sides::of(std::mem::take(&mut draft.from), |script| match place(script) {
             Some(outpoint) => Ok(view.script_at(outpoint)?),

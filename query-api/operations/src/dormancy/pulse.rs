@@ -22,7 +22,7 @@ use crate::{
     window::Window,
 };
 
-/// What old coins do now.
+/// Current movements of old coins.
 pub(crate) struct PulseDormant;
 
 /// Parameters.
@@ -52,7 +52,7 @@ fn default_limit() -> u32 {
     20
 }
 
-/// What old coins do now.
+/// Current movements of old coins.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PulseOutput {
     /// First block that was looked at.

@@ -57,7 +57,8 @@ pub(crate) struct Report {
     pub(super) average_reason: Option<&'static str>,
     /// By age, the youngest first.
     pub(super) classes: Vec<Class>,
-    /// Transactions that moved coins of five years and more worth 10 BTC or more together, the largest sum first; 10 at most.
+    /// Transactions that moved coins of five years and more worth 10 BTC or more together, the largest sum first; 10 at
+    /// most.
     pub(super) top_movements: Vec<DormantMovement>,
     /// Movements that are left out.
     pub(super) movements_omitted: u64,
@@ -78,7 +79,7 @@ pub(crate) struct Totals {
     pub(super) coin_days_destroyed: Decimal<8>,
     /// Transactions that moved coins of five years and more worth 10 BTC or more together.
     pub(super) movement_count: u64,
-    /// What these coins are worth.
+    /// Value of these coins.
     pub(super) movement_sats: u64,
     pub(super) movement_btc: Btc,
 }

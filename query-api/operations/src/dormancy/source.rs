@@ -36,7 +36,7 @@ pub(super) struct Spends<'v> {
     entries: Vec<HistoryEntry>,
 }
 
-/// What they must spend at least.
+/// Least sum that they spend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Least {
     /// Age of coins that count in seconds.

@@ -76,7 +76,7 @@ pub(crate) struct WakeupsOutput {
     next_cursor: Option<String>,
     /// This page covers the blocks from this height on.
     covered_from_height: Height,
-    /// True if so much was looked through that the page has fewer rows than it may: go on with `next_cursor`.
+    /// True if the scan limit ended the page early; continue with `next_cursor`.
     truncated: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -96,7 +96,7 @@ pub(crate) struct WhaleWakeup {
     /// Its coins of two years and more.
     old_sats: u64,
     old_btc: Btc,
-    /// What the transaction spends of it.
+    /// Sum that the transaction spends of it.
     spent_sats: u64,
     spent_btc: Btc,
     /// That in percent of its old coins; above 100 if it spends younger coins, too.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{ApiError, BadText, Info, TextFormat, Tool};
+use cairn_http::{ApiError, BadText, Info, TextFormat, Tool, trimmed};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
 
@@ -20,6 +20,7 @@ pub(crate) const WEEK: TextFormat = TextFormat {
     name: "iso-week",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| match parse_week(text) {
         Some(_) => Ok(()),

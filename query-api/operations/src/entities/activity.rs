@@ -37,8 +37,8 @@ pub(crate) struct ActivityInput {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
-    /// No older transactions: a height, a date (YYYY-MM-DD, UTC), a time in RFC 3339, or days before the newest block, as in
-    /// `30d`. Times are monotone block times.
+    /// No older transactions: a height, a date (YYYY-MM-DD, UTC), a time in RFC 3339, or days before the newest block,
+    /// as in `30d`. Times are monotone block times.
     #[schemars(length(min = 1, max = 40), example = "30d")]
     since: Option<SinceParam>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct EntityMovement {
     net_btc: Option<Btc>,
     /// Why the sums are null; otherwise null.
     sums_reason: Option<&'static str>,
-    /// Members that it pays or spends from; at least so many if the sums are null.
+    /// Members that it pays or spends from; a lower bound if the sums are null.
     member_count: u64,
     confirmations: u32,
     /// True below 6 confirmations: a reorg may still undo it.

@@ -1,4 +1,4 @@
-//! What the answers about entities say alike.
+//! Common parts of answers about entities.
 
 use std::borrow::Cow;
 
@@ -28,11 +28,12 @@ pub(crate) struct EntityBrief {
     pub(super) display_name: String,
     /// The category that most of its scripts are said to have; `unlabeled` if no source gives one.
     pub(super) category: &'static str,
-    /// `full`, `substantial`, `partial` or `seed_only`: how good the evidence is, not which share of its addresses is known.
+    /// `full`, `substantial`, `partial` or `seed_only`: how good the evidence is, not which share of its addresses is
+    /// known.
     pub(super) coverage_status: &'static str,
     /// Scripts that count as the entity's: its members.
     pub(super) address_count: u64,
-    /// Scripts that are listed, reported or mentioned under its name and are no members.
+    /// Scripts that are listed, reported or mentioned under its name and are not members.
     pub(super) named_count: u64,
     /// Independent origins of the claims that make them members; 64 are counted at most.
     pub(super) origin_count: u64,
@@ -63,18 +64,18 @@ impl EntityBrief {
     }
 }
 
-/// What an answer is based on.
+/// Basis of an answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Basis {
     /// True if labels are loaded: otherwise no entity is known.
     labels_loaded: bool,
-    /// True while a document of labels is being worked in: until then some entities lack scripts of it, or keep some that
-    /// it ends.
+    /// True while a document of labels is being worked in: until then some entities lack scripts of it, or keep some
+    /// that it ends.
     labels_pending: bool,
     /// Sequence number of the newest input event that the index has taken.
     seq: u64,
-    /// Members are scripts with a claim of their own. Of other scripts of their clusters only the balance counts, apart where an
-    /// answer has both.
+    /// Members are scripts with a claim of their own. Of other scripts of their clusters only the balance counts, apart
+    /// where an answer has both.
     members: &'static str,
 }
 
@@ -131,8 +132,8 @@ impl Total {
     }
 }
 
-/// The categories of entities, each with its sums and its entities, the largest first. Categories are sorted by balance,
-/// then by number of entities, then by their place in the vocabulary.
+/// The categories of entities, each with its sums and its entities, the largest first. Categories are sorted by
+/// balance, then by number of entities, then by their place in the vocabulary.
 pub(super) fn by_category(all: &Register) -> Vec<(&'static str, Total, Vec<&Entry>)> {
     let categories = Category::ALL.iter().map(|category| Some(*category)).chain([None]);
     let mut found: Vec<_> = categories.map(|category| (word(category), Total::default(), Vec::new())).collect();

@@ -45,7 +45,7 @@ impl Ctx<'_> {
         Ok(self.register.of(reader, view, &self.work)?)
     }
 
-    /// What sources say of entities themselves, from memory where it is known.
+    /// Profiles of entities, from memory where they are known.
     ///
     /// # Errors
     /// The index is empty or cannot be read.

@@ -25,7 +25,7 @@ pub(crate) struct ListInput {
     /// Only entities of this category.
     #[schemars(example = &"exchange")]
     category: Option<CategoryParam>,
-    /// Only entities with so many members or more.
+    /// Only entities with at least this many members.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     min_members: u32,
@@ -39,7 +39,7 @@ pub(crate) struct ListInput {
     /// `next_cursor` of the previous page, with the same `category`, `min_members` and `sort`.
     #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
-    /// Format of the answer: a JSON object, or only the rows, as CSV or as a Markdown table. These have no cursor.
+    /// Format: a JSON object, or only the rows as CSV or Markdown. These have no cursor.
     #[serde(default)]
     format: Format,
 }
@@ -151,7 +151,7 @@ impl Operation for EntityList {
     }
 }
 
-/// How a cursor tells an entity.
+/// How a cursor identifies an entity.
 fn place(name: &EntityName) -> u64 {
     let hash: [u8; 32] = Sha256::digest(name.as_str()).into();
     let mut first = [0; 8];

@@ -66,14 +66,15 @@ pub(crate) struct LookupOutput {
     category_reason: Option<&'static str>,
     /// True if it counts as a natural person. Lists leave it out then.
     is_person: bool,
-    /// `full`, `substantial`, `partial` or `seed_only`: how good the evidence is, not which share of its addresses is known.
+    /// `full`, `substantial`, `partial` or `seed_only`: how good the evidence is, not which share of its addresses is
+    /// known.
     coverage_status: &'static str,
     coverage: CoverageFacts,
     /// Scripts that count as the entity's by a claim of their own: its members.
     address_count: u64,
     /// Members that the chain has.
     seen_count: u64,
-    /// Scripts that are listed, reported or mentioned under its name and are no members. They count in no sum.
+    /// Scripts that are listed, reported or mentioned under its name and are not members. They count in no sum.
     named_count: u64,
     /// Direct and inherited balance together.
     balance_sats: u64,
@@ -83,9 +84,9 @@ pub(crate) struct LookupOutput {
     /// Balance of scripts that count by a claim about another script of the same cluster: an inference.
     inherited_balance_sats: u64,
     inherited: InheritedFacts,
-    /// What the members received, payments from one to another included.
+    /// Sum that the members received, payments among them included.
     received_sats: u64,
-    /// What they sent, the same way.
+    /// Sum that they sent, likewise.
     sent_sats: u64,
     /// Time of the block with the newest transaction of a member; null if the chain has none of them.
     last_activity_at: Option<String>,
@@ -101,7 +102,7 @@ pub(crate) struct LookupOutput {
     sources: Vec<SourceCount>,
     /// Lists on which the entity itself says so; 16 at most.
     own_lists: Vec<OwnList>,
-    /// What sources say of the entity itself, what was retrieved last first; 8 at most, and none of a natural person.
+    /// Profiles of the entity, the last retrieved first; 8 at most, and none of a natural person.
     profiles: Vec<EntityProfile>,
     /// Number of profiles that are left out.
     profiles_omitted: usize,
@@ -118,22 +119,23 @@ pub(crate) struct LookupOutput {
     definition: &'static str,
 }
 
-/// What counts as the entity's by claims about other scripts of the same clusters.
+/// Scripts attributed to the entity by claims about other scripts of the same clusters.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EntityInherited")]
 pub(crate) struct InheritedFacts {
-    /// Scripts that no list names anybody for, of clusters with scripts whose claims extend to them. They are in no page of members.
+    /// Scripts that no list names anybody for, of clusters with scripts whose claims extend to them. They are in no
+    /// page of members.
     address_count: u64,
     /// The clusters that they are of.
     cluster_count: u64,
-    /// Clusters that such claims name the entity for and that are left out: two large clusters were merged in each, which may
-    /// rest on a mistake.
+    /// Clusters that such claims name the entity for and that are left out: two large clusters were merged in each,
+    /// which may rest on a mistake.
     suspect_cluster_count: u64,
-    /// What scripts of those hold that no list names anybody for; in no balance.
+    /// Balance of those scripts that no list attributes to an entity; part of no other balance.
     suspect_balance_sats: u64,
 }
 
-/// What the coverage follows from.
+/// Facts from which the coverage follows.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EntityCoverage")]
 pub(crate) struct CoverageFacts {

@@ -26,9 +26,9 @@ pub(crate) struct EntityAddress {
     address: String,
     /// Script type as Bitcoin Core names it.
     script_type: &'static str,
-    /// What the claim that its card shows says, for example `controlled_by` or `listed_by`; null if it has no card.
+    /// Type of the claim that its card shows, for example `controlled_by` or `listed_by`; null if it has no card.
     claim_type: Option<&'static str>,
-    /// What that claim rests on; null if it has no card.
+    /// Evidence tier of that claim; null if it has no card.
     evidence_tier: Option<&'static str>,
     /// Level of the claim, 0 to 100; of a member, of the claim that makes it one.
     confidence_level: u8,
@@ -51,7 +51,8 @@ pub(super) struct Page {
     pub(super) next_cursor: Option<String>,
 }
 
-/// The scripts of a class after a cursor, at most so many. A row read for each and one more, two for its label and its sums.
+/// The scripts of a class after a cursor, at most so many. A row read for each and one more, two for its label and its
+/// sums.
 pub(super) fn page(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -1,4 +1,4 @@
-//! What sources say of entities themselves: other names, pages, jurisdictions. Kept from request to request.
+//! Profiles of entities by sources: other names, pages, jurisdictions. Kept between requests.
 
 use std::{
     cmp::Reverse,
@@ -65,7 +65,7 @@ impl KnownProfiles {
         self.aliases.get(name)?.as_ref()
     }
 
-    /// What sources say of an entity, and how many of them are left out.
+    /// Profiles of an entity by sources, and the number of those left out.
     pub(super) fn shown(&self, entity: &EntityName) -> (Vec<EntityProfile>, usize) {
         let stated = self.of.get(entity).map_or(&[][..], Vec::as_slice);
         let shown = stated.iter().take(MOST_SHOWN).map(EntityProfile::of).collect();
@@ -73,7 +73,7 @@ impl KnownProfiles {
     }
 }
 
-/// What a source says of an entity itself, whatever addresses it has.
+/// Profile of an entity by one source, independent of its addresses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct EntityProfile {
     /// Who says it.
@@ -88,7 +88,7 @@ pub(super) struct EntityProfile {
     name: String,
     /// Other names; 16 at most.
     aliases: Vec<String>,
-    /// What kind of entity; null if the source does not say it in a word of the vocabulary.
+    /// Kind of entity; null if the source does not say it in a word of the vocabulary.
     category: Option<&'static str>,
     /// Its page as the source writes it, often without the scheme; null if it names none.
     homepage: Option<String>,

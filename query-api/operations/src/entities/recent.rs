@@ -1,9 +1,9 @@
 //! The newest transactions of all members of an entity: their histories, merged.
 //!
-//! Members are read in the order of their newest transactions. A transaction's members all have a newest one that is not
-//! older, so when the merge comes to it, each of them has been read: the sums over them are complete. The work is bounded by
-//! the number of members whose history is read, however many there are: a merge that reaches it stops, and what it has found
-//! is still the newest.
+//! Members are read in the order of their newest transactions. A transaction's members all have a newest one that is
+//! not older, so when the merge comes to it, each of them has been read: the sums over them are complete. The work is
+//! bounded by the number of members whose history is read, however many there are: a merge that reaches it stops, and
+//! what it has found is still the newest.
 
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -21,7 +21,7 @@ use crate::context::{Ctx, lacks};
 
 /// Most members whose history is read.
 pub(super) const MOST_HISTORIES: usize = 5_000;
-/// Most members that are read for one transaction that none of them is read of.
+/// At most this many members of one transaction are counted without reading them.
 const MOST_MEMBERS: usize = 20_000;
 /// Members that are read at a time.
 const AT_A_TIME: usize = 128;
@@ -32,9 +32,9 @@ const ENTRIES: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct EntityTx {
     pub(super) tx_num: TxNum,
-    /// Members that it pays or spends from; at least so many if the sums are unknown.
+    /// Members that it pays or spends from; a lower bound if the sums are unknown.
     pub(super) members: u64,
-    /// What they received and sent; `None` if they are too many to read.
+    /// Sums that they received and sent; `None` if they are too many to read.
     pub(super) sums: Option<(Sats, Sats)>,
 }
 
@@ -87,7 +87,7 @@ struct Merge<'m> {
     after: Option<EntityScript>,
     is_end: bool,
     histories: Vec<History>,
-    /// The newest entry that is not told yet of each history.
+    /// The newest entry of each history that is not returned yet.
     heap: BinaryHeap<(TxNum, usize)>,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn recent(
 }
 
 impl Merge<'_> {
-    /// The newest transaction that is not told yet.
+    /// The newest transaction that is not returned yet.
     fn next(&mut self) -> Result<Option<TxNum>, ApiError> {
         let waiting = self.front()?.and_then(|script| script.last.0);
         Ok(waiting.max(self.heap.peek().map(|(next, _)| *next)))

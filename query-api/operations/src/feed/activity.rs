@@ -22,10 +22,10 @@ use crate::{
 
 /// Announcements that are looked through for one page.
 const MOST_LOOKED_THROUGH: usize = 30_000;
-/// What it costs to join the labels of a transaction, in announcements.
+/// Cost of joining the labels of a transaction, in announcements.
 const JOIN: usize = 30;
 
-/// What was announced.
+/// Announcements.
 pub(crate) struct ActivityFeed;
 
 /// Parameters.
@@ -50,7 +50,7 @@ fn default_limit() -> u32 {
     50
 }
 
-/// What was announced.
+/// Announcements.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FeedOutput {
     min_sats: u64,

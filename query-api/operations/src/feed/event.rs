@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{ApiError, BadText, TextFormat};
+use cairn_http::{ApiError, BadText, TextFormat, trimmed};
 use cairn_model::{Height, Txid};
 use cairn_reader::View;
 use cairn_tables::feed::{AnnouncedKey, FeedKind, FeedRow};
@@ -23,8 +23,8 @@ pub(crate) struct FeedEvent {
     id: String,
     /// Its sequence number.
     seq: u64,
-    /// `block`, `whale_tx`, `coinjoin_round`, `awakening`, `dormancy_flush`, `whale_wakeup`, `consolidation`, `label_change`,
-    /// `sanctions_list_change`, `dust_campaign`, `reorg` or `retraction`.
+    /// `block`, `whale_tx`, `coinjoin_round`, `awakening`, `dormancy_flush`, `whale_wakeup`, `consolidation`,
+    /// `label_change`, `sanctions_list_change`, `dust_campaign`, `reorg` or `retraction`.
     #[serde(rename = "type")]
     kind: &'static str,
     /// `exchange_flow_large` or `miner_payout_large`, if today's labels make a whale_tx one; otherwise null.
@@ -38,13 +38,13 @@ pub(crate) struct FeedEvent {
     txid: Option<String>,
     /// Input of the transaction, of an awakening; the first of the cluster, of a whale_wakeup.
     vin: Option<u64>,
-    /// What a whale_tx pays to others; what a coinjoin_round pays; value of the coin of an awakening; what the inputs of a
-    /// consolidation bring; old coins that a cluster of a dormancy_flush had spent by then, or that one of a whale_wakeup had; fees of
-    /// a block.
+    /// For a whale_tx, the sum paid to others; for a coinjoin_round, the sum paid; value of the coin of an awakening;
+    /// what the inputs of a consolidation bring; old coins that a cluster of a dormancy_flush had spent by then, or
+    /// that one of a whale_wakeup had; fees of a block.
     value_sats: Option<u64>,
     value_btc: Option<Btc>,
-    /// Of a block: its transactions. Of a consolidation: its inputs. Of a dust_campaign: scripts that it had paid within 30 days. Of
-    /// a reorg: the blocks that are gone. Of labels: the rows that say something new.
+    /// Of a block: its transactions. Of a consolidation: its inputs. Of a dust_campaign: scripts that it had paid
+    /// within 30 days. Of a reorg: the blocks that are gone. Of labels: the rows that say something new.
     count: Option<u64>,
     /// Source and list, of labels.
     source: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct FeedEvent {
     state: &'static str,
     /// True if it stands and its block has fewer than 6 confirmations.
     provisional: bool,
-    /// What a retraction takes back; otherwise null.
+    /// Announcement that a retraction takes back; otherwise null.
     retracts: Option<Retracted>,
     /// By today's labels, of a whale_tx that stands; otherwise null.
     flow_direction: Option<&'static str>,
@@ -97,6 +97,7 @@ pub(crate) const EVENT_ID: TextFormat = TextFormat {
     name: "event-id",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| match EventId::parse(text) {
         Some(_) => Ok(()),

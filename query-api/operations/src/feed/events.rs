@@ -23,18 +23,18 @@ use crate::{
 
 /// Announcements that are looked through for one answer.
 const MOST_LOOKED_THROUGH: usize = 10_000;
-/// What it costs to read a transaction, in announcements.
+/// Cost of reading a transaction, in announcements.
 const JOIN: usize = 30;
 /// Announcements that are read at a time.
 const AT_A_TIME: u64 = 200;
 
-/// What is announced after an event.
+/// Announcements after an event.
 pub(crate) struct Events;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct EventsInput {
-    /// Id of the event to go on after. Default: the newest, so that only what comes from now on is told.
+    /// Id of the event to go on after. Default: the newest, so that only new announcements are sent.
     after: Option<EventId>,
     /// Types of events, with commas between. Default: all.
     #[schemars(example = "block,whale_tx,reorg,retraction")]
@@ -57,7 +57,7 @@ fn default_limit() -> u32 {
     50
 }
 
-/// What is announced after an event.
+/// Announcements after an event.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EventsOutput {
     /// The oldest first.
@@ -66,13 +66,14 @@ pub(crate) struct EventsOutput {
     last_id: Option<String>,
     /// True if there may be more already.
     has_more: bool,
-    /// True if the event to go on after is of another feed: events in between are unknown, and `last_id` is the newest one.
+    /// True if the event to go on after is of another feed: events in between are unknown, and `last_id` is the newest
+    /// one.
     reset: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
 
-/// What is asked for beside types.
+/// The rest of the request besides types.
 struct Wanted<'w> {
     script: Option<[u8; 32]>,
     entity: Option<&'w EntityName>,
@@ -83,10 +84,11 @@ impl Operation for Events {
         summary: "What is announced from now on, or after an event; a stream if it is asked for as one",
         description: "The announcements of this server after an event, the oldest first: blocks, alerts, retractions, imported \
             labels. With `Accept: text/event-stream` the answer stays open and sends each event once as it is announced; a \
-            client that connects again with `Last-Event-ID` goes on where it was. Filters by type, value, address and entity.",
+            client that connects again with `Last-Event-ID` goes on where it was; with an id that this feed does not have, it first \
+            gets an event `reset` with the newest id and the URL of the feed. Filters by type, value, address and entity.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
-        streamed: Some(Streamed { resume: "after" }),
+        streamed: Some(Streamed { resume: "after", feed: "/v1/chain/activity-feed" }),
         ..index_get("events", "/v1/events", "chain")
     };
     type Input = EventsInput;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use cairn_domain::flows::FlowDirection;
-use cairn_http::{BadText, TextFormat};
+use cairn_http::{BadText, TextFormat, trimmed};
 use cairn_tables::feed::{FeedKind, FeedRow};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -66,7 +66,7 @@ impl EventType {
         }
     }
 
-    /// What an announcement is about, whether it says so or takes it back. `None`: the beginning of the feed, which is no event.
+    /// Subject of an announcement or retraction. `None` for the beginning of the feed.
     pub(crate) const fn about(kind: FeedKind) -> Option<Self> {
         match kind {
             FeedKind::Begun => None,
@@ -115,7 +115,7 @@ impl EventTypes {
     pub(crate) fn may_have(self, row: &FeedRow) -> bool {
         let Some(about) = EventType::about(row.kind) else { return false };
         if row.retracts.is_some() {
-            // That a block is gone is told by the reorg, unless blocks are asked for.
+            // The reorg reports removed blocks, unless blocks are requested.
             return self.has(EventType::Retraction) && (about != EventType::Block || self.has(EventType::Block));
         }
         self.has(about) || about == EventType::WhaleTx && self.has_flows()
@@ -144,6 +144,7 @@ pub(crate) const EVENT_TYPES: TextFormat = TextFormat {
     name: "event-types",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| EventTypes::parse(text).map(drop).map_err(BadText::new),
 };

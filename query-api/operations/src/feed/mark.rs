@@ -21,7 +21,7 @@ impl FeedMark {
         if let Some((_, mark)) = known.filter(|(at, _)| at.elapsed() < REMEMBERED) {
             return mark;
         }
-        // What cannot be read is told to whoever asks for it.
+        // Unreadable rows are reported to the request that needs them.
         let feed = index.reader().and_then(|reader| reader.view().ok()?.feed().ok()?);
         let mark = feed.map_or(0, |feed| end(index.feed_end(), feed.last) ^ u64::from(feed.epoch) << 32);
         *known = Some((Instant::now(), mark));

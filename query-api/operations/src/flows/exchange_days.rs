@@ -82,14 +82,14 @@ impl Sum {
         more(&mut self.transactions, other.transactions);
     }
 
-    /// What came in less what went out.
+    /// Inflow minus outflow.
     pub(super) fn net(&self) -> i64 {
         let signed = |sats: u64| i64::try_from(sats).unwrap_or(i64::MAX);
         signed(self.inflow).saturating_sub(signed(self.outflow))
     }
 }
 
-/// So many days, up to one.
+/// A number of days up to a given one.
 pub(super) fn days_to(last: u32, count: u32) -> RangeInclusive<u32> {
     last.saturating_sub(count.saturating_sub(1))..=last
 }
@@ -140,7 +140,7 @@ impl<'v> ExchangeDays<'v> {
         Ok(day_of(block.ok_or_else(lacks)?.mono_time))
     }
 
-    /// What each exchange holds with that block.
+    /// Balance of each exchange with that block.
     pub(super) fn held(&self) -> BTreeMap<EntityName, Sats> {
         let newest = self.since.iter().rfind(|(_, row)| !row.held.is_empty());
         match newest {
@@ -182,24 +182,24 @@ impl<'v> ExchangeDays<'v> {
 /// Flows of all exchanges together: what they send each other is no part of it, and stands beside.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ExchangeTotals {
-    /// What came in from others than exchanges.
+    /// Inflow from others than exchanges.
     inflow_sats: u64,
     inflow_btc: Btc,
-    /// What went out to others than exchanges, fees not counted.
+    /// Outflow to others than exchanges, without fees.
     outflow_sats: u64,
     outflow_btc: Btc,
     /// Inflow less outflow.
     net_sats: i64,
     net_btc: Btc,
-    /// What exchanges sent each other.
+    /// Sum that exchanges sent each other.
     exchange_to_exchange_sats: u64,
     /// Inflow and outflow with that.
     inflow_with_exchanges_sats: u64,
     outflow_with_exchanges_sats: u64,
-    /// What came back to the same exchange, change included.
+    /// Sum that came back to the same exchange, change included.
     internal_sats: u64,
     fees_sats: u64,
-    /// What scripts held that began to count as an exchange's, less what those held that ceased to.
+    /// Balance of scripts newly attributed to an exchange, minus that of scripts no longer attributed to one.
     reclassified_sats: i64,
     /// Of inflow and outflow with exchanges, what counts because of documents that came on a later day.
     backfilled_sats: u64,

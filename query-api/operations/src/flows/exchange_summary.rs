@@ -39,7 +39,7 @@ pub(crate) struct SummaryOutput {
     reason: Option<&'static str>,
     /// Exchanges that labels name.
     exchange_count: Option<usize>,
-    /// What they hold.
+    /// Their balance.
     balance_sats: Option<u64>,
     balance_btc: Option<Btc>,
     /// The last day, week and month, in days (UTC) with that of the newest block, which may not be over.
@@ -62,7 +62,7 @@ pub(crate) struct FlowWindow {
     top_net_outflows: Vec<NetFlow>,
 }
 
-/// What an exchange has more or less.
+/// Change of the balance of an exchange.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct NetFlow {
     /// Name for paths.

@@ -59,18 +59,19 @@ const MOST_DAYS_OF_ONE: u32 = 366;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FlowsInput {
-    /// How far back: so many days (UTC) with that of the newest block, which may not be over; or with `to`. `90d` and `1y` only
-    /// of one exchange.
+    /// Number of days (UTC), including that of the newest block, which may not be over; or with `to`. `90d` and `1y`
+    /// only of one exchange.
     #[serde(default)]
     range: Range,
-    /// First day, as YYYY-MM-DD (UTC, monotone block time), instead of `range`. Up to `to` 31 days at most; of one exchange 366.
+    /// First day, as YYYY-MM-DD (UTC, monotone block time), instead of `range`. Up to `to` 31 days at most; of one
+    /// exchange 366.
     #[schemars(example = "2011-02-02")]
     from: Option<DateParam>,
     /// Last day, as YYYY-MM-DD. Default, and maximum: that of the newest block.
     #[schemars(example = "2011-02-28")]
     to: Option<DateParam>,
-    /// Whose scripts are an exchange's: by today's labels for the whole history (`latest`), or by those that were asserted by
-    /// the time of each block (`pit`), which is as of an earlier block.
+    /// Attribution of scripts to exchanges: by today's labels for the whole history (`latest`), or by those that were
+    /// asserted by the time of each block (`pit`), which is as of an earlier block.
     #[serde(default)]
     mode: Mode,
     /// Only this exchange, in any spelling, or another name that sources write.
@@ -97,13 +98,13 @@ pub(crate) struct FlowsOutput {
     /// First and last day (UTC).
     from_date: Option<String>,
     to_date: Option<String>,
-    /// The newest block that counts: the tip, or some blocks below it. In mode `pit` that of the last generation. Null while flows are
-    /// being made.
+    /// The newest block that counts: the tip, or some blocks below it. In mode `pit` that of the last generation. Null
+    /// while flows are being made.
     as_of_height: Option<Height>,
     /// Why it is null; otherwise null.
     reason: Option<&'static str>,
-    /// The block up to which all histories were read with the same labels. Blocks after it count with the labels that there were
-    /// when they came.
+    /// The block up to which all histories were read with the same labels. Blocks after it count with the labels that
+    /// there were when they came.
     generation_height: Option<Height>,
     /// All exchanges that labels name.
     exchange_count: Option<usize>,
@@ -122,7 +123,7 @@ pub(crate) struct FlowsOutput {
 pub(crate) struct FlowsOfExchange {
     /// Name for paths.
     slug: String,
-    /// What its scripts hold with the block that the answer is as of.
+    /// Balance of its scripts as of the block of the answer.
     balance_sats: u64,
     balance_btc: Btc,
     inflow_btc: Btc,
@@ -137,13 +138,13 @@ pub(crate) struct FlowsOfExchange {
 /// Figures of an exchange.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FlowFigures {
-    /// What came in.
+    /// Inflow.
     inflow_sats: u64,
-    /// What went out, fees not counted.
+    /// Outflow, without fees.
     outflow_sats: u64,
     /// Inflow less outflow.
     net_sats: i64,
-    /// What came back to it, change included.
+    /// Sum that came back to it, change included.
     internal_sats: u64,
     /// Its share of fees.
     fees_sats: u64,
@@ -151,7 +152,7 @@ pub(crate) struct FlowFigures {
     from_exchanges_sats: u64,
     /// Of the outflow, what went to exchanges.
     to_exchanges_sats: u64,
-    /// What scripts held that began to count as its, less what those held that ceased to.
+    /// Balance of scripts newly attributed to the exchange, minus that of scripts no longer attributed to it.
     reclassified_sats: i64,
     /// Of inflow and outflow, what counts because of documents that came on a later day; 0 in mode `latest`.
     backfilled_sats: u64,

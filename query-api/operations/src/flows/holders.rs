@@ -34,14 +34,14 @@ impl Mined {
 pub(super) struct Pool {
     /// SHA-256 of the scripts that hold what it mines, ascending.
     pub(super) holders: BTreeSet<[u8; 32]>,
-    /// What it mined, by day.
+    /// Sum that it mined, by day.
     pub(super) days: BTreeMap<u32, Mined>,
     /// Blocks of the window that pay members in their coinbase.
     pub(super) pays_members: u32,
 }
 
 impl Pool {
-    /// What it mined in the window.
+    /// Sum that it mined in the window.
     pub(super) fn mined(&self) -> Mined {
         self.days.values().fold(Mined::default(), |mut sum, day| {
             sum.add(day.blocks, day.sats);
@@ -63,8 +63,8 @@ pub(super) struct Pools {
 }
 
 impl Pools {
-    /// Of the newest blocks: holders by those of a year, what was mined from a height on. Two rows read for each block, and the
-    /// claims about each script that they pay, once.
+    /// Of the newest blocks: holders by those of a year, what was mined from a height on. Two rows read for each block,
+    /// and the claims about each script that they pay, once.
     pub(super) fn of(judge: &mut Judge<'_, '_>, view: &View<'_>, since: Height) -> Result<Self, ApiError> {
         view.require(&PAYOUTS)?;
         let mut found = Pools::default();

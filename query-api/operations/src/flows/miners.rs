@@ -85,7 +85,7 @@ pub(crate) struct FlowsOutput {
     lists_loaded: bool,
     /// The pool that mined most first.
     pools: Vec<PoolFlows>,
-    /// What pools beyond `limit` mined.
+    /// Sum that pools beyond `limit` mined.
     other: MinedSum,
     /// Blocks of no known pool.
     unidentified: MinedSum,
@@ -116,13 +116,13 @@ pub(crate) struct PoolFlows {
     slug: String,
     #[serde(flatten)]
     mined: MinedSum,
-    /// What left its scripts, fees and what came back to them not counted; null with a reason.
+    /// Outflow of its scripts, without fees and sums that came back; null with a reason.
     outflow_sats: Option<u64>,
     outflow_btc: Option<Btc>,
     /// Of that, what went to exchanges directly, by today's labels.
     to_exchange_sats: Option<u64>,
     to_exchange_btc: Option<Btc>,
-    /// What its scripts hold now; null with a reason.
+    /// Current balance of its scripts; null with a reason.
     reserve_sats: Option<u64>,
     reserve_btc: Option<Btc>,
     /// Why these are null; otherwise null.

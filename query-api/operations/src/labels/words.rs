@@ -37,8 +37,8 @@ macro_rules! word_parameter {
 }
 
 word_parameter! {
-    /// What kind of entity.
+    /// Kind of entity.
     CategoryWord(Category),
-    /// What it is said to do.
+    /// Behaviour that is claimed.
     BehaviourWord(Behaviour),
 }

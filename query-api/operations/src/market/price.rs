@@ -38,8 +38,8 @@ pub(crate) struct CurrentPriceOutput {
     price: Option<PriceNumber>,
     /// Why `price` is null; otherwise null.
     price_reason: Option<&'static str>,
-    /// When the price was known: the close of its candle, or when the sources were asked. Of a converted price, that of the
-    /// price in dollars.
+    /// When the price was known: the close of its candle, or when the sources were asked. Of a converted price, that of
+    /// the price in dollars.
     as_of: Option<String>,
     /// The source; null if the price is the mean of two.
     source: Option<String>,
@@ -82,7 +82,7 @@ pub(crate) enum Kind {
 /// The price in every currency.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Market {
-    /// The currencies in which it can be told, by code, at most 64.
+    /// The currencies in which it can be given, by code, at most 64.
     prices: Vec<PriceIn>,
     /// Further currencies.
     omitted: usize,

@@ -44,8 +44,8 @@ pub(crate) struct PriceHistoryInput {
     /// `next_cursor` of the previous page, with the same `currency`, `interval`, `from` and `to`.
     #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
-    /// Format of the answer: a JSON object, or only the rows, as CSV or as a Markdown table. These have no cursor: ask for a
-    /// later `from`.
+    /// Format: a JSON object, or only the rows as CSV or Markdown. These have no cursor: ask
+    /// for a later `from`.
     #[serde(default)]
     format: Format,
 }

@@ -57,8 +57,8 @@ pub(crate) struct Span {
 }
 
 impl Asked<'_> {
-    /// The span; `newest` is the close of the newest candle there is. Without a first day it has room for `limit` candles of
-    /// `step` seconds up to its end.
+    /// The span; `newest` is the close of the newest candle there is. Without a first day it has room for `limit`
+    /// candles of `step` seconds up to its end.
     pub(crate) fn span(&self, view: &View<'_>, newest: Option<u32>, step: u32) -> Result<Span, ApiError> {
         if let (Some(from), Some(to)) = (self.from, self.to)
             && to.start < from.start

@@ -1,5 +1,5 @@
-//! The pages for people that answers send them to. Each is made once, when the server starts, and is whole in itself: no
-//! script, nothing from elsewhere.
+//! The pages for people that answers send them to. Each is made once, when the server starts, and is whole in itself:
+//! no script, nothing from elsewhere.
 
 mod begin;
 mod landing;

@@ -6,7 +6,7 @@ use cairn_http::{BadText, ErrorCode, TextFormat};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
 
-use super::identifier::{ADDRESS, AddressParam};
+use super::identifier::{ADDRESS, AddressParam, canonical_address};
 
 /// Addresses that one list has at most.
 pub(crate) const MOST_ADDRESSES: usize = 100;
@@ -16,13 +16,14 @@ pub(crate) const ADDRESSES: TextFormat = TextFormat {
     name: "bitcoin-addresses",
     codes: &[ErrorCode::InvalidAddress, ErrorCode::WrongNetwork],
     takes_numbers: false,
+    canonical: |text| text.split(',').map(canonical_address).collect::<Vec<_>>().join(",").into(),
     example: ADDRESS.example,
     look: |value, text, network| {
         let count = text.split(',').count();
         if count > MOST_ADDRESSES {
             return Err(BadText::new(format!("has {count} addresses; at most {MOST_ADDRESSES} are allowed")));
         }
-        text.split(',').try_for_each(|one| (ADDRESS.look)(value, one.trim(), network))
+        text.split(',').try_for_each(|one| (ADDRESS.look)(value, one, network))
     },
 };
 
@@ -33,7 +34,7 @@ pub(crate) struct AddressesParam(pub(crate) Vec<AddressParam>);
 impl<'de> Deserialize<'de> for AddressesParam {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let addresses = text.split(',').map(|one| AddressParam::read(one.trim()).map_err(D::Error::custom));
+        let addresses = text.split(',').map(|one| AddressParam::read(one).map_err(D::Error::custom));
         Ok(AddressesParam(addresses.collect::<Result<_, _>>()?))
     }
 }

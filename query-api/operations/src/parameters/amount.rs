@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{ApiError, BadText, Location, TextFormat};
+use cairn_http::{ApiError, BadText, Location, TextFormat, trimmed};
 use cairn_model::{BadAmount, MAX_MONEY, Sats, parse_btc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -15,6 +15,7 @@ pub(crate) const AMOUNT: TextFormat = TextFormat {
     name: "bitcoin-amount",
     codes: &[],
     takes_numbers: true,
+    canonical: trimmed,
     example: None,
     look: |schema, text, _| match parse_btc(text) {
         Err(bad @ BadAmount::TooPrecise) => Err(BadText::new(match nearest(text) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use cairn_events::{Currency, CurrencyError};
-use cairn_http::{BadText, TextFormat};
+use cairn_http::{BadText, TextFormat, trimmed};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -12,6 +12,7 @@ pub(crate) const CURRENCY: TextFormat = TextFormat {
     name: "currency",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
 };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{BadText, TextFormat};
+use cairn_http::{BadText, TextFormat, trimmed};
 use jiff::{Unit, civil::Date};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -12,6 +12,7 @@ pub(crate) const DATE: TextFormat = TextFormat {
     name: "date",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
 };

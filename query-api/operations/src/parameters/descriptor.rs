@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{BadText, ErrorCode, TextFormat};
+use cairn_http::{BadText, ErrorCode, TextFormat, trimmed};
 use cairn_keys::{Branch, Refusal};
 use cairn_model::Network;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -13,6 +13,7 @@ pub(crate) const DESCRIPTOR: TextFormat = TextFormat {
     name: "bitcoin-descriptor",
     codes: &[ErrorCode::InvalidDescriptor, ErrorCode::PrivateKeyRefused, ErrorCode::WrongNetwork],
     takes_numbers: false,
+    canonical: trimmed,
     example: Some(|_| EXAMPLE.into()),
     look: |_, text, network| {
         let network = Network::ALL.into_iter().find(|known| Some(known.name()) == network);
@@ -78,7 +79,7 @@ impl JsonSchema for DescriptorParam {
             "format": DESCRIPTOR.name,
             "minLength": 1,
             "maxLength": cairn_keys::MOST_BYTES,
-            "description": "Output descriptor (BIP 380 to 386, 389; addr, raw, rawtr and combo, too) with public keys, with its \
+            "description": "Output descriptor (BIP 380 to 387, 389, 390; addr, raw, rawtr and combo, too) with public keys, with its \
                 checksum or without; or extended public key of an account (xpub, ypub, zpub, tpub, upub, vpub).",
             "examples": [EXAMPLE],
         })

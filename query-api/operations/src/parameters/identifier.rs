@@ -13,10 +13,11 @@ pub(crate) const ADDRESS: TextFormat = TextFormat {
     name: "bitcoin-address",
     codes: &[ErrorCode::InvalidAddress, ErrorCode::WrongNetwork],
     takes_numbers: false,
+    canonical: canonical_address,
     example: Some(|network| example_address(network).into()),
     look: |_, text, network| {
         let network = network.and_then(|name| Network::ALL.into_iter().find(|network| network.name() == name));
-        parse_address(text, network).map(drop).map_err(|error| {
+        parse_address(&canonical_address(text), network).map(drop).map_err(|error| {
             let code = match error {
                 AddressError::Invalid(_) => ErrorCode::InvalidAddress,
                 AddressError::WrongNetwork(_) => ErrorCode::WrongNetwork,
@@ -26,6 +27,41 @@ pub(crate) const ADDRESS: TextFormat = TextFormat {
         })
     },
 };
+
+/// The address of a `bitcoin:` URI (BIP 21), or a text without spaces around it. What may be written in capital letters
+/// only is written in small ones.
+pub(crate) fn canonical_address(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    let text = match text.split_at_checked(URI_SCHEME.len()) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(URI_SCHEME) => {
+            rest.split(['?', '#']).next().unwrap_or_default().trim()
+        }
+        _ => text,
+    };
+    let has_head = |head: &str| text.get(..head.len()).is_some_and(|start| start.eq_ignore_ascii_case(head));
+    let is_upper = !text.bytes().any(|b| b.is_ascii_lowercase()) && ["bc1", "tb1", "bcrt1"].into_iter().any(has_head);
+    if is_upper || has_head("scripthash:") { text.to_ascii_lowercase().into() } else { text.into() }
+}
+
+/// Scheme of URIs with an address.
+const URI_SCHEME: &str = "bitcoin:";
+
+/// Hexadecimal digits in small letters, without spaces around them.
+fn lower_case(text: &str) -> Cow<'_, str> {
+    text.trim().to_ascii_lowercase().into()
+}
+
+/// A height without zeros in front, or a hash in small letters.
+fn canonical_block(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    match parse_block(text) {
+        Some(BlockParam::Height(_)) => match text.trim_start_matches('0') {
+            "" => "0".into(),
+            digits => digits.into(),
+        },
+        _ => lower_case(text),
+    }
+}
 
 /// What is said of descriptors and extended keys where an address should be.
 const WHOLE_WALLET: &str = "; a descriptor or an extended public key shows a whole wallet: send it in the body of POST /v1/wallets/lookup, \
@@ -53,6 +89,7 @@ pub(crate) const TXID: TextFormat = TextFormat {
     name: "bitcoin-txid",
     codes: &[ErrorCode::InvalidTxid],
     takes_numbers: false,
+    canonical: lower_case,
     example: None,
     look: |_, text, _| {
         text.parse::<Txid>().map(drop).map_err(|e| BadText::with_code(ErrorCode::InvalidTxid, e.to_string()))
@@ -63,6 +100,7 @@ pub(crate) const BLOCK: TextFormat = TextFormat {
     name: "bitcoin-block",
     codes: &[ErrorCode::InvalidHash],
     takes_numbers: false,
+    canonical: canonical_block,
     example: None,
     look: |_, text, _| match parse_block(text) {
         Some(_) => Ok(()),
@@ -76,7 +114,7 @@ pub(crate) const BLOCK: TextFormat = TextFormat {
 /// An address, or `scripthash:<hex>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AddressParam {
-    /// The text as given.
+    /// Its canonical form.
     pub(crate) text: String,
     /// Its script.
     pub(crate) subject: Subject,
@@ -88,7 +126,8 @@ impl AddressParam {
     /// # Errors
     /// It is no address.
     pub(crate) fn read(text: &str) -> Result<Self, AddressError> {
-        Ok(AddressParam { text: text.to_owned(), subject: parse_address(text, None)? })
+        let text = canonical_address(text);
+        Ok(AddressParam { subject: parse_address(&text, None)?, text: text.into_owned() })
     }
 }
 
@@ -114,7 +153,7 @@ impl JsonSchema for AddressParam {
             "minLength": 1,
             "maxLength": 128,
             "description": "Address on the network of the index, or scripthash:<hex> with SHA-256(scriptPubKey) in \
-                natural byte order (the Electrum protocol shows it reversed).",
+                natural byte order (the Electrum protocol shows it reversed). A bitcoin: URI stands for its address.",
             "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"],
         })
     }
@@ -212,6 +251,40 @@ mod tests {
         assert_eq!(code(BLOCK, "-1"), Some("invalid_hash"));
         assert_eq!(code(BLOCK, ""), Some("invalid_hash"));
         assert_eq!(code(BLOCK, &"1".repeat(64)), None);
+    }
+
+    #[test]
+    fn addresses_have_one_canonical_form() {
+        const ADDRESS: &str = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
+        const SEGWIT: &str = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4";
+        let upper = ADDRESS.to_uppercase();
+        for (text, expected) in [
+            (format!(" {ADDRESS}\t\n"), ADDRESS),
+            (format!("bitcoin:{ADDRESS}"), ADDRESS),
+            (format!("BitCoin: {ADDRESS}?amount=20.3&label=Luke-Jr"), ADDRESS),
+            (format!("bitcoin:{ADDRESS}#x"), ADDRESS),
+            (format!("BITCOIN:{}?AMOUNT=1", SEGWIT.to_uppercase()), SEGWIT),
+            (SEGWIT.to_uppercase(), SEGWIT),
+            ("ScriptHash:0F".to_owned(), "scripthash:0f"),
+            // What is invalid stays so.
+            (upper.clone(), upper.as_str()),
+            ("bc1QW508D6".to_owned(), "bc1QW508D6"),
+            ("bitcoin:".to_owned(), ""),
+            ("litecoin:x".to_owned(), "litecoin:x"),
+        ] {
+            assert_eq!(canonical_address(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn blocks_and_txids_have_one_canonical_form() {
+        for (text, expected) in [("007", "7"), ("0", "0"), ("000", "0"), (" 12 ", "12"), ("0x7", "0x7"), ("", "")] {
+            assert_eq!(canonical_block(text), expected, "{text}");
+        }
+        // Digits alone may be a hash.
+        assert_eq!(canonical_block(&"0".repeat(64)), "0".repeat(64));
+        assert_eq!(canonical_block(&"0F".repeat(32)), "0f".repeat(32));
+        assert_eq!(lower_case(&format!(" {} ", "0F".repeat(32))), "0f".repeat(32));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{BadText, TextFormat};
+use cairn_http::{BadText, TextFormat, trimmed};
 use cairn_model::Height;
 use cairn_reader::View;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -15,6 +15,7 @@ pub(crate) const SINCE: TextFormat = TextFormat {
     name: "height-date-time-or-days",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
 };

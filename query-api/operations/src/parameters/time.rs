@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cairn_http::{BadText, TextFormat};
+use cairn_http::{BadText, TextFormat, trimmed};
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -14,12 +14,13 @@ pub(crate) const TIME: TextFormat = TextFormat {
     name: "date-or-time",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
 };
 
-/// A day (UTC), which begins and ends, or a moment, which does both at once; in seconds since 1970. Earlier times count as
-/// 1970-01-01, later ones than the year 2106 as its end.
+/// A day (UTC), which begins and ends, or a moment, which does both at once; in seconds since 1970. Earlier times count
+/// as 1970-01-01, later ones than the year 2106 as its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TimeParam {
     /// Its beginning.

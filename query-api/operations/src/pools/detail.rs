@@ -60,7 +60,7 @@ pub(crate) struct PoolDetailOutput {
     link: Option<String>,
     /// The newest block of the chain.
     as_of: BlockRef,
-    /// What the pool has in each window of newest blocks, the shortest first.
+    /// Figures of the pool in each window of newest blocks, the shortest first.
     windows: Vec<PoolWindow>,
     looked_at: LookedAt,
     /// Its oldest block among those that were looked at; null without any.
@@ -89,7 +89,7 @@ pub(crate) struct PoolDetailOutput {
     definition: &'static str,
 }
 
-/// What a pool has in a window.
+/// Figures of a pool in a window.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PoolWindow {
     window: Window,
@@ -236,7 +236,7 @@ fn find(ctx: &Ctx<'_>, judge: &Judge<'_, '_>, scanned: &Scanned, text: &str) -> 
     Err(ctx.missing(ErrorCode::PoolNotFound, detail.to_owned()).with("did_you_mean", near))
 }
 
-/// What a pool has in a window.
+/// Figures of a pool in a window.
 fn in_window(view: &View<'_>, scanned: &Scanned, place: Option<usize>, window: Window) -> Result<PoolWindow, ApiError> {
     let ranking = scanned.ranking(window.blocks());
     let at = ranking.pools.iter().position(|(of, _)| Some(*of) == place);

@@ -29,7 +29,8 @@ pub(crate) struct BlockPool {
     pub(crate) name: String,
     /// The pool's name in paths.
     pub(crate) slug: String,
-    /// `payout` if the coinbase pays an address of the pool, `tag` if it only has the pool's text, which any miner can write.
+    /// `payout` if the coinbase pays an address of the pool, `tag` if it only has the pool's text, which any miner can
+    /// write.
     pub(crate) by: &'static str,
     /// The pool whose text the coinbase has, if it pays another one; otherwise null.
     pub(crate) other_pool: Option<String>,
@@ -65,7 +66,7 @@ pub(crate) struct PayoutAddress {
     address: String,
     /// Blocks of the pool whose largest payout to it goes there.
     blocks: u32,
-    /// What these payouts pay.
+    /// Sum of these payouts.
     paid_sats: u64,
     /// The newest of these blocks.
     last_height: u32,

@@ -47,7 +47,7 @@ pub(crate) struct PaidFor {
 pub(crate) struct Judged {
     /// The pool.
     pub(crate) pool: EntityName,
-    /// What tells it.
+    /// The evidence.
     pub(crate) by: AttributedBy,
     /// The pool that the tag names, if it names another than the payout.
     pub(crate) other_pool: Option<EntityName>,
@@ -67,7 +67,8 @@ pub(crate) struct Judge<'c, 'a> {
 }
 
 impl<'c, 'a> Judge<'c, 'a> {
-    /// Judges by what is known at the end of the present day (UTC), so that an answer does not change with every second.
+    /// Judges by what is known at the end of the present day (UTC), so that an answer does not change with every
+    /// second.
     pub(crate) fn new(ctx: &'c Ctx<'a>) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         let reader = ctx.prices.reader.ok_or_else(ApiError::internal)?;
@@ -81,8 +82,8 @@ impl<'c, 'a> Judge<'c, 'a> {
         Ok(!self.tags.matcher.tags().is_empty() || self.view.has_claims()?)
     }
 
-    /// The pool of the block at this height, whose coinbase has this scriptSig. One row read, and two for each script that
-    /// was not judged before.
+    /// The pool of the block at this height, whose coinbase has this scriptSig. One row read, and two for each script
+    /// that was not judged before.
     pub(crate) fn block(&mut self, height: u32, coinbase_script: &[u8]) -> Result<Option<Judged>, ApiError> {
         self.view.require(&cairn_tables::stages::PAYOUTS)?;
         let row = self.view.get::<Payouts>(&height)?.ok_or_else(|| lacks::<Payouts>(format!("block {height}")))?;
@@ -154,8 +155,8 @@ impl<'c, 'a> Judge<'c, 'a> {
         }))
     }
 
-    /// The name of a pool as people write it: as its tags have it, else as a claim about one of the scripts that were judged,
-    /// else its short name.
+    /// The name of a pool as people write it: as its tags have it, else as a claim about one of the scripts that were
+    /// judged, else its short name.
     pub(crate) fn name(&self, pool: &EntityName) -> String {
         if let Some(tag) = self.tags.of(pool).next() {
             return tag.name.to_string();

@@ -26,8 +26,8 @@ pub(crate) struct PoolList;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct PoolListInput {
-    /// The newest blocks that are counted, as many as there are in that time at ten minutes each: 144, 432, 1 008, 4 320,
-    /// 12 960, 25 920 or 52 560.
+    /// The newest blocks that are counted, as many as there are in that time at ten minutes each: 144, 432, 1 008, 4
+    /// 320, 12 960, 25 920 or 52 560.
     #[serde(default = "week")]
     window: Window,
     /// Maximum number of pools; the others are counted in `other`.
@@ -48,7 +48,7 @@ fn default_limit() -> u32 {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PoolListOutput {
     window: Window,
-    /// Blocks of the window; fewer if the chain is shorter. The genesis block is none.
+    /// Blocks of the window; fewer if the chain is shorter. The genesis block does not count.
     blocks: u32,
     /// First block of the window; null without any.
     from_height: Option<u32>,
@@ -121,7 +121,7 @@ pub(crate) struct PoolSums {
     pub(super) empty_blocks: u32,
     /// Fees of its transactions.
     pub(super) fees_sats: u64,
-    /// What its coinbases pay: subsidy and fees.
+    /// Sum that its coinbases pay: subsidy and fees.
     pub(super) reward_sats: u64,
 }
 

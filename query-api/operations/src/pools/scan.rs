@@ -23,7 +23,7 @@ pub(crate) struct Seen {
     pub(crate) height: Height,
     /// Its pool, by place in [`Scanned::pools`].
     pub(crate) pool: Option<usize>,
-    /// What tells it.
+    /// The evidence.
     pub(crate) by: Option<AttributedBy>,
     /// The pool that its tag names, if it names another.
     pub(crate) other_pool: Option<usize>,
@@ -47,7 +47,7 @@ pub(crate) struct Scanned {
     places: HashMap<EntityName, usize>,
 }
 
-/// What a pool has in a window.
+/// Figures of a pool in a window.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Sum {
     /// Blocks.
@@ -60,7 +60,7 @@ pub(crate) struct Sum {
     pub(crate) disputed: u32,
     /// Their fees.
     pub(crate) fees: u128,
-    /// What their coinbases pay.
+    /// Sum that their coinbases pay.
     pub(crate) reward: u128,
     /// The newest.
     pub(crate) last: Option<Height>,
@@ -100,7 +100,8 @@ impl Sum {
 /// What all pools have in a window.
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    /// PayoutAddress of each pool in [`Scanned::pools`], and what it has: the one with most blocks first, of equal ones by name.
+    /// PayoutAddress of each pool in [`Scanned::pools`], and what it has: the one with most blocks first, of equal ones
+    /// by name.
     pub(crate) pools: Vec<(usize, Sum)>,
     /// Blocks of no known pool.
     pub(crate) unidentified: Sum,
@@ -109,8 +110,8 @@ pub(crate) struct Ranking {
 }
 
 impl Scanned {
-    /// The newest blocks, at most so many, without the genesis block, which pays nobody. Reads two rows for each, and the claims
-    /// about each script that they pay, once.
+    /// The newest blocks, at most so many, without the genesis block, which pays nobody. Reads two rows for each, and
+    /// the claims about each script that they pay, once.
     pub(crate) fn newest(judge: &mut Judge<'_, '_>, view: &View<'_>, most: u32) -> Result<Self, ApiError> {
         view.require(&PAYOUTS)?;
         let tip = view.tip().height;

@@ -38,7 +38,7 @@ pub(crate) struct ComplianceTierInput {
     /// `next_cursor` of the previous page. It holds for one document: after an import start again.
     #[schemars(length(max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
-    /// Format of the answer: a JSON object, or only the rows, as CSV or as a Markdown table.
+    /// Format: a JSON object, or only the rows as CSV or Markdown.
     #[serde(default)]
     format: Format,
 }
@@ -60,7 +60,7 @@ pub(crate) struct ComplianceTierOutput {
     next_cursor: Option<String>,
     /// True if two operators must approve a row.
     four_eyes: bool,
-    /// What to know before relying on the rows.
+    /// Limits of the rows.
     caveats: Vec<String>,
     /// The same as codes.
     caveat_codes: Vec<ClaimCode>,
@@ -75,9 +75,9 @@ pub(crate) struct ComplianceTierOutput {
 pub(crate) struct ListedAddress {
     /// Null if the script has none.
     address: Option<String>,
-    /// What the list says, as a sentence.
+    /// The entry of the list, as a sentence.
     statement: String,
-    /// Whose list it is.
+    /// Authority that publishes the list.
     authority: String,
     /// Name of the party for paths; null if the list names nobody.
     entity: Option<String>,
@@ -85,15 +85,16 @@ pub(crate) struct ListedAddress {
     name: Option<String>,
     /// Why `name` is null; otherwise null.
     name_reason: Option<&'static str>,
-    /// The publisher's number of the party; null if the list tells none.
+    /// The publisher's number of the party; null if the list has none.
     party_uid: Option<String>,
     /// Programmes under which the party is listed, as the list writes them.
     programmes: Vec<String>,
     /// True if the party is a natural person.
     is_person: bool,
-    /// When the first snapshot of this list that has the address was retrieved. This server knows only those that it imported.
+    /// When the first snapshot of this list that has the address was retrieved. This server knows only those that it
+    /// imported.
     first_snapshot: Option<String>,
-    /// The party's own first entry: the address was not listed before. Null if the list does not tell.
+    /// The party's own first entry: the address was not listed before. Null if the list does not say.
     not_before: Option<String>,
     /// Row of the document.
     row: u32,

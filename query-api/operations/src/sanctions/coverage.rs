@@ -23,7 +23,7 @@ const MOST_COUNTED: u64 = 20_000;
 /// Entities that are named.
 const MOST_ENTITIES: usize = 20;
 
-/// What is planned for the premium tier. None of it is built, and no date is promised.
+/// Plans for the premium tier. None of it is built, and no date is promised.
 const PREMIUM_ROADMAP: &[&str] = &[
     "Planned: exposure of an address to listed addresses over at most four hops, with the transactions of each path, before and \
      after the listing (GET /v1/wallets/{address}/sanctions-exposure).",
@@ -31,10 +31,10 @@ const PREMIUM_ROADMAP: &[&str] = &[
     "Planned: the lists of further authorities beside OFAC's, each with its own approvals.",
 ];
 
-/// What part of OFAC's list operators approved.
+/// Part of OFAC's list that operators approved.
 pub(crate) struct OfacCoverage;
 
-/// What part of OFAC's list operators approved.
+/// Part of OFAC's list that operators approved.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct OfacCoverageOutput {
     /// The document that is counted; null if there is none.
@@ -46,9 +46,9 @@ pub(crate) struct OfacCoverageOutput {
     top_entities: Vec<TopEntity>,
     /// True if two operators must approve a row.
     four_eyes: bool,
-    /// What is planned for the premium tier.
+    /// Plans for the premium tier.
     premium_roadmap: &'static [&'static str],
-    /// What to know before relying on the counts.
+    /// Limits of the counts.
     caveats: Vec<String>,
     /// The same as codes.
     caveat_codes: Vec<ClaimCode>,

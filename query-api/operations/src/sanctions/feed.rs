@@ -40,7 +40,7 @@ pub(super) struct CurrentFeed<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SanctionsFeed")]
 pub(crate) struct Feed {
-    /// Whose list it is.
+    /// Authority that publishes the list.
     authority: String,
     /// The source under which it was imported.
     source: String,
@@ -48,8 +48,8 @@ pub(crate) struct Feed {
     /// Day (UTC) on which the document was retrieved: the date of the snapshot.
     date: String,
     retrieved_at: String,
-    /// When it was last known that the publisher's list was this document: the last import that brought it, or the last answer of
-    /// the publisher's server that it was unchanged.
+    /// When it was last known that the publisher's list was this document: the last import that brought it, or the last
+    /// answer of the publisher's server that it was unchanged.
     checked_at: String,
     /// True if that was more than 48 hours ago.
     stale: bool,
@@ -101,7 +101,7 @@ impl<'a> CurrentFeed<'a> {
         self.document.provenance.retrieved_at
     }
 
-    /// Whose list it is.
+    /// Authority that publishes the list.
     pub(super) fn authority(&self) -> &str {
         authority(self.list.source.as_str(), None)
     }
@@ -124,7 +124,7 @@ impl<'a> CurrentFeed<'a> {
         }
     }
 
-    /// What to know before one relies on it.
+    /// Its limits.
     pub(super) fn caveats(&self) -> Vec<ClaimCaveat<'static>> {
         let stale = (self.age() > FEED_STALE_AFTER).then_some(ClaimCaveat::FeedStale { checked_at: self.checked_at });
         stale.into_iter().chain([ClaimCaveat::ListNotExhaustive]).collect()

@@ -36,7 +36,7 @@ pub(crate) struct Guardrail {
     /// The limit, in `unit`; null if it is disabled.
     limit: Option<u64>,
     unit: &'static str,
-    /// What happens above the limit.
+    /// Behaviour above the limit.
     beyond: &'static str,
 }
 

@@ -62,8 +62,8 @@ pub(crate) struct CatalogEntry {
 /// Which requests of an operation need a wallet session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ConditionalAccess {
-    /// What decides: `transaction_page`, the position of the page in the history; `wallet_transaction_count`, how many confirmed
-    /// transactions there are.
+    /// Deciding quantity: `transaction_page`, the position of the page in the history; `wallet_transaction_count`, how
+    /// many confirmed transactions there are.
     basis: &'static str,
     /// Pages that need no session, from the first.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub(crate) struct ConditionalAccess {
     free_max_transactions: Option<u64>,
     /// Addresses whose whole history is public.
     public_showcase_addresses: Vec<String>,
-    /// What gives access to the rest.
+    /// Credentials that give access to the rest.
     upgrade_access: &'static str,
     /// Transactions above which there is no answer, showcase addresses apart.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -32,22 +32,22 @@ const SECRET: &str = "contest";
 /// Begins the line that tells until when a message can be used.
 const UNTIL: &str = "Valid until: ";
 
-/// What became of a contest.
+/// State of a contest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ContestState {
     /// Nothing is contested yet: sign `message_to_sign` with the key of the address and send it back.
     CanBeSigned,
-    /// The signature is right, and the claim is contested. Answers show it once the process that writes the index has taken it:
-    /// within a second or two while it runs.
+    /// The signature is right, and the claim is contested. Answers show it once the process that writes the index has
+    /// taken it: within a second or two while it runs.
     Contested,
-    /// What the claim says is contested already.
+    /// The statement of the claim is already contested.
     AlreadyContested,
     /// The operator has ended a contest of what the claim says: a signature opens a ticket and changes nothing.
     Settled,
     /// The signature cannot be checked: the ticket is for the operator.
     Inconclusive,
-    /// What a list of an authority has, or the chain shows, cannot be contested here.
+    /// Entries of an authority's list and facts of the chain cannot be contested here.
     Incontestable,
     /// The signature is right, but this server cannot write to the ledger: the ticket is for the operator.
     NotWritten,

@@ -1,12 +1,12 @@
 //! `GET /v1/dashboard`: the precomputed dashboard of the network, and its state for `/api/health`.
 
-use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tool};
+use cairn_http::{ApiError, Cost, Info, NoInput, Tool, Versions};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    context::{Ctx, TIP, index_get},
+    context::{Ctx, SNAPSHOT, TIP, index_get},
     operation::Operation,
     values::{Decimal, rfc3339_ms},
 };
@@ -22,7 +22,8 @@ const STALE_AFTER: u32 = 600;
 /// The state of the precomputed dashboard.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SnapshotState {
-    /// `fresh`; `stale` if it could not be made again for longer than `stale_after_seconds`; `missing` if none was made.
+    /// `fresh`; `stale` if it could not be made again for longer than `stale_after_seconds`; `missing` if none was
+    /// made.
     status: &'static str,
     cache_age_seconds: Option<Decimal<3>>,
     stale_after_seconds: u32,
@@ -53,6 +54,13 @@ pub(crate) struct DashboardOutput {
 const NONE_YET: &str = "no dashboard has been computed yet";
 
 impl SnapshotState {
+    /// Adds the version of the snapshot: when it was made, and whether it is stale.
+    pub(crate) fn add_version(ctx: &Ctx<'_>, versions: &mut Versions) {
+        let made = ctx.snapshot.as_ref().map_or(u64::MAX, |snapshot| snapshot.made_at_ms);
+        versions.add(&made.to_be_bytes());
+        versions.add(SnapshotState::of(ctx).status.as_bytes());
+    }
+
     /// As of this request.
     pub(crate) fn of(ctx: &Ctx<'_>) -> Self {
         let made = ctx.snapshot.as_ref().map(|snapshot| snapshot.made_at_ms);
@@ -80,7 +88,8 @@ impl Operation for Dashboard {
             part has its own `_meta`.",
         cost: Cost::Light,
         source: "index+mempool",
-        freshness: &[Freshness::NOW, TIP],
+        // The age of the answer alone does not make another version of it.
+        freshness: &[SNAPSHOT, TIP],
         freshness_semantics: "time of the newest block in the index; `snapshot.cached_at` is when the parts were computed",
         tool: Tool::UNLISTED,
         ..index_get("dashboard", "/v1/dashboard", "service")

@@ -22,14 +22,14 @@ pub(crate) struct FeedbackInput {
     #[serde(rename = "type")]
     #[schemars(example = &"general")]
     kind: Option<FeedbackType>,
-    /// Alias of `type`. Give exactly one of the two.
+    /// Alias of `type`.
     feedback_type: Option<FeedbackType>,
     /// The address that the feedback is about.
     address: Option<AddressParam>,
     /// Description of what is wrong or missing. Do not send personal data or secrets.
     #[schemars(length(min = 1, max = MAX_MESSAGE_CHARS), example = "This address belongs to another exchange.")]
     message: Option<String>,
-    /// Alias of `message`. Give exactly one of the two.
+    /// Alias of `message`.
     #[schemars(length(min = 1, max = MAX_MESSAGE_CHARS))]
     reason: Option<String>,
     /// The label that you suggest.
@@ -41,15 +41,15 @@ pub(crate) struct FeedbackInput {
     /// A web page with public evidence.
     #[schemars(length(min = 1, max = MAX_TEXT_CHARS), extend("pattern" = "^https?://"))]
     source_url: Option<String>,
-    /// The claim that a `label_correction` is about: a `claim_id` of an answer about the address. The answer then has a message
-    /// that the holder of the address's key can sign, to contest the claim at once.
+    /// The claim that a `label_correction` is about: a `claim_id` of an answer about the address. The answer then has a
+    /// message that the holder of the address's key can sign, to contest the claim at once.
     #[schemars(extend("pattern" = "^[0-9a-f]{64}:[1-9][0-9]{0,9}$"))]
     claim_id: Option<String>,
     /// The `message_to_sign` of an earlier answer, as it was signed.
     #[schemars(length(min = 1, max = MAX_SIGNED_CHARS))]
     signed_message: Option<String>,
-    /// The signature of `signed_message` by the key of `address`, in base64: BIP 322 (simple or full, with or without its
-    /// prefix) or BIP 137.
+    /// The signature of `signed_message` by the key of `address`, in base64: BIP 322 (simple or full, with or without
+    /// its prefix) or BIP 137.
     #[schemars(length(min = 1, max = MAX_SIGNED_CHARS))]
     signature: Option<String>,
 }
@@ -93,7 +93,7 @@ pub(crate) struct FeedbackOutput {
     received_at: String,
     /// True if an open ticket with the same content already existed; `ticket_id` is that ticket.
     already_received: bool,
-    /// What the holder of the address's key can do about the claim, or has done; null without a `claim_id`.
+    /// State of a contest by the holder of the address's key; null without a `claim_id`.
     contest: Option<ContestOutput>,
 }
 

@@ -21,11 +21,11 @@ pub(crate) struct Health;
 /// State of the service.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthOutput {
-    /// `ok`; `syncing` while the index is empty or behind; `degraded` if a part of the service does not work (`troubles`), if
-    /// block files are missing or damaged, if tables of the index are damaged, or if the newest block is older than a day.
-    /// `full_status_url` has the reason.
+    /// `ok`; `syncing` while the index is empty or behind; `degraded` if a part of the service does not work
+    /// (`troubles`), if block files are missing or damaged, if tables of the index are damaged, or if the newest block
+    /// is older than a day. `full_status_url` has the reason.
     status: &'static str,
-    /// What does not work at present; empty if all is well. What was indexed before is served on.
+    /// Parts that do not work at present; empty if all work. Indexed data is served on.
     troubles: Vec<TroubleRow>,
     /// Identifier of the service.
     service: &'static str,
@@ -96,6 +96,7 @@ impl Operation for Health {
         cost: Cost::Light,
         source: "service",
         freshness: &[TIP, Freshness::NOW],
+        has_ages: true,
         freshness_semantics: "time of the newest block in the index; the rest is current",
         tool: Tool::reads(
             "another tool fails, or you are asked if the service is up to date",

@@ -29,8 +29,8 @@ pub(crate) struct HealthFull;
 /// State of every component.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthFullOutput {
-    /// The worst status of the configured components. Prices that are old or missing do not count: what the chain says holds
-    /// without them.
+    /// The worst status of the configured components. Prices that are old or missing do not count: what the chain says
+    /// holds without them.
     status: Status,
     service: &'static str,
     version: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct HealthFullOutput {
     /// Time of the check.
     checked_at: String,
     components: Vec<Component>,
-    /// What does not work at present, and what the service does about it; empty if all is well.
+    /// Parts that do not work at present, and the remedy; empty if all work.
     troubles: Vec<TroubleRow>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// What a component adds to the overall status.
+    /// Effect of a component on the overall status.
     fn overall(self) -> Self {
         if matches!(self, Status::Stale | Status::Missing) { Status::Ok } else { self }
     }
@@ -102,18 +102,19 @@ pub(crate) struct IndexDetails {
     tip_time_unix: Option<u32>,
     /// Height of the best known chain; null if unknown.
     best_height: Option<u32>,
-    /// Lag of the index in blocks; null if unknown, also if the block files break off and it is unknown by how many blocks.
+    /// Lag of the index in blocks; null if unknown, also if the block files break off and it is unknown by how many
+    /// blocks.
     lag_blocks: Option<u32>,
     /// Maximum lag.
     max_lag_blocks: u32,
     /// Stages whose tables are being rebuilt or are behind the tip.
     stages_unfinished: Vec<&'static str>,
-    /// What is wrong: `empty`, `behind`, `cut_short` (block files are missing or damaged), `tip_is_old` (the newest block
+    /// Problem: `empty`, `behind`, `cut_short` (block files are missing or damaged), `tip_is_old` (the newest block
     /// is older than a day; not on regtest), `stages_unfinished` or `damaged`.
     problems: Vec<&'static str>,
     /// Tables whose rows or files are damaged, as far as known. `unknown`: rows contradict each other.
     damaged_tables: Vec<&'static str>,
-    /// What the scrubber, which reads all table files in the background, does: `off`, `waiting` or `running`.
+    /// State of the scrubber, which reads all table files in the background: `off`, `waiting` or `running`.
     scrubber: &'static str,
     /// End of its last complete round; null if none is complete since the server's start.
     last_scrub_at: Option<String>,
@@ -130,8 +131,8 @@ impl Operation for HealthFull {
             missing. The HTTP status is always 200, also while the index is empty. For a quick check and the catalog of operations use /api/health.",
         source: "service",
         freshness: &[TIP, MEMPOOL, PRICE, Freshness::STATE, Freshness::NOW],
-        freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index; \
-            each component has its own age",
+        has_ages: true,
+        freshness_semantics: "time of the mempool data; without a mempool, the time of the newest block in the index; each component has its own age",
         ..index_get("health_full", "/api/health/full", "service")
     };
     type Input = NoInput;

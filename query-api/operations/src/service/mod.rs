@@ -7,6 +7,7 @@ pub(crate) mod posture;
 mod vault;
 mod week_volume;
 
+pub(crate) use dashboard::SnapshotState;
 pub(crate) use week_volume::VolumeSlot;
 
 crate::area::area! {

@@ -36,15 +36,15 @@ pub(crate) struct ClaimDetails {
     as_of: String,
     /// Age in seconds above which it is stale.
     pub(super) stale_after_seconds: u32,
-    /// Scripts that are labelled: by a direct claim from level 40 on that nobody contests, without a conflict of votes. Null while
-    /// claims are being worked in.
+    /// Scripts that are labelled: by a direct claim from level 40 on that nobody contests, without a conflict of votes.
+    /// Null while claims are being worked in.
     labelled_scripts: Option<u64>,
     /// Part of all unspent coins that these scripts hold, rounded down.
     labelled_share_of_coins: Option<Decimal<6>>,
     /// Why the two are null; null if they are not.
     labelled_reason: Option<&'static str>,
-    /// Part of the inputs of 1,008 blocks that these scripts spent, by value, rounded down. Null until it is computed, which
-    /// somebody's question begins.
+    /// Part of the inputs of 1,008 blocks that these scripts spent, by value, rounded down. Null until computed; the
+    /// first request starts the computation.
     labelled_share_of_week_volume: Option<Decimal<6>>,
     /// The newest of these blocks: the tip, or one shortly before.
     week_volume_as_of_height: Option<u32>,
@@ -56,7 +56,7 @@ pub(crate) struct ClaimDetails {
     sources_omitted: usize,
 }
 
-/// What a source says.
+/// Claims of a source.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HealthClaimSource")]
 pub(crate) struct SourceDetails {
@@ -77,7 +77,7 @@ pub(crate) struct SourceDetails {
     labelled_share_of_week_volume: Option<Decimal<6>>,
 }
 
-/// What is loaded of a source.
+/// Loaded claims of a source.
 #[derive(Default)]
 struct Loaded<'d> {
     /// The newest document of each list.

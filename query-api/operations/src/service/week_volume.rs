@@ -1,6 +1,6 @@
-//! The labelled share of what the inputs of a week spent. It takes reading 1,008 blocks, so that a thread of its own computes it,
-//! once somebody asks; then each block is added to it, and the oldest one taken away. A new document may change labels, and with
-//! them every block, unless it has prices.
+//! The labelled share of what the inputs of a week spent. It takes reading 1,008 blocks, so that a thread of its own
+//! computes it, once somebody asks; then each block is added to it, and the oldest one taken away. A new document may
+//! change labels, and with them every block, unless it has prices.
 
 use std::{
     collections::BTreeMap,
@@ -64,7 +64,8 @@ impl Shared {
 }
 
 impl VolumeSlot {
-    /// The week before the tip of a view, which is one of this reader, or the last one that is known; else why there is none.
+    /// The week before the tip of a view, which is one of this reader, or the last one that is known; else why there is
+    /// none.
     pub(super) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Week, &'static str> {
         let (tip, mut state) = (view.tip(), self.0.state());
         let is_same = std::ptr::eq(state.of.as_ptr(), Arc::as_ptr(reader));

@@ -20,7 +20,7 @@ use crate::{
     window::{Looking, Page, TX, Window},
 };
 
-/// What gathers many coins now.
+/// Current consolidations.
 pub(crate) struct PulseConsolidations;
 
 /// Parameters.
@@ -50,7 +50,7 @@ fn default_limit() -> u32 {
     20
 }
 
-/// What gathers many coins now.
+/// Current consolidations.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ConsolidationsOutput {
     /// First block that was looked at.
@@ -73,7 +73,7 @@ pub(crate) struct ConsolidationsOutput {
     confirmed_count: u64,
     /// Their inputs.
     confirmed_inputs: u64,
-    /// What these bring.
+    /// Value of these inputs.
     confirmed_sats: u64,
     confirmed_btc: Btc,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.

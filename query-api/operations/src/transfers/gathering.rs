@@ -27,13 +27,13 @@ pub(crate) struct Gathering {
     standing: Standing,
     input_count: u64,
     output_count: u64,
-    /// What its inputs bring.
+    /// Value of its inputs.
     value_sats: u64,
     value_btc: Btc,
     fee_sats: u64,
-    /// Whose at least half of the inputs' value is; null if labels do not tell.
+    /// Owner of at least half of the inputs' value; null if labels do not identify one.
     from_owner: Option<SideOwner>,
-    /// Whose at least half of the outputs' value is; null if labels do not tell.
+    /// Owner of at least half of the outputs' value; null if labels do not identify one.
     to_owner: Option<SideOwner>,
     /// Scripts that it spends from, the largest sum first; 5 at most.
     from: Vec<Side>,
@@ -102,7 +102,7 @@ impl Gathering {
         })
     }
 
-    /// What its inputs bring.
+    /// Value of its inputs.
     pub(super) fn sats(&self) -> Sats {
         self.value_sats
     }

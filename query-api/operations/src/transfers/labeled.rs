@@ -8,7 +8,7 @@ use crate::{
     operation::Operation,
 };
 
-/// Transactions that move much, of which labels tell a side.
+/// Large transactions with a side that labels identify.
 pub(crate) struct LabeledAlerts;
 
 impl Operation for LabeledAlerts {

@@ -133,7 +133,7 @@ pub(crate) struct ListOutput {
     next_cursor: Option<String>,
     /// This page covers the blocks from this height on.
     covered_from_height: Height,
-    /// True if so much was looked through that the page has fewer rows than it may: go on with `next_cursor`.
+    /// True if the scan limit ended the page early; continue with `next_cursor`.
     truncated: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -184,7 +184,7 @@ pub(super) fn list(
 
 /// Which alerts a page has.
 pub(super) struct Wanted {
-    /// What they pay to others at least.
+    /// Least sum that they pay to others.
     pub(super) least: u64,
     pub(super) direction: Option<FlowDirection>,
     pub(super) labelled: bool,

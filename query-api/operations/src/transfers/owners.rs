@@ -36,7 +36,7 @@ impl SideOwner {
     }
 }
 
-/// What labels say of a side.
+/// Labels of a side.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Verdict {
     pub(crate) owner: Option<SideOwner>,

@@ -45,12 +45,12 @@ pub(super) struct Parties<'t> {
 
 /// What labels and clusters say of both sides.
 pub(super) struct Judged {
-    /// What it pays to others.
+    /// Sum that it pays to others.
     pub(super) net_external: Sats,
     /// Outputs to others.
     pub(super) external_outputs: u64,
-    /// The largest output to others that goes to a script which no block had before, if it has several outputs to others: it may be
-    /// change.
+    /// The largest output to others that goes to a script which no block had before, if it has several outputs to
+    /// others: it may be change.
     pub(super) may_be_change: Option<Sats>,
     pub(super) from: Sides,
     pub(super) to: Sides,
@@ -177,8 +177,8 @@ pub(crate) fn flow_of(view: &View<'_>, owners: &mut Owners, txid: &Txid) -> Resu
     Ok((Some(Flow { direction, from, to }), parties.cost()))
 }
 
-/// Whether a confirmed transaction spends from a script, or pays it, or does so with a script that counts as an entity's by today's
-/// labels; with what it cost to read in rows.
+/// Whether a confirmed transaction spends from a script, or pays it, or does so with a script that counts as an
+/// entity's by today's labels; with what it cost to read in rows.
 ///
 /// # Errors
 /// The index cannot be read.
@@ -220,7 +220,7 @@ impl<'t> Script<'t> {
     }
 }
 
-/// What labels say of a side.
+/// Labels of a side.
 fn verdict(view: &View<'_>, coins: &[&Coin<'_>], owners: &mut Owners) -> Result<Verdict, ApiError> {
     let mut sums = HashMap::new();
     coins.iter().for_each(|coin| add(&mut sums, coin.script, coin.sats));

@@ -49,7 +49,7 @@ pub(crate) struct SummaryOutput {
 pub(crate) struct State {
     /// `live`, or `rebuilding` while the index makes its tables again: then it has no sums.
     status: &'static str,
-    /// Where it tells more.
+    /// Operation with more details.
     path: &'static str,
     /// Its sums cover the blocks from this height on: later than `since_height` if there is very much to sum up.
     covered_from_height: Option<Height>,
@@ -62,12 +62,12 @@ pub(crate) struct Whales {
     #[serde(flatten)]
     state: State,
     count: Option<u64>,
-    /// What they pay to others.
+    /// Sum that they pay to others.
     net_external_sats: Option<u64>,
     net_external_btc: Option<Btc>,
     /// The largest of them.
     largest_sats: Option<u64>,
-    /// CoinJoins that pay 100 BTC or more; they are no whale alerts.
+    /// CoinJoins that pay 100 BTC or more; they are not whale alerts.
     coinjoin_count: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct Consolidations {
     state: State,
     count: Option<u64>,
     input_count: Option<u64>,
-    /// What the inputs bring.
+    /// Value of the inputs.
     value_sats: Option<u64>,
     value_btc: Option<Btc>,
 }

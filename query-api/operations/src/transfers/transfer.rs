@@ -31,11 +31,11 @@ pub(crate) struct WhaleAlert {
     standing: Standing,
     /// The largest of 100, 1 000 and 10 000 bitcoin that it reaches.
     band_btc: u32,
-    /// What it pays to others: to scripts that it does not spend from, outside the clusters that it spends from.
+    /// Sum that it pays to others: to scripts that it does not spend from, outside the clusters that it spends from.
     net_external_sats: u64,
     net_external_btc: Btc,
-    /// The same less the largest output that may be change: one to a script which no block had before, beside other outputs to
-    /// others.
+    /// The same less the largest output that may be change: one to a script which no block had before, beside other
+    /// outputs to others.
     net_external_min_sats: u64,
     net_external_min_btc: Btc,
     /// `change_guess` if the two differ.
@@ -48,9 +48,9 @@ pub(crate) struct WhaleAlert {
     fee_sats: u64,
     /// `internal`, `cross_exchange`, `from_exchange`, `to_exchange`, `miner_out` or `unknown`, by today's labels.
     flow_direction: &'static str,
-    /// Whose at least half of the inputs' value is; null if labels do not tell.
+    /// Owner of at least half of the inputs' value; null if labels do not identify one.
     from_owner: Option<SideOwner>,
-    /// Whose at least half of the value that goes to others is; null if labels do not tell.
+    /// Owner of at least half of the value that goes to others; null if labels do not identify one.
     to_owner: Option<SideOwner>,
     /// Scripts that it spends from, the largest sum first; 5 at most.
     from: Vec<Side>,
@@ -162,7 +162,7 @@ impl WhaleAlert {
         })
     }
 
-    /// What it pays to others.
+    /// Sum that it pays to others.
     pub(super) fn net_external(&self) -> Sats {
         self.net_external_sats
     }

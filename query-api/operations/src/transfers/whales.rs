@@ -19,7 +19,7 @@ use crate::{
     window::Window,
 };
 
-/// What much money does now.
+/// Current large transfers.
 pub(crate) struct PulseWhales;
 
 /// Parameters.
@@ -41,7 +41,7 @@ fn default_limit() -> u32 {
     20
 }
 
-/// What much money does now.
+/// Current large transfers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WhalesOutput {
     /// First block that was looked at.
@@ -61,7 +61,7 @@ pub(crate) struct WhalesOutput {
     truncated: bool,
     /// Confirmed ones that are listed.
     confirmed_count: u64,
-    /// What they pay to others.
+    /// Sum that they pay to others.
     confirmed_net_external_sats: u64,
     confirmed_net_external_btc: Btc,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.

@@ -1,15 +1,18 @@
 //! `POST /v1/tx/broadcast`.
 
-use bitcoin::{Transaction, consensus::deserialize, hashes::Hash};
+use bitcoin::hashes::Hash;
 use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Info, Location, Tool};
 use cairn_model::Txid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::verdict::{Verdict, verdict};
+use super::{
+    submitted::decode,
+    verdict::{Verdict, verdict},
+};
 use crate::{
     context::{BlockRef, Ctx, block_ref, confirmations, index_post},
-    node::Refused,
+    node::{BroadcastLimits, Refused},
     operation::Operation,
     values::rfc3339_ms,
 };
@@ -23,6 +26,14 @@ pub(crate) struct TxBroadcastInput {
     /// The signed transaction in hexadecimal, serialized with its witness. Maximum weight: 400 000.
     #[schemars(extend("pattern" = "^\\s*([0-9a-fA-F]{2})+\\s*$"), example = EXAMPLE)]
     tx_hex: String,
+    /// Highest feerate to accept. A transaction that pays more is rejected with `max_fee_exceeded`. Default: the node's
+    /// own limit (10 000 in Bitcoin Core).
+    #[schemars(range(min = 1, max = 100_000))]
+    max_fee_rate_sat_vb: Option<u32>,
+    /// Most that an unspendable output may burn. A transaction that burns more, as in an OP_RETURN, is rejected with
+    /// `max_burn_exceeded`. Default: the node's own limit (0 in Bitcoin Core). Needs Bitcoin Core 25 or later.
+    #[schemars(range(max = 2_100_000_000_000_000_u64))]
+    max_burn_sats: Option<u64>,
 }
 
 /// Result of the broadcast.
@@ -58,8 +69,6 @@ pub(crate) enum BroadcastState {
 
 /// Maximum weight of transactions that nodes relay.
 const MAX_WEIGHT: u64 = 400_000;
-/// Larger ones do not fit into a block.
-const MAX_BYTES: usize = 4_000_000;
 /// Seconds before a client should retry.
 const RETRY_AFTER: u32 = 5;
 
@@ -82,7 +91,8 @@ impl Operation for TxBroadcast {
             code, and the node's message in `reject_reason`. `retryable` is true if the same transaction may be \
             accepted later (missing_inputs: its parents may still arrive; non_final: its locktime is not reached; \
             too_long_mempool_chain: its ancestors may be mined; insufficient_fee: only if a full mempool was the \
-            reason). A broadcast transaction cannot be recalled.",
+            reason). With `max_fee_rate_sat_vb` and `max_burn_sats` the client sets its own limits in place of the node's; `limit` of a \
+            refusal says which one was exceeded. A broadcast transaction cannot be recalled.",
         cost: Cost::Heavy,
         source: "node",
         errors: &[
@@ -145,7 +155,9 @@ impl Operation for TxBroadcast {
             let detail = "this server has no node to broadcast transactions; its operator can configure one (--node)";
             return Err(ApiError::new(ErrorCode::NodeUnavailable, detail));
         };
-        match node.broadcast(&raw) {
+        let limits =
+            BroadcastLimits { max_fee_rate_sat_vb: input.max_fee_rate_sat_vb, max_burn_sats: input.max_burn_sats };
+        match node.broadcast(&raw, limits) {
             Ok(said) if said == txid => Ok(output(BroadcastState::Accepted)),
             Ok(said) => {
                 tracing::error!(%txid, %said, "the node returned another txid for a transaction");
@@ -159,7 +171,7 @@ impl Operation for TxBroadcast {
                     Ok(waiting)
                 }
                 Verdict::Confirmed => Ok(confirmed),
-                Verdict::Refused(refusal) => Err(refusal.into_error(&reason)),
+                Verdict::Refused(refusal) => Err(refusal.into_error(&reason, limits)),
                 Verdict::NodeFailed => {
                     tracing::error!(code, reason, "the node could not check a transaction");
                     Err(unavailable())
@@ -167,32 +179,6 @@ impl Operation for TxBroadcast {
             },
         }
     }
-}
-
-/// Parses a transaction and makes the checks that need no node.
-fn decode(text: &str) -> Result<(Transaction, Vec<u8>), String> {
-    if text.len() > 2 * MAX_BYTES {
-        return Err("is too large for any block".to_owned());
-    }
-    let raw = hex::decode(text).map_err(|error| match error {
-        hex::FromHexError::OddLength => "has an odd number of hexadecimal digits".to_owned(),
-        hex::FromHexError::InvalidHexCharacter { index, .. } => {
-            format!("is not hexadecimal at character {index}, counted from 0")
-        }
-        hex::FromHexError::InvalidStringLength => "is not hexadecimal".to_owned(),
-    })?;
-    if raw.is_empty() {
-        return Err("is empty".to_owned());
-    }
-    let tx: Transaction = deserialize(&raw)
-        .map_err(|_| "is not a serialized transaction, or has extra bytes after its end".to_owned())?;
-    if tx.input.is_empty() || tx.output.is_empty() {
-        return Err("has no inputs or no outputs".to_owned());
-    }
-    if tx.is_coinbase() {
-        return Err("is a coinbase, which is valid only in a block".to_owned());
-    }
-    Ok((tx, raw))
 }
 
 fn invalid(what: &str) -> ApiError {
@@ -242,54 +228,4 @@ fn in_mempool(ctx: &Ctx<'_>, txid: &Txid) -> Option<Waiting> {
         return None;
     }
     pinned.mempool().get(txid).map(|tx| Waiting { wtxid: tx.wtxid, first_seen_ms: tx.first_seen_ms })
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    /// 1 input, 1 output, no witness.
-    fn small() -> String {
-        let input = format!("{}{}00ffffffff", "11".repeat(32), "00000000");
-        format!("0200000001{input}01e80300000000000001516a000000")
-    }
-
-    #[test]
-    fn whole_transactions_only() {
-        let hex = small();
-        let (tx, raw) = decode(&hex.to_uppercase()).unwrap();
-        assert_eq!((tx.input.len(), hex::encode(raw)), (1, hex.clone()));
-        let cases = [
-            (String::new(), "is empty"),
-            ("zz".to_owned(), "is not hexadecimal at character 0"),
-            (format!("{}é", &hex[..6]), "is not hexadecimal at character 6"),
-            (format!("0x{hex}"), "is not hexadecimal at character 1"),
-            (hex[1..].to_owned(), "has an odd number"),
-            (format!("{hex}00"), "is not a serialized transaction"),
-            (hex[..hex.len() - 2].to_owned(), "is not a serialized transaction"),
-            // A count of inputs that no memory holds.
-            ("02000000feffffff7f".to_owned(), "is not a serialized transaction"),
-            ("020000000001000000000000".to_owned(), "has no inputs or no outputs"),
-            (hex.replacen("01e80300000000000001516a000000", "006a000000", 1), "has no inputs or no outputs"),
-            (format!("0100000001{}ffffffff0100ffffffff0100000000000000000000000000", "00".repeat(32)), "is a coinbase"),
-        ];
-        for (text, why) in cases {
-            let what = decode(&text).unwrap_err();
-            assert!(what.starts_with(why), "{text}: {what}");
-        }
-    }
-
-    #[test]
-    fn what_fits_in_no_block_is_not_decoded() {
-        assert!(decode(&"0".repeat(8_000_001)).unwrap_err().starts_with("is too large"));
-        assert!(decode(&"0".repeat(8_000_000)).unwrap_err().starts_with("is not a serialized"));
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn no_text_panics(text in "[0-9a-f]{0,200}") {
-            let _ = decode(&text);
-        }
-    }
 }

@@ -36,8 +36,8 @@ pub(crate) struct InputRow {
     script_sig_hex: Option<String>,
     /// Witness items in hexadecimal; null if the raw bytes are not available, or if they are too long.
     witness: Option<Vec<String>>,
-    /// `too_long` if scriptSig or witness is null because it has more than 10 000 bytes: `include_hex` has it; otherwise
-    /// null.
+    /// `too_long` if scriptSig or witness is null because it has more than 10 000 bytes: `include_hex` has it;
+    /// otherwise null.
     too_long_reason: Option<&'static str>,
 }
 
@@ -97,8 +97,8 @@ fn stored(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
     Ok(view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
-/// The part of a list that an answer shows: from one row on, at most so many rows, and not much more than so many bytes.
-/// The row that passes the bytes is still shown.
+/// The part of a list that an answer shows: from one row on, at most so many rows, and not much more than so many
+/// bytes. The row that passes the bytes is still shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) from: u32,

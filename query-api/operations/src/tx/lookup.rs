@@ -71,7 +71,8 @@ pub(crate) struct TxLookupOutput {
     /// Transaction id including the witness; null for a confirmed transaction whose raw bytes are not at hand, like
     /// `version`, `locktime` and `rbf`.
     wtxid: Option<String>,
-    version: Option<i32>,
+    /// Version, without sign, as Bitcoin Core shows it from 28.0 on.
+    version: Option<u32>,
     locktime: Option<u32>,
     /// Bytes, including the witness.
     size: u32,
@@ -197,7 +198,7 @@ fn confirmed(
     Ok(TxLookupOutput {
         txid: tx.txid().to_string(),
         wtxid: raw.as_ref().map(|r| r.compute_wtxid().to_string()),
-        version: raw.as_ref().map(|r| r.version.0),
+        version: raw.as_ref().map(|r| r.version.0.cast_unsigned()),
         locktime: raw.as_ref().map(|r| r.lock_time.to_consensus_u32()),
         size: meta.size,
         vsize: meta.vsize(),
@@ -260,7 +261,7 @@ fn unconfirmed(
     Ok(TxLookupOutput {
         txid: tx.txid.to_string(),
         wtxid: Some(tx.wtxid.to_string()),
-        version: Some(tx.version),
+        version: Some(tx.version.cast_unsigned()),
         locktime: Some(tx.lock_time),
         size: tx.size,
         vsize: tx.vsize(),

@@ -3,6 +3,7 @@
 mod found;
 mod io;
 mod pending;
+mod submitted;
 mod verdict;
 
 crate::area::area! {

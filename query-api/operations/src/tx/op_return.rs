@@ -70,7 +70,7 @@ pub(crate) struct Carrier {
     pushes: Vec<PushRow>,
     /// Number of pushes.
     push_count: u32,
-    /// All pushed bytes, concatenated; null if the script has more than 10 000 bytes.
+    /// All bytes of complete pushes, concatenated; null if the script has more than 10 000 bytes.
     data_hex: Option<String>,
     /// The same as text, if it is printable UTF-8; at most 4 096 characters.
     text: Option<String>,
@@ -89,6 +89,8 @@ pub(crate) struct PushRow {
     number: Option<i8>,
     /// The bytes as text, if printable.
     text: Option<String>,
+    /// True if the script ends before the push does: the bytes are what there is of it.
+    cut: bool,
 }
 
 /// A protocol.
@@ -117,6 +119,8 @@ pub(crate) struct InscriptionRow {
     content_length: u64,
     /// Its content, if it is printable text; at most 4 096 characters.
     text: Option<String>,
+    /// True if its last field has a tag and no value. The inscription counts all the same.
+    incomplete_field: bool,
 }
 
 /// Maximum number of characters of an inscription's text.
@@ -251,10 +255,13 @@ fn carriers_of<'s>(
 
 fn push_row(push: &Push) -> PushRow {
     match push {
-        Push::Data(bytes) => {
-            PushRow { hex: Some(hex::encode(bytes)), number: None, text: readable(bytes).map(str::to_owned) }
-        }
-        Push::Number(n) => PushRow { hex: None, number: Some(*n), text: None },
+        Push::Data(bytes) | Push::Cut(bytes) => PushRow {
+            hex: Some(hex::encode(bytes)),
+            number: None,
+            text: readable(bytes).map(str::to_owned),
+            cut: matches!(push, Push::Cut(_)),
+        },
+        Push::Number(n) => PushRow { hex: None, number: Some(*n), text: None, cut: false },
     }
 }
 
@@ -292,6 +299,7 @@ fn inscription_rows(ctx: &Ctx<'_>, raw: &bitcoin::Transaction) -> Result<(Vec<In
             content_type: found.content_type.as_deref().and_then(readable).map(str::to_owned),
             content_length: found.body.len() as u64,
             text: readable(&found.body).map(|text| text.chars().take(MAX_TEXT).collect()),
+            incomplete_field: found.has_half_field,
         }));
     }
     let truncated = rows.len() > MAX_INSCRIPTIONS;

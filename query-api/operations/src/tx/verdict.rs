@@ -2,6 +2,9 @@
 //! or bracket; the list covers versions 25 to 31.
 
 use cairn_http::{ApiError, ErrorCode};
+use serde_json::json;
+
+use crate::node::BroadcastLimits;
 
 /// Meaning of a node's rejection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,10 +33,27 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// 400, with the node's reason.
-    pub(super) fn into_error(self, reason: &str) -> ApiError {
-        let error = ApiError::new(self.code, format!("the node rejected the transaction: {}", self.detail));
+    /// 400, with the node's reason; and the limit that was exceeded, if it was one that the request can set.
+    pub(super) fn into_error(self, reason: &str, limits: BroadcastLimits) -> ApiError {
+        let limit = match self.code {
+            ErrorCode::MaxFeeExceeded => Some(("max_fee_rate_sat_vb", limits.max_fee_rate_sat_vb.map(u64::from))),
+            ErrorCode::MaxBurnExceeded => Some(("max_burn_sats", limits.max_burn_sats)),
+            _ => None,
+        };
+        let what = match limit {
+            Some((name, Some(value))) => format!("{}: {name} of the request is {value}", self.detail),
+            Some((name, None)) => format!("{}: the node's own; {name} in the request sets another", self.detail),
+            None => self.detail.to_owned(),
+        };
+        let error = ApiError::new(self.code, format!("the node rejected the transaction: {what}"));
         let error = if self.retryable { error.retryable(None) } else { error };
+        let error = match limit {
+            Some((name, value)) => {
+                let set_by = if value.is_some() { "request" } else { "node" };
+                error.with("limit", json!({"name": name, "set_by": set_by, "value": value}))
+            }
+            None => error,
+        };
         error.with("reject_reason", printable(reason))
     }
 }
@@ -73,10 +93,10 @@ const NON_FINAL: Refusal = Refusal {
 const TOO_LONG_CHAIN: Refusal =
     Refusal { code: ErrorCode::TooLongMempoolChain, detail: "it has too many unconfirmed relatives", retryable: true };
 const MAX_FEE: Refusal =
-    Refusal { code: ErrorCode::MaxFeeExceeded, detail: "its fee exceeds the node's maximum", retryable: false };
+    Refusal { code: ErrorCode::MaxFeeExceeded, detail: "its feerate exceeds the limit", retryable: false };
 const MAX_BURN: Refusal = Refusal {
     code: ErrorCode::MaxBurnExceeded,
-    detail: "an unspendable output burns more than the node allows",
+    detail: "an unspendable output burns more than the limit",
     retryable: false,
 };
 const INVALID: Refusal = Refusal { code: ErrorCode::InvalidTransaction, detail: "it is invalid", retryable: false };

@@ -18,7 +18,7 @@ pub(crate) enum ClaimCode {
     ListNotExhaustive {},
     /// A list had it and no longer has.
     Delisted {
-        /// Whose list.
+        /// Authority that publishes the list.
         authority: String,
         /// As of when.
         as_of: String,
@@ -30,7 +30,7 @@ pub(crate) enum ClaimCode {
     /// The source named somebody else before.
     LabelRestated {
         source: String,
-        /// Whom it named.
+        /// Party that it named.
         was: String,
         /// Until when.
         until: String,
@@ -43,7 +43,7 @@ pub(crate) enum ClaimCode {
     },
     /// Claims name different entities.
     ConflictingClaims {
-        /// Whom, the one with most votes first; 10 at most.
+        /// Entities, the one with most votes first; 10 at most.
         entities: Vec<String>,
         /// How many there are.
         count: usize,

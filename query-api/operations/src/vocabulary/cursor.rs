@@ -1,7 +1,7 @@
 //! Cursors: opaque tokens for the next page. A cursor is bound to the filters and to the chain: after a reorg below the
 //! block that it names, it has expired.
 
-use cairn_http::{ApiError, BadText, ErrorCode, Location, TextFormat};
+use cairn_http::{ApiError, BadText, ErrorCode, Location, TextFormat, trimmed};
 use cairn_model::{BlockHash, Height};
 use cairn_reader::View;
 use cairn_tables::headers::Headers;
@@ -18,6 +18,7 @@ pub(crate) const CURSOR: TextFormat = TextFormat {
     name: "cursor",
     codes: &[],
     takes_numbers: false,
+    canonical: trimmed,
     example: None,
     look: |_, text, _| {
         // A list that begins with unconfirmed transactions adds the sort key of the last one.
@@ -62,8 +63,8 @@ impl Cursor {
         self.encode(view.tip().height, &view.tip().hash.0, filters)
     }
 
-    /// The token, bound to the filters and to a block: for a list of which what follows depends on this block and those before
-    /// it alone.
+    /// The token, bound to the filters and to a block: for a list of which what follows depends on this block and those
+    /// before it alone.
     pub(crate) fn token_at(self, view: &View<'_>, height: Height, filters: &[&[u8]]) -> Result<String, ApiError> {
         let row = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
         Ok(self.encode(height, &row.hash.0, filters))

@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::{assessment::AssessmentState, label::ShortLabel};
 use crate::context::Ctx;
 
-/// What is known about the owner.
+/// Known facts about the owner.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Assessment {
-    /// The state of the label; without one `no_history` if no block has a transaction of it (unconfirmed ones do not count),
-    /// `not_examined` if no labels are loaded, otherwise `examined_no_match`. `trust-safety` says what it rests on, and also counts claims
-    /// that the address inherits from its cluster.
+    /// The state of the label; without one `no_history` if no block has a transaction of it (unconfirmed ones do not
+    /// count), `not_examined` if no labels are loaded, otherwise `examined_no_match`. `trust-safety` says what it rests
+    /// on, and also counts claims that the address inherits from its cluster.
     state: AssessmentState,
-    /// Who or what sources say it is; null if no claim tells.
+    /// Owner or kind by the claims of sources; null without such a claim.
     label: Option<ShortLabel>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct BalanceHistoryInput {
     /// Code of the currency of the values.
     #[serde(default = "CurrencyParam::usd")]
     currency: CurrencyParam,
-    /// Format of the answer: a JSON object, or only the rows, as CSV (streamed) or as a Markdown table.
+    /// Format: a JSON object, or only the rows as CSV (streamed) or Markdown.
     #[serde(default)]
     format: Format,
 }
@@ -56,8 +56,8 @@ pub(crate) struct BalanceHistoryOutput {
     address: String,
     /// Code of the currency of the values.
     currency: String,
-    /// True if the price of the day of the tip is old: at the time of the tip, older than twice the interval of its candle
-    /// and than ten minutes. Null if that day has no point or no price.
+    /// True if the price of the day of the tip is old: at the time of the tip, older than twice the interval of its
+    /// candle and than ten minutes. Null if that day has no point or no price.
     price_stale: Option<bool>,
     /// Every day (UTC, monotone block time) from the first to the last activity, or of the requested range; empty
     /// without activity.
@@ -77,8 +77,8 @@ pub(crate) struct Point {
     tx_count: u64,
     /// Value of the balance in the currency, at `price`.
     value: Option<Fiat>,
-    /// Price of one bitcoin: the close of the day. The day of the tip may not be over: it has the last one that is known so
-    /// far.
+    /// Price of one bitcoin: the close of the day. The day of the tip may not be over: it has the last one that is
+    /// known so far.
     price: Option<PriceNumber>,
     /// When the price was known.
     price_as_of: Option<String>,
@@ -246,8 +246,8 @@ fn table(points: impl Iterator<Item = (DayPoint, DayPrice)> + Send + 'static) ->
     Table { columns, rows: Box::new(points.map(row)) }
 }
 
-/// The days of a wallet, from `from` to `to`, limited to the first activity and to the tip: of what each of its transactions did,
-/// in order.
+/// The days of a wallet, from `from` to `to`, limited to the first activity and to the tip: of what each of its
+/// transactions did, in order.
 pub(super) fn days_of(
     ctx: &Ctx<'_>,
     view: &View<'_>,

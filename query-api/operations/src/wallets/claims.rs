@@ -61,25 +61,25 @@ pub(crate) struct ClaimsInput {
     view: cairn_http::Detail,
 }
 
-/// What an answer about claims is based on.
+/// Basis of an answer about claims.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Examined {
     /// True if labels are loaded: otherwise nothing was examined.
     labels_loaded: bool,
     /// Height of the block that was asked for; null for now.
     as_of_height: Option<Height>,
-    /// The time that the answer is for. Now is the end of the present day (UTC), so that an answer does not change with every
-    /// second.
+    /// The time that the answer is for. Now is the end of the present day (UTC), so that an answer does not change with
+    /// every second.
     as_of: String,
     /// Sequence number of the newest input event that the index has taken.
     seq: u64,
     /// Lists that say something of the script, or did.
     lists: usize,
-    /// True if there are more claims than were read: 64 lists, and 64 claims of each, of the script, and as many of each of 16
-    /// other scripts of its cluster.
+    /// True if there are more claims than were read: 64 lists, and 64 claims of each, of the script, and as many of
+    /// each of 16 other scripts of its cluster.
     truncated: bool,
-    /// Claims about other scripts of the same cluster that extend to this one; null while the clusters are being made. Only
-    /// scripts that a list speaks of today are looked at.
+    /// Claims about other scripts of the same cluster that extend to this one; null while the clusters are being made.
+    /// Only scripts that a list speaks of today are looked at.
     inherited_claims: Option<usize>,
     inherited_claims_reason: Option<&'static str>,
     /// True if claims beyond a merge of two large clusters were left out: such a merge may rest on a mistake.
@@ -87,8 +87,9 @@ pub(crate) struct Examined {
 }
 
 impl Said {
-    /// Looks up what is said of an address. Two row reads for the script, some four for each list that says something, three
-    /// for its document; some five for its cluster, and as many as for itself for each script whose claims it inherits.
+    /// Looks up what is said of an address. Two row reads for the script, some four for each list that says something,
+    /// three for its document; some five for its cluster, and as many as for itself for each script whose claims it
+    /// inherits.
     pub(super) fn find(ctx: &Ctx<'_>, address: AddressParam, as_of: Option<Height>) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         let wallet = Wallet::find(view, None, address)?;
@@ -142,7 +143,7 @@ impl Said {
         self.lists.iter().find(|list| list.of.claims.iter().any(|of| std::ptr::eq(of, claim)))
     }
 
-    /// What the answer is based on.
+    /// Basis of the answer.
     pub(super) fn examined(&self, view: &View<'_>) -> Examined {
         Examined {
             labels_loaded: self.facts.examined,
@@ -162,15 +163,16 @@ impl Said {
 }
 
 impl SaidList {
-    /// The address that a claim of it is about, else its script; `None` if the claim is about the script that was asked for.
+    /// The address that a claim of it is about, else its script; `None` if the claim is about the script that was asked
+    /// for.
     pub(super) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
         let script = || address_of(&claim.script, view.network()).unwrap_or_else(|| hex::encode(&claim.script));
         self.is_inherited.then(script)
     }
 }
 
-/// The scripts of the cluster of a wallet with claims for the others, one more than are read; `None` while clusters are being
-/// made.
+/// The scripts of the cluster of a wallet with claims for the others, one more than are read; `None` while clusters are
+/// being made.
 fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<ClaimedScripts>, ApiError> {
     let Some(found) = &wallet.found else { return Ok(Some(ClaimedScripts::default())) };
     if !view.has_cluster_claims()? {

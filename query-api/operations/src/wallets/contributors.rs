@@ -77,7 +77,7 @@ impl Operation for Contributors {
         errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         tool: Tool::reads(
-            "asked how many independent sources say something of an address, and which",
+            "asked how many independent sources say who is behind an address, and which",
             "what they say (wallet_detail), or what follows from it (wallet_trust_safety)",
         ),
         ..index_get("wallet_contributors", "/v1/wallets/{address}/contributors", "wallets")

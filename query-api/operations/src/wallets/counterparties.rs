@@ -39,8 +39,8 @@ impl<'c> Counterparties<'c> {
         Ok(Counterparties { ctx, view, own_ids, own_scripts, has_labels })
     }
 
-    /// Of a confirmed transaction: a row read for its inputs if it pays the script, and a look-up for each input or output,
-    /// which the filter mostly saves.
+    /// Of a confirmed transaction: a row read for its inputs if it pays the script, and a look-up for each input or
+    /// output, which the filter mostly saves.
     pub(super) fn of_confirmed(&self, tx: &StoredTx, effect: &Effect) -> Result<Vec<ShortLabel>, ApiError> {
         if !self.has_labels {
             return Ok(Vec::new());

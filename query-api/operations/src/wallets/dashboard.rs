@@ -91,8 +91,8 @@ pub(crate) struct WalletDashboardInput {
     address: AddressParam,
     #[serde(flatten)]
     days: DaysAsked,
-    /// More addresses of the same wallet, separated by commas: all are counted as one, with that of the path. What moves between
-    /// them is a transfer.
+    /// More addresses of the same wallet, separated by commas: all are counted as one, with that of the path. What
+    /// moves between them is a transfer.
     addresses: Option<AddressesParam>,
     /// Code of the currency.
     #[serde(default = "CurrencyParam::usd")]
@@ -125,12 +125,14 @@ pub(super) struct Glance {
     to: String,
     /// Confirmed transactions of the wallet in all.
     transaction_count: u64,
+    /// Part of what it holds now that cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
+    immature_sats: u64,
     /// By average cost over the whole history; sums are of the days.
     pnl: DashboardPnl,
     activity: Activity,
-    /// Whom it received from and sent to in these days.
+    /// Counterparties that it received from and sent to in these days.
     counterparties: CounterpartiesOutput,
-    /// What it was worth at the end of the days; 120 points at most, the last one at the end of the last day.
+    /// Its value at the end of the days; 120 points at most, the last one at the end of the last day.
     equity_curve: Vec<EquityPoint>,
     /// Transactions of the whole history whose price is not known.
     unpriced_transactions: u64,
@@ -143,7 +145,7 @@ pub(super) struct Glance {
 /// Gains.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DashboardPnl {
-    /// What it holds now.
+    /// Its current holdings.
     holdings: Holdings,
     /// In the days.
     in_range: Totals,
@@ -151,22 +153,22 @@ struct DashboardPnl {
     realized_gain_total: Option<Money>,
 }
 
-/// What happened in the days.
+/// Activity in the days.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "WalletActivity")]
 struct Activity {
     transaction_count: u64,
-    /// Transactions that acquired or mined something, that disposed of something, and those within the wallet, as profit and loss has
-    /// them: one that acquires can leave less, since the wallet bears a part of the fee.
+    /// Transactions that acquired or mined something, that disposed of something, and those within the wallet, as
+    /// profit and loss has them: one that acquires can leave less, since the wallet bears a part of the fee.
     incoming_count: u64,
     outgoing_count: u64,
     internal_count: u64,
     /// Days with a transaction.
     active_days: u32,
-    /// What its outputs got, and its inputs brought: change counts in both.
+    /// Sums of its outputs and inputs; change counts in both.
     received_sats: u64,
     sent_sats: u64,
-    /// What it holds more at the end than at the beginning.
+    /// Change of its balance from the beginning to the end.
     net_sats: i64,
     net_btc: Btc,
     /// Time (monotone block time) of the first and the last transaction; null if there is none.
@@ -181,7 +183,7 @@ struct Activity {
 #[schemars(rename = "LargestMovement")]
 struct Largest {
     txid: String,
-    /// What came in from others or went out to them.
+    /// Sum received from others or sent to them.
     sats: u64,
     time: String,
 }
@@ -271,7 +273,8 @@ impl Operation for Dashboard {
     }
 }
 
-/// A wallet at a glance. What a session would give access to is told under this name; where the parameters are is told, too.
+/// A wallet at a glance. What a session would give access to is told under this name; where the parameters are is told,
+/// too.
 pub(super) fn glance(
     ctx: &Ctx<'_>,
     view: &View<'_>,
@@ -307,6 +310,7 @@ pub(super) fn glance(
         from: date(first),
         to: date(last),
         transaction_count: txs.len() as u64,
+        immature_sats: union.immature_sats(ctx, view)?,
         pnl: DashboardPnl {
             holdings: Holdings::of(&report, &price, ctx.now()),
             in_range: Totals::of(&sums),

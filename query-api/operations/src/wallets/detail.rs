@@ -66,7 +66,7 @@ pub(crate) struct WalletDetailOutput {
 pub(crate) struct Group {
     /// Name of the entity for paths; null if nobody is named.
     entity: Option<String>,
-    /// What is said, for example `controlled_by`.
+    /// Type of the claim, for example `controlled_by`.
     claim_type: &'static str,
     /// Claims of the group, on all pages.
     claim_count: usize,
@@ -106,7 +106,7 @@ pub(crate) struct DetailClaim {
     stale: bool,
     /// Who says it.
     source: String,
-    /// Whose word that is, as sentences name it.
+    /// Name of the source, as sentences use it.
     authority: String,
     /// The origin that the source repeats: sources of one origin count once.
     origin_id: String,
@@ -115,7 +115,7 @@ pub(crate) struct DetailClaim {
     source_url: Option<String>,
     origin_url: Option<String>,
     note: Option<String>,
-    /// When it was asserted, if the source tells.
+    /// Time of assertion, if the source has one.
     asserted_at: Option<String>,
     valid_from: Option<String>,
     valid_to: Option<String>,
@@ -130,11 +130,12 @@ pub(crate) struct DetailClaim {
     licence: String,
     /// True if it may hold for other scripts of the same cluster.
     may_be_inherited: bool,
-    /// The address of the same cluster that it is about, or its script as hex; null if it is about the address asked for.
+    /// The address of the same cluster that it is about, or its script as hex; null if it is about the address asked
+    /// for.
     inherited_from: Option<String>,
     /// True if it is about a natural person.
     is_person: bool,
-    /// What was last done to what it says; null if nobody has contested it.
+    /// Last contest of its statement; null if nobody has contested it.
     contest: Option<ClaimContest>,
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct FlowGraphInput {
     #[serde(default = "fifty")]
     #[schemars(range(min = 2, max = 200))]
     node_limit: u32,
-    /// What is one node: a script, a cluster, or an entity.
+    /// Meaning of a node: a script, a cluster, or an entity.
     #[serde(default)]
     fold: Fold,
     /// `compact` omits explanatory and nested fields.
@@ -101,8 +101,8 @@ pub(crate) struct FlowGraphOutput {
     caps: Caps,
     /// True if something was left out because of a cap.
     partial: bool,
-    /// Which caps: `history_cap`, `edge_candidates_cap`, `node_limit`, `transaction_budget`, `large_transaction`, `node_members`,
-    /// `fold_cap`, `time_budget`.
+    /// Which caps: `history_cap`, `edge_candidates_cap`, `node_limit`, `transaction_budget`, `large_transaction`,
+    /// `node_members`, `fold_cap`, `time_budget`.
     truncated_reasons: Vec<&'static str>,
     /// Transactions that were read.
     transactions_read: u64,
@@ -110,7 +110,7 @@ pub(crate) struct FlowGraphOutput {
     definition: &'static str,
 }
 
-/// What was asked for, and what it left out.
+/// Parameters of the graph, and the parts left out.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GraphFilters")]
 struct Filters {
@@ -138,7 +138,7 @@ struct AccountingOutput {
     seen_sats: u64,
     /// On edges of the graph.
     shown_sats: u64,
-    /// What nodes pay themselves: change, mostly.
+    /// Sum that nodes pay to themselves, mostly change.
     self_sats: u64,
     /// On edges below `min_btc`.
     below_min_btc_sats: u64,

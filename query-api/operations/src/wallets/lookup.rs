@@ -46,15 +46,15 @@ pub(crate) struct WalletLookup;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "WalletLookupInput")]
 pub(crate) struct LookupInput {
-    /// The wallet: output descriptors or extended public keys, up to 20, as texts; or as Bitcoin Core's `listdescriptors` lists
-    /// them. All are counted as one wallet.
+    /// The wallet: output descriptors or extended public keys, up to 20, as texts; or as Bitcoin Core's
+    /// `listdescriptors` lists them. All are counted as one wallet.
     #[schemars(length(min = 1, max = 20), example = [json!(EXAMPLE)])]
     wallet: Vec<Item>,
-    /// A branch ends after so many addresses one after the other that no transaction has used (BIP 44).
+    /// A branch ends after this many consecutive addresses that no transaction has used (BIP 44).
     #[serde(default = "gap_limit")]
     #[schemars(range(min = 1, max = 1000))]
     gap_limit: u32,
-    /// What to tell besides the balance.
+    /// Parts of the answer besides the balance.
     #[serde(default = "addresses_only")]
     #[schemars(length(max = 5))]
     include: Vec<Part>,
@@ -169,8 +169,8 @@ struct WalletDays {
     currency: String,
     /// True if the price of the day of the tip is old. Null if that day has no point or no price.
     price_stale: Option<bool>,
-    /// Every day (UTC, monotone block time) from the first to the last activity, or from `from` to `to`. What moves within the
-    /// wallet counts as received and as sent.
+    /// Every day (UTC, monotone block time) from the first to the last activity, or from `from` to `to`. Transfers
+    /// within the wallet count as received and as sent.
     points: Vec<Point>,
 }
 
@@ -238,7 +238,11 @@ impl Operation for WalletLookup {
         let coins = scan.wallets.iter().filter_map(|wallet| Some(wallet.found?.totals.coin_count()));
         Ok(Formatted::Json(LookupOutput {
             address_count: scan.wallets.len() as u64,
-            balance: Balance::of(union.balance(), change.as_ref().map_err(|reason| *reason)),
+            balance: Balance::of(
+                union.balance(),
+                union.immature_sats(ctx, view)?,
+                change.as_ref().map_err(|reason| *reason),
+            ),
             utxo_count: coins.sum(),
             unconfirmed_tx_count: pending.filter(|pending| pending.is_whole).map(|pending| pending.totals.tx_count),
             addresses: input.include.contains(&Part::Addresses).then(|| addresses(&scan)),

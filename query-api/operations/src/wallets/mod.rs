@@ -2,6 +2,7 @@
 
 mod claims;
 mod counterparties;
+mod immature;
 mod page;
 mod related;
 mod seen;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Wallet,
+    immature::immature_sats,
     related::{RelatedScript, related},
 };
 use crate::{
@@ -66,7 +67,7 @@ pub(crate) struct OverviewOutput {
     first_seen: Option<Seen>,
     /// Newest confirmed transaction.
     last_seen: Option<Seen>,
-    /// Price of one bitcoin in US dollars now; null if none is known: a caveat tells why.
+    /// Price of one bitcoin in US dollars now; null if none is known: a caveat gives the reason.
     price: Option<Dollars>,
     /// Value of `balance.confirmed_sats` in US dollars; null without a price.
     value_usd: Option<Fiat>,
@@ -88,6 +89,9 @@ pub(crate) struct Balance {
     /// Sum of the confirmed coins.
     confirmed_sats: u64,
     confirmed_btc: Btc,
+    /// Part of `confirmed_sats` that cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
+    immature_sats: u64,
+    immature_btc: Btc,
     /// Change by unconfirmed transactions: negative if they spend more than they pay; null without a mempool.
     unconfirmed_sats: Option<i64>,
     unconfirmed_btc: Option<Btc>,
@@ -169,11 +173,13 @@ impl Unconfirmed {
 }
 
 impl Balance {
-    pub(super) fn of(confirmed: u64, pending: Result<&Unconfirmed, &'static str>) -> Self {
+    pub(super) fn of(confirmed: u64, immature: u64, pending: Result<&Unconfirmed, &'static str>) -> Self {
         let change = pending.ok();
         Balance {
             confirmed_sats: confirmed,
             confirmed_btc: Btc::of(confirmed),
+            immature_sats: immature,
+            immature_btc: Btc::of(immature),
             unconfirmed_sats: change.map(|p| p.net),
             unconfirmed_btc: change.map(|p| Btc(p.net)),
             unconfirmed_reason: pending.err(),
@@ -200,6 +206,7 @@ impl Operation for Overview {
         needs_tip: true,
         compact: &[
             "balance.confirmed_btc",
+            "balance.immature_btc",
             "balance.unconfirmed_btc",
             "balance.total_btc",
             "received_btc",
@@ -214,9 +221,9 @@ impl Operation for Overview {
             "caveats",
         ],
         tool: Tool::reads(
-            "asked for the balance of an address, how much bitcoin a wallet holds and what it is worth, the total it received \
-             and sent, or if it was ever used",
-            "single payments (wallet_transactions), the balance over time (wallet_balance_history), or who owns the address",
+            "asked how much bitcoin an address or wallet holds, its balance and worth, what it received and sent, or if and \
+             when it was used",
+            "single payments (wallet_transactions), the balance over time (wallet_balance_history), or its owner",
         ),
         ..and_mempool(index_get("wallet_overview", "/v1/wallets/{address}/overview", "wallets"))
     };
@@ -229,7 +236,9 @@ impl Operation for Overview {
         let sums = wallet.found.map(|f| f.totals);
         let balance = sums.map_or(0, |t| t.balance());
         let pending = Unconfirmed::of(ctx, balance, |pool| pool.mempool.script_totals(&wallet.script_hash));
-        let balance_now = Balance::of(balance, pending.as_ref().map_err(|reason| *reason));
+        let found = wallet.script.as_deref().zip(wallet.found.as_ref());
+        let immature = immature_sats(ctx, view, found)?;
+        let balance_now = Balance::of(balance, immature, pending.as_ref().map_err(|reason| *reason));
         let pending = pending.as_ref().ok();
         let (received, sent) = sums.map_or((0, 0), |t| (t.funded, t.spent));
         let first_seen = sums.map(|t| seen(view, t.first.tx_num)).transpose()?;

@@ -81,7 +81,7 @@ pub(super) struct GainsAsked {
     /// Code of the currency.
     #[serde(default = "CurrencyParam::usd")]
     pub(super) currency: CurrencyParam,
-    /// What coins that leave have cost.
+    /// Cost of coins that leave.
     #[serde(default)]
     method: MethodParam,
     /// Adds each step, with price, cost and lots.
@@ -115,14 +115,14 @@ pub(super) struct Gains {
     /// Time (monotone block time) of the first and the last of them; null if there is none.
     first_at: Option<String>,
     last_at: Option<String>,
-    /// What the wallet holds.
+    /// Holdings of the wallet.
     holdings: Holdings,
     /// Over the whole history.
     totals: Totals,
     /// By year (UTC, monotone block time), ascending.
     years: Vec<Year>,
-    /// Realized and unrealized gains; null if a price is missing. It equals what is held now at its market value and all proceeds,
-    /// less all that was acquired at its cost.
+    /// Realized and unrealized gains; null if a price is missing. It equals what is held now at its market value and
+    /// all proceeds, less all that was acquired at its cost.
     total_gain: Option<Money>,
     /// Transactions whose price is not known.
     unpriced_transactions: u64,
@@ -136,15 +136,15 @@ pub(super) struct Gains {
     definition: &'static str,
 }
 
-/// What a wallet holds.
+/// Holdings of a wallet.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PnlHoldings")]
 pub(super) struct Holdings {
     quantity_sats: u64,
     quantity_btc: Btc,
-    /// What it has cost.
+    /// Its cost.
     cost_basis: Option<Money>,
-    /// What one bitcoin of it has cost.
+    /// Its cost per bitcoin.
     average_cost: Option<Money>,
     market_value: Option<Money>,
     /// Market value less cost.
@@ -303,7 +303,8 @@ impl Operation for WalletPnl {
     }
 }
 
-/// The gains of a wallet. What a session would give access to is told under this name; where the parameters are is told, too.
+/// The gains of a wallet. What a session would give access to is told under this name; where the parameters are is
+/// told, too.
 pub(super) fn gains(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -32,7 +32,7 @@ pub(crate) struct SummaryOutput {
     confidence: &'static str,
     /// The word after staleness.
     confidence_tier: &'static str,
-    /// What the claim rests on; `none` without one.
+    /// Evidence tier of the claim; `none` without one.
     evidence_tier: &'static str,
     /// Claims about who or what it is said to be that stand.
     label_count: usize,

@@ -63,8 +63,8 @@ pub(crate) struct SurveillanceOutput {
     campaigns: Vec<Campaign>,
     /// Dust of these campaigns that was spent together with other coins.
     co_spent_dust: Vec<CoSpentDust>,
-    /// Confirmed payments of 1 000 satoshis or less in all to the address after its first transaction, among those that were looked
-    /// at.
+    /// Confirmed payments of 1 000 satoshis or less in all to the address after its first transaction, among those that
+    /// were looked at.
     dust_payment_count: u64,
     /// Of these, pings that are of no campaign.
     other_ping_count: u64,

@@ -91,8 +91,8 @@ pub(crate) struct Movement {
     net_btc: Btc,
     /// Net amount at `price`.
     net_value: Option<Fiat>,
-    /// Price of one bitcoin: the last one that was known at the block's time (monotone block time), or when it was first seen
-    /// unconfirmed.
+    /// Price of one bitcoin: the last one that was known at the block's time (monotone block time), or when it was
+    /// first seen unconfirmed.
     price: Option<PriceNumber>,
     /// When the price was known.
     price_as_of: Option<String>,
@@ -104,8 +104,8 @@ pub(crate) struct Movement {
     sent_sats: u64,
     /// Fee of the whole transaction; 0 for a coinbase.
     fee_sats: u64,
-    /// Labels of the senders of an incoming transaction, of the receivers of an outgoing one; at most 8. The first 64 inputs
-    /// or outputs are looked at.
+    /// Labels of the senders of an incoming transaction, of the receivers of an outgoing one; at most 8. The first 64
+    /// inputs or outputs are looked at.
     counterparties: Vec<ShortLabel>,
     status: MovementStatus,
     /// Time of the block's header; null while unconfirmed.
@@ -250,7 +250,7 @@ fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus)
     }
 }
 
-/// What is told of a transaction beside what it did to the script.
+/// Facts about the transaction itself, independent of the script.
 struct Others<'c> {
     counterparties: Counterparties<'c>,
     candles: Candles<'c>,

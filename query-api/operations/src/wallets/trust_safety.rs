@@ -29,26 +29,27 @@ pub(crate) struct TrustSafetyOutput {
     /// The word of `confidence_level`: `verified` from 90, `high` from 70, `moderate` from 40, `low` from 20, otherwise
     /// `unverified`.
     confidence: &'static str,
-    /// Level of the claim that the label comes from, 0 to 100; 0 without one. It says how good the evidence is, not how the
-    /// address behaves.
+    /// Level of the claim that the label comes from, 0 to 100; 0 without one. It says how good the evidence is, not how
+    /// the address behaves.
     confidence_level: u8,
     /// The word after staleness: a claim older than 365 days counts one word lower.
     confidence_tier: &'static str,
-    /// What the claim rests on; `none` without one.
+    /// Evidence tier of the claim; `none` without one.
     evidence_tier: &'static str,
     /// `strong`, `moderate`, `weak` or `none`.
     evidence_strength: &'static str,
-    /// What the claim says of the address, for example `controlled_by` or `listed_by`; `none` without one.
+    /// Type of the claim, for example `controlled_by` or `listed_by`; `none` without one.
     claim_type: &'static str,
     assessment: CardAssessment,
     consensus: CardConsensus,
     /// Lists of authorities that have the address now.
     listings: Vec<CardListing>,
-    /// Coarse present state: `none_observed`, `behavioral`, `indirect_exposure` or `direct_flag`. Evidence, not a verdict.
+    /// Coarse present state: `none_observed`, `behavioral`, `indirect_exposure` or `direct_flag`. Evidence, not a
+    /// verdict.
     risk_indicator: &'static str,
     /// True if the holder of the key, or the operator, contests a claim.
     contested: bool,
-    /// What was claimed over time, also by lists that no longer have the address.
+    /// Flags over time, also of lists that no longer have the address.
     historical_flags: Vec<Flag>,
     /// The claim that the label comes from, with its source; null without one.
     best_claim: Option<BestClaim>,
@@ -84,7 +85,7 @@ impl Label {
     }
 }
 
-/// What is known.
+/// The assessment.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CardAssessment {
     state: AssessmentState,
@@ -94,7 +95,7 @@ pub(crate) struct CardAssessment {
     label: &'static str,
 }
 
-/// What the claims say together.
+/// Result of all claims.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CardConsensus {
     /// `none`, `single_origin`, `corroborated`, `majority`, `conflicted` or `contested`.
@@ -115,7 +116,7 @@ impl CardConsensus {
 /// That a list of an authority has the address.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CardListing {
-    /// Whose list it is.
+    /// Authority that publishes the list.
     authority: String,
     /// Who is listed; null if the list does not say.
     entity: Option<String>,
@@ -172,7 +173,7 @@ pub(crate) struct BestClaim {
     claim_id: String,
     /// Who says it.
     source: String,
-    /// Whose word that is, as sentences name it.
+    /// Name of the source, as sentences use it.
     authority: String,
     /// Where the source says it; null if it names no place.
     source_url: Option<String>,

@@ -8,16 +8,16 @@ use cairn_model::{Sats, ScriptId, TxNum};
 use cairn_reader::{FoundScript, StoredTx, View};
 use cairn_tables::{block_log::BlockLog, history::HistoryEntry};
 
-use super::Wallet;
+use super::{Wallet, immature::immature_sats};
 use crate::context::{Ctx, lacks};
 
-/// Transactions up to which computations over a whole history are free.
+/// Histories up to this length need no session.
 pub(crate) const FREE_TXS: u64 = 100;
-/// Transactions up to which they are made at all, showcase addresses apart.
+/// Limit for all histories, except those of showcase addresses.
 pub(crate) const MOST_TXS: u64 = 1_000;
 
-/// Transactions up to which they are made where no gate is: more are not computed within the work of a request, and would be held in
-/// memory.
+/// Limit without gates: longer histories exceed the work budget and the memory of a
+/// request.
 const MOST_OPEN: u64 = 100_000;
 
 /// Transactions that are read at a time: as many as a view keeps rows.
@@ -46,6 +46,11 @@ impl Union {
     /// What the scripts hold, in satoshis.
     pub(super) fn balance(&self) -> Sats {
         self.scripts.iter().map(|(_, found)| found.totals.balance()).fold(0, Sats::saturating_add)
+    }
+
+    /// What of it cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
+    pub(super) fn immature_sats(&self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Sats, ApiError> {
+        immature_sats(ctx, view, self.scripts.iter().map(|(script, found)| (&script[..], found)))
     }
 
     /// What each transaction did to all scripts together, ascending: at most so many transactions. One row read for 128

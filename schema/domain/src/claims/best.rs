@@ -6,8 +6,8 @@ use cairn_events::EntityName;
 
 use super::Stated;
 
-/// The order of claims for a card, the one to show first: not contested, higher level, stronger tier, newer, then by source,
-/// document and row, so that it does not depend on the order in which they were read.
+/// The order of claims for a card, the one to show first: not contested, higher level, stronger tier, newer, then by
+/// source, document and row, so that it does not depend on the order in which they were read.
 pub(super) fn rank<'a>(stated: &Stated<'a>) -> impl Ord + use<'a> {
     let weight = (stated.contested(), Reverse(stated.level()), stated.tier(), Reverse(stated.then()));
     (weight, stated.source, stated.document, stated.claim.row, &stated.claim.script)

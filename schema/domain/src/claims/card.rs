@@ -7,7 +7,7 @@ use super::{
     caveat::caveats, confidence_tier, consensus, flags::risk_of, historical_flags, listings, standing::standing_claims,
 };
 
-/// What is known of a script besides its claims.
+/// Facts about a script besides its claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Facts {
     /// The time asked about, and what could be known.
@@ -115,11 +115,11 @@ pub struct Card<'a> {
     pub confidence: Confidence,
     /// The word after inheritance and staleness.
     pub confidence_tier: Confidence,
-    /// What the claim rests on here; `None` without one.
+    /// Evidence tier of the claim here; `None` without one.
     pub evidence_tier: Option<EvidenceTier>,
     /// How strong that is.
     pub evidence_strength: Strength,
-    /// What the claim says; `None` without one.
+    /// Type of the claim; `None` without one.
     pub claim_type: Option<ClaimType>,
     /// Where the assessment stands.
     pub assessment: Assessment,
@@ -133,7 +133,7 @@ pub struct Card<'a> {
     pub listings: Vec<Listing<'a>>,
     /// Flags over time.
     pub historical_flags: Vec<HistoricalFlag>,
-    /// What to know before one relies on it.
+    /// Its limits.
     pub caveats: Vec<ClaimCaveat<'a>>,
     /// How many claims about who or what it is said to be stand.
     pub label_count: usize,

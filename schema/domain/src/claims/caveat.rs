@@ -1,4 +1,4 @@
-//! What to know before one relies on a card.
+//! Limits of a card.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub enum ClaimCaveat<'a> {
     ListNotExhaustive,
     /// A list had it and no longer has.
     Delisted {
-        /// Whose list.
+        /// Authority that publishes the list.
         authority: &'a str,
         /// As of when, in seconds since 1970.
         as_of: u32,
@@ -48,7 +48,7 @@ pub enum ClaimCaveat<'a> {
     LabelRestated {
         /// The source.
         source: &'a str,
-        /// Whom it named.
+        /// Party that it named.
         was: &'a EntityName,
         /// Until when, in seconds since 1970.
         until: u32,
@@ -144,7 +144,7 @@ fn delisted<'a>(stated: &[Stated<'a>], at: At) -> impl Iterator<Item = ClaimCave
     ends.into_iter().take(MAX_NAMED).map(|(authority, as_of)| ClaimCaveat::Delisted { authority, as_of })
 }
 
-/// What the source of the claim that is shown said before.
+/// Earlier claims of the source of the shown claim.
 fn restated<'a>(stated: &[Stated<'a>], at: At, best: &Stated<'a>) -> impl Iterator<Item = ClaimCaveat<'a>> + use<'a> {
     let source = best.source.as_str();
     let mut ends: BTreeMap<&'a EntityName, u32> = BTreeMap::new();

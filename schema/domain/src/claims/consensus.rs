@@ -1,4 +1,4 @@
-//! What the claims say together about who it is: one vote for each origin, copies have none of their own.
+//! Votes of claims on the owner: one for each origin; copies have none of their own.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use cairn_events::EntityName;
 
 use super::{At, Stated, standing::standing_claims};
 
-/// What the votes give.
+/// Result of the votes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ConsensusState {
     /// Nobody is named.
@@ -62,7 +62,7 @@ pub struct Tally<'a> {
 /// The votes and what they give.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Consensus<'a> {
-    /// What they give.
+    /// Their result.
     pub state: ConsensusState,
     /// Which claims voted.
     pub basis: Basis,
@@ -88,8 +88,8 @@ impl<'a> Consensus<'a> {
     }
 }
 
-/// Counts the votes of the claims that stand. Claims without an entity and claims of level 0 have none, nor have claims of
-/// what a script was seen doing. Contested claims vote only if there are no others.
+/// Counts the votes of the claims that stand. Claims without an entity and claims of level 0 have none, nor have claims
+/// of what a script was seen doing. Contested claims vote only if there are no others.
 #[must_use]
 pub fn consensus<'a>(stated: &[Stated<'a>], at: At) -> Consensus<'a> {
     let naming: Vec<Stated<'a>> = standing_claims(stated, at)
@@ -140,7 +140,7 @@ fn tallies<'a>(votes: &BTreeMap<(&'a EntityName, &'a str), u8>) -> Vec<Tally<'a>
     tallies
 }
 
-/// Whose a script counts as.
+/// Entity to which a script belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Membership<'a> {
     /// The entity.
@@ -149,8 +149,8 @@ pub struct Membership<'a> {
     pub is_direct: bool,
 }
 
-/// Whose a script counts as: the entity with the votes, if a claim of control makes it a member. Nobody's if the votes
-/// conflict.
+/// Entity to which a script belongs: the one with the votes, if a claim of control makes it a member. Nobody's if the
+/// votes conflict.
 #[must_use]
 pub fn membership<'a>(stated: &[Stated<'a>], at: At) -> Option<Membership<'a>> {
     let consensus = consensus(stated, at);

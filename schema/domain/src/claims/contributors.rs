@@ -6,7 +6,7 @@ use cairn_events::{Behaviour, Category};
 
 use super::{At, Stated, standing::standing_claims};
 
-/// What one origin contributes.
+/// Contribution of one origin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OriginDepth<'a> {
     /// The origin.

@@ -22,7 +22,7 @@ pub struct Evidence<'a> {
 pub struct EvidenceGroup<'a> {
     /// Who; `None` for claims that name nobody.
     pub entity: Option<&'a EntityName>,
-    /// What the claims say.
+    /// Type of the claims.
     pub claim_type: ClaimType,
     /// How many claims, also those of other pages.
     pub claims: usize,
@@ -41,8 +41,8 @@ pub struct EvidenceGroup<'a> {
 /// A page of the evidence of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Detail<'a> {
-    /// The groups with claims on this page: the highest level first, then by entity and type. A group that a page cuts goes
-    /// on in the next.
+    /// The groups with claims on this page: the highest level first, then by entity and type. A group that a page cuts
+    /// goes on in the next.
     pub groups: Vec<EvidenceGroup<'a>>,
     /// How many claims there are in all.
     pub total_claims: usize,
@@ -52,8 +52,8 @@ pub struct Detail<'a> {
     pub next: Option<usize>,
 }
 
-/// The claims that stand or have ended, of those `limit` from position `from` on. Positions hold for the same claims and the
-/// same time; what lies beyond the end is an empty page.
+/// The claims that stand or have ended, of those `limit` from position `from` on. Positions hold for the same claims
+/// and the same time; what lies beyond the end is an empty page.
 #[must_use]
 pub fn detail<'a>(stated: &[Stated<'a>], at: At, from: usize, limit: usize) -> Detail<'a> {
     let groups = groups(stated, at);

@@ -1,4 +1,4 @@
-//! What is said that a script did: listings, flags of the past and the present indicator.
+//! Claimed behaviour of a script: listings, flags of the past and the present indicator.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use super::{
     standing::{judged, standing_claims},
 };
 
-/// What was observed at present, coarsely. No score.
+/// Present observations, coarsely. No score.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Risk {
-    /// Nothing. That lists have nothing is no finding: see the caveats.
+    /// Nothing. Lists without an entry prove nothing: see the caveats.
     NoneObserved,
     /// The chain shows a behaviour, or a claim below level 40 says so.
     Behavioral,
@@ -47,7 +47,7 @@ pub(super) fn flag_of(stated: &Stated<'_>) -> Option<Behaviour> {
     stated.claim.behaviour.filter(|behaviour| is_flag(*behaviour) && !harmed)
 }
 
-/// What a claim that stands indicates. A contest does not change it.
+/// Risk that a standing claim indicates. A contest does not change it.
 pub(super) fn risk_of(stated: &Stated<'_>) -> Risk {
     let listed = stated.claim.claim_type == ClaimType::ListedBy;
     match flag_of(stated) {
@@ -73,8 +73,8 @@ pub struct HistoricalFlag {
     pub is_present: bool,
 }
 
-/// The flags of all claims until a time, also of those that ended, ascending by code. Inherited ones are no flags of the
-/// script.
+/// The flags of all claims until a time, also of those that ended, ascending by code. Inherited ones are not flags of
+/// the script.
 #[must_use]
 pub fn historical_flags(stated: &[Stated<'_>], at: At) -> Vec<HistoricalFlag> {
     let mut found: BTreeMap<Behaviour, (HistoricalFlag, BTreeSet<&str>)> = BTreeMap::new();
@@ -100,7 +100,7 @@ pub fn historical_flags(stated: &[Stated<'_>], at: At) -> Vec<HistoricalFlag> {
 pub struct Listing<'a> {
     /// The list's origin.
     pub origin: &'a str,
-    /// Whose list it is.
+    /// Authority that publishes the list.
     pub authority: &'a str,
     /// True if a list has it. False if it is only named in a record, as a complaint or a press release.
     pub is_list: bool,

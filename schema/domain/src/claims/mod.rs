@@ -1,7 +1,8 @@
-//! The judgement over claims: which of them stand, how much they weigh, what they say together, and how an answer says it.
+//! The judgement over claims: which of them stand, how much they weigh, what they say together, and how an answer says
+//! it.
 //!
-//! Pure: the caller reads the claims of a script, its own and those inherited from its cluster, and passes all of them, in
-//! any order. Of one source, list and script it passes the newest version only. The cost is that of sorting them.
+//! Pure: the caller reads the claims of a script, its own and those inherited from its cluster, and passes all of them,
+//! in any order. Of one source, list and script it passes the newest version only. The cost is that of sorting them.
 
 mod best;
 mod card;

@@ -1,7 +1,7 @@
 //! Which sources repeat one origin. Copies of one origin have one vote together.
 //!
-//! Where it is not known how much of a source is a copy, all of it counts as one: a vote less is a smaller error than a
-//! confirmation that is none.
+//! Where it is not known how much of a source is a copy, all of it counts as one: a missing vote is a smaller error
+//! than a false confirmation.
 
 /// A source, or the part of it that names certain entities, and the origin it repeats.
 struct Carrier {

@@ -40,8 +40,8 @@ pub fn short_label<'a>(stated: &[Stated<'a>], at: At) -> Option<ShortLabel<'a>> 
     })
 }
 
-/// The claims that label a script: those for which its card has the state `labeled`. None if that is contested, or if votes
-/// conflict.
+/// The claims that label a script: those for which its card has the state `labeled`. None if that is contested, or if
+/// votes conflict.
 #[must_use]
 pub fn labelling<'a>(stated: &[Stated<'a>], at: At) -> Vec<Stated<'a>> {
     let labels: Vec<Stated<'a>> = standing_claims(stated, at).filter(Stated::is_label).collect();

@@ -52,14 +52,14 @@ impl<'a> Stated<'a> {
         if self.inherited { inherited_level(self.claim.level) } else { self.claim.level.min(100) }
     }
 
-    /// What it rests on here.
+    /// Its evidence tier here.
     #[must_use]
     pub fn tier(&self) -> EvidenceTier {
         if self.inherited { EvidenceTier::ClusterInherited } else { self.claim.tier }
     }
 
-    /// True if it is contested and a contest acts on such a claim: that a list has a script, or what the chain shows, cannot
-    /// be contested.
+    /// True if it is contested and a contest acts on such a claim: that a list has a script, or what the chain shows,
+    /// cannot be contested.
     #[must_use]
     pub fn contested(&self) -> bool {
         self.is_contested && !self.claim.is_incontestable()
@@ -72,8 +72,8 @@ impl<'a> Stated<'a> {
         !matches!(self.claim.claim_type, BehavesAs | ObservedIn | ParticipatedIn)
     }
 
-    /// True if it can make the script a member of its entity: a claim of control, direct of level 40 at least or inherited
-    /// of level 50 at least, that nobody contests.
+    /// True if it can make the script a member of its entity: a claim of control, direct of level 40 at least or
+    /// inherited of level 50 at least, that nobody contests.
     #[must_use]
     pub fn makes_member(&self) -> bool {
         let least = if self.inherited { 50 } else { 40 };
@@ -81,28 +81,28 @@ impl<'a> Stated<'a> {
         named && self.level() >= least && !self.contested()
     }
 
-    /// True if it labels the script, given who has the votes: a direct claim of level 40 at least that names the winner or
-    /// nobody. One that names who lost the vote labels nothing, unless it is a listing.
+    /// True if it labels the script, given who has the votes: a direct claim of level 40 at least that names the winner
+    /// or nobody. One that names who lost the vote labels nothing, unless it is a listing.
     pub(super) fn labels(&self, winner: Option<&EntityName>) -> bool {
         let with_winner = self.entity().is_none() || self.entity() == winner;
         let counts = with_winner || self.claim.claim_type == ClaimType::ListedBy;
         !self.inherited && self.level() >= LABELS_FROM && counts
     }
 
-    /// True if it extends to other scripts of the cluster: it is meant to, and nobody contests it. Else the holder of one key
-    /// would contest what is said of all others.
+    /// True if it extends to other scripts of the cluster: it is meant to, and nobody contests it. Else the holder of
+    /// one key would contest what is said of all others.
     #[must_use]
     pub fn extends(&self) -> bool {
         is_heritable(self.claim) && !self.contested()
     }
 
-    /// True if it may hold here: what is inherited must be meant to be, and a link of a cluster is no listing.
+    /// True if it may hold here: what is inherited must be meant to be, and a link of a cluster is not a listing.
     fn applies(&self) -> bool {
         !self.inherited || self.extends()
     }
 }
 
-/// True if a claim is meant to extend to other scripts of the cluster. A link of a cluster is no listing.
+/// True if a claim is meant to extend to other scripts of the cluster. A link of a cluster is not a listing.
 #[must_use]
 pub fn is_heritable(claim: &Claim) -> bool {
     claim.is_inherited && claim.claim_type != ClaimType::ListedBy
@@ -150,8 +150,8 @@ pub enum Standing {
     NotInherited,
 }
 
-/// Whether each claim stands at a time, in their order: asserted, begun and not ended. What one carrier of an authority's
-/// list no longer has, older copies of that list do not keep up.
+/// Whether each claim stands at a time, in their order: asserted, begun and not ended. If one carrier of an authority's
+/// list no longer has a script, older copies of the list do not count for it.
 #[must_use]
 pub fn standings(stated: &[Stated<'_>], at: At) -> Vec<Standing> {
     let mut standings: Vec<Standing> = stated.iter().map(|stated| alone(stated, at)).collect();

@@ -7,8 +7,8 @@ use super::{Assessment, Card, ClaimCaveat, Listing, MAX_NAMED, Stated, authority
 /// The day of a time in seconds since 1970 (UTC), as 2026-03-22.
 #[must_use]
 pub fn date(time: u32) -> String {
-    // Years begin in March here, so that the day that only leap years have comes last. Day 0 begins the cycle of 400 years
-    // of the year 0, on its first of March.
+    // Years begin in March here, so that the day that only leap years have comes last. Day 0 begins the cycle of 400
+    // years of the year 0, on its first of March.
     let days = u64::from(time) / 86_400 + 719_468;
     let (cycle, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -58,7 +58,7 @@ fn listing(listing: &Listing<'_>) -> String {
     }
 }
 
-/// What a claim says, with who says it.
+/// Content of a claim, with its source.
 fn says(stated: &Stated<'_>, card: &Card<'_>) -> String {
     let (name, source) = (card.label.value, authority(stated.source.as_str(), stated.entity().map(EntityName::as_str)));
     let said = match stated.claim.claim_type {

@@ -1,4 +1,4 @@
-//! What the detectors share: the quick rejection, the most frequent amount, and counts of scripts.
+//! Common parts of the detectors: the quick rejection, the most frequent amount, and counts of scripts.
 
 use cairn_model::{Sats, ScriptTemplate, is_unspendable};
 

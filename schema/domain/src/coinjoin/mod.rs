@@ -1,4 +1,4 @@
-//! CoinJoins, told from the amounts and scripts of one transaction. A detector describes what a program makes; it
+//! CoinJoins, detected by the amounts and scripts of one transaction. A detector describes what a program makes; it
 //! proves nothing about who took part. `docs/coinjoin.md` has the rules, their sources, and how well they do.
 
 mod candidate;

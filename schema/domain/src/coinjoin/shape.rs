@@ -1,4 +1,4 @@
-//! What detectors see of a transaction: amounts and scripts, read in place.
+//! View of a transaction for detectors: amounts and scripts, read in place.
 
 use cairn_model::{Block, MempoolTx, OutputMeta, Sats, ScriptId, ScriptTemplate, SpentCoin, TxMeta};
 

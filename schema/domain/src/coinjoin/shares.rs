@@ -5,7 +5,7 @@ use cairn_model::Sats;
 
 use super::{Candidate, Shape};
 
-/// What one participant pays another at most, as a divisor of the amount: 1 %. JoinMarket's makers ask for far less
+/// Most that one participant pays another, as a divisor of the amount: 1 %. JoinMarket's makers ask for far less
 /// than that.
 const MAX_FEE_DIVISOR: Sats = 100;
 /// Or this absolute fee, if it is more.

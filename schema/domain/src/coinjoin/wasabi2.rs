@@ -1,8 +1,8 @@
 //! Wasabi 2 (WabiSabi): large rounds, whose participants break what they have into standard amounts.
 //!
-//! Structure: Ficsór, Kogman, Ontivero, Seres, "WabiSabi: Centrally Coordinated CoinJoins with Variable Amounts" (2021),
-//! and Wasabi's documentation; the share of standard amounts follows the scanner Dumplings, smaller rounds follow the
-//! data of CRoCS's "CoinJoin ecosystem insights" (2026). The order of inputs and outputs is not used.
+//! Structure: Ficsór, Kogman, Ontivero, Seres, "WabiSabi: Centrally Coordinated CoinJoins with Variable Amounts"
+//! (2021), and Wasabi's documentation; the share of standard amounts follows the scanner Dumplings, smaller rounds
+//! follow the data of CRoCS's "CoinJoin ecosystem insights" (2026). The order of inputs and outputs is not used.
 
 use cairn_model::{Sats, ScriptTemplate};
 
@@ -56,7 +56,7 @@ fn is_decimal(amount: Sats) -> bool {
     amount >= MIN_AMOUNT && matches!(without(amount, 10), 1 | 2 | 5)
 }
 
-/// What is left of a number without a factor; 0 of 0.
+/// Quotient of a number without a factor; 0 for 0.
 fn without(mut number: u64, factor: u64) -> u64 {
     while number > 0 && number.is_multiple_of(factor) {
         number /= factor;

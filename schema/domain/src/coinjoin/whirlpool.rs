@@ -15,7 +15,7 @@ use super::{Candidate, Shape};
 const POOLS: [Sats; 6] = [100_000, 1_000_000, 2_500_000, 5_000_000, 25_000_000, 50_000_000];
 /// Five at first; up to eight since the surge cycles of May 2023; the protocol allows ten.
 const PARTICIPANTS: RangeInclusive<usize> = 5..=10;
-/// What an input brings for the miners at most: 0.0011 bitcoin.
+/// Most that an input brings for the miners: 0.0011 bitcoin.
 const MAX_MINER_SHARE: Sats = 110_000;
 
 pub(super) fn matches<S: Shape>(candidate: &Candidate<'_, S>) -> bool {

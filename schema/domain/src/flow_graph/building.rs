@@ -65,7 +65,7 @@ pub struct Limits {
     pub min_sats: Sats,
 }
 
-/// What an edge is made of.
+/// Parts of an edge.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Sum {
     sats: Sats,
@@ -81,9 +81,9 @@ pub struct Node<K> {
     pub depth: u32,
     /// Its side.
     pub side: Side,
-    /// What its edges bring.
+    /// Sum of its incoming edges.
     pub in_sats: Sats,
-    /// What its edges take.
+    /// Sum of its outgoing edges.
     pub out_sats: Sats,
 }
 
@@ -94,7 +94,7 @@ pub struct Edge {
     pub from: usize,
     /// The place of whom it pays.
     pub to: usize,
-    /// What it pays in all.
+    /// Sum that it pays.
     pub sats: Sats,
     /// The transactions, ascending.
     pub txs: Vec<TxNum>,
@@ -107,7 +107,7 @@ pub struct Accounting {
     pub seen_sats: u128,
     /// On edges of the graph.
     pub shown_sats: u128,
-    /// What nodes pay themselves.
+    /// Sum that nodes pay to themselves.
     pub self_sats: u128,
     /// On edges below the minimum.
     pub below_min_sats: u128,
@@ -179,7 +179,8 @@ impl<K: Ord + Clone + Hash> Building<K> {
         sum.txs.insert(tx);
     }
 
-    /// Takes the nodes of the next hop: those that edges of the last one's nodes lead to. Gives them, the largest first.
+    /// Takes the nodes of the next hop: those that edges of the last one's nodes lead to. Gives them, the largest
+    /// first.
     pub fn next_hop(&mut self) -> Vec<(K, Side)> {
         self.hop += 1;
         let mut found: HashMap<K, [Sats; 2]> = HashMap::new();

@@ -7,8 +7,8 @@ pub const COLUMN_WIDTH: i32 = 240;
 /// From one row to the next.
 pub const ROW_HEIGHT: i32 = 80;
 
-/// Rounds in which the nodes of each column are sorted by the middle of their neighbours (the barycenter heuristic of Sugiyama, Tagawa and
-/// Toda, 1981).
+/// Rounds in which the nodes of each column are sorted by the middle of their neighbours (the barycenter heuristic of
+/// Sugiyama, Tagawa and Toda, 1981).
 const ROUNDS: usize = 4;
 
 fn column<K>(node: &Node<K>) -> i32 {
@@ -20,8 +20,8 @@ fn column<K>(node: &Node<K>) -> i32 {
     }
 }
 
-/// The place of each node: x grows from where value comes from to where it goes, the middle is at zero; y is centered on zero.
-/// Deterministic. No two nodes have the same place.
+/// The place of each node: x grows from where value comes from to where it goes, the middle is at zero; y is centered
+/// on zero. Deterministic. No two nodes have the same place.
 #[must_use]
 pub fn layout<K>(nodes: &[Node<K>], edges: &[Edge]) -> Vec<(i32, i32)> {
     let columns: Vec<i32> = nodes.iter().map(column).collect();

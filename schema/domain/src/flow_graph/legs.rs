@@ -1,4 +1,4 @@
-//! What one transaction moves between its parties.
+//! Payments of one transaction between its parties.
 
 use cairn_model::{Sats, ScriptId};
 
@@ -75,14 +75,14 @@ fn sum<P>(parties: &[(P, Sats)]) -> Sats {
     parties.iter().map(|(_, sats)| *sats).fold(0, Sats::saturating_add)
 }
 
-/// What the outputs get, each party once, and the fee last.
+/// Sums of the outputs by party, and the fee last.
 fn shares(inputs: &[(ScriptId, Sats)], outputs: &[(End, Sats)]) -> Vec<(End, Sats)> {
     let mut shares = grouped(outputs);
     shares.push((End::Fee, sum(inputs).saturating_sub(sum(outputs))));
     shares
 }
 
-/// What a script pays in a transaction, itself among those that are paid. The sum is what its inputs bring.
+/// Payments of a script in a transaction, also to itself. The sum is what its inputs bring.
 ///
 /// # Errors
 /// There are too many parties.
@@ -101,7 +101,7 @@ pub fn legs_from(parties: &Parties, script: ScriptId) -> Result<Vec<Leg>, TooMan
     }
 }
 
-/// What a script is paid in a transaction, by itself among others. Each part is the same as [`legs_from`] has it of the payer.
+/// Payments to a script in a transaction, also by itself. Each part is the same as [`legs_from`] has it of the payer.
 ///
 /// # Errors
 /// There are too many parties.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// What comes in goes out, whoever is asked; and both ends tell the same.
+        /// Inputs equal outputs for every party, and both ends report the same.
         #[test]
         fn value_is_conserved(inputs in side(), outputs in side(), fee in 0..1_000u64) {
             let sum = |all: &[(ScriptId, Sats)]| all.iter().map(|(_, sats)| *sats).sum::<Sats>();

@@ -85,7 +85,8 @@ impl Chunker<'_> {
             self.local[*index as usize] = local;
         }
         let mut ancestors: [Set; MAX_EXACT] = [0; MAX_EXACT];
-        // Txids say nothing about who is whose parent, so repeat until nothing changes: as often as the longest way back.
+        // Txids say nothing about who is whose parent, so repeat until nothing changes: as often as the longest way
+        // back.
         loop {
             let mut changed = false;
             for (at, index) in txs.iter().enumerate() {

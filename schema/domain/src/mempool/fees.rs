@@ -1,9 +1,9 @@
 //! Recommended fees.
 //!
-//! `minimum` is the higher of the node's entry feerate and the miners' minimum. The others aim at a projected
-//! block: `fastest` at the first, `half_hour` at the third, `hour` at the sixth, `economy` at the eighth. The
-//! feerate of a block that is at least 95 % full is its median; of one that is at most half full, or does not exist, the
-//! minimum; in between it rises evenly from one to the other. None is below the minimum, and none above a faster one.
+//! `minimum` is the higher of the node's entry feerate and the miners' minimum. The others aim at a projected block:
+//! `fastest` at the first, `half_hour` at the third, `hour` at the sixth, `economy` at the eighth. The feerate of a
+//! block that is at least 95 % full is its median; of one that is at most half full, or does not exist, the minimum; in
+//! between it rises evenly from one to the other. None is below the minimum, and none above a faster one.
 
 use cairn_model::NodeFloor;
 

@@ -4,11 +4,12 @@
 //! highest feerate, the second the best of what is left, and so on. Bitcoin Core from v31 on keeps its clusters in that
 //! order, up to 64 transactions each; here it is found exactly, by cutting.
 //!
-//! Give each transaction of a set the weight `fee − feerate of the set × size`: they sum to nothing. Where a closed part
-//! weighs more than nothing, the best order mines it before the rest: cut there and go on with both parts. Where none
-//! does, the set is a chunk. The closed part of the greatest weight is a minimum cut: let those that pay more than the
-//! set's feerate make up, as far as they can, for ancestors that pay less. What is left over shows the part to cut off;
-//! if nothing is, the payments tell which members hang together, and these are the smallest chunks of that feerate.
+//! Give each transaction of a set the weight `fee − feerate of the set × size`: they sum to nothing. Where a closed
+//! part weighs more than nothing, the best order mines it before the rest: cut there and go on with both parts. Where
+//! none does, the set is a chunk. The closed part of the greatest weight is a minimum cut: let those that pay more than
+//! the set's feerate make up, as far as they can, for ancestors that pay less. What is left over shows the part to cut
+//! off; if nothing is, the payments show which members are connected, and these are the smallest chunks of that
+//! feerate.
 
 use cairn_model::Sats;
 
@@ -172,7 +173,7 @@ impl Linearizer {
         }
     }
 
-    /// The smallest chunks of a set in which everything is paid for. Whoever is in a closed part of the same feerate
+    /// The smallest chunks of a set in which everything is paid for. A member of a closed part of the same feerate
     /// has its ancestors there, and those who pay for it.
     fn smallest(&self, set: Set) -> Vec<Set> {
         let mut needs = [0; MAX_EXACT];

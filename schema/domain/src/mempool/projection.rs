@@ -17,8 +17,8 @@ pub const PROJECTED_BLOCKS: &str = "projected-blocks";
 /// Id of the definition of the time to confirmation.
 pub const MEMPOOL_ETA: &str = "mempool-eta";
 
-/// Feerates in a block. Each transaction counts at the feerate of the package or chunk it was chosen with, so that a parent
-/// whose child pays for it does not look cheap.
+/// Feerates in a block. Each transaction counts at the feerate of the package or chunk it was chosen with, so that a
+/// parent whose child pays for it does not look cheap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FeeRange {
     /// The lowest.

@@ -6,8 +6,8 @@ use super::{Mempool, pool::GraphEntry};
 
 impl Mempool {
     /// Deltas that give an empty [`Mempool`] this one's state: `Reset`, the node's limits, every transaction after its
-    /// parents, the tip, and `Sequence` unless this one is being loaded itself. A mempool that was never told a
-    /// sequence counts as being at 0.
+    /// parents, the tip, and `Sequence` unless this one is being loaded itself. A mempool without a sequence
+    /// counts as being at 0.
     ///
     /// Other data is not included: departed transactions, the inflow, the number of changes, and the number of
     /// transactions dropped for the memory limit. Transactions are shared, not copied.

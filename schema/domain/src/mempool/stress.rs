@@ -3,7 +3,7 @@
 //! stress = 0.35 b + 0.30 f + 0.20 g + 0.15 e, where
 //! b = min(1, ln(1 + blocks of backlog) / ln 145), f = the share of the last 30 days with a lower median feerate of
 //! the next block, g = (inflow / 1 667 vB/s − 1) / 2 within 0 and 1, e = log10(mempoolminfee / minrelayfee) / 2 within
-//! 0 and 1. What is unknown is left out, and the other weights grow in proportion.
+//! 0 and 1. Unknown parts are left out, and the other weights grow in proportion.
 
 use cairn_model::{MempoolSample, NodeFloor};
 
@@ -81,8 +81,8 @@ fn millionths(share: f64) -> u32 {
     (share.clamp(0.0, 1.0) * f64::from(WHOLE)).round() as u32
 }
 
-/// Component f: the share of the samples of the last 30 days (as set) whose next block had a lower median feerate; equal
-/// ones count half. `None` if the samples do not reach far enough back, or are too few.
+/// Component f: the share of the samples of the last 30 days (as set) whose next block had a lower median feerate;
+/// equal ones count half. `None` if the samples do not reach far enough back, or are too few.
 #[must_use]
 pub fn feerate_percentile(
     median: FeeRate,

@@ -1,14 +1,14 @@
 //! Words that are a few typos away from another one, found in a sorted list of words by seeking.
 //!
-//! A typo is a letter too many, one too few, a wrong one, or two neighbours in the wrong order; no letter is part of two
-//! typos. The distances of the beginnings of the word from the letters read so far are the state of an automaton: if all
-//! exceed the limit, no word that begins with these letters is close enough, and all of them are passed by one seek.
-//! [`Typos::next`] says where the next one may be.
+//! A typo is a letter too many, one too few, a wrong one, or two neighbours in the wrong order; no letter is part of
+//! two typos. The distances of the beginnings of the word from the letters read so far are the state of an automaton:
+//! if all exceed the limit, no word that begins with these letters is close enough, and all of them are passed by one
+//! seek. [`Typos::next`] says where the next one may be.
 
 /// Most typos that are looked for.
 pub const MOST_TYPOS: u8 = 2;
 
-/// How many typos a word of so many letters may have: short words are close to too many others.
+/// Typos that a word of this length may have: short words are close to too many others.
 #[must_use]
 pub const fn typos_for(letters: usize) -> u8 {
     match letters {
@@ -28,7 +28,7 @@ pub struct Typos {
 }
 
 /// After some letters: the distances from them of those beginnings of the word that are at most [`MOST_TYPOS`] letters
-/// shorter or longer, the shortest first. All others are further away. What is above the limit is one above it.
+/// shorter or longer, the shortest first. All others are further away. Distances above the limit count as one above it.
 type Row = [u8; BAND];
 
 const BAND: usize = 2 * MOST_TYPOS as usize + 1;
@@ -54,7 +54,7 @@ impl Typos {
         row.iter().any(|distance| *distance <= self.most)
     }
 
-    /// The distance of a word of so many letters with this row, if it is close enough.
+    /// The distance of a word of this length with this row, if it is close enough.
     fn distance_of(&self, row: &Row, length: usize) -> Option<u8> {
         let place = (self.word.len() + MIDDLE).checked_sub(length)?;
         row.get(place).copied().filter(|distance| *distance <= self.most)
@@ -119,8 +119,8 @@ impl Typos {
         (rows, read)
     }
 
-    /// Where the next close word may be: no word after `last` and before it is close. `None` if none after `last` is. It ends
-    /// with a zero if all words that begin with `last` may be close.
+    /// Where the next close word may be: no word after `last` and before it is close. `None` if none after `last` is.
+    /// It ends with a zero if all words that begin with `last` may be close.
     #[must_use]
     pub fn next(&self, last: &str) -> Option<String> {
         let (mut rows, mut read) = self.read(last);
@@ -135,7 +135,8 @@ impl Typos {
             rows.pop();
             least = after(read.pop()?);
         }
-        // From here on the least letters, until the word is close or any letter may follow. Words that are close end soon.
+        // From here on the least letters, until the word is close or any letter may follow. Words that are close end
+        // soon.
         while rows.last().is_some_and(|row| self.distance_of(row, read.len()).is_none()) {
             let Some(letter) = self.first_letter(&rows, &read, '\0').filter(|letter| *letter != '\0') else { break };
             rows.push(self.step(&rows, &read, letter));

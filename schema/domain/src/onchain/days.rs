@@ -63,8 +63,8 @@ impl Flows {
         self.spent_sats - self.fee_sats
     }
 
-    /// Coin-seconds that the coins of all blocks summed have aged by then: unspent satoshis × time − what each began with +
-    /// what those that left ended with. For sums over the whole chain.
+    /// Coin-seconds that the coins of all blocks summed have aged by then: unspent satoshis × time − what each began
+    /// with + what those that left ended with. For sums over the whole chain.
     fn created_by(&self, time: MonoTime) -> i128 {
         let left = self.created_sats - self.spent_sats - self.overwritten_sats;
         left * i128::from(time) - self.created_moment + self.left_moment
@@ -84,8 +84,8 @@ impl CoinTime {
     /// Seconds of a day.
     const DAY: i128 = 86_400;
 
-    /// Satoshi-days destroyed, rounded down: coin-days destroyed in units of 10^-8. Σ value × age in days (ByteCoin, "Bitcoin
-    /// days destroyed", bitcointalk.org (2011)).
+    /// Satoshi-days destroyed, rounded down: coin-days destroyed in units of 10^-8. Σ value × age in days (ByteCoin,
+    /// "Bitcoin days destroyed", bitcointalk.org (2011)).
     #[must_use]
     pub fn destroyed_days(&self) -> i128 {
         self.destroyed / Self::DAY
@@ -97,16 +97,16 @@ impl CoinTime {
         self.created / Self::DAY
     }
 
-    /// Coin-days destroyed ÷ coin-days created, in millionths, rounded down (Tamás Blummer, "Liveliness of bitcoin" (2018)).
-    /// `None` if none were created.
+    /// Coin-days destroyed ÷ coin-days created, in millionths, rounded down (Tamás Blummer, "Liveliness of bitcoin"
+    /// (2018)). `None` if none were created.
     #[must_use]
     pub fn liveliness(&self) -> Option<i128> {
         // Fewer than 2^83 coin-seconds times less than 2^20.
         (self.destroyed * 1_000_000).checked_div(self.created)
     }
 
-    /// Dormancy: coin-days destroyed ÷ value spent, in millionths of a day, rounded down: the average age of what is spent,
-    /// weighted by value (Reginald Smith, "Bitcoin average dormancy" (2017)). `None` if nothing was spent.
+    /// Dormancy: coin-days destroyed ÷ value spent, in millionths of a day, rounded down: the average age of what is
+    /// spent, weighted by value (Reginald Smith, "Bitcoin average dormancy" (2017)). `None` if nothing was spent.
     #[must_use]
     pub fn dormancy(&self, spent_sats: i128) -> Option<i128> {
         (self.destroyed * 1_000_000).checked_div(spent_sats * Self::DAY)
@@ -131,9 +131,9 @@ pub struct Day<'d> {
     pub day: u32,
     /// Sums over its blocks.
     pub flows: Flows,
-    /// What happened to the coins of each day of birth, ascending.
+    /// Changes of the coins of each day of birth, ascending.
     pub changes: &'d [Change],
-    /// What was spent by day of birth. Only needed where coins were overwritten: else the changes tell it.
+    /// Spent coins by day of birth. Only needed where coins were overwritten: otherwise the changes show them.
     pub spent: Option<&'d BTreeMap<u32, u128>>,
     /// Monotone time of the last block up to the end of the day.
     pub last_block: MonoTime,
@@ -161,18 +161,18 @@ pub struct Figures {
     /// Σ unspent value × price of the day of birth, in cents (Nic Carter and Antoine Le Calvez, "Introducing realized
     /// capitalization" (2018)).
     pub realized_cap: Result<i128, Missing>,
-    /// Market cap ÷ realized cap, in millionths (Murad Mahmudov and David Puell, "Bitcoin market-value-to-realized-value
-    /// ratio" (2018)).
+    /// Market cap ÷ realized cap, in millionths (Murad Mahmudov and David Puell, "Bitcoin
+    /// market-value-to-realized-value ratio" (2018)).
     pub mvrv: Result<i128, Missing>,
     /// Unspent satoshis that are older than the series of prices, and count zero in the realized cap.
     pub unpriced_sats: i128,
-    /// What was spent.
+    /// Spent coins.
     pub spending: Spending,
     /// The same without coins that were made on the same day.
     pub spending_of_older: Spending,
 }
 
-/// What the days add up to so far.
+/// Sum of the days so far.
 #[derive(Clone, Debug)]
 pub struct Days<'c> {
     prices: Prices<'c>,
@@ -190,8 +190,8 @@ pub struct Days<'c> {
 }
 
 impl<'c> Days<'c> {
-    /// The state after the last block of a day: what is unspent by day of birth, sums over all blocks up to it, and the time of
-    /// the last one. For the beginning of the chain all of it is nothing.
+    /// The state after the last block of a day: what is unspent by day of birth, sums over all blocks up to it, and the
+    /// time of the last one. For the beginning of the chain all of it is nothing.
     #[must_use]
     pub fn after(unspent: &[Change], totals: Flows, last_block: MonoTime, prices: Prices<'c>) -> Self {
         let mut days = Days {
@@ -323,7 +323,7 @@ impl<'c> Days<'c> {
     }
 }
 
-/// What a day spent that was made on earlier days, by day of birth.
+/// Coins of earlier days that a day spent, by day of birth.
 fn spent_of_older(day: &Day<'_>) -> Vec<(u32, i128)> {
     let sats = |sats: &u128| i128::try_from(*sats).unwrap_or(i128::MAX);
     match day.spent {
@@ -376,7 +376,7 @@ mod tests {
             let sats = sats * 1_000_000;
             days.add(&day(of, Flows { created_sats: sats, ..Flows::default() }, &[made(of, sats)]))
         };
-        // 7 × 10 are no cent; 2 million satoshis at 20 are 40 cents.
+        // 7 × 10 are less than a cent; 2 million satoshis at 20 are 40 cents.
         assert_eq!((first.realized_cap, first.market_cap, first.mvrv), (Ok(0), Ok(0), Ok(107 * 1_000_000 / 7)));
         assert_eq!(
             (first.spending.sopr(), first.spending_of_older.sopr()),

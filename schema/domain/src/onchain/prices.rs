@@ -26,7 +26,7 @@ pub enum Missing {
     },
     /// Nothing that has a price was spent.
     NothingPriced,
-    /// What it is divided by is zero.
+    /// The divisor is zero.
     DividedByZero,
     /// It does not fit into 128 bits.
     TooLarge,
@@ -111,7 +111,8 @@ impl<'c> Prices<'c> {
         self.close_for(day).map(|(_, price)| price)
     }
 
-    /// The price at which coins of a day of birth count; `None` for those that are older than the series, which count zero.
+    /// The price at which coins of a day of birth count; `None` for those that are older than the series, which count
+    /// zero.
     ///
     /// # Errors
     /// There is none.

@@ -19,7 +19,7 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// What a day spends, by day of birth in satoshis.
+    /// Satoshis that a day spends, by day of birth.
     pub fn of(day: u32, spent: impl IntoIterator<Item = (u32, i128)>, prices: &Prices<'_>) -> Self {
         let (mut of, mut priced) = (Spending::default(), 0);
         for (birth, sats) in spent.into_iter().filter(|(_, sats)| *sats != 0) {

@@ -1,7 +1,7 @@
 //! Money in dollars, exactly: sums of satoshis times prices.
 //!
-//! A price may have 28 decimals, and all coins together have 51 bits: their product is longer than any integer here. So sums
-//! are kept in three parts, each with 14 decimals more than the one before. Nothing is rounded until a sum is told.
+//! A price may have 28 decimals, and all coins together have 51 bits: their product is longer than any integer here. So
+//! sums are kept in three parts, each with 14 decimals more than the one before. Only sums in answers are rounded.
 
 use std::cmp::Ordering;
 
@@ -75,8 +75,8 @@ impl Usd {
         self.carried() == [0; 3]
     }
 
-    /// This sum divided by another one, in millionths, rounded down. `None` if the other is not above zero, this one is below,
-    /// or the result has more than 127 bits.
+    /// This sum divided by another one, in millionths, rounded down. `None` if the other is not above zero, this one is
+    /// below, or the result has more than 127 bits.
     #[must_use]
     pub fn ratio(&self, of: &Usd) -> Option<i128> {
         let (mut rest, divisor) = (Long::of(self)?, Long::of(of)?);

@@ -11,7 +11,7 @@ use super::money::{Micros, part_of};
 pub enum Method {
     /// All coins are one pool: each has cost the average.
     Average,
-    /// What came first leaves first.
+    /// Coins leave in the order in which they came.
     Fifo,
 }
 
@@ -22,32 +22,32 @@ pub struct Lot {
     pub from: Outpoint,
     /// How many are left.
     pub sats: Sats,
-    /// What these have cost; `None` if no price is known.
+    /// Cost of these; `None` if no price is known.
     pub cost: Option<Micros>,
 }
 
 /// A part of a lot that left.
 pub type Part = Lot;
 
-/// What left, and what it has cost.
+/// Coins that left, and their cost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Consumed {
-    /// What it has cost; `None` if that is not known.
+    /// Its cost; `None` if unknown.
     pub cost: Option<Micros>,
-    /// The lots that it was taken of, first in first out, whatever the method. With [`Method::Average`] their costs are those of the
-    /// lots, and do not add up to the cost.
+    /// The lots that it was taken of, first in first out, whatever the method. With [`Method::Average`] their costs are
+    /// those of the lots, and do not add up to the cost.
     pub parts: Vec<Part>,
     /// Lots of which nothing is left.
     pub emptied: u64,
 }
 
-/// More left than there was, or amounts are beyond what can be told.
+/// More left than there was, or amounts exceed the range of answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BookError {
-    /// More left than there was: what is told of the wallet is incomplete.
+    /// More left than there was: the history of the wallet is incomplete.
     #[error("a wallet spent more than it had")]
     Short,
-    /// An amount of money is beyond what can be told.
+    /// An amount of money exceeds the range of answers.
     #[error("an amount of money is too large")]
     TooLarge,
 }
@@ -58,10 +58,10 @@ pub struct Book {
     method: Method,
     lots: VecDeque<Lot>,
     sats: Sats,
-    /// What the lots have cost whose cost is known, and how many others there are.
+    /// Cost of the lots with known cost, and the number of other lots.
     lots_cost: Micros,
     unknown: usize,
-    /// What the pool has cost: of [`Method::Average`].
+    /// Cost of the pool, for [`Method::Average`].
     pool_cost: Option<Micros>,
 }
 
@@ -78,7 +78,7 @@ impl Book {
         self.sats
     }
 
-    /// What they have cost; `None` if that is not known.
+    /// Their cost; `None` if unknown.
     #[must_use]
     pub fn cost(&self) -> Option<Micros> {
         match self.method {

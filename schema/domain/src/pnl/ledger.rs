@@ -11,7 +11,7 @@ use super::{
     movement::{Effect, Inflow, Movement, Net},
 };
 
-/// What a row is about.
+/// Kind of a row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// Coins were received.
@@ -37,24 +37,24 @@ impl Kind {
 /// A step of the computation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// What it is about.
+    /// Its subject.
     pub kind: Kind,
     /// The transaction.
     pub tx_num: TxNum,
     /// Monotone time of its block, in seconds since 1970.
     pub time: u32,
-    /// Coins, in satoshis. Of a transfer those that stayed.
+    /// Satoshis; for a transfer, those that stayed in the wallet.
     pub sats: Sats,
-    /// What they were worth: what an acquisition cost, what a disposal brought. Zero of a fee; `None` of a transfer, and where no price is
-    /// known.
+    /// Their value: the cost of an acquisition, the proceeds of a disposal. Zero of a fee; `None` of a transfer, and
+    /// where no price is known.
     pub value: Option<Micros>,
-    /// What the coins that left have cost. `None` of what came in, and where a price is not known.
+    /// Cost of the coins that left. `None` of what came in, and where a price is not known.
     pub cost: Option<Micros>,
     /// The lots that they came with, or that they were taken of.
     pub lots: Vec<Part>,
     /// Lots of which nothing is left.
     pub emptied: u64,
-    /// What the wallet held before, in satoshis, and what that had cost.
+    /// Satoshis held before, and their cost.
     pub before: (Sats, Option<Micros>),
     /// The same after.
     pub after: (Sats, Option<Micros>),
@@ -77,7 +77,7 @@ pub struct Sums {
     pub mined: (Sats, Option<Micros>),
     /// Coins that went to others, and what they brought.
     pub disposed: (Sats, Option<Micros>),
-    /// What these had cost.
+    /// Cost of these.
     pub disposed_cost: Option<Micros>,
     /// Shares of fees, and what they had cost.
     pub fees: (Sats, Option<Micros>),
@@ -179,32 +179,32 @@ impl Sums {
     }
 }
 
-/// What a wallet has made, and what it has.
+/// Gains and holdings of a wallet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     /// Over all transactions.
     pub all: Sums,
     /// By year (UTC, monotone block time).
     pub years: BTreeMap<u32, Sums>,
-    /// What the wallet holds, in satoshis.
+    /// Satoshis that the wallet holds.
     pub sats: Sats,
-    /// What that has cost.
+    /// Their cost.
     pub cost: Option<Micros>,
-    /// What it is worth now.
+    /// Its current value.
     pub market_value: Option<Micros>,
     /// Lots of which something is left, first in first out.
     pub lots: u64,
 }
 
 impl Report {
-    /// What would be gained by selling all now. `None` if a price is not known.
+    /// Gain of a sale of everything now. `None` if a price is not known.
     #[must_use]
     pub fn unrealized(&self) -> Option<Micros> {
         self.market_value?.checked_sub(self.cost?)
     }
 
-    /// Realized and unrealized gains, and the same by another way: market value and proceeds less all that was paid. They are equal.
-    /// `None` if a price is not known.
+    /// Realized and unrealized gains, and the same by another way: market value and proceeds less all that was paid.
+    /// They are equal. `None` if a price is not known.
     #[must_use]
     pub fn invariant(&self) -> Option<(Micros, Micros)> {
         let gains = self.all.realized()?.checked_add(self.unrealized()?)?;
@@ -228,7 +228,7 @@ impl Ledger {
         Ledger { book: Book::new(method), all: Sums::default(), years: BTreeMap::new() }
     }
 
-    /// What the wallet holds, in satoshis, and what that has cost.
+    /// Satoshis that the wallet holds, and their cost.
     #[must_use]
     pub fn holds(&self) -> (Sats, Option<Micros>) {
         (self.book.sats(), self.book.cost())
@@ -240,11 +240,12 @@ impl Ledger {
         &self.all
     }
 
-    /// Takes the next transaction, with the price of a bitcoin at its time, and the year of that. Gives its rows: one for what it comes down
-    /// to, and one for the fee.
+    /// Takes the next transaction, with the price of a bitcoin at its time, and the year of that. Gives its rows: one
+    /// for what it comes down to, and one for the fee.
     ///
     /// # Errors
-    /// The wallet spent more than it had, or amounts are too large (or a price is negative). The ledger is of no use then.
+    /// The wallet spent more than it had, or amounts are too large (or a price is negative). The ledger is of no use
+    /// then.
     pub fn take(&mut self, movement: &Movement, price: Option<Decimal>, year: u32) -> Result<Vec<Row>, BookError> {
         let Effect { net, fee } = movement.effect();
         let mut rows = Vec::with_capacity(2);

@@ -6,7 +6,8 @@ use rust_decimal::Decimal;
 /// Millionths of a unit of a currency.
 pub type Micros = i128;
 
-/// Satoshis of a bitcoin, over millionths of a unit: an amount in satoshis times a price of one bitcoin is divided by this.
+/// Satoshis of a bitcoin, over millionths of a unit: an amount in satoshis times a price of one bitcoin is divided by
+/// this.
 const SATS_PER_MICRO: u128 = 100;
 
 /// `a × b ÷ divisor`, rounded half to even. `None` if it is beyond a `u128`, or nothing divides.
@@ -51,7 +52,7 @@ fn divide((high, low): (u128, u128), divisor: u128) -> Option<(u128, u128)> {
     Some((quotient, rest))
 }
 
-/// What satoshis are worth at a price of one bitcoin, which is zero or more. `None` if that is beyond what can be told.
+/// Value of satoshis at a price of one bitcoin of zero or more. `None` if it exceeds the range of answers.
 #[must_use]
 pub fn value_of(sats: Sats, price: Decimal) -> Option<Micros> {
     let mantissa = u128::try_from(price.mantissa()).ok()?;

@@ -1,4 +1,4 @@
-//! What a transaction did to a wallet: what came in, what went out, and what it cost in fees.
+//! Effect of a transaction on a wallet: sums in and out, and fees.
 
 use cairn_model::{Sats, TxNum};
 
@@ -11,13 +11,13 @@ pub struct Movement {
     pub time: u32,
     /// It is a coinbase.
     pub is_coinbase: bool,
-    /// What the wallet's inputs bring.
+    /// Sum of the wallet's inputs.
     pub sent: Sats,
-    /// What each of the wallet's outputs gets, ascending by place.
+    /// Values of the wallet's outputs, ascending by place.
     pub received: Vec<(u32, Sats)>,
-    /// What all inputs bring. Zero for a coinbase.
+    /// Sum of all inputs. Zero for a coinbase.
     pub all_inputs: Sats,
-    /// What all outputs get.
+    /// Sum of all outputs.
     pub all_outputs: Sats,
     /// An input of somebody else takes part.
     pub has_foreign_input: bool,
@@ -34,7 +34,7 @@ pub enum Inflow {
     Mined,
 }
 
-/// What it comes down to.
+/// Net effect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Net {
     /// Coins came in: how many at each place.
@@ -50,14 +50,14 @@ pub enum Net {
 /// A transaction, as profit and loss sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Effect {
-    /// What it comes down to, beside the fee.
+    /// Net effect without the fee.
     pub net: Net,
     /// The wallet's share of the fee.
     pub fee: Sats,
 }
 
 impl Movement {
-    /// What the wallet's outputs get.
+    /// Sum of the wallet's outputs.
     #[must_use]
     pub fn received_sats(&self) -> Sats {
         self.received.iter().map(|(_, sats)| *sats).fold(0, Sats::saturating_add)
@@ -69,8 +69,8 @@ impl Movement {
         if self.is_coinbase { 0 } else { self.all_inputs.saturating_sub(self.all_outputs) }
     }
 
-    /// What the transaction comes down to (contract of the service, "P&L"). The fee belongs to those who brought the inputs, in
-    /// proportion, rounded down. What is left is the difference of what the wallet brought and got.
+    /// Net effect of the transaction (contract of the service, "P&L"). The fee belongs to those who brought the inputs,
+    /// in proportion, rounded down. The rest is the difference between the wallet's inputs and outputs.
     #[must_use]
     pub fn effect(&self) -> Effect {
         let received = self.received_sats();

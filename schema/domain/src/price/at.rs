@@ -104,7 +104,7 @@ pub(super) fn quoted<Q: Quotes>(
     let mut newest: Option<Price> = None;
     for interval in Interval::ALL.into_iter().rev() {
         let Some((as_of, chosen)) = quotes.last(series(interval), time)? else { continue };
-        // Of those that closed at the same time the longest comes first.
+        // Among candles with the same close, the longest comes first.
         if newest.as_ref().is_none_or(|found| found.as_of < as_of) {
             newest = Some(Price {
                 price: chosen.close,

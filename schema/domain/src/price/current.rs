@@ -11,7 +11,8 @@ use super::{
 /// A day, in seconds.
 const DAY: u32 = 86_400;
 
-/// The price of one bitcoin now (`now` in seconds since 1970): the live quote if it is the newest, else the newest candle.
+/// The price of one bitcoin now (`now` in seconds since 1970): the live quote if it is the newest, else the newest
+/// candle.
 ///
 /// # Errors
 /// The quotes cannot be read.

@@ -19,9 +19,9 @@ pub enum NoDayPrice {
     Gap,
 }
 
-/// The last price of a day (`day` in days since 1970, UTC): that of the candle that closed last on it, its end included. A
-/// price in the currency itself comes first, then a converted one. A day that is not over at the time `so_far` may have none
-/// yet: then the last one that is known at that time, of an earlier day.
+/// The last price of a day (`day` in days since 1970, UTC): that of the candle that closed last on it, its end
+/// included. A price in the currency itself comes first, then a converted one. A day that is not over at the time
+/// `so_far` may have none yet: then the last one that is known at that time, of an earlier day.
 ///
 /// # Errors
 /// The quotes cannot be read.

@@ -8,7 +8,7 @@ use super::{
     stale::{RATE_FRESH, RATE_OLDEST},
 };
 
-/// What one unit of a currency is in another one: both were quoted against the euro on the same day.
+/// Value of one unit of a currency in another one: both were quoted against the euro on the same day.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rate {
     /// Units of the target for one euro; 1 if it is the euro.
@@ -63,8 +63,8 @@ fn series_of(currency: Currency) -> Series {
     Series { base: Currency::EUR, quote: currency, interval: Interval::Day }
 }
 
-/// The rate from `base` to `target` that is known at `time`: of the last day that has one for both, which ended at that time
-/// or before.
+/// The rate from `base` to `target` that is known at `time`: of the last day that has one for both, which ended at that
+/// time or before.
 ///
 /// # Errors
 /// The quotes cannot be read.

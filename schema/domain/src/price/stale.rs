@@ -10,8 +10,8 @@ pub const RATE_FRESH: u32 = 5 * 86_400;
 /// Seconds after which a reference rate converts nothing any more.
 pub const RATE_OLDEST: u32 = 30 * 86_400;
 
-/// Age in seconds beyond which a price is stale: twice the interval of its candle, ten minutes at least; for a live quote
-/// (`None`) ten minutes.
+/// Age in seconds beyond which a price is stale: twice the interval of its candle, ten minutes at least; for a live
+/// quote (`None`) ten minutes.
 #[must_use]
 pub fn stale_after(interval: Option<Interval>) -> u32 {
     interval.map_or(FRESH_AT_LEAST, |interval| (2 * interval.seconds()).max(FRESH_AT_LEAST))

@@ -34,7 +34,8 @@ const BANNED: &[&str] = &[
     "belongs",
 ];
 
-/// Banned in headlines and explanations; caveats may say that something was so of a link or a check, but give no verdict.
+/// Banned in headlines and explanations; caveats may say that something was so of a link or a check, but give no
+/// verdict.
 fn banned(text: &str, allowed: &[&str]) -> Vec<String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase);
     words.filter(|word| BANNED.contains(&word.as_str()) && !allowed.contains(&word.as_str())).collect()

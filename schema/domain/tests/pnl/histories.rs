@@ -1,4 +1,5 @@
-//! Random wallets of several scripts over a random little chain, and what the transactions of that chain are from the wallet's side.
+//! Random wallets of several scripts over a random little chain, and what the transactions of that chain are from the
+//! wallet's side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -314,7 +315,8 @@ impl Chain {
         Tx { tx_num, time: self.time, price: None, is_coinbase: inputs.is_empty(), inputs, outputs }
     }
 
-    /// Goes on to the next transaction, which is often in the same block. Blocks lie on both sides of a new year at times.
+    /// Goes on to the next transaction, which is often in the same block. Blocks lie on both sides of a new year at
+    /// times.
     fn advance(&mut self, most_seconds: u32) {
         self.tx_num += self.rng.random_range(1..1_000);
         match self.rng.random_range(0..6) {

@@ -61,7 +61,7 @@ impl Bytes<'_> {
     /// A list of claims.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     pub fn list(&mut self) -> Result<ClaimList, Malformed> {
         let is_complete = match self.array()? {
             [0] => false,
@@ -74,7 +74,7 @@ impl Bytes<'_> {
     /// A claim, after the one that left `shared`.
     ///
     /// # Errors
-    /// The bytes are none.
+    /// The bytes do not decode.
     pub fn claim(&mut self, shared: &mut Shared) -> Result<Claim, Malformed> {
         let rows: u32 = self.number()?;
         let row = shared.row.checked_add(rows).filter(|_| rows > 0).ok_or(Malformed("row of a claim"))?;

@@ -41,7 +41,8 @@ impl EntityName {
         &self.0
     }
 
-    /// The name that follows from a text: small letters, and hyphens for what is not allowed. `None` if nothing is left.
+    /// The name that follows from a text: small letters, and hyphens for what is not allowed. `None` if nothing is
+    /// left.
     #[must_use]
     pub fn from_words(text: &str) -> Option<Self> {
         let mut name = String::new();
@@ -80,7 +81,8 @@ impl fmt::Display for EntityName {
     }
 }
 
-/// What a document says of one script. Texts are what the source says: they are untrusted, and without control characters.
+/// What a document says of one script. Texts are what the source says: they are untrusted, and without control
+/// characters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
     /// Line or entry of the document, from 1. With the document it identifies the claim.
@@ -89,7 +91,7 @@ pub struct Claim {
     pub script: Arc<[u8]>,
     /// What is said.
     pub claim_type: ClaimType,
-    /// What it rests on.
+    /// Its evidence.
     pub tier: EvidenceTier,
     /// Confidence, 0 to 100.
     pub level: u8,
@@ -97,7 +99,7 @@ pub struct Claim {
     pub entity: Option<EntityName>,
     /// The entity's name as people write it; empty if there is none. At most 200 bytes.
     pub entity_name: Arc<str>,
-    /// What kind of entity.
+    /// Kind of entity.
     pub category: Option<Category>,
     /// What it is said to do.
     pub behaviour: Option<Behaviour>,
@@ -119,7 +121,8 @@ pub struct Claim {
     pub is_inherited: bool,
     /// True if it is about a natural person.
     pub is_person: bool,
-    /// True if the operator has blanked it: it says nothing, and in place of the script it has the SHA-256 of what it was.
+    /// True if the operator has blanked it: it says nothing, and in place of the script it has the SHA-256 of what it
+    /// was.
     pub is_redacted: bool,
 }
 
@@ -236,8 +239,8 @@ pub fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || text.chars().all(is_plain_char)
 }
 
-/// A text as a claim may have it: without characters that control how it is shown, white space in one form, cut at `most`
-/// bytes.
+/// A text as a claim may have it: without characters that control how it is shown, white space in one form, cut at
+/// `most` bytes.
 #[must_use]
 pub fn plain(text: &str, most: usize) -> Arc<str> {
     let trimmed = text.trim();

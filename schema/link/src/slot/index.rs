@@ -38,7 +38,7 @@ pub trait IndexSource: Send + Sync + 'static {
         None
     }
 
-    /// The newest prices that the writer has published, one of each pair. They may be old: each tells its time.
+    /// The newest prices that the writer has published, one of each pair. They may be old: each has its time.
     fn live_quotes(&self) -> Arc<[LiveQuote]>;
 }
 
@@ -63,7 +63,7 @@ impl IndexSlot {
         IndexSlot::default()
     }
 
-    /// The same slot, with a new mempool that takes at most so many bytes.
+    /// The same slot, with a new mempool and a bound on its bytes.
     #[must_use]
     pub fn with_mempool_memory(self, bytes: u64) -> Self {
         IndexSlot { mempool: Arc::new(MempoolSlot::new(MempoolLimits::within(bytes))), ..self }

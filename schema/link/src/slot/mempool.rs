@@ -1,12 +1,12 @@
 //! The mempool for requests, as versions that do not change. The mempool watcher applies deltas, which makes the next
 //! version; requests pin the current one.
 //!
-//! No lock is held over work: to pin and to replace a version are copies of pointers. The writer never waits for a reader,
-//! and a reader may keep its version for as long as it likes; `cairn_domain::mempool` says what that costs.
+//! No lock is held over work: to pin and to replace a version are copies of pointers. The writer never waits for a
+//! reader, and a reader may keep its version for as long as it likes; `cairn_domain::mempool` says what that costs.
 //!
 //! A request for confirmed and unconfirmed data must not count a transaction twice or omit it. So it pins the mempool,
-//! then a view of the index, and continues only if both have the same tip. Otherwise it waits the few milliseconds between
-//! a commit and its deltas.
+//! then a view of the index, and continues only if both have the same tip. Otherwise it waits the few milliseconds
+//! between a commit and its deltas.
 
 use std::{
     mem,
@@ -68,7 +68,7 @@ struct Version {
     as_of_ms: u64,
 }
 
-/// What requests pin: together, so that a projection is never of a later version than the mempool beside it.
+/// Data that a request pins together, so that a projection is never newer than its mempool.
 #[derive(Clone)]
 struct Published {
     version: Arc<Version>,
@@ -161,7 +161,7 @@ impl MempoolSlot {
     /// Makes the next version the current one.
     fn publish(&self, next: &Mempool, absent: Option<Absent>, as_of_ms: u64) {
         let version = Arc::new(Version { mempool: next.clone(), absent, as_of_ms });
-        // What only the previous version held is dropped after the lock.
+        // Data that only the previous version held is dropped after the lock.
         let _previous = {
             let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
             mem::replace(&mut published.version, version)

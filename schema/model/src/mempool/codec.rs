@@ -19,7 +19,7 @@ const MIN_OUTPUT: usize = 2;
 const HAS_WTXID: u8 = 1;
 const HAS_RAW: u8 = 2;
 
-/// Bytes that are no delta, transaction or sample of this version.
+/// Bytes that are not a delta, transaction or sample of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cannot decode mempool data: {0}")]
 pub struct BadMempoolBytes(pub &'static str);

@@ -24,25 +24,26 @@ const MOST_VERSIONS: usize = 64;
 const BEFORE_ALL: ListVersion = ListVersion { retrieved_at: 0, document: [0; 8] };
 const AFTER_ALL: ListVersion = ListVersion { retrieved_at: u32::MAX, document: [0xff; 8] };
 
-/// What a list says of a script.
+/// Claims of a list about a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListClaims {
     /// The list.
     pub list: ListKey,
-    /// The newest of its documents that say something of the script, or the newest that did at the time that was asked for.
+    /// The newest of its documents that say something of the script, or the newest that did at the time that was asked
+    /// for.
     pub version: ListVersion,
-    /// What it says, ascending by row.
+    /// Its claims, ascending by row.
     pub claims: Vec<Claim>,
     /// When the first such document was retrieved, in seconds since 1970.
     pub first_at: u32,
     /// When a later, complete document of the list no longer said it; `None` if none has.
     pub ended_at: Option<u32>,
-    /// What was last done to each of its statements, ascending by statement; empty if nothing was.
+    /// Last contest of each of its statements, ascending by statement; empty if there is none.
     pub contests: Vec<ContestOf>,
 }
 
 impl ListClaims {
-    /// What was last done to what a claim of it says; `None` if nothing was.
+    /// Last contest of the statement of a claim; `None` if there is none.
     #[must_use]
     pub fn contest_of(&self, claim: &Claim) -> Option<&ContestOf> {
         // Hardly any script has one: without, no hash is computed.
@@ -60,7 +61,7 @@ impl ListClaims {
     }
 }
 
-/// What is said of a script.
+/// Claims about a script.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ScriptClaims {
     /// By list, ascending by source and name.
@@ -82,7 +83,7 @@ pub struct ClaimDocument {
 }
 
 impl View<'_> {
-    /// What is said of a script by all lists; with a time, what was asserted by then. If nothing is, the filter saves the
+    /// Claims of all lists about a script; with a time, those asserted by then. If nothing is, the filter saves the
     /// read; else some four row reads a list, one for each claim, and one for what is contested.
     ///
     /// # Errors
@@ -104,7 +105,7 @@ impl View<'_> {
         self.has_prefix::<Claims>(&mut self.prefix_iterator::<Claims>()?, script)
     }
 
-    /// What one list says of a script now, at most so many claims, by the SHA-256 of the script. If nothing is said, the
+    /// Current claims of one list about a script, up to a limit, by the SHA-256 of the script. If nothing is said, the
     /// filter saves the read.
     ///
     /// # Errors
@@ -180,8 +181,9 @@ impl View<'_> {
         Ok(Some((found.version, ClaimLists::decode_value(value)?)))
     }
 
-    /// Claims of a document, ascending by row, from the one at a place on (the first has place 0): as many as stand together in
-    /// the ledger, at most [`cairn_tables::events::CLAIMS_PER_ROW`]. None if there are no more. Two row reads.
+    /// Claims of a document, ascending by row, from the one at a place on (the first has place 0): as many as stand
+    /// together in the ledger, at most [`cairn_tables::events::CLAIMS_PER_ROW`]. None if there are no more. Two row
+    /// reads.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

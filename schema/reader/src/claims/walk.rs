@@ -23,7 +23,8 @@ const FEW: usize = 8;
 /// Most rows about one script that are read together.
 const MOST_ROWS: usize = 1 << 16;
 
-/// Reads what is said of scripts: with the fewest reads if they ascend, since the iterators are mostly where they should be.
+/// Reads what is said of scripts: with the fewest reads if they ascend, since the iterators are mostly where they
+/// should be.
 pub struct ClaimWalk<'v> {
     view: &'v View<'v>,
     rows: Forward<'v>,
@@ -34,7 +35,7 @@ pub struct ClaimWalk<'v> {
     complete: HashMap<ListKey, HashMap<ListVersion, Option<ListVersion>>>,
 }
 
-/// What a list says of a script, if it does; whether more than that; and the first row of the next list.
+/// Claims of a list about a script, if any; whether there are more; and the first row of the next list.
 type OfList = (Option<ListClaims>, bool, Option<ClaimKey>);
 
 impl View<'_> {
@@ -101,7 +102,8 @@ impl ClaimWalk<'_> {
         }
     }
 
-    /// The statements of a list about a script that are blanked. One row read for each document that did something to one.
+    /// The statements of a list about a script that are blanked. One row read for each document that did something to
+    /// one.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -150,7 +152,7 @@ impl ClaimWalk<'_> {
         Ok(Claims::decode_value(value)?)
     }
 
-    /// What a list says; `first` is the first row of it, at which the iterator is.
+    /// Claims of a list; `first` is its first row, at which the iterator is.
     fn list(&mut self, first: &ClaimKey, at: Option<u32>, most: usize) -> Result<OfList, ReadError> {
         let (mut few, mut next) = (Vec::new(), Some(first.clone()));
         while let Some(key) = next.as_ref().filter(|key| key.list == first.list) {
@@ -203,7 +205,7 @@ impl ClaimWalk<'_> {
         Ok(self.here(&key.script)?.filter(|found| found.list == key.list).map(|found| found.version))
     }
 
-    /// What a document says of the script; and whether it says more.
+    /// Claims of a document about the script; and whether there are more.
     fn claims(
         &mut self,
         first: &ClaimKey,
@@ -228,7 +230,7 @@ impl ClaimWalk<'_> {
         Ok((claims, false))
     }
 
-    /// What a document says; `following` is the next one that says something of the script.
+    /// Claims of a document; `following` is the next one that mentions the script.
     fn found(
         &mut self,
         first: &ClaimKey,
@@ -244,7 +246,8 @@ impl ClaimWalk<'_> {
         Ok(ListClaims { list, version, claims, first_at, ended_at, contests: Vec::new() })
     }
 
-    /// What each document says of a script, at most 65 536 rows: those that no longer hold and those that are contested, too.
+    /// Claims of each document about a script, at most 65 536 rows: those that no longer hold and those that are
+    /// contested, too.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

@@ -111,7 +111,8 @@ impl View<'_> {
     }
 }
 
-/// The transaction that brought two scripts together: that by which the later of them came under their first common node.
+/// The transaction that brought two scripts together: that by which the later of them came under their first common
+/// node.
 fn joined_by(a: &Membership, b: &Membership) -> Option<TxNum> {
     let steps = |of: &Membership| -> Vec<(TxNum, TxNum)> {
         // Each node on the way, with the transaction by which the script came under it.

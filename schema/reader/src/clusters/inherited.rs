@@ -32,8 +32,8 @@ pub struct ClaimedScripts {
 pub struct ClaimedParts {
     /// Scripts of the part with the root, in the order in which they joined; one more than the limit if there are more.
     pub own: Vec<ScriptHash>,
-    /// The same of each other part that has some, in the order in which the parts joined, at most [`MOST_OWNERS`] less one.
-    /// None if there are more of the root's part than the limit.
+    /// The same of each other part that has some, in the order in which the parts joined, at most [`MOST_OWNERS`] less
+    /// one. None if there are more of the root's part than the limit.
     pub others: Vec<Vec<ScriptHash>>,
 }
 
@@ -80,7 +80,8 @@ impl View<'_> {
         self.has_row::<ClaimNodes>()
     }
 
-    /// How many scripts with claims for others are at a node and below. A row read for each at the node, and for each child.
+    /// How many scripts with claims for others are at a node and below. A row read for each at the node, and for each
+    /// child.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -96,7 +97,8 @@ impl View<'_> {
         own.take(limit).map(|row| row.map(|((_, script), ())| script)).collect()
     }
 
-    /// Children of a node below which there are such scripts, and how many, in the order in which they joined, after one.
+    /// Children of a node below which there are such scripts, and how many, in the order in which they joined, after
+    /// one.
     fn claimed_children(
         &self,
         parent: TxNum,
@@ -113,8 +115,9 @@ impl View<'_> {
         }))
     }
 
-    /// Scripts of a cluster with claims for the others, as of a block, at most so many. What is beyond a merge of two large
-    /// clusters is left out. Reads some four rows for each node that has some at it or below, and one for each merge.
+    /// Scripts of a cluster with claims for the others, as of a block, at most so many. Scripts beyond a merge of two
+    /// large clusters are left out. Reads some four rows for each node that has some at it or below, and one for each
+    /// merge.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -132,8 +135,8 @@ impl View<'_> {
         Ok(ClaimedScripts { scripts, is_cut, has_suspect: has_suspect || !suspects.is_empty() })
     }
 
-    /// Scripts with claims for the others of the cluster of a root, by part, as of a block; of each part one more than `limit` at
-    /// most. Reads as [`View::claimed_in_cluster`] for each part.
+    /// Scripts with claims for the others of the cluster of a root, by part, as of a block; of each part one more than
+    /// `limit` at most. Reads as [`View::claimed_in_cluster`] for each part.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -159,7 +162,7 @@ impl View<'_> {
         // Nodes on the way down, each with the child that was last; nothing of a node is read before it is needed.
         let (mut way, mut steps): (Vec<(TxNum, Option<ClaimChild>)>, usize) = (vec![(top, None)], 0);
         while let Some((node, last)) = way.pop() {
-            // One more tells if there are more.
+            // One more shows if there are more.
             let room = (limit + 1).saturating_sub(found.scripts.len());
             if room == 0 || steps == MOST_STEPS {
                 found.is_cut = true;

@@ -64,7 +64,8 @@ pub(super) struct Level {
 const MOST_ROWS: u32 = 1_000;
 
 impl View<'_> {
-    /// Scripts that a transaction is the first to show, ascending. Reads the transaction, and a row for each of its scripts.
+    /// Scripts that a transaction is the first to show, ascending. Reads the transaction, and a row for each of its
+    /// scripts.
     pub(super) fn scripts_of_node(&self, node: TxNum) -> Result<Vec<ScriptId>, ReadError> {
         let tx = self.tx(node)?.ok_or_else(|| self.broken("clusters name a missing transaction"))?;
         let mut scripts: Vec<ScriptId> =

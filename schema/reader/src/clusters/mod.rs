@@ -37,7 +37,8 @@ pub struct AsOf {
 /// A cluster of several scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ClusterRoot(
-    /// The transaction that it is named after: the first that showed it, or the largest of those that were merged into it.
+    /// The transaction that it is named after: the first that showed it, or the largest of those that were merged into
+    /// it.
     pub TxNum,
 );
 
@@ -54,7 +55,8 @@ pub struct Tie {
     pub smaller: Option<u64>,
 }
 
-/// A merge of two clusters with so many transactions each may rest on a mistake: nothing is inherited over it.
+/// A merge of two clusters with at least this many transactions each may rest on a mistake: nothing is inherited over
+/// it.
 pub const SUSPECT_TRANSACTIONS: u64 = 10_000;
 
 impl Tie {
@@ -84,14 +86,14 @@ pub struct Membership {
     pub path: Vec<Tie>,
 }
 
-/// What a cluster has.
+/// Figures of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClusterSize {
     /// Transactions that show it.
     pub transactions: u64,
     /// Its scripts.
     pub scripts: u64,
-    /// What they hold; `None` for an earlier block.
+    /// Their balance; `None` for an earlier block.
     pub balance: Option<Sats>,
 }
 
@@ -116,7 +118,8 @@ impl View<'_> {
         AsOf { height: self.tip().height, tx_end: self.tip().tx_end }
     }
 
-    /// The cluster of a script as of a block. Reads a row for the script and one for each step to the root, 2 to 4 mostly.
+    /// The cluster of a script as of a block. Reads a row for the script and one for each step to the root, 2 to 4
+    /// mostly.
     ///
     /// # Errors
     /// The stage `clusters` is being rebuilt, the database cannot be read, or rows are damaged.
@@ -140,8 +143,8 @@ impl View<'_> {
         Ok(scripts.iter().zip(nodes).map(of).collect())
     }
 
-    /// The ways from nodes to the roots of their clusters as of a block, in their order. Rows are looked up together, and each
-    /// once. The nodes must be of the block or of one before it.
+    /// The ways from nodes to the roots of their clusters as of a block, in their order. Rows are looked up together,
+    /// and each once. The nodes must be of the block or of one before it.
     ///
     /// # Errors
     /// As [`View::cluster_at`].
@@ -227,8 +230,8 @@ impl View<'_> {
         }
     }
 
-    /// What a cluster has as of a block: for the tip one row, for an earlier block one for each 128 children and one for
-    /// each cluster that was merged. `None` if it has more than [`MOST_COUNTED_CHILDREN`] for that.
+    /// Figures of a cluster as of a block: for the tip one row, for an earlier block one for each 128 children and one
+    /// for each cluster that was merged. `None` if it has more than [`MOST_COUNTED_CHILDREN`] for that.
     ///
     /// # Errors
     /// As [`View::cluster_at`].
@@ -277,8 +280,8 @@ impl View<'_> {
         }
     }
 
-    /// The newest transaction before one that shows something of a cluster: that which named it, or the last that tied something
-    /// to it. Some ten rows read for a large cluster.
+    /// The newest transaction before one that shows something of a cluster: that which named it, or the last that tied
+    /// something to it. Some ten rows read for a large cluster.
     ///
     /// # Errors
     /// As [`View::cluster_at`].
@@ -302,8 +305,8 @@ impl View<'_> {
         Ok(newest)
     }
 
-    /// Clusters by balance as they were after the last block of a day, scripts that are clusters of their own among them;
-    /// positions as in `cluster_days`. Reads at most 57 rows.
+    /// Clusters by balance as they were after the last block of a day, scripts that are clusters of their own among
+    /// them; positions as in `cluster_days`. Reads at most 57 rows.
     ///
     /// # Errors
     /// As [`View::cluster_at`].

@@ -1,4 +1,4 @@
-//! Whose clusters are said to be.
+//! Owners of clusters by claims.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use cairn_tables::{
 use super::{ClusterRoot, Tie};
 use crate::{ReadError, View};
 
-/// What is to be left out of a cluster.
+/// Sums to leave out of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeftOut {
-    /// Scripts that a list names somebody for.
+    /// Scripts that a list attributes to an entity.
     pub scripts: u64,
     /// What these hold.
     pub balance: Sats,
@@ -25,7 +25,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// What a row of `cluster_below` says; `None` if it cannot be.
+    /// Content of a row of `cluster_below`; `None` if it is impossible.
     #[must_use]
     pub fn of(sums: &Sums) -> Option<Self> {
         let of = |sum: BelowSum| sums.get(sum.position());
@@ -39,7 +39,7 @@ impl LeftOut {
 }
 
 impl View<'_> {
-    /// What a cluster has as of the tip, by its root; `None` if the node is no root. One row read.
+    /// Figures of a cluster as of the tip, by its root; `None` if the node is not a root. One row read.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -50,7 +50,7 @@ impl View<'_> {
         })
     }
 
-    /// Whose a cluster is said to be by the claims that extend to all of its scripts, as of the tip; `None` if nobody's. One
+    /// Owners of a cluster by the claims that extend to all of its scripts, as of the tip; `None` if nobody's. One
     /// row read.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl View<'_> {
         rows.map(|row| Ok(row?.0)).filter(is_after).take(limit).collect()
     }
 
-    /// What is left out at a node and below; a row that is not there is zero. One row read.
+    /// Sums left out at a node and below; a missing row is zero. One row read.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -108,8 +108,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Merges of two large clusters among so many rows of the forest, from a node on: of each the tie, and the way from its parent
-    /// to the root as of the tip. With the node to go on with; `None` at the end.
+    /// Merges of two large clusters among so many rows of the forest, from a node on: of each the tie, and the way from
+    /// its parent to the root as of the tip. With the node to go on with; `None` at the end.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

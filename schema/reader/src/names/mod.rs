@@ -1,8 +1,8 @@
 //! Names, found by what somebody remembers of them: whole words, beginnings of words, words with typos.
 //!
-//! The words are sorted, so that each way of looking is a walk of seeks. A search reads at most [`MOST_NAME_ROWS`] rows:
-//! first the whole words, then the beginnings, then what is close, each of entities before texts. What one of these six walks
-//! leaves of its share is for the next ones.
+//! The words are sorted, so that each way of looking is a walk of seeks. A search reads at most [`MOST_NAME_ROWS`]
+//! rows: first the whole words, then the beginnings, then what is close, each of entities before texts. The unused
+//! share of one of these six walks goes to the next ones.
 
 mod walk;
 
@@ -25,7 +25,7 @@ pub const MOST_NAME_ROWS: u64 = 2_000;
 /// Most names of one word that are read where the word is not asked for as it is.
 const OF_A_WORD: u64 = 32;
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameQuery {
     words: Vec<String>,
@@ -80,7 +80,7 @@ pub enum NameMatch {
 /// A name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundName {
-    /// What it is of.
+    /// Its kind.
     pub kind: NameKind,
     /// The entity, or the text of the labels.
     pub name: String,
@@ -121,23 +121,23 @@ impl FoundName {
     }
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FoundNames {
     /// The best first: how they match, then the number of scripts.
     pub names: Vec<FoundName>,
     /// How many were found, also beyond the limit.
     pub matches: usize,
-    /// True if there may be more, or better ones: the search ended at its limit of rows, or passed names of words that have
-    /// many.
+    /// True if there may be more, or better ones: the search ended at its limit of rows, or passed names of words that
+    /// have many.
     pub is_cut: bool,
     /// Rows read.
     pub rows_read: u64,
 }
 
 impl View<'_> {
-    /// Names that have the words of a question, wholly, as beginnings or with typos. At most [`MOST_NAME_ROWS`] rows and one
-    /// for each name of the answer.
+    /// Names that have the words of a question, wholly, as beginnings or with typos. At most [`MOST_NAME_ROWS`] rows
+    /// and one for each name of the answer.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -182,7 +182,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Some scripts of a name: of an entity those with the newest transactions, its own before those that are only named.
+    /// Some scripts of a name: of an entity those with the newest transactions, its own before those that are only
+    /// named.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -235,7 +236,8 @@ fn pass(walk: &mut Walk<'_>, query: &NameQuery, how: NameMatch) -> Result<(), Re
             let others = query.words.iter().enumerate().filter(|(other, _)| *other != at);
             let others: Vec<(&str, Typos)> = others.map(|(_, word)| (word.as_str(), close_to(word))).collect();
             let letters = word.chars().count();
-            // One typo first: those are few, and found however many words there are. Of two, none is in the first letter.
+            // One typo first: those are few, and found however many words there are. Of two, none is in the first
+            // letter.
             for typos in 1..=typos_for(letters) {
                 walk.close_to(&Typos::new(word, typos, usize::from(typos > 1)), typos, &others)?;
             }

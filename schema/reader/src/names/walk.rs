@@ -44,7 +44,7 @@ impl<'w> Walk<'w> {
         Ok(Walk { rows, view, query, kind, left: 0, is_cut: false, found, key: Vec::new() })
     }
 
-    /// Begins a pass that may read so many rows.
+    /// Begins a pass with a limit of rows.
     pub(super) fn begin(&mut self, kind: NameKind, rows: u64) {
         (self.kind, self.left) = (kind, rows);
     }
@@ -104,7 +104,8 @@ impl<'w> Walk<'w> {
     pub(super) fn close_to(&mut self, typos: &Typos, distance: u8, others: &[(&str, Typos)]) -> Result<(), ReadError> {
         let mut from = typos.next("");
         while let Some(target) = from {
-            // A zero stands for the least letter, but in a key it is the end of a word: the names of that word would be next.
+            // A zero stands for the least letter, but in a key it is the end of a word: the names of that word would be
+            // next.
             let target = target.replace('\0', PAST.encode_utf8(&mut [0]));
             let Some(posting) = self.seek(&[target.as_bytes()])? else { return Ok(()) };
             let word = posting.word.clone();

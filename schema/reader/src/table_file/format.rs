@@ -137,8 +137,8 @@ pub(super) fn handle(value: &[u8]) -> Option<Handle> {
     Bytes(value).handle()
 }
 
-/// The handles in a block of an index. With `delta`, an entry that shares bytes of its key with the one before says only
-/// how much larger its block is.
+/// The handles in a block of an index. With `delta`, an entry that shares bytes of its key with the one before says
+/// only how much larger its block is.
 pub(super) fn handles(content: &[u8], delta: bool) -> Option<Vec<Handle>> {
     let (mut bytes, mut found) = (Bytes(entries(content)?), Vec::<Handle>::new());
     while !bytes.0.is_empty() {

@@ -1,7 +1,7 @@
 //! Reads a table file from the disk, block by block, and compares every checksum in it.
 //!
-//! The database checks a block when it reads it, and it reads few: never the filters of a table that is only scanned, and
-//! nothing that its cache has. Here the whole file is read, past the caches of database and operating system.
+//! The database checks a block when it reads it, and it reads few: never the filters of a table that is only scanned,
+//! and nothing that its cache has. Here the whole file is read, past the caches of database and operating system.
 
 mod format;
 mod lz4;
@@ -36,7 +36,7 @@ pub struct TableFile {
     first_key: Option<Vec<u8>>,
 }
 
-/// What reading a table file has shown.
+/// Result of reading a table file.
 #[derive(Debug)]
 pub enum FileCheck {
     /// Every checksum holds.
@@ -71,8 +71,8 @@ impl<E> Ended<E> {
     }
 }
 
-/// The table files of the index in `dir` as the disk has it now, whatever a process that follows it has seen. Table files
-/// may be missing.
+/// The table files of the index in `dir` as the disk has it now, whatever a process that follows it has seen. Table
+/// files may be missing.
 ///
 /// # Errors
 /// The list of files cannot be read.
@@ -81,8 +81,8 @@ pub fn table_files_in(dir: &Path) -> Result<Vec<TableFile>, ReadError> {
     files_of(&open(&Family::ALL).or_else(|_| open(&readers_families()))?)
 }
 
-/// Why an index does not open whose files were read with this error: the files that are missing or cut off. `None` if none
-/// is, or if the list of files cannot be read.
+/// Why an index does not open whose files were read with this error: the files that are missing or cut off. `None` if
+/// none is, or if the list of files cannot be read.
 #[must_use]
 pub fn bad_files(dir: &Path) -> Option<ReadError> {
     let wrong = |file: &TableFile| {
@@ -156,7 +156,7 @@ impl TableFile {
     /// That of `read`.
     pub fn check<E>(&self, read: impl FnMut(u64) -> Result<(), E>) -> Result<FileCheck, E> {
         let checked = File::open(&self.path).map_err(Ended::io).and_then(|file| {
-            // What the operating system still holds is not what the disk has.
+            // The cache of the operating system may differ from the disk.
             forget(&file);
             let checked = Reading { file: &file, read, table: self }.all();
             forget(&file);

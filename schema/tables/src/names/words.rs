@@ -7,8 +7,8 @@ pub const MAX_WORD: usize = 40;
 /// Most words of a text. Of more the first count.
 pub const MAX_WORDS: usize = 12;
 
-/// The words of a text: letters and digits between other characters, in small letters, without accents, in compatibility
-/// form. In the order of the text; a word that comes again is left out.
+/// The words of a text: letters and digits between other characters, in small letters, without accents, in
+/// compatibility form. In the order of the text; a word that comes again is left out.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();

@@ -15,8 +15,8 @@ pub enum Origin {
     /// Blocks, folded by the stage of this name, which owns the table. The rows are the same in every index of the
     /// chain, and checksums cover them.
     Stage(&'static str),
-    /// Blocks, folded by the late stage of this name out of the tables of others. The rows are the same in every index of the
-    /// chain that it has followed as far, and checksums cover them.
+    /// Blocks, folded by the late stage of this name out of the tables of others. The rows are the same in every index
+    /// of the chain that it has followed as far, and checksums cover them.
     Late(&'static str),
     /// The index itself: versions, checkpoints, the folder of block files.
     Index,
@@ -26,8 +26,8 @@ pub enum Origin {
     Events,
     /// A fold over the input events of this index: the same rows for the same events, in whatever order they came.
     FoldedEvents,
-    /// Blocks and input events together: the same rows for the same chain and events, in whatever order they came. No stage
-    /// owns them, and an index has its own.
+    /// Blocks and input events together: the same rows for the same chain and events, in whatever order they came. No
+    /// stage owns them, and an index has its own.
     Joined,
 }
 

@@ -93,7 +93,8 @@ impl Everything {
     /// One output of the same value for each side, then the change of each.
     fn equal_outputs(&mut self, sides: &[Side]) -> Result<Vec<TxOut>, Error> {
         let poorest = sides.iter().map(|side| side.sats).min().unwrap_or(LEAST);
-        // Not a half: change that nearly equals the share looks like one owner's division, and no detector takes it for more.
+        // Not a half: change that nearly equals the share looks like one owner's division, and no detector takes it for
+        // more.
         let share = poorest / 10 * self.rng.random_range(6..9);
         let mut outputs = Vec::new();
         for side in sides {

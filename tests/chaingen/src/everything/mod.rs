@@ -41,8 +41,8 @@ impl Default for EverythingOptions {
     }
 }
 
-/// Generates the whole shape in one go: a first stretch, then each fork followed by six blocks, the fifth of them with a
-/// rival that never becomes active.
+/// Generates the whole shape in one go: a first stretch, then each fork followed by six blocks, the fifth of them with
+/// a rival that never becomes active.
 ///
 /// # Errors
 /// None that a seed is known to cause; the builder's checks are passed on.

@@ -12,7 +12,8 @@ use crate::{Error, Lock};
 /// Most coins that are looked at to find further ones of an owner.
 const LOOK_AT: usize = 4_000;
 
-/// The owners who share a chain. Each has keys of its own; what is not [`Owners::joint`] spends coins of one owner only.
+/// The owners who share a chain. Each has keys of its own; what is not [`Owners::joint`] spends coins of one owner
+/// only.
 #[derive(Clone, Debug)]
 pub struct Owners {
     /// How many there are; at least 1.
@@ -45,8 +46,8 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// The owner of a script; none if nobody can spend it, if everybody can (see [`Owners::keyless`]), or if it does not
-    /// occur.
+    /// The owner of a script; none if nobody can spend it, if everybody can (see [`Owners::keyless`]), or if it does
+    /// not occur.
     pub fn owner(&self, script: &Script) -> Option<u32> {
         self.owners.get(script).copied()
     }
@@ -56,8 +57,8 @@ impl Truth {
         &self.owners
     }
 
-    /// The joint transactions in the order in which they were made. Those of stale branches are among them, and one that
-    /// was mined again on another branch stands here once.
+    /// The joint transactions in the order in which they were made. Those of stale branches are among them, and one
+    /// that was mined again on another branch stands here once.
     pub fn joint(&self) -> &[(Txid, Joint)] {
         &self.joint
     }
@@ -90,8 +91,8 @@ impl Everything {
         Ok(script)
     }
 
-    /// The script of a lock that was made for an owner. Where owners share the chain and everybody can spend the script,
-    /// or it came up for another owner before, it is replaced by one of the owner's keys.
+    /// The script of a lock that was made for an owner. Where owners share the chain and everybody can spend the
+    /// script, or it came up for another owner before, it is replaced by one of the owner's keys.
     pub(super) fn owned_script(&mut self, lock: Lock, owner: u32) -> Result<ScriptBuf, Error> {
         let script = self.builder.keyring().script(&lock)?;
         let Some(owners) = &self.shared else {

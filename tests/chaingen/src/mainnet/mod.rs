@@ -19,12 +19,12 @@
 //! | sizes of clusters | half as many at each doubling | a power law \[3\] |
 //! | scripts in the largest cluster | 2.5 % | 4.2 % in May 2012 (Mt. Gox, 156,722 of 3,730,218 addresses) \[4\] |
 //!
-//! \[1\] Haslhofer, Stütz, Romiti and King, "GraphSense: A General-Purpose Cryptoasset Analytics Platform", 2021, table of
-//! the graphs. \[2\] Schnoering, Porthaux and Vazirgiannis, "Assessing the Efficacy of Heuristic-Based Address Clustering
-//! for Bitcoin", 2024. \[3\] "The Complex Community Structure of the Bitcoin Address Correspondence Network", Frontiers in
-//! Physics, 2021. \[4\] Ron and Shamir, "Quantitative Analysis of the Full Bitcoin Transaction Graph", 2012.
-//! The shares of the blocks are counted by `tests/testkit/tests/cospending.rs`. The share of eligible transactions over
-//! the whole chain is not published; the one here follows from mainnet's 2.5 inputs a transaction.
+//! \[1\] Haslhofer, Stütz, Romiti and King, "GraphSense: A General-Purpose Cryptoasset Analytics Platform", 2021, table
+//! of the graphs. \[2\] Schnoering, Porthaux and Vazirgiannis, "Assessing the Efficacy of Heuristic-Based Address
+//! Clustering for Bitcoin", 2024. \[3\] "The Complex Community Structure of the Bitcoin Address Correspondence
+//! Network", Frontiers in Physics, 2021. \[4\] Ron and Shamir, "Quantitative Analysis of the Full Bitcoin Transaction
+//! Graph", 2012. The shares of the blocks are counted by `tests/testkit/tests/cospending.rs`. The share of eligible
+//! transactions over the whole chain is not published; the one here follows from mainnet's 2.5 inputs a transaction.
 //!
 //! # Validity
 //! The blocks keep every consensus rule of regtest but one: scripts would fail, because signatures, keys and redeem
@@ -84,8 +84,8 @@ pub struct MainnetOptions {
     pub target_bytes: u64,
     /// Blocks without transactions at the end; 2,017 or more for `-assumevalid`.
     pub empty_blocks: u32,
-    /// Live coins kept in memory (about 90 bytes each); beyond them old coins are forgotten. Owners take another 2 kB for
-    /// each MB of blocks.
+    /// Live coins kept in memory (about 90 bytes each); beyond them old coins are forgotten. Owners take another 2 kB
+    /// for each MB of blocks.
     pub max_coins: usize,
     /// Kind of scripts.
     pub signatures: Signatures,
@@ -274,8 +274,8 @@ impl Miner {
         if filled {
             self.body.fill(&mut self.rng);
         }
-        // Ten minutes apart; the jitter lets times run backwards, but never behind the median of eleven. The first blocks
-        // have fewer before them, and of two the median is the later one.
+        // Ten minutes apart; the jitter lets times run backwards, but never behind the median of eleven. The first
+        // blocks have fewer before them, and of two the median is the later one.
         let jitter = self.rng.random_range(0..1_500);
         let time = START_TIME + height * 600 + if height < MEDIAN_BLOCKS { 0 } else { jitter };
         let pool = self.rng.random_range(0..POOLS);

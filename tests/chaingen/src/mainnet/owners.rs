@@ -1,8 +1,8 @@
 //! Who is paid by an output of the mainnet shape, and with which other coins its coin will be spent.
 //!
-//! Coins that one transaction will spend are gathered before: a bundle is opened with the number of coins that it wants,
-//! and waits until so many were paid to its owner. So each transaction spends coins of one owner, and nothing has to be
-//! searched for them. What is measured of it stands at the [module above](super).
+//! Coins that one transaction will spend are gathered before: a bundle is opened with the number of coins that it
+//! wants, and waits until so many were paid to its owner. So each transaction spends coins of one owner, and nothing
+//! has to be searched for them. What is measured of it stands at the [module above](super).
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -14,11 +14,11 @@ use super::pool::{Bundle, LiveCoin, LiveCoins};
 const CHANGE: u32 = 22;
 /// Of 100 that do, how many pay the address of the first input; the others pay a new one.
 const CHANGE_TO_INPUT: u32 = 30;
-/// Of 100 bundles that a payment opens, how many belong to an owner who was paid before, the n-th with a weight of about
-/// 1/n, at its first address. The others belong to a new owner.
+/// Of 100 bundles that a payment opens, how many belong to an owner who was paid before, the n-th with a weight of
+/// about 1/n, at its first address. The others belong to a new owner.
 const POPULAR: u32 = 35;
-/// Bundles of so many coins or more are opened by owners with as many addresses, or by the one with more addresses of two
-/// who were paid before: it is services that gather many coins.
+/// Bundles of so many coins or more are opened by owners with as many addresses, or by the one with more addresses of
+/// two who were paid before: it is services that gather many coins.
 const LARGE: u32 = 6;
 /// Of 100 waiting bundles, how many gather coins of one address only, as a wallet does that has no other.
 const ONE_ADDRESS: u32 = 20;
@@ -177,7 +177,8 @@ impl Owners {
         Place::Waiting(self.waiting.len() as u32 - 1)
     }
 
-    /// An owner who was paid before: a random power of two up to the count, then evenly up to the next: integers, so that every machine draws the same.
+    /// An owner who was paid before: a random power of two up to the count, then evenly up to the next: integers, so
+    /// that every machine draws the same.
     fn popular(&mut self, rng: &mut ChaCha8Rng) -> u32 {
         let known = self.has.len().max(1) as u32;
         let low = 1u32 << rng.random_range(0..=known.ilog2());

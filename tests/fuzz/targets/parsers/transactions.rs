@@ -7,7 +7,7 @@ use bitcoin::{
 };
 use cairn_domain::{
     MAX_PUSHES, Subject, address_of, asm, counterparty, decode_op_return, inscriptions, key_hash, parse_address,
-    revealed_key, script_type,
+    script_type,
 };
 use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Network, Txid};
 
@@ -25,7 +25,7 @@ pub fn run(bytes: &[u8]) {
         let length: usize = contents.iter().map(|found| found.body.len()).sum();
         assert!(length <= bytes.len(), "inscriptions of {length} bytes in {}", bytes.len());
         within_bounds(bytes, |_| script(input.script_sig.as_bytes(), false));
-        let _ = revealed_key(&[0; 20], input.script_sig.as_bytes(), witness.last().copied());
+        let _ = witness.last().map(|last| cairn_domain::key_hashes(last));
     }
     for output in &tx.output {
         within_bounds(bytes, |_| script(output.script_pubkey.as_bytes(), tx.is_coinbase()));
@@ -80,7 +80,7 @@ fn in_the_mempool(tx: &Transaction, raw: &[u8]) {
     assert_eq!(MempoolTx::decode(&written).unwrap(), made);
 }
 
-/// What is said of a script.
+/// Claims about a script.
 fn script(bytes: &[u8], coinbase: bool) {
     // A byte is at most `OP_CHECKSIGVERIFY` and a space, or two digits.
     assert!(asm(bytes).len() <= 40 * bytes.len() + 40);

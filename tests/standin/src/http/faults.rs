@@ -54,8 +54,14 @@ pub enum HttpFault {
     Truncate,
     /// The answer is complete, but then the connection is closed without warning.
     CloseAfter,
+    /// The connection is closed instead of an answer; nothing is executed.
+    Close,
+    /// This text again and again, until the client goes; nothing is executed.
+    Endless(&'static str),
     /// An answer with this status and body; nothing is executed.
     Status(u16, &'static str),
+    /// Each call has this JSON as its result; nothing is executed. REST: an answer with this body.
+    Result(&'static str),
     /// 503 `Work queue depth exceeded`.
     QueueFull,
     /// Error -28 with this message (REST: 503).

@@ -14,6 +14,8 @@ use crate::Error;
 
 /// Waits are cut into pieces of this length, so that a stop need not wait for them.
 const SLICE: Duration = Duration::from_millis(10);
+/// About this many bytes of an endless answer are sent at once.
+const MAX_PIECE: usize = 1 << 16;
 /// How long to try for a port that the former server may still hold.
 const REBIND: Duration = Duration::from_secs(10);
 
@@ -25,6 +27,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
     fn fault(&self, calls: &[Call]) -> Option<HttpFault>;
     /// The answer.
     fn answer(&self, request: &Request) -> Response;
+    /// The answer with this JSON as the result of each call.
+    fn answer_with(&self, request: &Request, result: &str) -> Response;
     /// The answer while warming up.
     fn warming_up(&self, request: &Request, message: &str) -> Response;
     /// Called when half of the body was sent.
@@ -166,12 +170,25 @@ fn serve(stream: &TcpStream, handler: &dyn Handler, running: &Running) -> io::Re
     Ok(())
 }
 
+/// Sends a text again and again until the client or the server goes.
+fn endless(mut stream: &TcpStream, text: &str, running: &Running) -> io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n")?;
+    let piece = text.repeat(MAX_PIECE.div_ceil(text.len().max(1)));
+    while !running.stopped() {
+        stream.write_all(piece.as_bytes())?;
+    }
+    Ok(())
+}
+
 /// Answers one request; false if the connection is to be closed.
 fn exchange(stream: &TcpStream, request: &Request, handler: &dyn Handler, running: &Running) -> io::Result<bool> {
     let calls = handler.calls(request);
     let fault = handler.fault(&calls);
     let response = match &fault {
         Some(HttpFault::Reset) => return reset(stream).map(|()| false),
+        Some(HttpFault::Close) => return Ok(false),
+        Some(HttpFault::Endless(text)) => return endless(stream, text, running).map(|()| false),
+        Some(HttpFault::Result(text)) => handler.answer_with(request, text),
         Some(HttpFault::Status(status, body)) => Response::text(*status, *body),
         Some(HttpFault::QueueFull) => Response::text(503, "Work queue depth exceeded"),
         Some(HttpFault::WarmUp(message)) => handler.warming_up(request, message),

@@ -113,9 +113,9 @@ impl World {
         result
     }
 
-    /// A branch of `length` blocks from `depth` blocks below the tip. One longer than `depth` replaces the blocks above;
-    /// one that is not stays a rival. The branch holds part of the abandoned transactions: the seed decides which.
-    /// Gives the hashes of the branch.
+    /// A branch of `length` blocks from `depth` blocks below the tip. One longer than `depth` replaces the blocks
+    /// above; one that is not stays a rival. The branch holds part of the abandoned transactions: the seed decides
+    /// which. Gives the hashes of the branch.
     ///
     /// # Errors
     /// As [`World::build`]; [`Error::Parameters`] for a depth above the height.

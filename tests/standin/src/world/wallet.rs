@@ -333,7 +333,8 @@ impl World {
     }
 
     /// Mines blocks whose only transactions (one each) split coins of the wallet into `count` coins of equal value
-    /// (satoshis) and in all types of scripts, so that as many independent payments can follow. Gives the count of coins made.
+    /// (satoshis) and in all types of scripts, so that as many independent payments can follow. Gives the count of
+    /// coins made.
     ///
     /// # Errors
     /// As [`World::pay`] and [`World::mine_plan`].

@@ -106,7 +106,11 @@ fn warm_up_and_full_queue() {
     assert_eq!(rpc(&node, "getblockcount", json!([])), 2);
     node.http_faults(1, vec![HttpRule::times(1, Match::AnyRpc, HttpFault::Status(500, "out of order"))]);
     assert_eq!(post(&node, &json!({ "method": "getblockcount" })).text(), "out of order");
-    assert_eq!(node.requests(), 6);
+    node.http_faults(1, vec![HttpRule::times(2, Match::AnyRpc, HttpFault::Result("[17]"))]);
+    assert_eq!(rpc(&node, "getblockcount", json!([])), json!([17]));
+    let batch = post(&node, &json!([{ "id": 4, "method": "uptime" }, { "id": 5, "method": "getblockcount" }])).json();
+    assert_eq!((&batch[0]["id"], &batch[1]["id"], &batch[1]["result"]), (&json!(4), &json!(5), &json!([17])));
+    assert_eq!(node.requests(), 8);
 }
 
 #[test]
@@ -119,6 +123,7 @@ fn broken_connections() {
     };
     assert_eq!(ask(HttpFault::Reset), Err(ErrorKind::ConnectionReset));
     assert_eq!(ask(HttpFault::Truncate), Err(ErrorKind::UnexpectedEof));
+    assert_eq!(ask(HttpFault::Close), Err(ErrorKind::UnexpectedEof));
     let reset = ask(HttpFault::ResetInBody).unwrap_err();
     assert!(matches!(reset, ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof), "{reset:?}");
     assert_eq!(ask(HttpFault::Trickle(20, Duration::from_millis(1))), Ok(200));

@@ -1,11 +1,11 @@
-//! Packs: the YAML files that `GraphSense` publishes. Fields at the top hold for every item that does not say otherwise, so
-//! they must stand above the list of items.
+//! Packs: the YAML files that `GraphSense` publishes. Fields at the top hold for every item that does not say
+//! otherwise, so they must stand above the list of items.
 
 mod yaml;
 
 use std::io::BufRead;
 
-use super::{collect::Collector, options::ClaimLayout, report::ClaimCode};
+use super::{collect::Collector, options::ClaimLayout, report::ClaimCode, short_name};
 use crate::error::{InputError, excerpt};
 use yaml::{Item, Yaml};
 
@@ -19,6 +19,13 @@ pub(super) struct Kind {
     /// What an item is that has no fields.
     pub(super) no_item: ClaimCode,
 }
+
+/// The key of who made a pack.
+const CREATOR: &str = "creator";
+/// Keys at the top that say something of the pack itself.
+const ABOUT: [&str; 3] = [CREATOR, "license", "licence"];
+/// A field that stands for any of them.
+const ABOUT_FIELD: &str = "about";
 
 /// Values by field. The items of a list stand on lines.
 type Fields = Vec<Option<String>>;
@@ -80,6 +87,14 @@ pub(super) fn read(
             }
             has_items = true;
             items(&mut yaml, kind, &top, collector, &mut take)?;
+        } else if ABOUT.contains(&key.as_str()) {
+            let mut said = vec![None];
+            let about = Kind { fields: &[ABOUT_FIELD], ..*kind };
+            field(&mut yaml, &about, ABOUT_FIELD, &mut said)?;
+            let said = said.into_iter().flatten().next().unwrap_or_default();
+            let name = short_name::of(said.lines().next().unwrap_or_default());
+            let place = if key == CREATOR { &mut collector.report.source } else { &mut collector.report.licence };
+            *place = name;
         } else {
             if has_items && kind.fields.contains(&key.as_str()) {
                 return Err(yaml.error(format!("{key} stands below {}; move it above them", kind.items)));

@@ -14,7 +14,7 @@ pub(crate) fn gated<'o>(operations: &'o [Registered], config: &HttpConfig) -> Ve
     operations.iter().filter(|op| config.gates_enabled && op.info.conditional).collect()
 }
 
-/// What a wallet session and a bridge key are for.
+/// Purpose of a wallet session and a bridge key.
 pub(super) fn schemes(operations: &[Registered], config: &HttpConfig) -> [String; 2] {
     let names: Vec<&str> = gated(operations, config).iter().map(|op| op.info.name).collect();
     let needed = match names.as_slice() {

@@ -148,7 +148,7 @@ fn first_items(value: Value) -> Value {
     }
 }
 
-/// What needs a session or key.
+/// Operations that need a session or key.
 fn access(text: &mut String, operations: &[Registered], config: &HttpConfig) {
     text.push_str("\n## Access\n\n");
     let gated = gated(operations, config);

@@ -1,4 +1,4 @@
-//! What the pages of the reference have in common: where they are, and how they look.
+//! Common parts of the pages of the reference: places and frame.
 
 use std::fmt::Display;
 

@@ -34,7 +34,7 @@ struct Area {
     operations: Vec<Operation>,
 }
 
-/// What is shown of an operation.
+/// Parts of an operation that are shown.
 struct Operation {
     info: Info,
     description: Safe<String>,

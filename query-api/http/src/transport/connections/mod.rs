@@ -1,9 +1,10 @@
 //! Connections of clients: how many there may be, and how long each may keep others waiting.
 //!
-//! A client that says nothing, says it a byte at a time, or does not read its answer is let go after the time limit of a
-//! request. Beyond the limits a connection gets one answer, the reason, and is closed.
+//! A client that says nothing, says it a byte at a time, or does not read its answer is let go after the time limit of
+//! a request. Beyond the limits a connection gets one answer, the reason, and is closed.
 
 mod deadline;
+mod linger;
 mod permits;
 mod socket;
 
@@ -25,7 +26,7 @@ use axum::{
     Router,
     body::Body,
     extract::{ConnectInfo, Request},
-    http::StatusCode,
+    http::{StatusCode, header},
 };
 use hyper::{body::Incoming, server::conn::http1::Builder, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -43,17 +44,19 @@ use crate::{
     transport::{head, middleware},
 };
 use deadline::Deadline;
+use linger::Lingering;
 use permits::{ConnectionPermits, Full};
 use socket::Socket;
 
-/// Connections that are told at the same time that there are too many. Beyond it they are closed without a word.
+/// Most connections that get a 429 at once; further ones are closed without an answer.
 const MAX_REFUSING: usize = 64;
 /// A connection that is one too many has this long to ask and to read the answer.
 const REFUSING: Duration = Duration::from_secs(2);
 /// After a failure to accept: there are no file descriptors left, most likely.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Accepts connections and answers what they ask, until `shutdown` resolves; then those are finished that are under way.
+/// Accepts connections and answers what they ask, until `shutdown` resolves; then those are finished that are under
+/// way.
 ///
 /// # Errors
 /// The clock is so wrong that HTTP cannot write the time. Connections that cannot be accepted are logged.
@@ -171,7 +174,8 @@ impl Connection {
         };
         let socket = Socket::new(stream, limit, Box::new(complete));
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let mut request: Request = request.map(|body| Body::new(Deadline::new(body, limit)));
+            let waits = request.headers().contains_key(header::EXPECT);
+            let mut request: Request = request.map(|body| Body::new(Lingering::new(Deadline::new(body, limit), waits)));
             request.extensions_mut().insert(ConnectInfo(peer));
             let mut router = router.clone();
             async move {
@@ -183,7 +187,8 @@ impl Connection {
         let mut http = Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(limit).keep_alive(may_stay);
         http.max_buf_size(head::READ_BYTES).max_headers(head::READ_HEADERS);
-        // Whoever closes one direction has left: nothing distinguishes that from a client that has gone (ADR 0017).
+        // A client that closes one direction has left: nothing distinguishes that from a client that has gone (ADR
+        // 0017).
         http.half_close(false);
         let mut connection = pin!(http.serve_connection(TokioIo::new(socket), service));
         let clock = server.clock;
@@ -199,7 +204,7 @@ impl Connection {
             return;
         };
         if let Err(error) = result {
-            // What is no HTTP request never reaches the router: it was answered in the socket.
+            // Bytes that are not an HTTP request never reach the router: the socket answered them.
             if error.is_parse() {
                 let status = StatusCode::from_u16(completed.load(Ordering::Relaxed)).unwrap_or(StatusCode::BAD_REQUEST);
                 server.metrics.count(None, status, Duration::ZERO, 0);
@@ -209,7 +214,7 @@ impl Connection {
     }
 }
 
-/// What a connection beyond the limits is told.
+/// Answer to a connection beyond the limits.
 pub(crate) fn refused(full: Full) -> ApiError {
     match full {
         Full::Server => {

@@ -1,4 +1,4 @@
-//! Permits for connections: so many in all, and so many for a client. A client or network may also have no more than are
+//! Permits for connections: a limit in all, and one for each client. A client or network may also have no more than are
 //! free: however many clients want all of them, each leaves as many free as it has itself.
 
 use std::{

@@ -24,7 +24,7 @@ pub(super) struct Socket {
     stalled: Option<Pin<Box<Sleep>>>,
     /// Makes the whole answer in place of one of the HTTP library.
     complete: Complete,
-    /// What is still to be written of such an answer.
+    /// Unwritten rest of such an answer.
     instead: Vec<u8>,
 }
 

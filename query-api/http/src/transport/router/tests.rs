@@ -1,4 +1,4 @@
-//! What surrounds every operation, shown with operations that misbehave.
+//! The frame around every operation, shown with operations that misbehave.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -188,7 +188,7 @@ async fn bodies_are_read_checked_and_bounded() {
     assert_eq!(body["_meta"]["warnings"][0]["code"], "unknown_parameter");
     for (kind, text, status, code) in [
         ("application/json", "{", 400, "malformed_json"),
-        ("application/json", "[1]", 400, "malformed_json"),
+        ("application/json", "[1]", 422, "validation_error"),
         ("text/plain", "{}", 415, "unsupported_media_type"),
         ("application/json", "{}", 422, "validation_error"),
         ("application/json", r#"{"text":""}"#, 422, "validation_error"),

@@ -51,8 +51,8 @@ fn in_use(sums: &Sums) -> Scripts {
     Scripts { active, senders, receivers }
 }
 
-/// Bits of amounts and numbers, of one day and of all: all coins of a chain take 51, and moving all of them a thousand times
-/// a day 61. With more, rows are damaged, and sums might overflow.
+/// Bits of amounts and numbers, of one day and of all: all coins of a chain take 51, and moving all of them a thousand
+/// times a day 61. With more, rows are damaged, and sums might overflow.
 const AMOUNT: u32 = 70;
 /// Bits of amounts × seconds since 1970.
 const MOMENT: u32 = 96;
@@ -89,9 +89,9 @@ fn change(birth: u32, sats: i128, coins: i128, day: u32) -> Result<Change, ReadE
     Ok(Change { birth, sats: bounded(sats, AMOUNT)?, coins: bounded(coins, AMOUNT)? })
 }
 
-/// Goes through days one after the other, and gives the figures of each and the state after the last one. Reads the supply
-/// before the first day (a row for each 64 days of birth and each of at most 57 periods), and for each day three rows and one
-/// for each 64 days of birth of which coins were spent.
+/// Goes through days one after the other, and gives the figures of each and the state after the last one. Reads the
+/// supply before the first day (a row for each 64 days of birth and each of at most 57 periods), and for each day three
+/// rows and one for each 64 days of birth of which coins were spent.
 pub(super) fn walk<'c>(
     ctx: &Ctx<'_>,
     view: &View<'_>,

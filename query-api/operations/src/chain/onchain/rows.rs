@@ -1,4 +1,4 @@
-//! Days and windows as they are told.
+//! Days and windows as answers have them.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -66,8 +66,8 @@ pub(crate) struct DayRow {
     spent_sats: u64,
     /// All outputs of transactions other than coinbases.
     volume_sats: u64,
-    /// The part of them that went to others: to scripts that the transaction does not spend from, and that are in no cluster
-    /// that it spends from.
+    /// The part of them that went to others: to scripts that the transaction does not spend from, and that are in no
+    /// cluster that it spends from.
     volume_net_sats: u64,
     fees_sats: u64,
     /// Scripts that sent or received.
@@ -100,7 +100,8 @@ pub(crate) struct DayRow {
     sopr_excluding_same_day: Option<Decimal<6>>,
     /// Part of what was spent that is older than the prices: it is in neither ratio.
     unpriced_spent_sats: Option<u64>,
-    /// Part of the supply in each class of age, from the youngest on, rounded down. The classes are those of `hodl_waves`.
+    /// Part of the supply in each class of age, from the youngest on, rounded down. The classes are those of
+    /// `hodl_waves`.
     hodl_shares: Vec<Decimal<6>>,
     /// Why fields are null, by their names.
     reasons: Reasons,
@@ -180,7 +181,7 @@ fn soprs(reasons: &mut Reasons, all: &Spending, older: &Spending) -> [Option<Dec
         .map(|(field, spending)| known(reasons, field, spending.sopr()).map(Decimal))
 }
 
-/// What is older than the prices, unless there are none.
+/// The part that is older than the prices, unless there are none.
 fn unpriced(
     reasons: &mut Reasons,
     field: &'static str,

@@ -44,7 +44,8 @@ struct Entity {
     inherited_sats: u64,
 }
 
-/// Whom the wallet received from and sent to. The sums of all parts are what it acquired and disposed of.
+/// Counterparties that the wallet received from and sent to. The sums of all parts are what it acquired and disposed
+/// of.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WalletCounterparties")]
 pub(super) struct CounterpartiesOutput {
@@ -87,8 +88,8 @@ pub(super) struct Payments {
 }
 
 impl Payments {
-    /// Adds what a transaction acquired or disposed of. What comes in is of the other inputs, in proportion; what goes out is of the other
-    /// outputs. Shares are by the largest remainder, so that nothing is lost.
+    /// Adds what a transaction acquired or disposed of. What comes in is of the other inputs, in proportion; what goes
+    /// out is of the other outputs. Shares are by the largest remainder, so that nothing is lost.
     pub(super) fn add(&mut self, view: &View<'_>, union: &Union, tx: &StoredTx, movement: &Movement, rows: &[Row]) {
         let Some(row) = rows.iter().find(|row| row.kind.needs_price()) else { return };
         let is_sent = row.kind == Kind::Disposal;

@@ -105,7 +105,7 @@ mod tests {
             curve.before(u32::MAX);
             assert!(curve.points.is_sorted_by_key(|(day, ..)| *day));
         }
-        // A day is told of as it ends.
+        // Each point is the state at the end of its day.
         let mut curve = Curve::of(1, 3);
         curve.before(DAY * 2 + 5);
         curve.after((7, None));

@@ -26,7 +26,7 @@ const MOST_TXIDS: usize = 5;
 /// Confirmations from which a transaction counts as settled.
 const SETTLED: u32 = 6;
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "GraphNodeKind")]
@@ -47,7 +47,8 @@ pub(super) struct GraphNode {
     /// Unique in the graph: the address, `cluster:<address>`, `entity:<name>`, or what kind of end it is.
     id: String,
     kind: NodeKind,
-    /// The address, or `scripthash:<hex>` if its script has none; of several scripts, that with the largest sum in the graph. Null for ends.
+    /// The address, or `scripthash:<hex>` if its script has none; of several scripts, that with the largest sum in the
+    /// graph. Null for ends.
     address: Option<String>,
     /// The name of an entity for paths; null for others.
     entity: Option<String>,
@@ -55,7 +56,7 @@ pub(super) struct GraphNode {
     label: Option<ShortLabel>,
     /// Hops from the address that the request names.
     depth: u32,
-    /// What its edges bring and take.
+    /// Sums of its edges, in and out.
     value_in_sats: u64,
     value_out_sats: u64,
     /// Scripts of the node that were found; a cluster or an entity has more.

@@ -45,7 +45,7 @@ pub(super) enum Fold {
     Entity,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Key {
     Script(ScriptId),
@@ -87,7 +87,7 @@ impl Cut {
     }
 }
 
-/// What was found.
+/// The result.
 pub(super) struct Walked {
     pub(super) graph: Graph<Key>,
     pub(super) cuts: BTreeSet<Cut>,
@@ -100,7 +100,7 @@ pub(super) struct Walked {
     pub(super) not_followed: (u64, u128),
 }
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub(super) direction: Direction,

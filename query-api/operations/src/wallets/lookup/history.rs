@@ -28,7 +28,8 @@ const SESSION: &str = "transaction pages after the first need a wallet session o
 pub(super) struct TransactionPage {
     /// Confirmed transactions of the wallet, each once.
     total: u64,
-    /// Unconfirmed transactions that the first page leaves out; null without a mempool, or if there are too many to count.
+    /// Unconfirmed transactions that the first page leaves out; null without a mempool, or if there are too many to
+    /// count.
     unconfirmed_omitted: Option<u64>,
     /// Code of the currency of prices and values.
     currency: String,
@@ -51,7 +52,8 @@ pub(super) struct Page<'a> {
 }
 
 impl TransactionPage {
-    /// A cursor names the last transaction of its page, so that a block, or an address that is found later, moves nothing.
+    /// A cursor names the last transaction of its page, so that a block, or an address that is found later, moves
+    /// nothing.
     pub(super) fn of(
         (ctx, view): (&Ctx<'_>, &View<'_>),
         (wallets, union, pending): (&[Wallet], &Union, Option<&Pending>),

@@ -53,8 +53,8 @@ pub(super) struct Scan {
 pub(super) struct BranchRow {
     /// Position of the descriptor or key in the request, from 0.
     item: u32,
-    /// Last step of the path before the index; by BIP 44, 0 has the addresses to receive with, 1 those for change. Null without a
-    /// path.
+    /// Last step of the path before the index; by BIP 44, 0 has the addresses to receive with, 1 those for change. Null
+    /// without a path.
     step: Option<u32>,
     /// Script type as Bitcoin Core names it.
     script_type: &'static str,
@@ -64,8 +64,8 @@ pub(super) struct BranchRow {
     scanned: u32,
     /// Those that a transaction funds, confirmed or not.
     used: u32,
-    /// The index after the last used one, and its address: fresh, as far as this server knows. Null if the branch is a single
-    /// script, or where no more were looked at.
+    /// The index after the last used one, and its address: fresh, as far as this server knows. Null if the branch is a
+    /// single script, or where no more were looked at.
     next_index: Option<u32>,
     next_address: Option<String>,
 }

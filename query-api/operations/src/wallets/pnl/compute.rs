@@ -25,7 +25,7 @@ pub(crate) struct Step<'s> {
     pub(crate) holds: (Sats, Option<Micros>),
 }
 
-/// What was computed.
+/// The result.
 pub(crate) struct Computed {
     pub(crate) report: Report,
     /// The price now.

@@ -1,7 +1,7 @@
 //! Files: realized gains, and movements in the columns that importers of tax programs publish.
 //!
-//! * Koinly, "universal template": times in UTC; the fee beside what is sent, which does not contain it; what is mined is labelled
-//!   `mining`, a fee without a payment `cost`.
+//! * Koinly, "universal template": times in UTC; the fee beside what is sent, which does not contain it; what is mined
+//!   is labelled `mining`, a fee without a payment `cost`.
 //! * CoinTracker: all columns of its template, and no other; times MM/DD/YYYY HH:MM:SS in UTC.
 //! * CoinTracking: its eleven columns and the transaction id; amounts contain the fee.
 

@@ -19,7 +19,7 @@ const MOST_ROWS: usize = 500;
 /// Lots that are told of one.
 const MOST_LOTS: usize = 20;
 
-/// What a step is about.
+/// Kind of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "PnlKind")]
@@ -70,13 +70,13 @@ pub(super) struct ExplainedRow {
     price_gap_seconds: Option<u32>,
     /// Its source; null if it is the mean of two.
     price_source: Option<String>,
-    /// What it was worth: the cost of what came in, the proceeds of what left.
+    /// Its value: the cost of coins that came in, the proceeds of coins that left.
     value: Option<Money>,
-    /// What the coins that left had cost.
+    /// Cost of the coins that left.
     cost: Option<Money>,
     /// Value less cost.
     gain: Option<Money>,
-    /// What the wallet held before and after, and what that had cost.
+    /// Holdings before and after, with their cost.
     quantity_before_sats: u64,
     cost_before: Option<Money>,
     quantity_after_sats: u64,
@@ -98,7 +98,7 @@ struct ExplainedLot {
     txid: String,
     vout: u32,
     sats: u64,
-    /// What it has cost.
+    /// Its cost.
     cost: Option<Money>,
 }
 

@@ -28,8 +28,8 @@ const ID_BYTES: usize = 16;
 pub(crate) struct Campaign {
     /// Its id: it follows from what its pings have in common.
     id: String,
-    /// What its pings have in common: the same OP_RETURN output (`op_return`), a transaction that funds them (`funding`), or that
-    /// they are one transaction and those that its change pays (`transaction`).
+    /// Property that its pings share: the same OP_RETURN output (`op_return`), a transaction that funds them
+    /// (`funding`), or that they are one transaction and those that its change pays (`transaction`).
     basis: &'static str,
     /// The transaction that funds them, or the first of them; null with `op_return`.
     origin_txid: Option<String>,

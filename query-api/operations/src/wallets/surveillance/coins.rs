@@ -1,4 +1,4 @@
-//! What became of dust.
+//! Fate of dust.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! A hash map as a tree: branches of eight by three bits of the hash, and leaves of a few entries.
 //!
-//! Few children keep the copy of a way short: a copied branch touches the reference counts of all its children. The hash
-//! has a random key, so that no sender of deltas can choose which leaf an entry gets into.
+//! Few children keep the copy of a way short: a copied branch touches the reference counts of all its children. The
+//! hash has a random key, so that no sender of deltas can choose which leaf an entry gets into.
 
 use std::{
     hash::{BuildHasher, Hash, RandomState},
@@ -93,7 +93,8 @@ impl<K: Clone + Eq + Hash, V: Clone> SharedMap<K, V> {
         self.get(key).is_some()
     }
 
-    /// The value, to change it. What a clone shares is copied, so ask only for what is there and will change.
+    /// The value, to change it. Shared parts of a clone are copied, so ask only for a value that exists and will
+    /// change.
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         if !self.contains_key(key) {
             return None;

@@ -126,7 +126,7 @@ impl<T> Slots<T> {
 }
 
 impl<T: Clone> Slots<T> {
-    /// An item, to change it. What a clone shares is copied.
+    /// An item, to change it. Shared parts of a clone are copied.
     pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         self.get(slot)?;
         match self.place_mut(slot)? {

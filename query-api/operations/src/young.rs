@@ -1,0 +1,31 @@
+//! What the young coinbases pay, kept until the tip changes: it is the same for every wallet.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_http::ApiError;
+use cairn_model::BlockHash;
+use cairn_reader::{Reader, View, YoungCoinbases};
+
+/// The outputs of the coinbases that are immature at a tip.
+#[derive(Debug, Default)]
+pub(crate) struct YoungSlot(Mutex<Option<(BlockHash, Arc<YoungCoinbases>)>>);
+
+impl YoungSlot {
+    /// At the tip of a view. The rows that it reads do not count as those of the request.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn of(&self, reader: Option<&Arc<Reader>>, view: &View<'_>) -> Result<Arc<YoungCoinbases>, ApiError> {
+        let tip = view.tip().hash;
+        if let Some((at, known)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            && *at == tip
+        {
+            return Ok(Arc::clone(known));
+        }
+        let own = reader.map(|reader| reader.view()).transpose()?;
+        let own = own.as_ref().filter(|own| own.tip().hash == tip);
+        let known = Arc::new(own.unwrap_or(view).young_coinbases()?);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((tip, Arc::clone(&known)));
+        Ok(known)
+    }
+}

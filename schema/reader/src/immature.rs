@@ -1,0 +1,46 @@
+//! Outputs of coinbases that cannot be spent yet.
+
+use std::collections::HashMap;
+
+use cairn_model::{Height, Sats};
+
+use crate::{FoundScript, ReadError, View};
+
+/// Confirmations from which the outputs of a coinbase can be spent: Bitcoin Core's `COINBASE_MATURITY`. A spend may
+/// stand in the block that is the hundredth after the coinbase's, so an output is mature as soon as its own block has
+/// 100 confirmations.
+pub const COINBASE_MATURITY: u32 = 100;
+
+/// What each script gets from the coinbases with fewer than [`COINBASE_MATURITY`] confirmations.
+pub type YoungCoinbases = HashMap<Box<[u8]>, Sats>;
+
+impl View<'_> {
+    /// The lowest block whose coinbase is immature. The output of genesis is no coin.
+    fn first_immature(&self) -> Height {
+        self.tip().height.saturating_sub(COINBASE_MATURITY - 2).max(1)
+    }
+
+    /// True if a script may have immature outputs, by its newest transaction. No row read.
+    #[must_use]
+    pub fn may_be_immature(&self, script: &FoundScript) -> bool {
+        self.chain().get(self.first_immature()).is_some_and(|block| script.totals.last >= block.first_tx)
+    }
+
+    /// What the coinbases pay that are immature at this view's tip. Nothing of it can be spent, so it is what the
+    /// scripts hold. A row read for each of up to 99 blocks.
+    ///
+    /// # Errors
+    /// The database cannot be read, or rows are damaged.
+    pub fn young_coinbases(&self) -> Result<YoungCoinbases, ReadError> {
+        let mut young = YoungCoinbases::new();
+        for height in self.first_immature()..=self.tip().height {
+            let Some(block) = self.chain().get(height) else { break };
+            let coinbase = self.tx(block.first_tx)?.ok_or_else(|| self.broken("a block without a coinbase"))?;
+            for output in coinbase.outputs().iter().filter(|output| output.spendable) {
+                let sum = young.entry(coinbase.script(output).into()).or_default();
+                *sum = sum.saturating_add(output.value);
+            }
+        }
+        Ok(young)
+    }
+}

@@ -1,0 +1,44 @@
+//! The keys of P2PK outputs against the oracle.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bitcoin::{PublicKey, ScriptBuf, hashes::Hash};
+use cairn_reader::View;
+use cairn_tables::pubkeys::Pubkeys;
+use cairn_testkit::Oracle;
+
+/// Panics at the first difference.
+pub fn assert_pubkeys_equal(view: &View<'_>, oracle: &Oracle) {
+    let mut outputs: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    let all = oracle.blocks().iter().flat_map(|block| &block.txdata).flat_map(|tx| &tx.output);
+    all.filter_map(|output| key_of(&output.script_pubkey)).for_each(|key| *outputs.entry(key).or_default() += 1);
+    let mut expected: BTreeMap<[u8; 20], BTreeSet<(Vec<u8>, u64)>> = BTreeMap::new();
+    for (key, count) in &outputs {
+        for hash in hashes(key) {
+            expected.entry(hash).or_default().insert((key.clone(), *count));
+        }
+    }
+    for (hash, keys) in &expected {
+        let found: BTreeSet<_> =
+            view.pubkeys(hash).unwrap().into_iter().map(|found| (found.key, found.outputs)).collect();
+        assert_eq!(&found, keys, "keys of {}", hex::encode(hash));
+    }
+    let rows = view.scan::<Pubkeys>(None).unwrap().collect::<Result<Vec<_>, _>>().unwrap().len();
+    assert_eq!(rows, expected.values().map(BTreeSet::len).sum::<usize>(), "rows of pubkeys");
+    assert_eq!(view.pubkeys(&[0x5a; 20]).unwrap(), []);
+}
+
+/// The key of a P2PK script: a push of 33 or 65 bytes, and OP_CHECKSIG.
+fn key_of(script: &ScriptBuf) -> Option<Vec<u8>> {
+    script.is_p2pk().then(|| script.as_bytes()[1..script.len() - 1].to_vec())
+}
+
+/// HASH160 of the key as it stands, and of its two standard forms.
+fn hashes(key: &[u8]) -> BTreeSet<[u8; 20]> {
+    let own = bitcoin::hashes::hash160::Hash::hash(key).to_byte_array();
+    let forms = PublicKey::from_slice(key)
+        .ok()
+        .into_iter()
+        .flat_map(|key| [true, false].map(|compressed| PublicKey { compressed, ..key }.pubkey_hash().to_byte_array()));
+    forms.chain([own]).collect()
+}
