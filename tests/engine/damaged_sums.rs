@@ -19,7 +19,7 @@ use cairn_tables::{
 use cairn_writer::{Batch, WriteError, Writer};
 
 use crate::{
-    damaged::{MEMORY, assert_mended, copy, mend, original},
+    damaged::{MEMORY, assert_mended, copy, largest_file, mend, original},
     support::{Cut, Index, facts, is_cut, options, survey},
 };
 
@@ -116,10 +116,7 @@ fn small_tables_that_were_lost_are_made_again_although_the_repair_dies() {
     for part in [0, 1, 2, 3] {
         for after in 0.. {
             let dir = copy(index.path());
-            let live = Writer::open(&dir.path().join("index")).unwrap().db().live_files().unwrap();
-            let small = live.iter().filter(|f| f.column_family_name == Family::SHARED.name());
-            let file = small.max_by_key(|f| f.size).unwrap();
-            let path = dir.path().join("index").join(file.name.trim_start_matches('/'));
+            let path = largest_file(dir.path(), Family::SHARED).unwrap();
             let mut bytes = fs::read(&path).unwrap();
             let at = 20 + bytes.len() * part / 6;
             bytes[at] ^= 0x10;

@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -227,10 +228,19 @@ fn remedy(dir: &Path, blocks: &Path) -> Result<bool, String> {
 
 #[test]
 fn no_damage_of_a_store_loses_anything_in_silence() {
+    damages(0..DAMAGES / 2);
+}
+
+#[test]
+fn no_further_damage_of_a_store_loses_anything_in_silence() {
+    damages(DAMAGES / 2..if long() { 4 * DAMAGES } else { DAMAGES });
+}
+
+fn damages(seeds: Range<u64>) {
     let world = world();
     let blocks = world.blocks.path();
     let (mut quiet, mut told, mut named_missing) = (0, 0, 0);
-    for seed in 0..if long() { 4 * DAMAGES } else { DAMAGES } {
+    for seed in seeds {
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let dir = copied(world.dir.path());
         let mut what = format!("seed {seed}: {}", damage(&world, dir.path(), rng));
@@ -276,5 +286,5 @@ fn no_damage_of_a_store_loses_anything_in_silence() {
         index.assert_sound();
     }
     println!("{quiet} harmless, {told} told and mended, {named_missing} ended by naming what is missing");
-    assert!(told > 40 && named_missing > 5, "{quiet}, {told}, {named_missing}");
+    assert!(told > 20 && named_missing > 1, "{quiet}, {told}, {named_missing}");
 }

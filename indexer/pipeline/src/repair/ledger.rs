@@ -9,7 +9,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use cairn_events::file::FileError;
+use cairn_events::{DocumentHash, file::FileError};
 use cairn_reader::Assembler;
 use cairn_tables::{
     Table, TableInfo,
@@ -24,7 +24,7 @@ use cairn_writer::Writer;
 use super::MendError;
 use crate::{
     Engine, PipelineError, labels,
-    ledger::{Archive, List, end_waiting, put_into_inbox, read_archived},
+    ledger::{Archive, List, end_waiting, forget_waiting, missing_of_inbox, put_into_inbox, read_archived},
 };
 
 /// What can be had of the ledger without reading the index as a whole.
@@ -126,6 +126,11 @@ pub(crate) fn gather(writer: Option<&Writer>, datadir: &Path, without_events: bo
     let unreadable = unreadable.into_iter().filter(|(hash, _)| !has.contains(hash)).map(|(_, what)| what);
     if missing.is_empty() {
         missing.extend(unreadable);
+    }
+    let is_known = |hash: &DocumentHash| has.contains(hash);
+    missing.extend(missing_of_inbox(datadir, is_known)?);
+    if without_events {
+        forget_waiting(datadir, is_known, true)?;
     }
     Gathered { kept: has.len(), missing, file }.or_refuse(datadir, without_events)
 }
