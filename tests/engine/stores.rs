@@ -285,6 +285,5 @@ fn damages(seeds: Range<u64>) {
         assert!(found.follows == world.expected.follows, "{what}: other rows follow from the ledger");
         index.assert_sound();
     }
-    println!("{quiet} harmless, {told} told and mended, {named_missing} ended by naming what is missing");
     assert!(told > 20 && named_missing > 1, "{quiet}, {told}, {named_missing}");
 }
