@@ -72,7 +72,7 @@ async fn rest(stream: &mut TcpStream) -> String {
     let mut all = Vec::new();
     // A connection that is reset has been closed.
     let _ = timeout(PATIENCE, stream.read_to_end(&mut all)).await.expect("the connection stays open");
-    String::from_utf8(all).unwrap()
+    String::from_utf8_lossy(&all).into_owned()
 }
 
 /// Reads one answer of a connection that stays open; its head and body.

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     balance_history::{assert_points, written},
+    gainers,
     pnl::{METHODS, Step, Story, assert_numbers, assert_report, assert_steps, totals, year},
     pnl_files::{Market, dollars, years_world},
     priced::{DAY, now, time},
@@ -234,13 +235,28 @@ fn assert_balance(body: &Value, wallet: &Wallet<'_>, items: &[(Value, ScriptBuf)
     assert_eq!(body["addresses"], json!(rows), "{what}");
 }
 
+/// True if the script can be an item: longer scripts do not fit into a descriptor, and none has an empty script.
+pub fn fits(script: &ScriptBuf) -> bool {
+    (1..4_000).contains(&script.len())
+}
+
 /// Asks about one random wallet in all ways. What occurred is counted.
 async fn check(world: &World, market: &Market, rng: &mut ChaCha8Rng, seen: &mut BTreeMap<&'static str, usize>) {
-    let router = world.open_router();
-    // Longer scripts do not fit into a descriptor, and none has an empty script.
-    let all: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| (1..4_000).contains(&script.len())).collect();
+    let all: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| fits(script)).collect();
     let chosen = some_scripts(world, &all, rng);
-    let items = items(&chosen, rng);
+    check_wallet(world, market, &chosen, rng, seen).await;
+}
+
+/// Asks about one wallet in all ways.
+async fn check_wallet(
+    world: &World,
+    market: &Market,
+    chosen: &[&ScriptBuf],
+    rng: &mut ChaCha8Rng,
+    seen: &mut BTreeMap<&'static str, usize>,
+) {
+    let router = world.open_router();
+    let items = items(chosen, rng);
     let wallet = Wallet::of(world, chosen.iter().map(|script| script.as_script()));
     let texts: Vec<&Value> = items.iter().map(|(item, _)| item).collect();
 
@@ -338,8 +354,12 @@ async fn lookup_of_random_scripts_is_what_the_blocks_say() {
     let world = &years_world();
     let market = dollars(world);
     let (mut rng, mut seen) = (ChaCha8Rng::seed_from_u64(1), BTreeMap::new());
-    for _ in 0..32 {
+    for _ in 0..16 {
         check(world, &market, &mut rng, &mut seen).await;
+    }
+    let gainers = gainers::of(world);
+    for pair in gainers.iter().step_by((gainers.len() / 8).max(1)) {
+        check_wallet(world, &market, &[&pair[0], &pair[1]], &mut rng, &mut seen).await;
     }
     for what in ["acquisition", "income", "disposal", "fee", "transfer", "in", "out", "self", "in and out"] {
         assert!(seen.get(what).is_some_and(|count| *count >= 5), "{what}: {seen:?}");
@@ -381,7 +401,7 @@ async fn lookup_of_one_script_is_what_the_address_is_answered() {
     let world = &years_world();
     dollars(world);
     let router = world.open_router();
-    let scripts: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| (1..4_000).contains(&script.len())).collect();
+    let scripts: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| fits(script)).collect();
     let mut most: Vec<&ScriptBuf> = scripts.clone();
     most.sort_by_key(|script| std::cmp::Reverse(world.oracle.history(script).len()));
     let nobody = fresh(99);
@@ -413,7 +433,7 @@ async fn lookup_has_the_dashboard_of_several_addresses() {
     dollars(world);
     let router = world.open_router();
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let all: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| (1..4_000).contains(&script.len())).collect();
+    let all: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| fits(script)).collect();
     for _ in 0..20 {
         let chosen = some_scripts(world, &all, &mut rng);
         let names: Vec<String> = chosen.iter().map(|script| script_hash(script)).collect();

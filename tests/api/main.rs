@@ -32,6 +32,7 @@ mod flow_hops;
 mod flow_walk;
 mod flushes;
 mod forms;
+mod gainers;
 mod gates;
 mod health_full;
 mod limits;

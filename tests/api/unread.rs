@@ -89,7 +89,7 @@ async fn who_still_writes_gets_the_refusal() {
 #[tokio::test]
 async fn a_body_that_nobody_reads_is_read_for_a_moment() {
     let server = server(ApiConfig::from(HttpConfig { max_body_bytes: 1000, ..limited(60_000).http })).await;
-    let head = "POST /v1/tx/verify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+    let head = "POST /v1/tx/verify HTTP/1.1\r\nHost: cairn.test\r\nContent-Type: application/json\r\n";
     let mut stream = server.connect().await;
     stream.write_all(format!("{head}Content-Length: 1000000000000\r\n\r\n").as_bytes()).await.unwrap();
     let began = Instant::now();

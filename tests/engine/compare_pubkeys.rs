@@ -28,15 +28,27 @@ pub fn assert_pubkeys_equal(view: &View<'_>, oracle: &Oracle) {
     assert_eq!(view.pubkeys(&[0x5a; 20]).unwrap(), []);
 }
 
-/// The key of a P2PK script: a push of 33 or 65 bytes, and OP_CHECKSIG.
+/// The key of a P2PK script: a push of 33 or 65 bytes that begin as keys do, and OP_CHECKSIG. As in Core, hybrid keys
+/// (06, 07) are keys.
 fn key_of(script: &ScriptBuf) -> Option<Vec<u8>> {
-    script.is_p2pk().then(|| script.as_bytes()[1..script.len() - 1].to_vec())
+    match script.as_bytes() {
+        [33, key @ .., 0xac] if key.len() == 33 && matches!(key[0], 2 | 3) => Some(key.to_vec()),
+        [65, key @ .., 0xac] if key.len() == 65 && matches!(key[0], 4 | 6 | 7) => Some(key.to_vec()),
+        _ => None,
+    }
 }
 
 /// HASH160 of the key as it stands, and of its two standard forms.
 fn hashes(key: &[u8]) -> BTreeSet<[u8; 20]> {
     let own = bitcoin::hashes::hash160::Hash::hash(key).to_byte_array();
-    let forms = PublicKey::from_slice(key)
+    // A hybrid form (06, 07) is the uncompressed one, with the parity of y in its first byte.
+    let mut plain = key.to_vec();
+    if let [first @ (6 | 7), .., last] = &mut plain[..]
+        && *first & 1 == *last & 1
+    {
+        *first = 4;
+    }
+    let forms = PublicKey::from_slice(&plain)
         .ok()
         .into_iter()
         .flat_map(|key| [true, false].map(|compressed| PublicKey { compressed, ..key }.pubkey_hash().to_byte_array()));

@@ -9,6 +9,15 @@ use cairn_testkit::temp_dir;
 
 use crate::{compare::assert_equal, support::*};
 
+/// Sets a flag when it is dropped, also by a panic.
+struct SetAtTheEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Block by block, with a rival reading: after each announcement the announced tip is served, whole.
 #[test]
 fn every_announced_tip_is_served_whole() {
@@ -30,6 +39,8 @@ fn every_announced_tip_is_served_whole() {
     let tip = survey.tip().unwrap().height;
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // A failed comparison ends the reading too: the scope waits for it.
+        let _ended = SetAtTheEnd(&done);
         // Requests of all kinds while the instances swap: each must see one tip from its start to its end.
         let reading = scope.spawn(|| {
             let mut audits = 0;

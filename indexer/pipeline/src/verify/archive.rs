@@ -23,7 +23,7 @@ pub fn audit_archive(datadir: &Path, view: &View<'_>, audit: &mut Audit) -> Resu
     let archive = Archive::new(datadir);
     let failed = |error: io::Error| PipelineError::io(archive.folder())(error);
     let known = match indexed(view) {
-        // The audit of the tables has told it.
+        // The audit of the tables has reported it.
         Err(error) if error.is_damage() => {
             let detail = "not compared: the ledger in the index is damaged".to_owned();
             audit.checks.push(Check { name: NAME, ok: true, detail });
@@ -41,7 +41,7 @@ pub fn audit_archive(datadir: &Path, view: &View<'_>, audit: &mut Audit) -> Resu
     }
     let mut finding = Finding::new(NAME);
     lost.into_iter().for_each(|what| finding.expect(false, || format!("{what} is gone")));
-    // What a redaction has blanked in the index must not come back from an older file.
+    // A text that a redaction has blanked in the index must not come back from an older file.
     let mut differ = Vec::new();
     let compared = documents::<ReadError>(view, 0, |_, document| {
         let hash = document.provenance.document;
