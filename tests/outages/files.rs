@@ -31,8 +31,11 @@ struct Folder {
 /// Name, words of the reason, begin and end.
 type Row = (&'static str, &'static str, fn(&mut Folder), fn(&mut Folder));
 
-const TROUBLES: [Row; 1] =
-    [("a branch that breaks a rule", "a branch of blocks is ignored", Folder::add_bad_block, Folder::grow)];
+const TROUBLES: [Row; 3] = [
+    ("the folder is away", "blocks", |folder| folder.hide("blocks"), |folder| folder.show("blocks")),
+    ("a file is away", "blk00000.dat", |folder| folder.hide(FILES[1]), |folder| folder.show(FILES[1])),
+    ("a branch that breaks a rule", "a branch of blocks is ignored", Folder::add_bad_block, Folder::grow),
+];
 
 fn plain(world: &World, name: &str) -> Vec<u8> {
     let bytes = fs::read(world.path(name)).unwrap();
@@ -83,6 +86,14 @@ impl Folder {
         self.written = written;
     }
 
+    fn hide(&mut self, name: &str) {
+        fs::rename(self.world.path(name), self.world.path("away")).unwrap();
+    }
+
+    fn show(&mut self, name: &str) {
+        fs::rename(self.world.path("away"), self.world.path(name)).unwrap();
+    }
+
     /// A block on the tip that a node refuses, and keeps in its file.
     fn add_bad_block(&mut self) {
         // The generator makes the same blocks again.
@@ -93,7 +104,7 @@ impl Folder {
 }
 
 #[test]
-fn block_files_may_have_a_bad_branch() {
+fn block_files_may_be_away_or_have_a_bad_branch() {
     let mut folder = Folder::new();
     let mut running = folder.world.start(RUN);
     let address = running.address();

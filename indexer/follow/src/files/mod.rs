@@ -157,6 +157,15 @@ fn is_passing(error: &SourceError) -> bool {
     }
 }
 
+/// Logs an error that may pass, and reports it as a trouble from the second attempt on.
+fn report_passing(index: &OpenIndex, error: &SourceError, attempts: u32) {
+    let next = "reads the block files again";
+    tracing::warn!(%error, "{next}");
+    if attempts > 1 {
+        index.troubles.set(Part::BlockFiles, error, next);
+    }
+}
+
 /// Waits until the files are looked at again; takes in what comes into the inbox meanwhile. True if cancelled.
 fn pause(index: &OpenIndex) -> Result<bool, FollowError> {
     for _ in 0..4 {
@@ -178,7 +187,7 @@ impl ActiveSource for SurveyedFiles {
             }
             Err(PipelineError::Source(error)) if is_passing(&error) && self.moves < MOVES && self.waits_for_more => {
                 self.moves += 1;
-                tracing::warn!(%error, "reading the block files again");
+                report_passing(index, &error, self.moves);
             }
             Err(error) => return Err(error.into()),
         }
@@ -199,7 +208,7 @@ impl ActiveSource for SurveyedFiles {
                 Ok(refreshed) => refreshed.changed(),
                 Err(error) if is_passing(&error) && vanished < MOVES => {
                     vanished += 1;
-                    tracing::warn!(%error, "reading the block files again");
+                    report_passing(index, &error, vanished);
                     continue;
                 }
                 Err(error) => return Err(error.into()),

@@ -41,14 +41,14 @@ pub(crate) struct FeedbackInput {
     /// A web page with public evidence.
     #[schemars(length(min = 1, max = MAX_TEXT_CHARS), extend("pattern" = "^https?://"))]
     source_url: Option<String>,
-    /// The claim that a `label_correction` is about: a `claim_id` of an answer about the address. The answer then has a
-    /// message that the holder of the address's key can sign, to contest the claim at once.
+    /// The claim that is corrected: a `claim_id` of an answer about the address. The answer then has a message that
+    /// the holder of the address's key can sign, to contest the claim at once.
     #[schemars(extend("pattern" = "^[0-9a-f]{64}:[1-9][0-9]{0,9}$"))]
     claim_id: Option<String>,
     /// The `message_to_sign` of an earlier answer, as it was signed.
     #[schemars(length(min = 1, max = MAX_SIGNED_CHARS))]
     signed_message: Option<String>,
-    /// The signature of `signed_message` by the key of `address`, in base64: BIP 322 (simple or full, with or without
+    /// The signature of `signed_message` by the key of `address`. In base64: BIP 322 (simple or full, with or without
     /// its prefix) or BIP 137.
     #[schemars(length(min = 1, max = MAX_SIGNED_CHARS))]
     signature: Option<String>,
