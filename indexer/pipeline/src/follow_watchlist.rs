@@ -1,4 +1,4 @@
-//! Has the watchlist made anew when it is time.
+//! Makes the watchlist again when it is time.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     late::watchlist::{Made, make},
 };
 
-/// Blocks after which it is made anew: a day.
+/// Blocks after which the watchlist is made again: a day.
 const EVERY: u32 = 144;
 
 /// Whether it is to be made: there is none, it is of a block that is gone, or of one that is old.
@@ -24,7 +24,7 @@ fn is_due(view: &View<'_>) -> Result<bool, ReadError> {
 }
 
 impl Engine {
-    /// Makes the watchlist anew if it is time: at once if `waits`, else in a thread, from which a later call takes it.
+    /// Makes the watchlist again if it is time: at once if `waits`, else in a thread, from which a later call takes it.
     /// Returns whether it wrote one, which is durable with the next [`Engine::settle`].
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Engine {
         })
     }
 
-    /// Takes the watchlist away: it is made anew when the chain is followed next.
+    /// Removes the watchlist: it is made again when the chain is followed next.
     pub(crate) fn forget_watchlist(&self) -> Result<(), PipelineError> {
         [TableInfo::of::<WatchHead>(), TableInfo::of::<Watchlist>()]
             .iter()

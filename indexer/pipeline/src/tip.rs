@@ -111,7 +111,7 @@ impl<'s> Deltas<'s> {
     }
 }
 
-/// What `put_record` wrote is whole.
+/// Records that `put_record` wrote are complete.
 fn sorted(records: &[u8]) -> Vec<Delta<'_>> {
     Sorted::new(records).map(|sorted| sorted.iter().collect()).unwrap_or_default()
 }

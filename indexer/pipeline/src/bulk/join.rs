@@ -88,7 +88,7 @@ struct Writers {
     wanted: SpillWriter,
 }
 
-/// What was found and is not written yet.
+/// Found links that are not written yet.
 struct Collected {
     bytes: usize,
     prevouts: Vec<Chunk>,

@@ -1,5 +1,5 @@
-//! Where the deltas go that a listener or an ordered fold emits: into tables at once, into sums, or into what later
-//! lanes are made of.
+//! The destination of deltas that a listener or an ordered fold emits: tables at once, sums, or the deltas of later
+//! lanes.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ enum Output {
     Nothing,
 }
 
-/// What emits.
+/// The emitter of deltas.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Emitting {
     /// A listener, as it hears that partition.

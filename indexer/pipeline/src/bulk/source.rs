@@ -50,10 +50,10 @@ pub(crate) trait Blocks: Send {
     fn remove_read(&self) -> Result<(), PipelineError>;
 }
 
-/// What is wrong where undo data and blocks disagree about a coin.
+/// Reason given where undo data and blocks disagree about a coin.
 pub(crate) const OTHER_COIN: &str = "a coin was spent as another than it was made";
 
-/// Sums of marks tell whether every coin was spent as it was made: by value, script and kind. The salt is random, so
+/// Sums of marks show whether every coin was spent as it was made: by value, script and kind. The salt is random, so
 /// nobody can make two coins with one mark.
 #[derive(Clone, Copy)]
 pub(crate) struct Marks([u64; 4]);
@@ -101,7 +101,7 @@ impl Marks {
 
 /// Why the outputs that are spent cannot be.
 pub(crate) enum BadSpend {
-    /// There is no such output, or it is no coin.
+    /// There is no such output, or it is not a coin.
     NeverMade(Spent),
     Twice,
 }
@@ -264,7 +264,7 @@ impl<'s> FileBlocks<'s> {
         outpoint: Outpoint,
         flags: InputFlags,
     ) -> Result<SpentCoin, PipelineError> {
-        // `read_undo` has compared the numbers of inputs. Its checksum cannot tell siblings apart: the height of the
+        // `read_undo` has compared the numbers of inputs. Its checksum cannot distinguish siblings: the height of the
         // funding block must agree as well, and the balance of marks compares value and script.
         let coin = &undo.coins[input as usize];
         let birth = self.firsts.partition_point(|first| *first <= outpoint.tx_num.0).saturating_sub(1) as u32;
@@ -301,7 +301,7 @@ impl<'s> FileBlocks<'s> {
     }
 }
 
-/// What the streams say of a batch of blocks.
+/// Rows of the streams for a batch of blocks.
 struct BatchRows {
     prevouts: Vec<SpilledPrevout>,
     spent: Vec<Spent>,

@@ -42,7 +42,8 @@ pub(crate) fn partition_path(dir: &Path, name: &str, partition: usize) -> PathBu
 }
 
 impl SpillWriter {
-    /// A spill of so many partitions, empty or as long as `lengths` says; what an earlier try wrote beyond is cut off.
+    /// Opens a spill of `partitions` partitions, empty or as long as `lengths` says; bytes of an earlier try beyond
+    /// that are cut off.
     pub(crate) fn open(
         dir: &Path,
         name: &str,
@@ -176,7 +177,7 @@ impl Chunks {
         }
     }
 
-    /// What it is if the bytes make no sense.
+    /// The error for bytes that cannot be decoded.
     pub(crate) fn damaged(&self) -> PipelineError {
         damaged(&self.dir, self.name, self.partition)
     }

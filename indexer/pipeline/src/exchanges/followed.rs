@@ -1,4 +1,4 @@
-//! What an engine has in memory of flows.
+//! State of flows that an engine keeps in memory.
 
 use std::sync::Mutex;
 

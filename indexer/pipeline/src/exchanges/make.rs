@@ -30,7 +30,7 @@ pub(crate) struct Made {
     /// The newest input event that the labels had.
     pub(crate) seq: u64,
     pub(crate) mark: [u8; 8],
-    /// What each exchange held.
+    /// The balance of each exchange.
     pub(crate) held: Vec<Held>,
     pub(crate) rows: FlowRows,
 }
@@ -71,7 +71,8 @@ pub(crate) fn make(view: &View<'_>, dir: Option<&Path>, cancel: &CancelToken) ->
     Ok(Some(Made { height, hash, seq, mark: exchanges.mark, held, rows }))
 }
 
-/// What exchanges hold by their flows, which is what their scripts hold.
+/// Returns the balances of exchanges by their flows; those by the latest labels must equal the balances of their
+/// scripts.
 fn balances(exchanges: &Exchanges, rows: &FlowRows) -> Result<Vec<Held>, ReadError> {
     let [latest, point_in_time] = FlowMode::ALL.map(|mode| held(rows, mode));
     let of = |held: &BTreeMap<EntityName, Option<Sats>>, exchange| held.get(exchange).copied().unwrap_or(Some(0));
@@ -131,7 +132,7 @@ impl Take for Reading<'_> {
     }
 }
 
-/// Whose a script was, while its history is read.
+/// The owner of a script over time, while its history is read.
 struct Then<'s> {
     spans: &'s Spans,
     next: usize,
@@ -193,7 +194,7 @@ impl Reading<'_> {
     }
 }
 
-/// What each exchange does in a transaction.
+/// The part of each exchange in a transaction.
 fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<Who, Parts> {
     let mut parts: BTreeMap<Who, Parts> = BTreeMap::new();
     for item in items {

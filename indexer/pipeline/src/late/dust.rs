@@ -119,7 +119,7 @@ impl DustFold {
     }
 }
 
-/// Sets what follows from the pings of a group that is no campaign. False if it has none left.
+/// Sets the sums that follow from the pings of a group that is not a campaign. False if it has none left.
 fn sum_up(row: &mut DustGroupRow) -> bool {
     let DustState::Growing { pings, .. } = &row.state else { return true };
     let (Some((first, _)), Some((last, _))) = (pings.first(), pings.last()) else { return false };
@@ -175,7 +175,7 @@ fn add(
         }
     }
     if let Some(scripts) = reached {
-        // What it kept is summed up for the last time.
+        // Its pings are summed up for the last time.
         sum_up(&mut row);
         row.state = DustState::Reached { by: tx_num, scripts };
     }

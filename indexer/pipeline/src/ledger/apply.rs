@@ -22,7 +22,7 @@ fn lists_sanctions(body: &Body) -> bool {
     matches!(body, Body::Claims { rows, .. } if rows.iter().any(|claim| claim.claim_type == ClaimType::ListedBy))
 }
 
-/// What became of a document.
+/// Result of taking a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applied {
     /// It is in the ledger now.
@@ -146,8 +146,8 @@ impl Engine {
         Ok(applied.ok_or_else(|| ReadError::Broken("a commit wrote nothing".to_owned()))?)
     }
 
-    /// What is to be done after a document is in the ledger. Doing it again changes nothing, so whoever was interrupted
-    /// takes the document again.
+    /// Does the work that follows after a document is in the ledger. Doing it again changes nothing, so after an
+    /// interruption the document is taken again.
     fn follow_document(&self, document: &Document) -> Result<(), LedgerError> {
         let followed = self.follow_claims(&NoProgress);
         self.writer.flush()?;

@@ -42,7 +42,7 @@ impl Taking<'_> {
         };
         batch.put_row::<Events>(&self.seq, &row);
         batch.put_row::<Documents>(&self.hash(), &DocumentState { seq: self.seq, ..state });
-        // What was blanked cannot come back.
+        // A blanked statement cannot come back.
         let withdrawn = state.withdrawn != 0 && contest.act != ContestAct::Redacts;
         if !withdrawn {
             let key = contest_key(provenance, contest);

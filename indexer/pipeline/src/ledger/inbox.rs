@@ -112,12 +112,12 @@ fn unusable(path: &Path) -> impl FnOnce(io::Error) -> LedgerError {
     move |error| LedgerError::Inbox { path, error }
 }
 
-/// What was in the inbox.
+/// The content of the inbox.
 #[derive(Debug, Default)]
 pub struct Drained {
-    /// What became of each document, by file.
+    /// The result for each document, by file.
     pub files: Vec<(PathBuf, Vec<Applied>)>,
-    /// Files that were not taken. They are kept beside, with the reason in a file.
+    /// Files that were not taken. They stay in the inbox under another name, with the reason in a file next to them.
     pub refused: Vec<Refused>,
     /// Documents that the index lacked and took from the archive of the ledger.
     pub restored: usize,
@@ -154,7 +154,7 @@ impl Engine {
     /// without blocks takes nothing yet.
     ///
     /// # Errors
-    /// The index or the disk fails. What was taken stays, and the rest waits.
+    /// The index or the disk fails. Documents that were taken stay, and the rest waits.
     pub fn drain_inbox(&self, now: u32) -> Result<Drained, LedgerError> {
         let mut drained = Drained::default();
         if self.tip()?.is_none() {
@@ -232,7 +232,7 @@ impl From<LedgerError> for Taken {
     }
 }
 
-/// Sets a file aside, with the reason beside it.
+/// Sets a file aside, with the reason in a file next to it.
 fn refuse(path: &Path, reason: String) -> Result<Refused, LedgerError> {
     let aside = path.with_extension(REFUSED);
     let why = path.with_extension("reason.txt");

@@ -98,7 +98,7 @@ impl Taking<'_> {
 /// A document of claims whose rows are being read.
 struct Listing {
     provenance: Provenance,
-    /// What it has up to here; `None` if it is of another list.
+    /// Its size up to here; `None` if it is of another list.
     of: Option<(ListDocument, ListSize)>,
     is_changed: bool,
 }
@@ -106,8 +106,8 @@ struct Listing {
 /// How long the writer waits for reads that began before. Blocks wait, too.
 const READS_END: Duration = Duration::from_secs(2);
 
-/// Writes all tables anew that may have what was blanked: in files a row that was replaced is there until then, and as
-/// long as a read in progress may see it.
+/// Rewrites all tables that may have blanked text: until then, and as long as a read in progress may see it, a replaced
+/// row is still in files.
 pub(super) fn merge(writer: &Writer) -> Result<(), LedgerError> {
     if !writer.wait_for_reads(READS_END)? {
         return Err(LedgerError::StillRead);

@@ -1,5 +1,5 @@
 //! Which documents wait in the inbox: a sealed file for each file of the inbox, in the folder of the archive. So a file
-//! that disappears before a writer has taken it is told, with what was in it.
+//! that disappears before a writer has taken it is reported, with its documents.
 //!
 //! ```text
 //! ledger/<stem of the file in the inbox>.waits    a line for each document, and the SHA-256 of these lines
@@ -24,7 +24,7 @@ pub(super) const PART: &str = "part";
 /// How names of these files end.
 const WAITS: &str = "waits";
 
-/// What is noted of one document.
+/// The line that is noted for one document.
 pub(super) fn line(document: &Document) -> String {
     let Listed { hash, what, .. } = Listed::new(0, document);
     format!("{hash} {what}\n")
@@ -42,7 +42,7 @@ pub(super) fn note(datadir: &Path, stem: &str, lines: &str) -> io::Result<()> {
     }
 }
 
-/// A file of the inbox is no more: its documents are in the index, it was refused, or whoever wrote it took it back.
+/// Notes that a file of the inbox is gone: its documents are in the index, it was refused, or its writer took it back.
 pub(crate) fn end(datadir: &Path, file: &Path) -> io::Result<()> {
     let Some(stem) = file.file_stem().and_then(|stem| stem.to_str()) else { return Ok(()) };
     match fs::remove_file(Archive::new(datadir).folder().join(format!("{stem}.{WAITS}"))) {

@@ -27,11 +27,11 @@ use crate::{
     ledger::{Archive, List, end_waiting, forget_waiting, missing_of_inbox, put_into_inbox, read_archived},
 };
 
-/// What can be had of the ledger without reading the index as a whole.
+/// The part of the ledger that can be read without the index as a whole.
 pub(crate) struct Gathered {
     /// Documents that were read.
     pub(crate) kept: usize,
-    /// What is missing, in words.
+    /// Missing documents, in words.
     pub(crate) missing: Vec<String>,
     /// A file of the inbox with the documents that only the damaged index had.
     file: Option<PathBuf>,

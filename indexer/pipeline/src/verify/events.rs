@@ -54,7 +54,7 @@ impl Sum {
     }
 }
 
-/// Compares them. What cannot be read is damage of its own, and is not compared.
+/// Compares them. Unreadable rows are damage of their own, and are not compared.
 pub(crate) fn audit(view: &View<'_>, damages: &mut Damages) -> Result<Check, PipelineError> {
     let unread = damages.listed.iter().any(|damage| LEDGER.contains(&damage.place.as_str()));
     if unread {
