@@ -32,7 +32,7 @@ const KEYS: [(&str, &str); 15] = [
     ("suffixes", "yes or no"),
 ];
 
-/// Why a text is no column map.
+/// Why a text is not a column map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
     /// A part is not `key=value`, or the key is unknown.

@@ -209,7 +209,7 @@ fn read_json(
     }
 }
 
-/// What a JSON file says of all its rows.
+/// Reads a field of a JSON file that holds for all its rows.
 fn field(
     layout: &Layout,
     key: &str,

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use cairn_events::{Currency, Interval};
 use jiff::tz::TimeZone;
 
-/// What is quoted in what: BTC/USD is the price of a bitcoin in dollars.
+/// A pair of currencies: BTC/USD is the price of a bitcoin in dollars.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pair {
     /// The priced currency.
