@@ -92,7 +92,7 @@ const fn place(lanes: &[Lane], name: &str) -> usize {
     panic!("no lane of that name")
 }
 
-/// What takes the deltas of a map: lane, key, value.
+/// Takes the deltas of a map: lane, key, value.
 pub type Sink<'s> = dyn FnMut(usize, &[u8], &[u8]) + 's;
 
 /// Memory of an emitter, for the next one.

@@ -38,10 +38,10 @@ pub trait Scratch {
     fn remove(&self, name: &str) -> Result<(), StageError>;
 }
 
-/// What an ordered fold may use.
+/// Resources of an ordered fold.
 #[derive(Clone, Copy)]
 pub struct Workspace<'w> {
-    /// Bytes of memory. What does not fit is done in windows, with files in between.
+    /// Bytes of memory. Larger work is done in windows, with files in between.
     pub memory: u64,
     /// Files.
     pub scratch: &'w dyn Scratch,

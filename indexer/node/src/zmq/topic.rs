@@ -1,4 +1,4 @@
-//! What a node can publish, and where.
+//! The topics that a node can publish, and their addresses.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl Topic {
         Topic::ALL.into_iter().find(|topic| topic.name().as_bytes() == name)
     }
 
-    /// Whether it tells of every new tip.
+    /// Whether it announces every new tip.
     #[must_use]
     pub fn tells_of_tips(self) -> bool {
         self != Topic::RawTx

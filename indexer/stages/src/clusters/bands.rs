@@ -52,7 +52,7 @@ impl BandDays {
         self.0[day].get_or_insert_with(|| Box::new([0; NET_EXTERNAL as usize + 1]))
     }
 
-    /// What days and longer periods gain.
+    /// Emits the changes of days and longer periods.
     pub(super) fn emit(&mut self, emit: &mut Emitter<'_, '_>) -> Result<(), StageError> {
         for (day, changes) in (0u32..).zip(self.0.drain(..)) {
             let Some(changes) = changes else { continue };
