@@ -13,9 +13,9 @@ use crate::providers::Rows;
 
 /// Seconds after a close at which a candle is asked for: until then its provider has counted its last trades.
 const SETTLED: u32 = 20;
-/// The same, spread over so many seconds.
+/// Seconds over which the requests of sources and series are spread, from that time on.
 const SPREAD: u32 = 20;
-/// Most candles that are fetched later than at their close. What is older is imported from files.
+/// Most candles that are fetched later than at their close. Older ones are imported from files.
 const BACK: u32 = 1_000;
 /// Seconds between two requests for candles that are fetched later.
 const STEP: u32 = 5;
@@ -62,7 +62,7 @@ impl CandleJob {
         (self.tries, self.due) = if newest.is_some_and(|newest| newest >= closed) {
             (0, self.next_close(now))
         } else if until < closed {
-            // What the source does not have is not asked for again.
+            // Candles that the source does not have are not asked for again.
             self.bare = self.bare.max(newest.unwrap_or(until));
             (0, now.saturating_add(STEP))
         } else {
