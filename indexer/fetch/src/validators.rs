@@ -81,7 +81,7 @@ pub fn kept(datadir: &Path, url: &Url) -> Option<Kept> {
     Some(Kept { validators: file.validators.sound(), document: DocumentHash(hash), fetched_at: file.fetched_at })
 }
 
-/// Keeps what a later fetch of a URL can use.
+/// Stores the data that a later fetch of a URL can use.
 ///
 /// # Errors
 /// The disk fails.

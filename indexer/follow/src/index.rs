@@ -137,7 +137,7 @@ impl OpenIndex {
         self.progress.cancel_token()
     }
 
-    /// Takes in what waits in the inbox of events and the newest prices of the moment, and publishes them.
+    /// Takes in the inbox of events and the newest prices, and publishes them.
     ///
     /// # Errors
     /// The index or the disk fails. A file that is at fault is set aside, and no error.

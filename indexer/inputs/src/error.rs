@@ -44,7 +44,7 @@ pub enum InputError {
     NoColumns {
         /// The delimiter.
         delimiter: char,
-        /// Code of what is wrong with it.
+        /// Code of its error.
         why: &'static str,
         /// Its number, from 1.
         line: u64,

@@ -1,4 +1,4 @@
-//! The column map: the layout of a CSV file, in the words of whoever imports it.
+//! The column map: the layout of a CSV file, as described by the operator who imports it.
 
 use std::str::FromStr;
 

@@ -17,7 +17,7 @@ use crate::{
 pub(crate) enum Stamp {
     /// When the candle opens. It closes an interval later.
     Opening,
-    /// When the candle closes, or the moment of a single price: the close of what ends then.
+    /// When the candle closes, or the moment of a single price: the close of the candle that ends then.
     Close,
     /// Close from that time on, opening before: seconds since 1970 (UTC).
     CloseSince(i64),

@@ -225,8 +225,8 @@ pub struct Report {
     pub publisher: Option<&'static str>,
     /// Whether the caller's source is another than the publisher.
     pub is_other_source: bool,
-    /// Rows that were read. Of a table with a column for each currency, each cell is a row; a line that cannot be split
-    /// into cells is one.
+    /// Rows that were read. In a table with a column for each currency, each cell is a row; a line that cannot be split
+    /// into cells is one row.
     pub rows: u64,
     /// Rows that were delivered.
     pub taken: u64,
@@ -236,7 +236,7 @@ pub struct Report {
     pub interval: Option<Interval>,
     /// The series of which rows were taken.
     pub series: Vec<SeriesReport>,
-    /// How many rows have what. Those with [`Code::OutOfOrder`] are taken.
+    /// Rows by code. Those with [`Code::OutOfOrder`] are taken.
     pub by_code: BTreeMap<Code, u64>,
     /// The first [`MAX_LISTED`] in full, but for the missing rates of tables (`N/A`), which are only counted.
     pub bad_rows: Vec<BadRow>,
@@ -258,7 +258,7 @@ impl Report {
         }
     }
 
-    /// Counts what is wrong with a row.
+    /// Counts an error of a row.
     pub(crate) fn count(&mut self, code: Code) {
         let count = self.by_code.entry(code).or_default();
         *count = count.saturating_add(1);
@@ -267,7 +267,7 @@ impl Report {
         }
     }
 
-    /// Counts what is wrong with a row, and lists it if there is room.
+    /// Counts an error of a row, and lists it if there is room.
     pub(crate) fn tell(&mut self, line: u64, column: Option<&str>, code: Code, value: &str) {
         self.count(code);
         if self.bad_rows.len() < MAX_LISTED {

@@ -18,7 +18,7 @@ impl Pair {
     /// Bitcoin in dollars.
     pub const BTC_USD: Pair = Pair { base: Currency::BTC, quote: Currency::USD };
 
-    /// Whether bitcoin is one of the two.
+    /// Whether bitcoin is one of the two currencies.
     pub(crate) fn has_bitcoin(self) -> bool {
         self.base == Currency::BTC || self.quote == Currency::BTC
     }

@@ -161,7 +161,7 @@ impl MempoolWatcher {
                 self.sync.gaps_open += 1;
                 self.sync.hint = Some(self.clock.passed);
             }
-            // Not ours: whoever follows the chain looks.
+            // Not ours: the follower of the chain looks.
             Topic::HashBlock | Topic::RawBlock => {}
         }
     }

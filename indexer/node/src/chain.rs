@@ -1,4 +1,4 @@
-//! Where our chain and the node's best chain part, and what lies between our tip and the node's.
+//! Finds the fork of our chain and the node's best chain, and the blocks between our tip and the node's.
 
 use std::{collections::BTreeMap, time::Duration};
 

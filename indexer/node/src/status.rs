@@ -95,7 +95,7 @@ pub(crate) struct SharedStatus(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     status: NodeStatus,
-    /// The tip that was last announced to the owner, by whom ever.
+    /// The tip that was last announced to the owner, by ZMQ or by polling.
     announced: Option<BlockHash>,
 }
 

@@ -246,7 +246,7 @@ fn a_node_that_goes_and_comes_back_is_told() {
     assert!(watcher.status().error.is_some());
     let other = std::sync::Arc::clone(&toy);
     let _server = common::Server::start_at(address, move |request| common::toy::answer(&other, request));
-    // The same tip, but whoever missed messages meanwhile must look.
+    // The same tip, but an owner that missed messages meanwhile must look.
     polled(&watcher);
     assert!(watcher.status().error.is_none());
 }

@@ -133,7 +133,7 @@ fn is_about_a_block(kind: FeedKind) -> bool {
     !matches!(kind, FeedKind::Begun | FeedKind::Reorg) && !kind.is_of_labels()
 }
 
-/// Whether the tables can be read from which announcements follow.
+/// Checks that the tables from which announcements follow can be read.
 fn begun(view: &View<'_>) -> Result<(), ReadError> {
     let end = view.tip().tx_end;
     view.transfers_before(end)?;

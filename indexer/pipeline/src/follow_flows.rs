@@ -95,7 +95,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes what was made, if its block is still there.
+    /// Writes a finished generation, if its block is still there.
     fn take_flows(&self, view: &View<'_>, made: Outcome<Made>) -> Result<bool, PipelineError> {
         match made {
             Ok(Some(made)) if view.chain().is(made.height, &made.hash) => self.write_flows(&made).map(|()| true),
@@ -192,8 +192,7 @@ impl Engine {
     }
 }
 
-/// Whether they are to be made: there are none, they are of a block that is gone or old, or documents have changed
-/// members.
+/// Whether they must be made: there are none, their block is gone or old, or documents have changed members.
 fn is_due(view: &View<'_>, exchanges: &Exchanges, waits: bool) -> Result<bool, ReadError> {
     let head = match view.flows_head() {
         Err(ReadError::Unfinished(_)) => return Ok(true),

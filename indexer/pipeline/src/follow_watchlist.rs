@@ -17,7 +17,7 @@ use crate::{
 /// Blocks after which the watchlist is made again: a day.
 const EVERY: u32 = 144;
 
-/// Whether it is to be made: there is none, it is of a block that is gone, or of one that is old.
+/// Whether it must be made: there is none, or its block is gone or old.
 fn is_due(view: &View<'_>) -> Result<bool, ReadError> {
     let Some(head) = view.get::<WatchHead>(&())? else { return Ok(true) };
     Ok(!view.chain().is(head.height, &head.hash) || view.tip().height >= head.height.saturating_add(EVERY))
@@ -51,7 +51,8 @@ impl Engine {
         Ok(false)
     }
 
-    /// Writes what was made, if its block is still there. Damage of what it is made from does not stop blocks.
+    /// Writes a finished watchlist, if its block is still there. Damage of the tables that it is made from does not
+    /// stop blocks.
     fn take_watchlist(&self, view: &View<'_>, made: Outcome<Made>) -> Result<bool, PipelineError> {
         match made {
             Ok(Some(made)) if view.chain().is(made.head.height, &made.head.hash) => {

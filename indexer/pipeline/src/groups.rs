@@ -5,7 +5,7 @@ use cairn_tables::Family;
 
 use crate::sums;
 
-/// Folds a group; all of it is there. For the tip.
+/// Folds a complete group, for the tip.
 ///
 /// # Errors
 /// What the stage or the rows say.
@@ -155,7 +155,7 @@ impl<R: Rows, E: Ear> Folding<'_, R, E> {
         self.rows.release()
     }
 
-    /// Ends it, and gives the rows' taker and what heard the groups back.
+    /// Ends the fold, and returns the taker of rows and the listeners.
     pub(crate) fn finish(mut self) -> Result<(R, Vec<E>), StageError> {
         self.rows.release()?;
         Ok((self.rows.rows, self.ears))
@@ -200,7 +200,7 @@ impl<R: Rows> Rows for Held<R> {
     }
 }
 
-/// The rows kept back, as what the tables hold.
+/// The rows kept back, read as if the tables had them.
 struct HeldRows(Vec<(Family, Vec<u8>, Vec<u8>)>);
 
 impl Prior for HeldRows {

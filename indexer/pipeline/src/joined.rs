@@ -60,9 +60,9 @@ impl Engine {
         if self.has_their_stages() { of_block(view, block, direction) } else { Ok(None) }
     }
 
-    /// Brings the joined tables to what claims and chain say: makes them again if they must be, then judges what is
-    /// marked. Does nothing while the tables that it reads are not at the tip. Returns whether it wrote anything, which
-    /// is durable with the next flush.
+    /// Brings the joined tables up to date with claims and chain: makes them again if they must be, then judges marked
+    /// scripts and clusters. Does nothing while the tables that it reads are not at the tip. Returns whether it wrote
+    /// anything, which is durable with the next flush.
     ///
     /// # Errors
     /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled: what is marked stays marked.

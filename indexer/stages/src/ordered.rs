@@ -17,7 +17,7 @@ pub trait Sequence {
     ) -> Result<(), StageError>;
 }
 
-/// Files for what does not fit in memory. None is there at the start, and the driver removes them in the end.
+/// Files for data that does not fit in memory. There is none at the start, and the driver removes them in the end.
 pub trait Scratch {
     /// A new file, to be written front to back and flushed. Writing is buffered.
     ///

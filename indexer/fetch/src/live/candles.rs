@@ -153,8 +153,8 @@ fn fresh(rows: Rows, known: u32, date: Option<u32>, now: u32, source: &str) -> V
     good
 }
 
-/// The document of these rows. Its hash is theirs, not the answer's: an answer has an open candle in it, and changes by
-/// the second. So rows that are fetched again are the same document.
+/// The document of these rows. Its hash is that of the rows, not of the answer: an answer has an open candle in it, and
+/// changes by the second. So rows that are fetched again are the same document.
 fn document(source: cairn_events::Slug, licence: &str, told: &Told, rows: Vec<QuoteRow>) -> Result<Document, String> {
     let mut hasher = Sha256::new();
     hasher.update(format!("fetched from {source}\n"));

@@ -1,7 +1,7 @@
-//! The fetchers: a task of the writer that brings closed candles into the ledger, and the price of the moment.
+//! The fetchers: a task of the writer that brings closed candles into the ledger, and publishes current prices.
 //!
 //! One thread asks one server at a time. Prices of the moment come first, once a minute; in between it asks for candles
-//! that have closed since. It never touches the index: documents go to the inbox, prices to whoever keeps them.
+//! that have closed since. It never touches the index: documents go to the inbox, prices to the follower.
 
 mod backoff;
 mod candles;

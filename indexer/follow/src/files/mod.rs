@@ -147,8 +147,8 @@ impl SurveyedFiles {
     }
 }
 
-/// True for what passes when a file is put in the place of another: a block has moved, or a file is gone that was there
-/// when the folder was listed. If it stays away, the next look reports that it is missing.
+/// True for an error that passes when a file is put in the place of another: a block has moved, or a file is gone that
+/// was there when the folder was listed. If it stays away, the next look reports that it is missing.
 fn is_passing(error: &SourceError) -> bool {
     match error {
         SourceError::BlockChanged { .. } => true,
@@ -157,7 +157,7 @@ fn is_passing(error: &SourceError) -> bool {
     }
 }
 
-/// Waits until the files are looked at again; takes in what comes into the inbox meanwhile. True if cancelled.
+/// Waits until the files are looked at again; takes in files of the inbox meanwhile. True if cancelled.
 fn pause(index: &OpenIndex) -> Result<bool, FollowError> {
     for _ in 0..4 {
         if index.cancel_token().wait(POLL / 4) {

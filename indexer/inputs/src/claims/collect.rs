@@ -43,7 +43,7 @@ pub(super) struct Draft<'a> {
     pub(super) asserted_at: &'a str,
     pub(super) valid_from: &'a str,
     pub(super) valid_to: &'a str,
-    /// `None`: for what makes members, from level 40.
+    /// `None`: true for claims that make members, from level 40.
     pub(super) is_inherited: Option<bool>,
     pub(super) is_person: bool,
 }
@@ -273,7 +273,7 @@ pub(super) fn is_url(text: &str) -> bool {
     })
 }
 
-/// True for what sources write where they name nobody: "unnamed", "not named", "unknown …", "OFAC SDN entry 1234".
+/// True for words of sources that name nobody: "unnamed", "not named", "unknown …", "OFAC SDN entry 1234".
 pub(super) fn is_placeholder(name: &str) -> bool {
     let letter = |letter: char| if letter.is_alphanumeric() { letter.to_ascii_lowercase() } else { ' ' };
     let text: String = name.chars().take(MAX_NAME).map(letter).collect();

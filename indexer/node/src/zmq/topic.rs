@@ -63,9 +63,9 @@ pub struct ZmqEndpoint {
     pub topics: Vec<Topic>,
 }
 
-/// Where to subscribe to the wanted topics, from what the node says it publishes. Of `rawblock` and `hashblock` both
-/// may be wanted; a topic that the node does not publish is left out. `node_host` (a name or an IP address, as in the
-/// address of its RPC interface) takes the place of wildcard addresses such as `0.0.0.0`.
+/// Returns the endpoints at which to subscribe to the wanted topics, from the node's list of what it publishes. Both
+/// `rawblock` and `hashblock` may be wanted; a topic that the node does not publish is left out. `node_host` (a name or
+/// an IP address, as in the address of its RPC interface) takes the place of wildcard addresses such as `0.0.0.0`.
 #[must_use]
 pub fn endpoints(published: &[ZmqNotification], wanted: &[Topic], node_host: &str) -> Vec<ZmqEndpoint> {
     let mut found: Vec<ZmqEndpoint> = Vec::new();

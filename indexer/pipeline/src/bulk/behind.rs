@@ -10,7 +10,7 @@ use std::{
     thread::Builder,
 };
 
-/// Files that wait at most. With more the disk does not keep up, and to ask for still more would not help.
+/// Most files that wait. With more, the disk does not keep up, and asking for still more would not help.
 const WAITING: usize = 64;
 
 /// A thread that waits for the disk. Clones share it; it ends with the last of them.

@@ -114,12 +114,12 @@ impl<'e> Job<'e> {
         Job { stage, lane_index, lane: &stage.lanes()[lane_index], folds, fed }
     }
 
-    /// Whether it is that lane of the stage of that name.
+    /// Whether it is the lane `lane_index` of the stage named `stage`.
     pub(crate) fn is(&self, stage: &str, lane_index: usize) -> bool {
         self.stage.name() == stage && self.lane_index == lane_index
     }
 
-    /// Whether its stage hears that lane.
+    /// Whether its stage hears the lane of `other`.
     pub(crate) fn is_of_listener_of(&self, other: &Job<'_>) -> bool {
         self.stage.hears().is_some_and(|heard| other.is(heard.stage.name(), heard.lane))
     }

@@ -141,7 +141,7 @@ impl Ear for Hearing<'_> {
     }
 }
 
-/// Runs what emits into outputs; theirs is the first error.
+/// Runs an emitter into outputs; an error of the outputs comes before one of the emitter.
 fn emitting(
     outputs: &mut Outputs<'_>,
     run: impl FnOnce(&mut cairn_stages::Sink<'_>) -> Result<(), StageError>,

@@ -62,7 +62,7 @@ impl Records {
         &self.bytes[self.from..self.to]
     }
 
-    /// It as a delta; `None` at the end.
+    /// The current record as a delta; `None` at the end.
     pub(crate) fn delta(&self) -> Option<Delta<'_>> {
         take_record(self.current()).map(|(delta, _)| delta)
     }

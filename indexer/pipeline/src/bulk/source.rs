@@ -1,4 +1,5 @@
-//! Whole resolved blocks in order, out of block files or out of the journal, each with what becomes of its coins.
+//! Whole resolved blocks in order, from block files or from the journal. For each output, a block says whether it is
+//! spent later.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -43,7 +44,7 @@ pub(crate) trait Blocks: Send {
     /// Transactions whose coins may vanish without being spent (BIP 30).
     fn repeated(&self) -> HashSet<TxNum>;
 
-    /// Notes what a later run has to know to go on after the last batch.
+    /// Notes the state from which a later run continues after the last batch.
     fn note(&self, manifest: &mut Manifest);
 
     /// Removes what no later batch needs; called once that is noted and durable.
@@ -131,7 +132,7 @@ pub(crate) fn spent_outputs(block: &Block, rows: &[Spent]) -> Result<Vec<bool>, 
     Ok(spent)
 }
 
-/// The files' blocks, resolved by what link, join and coins found.
+/// The files' blocks, resolved with the results of link, join and coins.
 pub(crate) struct FileBlocks<'s> {
     files: &'s BlockFiles,
     survey: &'s Survey,

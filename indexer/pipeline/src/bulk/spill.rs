@@ -137,7 +137,7 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// Of a partition; one that does not exist has none.
+    /// Opens a partition; one that does not exist has no chunks.
     pub(crate) fn open(dir: &Path, name: &'static str, partition: usize) -> Result<Self, PipelineError> {
         let (file, left) = match open_partition(dir, name, partition)? {
             Some((file, left)) => (Some(BufReader::new(file)), left),

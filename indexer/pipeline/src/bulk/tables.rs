@@ -36,15 +36,15 @@ const GROUP_PART: usize = 1 << 16;
 /// The kind of work, which gives its order: each kind after the ones before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Task {
-    /// Sort and fold a partition of what was mapped, and let others hear it.
+    /// Sort and fold a partition of mapped deltas, and pass them to listeners.
     Mapped,
     /// Sort a partition of a lane that is folded in order.
     Sort,
     /// Fold such a lane.
     Ordered,
-    /// Sort and fold a partition of what these left.
+    /// Sort and fold a partition of the deltas that these emitted.
     Emitted,
-    /// Add up what listeners and ordered folds left.
+    /// Add up the sums of listeners and ordered folds.
     AddUp,
 }
 
@@ -200,7 +200,7 @@ impl Making<'_> {
         Ok(files)
     }
 
-    /// Makes rows of what was left of each partition, and of all together.
+    /// Makes rows of the sums that were left for each partition, and for all together.
     fn add_up(&self, job: &Job<'_>) -> Result<Vec<(Family, String)>, PipelineError> {
         let (name, mut sums) = (spill_name(job.lane), SumsByKey::default());
         for partition in 0..=self.plan.partitions {

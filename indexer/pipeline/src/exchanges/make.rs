@@ -35,7 +35,7 @@ pub(crate) struct Made {
     pub(crate) rows: FlowRows,
 }
 
-/// Whether the tables can be read that flows are made from, and labels follow from all claims.
+/// Whether the tables that flows are made from can be read, and labels follow from all claims.
 pub(crate) fn can_make(view: &View<'_>) -> Result<bool, ReadError> {
     for stage in [AGES, SCRIPTS, CLUSTERS] {
         match view.require(&stage) {
@@ -53,7 +53,7 @@ impl From<SpillError> for PipelineError {
 }
 
 /// Makes the flows of all blocks up to the tip of a view; `None` while the tables that they are made from are being
-/// made. Without a folder for what does not fit in memory, few flows can be made.
+/// made. Without a folder for data that does not fit in memory, few flows can be made.
 ///
 /// # Errors
 /// The database cannot be read, a row is damaged, or the folder cannot be written; [`PipelineError::Stopped`] if
@@ -174,7 +174,7 @@ impl Then<'_> {
 }
 
 impl Reading<'_> {
-    /// Adds up what was read, transaction by transaction.
+    /// Adds up the items that were read, transaction by transaction.
     fn add_up(mut self, cancel: &CancelToken) -> Result<DaySums, PipelineError> {
         let mut fees = Fees { view: self.view, row: None };
         while let Some(items) = self.buckets.take()? {

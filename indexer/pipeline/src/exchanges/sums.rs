@@ -43,7 +43,7 @@ impl DaySums {
         Ok(())
     }
 
-    /// Adds what exchanges do in a transaction of a day.
+    /// Adds the parts of exchanges in a transaction of a day.
     ///
     /// # Errors
     /// More flows in a day than 63 bits count.

@@ -69,7 +69,7 @@ pub(super) fn joined(own: &[(Height, Option<Owner>)], parent: &[(Height, Option<
     spans
 }
 
-/// Reads what claims and clusters said at any block.
+/// Finds owners at any block by the claims and clusters of then.
 pub(super) struct Timelines<'v> {
     view: &'v View<'v>,
     exchanges: &'v Exchanges,

@@ -82,7 +82,7 @@ impl<'b> Touched<'b> {
         Touched { id: output.id, moved, txs: 1, last: tx, output: Some(output) }
     }
 
-    /// Adds what a coin of the same script or a later one does.
+    /// Adds the effect of another coin of the same script, in the same transaction or a later one.
     fn add(&mut self, other: &Touched<'b>) {
         self.moved.funded += other.moved.funded;
         self.moved.spent += other.moved.spent;
@@ -167,7 +167,7 @@ fn is_of(block: &Block, touched: &Touched<'_>, label: &ScriptLabel) -> bool {
 }
 
 impl OfBlock {
-    /// Notes what the block changes for a script with a label.
+    /// Notes the changes by the block for a script with a label.
     fn change(
         &mut self,
         view: &View<'_>,

@@ -83,7 +83,7 @@ impl<'b> BlockForest<'b> {
         BlockForest { first_tx, ties, nodes, roots, gone, heirs, movers }
     }
 
-    /// Of a block that begins with a transaction, out of the rows that it writes.
+    /// Reads the changes of a block that begins with transaction `first_tx`, from the rows that it writes.
     ///
     /// # Errors
     /// A row is damaged.
@@ -110,7 +110,7 @@ impl<'b> BlockForest<'b> {
         Ok(of)
     }
 
-    /// Of the newest block, which the view has, out of the rows that its undoing writes.
+    /// Reads the changes of the newest block, which the view has, from the rows that undoing it writes.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -265,8 +265,8 @@ impl<'b> BlockForest<'b> {
         Ok(())
     }
 
-    /// Brings the rows of all roots that the block writes to what they hold after it. Those that `parts` has are judged
-    /// again, those in `ended` are roots no more.
+    /// Brings the rows of all roots that the block writes to their state after it. Those in `parts` are judged again,
+    /// those in `ended` are no longer roots.
     fn replace_owners(
         &self,
         view: &View<'_>,

@@ -57,8 +57,8 @@ pub(crate) fn judge(
 }
 
 impl Judged {
-    /// The root of its cluster, if the script has one and what the cluster adds to the sums of entities may be another
-    /// now.
+    /// Returns the root of its cluster, if the script has one and the part of the cluster in the sums of entities may
+    /// have changed.
     pub(crate) fn root_to_judge(&self, before: Option<&ScriptLabel>) -> Option<TxNum> {
         let both = || before.into_iter().chain(&self.label);
         let names = |label: Option<&ScriptLabel>| label.is_some_and(ScriptLabel::names_somebody);
@@ -139,8 +139,8 @@ fn document(version: &ListVersion) -> DocumentHash {
     DocumentHash(hash)
 }
 
-/// The label that follows from the claims. Those that were not read, because there are too many, have no part in it:
-/// which these are follows from the claims, too.
+/// Returns the label that follows from the claims. Claims that were not read, because there are too many, do not count:
+/// the claims alone decide which these are.
 fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
     let documents: Vec<DocumentHash> = said.lists.iter().map(|of| document(&of.version)).collect();
     let lists: Vec<&ListKey> = said.lists.iter().flat_map(|of| of.claims.iter().map(|_| &of.list)).collect();

@@ -1,4 +1,4 @@
-//! The rows that follow from the label of one script, and what changes of them.
+//! The rows that follow from the label of one script, and changes of these rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
@@ -155,7 +155,7 @@ impl Rows {
     }
 }
 
-/// A label with what its rows follow from besides.
+/// A label, and the other data that its rows follow from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side<'l> {
     pub(crate) label: &'l ScriptLabel,
@@ -350,7 +350,7 @@ impl Changes {
         self.due.insert(root);
     }
 
-    /// Adds what follows from a merge of two large clusters.
+    /// Adds the sums that follow from a merge of two large clusters.
     ///
     /// # Errors
     /// As [`Changes::replace`].
@@ -358,7 +358,7 @@ impl Changes {
         self.add_sums(rows_of_suspect(parent, path).map_err(overflow)?.sums, 1)
     }
 
-    /// Adds to what is left out at a node and below.
+    /// Adds to the sums that are left out at a node and below.
     ///
     /// # Errors
     /// As [`Changes::replace`].
@@ -375,7 +375,7 @@ impl Changes {
         self.below_from(view.below(node)?, node)
     }
 
-    /// The same, of what is stored.
+    /// The same, from the stored sums.
     ///
     /// # Errors
     /// As [`Changes::replace`].

@@ -205,7 +205,7 @@ impl LateFold for DustFold {
             let (paid, groups) = (row.scripts.into(), groups(view, rows, (tx_num, &row), &self.kept)?);
             let (mut was_campaign, mut alert) = (false, None);
             for group in &groups {
-                // Nothing else is of what the ping itself funds yet.
+                // The group of transactions that the ping funds has no row yet.
                 let is_own = *group == DustGroup::Funding(tx_num);
                 let row = if is_own { None } else { rows.get::<DustGroups>(group)? };
                 was_campaign |= row.as_ref().is_some_and(is_campaign);

@@ -20,7 +20,7 @@ pub(super) struct FlushFold {
     /// Windows that are open, by their first spend.
     open: BTreeMap<InputKey, Open>,
     by_holder: HashMap<Holder, InputKey>,
-    /// By what an open window's holder joins another cluster, as far as it is known.
+    /// The transactions by which the holder of an open window joins another cluster, as far as they are known.
     ties: BTreeSet<(TxNum, InputKey)>,
 }
 
@@ -88,7 +88,7 @@ impl FlushFold {
         Ok(fold)
     }
 
-    /// Looks up what the open windows' holders join before `end`.
+    /// Looks up the clusters that the open windows' holders join before `end`.
     fn look(&mut self, view: &View<'_>, end: TxNum) -> Result<(), ReadError> {
         for (key, open) in self.open.iter_mut().filter(|(_, open)| open.tie.is_none() && open.looked < end) {
             open.tie = view.next_tie(open.holder)?;

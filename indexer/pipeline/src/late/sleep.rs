@@ -14,7 +14,7 @@ const PAGE: usize = 256;
 /// Clusters whose newest known spend is remembered.
 const MOST_AWAKE: usize = 1 << 16;
 
-/// A place in the chain, and what counts as long before.
+/// A place in the chain, and the limit of "long before".
 #[derive(Clone, Copy)]
 pub(super) struct At {
     /// The block of the place.
@@ -89,7 +89,7 @@ impl Sleep {
         match holder {
             Holder::Script(script) => {
                 let script = found(view, script)?;
-                // Most scripts never had so much.
+                // Most scripts never had that much.
                 if script.totals.funded < least || sleeper.add(view, &script, at)?.is_some() {
                     return Ok(None);
                 }

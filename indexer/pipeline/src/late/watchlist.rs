@@ -34,7 +34,7 @@ pub(crate) struct Made {
     pub(crate) rows: Vec<(WatchKey, WatchRow)>,
 }
 
-/// Whether the tables can be read that it is made from.
+/// Whether the tables that it is made from can be read.
 fn can_make(view: &View<'_>) -> Result<bool, ReadError> {
     for stage in [COINS, SCRIPTS, SPENDS, CLUSTERS] {
         match view.require(&stage) {

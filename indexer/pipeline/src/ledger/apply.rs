@@ -280,7 +280,7 @@ impl Taking<'_> {
         Ok((taken, seq - 1))
     }
 
-    /// Writes what the ledger says of a document as a whole.
+    /// Writes the ledger's row of a document as a whole.
     pub(super) fn note(&self, batch: &mut Batch<'_>, repeats: &[bool], state: DocumentState) -> Applied {
         let repeated = repeats.iter().filter(|repeats| **repeats).count();
         batch.put_row::<Events>(
@@ -337,7 +337,7 @@ impl Taking<'_> {
         Ok((Applied::Taken { seq: self.seq, events: 1 - repeated, repeated, withdrawn: false }, self.seq))
     }
 
-    /// Removes what a document said, and chooses again.
+    /// Removes the effects of a document, and chooses again among the quotes.
     fn take_back(&self, batch: &mut Batch<'_>, hash: &DocumentHash, seq: u64) -> Result<(), LedgerError> {
         let (provenance, rows) = match self.view.event(seq)? {
             Some((_, EventRow::Document { provenance, rows, .. })) => (provenance, rows),

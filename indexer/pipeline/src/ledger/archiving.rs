@@ -133,9 +133,8 @@ impl Engine {
         Ok(taken)
     }
 
-    /// Writes what the index has to the archive: documents that it lacks, with `all` also those whose file differs, and
-    /// the list. Returns how many files were written.
-    /// Documents that neither has stay in the list.
+    /// Writes the documents of the index to the archive: those that it lacks, with `all` also those whose file differs,
+    /// and the list. Returns how many files were written. Documents that neither has stay in the list.
     pub(crate) fn write_archive(&self, all: bool) -> Result<usize, LedgerError> {
         let failed = |error| self.archive_failed(error);
         let view = self.reader.view()?;

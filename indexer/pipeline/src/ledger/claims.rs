@@ -125,7 +125,7 @@ impl Taking<'_> {
     }
 }
 
-/// Removes what a document says, row of the ledger after row.
+/// Removes the claims of a document, row of the ledger after row.
 #[derive(Default)]
 pub(super) struct ClaimsTakenBack {
     is_listed: bool,

@@ -56,7 +56,7 @@ impl Taking<'_> {
     }
 }
 
-/// Removes what a document does to a statement, unless it has blanked it.
+/// Removes the effect of a document on a statement, unless the document has blanked it.
 pub(super) fn take_back(batch: &mut Batch<'_>, provenance: &Provenance, contest: &Contest) {
     if contest.act == ContestAct::Redacts {
         return;

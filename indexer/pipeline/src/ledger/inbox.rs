@@ -19,7 +19,7 @@ use super::{
 };
 use crate::Engine;
 
-/// Age at which nobody writes such a file any more.
+/// Age at which such a file is no longer being written.
 const LEFT: Duration = Duration::from_secs(86_400);
 /// How names of files end that were not taken.
 const REFUSED: &str = "refused";
@@ -150,7 +150,7 @@ fn is_left(path: &Path) -> bool {
 }
 
 impl Engine {
-    /// Takes in what waits in the inbox, in the order of the files' names; `now` in seconds since 1970. An index
+    /// Takes in the files that wait in the inbox, in the order of their names; `now` in seconds since 1970. An index
     /// without blocks takes nothing yet.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Blanks what a list says of a script: in the ledger, in the tables that follow from it, and in files.
+//! Blanks statements of a list about a script: in the ledger, in the tables that follow from it, and in files.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -20,7 +20,7 @@ use super::{
 use crate::labels::tables;
 
 impl Taking<'_> {
-    /// The claims of a document, those blanked that say what is redacted.
+    /// Returns the claims of a document, with redacted ones blanked.
     pub(super) fn without_redacted<'c>(
         &self,
         list: &ListKey,
@@ -85,7 +85,7 @@ impl Taking<'_> {
         self.close(batch, open)
     }
 
-    /// Writes what a document still has.
+    /// Writes the size that a document still has.
     fn close(&self, batch: &mut Batch<'_>, listing: Option<Listing>) -> Result<(), LedgerError> {
         let Some(Listing { provenance, of: Some((key, size)), is_changed: true }) = listing else { return Ok(()) };
         if self.state(&provenance.document)?.withdrawn == 0 {

@@ -30,7 +30,7 @@ pub(super) fn line(document: &Document) -> String {
     format!("{hash} {what}\n")
 }
 
-/// Notes what a file of the inbox has, a [`line`] for each document, before it takes its name.
+/// Notes the documents of a file of the inbox, a [`line`] for each, before the file takes its name.
 pub(super) fn note(datadir: &Path, stem: &str, lines: &str) -> io::Result<()> {
     match Archive::new(datadir).seal(&format!("{stem}.{WAITS}"), lines) {
         // A server may be allowed to write into the inbox alone.
@@ -51,7 +51,7 @@ pub(crate) fn end(datadir: &Path, file: &Path) -> io::Result<()> {
     }
 }
 
-/// Files of the inbox that were noted and are gone: the path of what was noted, and what the index lacks of it, in
+/// Files of the inbox that were noted and are gone: the path of the note, and its documents that the index lacks, in
 /// words.
 fn gone(datadir: &Path, is_known: &dyn Fn(&DocumentHash) -> bool) -> io::Result<Vec<(PathBuf, Vec<String>)>> {
     let (archive, inbox) = (Archive::new(datadir), datadir.join(INBOX));

@@ -60,8 +60,8 @@ impl From<io::Error> for MendError {
     }
 }
 
-/// Reads the archive of the ledger, and what else the damaged index has, if it can be opened: that waits in the inbox
-/// then. Nothing else is changed.
+/// Reads the archive of the ledger, and the documents that only the damaged index has, if it can be opened: these wait
+/// in the inbox then. Nothing else is changed.
 ///
 /// # Errors
 /// [`PipelineError::EventsLost`] if a document is missing, unless `without_events` is set. Or the disk fails.

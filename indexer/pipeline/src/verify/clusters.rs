@@ -1,4 +1,4 @@
-//! Clusters: what their tables must have in common with the journal, with what scripts hold, and with each other. Which
+//! Compares the tables of clusters with the journal, with the balances of scripts, and with each other. Which
 //! transactions are nodes, every link and every child is compared; numbers and balances are added up over the whole
 //! forest, with a weight for each root, so that those of two trees cannot stand in for each other.
 //!
@@ -148,7 +148,7 @@ impl ClusterTally {
         self.changes.add(tx, -1);
     }
 
-    /// Tables that differ from what they are compared with, and how.
+    /// Returns the tables that differ, and how.
     pub(crate) fn differences(&self) -> Vec<(&'static str, &'static str)> {
         let differs = |sum: Weighed| sum != Weighed::default();
         let scripts = !self.unknown_scripts;
@@ -285,7 +285,7 @@ impl<'v, 'r> Nodes<'v, 'r> {
         }
     }
 
-    /// The next script, and what it holds.
+    /// Notes the next script and its balance.
     pub(crate) fn script(&mut self, id: ScriptId, held: Sats, tally: &mut ClusterTally) {
         let node = self.node(id);
         tally.script(node, held);
@@ -321,7 +321,7 @@ impl<'v, 'r> Nodes<'v, 'r> {
     }
 }
 
-/// Notes the nodes of a block, and what it pays. Gives what is wrong with one of those that are looked at.
+/// Notes the nodes of a block, and its payments. Returns a difference of one of the nodes that are checked.
 pub(crate) fn nodes_of(view: &View<'_>, block: &Block, tally: &mut ClusterTally) -> Result<Option<Wrong>, ReadError> {
     let mut paid = None;
     if tally.paid.looks_at(block) {

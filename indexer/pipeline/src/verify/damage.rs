@@ -1,4 +1,4 @@
-//! Damage that an audit found, and what mends it.
+//! Damage that an audit found, and its remedies.
 
 use cairn_model::Height;
 use cairn_reader::ReadError;

@@ -110,8 +110,8 @@ impl<R> Default for Lists<R> {
     }
 }
 
-/// Lists the clusters that a transaction moves something of, each once, with what it moves; `united` is the one that
-/// its scripts are in. A transaction may move something of thousands. Gives what it pays.
+/// Lists the clusters with coins that a transaction moves, each once, with the net amount; `united` is the one that its
+/// scripts are in. A transaction may move coins of thousands of clusters. Returns its payments.
 pub(super) fn nets<F: Forest>(
     forest: &mut F,
     tx: TxNum,
@@ -143,7 +143,7 @@ pub(super) fn nets<F: Forest>(
     Ok(paid)
 }
 
-/// A balance that changed by so much.
+/// Adds `net` to a balance.
 pub(super) fn changed(balance: Sats, net: i128) -> Result<Sats, StageError> {
     Sats::try_from(i128::from(balance) + net).map_err(|_| contradiction("a cluster spent more than it received"))
 }

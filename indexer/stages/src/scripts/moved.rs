@@ -49,7 +49,7 @@ const SENT: u8 = 2;
 const COSPENT: u8 = 3;
 const MINED: u8 = 4;
 const LARGE: u8 = 5;
-/// Beside one of those that receive.
+/// Added to one of the codes of receipts.
 const PINGED: u8 = 8;
 
 impl ValueCodec for Moved {
