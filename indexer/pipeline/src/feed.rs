@@ -19,7 +19,7 @@ use cairn_writer::Batch;
 
 use crate::{Engine, PipelineError};
 
-/// Blocks below the tip that a new feed begins with: two weeks on the main chain.
+/// Number of the newest blocks that a new feed begins with: two weeks on the main chain.
 pub const FIRST_ANNOUNCED: u32 = 2_016;
 /// Blocks that are announced in one commit.
 const BLOCKS_IN_STEP: u32 = 64;
