@@ -24,7 +24,7 @@ use crate::{
 
 /// Most redirects that are followed.
 pub const MOST_REDIRECTS: u32 = 5;
-/// Most bytes of an answer that is no document, for the message.
+/// Most bytes of an answer that is not a document, for the message.
 const MOST_OF_AN_ERROR: u64 = 64 << 10;
 /// Bytes of each read.
 const CHUNK: usize = 64 << 10;
@@ -60,9 +60,9 @@ pub struct Answer {
     pub url: Url,
     /// Its content.
     pub body: Body,
-    /// What a later request may ask with.
+    /// Validators for a later request.
     pub validators: Validators,
-    /// The server's time, in seconds since 1970; `None` if it does not tell.
+    /// The server's time, in seconds since 1970; `None` if the answer has no date.
     pub date: Option<u32>,
     /// How long the server wants us to wait.
     pub retry_after: Option<Duration>,
@@ -211,7 +211,7 @@ impl Client {
             return Err(too_long());
         }
         let mut received = Vec::new();
-        // One byte more than allowed tells that there is more.
+        // One byte more than allowed shows that there is more.
         let mut reader = response.into_body().into_with_config().limit(u64::MAX).reader().take(most.saturating_add(1));
         let mut chunk = vec![0; CHUNK];
         loop {

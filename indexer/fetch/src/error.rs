@@ -57,7 +57,7 @@ pub enum FetchError {
     Unreachable {
         /// The URL.
         url: String,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
     /// It took too long.
@@ -134,7 +134,7 @@ pub enum FetchError {
     Protocol {
         /// The URL.
         url: String,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// The process ends.

@@ -2,8 +2,8 @@
 //! publish.
 //!
 //! [`Client`] makes one GET request with limits on bytes and time. It connects only to addresses of the public network
-//! unless it is told otherwise, and looks at the address that it really connects to. [`unpack`] opens gzip and ZIP
-//! files within limits.
+//! unless others are allowed, and checks the address that it really connects to. [`unpack`] opens gzip and ZIP files
+//! within limits.
 
 mod address;
 mod body;

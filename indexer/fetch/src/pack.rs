@@ -1,5 +1,4 @@
-//! Packed files: gzip, and ZIP archives with one member. What they unpack to is bounded, whatever they say of
-//! themselves.
+//! Packed files: gzip, and ZIP archives with one member. The unpacked size is bounded, whatever sizes the files state.
 
 use std::io::{self, Cursor, Read};
 
@@ -28,7 +27,7 @@ pub enum PackError {
     TooLong(u64),
 }
 
-/// Fails after so many bytes.
+/// A reader that fails after `most` bytes.
 pub(crate) struct Capped<R> {
     from: R,
     most: u64,
@@ -51,12 +50,12 @@ impl<R: Read> Read for Capped<R> {
     }
 }
 
-/// The content of what may be packed: of a gzip file or of a ZIP archive, which its first bytes tell, what is in it; of
-/// any other file, the file. A ZIP archive is held in memory and has at most `packed` bytes; what is packed unpacks to
-/// at most `unpacked` bytes, or reading fails.
+/// Returns the content of a file that may be packed: of a gzip file or a ZIP archive, which the first bytes show, the
+/// unpacked content; of any other file, the file itself. A ZIP archive is held in memory and has at most `packed`
+/// bytes. Packed content unpacks to at most `unpacked` bytes, or reading fails.
 ///
 /// # Errors
-/// Reading fails, or the archive is no archive with one file.
+/// Reading fails, or the archive does not have exactly one file.
 pub fn unpack<'r>(mut from: impl Read + 'r, packed: u64, unpacked: u64) -> Result<Box<dyn Read + 'r>, PackError> {
     let mut start = Vec::new();
     (&mut from).take(4).read_to_end(&mut start)?;
@@ -133,7 +132,7 @@ const LOCAL: usize = 30;
 /// Finds the member by the directory at the end (APPNOTE.TXT 4.3).
 fn member(zip: &[u8]) -> Result<Member, PackError> {
     let last = zip.len().checked_sub(END).ok_or(PackError::Damaged("it is too short"))?;
-    // Behind the record is a comment of the length that it tells.
+    // Behind the record is a comment of the length that it states.
     let is_end = |at: &usize| {
         zip.get(*at..).is_some_and(|rest| rest.starts_with(b"PK\x05\x06"))
             && u16_at(zip, at + 20).is_ok_and(|comment| at + END + usize::from(comment) == zip.len())
@@ -263,7 +262,7 @@ mod tests {
             assert!(packed.len() < 20_000);
             assert!(read(&packed).unwrap_err().contains("more than 1048576 bytes"), "{:?}", read(&packed));
         }
-        // A header that tells less than there is.
+        // A header that states less than there is.
         let mut lying = zip(&[("a", &bomb)], 8, b"");
         let at = lying.len() - 22 - 47 + 24;
         lying[at..at + 4].copy_from_slice(&5u32.to_le_bytes());

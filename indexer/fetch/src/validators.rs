@@ -1,4 +1,4 @@
-//! What a server told about a document, so that a later request can ask whether it has changed.
+//! A server's validators of a document, with which a later request can ask whether it has changed.
 
 use std::{
     fs, io,
@@ -41,10 +41,10 @@ impl Validators {
     }
 }
 
-/// What is kept of the last fetch of a URL.
+/// Data that is kept of the last fetch of a URL.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kept {
-    /// What to ask with.
+    /// Validators for the next request.
     pub validators: Validators,
     /// Hash of the document that was handed in.
     pub document: DocumentHash,
@@ -68,7 +68,7 @@ fn path(datadir: &Path, url: &Url) -> PathBuf {
     datadir.join(FOLDER).join(format!("{}.json", &hash[..32]))
 }
 
-/// What is kept of the last fetch of a URL; `None` if there is nothing, or nothing that can be read.
+/// Returns the data that is kept of the last fetch of a URL; `None` if there is none, or none that can be read.
 #[must_use]
 pub fn kept(datadir: &Path, url: &Url) -> Option<Kept> {
     let path = path(datadir, url);
@@ -81,7 +81,7 @@ pub fn kept(datadir: &Path, url: &Url) -> Option<Kept> {
     Some(Kept { validators: file.validators.sound(), document: DocumentHash(hash), fetched_at: file.fetched_at })
 }
 
-/// Keeps what a later fetch of a URL can use.
+/// Stores the data that a later fetch of a URL can use.
 ///
 /// # Errors
 /// The disk fails.

@@ -5,7 +5,7 @@ use prometheus::Registry;
 
 use crate::{ActiveSource, FollowError, OpenIndex, Reached, Source, Until, pause::Pauses};
 
-/// What the follower does while the index cannot be written or read.
+/// The follower's next step while the index cannot be written or read.
 const TRIES_INDEX: &str = "tries again every few seconds; no block is connected until then";
 /// The same for the disk.
 const WAITS_FOR_ROOM: &str = "goes on as soon as it can be written; no block is connected until then";
@@ -45,7 +45,7 @@ impl Follower {
     /// Indexes until the end condition is met, or until cancelled.
     ///
     /// # Errors
-    /// A source, the index or the disk fails. What was committed stays. With [`Until::Cancelled`] this is an error only
+    /// A source, the index or the disk fails. Committed blocks stay. With [`Until::Cancelled`] this is an error only
     /// where a source is begun; later it is published, and tried again.
     pub fn follow(mut self, until: Until) -> Result<Outcome, FollowError> {
         let Some(last) = self.sources.pop() else { return Err(FollowError::NoSource) };

@@ -34,7 +34,7 @@ pub struct OpenIndex {
     figures: Option<Figures>,
     /// Where the prices of the moment come from.
     newest: NewestQuotes,
-    /// What keeps the follower from working.
+    /// Troubles that keep the follower from working.
     pub(crate) troubles: Arc<Troubles>,
     disk: Disk,
     /// True while there is no room: nothing is written.
@@ -75,7 +75,7 @@ impl OpenIndex {
         }
     }
 
-    /// The same; what it knows of the node's mempool takes at most so many bytes, together with the mempool of readers.
+    /// Limits the memory of the mempool watcher and of the mempool of readers to `bytes` bytes together.
     #[must_use]
     pub fn with_mempool_memory(self, bytes: u64) -> Self {
         OpenIndex { watching: MempoolOptions::within(bytes), ..self }
@@ -137,7 +137,7 @@ impl OpenIndex {
         self.progress.cancel_token()
     }
 
-    /// Takes in what waits in the inbox of events and the newest prices of the moment, and publishes them.
+    /// Takes in the inbox of events and the newest prices, and publishes them.
     ///
     /// # Errors
     /// The index or the disk fails. A file that is at fault is set aside, and no error.

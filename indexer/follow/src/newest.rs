@@ -1,4 +1,4 @@
-//! From whoever asks for the prices of the moment to the follower, the only one who writes and publishes.
+//! Hands current prices from their fetchers to the follower, the only one that writes and publishes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

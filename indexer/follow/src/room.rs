@@ -23,8 +23,8 @@ pub(crate) struct Disk(PathBuf);
 pub(crate) enum NoRoom {
     /// It is mounted read-only.
     ReadOnly,
-    /// The folder of the index does not allow it. A database that fails to write once must be opened anew, so it is not
-    /// tried.
+    /// The folder of the index does not allow it. A database that fails to write once must be opened again, so it is
+    /// not tried.
     Refused(Errno),
     /// Less than the reserve is free.
     Full {
@@ -54,7 +54,7 @@ impl Disk {
         Disk(folder.to_owned())
     }
 
-    /// Why nothing can be written; `None` if it can, or if the system does not tell.
+    /// Returns why nothing can be written; `None` if the index can be written, or if the system does not answer.
     pub(crate) fn lacks_room(&self) -> Option<NoRoom> {
         judge(&statvfs(&self.0).ok()?).or_else(|| {
             let refused = access(self.0.join("index"), Access::WRITE_OK | Access::EXEC_OK).err()?;

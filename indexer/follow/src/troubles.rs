@@ -1,4 +1,4 @@
-//! What keeps the follower from working: logged once, and published until it has passed.
+//! Troubles that keep the follower from working: logged once, and published until they have passed.
 
 use std::{
     collections::BTreeMap,

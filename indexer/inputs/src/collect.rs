@@ -24,14 +24,14 @@ pub(crate) struct Candle {
     pub(crate) line: u64,
     /// Which of the pairs.
     pub(crate) pair: usize,
-    /// What the row's time says, in seconds since 1970 (UTC).
+    /// The time of the row, in seconds since 1970 (UTC).
     pub(crate) time: i64,
-    /// From opening to end, where the row tells it.
+    /// Seconds from opening to end, where the row has both.
     pub(crate) length: Option<i64>,
     pub(crate) quote: Quote,
 }
 
-/// What was seen of a series.
+/// The rows of a series so far.
 struct Taken {
     series: Series,
     seen: Seen,
@@ -41,7 +41,7 @@ struct Taken {
     before: Option<u32>,
 }
 
-/// What the first rows tell.
+/// Facts that follow from the first rows.
 struct Settled {
     interval: Interval,
     is_ascending: bool,
@@ -138,7 +138,7 @@ impl<'a> Collector<'a> {
         let mut distances: Vec<u64> = lengths.filter_map(|length| u64::try_from(length).ok()).collect();
         let has_lengths = !distances.is_empty();
         if !has_lengths {
-            // In order of time: a file without order tells its interval too.
+            // In order of time: a file without order shows its interval, too.
             let mut times: Vec<i64> = self.held.iter().map(|candle| candle.time).collect();
             times.sort_unstable();
             let between = times.windows(2).map(|two| two[1].abs_diff(two[0]));
@@ -164,8 +164,8 @@ impl<'a> Collector<'a> {
             count.saturating_mul(2) > distances.len() && *distance != u64::from(given.seconds())
         };
         let Some((_, found)) = best.filter(is_clear) else { return Ok(given) };
-        // Trades were rare once, and a moment's price stands for itself. But an hour's candle is no day's, and rows
-        // that are all five minutes apart are no minutes.
+        // Trades were rare once, and a moment's price stands for itself. But an hour's candle is not a day's, and rows
+        // that are all five minutes apart are not minutes.
         let is_far = distances.len() >= ENOUGH && distances.iter().all(|distance| distance.is_multiple_of(found));
         let is_other = found < u64::from(given.seconds())
             || has_lengths

@@ -1,4 +1,4 @@
-//! Why a file cannot be read at all. What is wrong with single rows is in the report.
+//! Errors of a file that cannot be read at all. Errors of single rows are in the report.
 
 use std::io;
 
@@ -29,7 +29,7 @@ pub enum InputError {
         known: String,
     },
     /// The layout that was named does not fit.
-    #[error("this is no file of the layout {layout}; it begins {begins:?}")]
+    #[error("this is not a file of the layout {layout}; it begins {begins:?}")]
     OtherLayout {
         /// The layout that was named.
         layout: &'static str,
@@ -44,11 +44,11 @@ pub enum InputError {
     NoColumns {
         /// The delimiter.
         delimiter: char,
-        /// Code of what is wrong with it.
+        /// Code of its error.
         why: &'static str,
         /// Its number, from 1.
         line: u64,
-        /// The line, shortened; empty if it is no text.
+        /// The line, shortened; empty if it is not text.
         begins: String,
     },
     /// Both a layout and a column map were given.
@@ -64,7 +64,7 @@ pub enum InputError {
         /// The columns of the file, shortened.
         has: String,
     },
-    /// The file's times tell their zone.
+    /// The times of the file have a zone already.
     #[error("the times of this layout are in UTC already; leave out the zone")]
     ZoneNotUsed,
     /// Nothing says what is quoted.
@@ -73,31 +73,31 @@ pub enum InputError {
     /// The file says another pair.
     #[error("the file is for {file}, not for {given}")]
     OtherPair {
-        /// What the file says.
+        /// The pair in the file.
         file: Pair,
-        /// What the caller says.
+        /// The value that the caller gives.
         given: Pair,
     },
     /// A file of rates does not have that pair.
     #[error("the file has no rates for {given}; it has {has}")]
     PairMissing {
-        /// What the caller wants.
+        /// The pair that the caller wants.
         given: Pair,
-        /// What there is, shortened.
+        /// The pairs in the file, shortened.
         has: String,
     },
     /// Rows are too far apart, or too near, or there is only one.
-    #[error("the rows do not tell their interval ({found}); allowed are minute, hour and day: give the interval")]
+    #[error("the interval of the rows is not clear ({found}); allowed are minute, hour and day: give the interval")]
     IntervalUnknown {
-        /// What the first rows look like.
+        /// Distances of the first rows, in words.
         found: String,
     },
     /// The interval that was given is not that of the rows.
     #[error("the rows are {found} apart, not {}", given.seconds())]
     OtherInterval {
-        /// What the first rows look like.
+        /// Distances of the first rows, in words.
         found: String,
-        /// What the caller says.
+        /// The value that the caller gives.
         given: Interval,
     },
     /// Not YAML, XML or JSON, or more than is read of it.
@@ -105,7 +105,7 @@ pub enum InputError {
     Malformed {
         /// The line, from 1.
         line: u64,
-        /// What is wrong, and what is allowed.
+        /// Description of the error, and what is allowed.
         what: String,
     },
     /// The layout of claims needs a column map.
@@ -117,7 +117,7 @@ pub enum InputError {
          sanctions, or give the type of claim"
     )]
     ClaimNeeded,
-    /// More rows than can be told apart.
+    /// More rows than numbers of rows.
     #[error("the file has more than {0} rows; split it")]
     TooManyRows(u64),
     /// Not JSON, or cut off, or nested too deep.
@@ -125,7 +125,7 @@ pub enum InputError {
     Json {
         /// The line, from 1.
         line: u64,
-        /// What is wrong.
+        /// Description of the error.
         what: &'static str,
     },
 }

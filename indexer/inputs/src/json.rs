@@ -11,7 +11,7 @@ const MAX_CELLS: usize = 64;
 const MAX_BYTES: usize = 65_536;
 const MAX_DEPTH: usize = 16;
 
-/// What comes next.
+/// The next part of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
     /// A row: [`JsonRows::cells`], and [`JsonRows::keys`] if it is an object.

@@ -2,7 +2,7 @@
 //!
 //! Without network, storage or clock: the caller gives a [`Read`](std::io::Read), says which second it is, and gets the
 //! rows in the order of the file, with a [`Report`] of what was taken and what was refused. Memory does not grow with
-//! the file, but for 4 bytes a candle that tell duplicates.
+//! the file, except for 4 bytes a candle that find duplicates.
 //!
 //! [`read_quotes`] and [`read_claims`] are the entries. Each layout has a file in `layouts`, which says where its times
 //! and numbers come from.

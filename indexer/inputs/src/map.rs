@@ -1,4 +1,4 @@
-//! The column map: the layout of a CSV file, in the words of whoever imports it.
+//! The column map: the layout of a CSV file, as described by the operator who imports it.
 
 use std::str::FromStr;
 
@@ -32,7 +32,7 @@ const KEYS: [(&str, &str); 15] = [
     ("suffixes", "yes or no"),
 ];
 
-/// Why a text is no column map.
+/// Why a text is not a column map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
     /// A part is not `key=value`, or the key is unknown.

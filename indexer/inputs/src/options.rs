@@ -1,26 +1,26 @@
-//! What the caller says about a file.
+//! The caller's options for a file.
 
 use cairn_events::{Interval, Slug};
 use jiff::tz::TimeZone;
 
 use crate::{layouts::Layout, map::ColumnMap, words::Pair};
 
-/// What the caller says about a file.
+/// The caller's options for a file.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The time, in seconds since 1970 (UTC): a candle that closes later is not closed yet, and refused.
     pub now: u32,
     /// The pair. Needed where the file does not say so; of a file with many rates it selects one.
     pub pair: Option<Pair>,
-    /// Length of a candle. Without it, the first rows tell.
+    /// Length of a candle. Without it, it follows from the first rows.
     pub interval: Option<Interval>,
-    /// Zone of times that tell none. Without it, they are in UTC.
+    /// Zone of times without a zone. Without it, they are in UTC.
     pub zone: Option<TimeZone>,
-    /// The layout. Without it, the beginning of the file tells.
+    /// The layout. Without it, it follows from the beginning of the file.
     pub layout: Option<&'static Layout>,
     /// The columns of a CSV file of no known layout.
     pub map: Option<ColumnMap>,
-    /// The source that the file is imported as. The report tells whether the layout is another publisher's.
+    /// The source that the file is imported as. The report says whether the layout is another publisher's.
     pub source: Option<Slug>,
 }
 

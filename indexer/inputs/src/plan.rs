@@ -12,12 +12,12 @@ use crate::{
     words::Pair,
 };
 
-/// What the time of a row names.
+/// The event that the time of a row names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stamp {
     /// When the candle opens. It closes an interval later.
     Opening,
-    /// When the candle closes, or the moment of a single price: the close of what ends then.
+    /// When the candle closes, or the moment of a single price: the close of the candle that ends then.
     Close,
     /// Close from that time on, opening before: seconds since 1970 (UTC).
     CloseSince(i64),
@@ -48,7 +48,7 @@ pub(crate) struct Columns {
     pub(crate) end: Option<usize>,
 }
 
-/// What the other columns hold.
+/// The content of the other columns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Values {
     /// A candle.
@@ -153,7 +153,7 @@ impl Plan {
         Ok(Quote { close, range, volume })
     }
 
-    /// Seconds from the opening of a candle to its end, where the row tells both.
+    /// Seconds from the opening of a candle to its end, where the row has both.
     pub(crate) fn length(&self, cells: &Cells, columns: &Columns, opening: i64) -> Option<i64> {
         let end: i64 = cells.get(columns.end?).parse().ok()?;
         seconds(&end.checked_add(1)?.to_string(), &TimeFormat::UnixAny, None).ok()?.checked_sub(opening)
@@ -165,7 +165,7 @@ fn is_no_value(text: &str) -> bool {
     text.is_empty() || text.eq_ignore_ascii_case("null") || text.eq_ignore_ascii_case("n/a")
 }
 
-/// What is wrong with a cell.
+/// An error in a cell.
 #[derive(Debug)]
 pub(crate) struct Fault<'a> {
     pub(crate) code: Code,

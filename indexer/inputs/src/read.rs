@@ -86,7 +86,7 @@ fn report(layout: Option<&'static Layout>, options: &Options) -> Report {
     Report::new(layout.map_or("map", Layout::name), publisher, publisher.is_some_and(is_other))
 }
 
-/// Fits the plan to what the caller says; the pairs that are read.
+/// Fits the plan to the caller's options; returns the pairs that are read.
 fn adjust(plan: &mut Plan, options: &Options) -> Result<Vec<Option<Pair>>, InputError> {
     if let Some(zone) = &options.zone {
         if plan.interval.is_some() || matches!(plan.format, TimeFormat::Unix(_) | TimeFormat::UnixAny) {
@@ -209,7 +209,7 @@ fn read_json(
     }
 }
 
-/// What a JSON file says of all its rows.
+/// Reads a field of a JSON file that holds for all its rows.
 fn field(
     layout: &Layout,
     key: &str,

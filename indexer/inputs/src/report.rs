@@ -1,4 +1,4 @@
-//! What was read, what was taken, and what is wrong with the rest.
+//! The report on a file: rows that were read, rows that were taken, and the errors of the rest.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,14 +9,14 @@ use crate::error::excerpt;
 /// Bad rows that a report has in full. All are counted.
 pub const MAX_LISTED: usize = 100;
 
-/// What is wrong with a row.
+/// An error of a row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Code {
     /// A price is zero.
     Zero,
     /// A number is below zero.
     Negative,
-    /// A cell is no number; NaN and infinity are none.
+    /// A cell is not a number; nor are NaN and infinity.
     NotANumber,
     /// A number has more than 28 digits.
     TooManyDigits,
@@ -26,7 +26,7 @@ pub enum Code {
     NoValue,
     /// The high is below the low, or open or close are not between them.
     Range,
-    /// A cell is no time.
+    /// A cell is not a time.
     BadTime,
     /// The local time does not exist: clocks were put forward.
     SkippedTime,
@@ -51,7 +51,7 @@ pub enum Code {
     TooLong,
     /// The row has a NUL byte.
     Nul,
-    /// The row is no UTF-8.
+    /// The row is not UTF-8.
     Encoding,
     /// A quote opens and does not close, or closes in the middle of a cell.
     Quoting,
@@ -115,13 +115,13 @@ impl Code {
         }
     }
 
-    /// Whether such a row is left out. Only a row in the wrong place is taken and told all the same.
+    /// Whether such a row is left out. Only a row in the wrong place is taken and still reported.
     #[must_use]
     pub const fn is_refused(self) -> bool {
         !matches!(self, Code::OutOfOrder)
     }
 
-    /// What it means, as the beginning of a message.
+    /// Its meaning, as the beginning of a message.
     const fn meaning(self) -> &'static str {
         match self {
             Code::Zero => "a price cannot be zero",
@@ -163,7 +163,7 @@ pub struct BadRow {
     pub line: u64,
     /// The column, where one is to blame.
     pub column: Option<String>,
-    /// What is wrong.
+    /// The code of the error.
     pub code: Code,
     /// The same for people, with the cell.
     pub message: String,
@@ -190,7 +190,7 @@ pub struct Gap {
     pub missing: u32,
 }
 
-/// What is missing inside a series.
+/// Candles that are missing inside a series.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Gaps {
     /// Their number.
@@ -201,7 +201,7 @@ pub struct Gaps {
     pub longest: Option<Gap>,
 }
 
-/// What was taken of a series.
+/// The part of a series that was taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeriesReport {
     /// The pair.
@@ -212,7 +212,7 @@ pub struct SeriesReport {
     pub first: u32,
     /// The last close, in seconds since 1970 (UTC).
     pub last: u32,
-    /// What is missing between them. Weekends and holidays of reference rates count.
+    /// Candles that are missing between them. Weekends and holidays of reference rates count.
     pub gaps: Gaps,
 }
 
@@ -221,12 +221,12 @@ pub struct SeriesReport {
 pub struct Report {
     /// Name of the layout, or `map`.
     pub layout: &'static str,
-    /// Whose layout it is, where only one publishes it.
+    /// The publisher of the layout, where there is only one.
     pub publisher: Option<&'static str>,
     /// Whether the caller's source is another than the publisher.
     pub is_other_source: bool,
-    /// Rows that were read. Of a table with a column for each currency, each cell is a row; a line that cannot be split
-    /// into cells is one.
+    /// Rows that were read. In a table with a column for each currency, each cell is a row; a line that cannot be split
+    /// into cells is one row.
     pub rows: u64,
     /// Rows that were delivered.
     pub taken: u64,
@@ -236,7 +236,7 @@ pub struct Report {
     pub interval: Option<Interval>,
     /// The series of which rows were taken.
     pub series: Vec<SeriesReport>,
-    /// How many rows have what. Those with [`Code::OutOfOrder`] are taken.
+    /// Rows by code. Those with [`Code::OutOfOrder`] are taken.
     pub by_code: BTreeMap<Code, u64>,
     /// The first [`MAX_LISTED`] in full, but for the missing rates of tables (`N/A`), which are only counted.
     pub bad_rows: Vec<BadRow>,
@@ -258,7 +258,7 @@ impl Report {
         }
     }
 
-    /// Counts what is wrong with a row.
+    /// Counts an error of a row.
     pub(crate) fn count(&mut self, code: Code) {
         let count = self.by_code.entry(code).or_default();
         *count = count.saturating_add(1);
@@ -267,7 +267,7 @@ impl Report {
         }
     }
 
-    /// Counts what is wrong with a row, and lists it if there is room.
+    /// Counts an error of a row, and lists it if there is room.
     pub(crate) fn tell(&mut self, line: u64, column: Option<&str>, code: Code, value: &str) {
         self.count(code);
         if self.bad_rows.len() < MAX_LISTED {

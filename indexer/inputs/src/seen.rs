@@ -19,7 +19,7 @@ pub(crate) struct Seen {
     chunks: BTreeMap<u32, Box<[u32]>>,
 }
 
-/// What was there before.
+/// The candle that was noted before, compared with the new one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Before {
     Nothing,
@@ -28,7 +28,7 @@ pub(crate) enum Before {
 }
 
 impl Seen {
-    /// Notes a candle; `slot` is its close in units of the interval. What was there before is kept.
+    /// Notes a candle; `slot` is its close in units of the interval. A candle that was there before is kept.
     pub(crate) fn note(&mut self, slot: u32, quote: &Quote) -> Before {
         let chunk = self.chunks.entry(slot / CHUNK_SLOTS).or_insert_with(|| vec![0; CHUNK].into());
         let fingerprint = fingerprint(quote);
@@ -43,7 +43,7 @@ impl Seen {
         }
     }
 
-    /// What is missing between the first and the last; `seconds` is the interval.
+    /// Returns the gaps between the first and the last; `seconds` is the interval.
     pub(crate) fn gaps(&self, seconds: u32) -> Gaps {
         let (mut gaps, mut last) = (Gaps::default(), None::<u32>);
         for (chunk, slots) in &self.chunks {

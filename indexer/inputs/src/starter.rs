@@ -17,7 +17,7 @@ pub struct Starter {
     /// When the last of its rows was known, in seconds since 1970: it counts as retrieved then, so that whatever the
     /// same source says later comes first.
     until: u32,
-    /// What is quoted, where the file does not say so.
+    /// The pair, where the file does not name it.
     pair: Option<Pair>,
     bytes: &'static [u8],
 }

@@ -26,13 +26,13 @@ pub struct StarterLabels {
     pub retrieved_at: u32,
     /// Who published it, and which state of it.
     pub publisher: &'static str,
-    /// What its licence asks to be said.
+    /// The attribution that its licence requires.
     pub attribution: &'static str,
     hash: DocumentHash,
     bytes: &'static [u8],
 }
 
-/// What the files of one publisher share.
+/// Fields that the files of one publisher share.
 struct Carrier {
     licence: &'static str,
     retrieved_at: u32,

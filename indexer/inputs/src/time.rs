@@ -19,7 +19,7 @@ pub(crate) enum TimeFormat {
     /// Seconds, milliseconds or microseconds since 1970, by their size: seconds have up to 11 digits, milliseconds up
     /// to 14.
     UnixAny,
-    /// In units of so many to a second, since 1970.
+    /// In units since 1970; the number is the units in a second.
     Unix(i64),
     /// ISO 8601: a date, perhaps with a time, perhaps with `Z`, `UTC` or an offset. A space may stand for the T.
     Iso,
@@ -30,7 +30,7 @@ pub(crate) enum TimeFormat {
 /// Seconds since 1970 (UTC) of a time; local times without an offset are in `zone`, else in UTC.
 ///
 /// # Errors
-/// What is no time, a local time that clocks skip or show twice, and fractions of a second.
+/// The text is not a time, is a local time that clocks skip or show twice, or has fractions of a second.
 pub(crate) fn seconds(text: &str, format: &TimeFormat, zone: Option<&TimeZone>) -> Result<i64, Code> {
     let text = text.trim();
     let has_digits_only = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use cairn_events::{Currency, Interval};
 use jiff::tz::TimeZone;
 
-/// What is quoted in what: BTC/USD is the price of a bitcoin in dollars.
+/// A pair of currencies: BTC/USD is the price of a bitcoin in dollars.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pair {
     /// The priced currency.
@@ -18,7 +18,7 @@ impl Pair {
     /// Bitcoin in dollars.
     pub const BTC_USD: Pair = Pair { base: Currency::BTC, quote: Currency::USD };
 
-    /// Whether bitcoin is one of the two.
+    /// Whether bitcoin is one of the two currencies.
     pub(crate) fn has_bitcoin(self) -> bool {
         self.base == Currency::BTC || self.quote == Currency::BTC
     }

@@ -1,4 +1,4 @@
-//! Transactions of the node that readers do not have yet, and what each of them waits for.
+//! Transactions of the node that readers do not have yet, and the reason why each of them waits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -89,7 +89,7 @@ impl MempoolWatcher {
         self.compare_tips();
         self.arrivals.unverify();
         if self.sync.broken || !self.sync.started {
-            // A snapshot waited for this tip. One for each tip is no burden for the node.
+            // A snapshot waited for this tip. One for each tip does not burden the node.
             self.sync.not_before = 0;
         }
         self.out.push(block(tip));

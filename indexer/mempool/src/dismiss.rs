@@ -18,7 +18,7 @@ impl MempoolWatcher {
     }
 
     /// True if only removals are left to do until readers have a complete state again after a reorganization. They wait
-    /// for it. What explains a removal is known by then: all blocks, and every transaction of the snapshot.
+    /// for it. Everything that explains a removal is known by then: all blocks, and every transaction of the snapshot.
     fn is_resuming(&self) -> bool {
         self.chain.resuming
             && !self.chain.apart

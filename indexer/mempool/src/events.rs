@@ -155,13 +155,13 @@ impl MempoolWatcher {
                 self.sync.gaps_open += 1;
                 self.sync.broken = true;
             }
-            // Bytes that did not come are asked for. If they are all that tells, what they told is lost.
+            // Bytes that did not come are asked for. If they are the only source of arrivals, these arrivals are lost.
             Topic::RawTx if self.hears_sequence => self.sync.gaps_repaired += 1,
             Topic::RawTx => {
                 self.sync.gaps_open += 1;
                 self.sync.hint = Some(self.clock.passed);
             }
-            // Not ours: whoever follows the chain looks.
+            // Not ours: the follower of the chain looks.
             Topic::HashBlock | Topic::RawBlock => {}
         }
     }

@@ -59,9 +59,9 @@ pub struct MempoolOptions {
 }
 
 impl MempoolOptions {
-    /// Limits that together keep all that the mempool takes within so many bytes. Transactions are shared with readers,
-    /// who also have indexes: their limit (`MempoolLimits::within`) is reached first, and answers say so. The rest is
-    /// for what arrives, for what is left out, and for what has left. No limit is above its default.
+    /// Returns limits that together keep the mempool within `memory` bytes. Transactions are shared with readers, who
+    /// also have indexes: their limit (`MempoolLimits::within`) is reached first, and answers say so. The rest is for
+    /// arrivals, for transactions that are left out, and for those that have left. No limit is above its default.
     #[must_use]
     pub fn within(memory: u64) -> Self {
         /// Estimated memory of a listed transaction that is left out, or of a stored first-seen time, with a margin.

@@ -126,7 +126,7 @@ impl PublishedMempool {
     }
 }
 
-/// Depth first from the roots; each after what `next` leads to from it.
+/// Walks depth first from the roots; each comes after those that `next` gives for it.
 fn walk(roots: impl IntoIterator<Item = Txid>, next: impl Fn(&Txid) -> Vec<Txid>) -> Vec<Txid> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();

@@ -53,7 +53,7 @@ pub(crate) struct TipState {
     pub(crate) apart: bool,
     /// When blocks of our chain were last disconnected, in elapsed milliseconds.
     pub(crate) reorganized: Option<u64>,
-    /// Readers have not been told a complete state since.
+    /// Readers have not got a complete state since.
     pub(crate) resuming: bool,
 }
 
@@ -308,7 +308,7 @@ impl MempoolWatcher {
 
     /// Memory of transactions with readers and on their way, in bytes.
     pub(crate) fn usage(&self) -> u64 {
-        /// What an arrival takes without its bytes.
+        /// Memory of an arrival without its bytes.
         const ARRIVAL: usize = 256;
         self.pool.bytes() + (self.arrivals.len() * ARRIVAL + self.arrivals.body_bytes()) as u64
     }
@@ -319,7 +319,7 @@ impl MempoolWatcher {
     }
 }
 
-/// The delta that tells of a tip.
+/// Returns the delta that announces a tip.
 pub(crate) fn block(tip: IndexTip) -> MempoolDelta {
     MempoolDelta::Block { height: tip.height, hash: tip.hash, time: tip.time }
 }

@@ -171,7 +171,7 @@ pub struct MempoolInfo {
     /// Lowest feerate that is ever relayed.
     #[serde(rename = "minrelaytxfee", deserialize_with = "amount::sats")]
     pub min_relay_fee: Sats,
-    /// What a replacement must add.
+    /// Feerate that a replacement must add.
     #[serde(rename = "incrementalrelayfee", default, deserialize_with = "amount::optional_sats")]
     pub incremental_relay_fee: Option<Sats>,
     /// Whether replacement needs no signal.

@@ -174,7 +174,7 @@ impl NodeClient {
     }
 }
 
-/// Maximum size of `getrawmempool` for a mempool of about so many transactions. A txid takes 67 bytes.
+/// Maximum size in bytes of `getrawmempool` for a mempool of about `expected` transactions. A txid takes 67 bytes.
 fn mempool_bytes(expected: u64) -> u64 {
     expected.saturating_mul(2).saturating_add(20_000).saturating_mul(67).min(MAX_ANSWER)
 }

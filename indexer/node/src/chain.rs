@@ -1,4 +1,4 @@
-//! Where our chain and the node's best chain part, and what lies between our tip and the node's.
+//! Finds the fork of our chain and the node's best chain, and the blocks between our tip and the node's.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     error::{NodeError, OwnerError},
 };
 
-/// How often a plan is made anew when the node's chain changes while it is read.
+/// How often a plan is made again when the node's chain changes while it is read.
 const ATTEMPTS: u32 = 10;
 /// Pause before that.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -42,7 +42,7 @@ pub trait OurChain {
     fn hash_at(&self, height: Height) -> Result<Option<BlockHash>, OwnerError>;
 }
 
-/// What brings our chain to the node's, or a good way nearer.
+/// The steps from our chain to the node's, or a good part of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainUpdate {
     /// Highest block that both chains have; `None` if ours is empty.
@@ -127,7 +127,7 @@ impl HeaderChain {
                 None => return Ok(None),
             }
         }
-        // Blocks on our tip are checked as they come. What is to come off is gone by then: look first.
+        // Blocks on our tip are checked as they come. Blocks to disconnect are gone by then: look first.
         if disconnect > 0 && !self.stands_on_fork(ours, fork, node_tip, &connect)? {
             return Ok(None);
         }

@@ -29,7 +29,7 @@ pub(crate) const MAX_ANSWER: u64 = 256 << 20;
 const MAX_BYTES_ANSWER: u64 = 2 * MAX_BLOCK_SIZE as u64 + (1 << 10);
 /// Maximum size of any other answer.
 const MAX_SMALL_ANSWER: u64 = 1 << 20;
-/// Maximum size of the answer to a batch. What does not fit is requested again in smaller batches.
+/// Maximum size of the answer to a batch in bytes. Answers that do not fit are requested again in smaller batches.
 const MAX_BATCH_ANSWER: u64 = 64 << 20;
 /// Interval between warnings that a request is repeated.
 const WARN_EACH: Duration = Duration::from_secs(10);

@@ -14,7 +14,7 @@ pub enum NodeError {
     /// The URL is invalid. The message does not repeat it, because it may contain a password.
     #[error("invalid URL of the node: {reason}")]
     BadUrl {
-        /// What is wrong.
+        /// Description of the error.
         reason: &'static str,
     },
     /// No connection, or it breaks before the answer is complete.
@@ -49,7 +49,7 @@ pub enum NodeError {
     BadCookie {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// HTTP status 401.
@@ -152,7 +152,7 @@ pub enum NodeError {
     BadBlock {
         /// The requested block.
         hash: BlockHash,
-        /// What the node sent.
+        /// The node's answer.
         fault: BlockFault,
     },
     /// The answer does not have the documented form.
@@ -160,7 +160,7 @@ pub enum NodeError {
     BadAnswer {
         /// RPC method or REST path.
         method: String,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// Any other error of the node.
@@ -254,7 +254,7 @@ impl NodeError {
     }
 }
 
-/// What the node sent instead of the requested block.
+/// The node's answer instead of the requested block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BlockFault {
     /// Another block.

@@ -76,7 +76,7 @@ impl Shared {
             let fetched = client.block(block.height, &block.hash);
             state = self.state();
             state.ready_bytes += fetched.as_ref().map_or(0, NodeBlock::memory);
-            // What lies behind an error is never taken.
+            // Blocks behind an error are never taken.
             state.over |= fetched.is_err();
             state.ready.insert(at, fetched);
             self.changed.notify_all();

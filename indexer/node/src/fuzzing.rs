@@ -46,7 +46,7 @@ pub fn zmq_message(parts: Vec<Vec<u8>>) -> Result<ZmqMessage, Option<Topic>> {
     Ok(ZmqMessage { topic, number, raw, hash })
 }
 
-/// How many gaps are told of while messages with these topics and numbers come after a connection was made.
+/// Counts the gaps that are reported while messages with these topics and numbers come after a connection was made.
 #[must_use]
 pub fn zmq_gaps(messages: &[(Topic, u32)]) -> usize {
     let mut sequences = Sequences::new(&Topic::ALL);

@@ -8,8 +8,8 @@ use crate::{error::NodeError, http::HttpAnswer};
 
 /// Error code of a node that is still starting.
 const WARMING_UP: i64 = -28;
-/// Maximum length of what an error repeats from an answer, in characters. A server that answers instead of a node may
-/// send any text, and errors go to the log and to clients.
+/// Maximum length in characters of the text that an error repeats from an answer. A server that answers instead of a
+/// node may send any text, and errors go to the log and to clients.
 const MAX_WORDS: usize = 200;
 
 /// An answer or a part of a batch's answer.

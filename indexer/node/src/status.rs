@@ -1,4 +1,4 @@
-//! What is known of the node and of what it tells us: plain data for health answers.
+//! The known state of the node and of its notifications: plain data for health answers.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -55,7 +55,7 @@ pub struct NodeStatus {
     pub gaps_seen: u64,
     /// Those that were repaired by a snapshot.
     pub gaps_repaired: u64,
-    /// Tips that a look at the node found before any message told of them.
+    /// Tips that polling the node found before any message announced them.
     pub tips_found_by_polling: u64,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct SharedStatus(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     status: NodeStatus,
-    /// The tip that was last announced to the owner, by whom ever.
+    /// The tip that was last announced to the owner, by ZMQ or by polling.
     announced: Option<BlockHash>,
 }
 

@@ -147,7 +147,7 @@ impl Poller {
             }
             // ZMQ may come or go meanwhile.
             loop {
-                // A node that does not answer is asked more often: health tells when it is back.
+                // A node that does not answer is asked more often: health must show when it is back.
                 let rarely = self.status.has_zmq() && !failed;
                 let pause = if rarely { self.options.safety_poll } else { self.options.poll };
                 let Some(left) = pause.checked_sub(asked.elapsed()) else { break };
@@ -164,7 +164,7 @@ impl Poller {
             tracing::info!(url = self.client.url(), "the node answers again");
         }
         self.owed |= back || news;
-        // If the queue is full, the owner has enough to look at; this is told at a later look.
+        // If the queue is full, the owner has enough to look at; this is announced at a later look.
         if self.owed && self.queue.try_send(NodeEvent::Polling { best }) == Ok(true) {
             self.owed = false;
             if news {

@@ -20,7 +20,7 @@ use serde_json::json;
 
 const HASH: &str = "00000000000000000000000000000000000000000000000000000000000000ff";
 
-/// A server that answers `getbestblockhash` after so many other answers.
+/// A server that answers `getbestblockhash` after `times` other answers.
 fn after(times: usize, first: Response) -> (Server, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);

@@ -274,7 +274,8 @@ fn announced_blocks_are_not_fetched() {
     assert_eq!(s.server.count(), before + 1);
     s.ours.0.push(hash);
     s.run();
-    // Bytes that are no block are ignored; a block whose parent we do not have waits, and goes when the node leaves it.
+    // Bytes that are not a block are ignored; a block whose parent we do not have waits, and goes when the node leaves
+    // it.
     assert_eq!(s.follower.offer(vec![1, 2, 3]), None);
     let (orphan, raw) = toy::block(BlockHash([1; 32]), 12, 0);
     assert_eq!(s.follower.offer(raw), Some(orphan));

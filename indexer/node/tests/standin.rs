@@ -31,7 +31,7 @@ impl OurChain for Ours {
     }
 }
 
-/// What the writer of an index does with a node, in little: blocks, and the ids in the mempool.
+/// A small copy of the writer of an index and its work with a node: blocks, and the ids in the mempool.
 struct Owner {
     client: NodeClient,
     watcher: TipWatcher,
@@ -99,7 +99,7 @@ impl Owner {
                 }
             }
             NodeEvent::Tip(hash) | NodeEvent::Polling { best: hash } => self.follower.announced(&hash),
-            // What a block takes from the mempool or gives back to it is not announced one by one.
+            // Transactions that a block takes from the mempool or gives back to it are not announced one by one.
             NodeEvent::Connected(_) | NodeEvent::Disconnected(_) => self.snapshot_due = true,
             NodeEvent::Accepted { txid, mempool_sequence } if mempool_sequence >= self.mempool_sequence => {
                 self.mempool.insert(txid);
@@ -265,7 +265,7 @@ fn a_restarted_node_is_found_again() {
             assert!(Instant::now() < until, "the stop is not noticed");
             thread::sleep(Duration::from_millis(20));
         }
-        // What happens while it is down is announced to nobody.
+        // Events while it is down are announced to nobody.
         node.world().reorg(2, 5).unwrap();
         node.start_again(&Restart { keep_mempool: round != 1, ..Restart::default() }).unwrap();
         owner.arrive(&node, "restart");

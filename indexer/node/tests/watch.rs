@@ -185,7 +185,7 @@ fn without_zmq_the_node_is_polled() {
     toy.lock().unwrap().mine(1, 0);
     let mined = tip();
     polled(mined);
-    // The same tip is told once.
+    // The same tip is announced once.
     assert!(watcher.events().recv_timeout(Duration::from_millis(200)).is_err());
     let status = watcher.status();
     assert_eq!((status.notifications, status.reachable), (Notifications::Polling, true));
@@ -209,7 +209,7 @@ fn silence_is_found_out_by_the_safety_poll() {
     next(&watcher, |event| matches!(event, NodeEvent::Polling { best } if *best == hash).then_some(()));
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(watcher.status().tips_found_by_polling, found + 1);
-    // One that ZMQ announced is no news.
+    // One that ZMQ announced is not news.
     toy.lock().unwrap().mine(1, 0);
     let hash = toy.lock().unwrap().tip().hash;
     let mut shown = hash.0;
@@ -246,7 +246,7 @@ fn a_node_that_goes_and_comes_back_is_told() {
     assert!(watcher.status().error.is_some());
     let other = std::sync::Arc::clone(&toy);
     let _server = common::Server::start_at(address, move |request| common::toy::answer(&other, request));
-    // The same tip, but whoever missed messages meanwhile must look.
+    // The same tip, but an owner that missed messages meanwhile must look.
     polled(&watcher);
     assert!(watcher.status().error.is_none());
 }

@@ -15,7 +15,7 @@ use crate::PipelineError;
 /// Blocks after which work that failed is tried again.
 const REST: u32 = 6;
 
-/// What the work gives; nothing while it cannot be done.
+/// Result of the work; `None` while it cannot be done.
 pub(crate) type Outcome<M> = Result<Option<M>, PipelineError>;
 
 /// Work that makes something, or that is waited for. The thread ends with this.
@@ -38,13 +38,13 @@ struct Thread<M> {
 impl<M> Drop for Thread<M> {
     fn drop(&mut self) {
         self.cancel.cancel();
-        // What it found is not wanted any more.
+        // Its result is no longer needed.
         self.handle.take().map(JoinHandle::join);
     }
 }
 
 impl<M: Send + 'static> Beside<M> {
-    /// What the thread has made, if it is done, or `waits`; `None` if there is nothing to take.
+    /// Takes the result of the thread if it is done, or waits for it if `waits`; `None` if there is nothing to take.
     pub(crate) fn take(&self, waits: bool) -> Option<Outcome<M>> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let is_done = |thread: &Thread<M>| waits || thread.handle.as_ref().is_none_or(JoinHandle::is_finished);

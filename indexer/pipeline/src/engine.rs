@@ -93,7 +93,7 @@ pub struct Engine {
     pub(crate) save_seconds: u64,
     /// Sizes that override those derived from the memory limit.
     pub(crate) sizes: Option<BulkSizes>,
-    /// What late stages have in memory.
+    /// Folds of late stages, kept in memory.
     pub(crate) folds: KeptFolds,
     /// The watchlist that is being made.
     pub(crate) watchlist: Beside<WatchlistMade>,
@@ -111,7 +111,7 @@ impl Engine {
         self.save_seconds = seconds;
     }
 
-    /// Changes how much bulk indexing takes at a time. What an interrupted run has finished with another number of
+    /// Changes how much bulk indexing takes at a time. Finished work of an interrupted run with another number of
     /// partitions is lost.
     pub fn set_bulk_sizes(&mut self, sizes: BulkSizes) {
         self.sizes = Some(sizes);
@@ -146,7 +146,7 @@ impl Engine {
         self.stages.iter().map(|stage| of(stage.as_ref())).collect()
     }
 
-    /// What stages need to know, as a view has it.
+    /// Context of the stages' mapping, with the block times of a view.
     pub(crate) fn context<'c>(&self, times: &'c dyn Times) -> MapContext<'c> {
         MapContext { txid_prefix: self.facts.txid_prefix, times }
     }
@@ -189,7 +189,7 @@ impl Engine {
         self.datadir.join("bulk")
     }
 
-    /// What bulk work is done on, where so many bytes of memory are taken already.
+    /// Target of bulk work, when `taken` bytes of memory are in use already.
     pub(crate) fn bulk_target(&self, taken: u64) -> bulk::BulkTarget<'_> {
         let (writer, stages, facts) = (&self.writer, &self.stages, &self.facts);
         let sizes = self.sizes.unwrap_or_else(|| {

@@ -96,7 +96,7 @@ pub enum PipelineError {
     Spill {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the damage.
         what: &'static str,
     },
     /// The archive of the ledger, beside the index, is of another network.
@@ -113,7 +113,7 @@ pub enum PipelineError {
         .missing.join("; ")
     )]
     EventsLost {
-        /// What neither the index nor the archive of the ledger has, in words.
+        /// Documents that neither the index nor the archive of the ledger has, in words.
         missing: Vec<String>,
     },
     /// The work was cancelled.

@@ -1,5 +1,5 @@
-//! Brings the feed to the tip: announces what new blocks have, and takes back what was announced of blocks that are
-//! gone. What it writes follows from the feed and the chain alone, so that whoever was interrupted goes on where it
+//! Brings the feed to the tip: announces the events of new blocks, and retracts announcements of blocks that are gone.
+//! It writes only rows that follow from the feed and the chain, so that an interrupted process continues where it
 //! stopped.
 
 use cairn_domain::{
@@ -19,7 +19,7 @@ use cairn_writer::Batch;
 
 use crate::{Engine, PipelineError};
 
-/// A feed begins with so many of the newest blocks: two weeks on the main chain.
+/// Number of the newest blocks that a new feed begins with: two weeks on the main chain.
 pub const FIRST_ANNOUNCED: u32 = 2_016;
 /// Blocks that are announced in one commit.
 const BLOCKS_IN_STEP: u32 = 64;
@@ -92,7 +92,7 @@ impl Engine {
         })
     }
 
-    /// Takes back what was announced of blocks that are gone, the newest first, after saying so. Gives the next
+    /// Retracts the announcements of blocks that are gone, the newest first, after announcing that. Returns the next
     /// sequence number.
     fn retract(
         &self,
@@ -121,7 +121,7 @@ impl Engine {
     }
 }
 
-/// What was announced of a block that is gone.
+/// The sequence numbers of the announcements of a block that is gone.
 type Gone = (Height, Vec<u64>);
 
 fn row(kind: FeedKind, at: u32) -> FeedRow {
@@ -133,7 +133,7 @@ fn is_about_a_block(kind: FeedKind) -> bool {
     !matches!(kind, FeedKind::Begun | FeedKind::Reorg) && !kind.is_of_labels()
 }
 
-/// Whether the tables can be read from which announcements follow.
+/// Checks that the tables from which announcements follow can be read.
 fn begun(view: &View<'_>) -> Result<(), ReadError> {
     let end = view.tip().tx_end;
     view.transfers_before(end)?;
@@ -146,7 +146,7 @@ fn begun(view: &View<'_>) -> Result<(), ReadError> {
     })
 }
 
-/// What was announced of blocks that are not in the chain, the newest first.
+/// Announcements of blocks that are not in the chain, the newest first.
 fn gone(view: &View<'_>) -> Result<Vec<Gone>, ReadError> {
     let mut gone = Vec::new();
     let mut below = None;
@@ -165,7 +165,7 @@ fn gone(view: &View<'_>) -> Result<Vec<Gone>, ReadError> {
     Ok(gone)
 }
 
-/// What is announced of a block: itself first, then its transactions in order.
+/// Announcements of a block: itself first, then its transactions in order.
 fn of_block(view: &View<'_>, height: Height, now: u32) -> Result<Vec<FeedRow>, ReadError> {
     let header = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
     let end = TxNum(header.first_tx.0 + u64::from(header.tx_count));

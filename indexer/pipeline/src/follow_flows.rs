@@ -21,24 +21,24 @@ use crate::{
     exchanges::{Exchanges, Made, can_make, change, flows_of_block, make, overflow},
 };
 
-/// Blocks after which they are made anew: a day.
+/// Blocks after which the flows are made again: a day.
 const EVERY: u32 = 144;
 /// The same, after a document has changed which scripts are members of exchanges: an hour.
 const EVERY_CHANGE: u32 = 6;
-/// Blocks that are added in one commit, while no new block can be taken in. What is further behind waits for the next
+/// Blocks that are added in one commit, while no new block can be taken in. If more are missing, they wait for the next
 /// generation.
 const MOST_AT_ONCE: u32 = 144;
 /// Blocks that are added to a generation: a week's, if the next one cannot be made.
 const MOST_SINCE: u32 = 1_008;
-/// Blocks with which it is kept what exchanges held: a reorganization goes back to the newest of them.
+/// Blocks that keep the balances of exchanges: a reorganization goes back to the newest of them.
 const HELD_BLOCKS: u32 = 12;
 /// Rows of a commit.
 const ROWS: usize = 8_192;
 
 impl Engine {
-    /// Makes the flows of exchanges anew if it is time: at once if `waits`, else in a thread, from which a later call
-    /// takes them; and adds those of the blocks since. Returns whether it wrote anything, which is durable with the
-    /// next [`Engine::settle`].
+    /// Makes the flows of exchanges again if it is time, and adds those of the blocks since. Makes them at once if
+    /// `waits`, else in a thread, from which a later call takes them. Returns whether it wrote anything, which is
+    /// durable with the next [`Engine::settle`].
     ///
     /// # Errors
     /// The database fails. [`PipelineError::Stopped`] if cancelled.
@@ -56,7 +56,7 @@ impl Engine {
     fn flow(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
         let mut view = self.reader.view()?;
         let taken = self.flows.making.take(waits);
-        // What is not written, since its block is gone, is begun again.
+        // A result that is not written, since its block is gone, is begun again.
         let is_done = taken.is_some();
         let mut wrote = taken.map_or(Ok(false), |made| self.take_flows(&view, made))?;
         let now = (view.tip().hash, view.tip().seq);
@@ -84,7 +84,7 @@ impl Engine {
         Ok(wrote)
     }
 
-    /// What went wrong does not stop blocks: it is said, and tried again some blocks later.
+    /// Logs an error and tries again some blocks later: it must not stop blocks.
     fn cannot(&self, view: &View<'_>, error: &PipelineError) -> Result<(), PipelineError> {
         if error.is_damage() {
             tracing::error!(%error, "flows of exchanges cannot be made: `cairn verify` says what is damaged");
@@ -95,7 +95,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes what was made, if its block is still there.
+    /// Writes a finished generation, if its block is still there.
     fn take_flows(&self, view: &View<'_>, made: Outcome<Made>) -> Result<bool, PipelineError> {
         match made {
             Ok(Some(made)) if view.chain().is(made.height, &made.hash) => self.write_flows(&made).map(|()| true),
@@ -114,7 +114,7 @@ impl Engine {
                 Ok(())
             })
         };
-        // What a process that was killed left of it.
+        // Removes the rows that a killed process left of it.
         clear(generation)?;
         let rows: Vec<_> = made.rows.iter().collect();
         for rows in rows.chunks(ROWS) {
@@ -164,7 +164,7 @@ impl Engine {
             }
             rows.push((height, FlowBlockRow { hash: block.hash, flows, held: Vec::new() }));
         }
-        // What the flows do not explain, labels and clusters do, which have changed meanwhile.
+        // The difference that flows do not explain comes from labels and clusters that have changed meanwhile.
         if let Some((_, row)) = rows.last_mut() {
             row.held = exchanges.held().map(|(exchange, sats)| (exchange.clone(), sats)).collect();
             reclassify(row, &before)?;
@@ -183,7 +183,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Takes the flows away: they are made anew when the chain is followed next.
+    /// Removes the flows: they are made again when the chain is followed next.
     pub(crate) fn forget_flows(&self) -> Result<(), PipelineError> {
         *self.flows.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
         [TableInfo::of::<FlowsHead>(), TableInfo::of::<ExchangeFlows>(), TableInfo::of::<FlowBlocks>()]
@@ -192,8 +192,7 @@ impl Engine {
     }
 }
 
-/// Whether they are to be made: there are none, they are of a block that is gone or old, or documents have changed
-/// members.
+/// Whether they must be made: there are none, their block is gone or old, or documents have changed members.
 fn is_due(view: &View<'_>, exchanges: &Exchanges, waits: bool) -> Result<bool, ReadError> {
     let head = match view.flows_head() {
         Err(ReadError::Unfinished(_)) => return Ok(true),
@@ -203,10 +202,10 @@ fn is_due(view: &View<'_>, exchanges: &Exchanges, waits: bool) -> Result<bool, R
     Ok(is_older(EVERY) || head.mark != exchanges.mark && (waits || is_older(EVERY_CHANGE)))
 }
 
-/// What exchanges held, in satoshis.
+/// Balances of exchanges, in satoshis.
 type Holdings = BTreeMap<EntityName, i128>;
 
-/// The newest block of which it is known what exchanges held with it, and that.
+/// The newest block with known balances of exchanges, and these balances.
 fn base_of(view: &View<'_>, head: &FlowsHeadRow) -> Result<(Height, Holdings), ReadError> {
     let since = view.flow_blocks_after(head.height)?;
     let holdings = |held: &mut dyn Iterator<Item = (EntityName, Sats)>| -> Holdings {
@@ -218,7 +217,7 @@ fn base_of(view: &View<'_>, head: &FlowsHeadRow) -> Result<(Height, Holdings), R
     })
 }
 
-/// Adds to the row of the tip what exchanges hold beyond what they should by their flows.
+/// Adds to the row of the tip the difference between the balances of exchanges and those that follow from their flows.
 fn reclassify(row: &mut FlowBlockRow, expected: &Holdings) -> Result<(), PipelineError> {
     let held: BTreeMap<&EntityName, Sats> = row.held.iter().map(|(exchange, sats)| (exchange, *sats)).collect();
     let names: BTreeSet<&EntityName> = held.keys().copied().chain(expected.keys()).collect();

@@ -1,4 +1,4 @@
-//! Has the watchlist made anew when it is time.
+//! Makes the watchlist again when it is time.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::{
     late::watchlist::{Made, make},
 };
 
-/// Blocks after which it is made anew: a day.
+/// Blocks after which the watchlist is made again: a day.
 const EVERY: u32 = 144;
 
-/// Whether it is to be made: there is none, it is of a block that is gone, or of one that is old.
+/// Whether it must be made: there is none, or its block is gone or old.
 fn is_due(view: &View<'_>) -> Result<bool, ReadError> {
     let Some(head) = view.get::<WatchHead>(&())? else { return Ok(true) };
     Ok(!view.chain().is(head.height, &head.hash) || view.tip().height >= head.height.saturating_add(EVERY))
 }
 
 impl Engine {
-    /// Makes the watchlist anew if it is time: at once if `waits`, else in a thread, from which a later call takes it.
+    /// Makes the watchlist again if it is time: at once if `waits`, else in a thread, from which a later call takes it.
     /// Returns whether it wrote one, which is durable with the next [`Engine::settle`].
     ///
     /// # Errors
@@ -51,7 +51,8 @@ impl Engine {
         Ok(false)
     }
 
-    /// Writes what was made, if its block is still there. Damage of what it is made from does not stop blocks.
+    /// Writes a finished watchlist, if its block is still there. Damage of the tables that it is made from does not
+    /// stop blocks.
     fn take_watchlist(&self, view: &View<'_>, made: Outcome<Made>) -> Result<bool, PipelineError> {
         match made {
             Ok(Some(made)) if view.chain().is(made.head.height, &made.head.hash) => {
@@ -80,7 +81,7 @@ impl Engine {
         })
     }
 
-    /// Takes the watchlist away: it is made anew when the chain is followed next.
+    /// Removes the watchlist: it is made again when the chain is followed next.
     pub(crate) fn forget_watchlist(&self) -> Result<(), PipelineError> {
         [TableInfo::of::<WatchHead>(), TableInfo::of::<Watchlist>()]
             .iter()

@@ -5,7 +5,7 @@ use cairn_tables::Family;
 
 use crate::sums;
 
-/// Folds a group; all of it is there. For the tip.
+/// Folds a complete group, for the tip.
 ///
 /// # Errors
 /// What the stage or the rows say.
@@ -50,7 +50,7 @@ pub(crate) fn same_group(lane: &Lane, a: &[u8], b: &[u8]) -> bool {
     a[..length.min(a.len())] == b[..length.min(b.len())]
 }
 
-/// What hears the groups of a lane beside the fold.
+/// A listener of the groups of a lane, besides the fold.
 pub(crate) trait Ear {
     /// A group, or a part of one.
     fn hear(&mut self, group: &Group<'_>) -> Result<(), StageError>;
@@ -65,7 +65,7 @@ impl Ear for Deaf {
     }
 }
 
-/// Folds deltas that come in order, from empty tables, and lets others hear them. Groups that are too long come in
+/// Folds deltas that come in order into empty tables, and passes them to listeners. Groups that are too long come in
 /// parts.
 pub(crate) struct Folding<'f, R, E = Deaf> {
     stage: &'f dyn Stage,
@@ -87,7 +87,7 @@ impl<'f, R: Rows> Folding<'f, R, Deaf> {
         Folding { stage, lane_index, part, folds: true, ears: Vec::new(), rows, memory: Reading::default(), open: None }
     }
 
-    /// With others that hear the groups; `folds` tells whether rows are made, too.
+    /// Adds listeners of the groups; `folds` is true if rows are made, too.
     pub(crate) fn heard_by<E: Ear>(self, ears: Vec<E>, folds: bool) -> Folding<'f, R, E> {
         let Folding { stage, lane_index, part, rows, memory, open, .. } = self;
         Folding { stage, lane_index, part, folds, ears, rows, memory, open }
@@ -155,7 +155,7 @@ impl<R: Rows, E: Ear> Folding<'_, R, E> {
         self.rows.release()
     }
 
-    /// Ends it, and gives the rows' taker and what heard the groups back.
+    /// Ends the fold, and returns the taker of rows and the listeners.
     pub(crate) fn finish(mut self) -> Result<(R, Vec<E>), StageError> {
         self.rows.release()?;
         Ok((self.rows.rows, self.ears))
@@ -200,7 +200,7 @@ impl<R: Rows> Rows for Held<R> {
     }
 }
 
-/// The rows kept back, as what the tables hold.
+/// The rows kept back, read as if the tables had them.
 struct HeldRows(Vec<(Family, Vec<u8>, Vec<u8>)>);
 
 impl Prior for HeldRows {

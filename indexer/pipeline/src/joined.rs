@@ -21,11 +21,11 @@ use crate::{
     resolve::look_up_pieces,
 };
 
-/// Scripts that are judged first. Nothing is written beside them, so they are few; each step has twice as many as the
+/// Scripts that are judged first. Nothing is written concurrently, so they are few; each step has twice as many as the
 /// one before.
 const FIRST_STEP: usize = 512;
-/// Most scripts that are judged and written in one commit: some megabytes. What they have in common, as the sums of an
-/// entity, is read and written once.
+/// Most scripts that are judged and written in one commit: some megabytes. Rows that they have in common, as the sums
+/// of an entity, are read and written once.
 const MOST_IN_STEP: usize = 8_192;
 /// Scripts that are written between two flushes: what a kill can lose of the work. A flush for each document suffices.
 const FLUSH_SCRIPTS: usize = 1 << 19;
@@ -37,7 +37,7 @@ const ROWS_OF_FOREST: usize = 1 << 20;
 
 /// Fewer replaced labels leave too few deleted rows to matter to a scan.
 const MANY_REPLACED: usize = 16_384;
-/// As soon as one of so many labels was replaced, the tables are written anew.
+/// The tables are rewritten once at least one in this many labels was replaced.
 const REPLACED_SHARE: usize = 8;
 
 impl Engine {
@@ -46,7 +46,7 @@ impl Engine {
         [SCRIPTS, CLUSTERS].iter().all(|wanted| self.stages.iter().any(|stage| stage.name() == wanted.name))
     }
 
-    /// What a block changes of the joined tables; the view is of the index before that.
+    /// Returns the changes of the joined tables by a block; the view is of the index before it.
     ///
     /// # Errors
     /// The database cannot be read, or the tables contradict the block.
@@ -60,9 +60,9 @@ impl Engine {
         if self.has_their_stages() { of_block(view, block, direction) } else { Ok(None) }
     }
 
-    /// Brings the joined tables to what claims and chain say: makes them again if they must be, then judges what is
-    /// marked. Does nothing while the tables that it reads are not at the tip. Returns whether it wrote anything, which
-    /// is durable with the next flush.
+    /// Brings the joined tables up to date with claims and chain: makes them again if they must be, then judges marked
+    /// scripts and clusters. Does nothing while the tables that it reads are not at the tip. Returns whether it wrote
+    /// anything, which is durable with the next flush.
     ///
     /// # Errors
     /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled: what is marked stays marked.
@@ -87,8 +87,8 @@ impl Engine {
         Ok(judged.any || any_owners || !is_made)
     }
 
-    /// Writes the joined tables anew after many labels were replaced: every replaced one leaves deleted rows in each,
-    /// and searches and lists would step over them one by one.
+    /// Rewrites the joined tables after many labels were replaced: every replaced one leaves deleted rows in each, and
+    /// searches and lists would step over them one by one.
     fn merge_after(&self, replaced: usize) -> Result<(), PipelineError> {
         if replaced < MANY_REPLACED {
             return Ok(());
@@ -97,12 +97,12 @@ impl Engine {
         if self.has_more_labels(many)? {
             return Ok(());
         }
-        // What is not flushed yet is not in a file.
+        // Rows that are not flushed yet are not in a file.
         self.writer.flush()?;
         Ok(tables().try_for_each(|table| self.writer.merge(table))?)
     }
 
-    /// True if there are more labels than that.
+    /// True if there are more than `than` labels.
     fn has_more_labels(&self, than: usize) -> Result<bool, PipelineError> {
         let view = self.reader.view()?;
         let (mut labels, mut rows) = (0, view.scan::<Labels>(None)?);
@@ -158,14 +158,14 @@ impl Engine {
                 self.writer.flush()?;
                 written = 0;
             }
-            // Hashes are spread evenly, so the last one tells how much is done.
+            // Hashes are spread evenly, so the last one shows how much is done.
             let done = u64::from(u16::from_be_bytes([to.0[0], to.0[1]])) + 1;
             progress.step(ProgressStep { phase: Phase::Labels, done, total: 1 << 16, bytes: 0, of_bytes: 0 });
         }
         Ok(JudgedMarks { any, replaced })
     }
 
-    /// Judges so many scripts that are marked, ascending, after one; `None` if there are no more.
+    /// Judges up to `most` marked scripts, ascending, after `after`; `None` if there are no more.
     fn judge_some(&self, after: Option<&ScriptHash>, most: usize) -> Result<Option<JudgedScripts>, PipelineError> {
         let due = marked(&self.reader.view()?, after, most)?;
         let (Some(first), Some(last)) = (due.first(), due.last()) else { return Ok(None) };
@@ -205,7 +205,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Judges whose all clusters are that are marked. Returns whether there were any.
+    /// Judges the owners of all marked clusters. Returns whether there were any.
     fn judge_owners_due(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
         let (mut last, mut written) = (None, 0);
         loop {
@@ -239,7 +239,7 @@ impl Engine {
         }
     }
 
-    /// Writes what was judged, and takes the marks away.
+    /// Writes the judged scripts, and removes their marks.
     fn write_judged(&self, judged: JudgedScripts) -> Result<(), PipelineError> {
         self.writer.commit::<PipelineError>(|batch| {
             batch.delete_range::<LabelDue>(&judged.first, &judged.last);
@@ -253,13 +253,13 @@ struct JudgedScripts {
     first: ScriptHash,
     last: ScriptHash,
     count: usize,
-    /// What that changes of the joined tables.
+    /// The changes of the joined tables.
     changes: Changes,
     /// Labels that are replaced or ended.
     replaced: usize,
 }
 
-/// What came of judging all marks.
+/// Result of judging all marks.
 struct JudgedMarks {
     /// True if there were any.
     any: bool,

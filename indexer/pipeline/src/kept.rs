@@ -55,8 +55,8 @@ impl Engine {
                     Ok(())
                 })?;
             }
-            // A block of rows that fails its checksum, or a file that is gone, ends the walk: what lies behind it
-            // cannot be told apart.
+            // A block of rows that fails its checksum, or a file that is gone, ends the walk: the rows behind it cannot
+            // be read one by one.
             Err(e) if e.is_damage() => {
                 tracing::warn!(%e, kept = kept.len(), "the stored mempool is damaged: the rest of it is dropped");
                 self.writer.make_anew(KeptMempool::FAMILY)?;

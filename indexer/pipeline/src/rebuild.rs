@@ -25,7 +25,7 @@ impl Engine {
         if self.follow_claims(progress)? {
             self.writer.flush()?;
         }
-        // What is still there was committed; a run that was killed right then could not clean up.
+        // Files that are still there were committed; a run that was killed right then could not clean up.
         bulk::remove_dir(&self.bulk_dir())
     }
 
@@ -48,7 +48,7 @@ impl Engine {
         }
         let named = self.stages.iter().enumerate().filter(|(_, stage)| stages.contains(&stage.name()));
         let named: Vec<usize> = named.map(|(i, _)| i).collect();
-        // A table that shares its family cannot be made anew with it.
+        // A table that shares its family cannot be rewritten together with it.
         let of_named = named.iter().flat_map(|i| self.stages[*i].tables());
         if stages.iter().any(|name| is_late(name)) || of_named.into_iter().any(|table| table.tag.is_some()) {
             repair::check_shared(&self.writer)?;

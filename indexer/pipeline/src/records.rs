@@ -29,9 +29,9 @@ pub(crate) fn take_record(bytes: &[u8]) -> Option<(Delta<'_>, &[u8])> {
     Some((Delta { key, value }, rest))
 }
 
-/// Where a record lies, and the start of its key, with its value behind it where that tells more, as numbers: they
-/// decide nearly every comparison without a look at the record. An offset of 32 bits keeps it at 24 bytes; half of the
-/// sorting is moving these.
+/// The offset of a record, and the first 16 bytes of its key as numbers, followed by those of its value if all keys
+/// have the same length. These numbers decide nearly every comparison without a look at the record. An offset of 32
+/// bits keeps it at 24 bytes; half of the sorting is moving these.
 #[derive(Clone, Copy, Default)]
 struct Head {
     high: u64,
@@ -45,11 +45,12 @@ pub(crate) struct Sorted<'a> {
     heads: Vec<Head>,
 }
 
-/// Bytes of memory that sorting takes for each record beside its own.
+/// Extra bytes of memory per record while sorting.
 pub(crate) const SORT_OVERHEAD: u64 = size_of::<Head>() as u64;
 
 impl<'a> Sorted<'a> {
-    /// Sorts the records in `bytes`. `None` if a record is cut short, or if there are more bytes than offsets can tell.
+    /// Sorts the records in `bytes`. `None` if a record is cut short, or if there are more bytes than offsets of 32
+    /// bits reach.
     pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         u32::try_from(bytes.len()).ok()?;
         let (mut seen, mut with_values) = (Seen::default(), true);

@@ -69,7 +69,7 @@ pub(crate) fn look_up<T: Sync, R: Send>(
     look_up_pieces(reader, things, |view, things| things.iter().map(|thing| one(view, thing)).collect())
 }
 
-/// The same, for what is quicker one after the other.
+/// The same for pieces, where look-ups are faster one after the other.
 pub(crate) fn look_up_pieces<T: Sync, R: Send>(
     reader: &Reader,
     things: &[T],

@@ -8,7 +8,7 @@ use cairn_stages::{ChainTimes, Times};
 pub(crate) struct IndexTimes(pub(crate) ChainIndex);
 
 impl IndexTimes {
-    /// The same in a form that finds days faster, for whoever asks for many.
+    /// Returns the same in a form that finds days faster, for callers that ask for many.
     pub(crate) fn compact(&self) -> ChainTimes {
         let blocks = (0..self.0.len()).filter_map(|height| self.0.get(height));
         ChainTimes::of(blocks.map(|block| (block.mono_time, block.first_tx)))

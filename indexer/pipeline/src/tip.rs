@@ -37,8 +37,7 @@ impl Prior for StoredRows<'_> {
 /// A row of a table, or that there is none.
 type Row = (Family, Vec<u8>, Option<Vec<u8>>);
 
-/// The tables as they were before the block, for one group of deltas: its fold and those who hear it ask for the same
-/// rows.
+/// The tables as they were before the block, for one group of deltas: its fold and its listeners ask for the same rows.
 struct Remembered<'w> {
     stored: StoredRows<'w>,
     rows: RefCell<Vec<Row>>,
@@ -64,7 +63,7 @@ impl Prior for Remembered<'_> {
 struct Writes(Vec<Row>);
 
 impl Writes {
-    /// Into the batch, and those of the forest of clusters into a list, if there is one.
+    /// Writes into the batch, and those of the forest of clusters also into a list, if there is one.
     fn apply(self, batch: &mut Batch<'_>, forest: &mut Option<Vec<ForestRow>>) {
         for (family, key, value) in self.0 {
             match &value {
@@ -111,7 +110,7 @@ impl<'s> Deltas<'s> {
     }
 }
 
-/// What `put_record` wrote is whole.
+/// Records that `put_record` wrote are complete.
 fn sorted(records: &[u8]) -> Vec<Delta<'_>> {
     Sorted::new(records).map(|sorted| sorted.iter().collect()).unwrap_or_default()
 }
@@ -183,7 +182,7 @@ impl Applying<'_> {
         Ok(())
     }
 
-    /// Some groups of a lane: the rows that they make, and what each of those who hear them emits, by lane.
+    /// Folds some groups of a lane: returns their rows, and the deltas of each listener, by lane.
     fn piece(
         &self,
         stage: &dyn Stage,

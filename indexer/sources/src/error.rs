@@ -71,7 +71,7 @@ pub enum SourceError {
         /// Lowest number of a block file.
         first_file: u32,
     },
-    /// The first block file is no file.
+    /// The first block file is not a file.
     #[error("{path}: is {}; the first blocks are missing", if *dangling { "a link to a file that does not exist" } else { "not a file" })]
     FirstFileUnusable {
         /// Its path.
@@ -98,7 +98,7 @@ pub enum SourceError {
         hash: BlockHash,
         /// Its height.
         height: Height,
-        /// What is wrong.
+        /// Description of the error.
         reason: DecodeError,
     },
     /// The block that the survey found here is no longer in the file.
@@ -124,7 +124,7 @@ pub enum SourceError {
         hash: BlockHash,
         /// Its height.
         height: Height,
-        /// What is wrong.
+        /// Description of the error.
         reason: UndoError,
     },
     /// More blocks than their numbers can count (2^32 − 1).

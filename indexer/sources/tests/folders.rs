@@ -24,7 +24,7 @@ fn missing_empty_and_foreign() {
     let file = dir.path().join("file");
     fs::write(&file, b"x").unwrap();
     assert!(matches!(open(&file), Err(SourceError::Io { .. })));
-    // Names that look alike, a folder, and zeros allocated ahead are no blocks.
+    // Names that look alike, a folder, and zeros allocated ahead are not blocks.
     write(dir.path(), "blk0.dat", b"x");
     write(dir.path(), "blk00000.dat.bak", b"x");
     fs::create_dir(dir.path().join("blk00007.dat")).unwrap();
@@ -106,7 +106,7 @@ fn xor_keys_that_do_not_fit() {
     write_chain(dir.path(), &chain, &tidy(key)).unwrap();
     common::check_against(&open(dir.path()), &common::survey(&open(dir.path())), &chain);
     let open = || BlockFiles::open(dir.path(), Network::Regtest);
-    // Lost, or of another folder: the key is told from genesis.
+    // Lost, or of another folder: the key is found from genesis.
     for other in [None, Some([9u8; 8])] {
         match other {
             None => fs::remove_file(dir.path().join("xor.dat")).unwrap(),
@@ -197,7 +197,7 @@ fn progress_is_told() {
     assert_eq!(last(SurveyPhase::Undo).files_done, last(SurveyPhase::Undo).files_total);
 }
 
-/// A file that disappears after it was surveyed keeps its blocks on the chain, and is told. So is the lack of files
+/// A file that disappears after it was surveyed keeps its blocks on the chain, and is reported. So is the lack of files
 /// before others of which the chain uses none. A file without blocks under a high number is neither.
 #[test]
 fn files_that_disappear_are_told() {

@@ -124,7 +124,7 @@ fn mutated_blocks_are_errors_or_other_blocks() {
     assert!(kinds.len() >= 9, "{kinds:?}");
 }
 
-/// A note gives what hashing gives, and holds for the very bytes that it was written of.
+/// A note gives the same ids as hashing, and holds only for the bytes that it was written for.
 #[test]
 fn notes_hold_for_their_own_block_only() {
     use rand::{Rng, SeedableRng};

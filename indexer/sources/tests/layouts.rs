@@ -159,8 +159,8 @@ fn undo_files_with_holes_and_leftovers() {
         expected += usize::from(there && survey.height_of(&hash).is_some());
     }
     assert!(expected > 10, "{expected}");
-    // Each record that is used is the block's own. One whose block cannot be told for sure (a coinbase-only block's
-    // says nothing, and a sibling's has the same checksum) may count as missing in a file as disturbed as this.
+    // Each record that is used is the block's own. A record without a certain block (a coinbase-only block's says
+    // nothing, and a sibling's has the same checksum) may count as missing in a file as disturbed as this.
     let used = check_against(&files, &survey, &chain);
     assert!(used <= expected && used * 10 >= expected * 9, "{used} of {expected}");
     assert_eq!(survey.stats().missing_undo as usize, survey.len() - 1 - used);

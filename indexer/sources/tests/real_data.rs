@@ -57,7 +57,7 @@ fn mainnet_0_to_4521() {
         }
     }
     assert_eq!(unspent.len(), 4349);
-    // Genesis included, which is no coin: these are the outputs that nothing spends.
+    // Genesis included, which is not a coin: these are the outputs that nothing spends.
     assert_eq!(unspent.values().sum::<u64>(), 4522 * 5_000_000_000);
     assert!(BlockFiles::open(dir.path(), Network::Testnet3).unwrap_err().to_string().contains("blocks of main"));
 }

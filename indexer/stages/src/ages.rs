@@ -45,8 +45,8 @@ const DAILY: RowLane<Daily> = RowLane::of(&LANES);
 const MOVED: RowLane<OldMovements> = RowLane::of(&LANES);
 const DORMANT_DAYS: RowLane<DormantDays> = RowLane::of(&LANES);
 
-/// What one block moves cannot exceed 128 bits: fewer than 2^24 coins of less than 2^51 satoshis each, times 2^32
-/// seconds.
+/// Builds the sums of one block, which cannot exceed 128 bits: fewer than 2^24 coins of less than 2^51 satoshis each,
+/// times 2^32 seconds.
 fn sums(pairs: impl IntoIterator<Item = (u32, i128)>) -> Sums {
     Sums::of(pairs).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What stages and drivers exchange: lanes of deltas, rows, errors.
+//! Data that stages and drivers exchange: lanes of deltas, rows, errors.
 
 use cairn_tables::{DecodeError, Family, sums::SumOverflow};
 
@@ -68,7 +68,7 @@ pub struct Lane {
 pub struct Delta<'a> {
     /// The whole key.
     pub key: &'a [u8],
-    /// What the stage emitted with it.
+    /// The value that the stage emitted with it.
     pub value: &'a [u8],
 }
 
@@ -84,7 +84,7 @@ pub enum FoldDirection {
 /// Reading what the stage's tables hold failed.
 pub type PriorError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What the stage's own tables hold before the deltas.
+/// Reads rows of the stage's own tables, as they are before the deltas.
 pub trait Prior {
     /// One row's value.
     ///
@@ -138,7 +138,7 @@ pub enum StageError {
     Contradiction {
         /// The stage.
         stage: &'static str,
-        /// What does not fit.
+        /// The contradiction.
         what: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! A group of deltas, as folds and listeners get it. What one of them reads of it, the others need not read again.
+//! A group of deltas, as folds and listeners get it. It is decoded once for all of them.
 
 use std::{
     any::Any,
@@ -27,11 +27,12 @@ impl<'g> Group<'g> {
         Group { deltas, memory, read: OnceCell::new() }
     }
 
-    /// What the group says: `read` makes it of the deltas, once for all who ask. The value that it gets may be that of
-    /// an earlier group, whose memory it can use again. All who read groups of a lane read them as the same type.
+    /// Returns the decoded group: `read` decodes the deltas once for all callers. It gets a value to fill, perhaps that
+    /// of an earlier group, so that it can use the memory again. All callers must read groups of a lane as the same
+    /// type.
     ///
     /// # Errors
-    /// What `read` says.
+    /// Those of `read`.
     pub fn read_as<T: Default + 'static>(
         &self,
         read: impl FnOnce(&[Delta<'_>], &mut T) -> Result<(), StageError>,
@@ -89,7 +90,7 @@ mod tests {
         let group = Group::new(&second, &memory);
         let read = group.read_as(fill).unwrap();
         assert_eq!((read, read.as_ptr(), reads.get()), (&vec![3], at, 2));
-        // What could not be read is read again by who asks next.
+        // A group that could not be read is read again by the next caller.
         let third = Group::new(&second, &memory);
         let broken =
             |_: &[Delta<'_>], _: &mut Vec<u8>| Err(StageError::Contradiction { stage: "groups", what: "damaged" });

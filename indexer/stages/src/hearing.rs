@@ -1,5 +1,5 @@
 //! Shared work: a stage can hear the groups of another stage's lane, which are sorted anyway, instead of sorting them
-//! again. What it makes of them are deltas of its own lanes, which are applied afterwards.
+//! again. It emits deltas of its own lanes, which are applied afterwards.
 
 use cairn_model::{Sats, ScriptId, TxNum};
 use cairn_tables::{
@@ -18,7 +18,7 @@ use crate::{
     times::Times,
 };
 
-/// What a listener may ask for.
+/// Data that a listener may ask for.
 #[derive(Clone, Copy)]
 pub struct HearContext<'c> {
     /// Times of all transactions in the groups.
@@ -48,13 +48,13 @@ pub trait Listener {
 /// A script before some transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ScriptBefore {
-    /// What it holds.
+    /// Its balance.
     pub balance: Sats,
-    /// What it did from a given transaction on.
+    /// Its actions from a given transaction on.
     pub since: Did,
 }
 
-/// What a script did.
+/// Actions of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Did {
     /// It received more than zero.

@@ -65,7 +65,7 @@ impl<K: KeyCodec, V: ValueCodec> DeltaLane<K, V> {
         Ok(read)
     }
 
-    /// Reads what a delta says, for who reads its key by other means.
+    /// Reads the value of a delta, for callers that read its key by other means.
     ///
     /// # Errors
     /// It is damaged.
@@ -92,7 +92,7 @@ const fn place(lanes: &[Lane], name: &str) -> usize {
     panic!("no lane of that name")
 }
 
-/// What takes the deltas of a map: lane, key, value.
+/// Takes the deltas of a map: lane, key, value.
 pub type Sink<'s> = dyn FnMut(usize, &[u8], &[u8]) + 's;
 
 /// Memory of an emitter, for the next one.
@@ -110,12 +110,12 @@ pub struct Emitter<'s, 'f> {
 }
 
 impl<'s, 'f> Emitter<'s, 'f> {
-    /// Into a sink.
+    /// Emits into a sink.
     pub fn new(sink: &'s mut Sink<'f>) -> Self {
         Emitter::reusing(sink, EmitterMemory::default())
     }
 
-    /// Into a sink, with the memory of an earlier emitter: for who makes one for each group.
+    /// Emits into a sink, with the memory of an earlier emitter: for callers that make one for each group.
     pub fn reusing(sink: &'s mut Sink<'f>, memory: EmitterMemory) -> Self {
         Emitter { sink, key: memory.key, value: memory.value }
     }

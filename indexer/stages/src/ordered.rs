@@ -17,7 +17,7 @@ pub trait Sequence {
     ) -> Result<(), StageError>;
 }
 
-/// Files for what does not fit in memory. None is there at the start, and the driver removes them in the end.
+/// Files for data that does not fit in memory. There is none at the start, and the driver removes them in the end.
 pub trait Scratch {
     /// A new file, to be written front to back and flushed. Writing is buffered.
     ///
@@ -38,10 +38,10 @@ pub trait Scratch {
     fn remove(&self, name: &str) -> Result<(), StageError>;
 }
 
-/// What an ordered fold may use.
+/// Resources of an ordered fold.
 #[derive(Clone, Copy)]
 pub struct Workspace<'w> {
-    /// Bytes of memory. What does not fit is done in windows, with files in between.
+    /// Bytes of memory. Larger work is done in windows, with files in between.
     pub memory: u64,
     /// Files.
     pub scratch: &'w dyn Scratch,

@@ -1,5 +1,5 @@
-//! `payouts`: whom the coinbase of each block pays. It needs no other row, so that pools can be told apart without
-//! reading transactions.
+//! `payouts`: the scripts that the coinbase of each block pays. It needs no other row, so that pools can be identified
+//! without reading transactions.
 
 use std::cmp::Reverse;
 

@@ -31,7 +31,7 @@ const LANES: [Lane; 2] = [
 const PINGED: DeltaLane<TxNum, PingRow> = DeltaLane::of(&LANES, "pinged");
 const PINGS: RowLane<Pings> = RowLane::of(&LANES);
 
-// Whoever changes the rules has to raise the version of this stage and of the late stage `dust`, too.
+// A change of the rules must also raise the version of this stage and of the late stage `dust`.
 const _: () = assert!(dust::RULES == 2);
 
 /// Counts the scripts of one transaction.

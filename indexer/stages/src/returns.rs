@@ -101,7 +101,7 @@ struct Script {
     spent: Option<TxNum>,
 }
 
-/// Tells which spends come after two years, script by script.
+/// Finds the spends that come after two years, script by script.
 pub struct ReturnTally<'c> {
     context: HearContext<'c>,
     script: Option<Script>,

@@ -54,7 +54,7 @@ struct Today {
     /// Before the first entry, and after the last one.
     before: Sats,
     after: Sats,
-    /// What it did earlier that day, before the first entry.
+    /// Its actions earlier that day, before the first entry.
     earlier: Did,
     did: Did,
 }
@@ -86,7 +86,7 @@ impl<'c> ScriptDayTally<'c> {
         let day = self.context.times.day_of(entry.tx_num);
         let begun = match &self.today {
             Some(today) if today.id == id && today.day == day => None,
-            // What it did on earlier days was heard before, or lies before all that is heard.
+            // Its actions on earlier days were heard before, or lie before all that is heard.
             Some(today) if today.id == id => Some((today.after, Did::default())),
             _ => {
                 let since = self.context.times.first_of_day(day).unwrap_or(entry.tx_num);
@@ -128,7 +128,7 @@ impl<'c> ScriptDayTally<'c> {
         changes[ACTIVE as usize] += i128::from(did.any() && !earlier.any());
     }
 
-    /// What days and longer periods gain; every entry was given.
+    /// Emits the changes of days and longer periods, after every entry was given.
     pub fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), StageError> {
         self.close();
         let mut emit = Emitter::new(sink);

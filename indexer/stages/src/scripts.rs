@@ -50,7 +50,7 @@ fn sum(a: Sats, b: Sats) -> Result<Sats, StageError> {
     a.checked_add(b).ok_or_else(|| contradiction("a script moved more than 2^64 satoshis"))
 }
 
-/// What one transaction did to the script, out of its deltas.
+/// The effect of one transaction on the script, from its deltas.
 pub(crate) struct Change {
     pub(crate) entry: HistoryEntry,
     pub(crate) template: ScriptTemplate,
@@ -70,7 +70,7 @@ pub(crate) struct Change {
 impl Change {
     /// The transaction spends from the script.
     pub(crate) fn spends(&self) -> bool {
-        // What a coinbase takes from a script it overwrites (BIP 30).
+        // Coins that a coinbase takes from a script are overwritten, not spent (BIP 30).
         self.spent_count > 0 && !self.mined
     }
 
@@ -80,7 +80,7 @@ impl Change {
     }
 }
 
-/// What the transactions of a group did to its script.
+/// The effects of the transactions of a group on its script.
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) id: ScriptId,
@@ -88,7 +88,7 @@ pub(crate) struct Changes {
     pub(crate) changes: Vec<Change>,
 }
 
-/// What a group says. It is read once for the fold and all who hear it.
+/// Decodes a group, once for the fold and all listeners.
 pub(crate) fn changes_of<'g>(group: &'g Group<'_>) -> Result<&'g Changes, StageError> {
     group.read_as(read_changes)
 }

@@ -1,4 +1,4 @@
-//! What a stage promises, and what it may ask for.
+//! The contract of a stage, and the data that it may ask for.
 
 use cairn_model::{Block, Height, MonoTime};
 use cairn_tables::{TableInfo, stages::StageInfo};
@@ -12,7 +12,7 @@ use crate::{
     times::Times,
 };
 
-/// What stages need to know beside a block.
+/// Data that stages need besides a block.
 #[derive(Clone, Copy)]
 pub struct MapContext<'c> {
     /// Bytes of a txid that are used as prefix.
@@ -41,7 +41,7 @@ pub struct Heard {
 
 /// A fold over the journal.
 pub trait Stage: Send + Sync {
-    /// What it is: for the stages of the index, their entry in the registry.
+    /// Its description: for the stages of the index, their entry in the registry.
     fn info(&self) -> StageInfo;
 
     /// Name on the command line and of its checkpoint.
@@ -71,7 +71,7 @@ pub trait Stage: Send + Sync {
         None
     }
 
-    /// What hears that lane for it; `None` for a stage that hears nothing.
+    /// Returns its listener for that lane; `None` for a stage that hears nothing.
     fn listener<'c>(&self, _: HearContext<'c>) -> Option<Box<dyn Listener + 'c>> {
         None
     }

@@ -22,7 +22,7 @@ const LANES: [Lane; 2] =
 const LARGE: RowLane<LargeTransfers> = RowLane::of(&LANES);
 const GATHERED: RowLane<Consolidations> = RowLane::of(&LANES);
 
-// Whoever changes the rules has to raise the version of this stage and of `clusters`, too.
+// A change of the rules must also raise the version of this stage and of `clusters`.
 const _: () = assert!(transfers::RULES == 1);
 
 impl Stage for TransfersStage {

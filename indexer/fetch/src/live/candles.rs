@@ -13,9 +13,9 @@ use crate::providers::Rows;
 
 /// Seconds after a close at which a candle is asked for: until then its provider has counted its last trades.
 const SETTLED: u32 = 20;
-/// The same, spread over so many seconds.
+/// Seconds over which the requests of sources and series are spread, from that time on.
 const SPREAD: u32 = 20;
-/// Most candles that are fetched later than at their close. What is older is imported from files.
+/// Most candles that are fetched later than at their close. Older ones are imported from files.
 const BACK: u32 = 1_000;
 /// Seconds between two requests for candles that are fetched later.
 const STEP: u32 = 5;
@@ -62,7 +62,7 @@ impl CandleJob {
         (self.tries, self.due) = if newest.is_some_and(|newest| newest >= closed) {
             (0, self.next_close(now))
         } else if until < closed {
-            // What the source does not have is not asked for again.
+            // Candles that the source does not have are not asked for again.
             self.bare = self.bare.max(newest.unwrap_or(until));
             (0, now.saturating_add(STEP))
         } else {
@@ -153,8 +153,8 @@ fn fresh(rows: Rows, known: u32, date: Option<u32>, now: u32, source: &str) -> V
     good
 }
 
-/// The document of these rows. Its hash is theirs, not the answer's: an answer has an open candle in it, and changes by
-/// the second. So rows that are fetched again are the same document.
+/// The document of these rows. Its hash is that of the rows, not of the answer: an answer has an open candle in it, and
+/// changes by the second. So rows that are fetched again are the same document.
 fn document(source: cairn_events::Slug, licence: &str, told: &Told, rows: Vec<QuoteRow>) -> Result<Document, String> {
     let mut hasher = Sha256::new();
     hasher.update(format!("fetched from {source}\n"));

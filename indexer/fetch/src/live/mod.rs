@@ -1,7 +1,7 @@
-//! The fetchers: a task of the writer that brings closed candles into the ledger, and the price of the moment.
+//! The fetchers: a task of the writer that brings closed candles into the ledger, and publishes current prices.
 //!
 //! One thread asks one server at a time. Prices of the moment come first, once a minute; in between it asks for candles
-//! that have closed since. It never touches the index: documents go to the inbox, prices to whoever keeps them.
+//! that have closed since. It never touches the index: documents go to the inbox, prices to the follower.
 
 mod backoff;
 mod candles;
@@ -31,7 +31,7 @@ const TICKS: u32 = 60;
 /// Longest sleep: a clock that is set is noticed within it.
 const NAP: Duration = Duration::from_secs(5);
 
-/// What the fetchers are told.
+/// Settings of the fetchers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Names of the providers.
@@ -53,7 +53,7 @@ impl Settings {
         self.plan().map(drop)
     }
 
-    /// Whom to ask, and for what.
+    /// Returns the sources to ask, and the series of candles to fetch.
     fn plan(&self) -> Result<(Vec<Source>, Vec<CandleJob>), SettingsError> {
         let (mut sources, mut jobs): (Vec<Source>, Vec<CandleJob>) = (Vec::new(), Vec::new());
         for name in &self.sources {
@@ -111,7 +111,7 @@ pub enum SettingsError {
     /// A URL that cannot be used.
     #[error(transparent)]
     Url(#[from] crate::UrlError),
-    /// A name that is no source.
+    /// A name that is not a source.
     #[error(transparent)]
     Slug(#[from] cairn_events::SlugError),
 }
@@ -121,7 +121,7 @@ pub trait Ledger: Send {
     /// True if what was handed in has been taken in, and more can come.
     fn is_ready(&self) -> bool;
 
-    /// Close of the last candle that the source has told, not looking further back than `since`; `None` if there is
+    /// Close of the last candle that the source has sent, not looking further back than `since`; `None` if there is
     /// none.
     ///
     /// # Errors

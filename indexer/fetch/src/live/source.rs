@@ -20,7 +20,7 @@ pub(super) struct Source {
     pub(super) slug: Slug,
     home: Url,
     backoff: Backoff,
-    /// What does not work at present: the request in words, and why.
+    /// Requests that fail at present: the request in words, and why.
     failing: BTreeMap<String, String>,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Failed {
     Fetch(FetchError),
     /// Another answer than expected.
     Wrong(Wrong),
-    /// What it brought cannot be kept.
+    /// Its result cannot be stored.
     Ledger(String),
 }
 
@@ -61,7 +61,7 @@ impl Failed {
 pub(super) struct Told {
     /// Its content.
     pub(super) content: Vec<u8>,
-    /// The server's time, if it tells it.
+    /// The server's time, if the answer has it.
     pub(super) date: Option<u32>,
     /// The URL, without secrets.
     pub(super) url: String,
@@ -112,14 +112,14 @@ impl Source {
         }
     }
 
-    /// Notes that a request worked; tells it if it is the last one that had not.
+    /// Notes that a request worked; logs it if it was the last one that failed.
     pub(super) fn works(&mut self, what: &str) {
         if self.failing.remove(what).is_some() && self.failing.is_empty() {
             tracing::info!(source = self.provider.name(), "the source of prices works again");
         }
     }
 
-    /// Notes that a request failed; tells it if none had failed before.
+    /// Notes that a request failed; warns if none had failed before.
     pub(super) fn fails(&mut self, figures: &Figures, what: &str, failed: &Failed) {
         if matches!(failed, Failed::Fetch(FetchError::Cancelled)) {
             return;

@@ -6,11 +6,11 @@ use cairn_inputs::Pair;
 use super::{Fetchers, Ledger, now, source::Failed};
 use crate::providers::{Tick, Wrong};
 
-/// Age in seconds from which the last trade of a source is no price of the moment.
+/// Age in seconds from which the last trade of a source is not a current price.
 const OLD: u32 = 600;
 
 impl<L: Ledger> Fetchers<L> {
-    /// Asks all sources for all pairs, and publishes what they say together.
+    /// Asks all sources for all pairs, and publishes the combined result.
     pub(super) fn tick(&mut self, now: u32) {
         let mut told: Vec<Vec<(Slug, Quote)>> = vec![Vec::new(); self.pairs.len()];
         for source in 0..self.sources.len() {

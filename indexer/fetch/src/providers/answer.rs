@@ -1,4 +1,4 @@
-//! What the answers of providers have in common: exact numbers, times, and what makes a candle sound.
+//! Common parts of the answers of providers: exact numbers, times, and the checks of a candle.
 
 use cairn_events::{Quote, QuoteRow, Range, Series};
 use rust_decimal::Decimal;
@@ -7,17 +7,17 @@ use serde_json::value::RawValue;
 
 use super::Rows;
 
-/// What is wrong with an answer.
+/// An error of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// Not the documented form, or cut short.
     #[error("the answer is not what the provider documents: {0}")]
     Form(String),
-    /// A cell is no number.
-    #[error("{0:?} is no number that can be kept exactly")]
+    /// A cell is not a number.
+    #[error("{0:?} is not a number that can be stored exactly")]
     Number(String),
-    /// A cell is no time.
-    #[error("{0:?} is no time")]
+    /// A cell is not a time.
+    #[error("{0:?} is not a time")]
     Time(String),
     /// A price is not above zero, or beyond all bounds.
     #[error("a price is not above zero, or a number is beyond 10^15")]

@@ -70,7 +70,7 @@ impl Provider for Ecb {
     }
 
     fn tick(&self, _: Pair, _: &[u8]) -> Result<Tick, Wrong> {
-        Err(form("reference rates are no prices of the moment"))
+        Err(form("reference rates are not current prices"))
     }
 
     fn page(&self) -> u32 {

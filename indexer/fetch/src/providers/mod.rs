@@ -77,7 +77,8 @@ pub trait Provider: Sync {
     /// As for [`Provider::tick`].
     fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, Wrong>;
 
-    /// Reads an answer with another status than 200, or an error that comes with status 200; `None` if it is none.
+    /// Reads an answer with another status than 200, or an error that comes with status 200; `None` if the answer is
+    /// not an error.
     fn refusal(&self, status: u16, answer: &[u8]) -> Option<Wrong> {
         let _ = answer;
         (status != 200).then_some(Wrong::Refused { status, says: String::new(), is_limit: is_limit(status) })

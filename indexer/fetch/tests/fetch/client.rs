@@ -61,7 +61,7 @@ fn a_server_can_say_that_nothing_has_changed() {
     let again = client.fetch(&url(&server.url("/")), LIMITS, &validators).unwrap();
     assert!(matches!(again, Fetched::Unchanged));
     assert_eq!(server.seen()[1].header("if-modified-since"), Some("Sun, 06 Nov 1994 08:49:37 GMT"));
-    // Without a question, it is no answer.
+    // Without a question, it is not an answer.
     let server = Server::start(|_| Reply::status(304, ""));
     assert!(matches!(fetch(&server.url("/")), Err(FetchError::Status { status: 304, .. })));
 }
@@ -150,7 +150,7 @@ fn redirects_are_followed_with_care() {
         assert!(matches!(error, FetchError::BadRedirect { .. }), "{error}");
         assert!(!format!("{error} {error:?}").contains("hunter2"));
     }
-    // What is allowed is the host and port that were named: a redirect leads to no other private ones.
+    // Only the host and port that were named are allowed: a redirect leads to no other private ones.
     for path in ["/a", "/p", "/q"] {
         let error = fetch(&server.url(path)).unwrap_err();
         assert!(matches!(error, FetchError::PrivateRedirect { .. }), "{error}");

@@ -18,7 +18,7 @@ pub(crate) fn binance(request: &Request) -> Reply {
     }
     let number = |name: &str| (request.parameter(name).unwrap().parse::<u64>().unwrap() / 1_000) as u32;
     let step = if request.parameter("interval") == Some("1d") { 86_400 } else { 3_600 };
-    // It tells more than it is asked for: the candle that is still open.
+    // It sends more than it is asked for: the candle that is still open.
     let to = number("endTime").max(now() / step * step);
     let all = openings(number("startTime"), to, step).take(1_001);
     let rows: Vec<String> = all

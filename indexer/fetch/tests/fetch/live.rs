@@ -1,4 +1,4 @@
-//! The fetchers against servers that behave like the providers: what they bring, and whom they leave alone.
+//! The fetchers against servers that behave like the providers: their results, and the servers that they leave alone.
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,5 @@
-//! Each provider reads the answers that it documents, and tells apart what is wrong with others. The shapes are those
-//! of the providers' documentation; the numbers are made up.
+//! Each provider reads the answers that it documents, and distinguishes the errors of others. The shapes are those of
+//! the providers' documentation; the numbers are made up.
 
 use cairn_events::{Currency, Interval, Quote, Series};
 use cairn_fetch::providers::{ALL, Provider, Rows, Wrong, named};
@@ -56,7 +56,7 @@ fn prices_of_the_moment_are_read() {
         assert_eq!(provider.ticker(of).as_deref(), Some(path));
         assert_eq!(provider.refusal(200, text.as_bytes()), None, "{name}");
         let text = text.replace("94286.55000000", "94286.55");
-        // Cut anywhere, it is no answer.
+        // Cut anywhere, it is not an answer.
         for cut in 0..text.len() {
             assert!(provider.tick(of, &text.as_bytes()[..cut]).is_err(), "{name}: {cut}");
         }
@@ -87,7 +87,7 @@ fn another_pair_is_no_answer() {
     assert!(matches!(provider("bitstamp").rows(hourly("BTC/USD"), euros.as_bytes()), Err(Wrong::OtherPair { .. })));
     let two = KRAKEN_OHLC.replace("\"last\"", "\"XETHZUSD\":[],\"last\"");
     assert!(matches!(provider("kraken").rows(hourly("BTC/USD"), two.as_bytes()), Err(Wrong::Form(_))));
-    // A token is no dollar.
+    // A token is not a dollar.
     let binance = provider("binance");
     assert!(binance.series(pair("BTC/USD")).is_empty() && binance.ticker(pair("BTC/USD")).is_none());
     assert_eq!(binance.series(pair("BTC/USDT"))[0].quote.as_str(), "USDT");

@@ -36,7 +36,7 @@ pub(crate) struct Reply {
     pub(crate) body: Vec<u8>,
     /// Sends the body byte by byte, with this pause before each.
     pub(crate) pause: Option<Duration>,
-    /// Announces so many bytes more than it sends.
+    /// Bytes that it announces in addition to those that it sends.
     pub(crate) cut: usize,
 }
 

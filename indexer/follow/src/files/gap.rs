@@ -1,20 +1,20 @@
-//! Decides when a gap in the block files is told.
+//! Decides when a gap in the block files is reported.
 
 use std::time::{Duration, Instant};
 
 use cairn_model::{BlockHash, Height};
 use cairn_sources::{Gap, GapCause, Survey};
 
-/// What a syncing node may cause is told once the chain has not grown for this long.
+/// A gap that a syncing node may cause is reported once the chain has not grown for this long.
 const STALLED: Duration = Duration::from_secs(600);
-/// A few blocks may always arrive before their parents; at the end of a run, more than these are told.
+/// A few blocks may always arrive before their parents; at the end of a run, more than these are reported.
 const FEW: u64 = 6;
 
 /// Watches for a gap.
 pub(super) struct GapWatch {
     /// The tip, and since when it is the same.
     tip: Option<(BlockHash, Instant)>,
-    /// The gap that was told last.
+    /// The gap that was reported last.
     told: Option<Option<GapCause>>,
 }
 
@@ -23,7 +23,7 @@ impl GapWatch {
         GapWatch { tip: None, told: None }
     }
 
-    /// The gap, if it must be told. Logs it when it appears, changes or ends.
+    /// Returns the gap if it must be reported. Logs it when it appears, changes or ends.
     pub(super) fn look<'s>(&mut self, survey: &'s Survey, now: Instant) -> Option<&'s Gap> {
         let tip = survey.tip().map(|tip| tip.hash);
         if self.tip.map(|(hash, _)| hash) != tip {

@@ -131,7 +131,7 @@ impl SurveyedFiles {
         let report = index.engine.sync(&self.files, &self.survey, &options, index.progress.as_ref());
         index.progress.end();
         let report = report?;
-        // What it has is announced with it.
+        // The events of the new blocks are announced with them.
         let mut wrote = index.engine.follow_up(index.progress.as_ref(), !self.waits_for_more)?;
         wrote |= index.engine.follow_feed(u32::try_from(now_secs()).unwrap_or(u32::MAX))?;
         if wrote {
@@ -147,8 +147,8 @@ impl SurveyedFiles {
     }
 }
 
-/// True for what passes when a file is put in the place of another: a block has moved, or a file is gone that was there
-/// when the folder was listed. If it stays away, the next look tells that it is missing.
+/// True for an error that passes when a file is put in the place of another: a block has moved, or a file is gone that
+/// was there when the folder was listed. If it stays away, the next look reports that it is missing.
 fn is_passing(error: &SourceError) -> bool {
     match error {
         SourceError::BlockChanged { .. } => true,
@@ -166,7 +166,7 @@ fn report_passing(index: &OpenIndex, error: &SourceError, attempts: u32) {
     }
 }
 
-/// Waits until the files are looked at again; takes in what comes into the inbox meanwhile. True if cancelled.
+/// Waits until the files are looked at again; takes in files of the inbox meanwhile. True if cancelled.
 fn pause(index: &OpenIndex) -> Result<bool, FollowError> {
     for _ in 0..4 {
         if index.cancel_token().wait(POLL / 4) {
@@ -241,7 +241,7 @@ impl ActiveSource for SurveyedFiles {
     fn recover(&mut self, index: &mut OpenIndex, error: &FollowError) -> Result<(), FollowError> {
         index.progress.end();
         let Some(hash) = error.refused_block() else { return Ok(()) };
-        // What bulk work has done of a chain is of use for no other.
+        // Bulk work on one chain is of no use for another.
         if index.height()?.is_none() || self.refused.as_ref().is_some_and(|(before, _)| *before == hash) {
             return Ok(());
         }

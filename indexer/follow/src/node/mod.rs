@@ -39,7 +39,7 @@ const GLANCE: Duration = Duration::from_millis(250);
 /// Timeout for a block or another answer of the node: the first, and those after it has not sufficed again and again.
 const PATIENCE: [Duration; 4] =
     [Duration::from_secs(6), Duration::from_secs(6), Duration::from_secs(20), Duration::from_secs(60)];
-/// What the follower does while the node does not answer, or does not answer well.
+/// The follower's next step while the node does not answer, or does not answer well.
 const NEXT: &str = "asks again every second";
 /// Maximum number of events that are queued before the mempool processes them.
 const EVENTS: usize = 2_000;
@@ -255,8 +255,8 @@ impl ActiveSource for FollowedNode {
         Part::Node
     }
 
-    /// Begins anew with chain and mempool: what they have in memory may lack a step that reached the index, or the
-    /// other way round.
+    /// Starts chain and mempool again: their state in memory may lack a step that reached the index, or the other way
+    /// round.
     fn recover(&mut self, _: &mut OpenIndex, _: &FollowError) -> Result<(), FollowError> {
         self.mempool = None;
         self.renew_chain();

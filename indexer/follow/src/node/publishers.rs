@@ -9,7 +9,7 @@ use crate::troubles::Troubles;
 
 /// A connection may be down for this long before it is reported: it takes a moment at the start, and after a restart.
 const GRACE: Duration = Duration::from_secs(2);
-/// What the follower does meanwhile.
+/// The follower's next step meanwhile.
 const NEXT: &str = "connects again every few seconds, and asks the node for news every second until then";
 
 /// Reports publishers without a connection.

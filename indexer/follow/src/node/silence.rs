@@ -1,4 +1,4 @@
-//! A request that has no answer yet: told before it fails, since its limit is long.
+//! Watches for a request that has no answer yet: it is reported before it fails, since its limit is long.
 
 use std::{
     io,
@@ -25,7 +25,7 @@ pub(super) struct SilenceWatch {
 }
 
 impl SilenceWatch {
-    /// Starts the thread. Whoever gets the answer clears the trouble.
+    /// Starts the thread. The receiver of the answer clears the trouble.
     pub(super) fn start(client: &NodeClient, troubles: &Arc<Troubles>) -> io::Result<Self> {
         let cancel = CancelToken::new();
         let (client, troubles, stop) = (client.clone(), Arc::clone(troubles), cancel.clone());

@@ -64,7 +64,7 @@ fn damage_is_told_by_the_last_source_alone() {
     let at = written.blocks.iter().find(|(hash, _)| *hash == victim).unwrap().1.offset as usize;
     let file = blocks.path().join("blk00000.dat");
     let mut bytes = std::fs::read(&file).unwrap();
-    // Its size: it is no record any more, and the blocks behind it have lost their ancestors.
+    // Its size: it is not a record any more, and the blocks behind it have lost their ancestors.
     bytes[at - 1] ^= 0x7f;
     std::fs::write(&file, bytes).unwrap();
     let alone = Scene::new();
@@ -82,7 +82,7 @@ fn damage_is_told_by_the_last_source_alone() {
     let low = Scene::new();
     let follower = Follower::new(low.open(), vec![Box::new(files(blocks.path()))]);
     assert_eq!(follower.follow(Until::Tip { to: Some(2) }).unwrap(), Outcome::Done);
-    // What the damage took, the next source has.
+    // The next source has the blocks that the damage took.
     let (healed, whole) = (Scene::new(), temp_dir());
     write(whole.path(), made.chain());
     let follower = Follower::new(healed.open(), vec![Box::new(files(blocks.path())), Box::new(files(whole.path()))]);
@@ -90,7 +90,7 @@ fn damage_is_told_by_the_last_source_alone() {
     assert_eq!(healed.height(), 40);
 }
 
-/// Five files or more; the third is damaged in so many ways.
+/// Five files or more; the third is damaged in several ways.
 #[test]
 fn a_chain_that_breaks_off_is_told() {
     let (whole, made) = (temp_dir(), generator(60));
@@ -153,7 +153,7 @@ fn a_chain_that_breaks_off_is_told() {
         assert_eq!((gap.beyond, scene.slot.best_height()), (Some(60), Some(60)), "{what}");
         let status = scene.slot.source().unwrap();
         assert_eq!((status.gap, status.blocks), (Some(gap.to_string()), Some(gap.after)), "{what}");
-        // What is asked for lies before it.
+        // The requested blocks lie before it.
         let low = Scene::new();
         let follower = Follower::new(low.open(), vec![Box::new(files(whole.path()))]);
         assert_eq!(follower.follow(Until::Tip { to: Some(2) }).unwrap(), Outcome::Done, "{what}");
@@ -176,7 +176,7 @@ fn a_chain_that_breaks_off_is_told() {
     }
 }
 
-/// What every running node leaves is no damage.
+/// The unfinished last record that every running node leaves is not damage.
 #[test]
 fn an_unfinished_last_record_is_no_gap() {
     let (blocks, made) = (temp_dir(), generator(40));
@@ -222,7 +222,7 @@ fn blocks_that_arrived_before_their_parents_are_no_damage() {
             }
             (other, _) => panic!("{ahead}: {other:?}"),
         }
-        // While it is followed, it is not told before it lasts; that there are more blocks is known.
+        // While it is followed, the gap is not reported before it lasts; that there are more blocks is known.
         assert_eq!((scene.slot.source().unwrap().gap, scene.slot.best_height()), (None, Some(40)), "{ahead}");
         assert_eq!(scene.height(), 39 - ahead as u32);
     }

@@ -16,7 +16,7 @@ fn node_source(node: &StandIn, scene: &Scene) -> NodeSource {
     NodeSource::new(connect(&config, Network::Regtest, &scene.cancel).unwrap().0, Vec::new())
 }
 
-/// The position of the first thing told of which it holds.
+/// The position of the first event for which `holds` is true.
 fn first(told: &[Told], what: &str, holds: impl Fn(&Told) -> bool) -> usize {
     told.iter().position(holds).unwrap_or_else(|| panic!("never told: {what}"))
 }
@@ -49,7 +49,7 @@ fn files_and_then_the_node() {
     assert!(node_tip < deltas && deltas < first(&told, "the node", is_node));
     assert_eq!(told[deltas], Told::Mempool(vec![MempoolDelta::Reset { sequence: 0 }]));
 
-    // A block: what it does to the mempool is told before it is on disk, for who sees it already.
+    // A block: its effect on the mempool is published before it is on disk, for readers that see it already.
     let hash = BlockHash(node.world().mine(1).unwrap()[0].to_byte_array());
     eventually("the block", || scene.recorder.told().contains(&Told::Tip(Some((146, hash)))));
     let told = scene.recorder.told();
@@ -129,7 +129,7 @@ fn a_node_that_does_not_list_its_mempool_holds_no_reorganization_up() {
     let at = first(&told, "the mempool", is_of_tip);
     let is_complete = |t: &Told| matches!(t, Told::Mempool(d) if matches!(d.last(), Some(MempoolDelta::Sequence(_))));
     assert!(!told[at..].iter().any(is_complete), "nobody could say so");
-    // Whoever reads it has been told that it may be incomplete.
+    // Readers were notified before that it may be incomplete.
     let status = told[..at].iter().rev().find_map(|t| match t {
         Told::Source(status) => Some(status.mempool),
         _ => None,

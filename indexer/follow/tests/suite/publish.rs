@@ -1,4 +1,4 @@
-//! Whoever is told by the follower knows the same afterwards: a request in the writer's process and one in another.
+//! Readers that the follower notifies know the same afterwards: a request in the writer's process and one in another.
 
 use std::{sync::Arc, thread, time::Duration};
 
@@ -15,7 +15,7 @@ use cairn_testkit::temp_dir;
 
 use crate::support::{Scene, eventually, files, generator, write};
 
-/// What a request finds.
+/// The state that a request finds.
 #[derive(Clone, PartialEq, Debug)]
 struct Found {
     best: Option<Height>,
@@ -183,7 +183,7 @@ fn only_this_process_sees_what_is_not_on_disk() {
     // Later changes wait as well: they come after the block.
     readers.publish_mempool(&[add(3), MempoolDelta::Sequence(4)]);
     assert_ne!(both.here().mempool, before.mempool);
-    // Whatever is told by another way is known there, and still nothing of the block.
+    // News that comes by another way is known there, and still nothing of the block.
     readers.publish_best_height(Some(99));
     eventually("the best height", || both.there().best == Some(99));
     thread::sleep(Duration::from_millis(50));
@@ -195,7 +195,7 @@ fn only_this_process_sees_what_is_not_on_disk() {
     both.agree("nothing is held any more");
 }
 
-/// Chance decides who is told what; a reader that comes late gets the same from the present state.
+/// Chance decides which news each reader gets; a reader that comes late gets the same from the present state.
 #[test]
 fn random_calls() {
     for seed in 1..=6u64 {

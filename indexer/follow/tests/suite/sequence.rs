@@ -11,10 +11,10 @@ use cairn_testkit::temp_dir;
 
 use crate::support::{Scene, files, generator, write};
 
-/// What was asked, in order.
+/// The calls, in order.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// What a source does instead of what it is asked for.
+/// The action of a source instead of the requested one.
 #[derive(Clone, Copy)]
 enum Deed {
     /// It is not at the tip yet.
@@ -32,7 +32,7 @@ struct Spy {
     cancel: CancelToken,
     begins: Option<Box<dyn Source>>,
     active: Option<Box<dyn ActiveSource>>,
-    /// What becomes of `advance`, one after the other; then the files decide, or it is at the tip.
+    /// Results of `advance`, one after the other; then the files decide, or it is at the tip.
     advance: Vec<Deed>,
     wait: Deed,
     end: Deed,

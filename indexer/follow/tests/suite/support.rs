@@ -1,4 +1,4 @@
-//! An index in a folder of its own, and a reader that writes down what it is told.
+//! An index in a folder of its own, and a reader that records what is published to it.
 
 use std::{
     fs::{self, OpenOptions},
@@ -25,7 +25,7 @@ use tempfile::TempDir;
 /// How long anything may take.
 pub const SOON: Duration = Duration::from_secs(60);
 
-/// A generator that has made so many blocks beside genesis.
+/// A generator that has made `blocks` blocks besides genesis.
 pub fn generator(blocks: u32) -> Everything {
     let mut everything = Everything::new(5, 4, false);
     everything.grow(blocks).unwrap();
@@ -55,7 +55,7 @@ pub fn files(folder: &Path) -> FileSource {
     FileSource::open(folder, Network::Regtest, 64 << 20).unwrap()
 }
 
-/// What a reader was told.
+/// A call to a reader.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Told {
     Tip(Option<(Height, BlockHash)>),
@@ -65,7 +65,7 @@ pub enum Told {
     Mempool(Vec<MempoolDelta>),
 }
 
-/// Writes down what it is told.
+/// Records what is published to it.
 #[derive(Default)]
 pub struct Recorder(Mutex<Vec<Told>>);
 

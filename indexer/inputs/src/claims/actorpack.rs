@@ -56,7 +56,7 @@ pub(super) fn read(input: impl BufRead, collector: &mut Collector<'_>) -> Result
     pack::read(input, &KIND, collector, actor)
 }
 
-/// What is read of a context that is JSON in a text.
+/// The fields that are read of a context that is JSON in a text.
 #[derive(Default, Deserialize)]
 struct Context {
     #[serde(default)]

@@ -41,7 +41,8 @@ pub(super) fn is_bitcoin(currency: &str) -> bool {
     ["BTC", "XBT", "BITCOIN"].iter().any(|known| currency.eq_ignore_ascii_case(known))
 }
 
-/// The asset whose addresses have such a form. Only for what is no address of Bitcoin: a few forms are shared.
+/// The asset whose addresses have such a form. Only for texts that are not addresses of Bitcoin: a few forms are
+/// shared.
 fn asset_of(text: &str) -> Option<&'static str> {
     let is_base58 = |text: &str| {
         text.bytes().all(|byte| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l'))

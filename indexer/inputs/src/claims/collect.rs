@@ -19,10 +19,10 @@ use crate::{
     time::{TimeFormat, seconds},
 };
 
-/// Claims of a file. Each takes 8 bytes that tell repeats: 120 MB at most while their room grows.
+/// Most claims of a file. Each takes 8 bytes to find repeats: 120 MB at most while their table grows.
 const MAX_CLAIMS: u64 = 4_000_000;
 
-/// What a row says. Texts are as in the file.
+/// The content of a row. Texts are as in the file.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Draft<'a> {
     pub(super) address: &'a str,
@@ -43,12 +43,12 @@ pub(super) struct Draft<'a> {
     pub(super) asserted_at: &'a str,
     pub(super) valid_from: &'a str,
     pub(super) valid_to: &'a str,
-    /// `None`: for what makes members, from level 40.
+    /// `None`: true for claims that make members, from level 40.
     pub(super) is_inherited: Option<bool>,
     pub(super) is_person: bool,
 }
 
-/// What is wrong with a row: its code, the field, and what stands there.
+/// An error of a row: its code, the field, and the text in it.
 pub(super) type Fault<'a> = (ClaimCode, &'static str, &'a str);
 
 /// Takes rows.
@@ -59,7 +59,7 @@ pub(super) struct Collector<'a> {
     seen: HashSet<u64>,
     /// The texts of the last claim, which are used again where they are the same.
     texts: [Arc<str>; 6],
-    /// Notes on the row, told once it is taken.
+    /// Notes on the row, reported once it is taken.
     notes: Vec<(ClaimCode, &'static str, String)>,
 }
 
@@ -171,7 +171,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Counts a row that is taken, and tells its notes.
+    /// Counts a row that is taken, and reports its notes.
     fn took(&mut self, row: u32, asserted_at: Option<u32>) {
         for (code, field, value) in std::mem::take(&mut self.notes) {
             self.report.tell(row.into(), Some(field), code, &value);
@@ -198,7 +198,7 @@ impl<'a> Collector<'a> {
             "" => EntityName::from_words(draft.entity_name).or_else(|| defaults.entity.clone()),
             name => Some(name.parse::<EntityName>().map_err(|_| (ClaimCode::BadEntity, "entity", name))?),
         };
-        // A placeholder is no name, but it is what the source says.
+        // A placeholder is not a name, but it is the label of the source.
         let label = if draft.label.is_empty() && is_nobody { draft.entity_name } else { draft.label };
         let [asserted_at, valid_from, valid_to] = [
             time(draft.asserted_at).ok_or((ClaimCode::BadTime, "asserted_at", draft.asserted_at))?,
@@ -273,7 +273,7 @@ pub(super) fn is_url(text: &str) -> bool {
     })
 }
 
-/// True for what sources write where they name nobody: "unnamed", "not named", "unknown …", "OFAC SDN entry 1234".
+/// True for words of sources that name nobody: "unnamed", "not named", "unknown …", "OFAC SDN entry 1234".
 pub(super) fn is_placeholder(name: &str) -> bool {
     let letter = |letter: char| if letter.is_alphanumeric() { letter.to_ascii_lowercase() } else { ' ' };
     let text: String = name.chars().take(MAX_NAME).map(letter).collect();
@@ -305,7 +305,7 @@ fn of_month(year: &str, month: &str) -> Option<i64> {
     date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|time| time.timestamp().as_second())
 }
 
-/// What makes a claim the same as another: 8 bytes of a SHA-256, so that nobody crafts two that are alike by accident.
+/// Fingerprint of a claim, equal for equal claims: 8 bytes of a SHA-256, so that two claims do not match by accident.
 fn fingerprint(claim: &Claim) -> u64 {
     let mut hash = Sha256::new();
     hash.update((claim.script.len() as u64).to_le_bytes());

@@ -31,7 +31,7 @@ pub(super) const FIELDS: [&str; 20] = [
 /// Where the column of each field is.
 pub(super) type Columns = [Option<usize>; FIELDS.len()];
 
-/// Why a text is no column map of labels.
+/// Why a text is not a column map of labels.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimMapError {
     /// A part is not `key=value`, or the key is unknown.

@@ -1,8 +1,8 @@
 //! Files of labels: what is said of addresses, read row by row into claims.
 //!
 //! [`read_claims`] is the one entry. Each layout has a file, which says what becomes of its fields. Memory does not
-//! grow with the file, but for 8 bytes a claim that tell repeats, the files of pools (at most 16 MiB), the profiles of
-//! a pack of actors (at most 20,000), and the parties with addresses of a list of sanctions.
+//! grow with the file, except for 8 bytes a claim that find repeats, the files of pools (at most 16 MiB), the profiles
+//! of a pack of actors (at most 20,000), and the parties with addresses of a list of sanctions.
 
 mod actorpack;
 mod address;
@@ -36,7 +36,7 @@ use crate::{
 };
 use collect::Collector;
 
-/// Bytes that are looked at to tell the layout.
+/// Bytes that are read to recognize the layout.
 const HEAD: u64 = 16_384;
 const BUFFER: usize = 1 << 16;
 const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
@@ -89,7 +89,7 @@ fn only(names: &BTreeMap<String, u64>) -> Option<Slug> {
     names.next().filter(|_| names.next().is_none()).and_then(|name| short_name::of(name))
 }
 
-/// What a file is that is no text.
+/// Recognizes a packed file; `None` for other files.
 fn packed(start: &[u8]) -> Option<&'static str> {
     let known = [
         (&[0x1f, 0x8b][..], "packed with gzip; unpack it"),
@@ -102,7 +102,7 @@ fn packed(start: &[u8]) -> Option<&'static str> {
     known.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, what)| what)
 }
 
-/// The layout that the caller names, or that the beginning of the file tells; with the columns of a CSV file whose
+/// The layout that the caller names, or else that of the beginning of the file; with the columns of a CSV file whose
 /// first line names them.
 fn layout_of(start: &[u8], options: &ClaimOptions) -> Result<(ClaimLayout, Option<ClaimMap>), InputError> {
     let text = String::from_utf8_lossy(start);

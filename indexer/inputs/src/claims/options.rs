@@ -1,4 +1,4 @@
-//! What the caller says about a file of labels.
+//! The caller's options for a file of labels.
 
 use std::{fmt, str::FromStr};
 
@@ -7,14 +7,14 @@ use cairn_model::Network;
 
 use super::map::ClaimMap;
 
-/// What the caller says about a file of labels.
+/// The caller's options for a file of labels.
 #[derive(Clone, Debug)]
 pub struct ClaimOptions {
     /// The time, in seconds since 1970 (UTC): what is asserted later is refused.
     pub now: u32,
     /// The network whose addresses are taken.
     pub network: Network,
-    /// The layout. Without it, the beginning of the file tells.
+    /// The layout. Without it, it follows from the beginning of the file.
     pub layout: Option<ClaimLayout>,
     /// The columns of a CSV file of no known layout.
     pub map: Option<ClaimMap>,
@@ -33,7 +33,7 @@ impl ClaimOptions {
 /// Defaults for rows without a value.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ClaimDefaults {
-    /// What is said. Without it `reported_as`, which makes no script a member.
+    /// The kind of statement. Without it `reported_as`, which makes no script a member.
     pub claim_type: Option<ClaimType>,
     /// Its evidence. Without it `community`, the weakest.
     pub tier: Option<EvidenceTier>,
@@ -41,7 +41,7 @@ pub struct ClaimDefaults {
     pub level: Option<u8>,
     /// Kind of entity.
     pub category: Option<Category>,
-    /// What it is said to do.
+    /// Its behaviour.
     pub behaviour: Option<Behaviour>,
     /// Who.
     pub entity: Option<EntityName>,

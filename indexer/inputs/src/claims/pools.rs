@@ -2,7 +2,7 @@
 //!
 //! Two layouts: the array of `{id, name, addresses, tags, link}` that mempool publishes as `pools-v2.json`, and the
 //! older `{"coinbase_tags": {tag: {name, link}}, "payout_addresses": {address: {name, link}}}`. Each address is an
-//! entry and becomes `coinbase_payout_of` the pool. Tags are no claims: they are handed over with the report.
+//! entry and becomes `coinbase_payout_of` the pool. Tags are not claims: they are handed over with the report.
 
 use std::{fmt, io::Read, marker::PhantomData};
 
@@ -172,7 +172,7 @@ fn entity_of(name: &str) -> Option<EntityName> {
     same.map_or(Some(entity), |(_, shipped)| shipped.parse().ok())
 }
 
-/// Takes a tag, or notes what is wrong with it: what is left out is no row of claims.
+/// Takes a tag, or reports that it is bad: an omitted tag does not count as a row of claims.
 fn tag(text: &str, name: &str, link: &str, collector: &mut Collector<'_>) -> Result<(), InputError> {
     let tags = &mut collector.report.tags;
     if tags.len() == MAX_POOL_TAGS {

@@ -1,4 +1,4 @@
-//! What was read of a file of labels, what was taken, and what is wrong with the rest.
+//! The report on a file of labels: rows that were read, rows that were taken, and the errors of the rest.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -16,7 +16,7 @@ const MAX_KEYS: usize = 256;
 /// Declares the codes: name and beginning of the message.
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident => $word:literal, $meaning:literal;)+) => {
-        /// What is wrong with a row of labels, or worth a note.
+        /// An error of a row of labels, or a note.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum ClaimCode {
             $($(#[$doc])* $variant),+
@@ -34,7 +34,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What it means, as the beginning of a message.
+            /// Its meaning, as the beginning of a message.
             const fn meaning(self) -> &'static str {
                 match self {
                     $(ClaimCode::$variant => $meaning),+
@@ -97,7 +97,7 @@ codes! {
     TooLong => "too_long", "longer than 65536 bytes";
     /// The row has a NUL byte.
     Nul => "nul", "a NUL byte";
-    /// The row is no UTF-8.
+    /// The row is not UTF-8.
     Encoding => "encoding", "not UTF-8";
     /// A quote opens and does not close, or closes in the middle of a cell.
     Quoting => "quoting", "a quote is not closed, or closes in the middle of a cell";
@@ -120,7 +120,7 @@ impl ClaimCode {
         )
     }
 
-    /// What is wrong with a line.
+    /// The code for an error of a line.
     pub(super) const fn of_line(code: Code) -> Self {
         match code {
             Code::TooLong => ClaimCode::TooLong,
@@ -146,7 +146,7 @@ pub struct BadClaim {
     pub is_line: bool,
     /// The field, where one is to blame.
     pub field: Option<String>,
-    /// What is wrong.
+    /// The code of the error or note.
     pub code: ClaimCode,
     /// The same for people, with the cell.
     pub message: String,
@@ -173,7 +173,7 @@ pub struct ClaimReport {
     pub taken: u64,
     /// Rows that were not.
     pub refused: u64,
-    /// How many rows have what; [`ClaimCode::is_refused`] tells errors from notes.
+    /// Rows by code; [`ClaimCode::is_refused`] distinguishes errors from notes.
     pub by_code: BTreeMap<ClaimCode, u64>,
     /// The first [`MAX_LISTED`] in full, but for addresses of other assets, which are only counted.
     pub bad_rows: Vec<BadClaim>,
@@ -193,7 +193,7 @@ pub struct ClaimReport {
     pub sources: BTreeMap<String, u64>,
     /// Rows by the column `licence` of a CSV file, as the file has it.
     pub licences: BTreeMap<String, u64>,
-    /// Tags that pools write into coinbases, by ascending row: at most 10,000. They are no claims, and no rows.
+    /// Tags that pools write into coinbases, by ascending row: at most 10,000. They are neither claims nor rows.
     pub tags: Vec<PoolTag>,
     /// Profiles of entities, by ascending row: at most 20,000. They are rows, and no claims.
     pub profiles: Vec<Profile>,

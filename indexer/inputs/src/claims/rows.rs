@@ -66,7 +66,7 @@ pub(super) fn facts(first: &[String]) -> Option<Columns> {
 
 /// Delimiters of files whose columns need no map.
 const DELIMITERS: [(u8, &str); 3] = [(b',', "comma"), (b';', "semicolon"), (b'\t', "tab")];
-/// What a row may say of its address; a file has at least one of these columns beside the address.
+/// Columns with statements about the address; a file has at least one of them besides the address.
 const CLAIMS: [&str; 6] = ["label", "entity", "entity_name", "category", "behaviour", "claim_type"];
 
 /// The map of a file whose first line names columns by the keys of a map: the address, and something that is said of
@@ -119,7 +119,7 @@ fn row(
     }
 }
 
-/// What a row says, of the values of its fields in their order.
+/// Reads the content of a row from the values of its fields in their order.
 fn draft<'a>(values: &[&'a str; FIELDS.len()], collector: &mut Collector<'_>) -> Result<Draft<'a>, Fault<'a>> {
     let [
         address,

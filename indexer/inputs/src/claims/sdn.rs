@@ -1,8 +1,8 @@
 //! OFAC's `sdn_advanced.xml`, in one pass.
 //!
-//! Reference values come first in the file: they tell which features are addresses of which asset, and which parties
-//! are persons. Then come the parties with their names and features, then the entries with their dates and programmes.
-//! Only parties with addresses are remembered, and their claims are delivered at the end. An entry's date becomes
+//! Reference values come first in the file: they say which features are addresses of which asset, and which parties are
+//! persons. Then come the parties with their names and features, then the entries with their dates and programmes. Only
+//! parties with addresses are remembered, and their claims are delivered at the end. An entry's date becomes
 //! `valid_from`: an address of the party may have been listed later.
 
 use std::{
@@ -68,7 +68,7 @@ impl<R: Read> BufRead for Bounded<R> {
     }
 }
 
-/// What the reference values say.
+/// The reference values.
 #[derive(Default)]
 struct Reference {
     /// Asset by type of feature.

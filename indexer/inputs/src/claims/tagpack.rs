@@ -7,7 +7,7 @@
 //! | `category`, `abuse`, `concepts` | category and behaviour, the first of each that is known |
 //! | `actor`, else `label` | entity; is a placeholder: none |
 //! | `label` | label |
-//! | `source` | `origin_url`; what is no URL stands in the note |
+//! | `source` | `origin_url`; other text goes into the note |
 //! | `context` | note |
 //! | `lastmod` | `asserted_at` |
 //! | `is_cluster_definer` | `is_inherited`; without it false |

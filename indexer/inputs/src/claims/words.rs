@@ -72,9 +72,9 @@ pub(super) fn confidence(word: &str) -> (EvidenceTier, u8) {
     }
 }
 
-/// What a tag says; the first line that fits:
+/// The type of claim of a tag; the first line that fits:
 ///
-/// | the tag | says |
+/// | the tag | type of claim |
 /// |---|---|
 /// | has the confidence `authority_data` | `listed_by` |
 /// | has an abuse, or is about a perpetrator or victim | `reported_as` |

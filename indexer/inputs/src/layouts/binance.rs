@@ -2,8 +2,8 @@
 //! futures; or the same rows as JSON arrays, as its interface answers.
 //!
 //! The first column names the opening of the candle, in milliseconds, for spot since 2025 in microseconds. The seventh
-//! is the last millisecond or microsecond of the candle, which tells the interval of a file with a single row. The
-//! volume is in units of the base. What is quoted stands only in the name of the file: `BTCUSDT-1d-2024-11.csv`.
+//! is the last millisecond or microsecond of the candle, which gives the interval of a file with a single row. The
+//! volume is in units of the base. The pair stands only in the name of the file: `BTCUSDT-1d-2024-11.csv`.
 
 use super::{Head, JsonShape, Layout, is_dump, no_pair};
 use crate::{

@@ -2,7 +2,7 @@
 //! is the close. Some files lack `Vol.`.
 //!
 //! The date names the opening of the candle, 00:00 UTC: `11/20/2024` or `Nov 20, 2024`. National sites write the day
-//! first; the first lines tell (a number above 12 is a day), and else the month comes first. Numbers have commas
+//! first: the first lines show it (a number above 12 is a day). Otherwise the month comes first. Numbers have commas
 //! between thousands; volumes end with K, M or B, are in units of the base, and `-` where there is none. The file does
 //! not say what is quoted.
 

@@ -2,8 +2,7 @@
 //! and number of trades, oldest first.
 //!
 //! The time names the opening of the candle, in seconds. Minutes and hours without trades have no row. The volume is in
-//! units of the base. What is quoted, and the interval in minutes, stand only in the name of the file:
-//! `XBTUSD_1440.csv`.
+//! units of the base. The pair, and the interval in minutes, stand only in the name of the file: `XBTUSD_1440.csv`.
 
 use super::{Head, Layout, is_dump};
 use crate::{

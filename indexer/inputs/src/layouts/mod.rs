@@ -23,7 +23,7 @@ use crate::{
     words::Pair,
 };
 
-/// Lines that are looked at to tell the layout.
+/// Lines that are read to recognize the layout.
 const HEAD: usize = 32;
 /// Cells of such a line; a line with more is of no layout.
 const MAX_CELLS: usize = 512;
@@ -47,7 +47,7 @@ struct JsonShape {
     /// Whether a row can be of this layout.
     fits: fn(&Cells) -> bool,
     plan: fn() -> Plan,
-    /// The pair, if a key outside of rows tells it; an error if it tells that the file is of something else.
+    /// The pair, if a key outside of rows gives it; an error if the key says that the file is of something else.
     pair: fn(&str, &str) -> Result<Option<Pair>, ()>,
 }
 
@@ -155,7 +155,7 @@ impl Layout {
         ordered
     }
 
-    /// The pair, if a key outside of rows tells it.
+    /// The pair, if a key outside of rows gives it.
     pub(crate) fn pair_of(&self, key: &str, value: &str) -> Result<Option<Pair>, InputError> {
         let Some(shape) = &self.json else { return Ok(None) };
         let begins = || excerpt_of([key, value].into_iter());
@@ -236,7 +236,7 @@ fn is_dump<'a>(mut row: impl Iterator<Item = &'a str>, width: usize) -> bool {
         && count == width
 }
 
-/// No key tells the pair.
+/// No key gives the pair.
 fn no_pair(_: &str, _: &str) -> Result<Option<Pair>, ()> {
     Ok(None)
 }

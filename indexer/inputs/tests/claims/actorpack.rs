@@ -58,13 +58,13 @@ fn what_is_no_actorpack() {
     let actors = layout(ClaimLayout::ActorPack);
     assert!(matches!(try_read(b"title: a\ntags: []\n", &actors), Err(InputError::OtherLayout { .. })));
     assert!(matches!(try_read(b"actors: []\n", &layout(ClaimLayout::TagPack)), Err(InputError::OtherLayout { .. })));
-    assert!(error("actors: 7\n", &actors).contains("actors is no list"));
+    assert!(error("actors: 7\n", &actors).contains("actors is not a list"));
     assert!(error("actors: []\nlabel: b\n", &actors).contains("label stands below actors; move it above them"));
     let twice = "actors:\n- id: a\n  context: {legal_name: b, legal_name: c}\n";
     assert!(error(twice, &actors).contains("context.legal_name stands twice"));
     let deep = format!("actors:\n- id: a\n  context: {}\n", "{a: ".repeat(20));
     assert!(error(deep, &actors).contains("nested deeper than 16"));
-    assert!(error("actors:\n- id: a\n  context: {[a]: b}\n", &actors).contains("a key that is no scalar"));
+    assert!(error("actors:\n- id: a\n  context: {[a]: b}\n", &actors).contains("a key that is not a scalar"));
 }
 
 #[test]

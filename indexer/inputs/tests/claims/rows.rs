@@ -126,7 +126,7 @@ fn a_map_names_the_columns() {
     assert!(error(&text, &map("address=Nothing,delimiter=;")).contains("the file has Addr, Tag, Kind"));
     assert!(error(&text, &layout(ClaimLayout::Csv)).contains("column map"));
     assert!(error(&text, &ClaimOptions { layout: Some(ClaimLayout::Facts), ..named }).contains("leave out --layout"));
-    assert!(error("a,b\n", &layout(ClaimLayout::Facts)).contains("no file of the layout facts"));
+    assert!(error("a,b\n", &layout(ClaimLayout::Facts)).contains("not a file of the layout facts"));
     let semicolons = map("address=1,header=no,delimiter=;");
     let said = error("\"a\"b;c\n", &semicolons);
     assert!(
@@ -156,7 +156,7 @@ fn columns_with_our_names_need_no_map() {
         assert_eq!(report.source.map(|name| name.to_string()).as_deref(), Some("shop-list"));
         assert_eq!(report.licence.map(|name| name.to_string()).as_deref(), Some("cc-by-4.0"));
     }
-    // Several sources are not one, and an address alone is no claim.
+    // Several sources are not one, and an address alone is not a claim.
     let two = format!("address,label,source_id\n{A},x,a\n{B},x,b\n");
     assert_eq!(read(two, &options()).1.source, None);
     assert!(error(format!("address,balance\n{A},5\n"), &options()).contains("takes a column map"));

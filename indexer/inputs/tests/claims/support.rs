@@ -35,7 +35,7 @@ pub(crate) fn read(text: impl AsRef<[u8]>, options: &ClaimOptions) -> (Vec<Claim
     try_read(text.as_ref(), options).unwrap()
 }
 
-/// What every report promises.
+/// Checks the promises of every report.
 pub(crate) fn check(taken: u64, report: &ClaimReport) {
     assert_eq!(report.rows, report.taken + report.refused, "nothing is lost");
     assert_eq!(report.taken, taken);

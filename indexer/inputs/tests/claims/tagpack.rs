@@ -90,7 +90,7 @@ fn what_is_no_tagpack() {
     assert!(error(b"a: 1\nb: \xff\n", &tagpack).contains("line 2: not UTF-8"));
     assert!(error("label: a\nlabel: b\n", &tagpack).contains("label stands twice"));
     assert!(error(format!("tags:\n- address: {A}\nlabel: b\n"), &tagpack).contains("label stands below tags"));
-    assert!(error("tags: 7\n", &tagpack).contains("tags is no list"));
+    assert!(error("tags: 7\n", &tagpack).contains("tags is not a list"));
     assert!(error("tags: []\n---\nb: 1\n", &tagpack).contains("second document"));
     assert!(error("<<: {label: x}\ntags: []\n", &tagpack).contains("merge keys are not read"));
     assert!(error("a: [1\n", &tagpack).starts_with("line "));

@@ -118,7 +118,7 @@ fn binance() {
         "2017-08-19T00:00:00Z BTC/USDT 86400 4285.08 4371.52 3938.77 4108.37 v1199.888264",
     ];
     facts("binance.csv", "binance", &options, &expected, &[]);
-    // Microseconds; a single row tells its interval by its end.
+    // Microseconds; the end of a single row gives its interval.
     facts(
         "binance_us.csv",
         "binance",
@@ -150,7 +150,7 @@ fn bitstamp() {
 #[test]
 fn coingecko() {
     // A price at 00:00 is the close of the day before, but for the older rows, which name the day itself. A price of
-    // five past midnight is no close.
+    // five past midnight is not a close.
     facts(
         "coingecko.csv",
         "coingecko",
@@ -261,7 +261,7 @@ fn names_of_layouts() {
     assert!(error.contains("yahoo, cryptodatadownload, coinbase, kraken"), "{error}");
     let yahoo = Options { layout: Some(Layout::named("yahoo").unwrap()), ..btc_usd() };
     let error = try_read(&sample("plain.csv"), &yahoo).unwrap_err().to_string();
-    assert!(error.contains("no file of the layout yahoo") && error.contains("date, open"), "{error}");
+    assert!(error.contains("not a file of the layout yahoo") && error.contains("date, open"), "{error}");
     let error = try_read(b"a,b\n1,2\n", &btc_usd()).unwrap_err().to_string();
     assert!(error.contains("begins \"a, b\"") && error.contains("column map"), "{error}");
 }

@@ -54,7 +54,7 @@ proptest! {
         let _ = try_read(&bytes, &btc_usd());
     }
 
-    /// Rows of cells, each of which may be wrong, are taken or told as a naive reader says.
+    /// Rows of cells, each of which may be wrong, are taken or reported as by a naive reader.
     #[test]
     fn rows_are_taken_or_told(cells in prop::collection::vec((0u32..40, prop::sample::select(&["1", "2", "0", "-1", "x", ""][..])), 0..60)) {
         let mut text = String::from("date,close\n2024-01-01,1\n2024-01-02,1\n");
@@ -91,7 +91,7 @@ proptest! {
         prop_assert!(report.bad_rows.is_empty(), "newest first is an order");
         prop_assert_eq!(&sorted(rows), &expected);
         other.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-        // The first 1,024 rows tell the interval, if they are all that there is.
+        // The interval follows from the first 1,024 rows, if there are no more.
         let interval = (count > 1_024).then_some(cairn_events::Interval::Minute);
         let minutes = Options { interval, ..btc_usd() };
         let (rows, _) = read(text(&other), &minutes);

@@ -1,4 +1,4 @@
-//! What is wrong with rows, and how files may be written.
+//! Errors of rows, and forms in which files may be written.
 
 use std::io::Read;
 
@@ -10,7 +10,7 @@ use crate::support::{NOW, btc_usd, mapped, options, read, sample, shown, told, t
 const HEADER: &str = "date,open,high,low,close,volume\n";
 
 fn days(rows: &str) -> String {
-    // Two good days at the front tell the interval.
+    // Two good days at the front show the interval.
     format!("{HEADER}2024-01-01,1,3,1,2,5\n2024-01-02,1,3,1,2,5\n{rows}")
 }
 
@@ -150,7 +150,7 @@ fn ends_of_lines_marks_and_quotes() {
     // Lines are counted from the first of the file.
     let (_, report) = read(format!("\n\n{}2024-11-21,0,1,1,1\n", text.replace('\n', "\r\n\r\n")), &btc_usd());
     assert_eq!(told(&report), ["11 open zero"]);
-    // An input that gives a byte at a time is no other file.
+    // An input that gives a byte at a time is not another file.
     struct Slow<'a>(&'a [u8]);
     impl Read for Slow<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -197,10 +197,10 @@ fn intervals_are_found_or_asked_for() {
     assert!(error(&rows(300, 30), &btc_usd()).contains("(300 seconds); allowed are minute, hour and day"));
     assert!(error(&rows(60, 1), &btc_usd()).contains("no two rows differ in time"));
     let given = |interval| Options { interval: Some(interval), ..btc_usd() };
-    // A single row, or two days without trades between, are no reason to doubt what is given.
+    // A single row, or two days without trades between, give no reason to doubt the given interval.
     assert_eq!(read(rows(60, 1), &given(Interval::Minute)).1.taken, 1);
     assert_eq!(read(rows(172_800, 3), &given(Interval::Day)).1.taken, 3);
-    // The candle of an hour is no candle of a day, and one of five minutes none of a minute.
+    // The candle of an hour is not a candle of a day, nor is one of five minutes a candle of a minute.
     assert!(error(&rows(3_600, 30), &given(Interval::Day)).contains("3600 seconds apart, not 86400"));
     assert!(error(&rows(86_400, 30), &given(Interval::Hour)).contains("86400 seconds apart, not 3600"));
     assert!(error(&rows(300, 30), &given(Interval::Minute)).contains("300 seconds apart, not 60"));
@@ -264,7 +264,7 @@ fn clocks_that_change_are_told() {
     let (rows, report) = read(format!("date,close\n{autumn}"), &hours);
     assert_eq!(told(&report), ["3 date ambiguous_time", "4 date ambiguous_time"]);
     assert_eq!(shown(&rows)[1], "2024-11-03T08:00:00Z BTC/USD 3600 1");
-    // Days of New York are no days of UTC.
+    // Days of New York are not days of UTC.
     let (rows, report) = read("date,close\n2024-01-01,1\n2024-01-02,1\n", &zone);
     assert_eq!((rows.len(), report.by_code[&Code::Misaligned]), (0, 2));
     let kraken = Options { pair: Some(Pair::BTC_USD), ..zone };

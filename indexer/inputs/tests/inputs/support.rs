@@ -35,7 +35,7 @@ pub(crate) fn sample(name: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(name)).unwrap()
 }
 
-/// What every report promises.
+/// Checks the promises of every report.
 pub(crate) fn check(rows: &[QuoteRow], report: &Report, now: u32) {
     assert_eq!(report.rows, report.taken + report.refused, "nothing is lost");
     assert_eq!(report.taken, rows.len() as u64);

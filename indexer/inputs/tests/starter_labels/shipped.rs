@@ -1,4 +1,4 @@
-//! What ships is sound, says where it is from, and names no private person.
+//! Shipped files are sound, say where they are from, and name no private person.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -40,7 +40,7 @@ fn what_a_block_holds_stays_until_ours_holds_it() {
     rig.settle("before");
     rig.lag = true;
     rig.node.world().mine(1).unwrap();
-    // What comes now may spend what the block made.
+    // Transactions that come now may spend coins of the block.
     let coins = rig.node.world().active().last().unwrap().block.txdata[1].compute_txid();
     let late = rig.node.world().send(&Payment::of(bitcoin::OutPoint { txid: coins, vout: 1 }, 9_000)).unwrap();
     let free = rig.node.world().send(&Payment::at(2_000)).unwrap();

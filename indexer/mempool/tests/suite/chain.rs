@@ -37,7 +37,7 @@ pub enum Move {
 pub struct Chain {
     blocks: Vec<Block>,
     coins: HashMap<Outpoint, ConfirmedCoin>,
-    /// Reading fails so many times.
+    /// Reads that still fail.
     pub broken: std::cell::Cell<u32>,
 }
 

@@ -129,7 +129,7 @@ fn published_bytes_hint_at_a_snapshot() {
     rig.settle("empty");
     rig.node.world().send(&Payment::at(2_000)).unwrap();
     rig.settle("hinted");
-    // A block's transactions are no news of the mempool.
+    // A block's transactions are not news of the mempool.
     rig.node.world().mine(1).unwrap();
     rig.settle("mined");
 }
@@ -171,7 +171,7 @@ fn a_restarted_node() {
         let (adds, removes) = (rig.reader.adds, rig.reader.removes);
         rig.node.stop();
         rig.turns(10);
-        // What happens while it is down is announced to nobody.
+        // Events while it is down are announced to nobody.
         rig.node.world().mine_plan(&BlockPlan { txs: Txs::None, ..BlockPlan::default() }).unwrap();
         rig.node.start_again(&Restart { keep_mempool, slow_load, ..Restart::default() }).unwrap();
         if slow_load {

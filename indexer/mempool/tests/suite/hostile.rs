@@ -66,7 +66,7 @@ fn impossible_transactions_are_refused_and_the_rest_is_kept() {
     assert!(!node.has(orphan));
     let asked = node.calls("getrawtransaction");
     assert!(asked < 150, "{asked}");
-    // What could not be read is tried again now and then; when it can be read, it is taken in.
+    // A transaction that could not be read is tried again now and then; when it can be read, it is taken in.
     let healed = tx(&[coin(8)], &[1]);
     let answer = json!({ "result": hex(&serialize(&healed)) });
     node.says().bodies.insert(healed.compute_txid().to_string(), answer);
@@ -95,7 +95,7 @@ fn two_that_spend_the_same_coin_are_not_both_kept() {
     let replaced = |delta: &MempoolDelta| matches!(delta, MempoolDelta::Remove { reason: RemoveReason::Replaced { by: other }, .. } if *other == by);
     assert!(node.deltas.iter().any(replaced));
     assert!(node.deltas.iter().any(|delta| matches!(delta, MempoolDelta::Add(tx) if tx.txid == by)));
-    // The snapshot that follows, as nothing told of the removal, is newer still.
+    // The snapshot that follows, as nothing announced the removal, is newer still.
     node.pass(300_000);
     assert!(!node.has(txid) && node.is_complete());
     assert_eq!(node.watcher.len(), 1);

@@ -1,4 +1,4 @@
-//! A node that says what it is told to say, and a watcher that listens to it.
+//! A node that gives prepared answers, and a watcher that listens to it.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use crate::chain::txid;
 
 pub const TIP: BlockHash = BlockHash([7; 32]);
 
-/// What the node says.
+/// The node's answers.
 #[derive(Default)]
 pub struct Says {
     pub pool: Vec<bitcoin::Txid>,

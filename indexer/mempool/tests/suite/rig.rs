@@ -106,7 +106,7 @@ impl Rig {
     /// Our chain goes up to `limit` blocks towards the node's.
     pub fn follow(&mut self, limit: usize) {
         let world = self.node.world();
-        // Each block is told before the next one is connected.
+        // Each block is announced before the next one is connected.
         for _ in 0..limit.min(1_000) {
             let moves = self.chain.follow(&world, 1);
             if moves.is_empty() {
@@ -147,7 +147,7 @@ impl Rig {
         Some(step.again_in)
     }
 
-    /// Readers were told that they have everything up to a number.
+    /// Checks the announcement to readers that they have everything up to a number.
     fn check_completeness(&self, told: u64) {
         let world = self.node.world();
         let status = self.watcher.status();
@@ -171,7 +171,7 @@ impl Rig {
         self.watcher.restore(kept);
         self.since_restart = 0;
         self.reader.restarted();
-        // Whoever listens begins with what there is: nothing.
+        // A reader begins with the present state: nothing.
         self.reader.apply(&self.watcher.snapshot(), &self.chain);
     }
 
@@ -251,7 +251,7 @@ impl Rig {
             self.ahead += 61_000;
             self.until(what, |rig| rig.watcher.status().reconciliations > before);
             self.settle(what);
-            // The snapshot tells the number exactly, if nothing happened in the middle of it.
+            // The snapshot has the exact number, if nothing happened in the middle of it.
             if self.node.waiting_actions() == waiting {
                 break;
             }

@@ -56,7 +56,7 @@ fn replacements_are_told_with_what_depended_on_them() {
     let replaced = Some(&RemoveReason::Replaced { by: txid(by) });
     assert_eq!(rig.reader.left.get(&txid(first)), replaced);
     assert_eq!(rig.reader.left.get(&txid(child)), replaced);
-    // Before anything was told of the first version, only the last one is.
+    // If nothing was published of the first version yet, only the last one is published.
     let again = rig.node.world().replace(&by, 90_000).unwrap();
     let last = rig.node.world().replace(&again, 200_000).unwrap();
     rig.settle("twice");

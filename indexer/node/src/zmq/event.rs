@@ -1,4 +1,4 @@
-//! What the owner of the index is told.
+//! Events for the owner of the index.
 
 use std::fmt;
 
@@ -56,7 +56,7 @@ pub struct Gap {
     pub topic: Topic,
     /// The number that was next; `None` where there was none since the connection was made.
     pub expected: Option<u32>,
-    /// The number that came; `None` where the cause is no message.
+    /// The number that came; `None` where the cause is not a message.
     pub got: Option<u32>,
     /// Why.
     pub cause: GapCause,

@@ -1,4 +1,4 @@
-//! The node's ZMQ notifications, with every hole in them told.
+//! The node's ZMQ notifications, with every gap in them reported.
 
 mod event;
 mod message;

@@ -1,6 +1,6 @@
 //! One connection to a publisher, on a thread of its own.
 //!
-//! The messages are read with `bitcoincore-zmq`. Its own receiving loop cannot be ended and does not tell of lost
+//! The messages are read with `bitcoincore-zmq`. Its own receiving loop cannot be ended and does not report lost
 //! connections, so the socket is driven here: with a monitor, a timeout and heartbeats.
 
 use std::{thread, thread::JoinHandle};
@@ -32,7 +32,7 @@ const SMALL_QUEUE: i32 = 100_000;
 const QUEUE: i32 = 10_000;
 const MONITOR: &str = "inproc://monitor";
 
-/// Is told what happens on a connection, before the events are queued.
+/// Receives what happens on a connection, before the events are queued.
 pub(crate) trait Observer: Send + Sync {
     /// The connection was made or lost.
     fn connection(&self, endpoint: &ZmqEndpoint, connected: bool);
@@ -148,7 +148,7 @@ impl Connection {
                 Err(error) => return Err(Ended::Library(error)),
             }
             loop {
-                // What happened to the connection is queued before what came over it afterwards.
+                // Events of the connection are queued before the messages that came over it afterwards.
                 self.monitor(&sockets.monitor)?;
                 match sockets.data.recv_multipart(zmq::DONTWAIT) {
                     Ok(parts) => self.message(parts)?,
@@ -195,7 +195,7 @@ impl Connection {
     fn message(&mut self, parts: Vec<Vec<u8>>) -> Result<(), Ended> {
         let message = match Message::read(parts) {
             Ok(message) if self.endpoint.topics.contains(&message.topic) => message,
-            // Subscriptions are prefixes: a longer topic name is none of ours.
+            // Subscriptions are prefixes: a longer topic name is not ours.
             Ok(_) => return Ok(()),
             Err(Garbled(topic)) => {
                 tracing::warn!(address = self.endpoint.address, ?topic, "a ZMQ message cannot be read");

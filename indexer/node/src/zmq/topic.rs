@@ -1,4 +1,4 @@
-//! What a node can publish, and where.
+//! The topics that a node can publish, and their addresses.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl Topic {
         Topic::ALL.into_iter().find(|topic| topic.name().as_bytes() == name)
     }
 
-    /// Whether it tells of every new tip.
+    /// Whether it announces every new tip.
     #[must_use]
     pub fn tells_of_tips(self) -> bool {
         self != Topic::RawTx
@@ -63,9 +63,9 @@ pub struct ZmqEndpoint {
     pub topics: Vec<Topic>,
 }
 
-/// Where to subscribe to the wanted topics, from what the node says it publishes. Of `rawblock` and `hashblock` both
-/// may be wanted; a topic that the node does not publish is left out. `node_host` (a name or an IP address, as in the
-/// address of its RPC interface) takes the place of wildcard addresses such as `0.0.0.0`.
+/// Returns the endpoints at which to subscribe to the wanted topics, from the node's list of what it publishes. Both
+/// `rawblock` and `hashblock` may be wanted; a topic that the node does not publish is left out. `node_host` (a name or
+/// an IP address, as in the address of its RPC interface) takes the place of wildcard addresses such as `0.0.0.0`.
 #[must_use]
 pub fn endpoints(published: &[ZmqNotification], wanted: &[Topic], node_host: &str) -> Vec<ZmqEndpoint> {
     let mut found: Vec<ZmqEndpoint> = Vec::new();

@@ -34,7 +34,7 @@ impl Request {
     }
 }
 
-/// What is sent back.
+/// The answer.
 #[derive(Clone, Debug)]
 pub enum Response {
     /// A status and a body.

@@ -76,7 +76,7 @@ type Before = Box<dyn FnMut(&mut Vec<BlockHash>, &str) + Send>;
 pub type SharedToy = Arc<Mutex<Toy>>;
 
 impl Toy {
-    /// Genesis and so many blocks on it.
+    /// Genesis and `height` blocks on it.
     pub fn new(height: Height) -> SharedToy {
         let (genesis, raw) = block(BlockHash::default(), 0, 0);
         let mut toy = Toy {

@@ -10,7 +10,7 @@ use std::{
     thread::Builder,
 };
 
-/// Files that wait at most. With more the disk does not keep up, and to ask for still more would not help.
+/// Most files that wait. With more, the disk does not keep up, and asking for still more would not help.
 const WAITING: usize = 64;
 
 /// A thread that waits for the disk. Clones share it; it ends with the last of them.
@@ -30,7 +30,7 @@ struct State {
 #[derive(Default, Debug)]
 struct UnderWay {
     files: usize,
-    /// The system tells of a failed write once, to whoever asks first.
+    /// The system reports a failed write once, to the first caller that asks.
     failed: Option<io::Error>,
 }
 
@@ -73,8 +73,8 @@ impl WriteBehind {
         }
     }
 
-    /// Waits until nothing is under way. After a file was made durable by its owner this has to be asked as well: a
-    /// failure may have been told here.
+    /// Waits until nothing is under way. Call it also after the owner of a file made it durable: a failure may have
+    /// been reported here.
     ///
     /// # Errors
     /// What was begun since the last time failed.

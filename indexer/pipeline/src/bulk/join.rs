@@ -88,7 +88,7 @@ struct Writers {
     wanted: SpillWriter,
 }
 
-/// What was found and is not written yet.
+/// Found links that are not written yet.
 struct Collected {
     bytes: usize,
     prevouts: Vec<Chunk>,
@@ -265,7 +265,7 @@ impl Txids {
         indexes.map(|index| &self.rows[index as usize - 1]).filter(move |row| row.0 == *txid).map(|row| row.1)
     }
 
-    /// Of transactions with one txid, the newest before the spender: an older one with coins left was overwritten, one
+    /// Returns the newest transaction with a txid before the spender: an older one with coins left was overwritten, one
     /// without cannot be meant.
     fn newest_before(&self, txid: &[u8; 32], spender: u64) -> Option<u64> {
         self.numbers(txid).filter(|number| *number < spender).max()

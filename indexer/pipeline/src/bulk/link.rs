@@ -23,7 +23,7 @@ pub(crate) const EDGES: &str = "link-edges";
 /// Script prefix (8) ‖ fingerprint of the script (8).
 const SCRIPTS: &str = "link-scripts";
 
-/// Consecutive blocks of at most so many bytes together (or one larger one).
+/// Batches of consecutive blocks with at most `bytes` bytes together (or one larger block).
 pub(crate) fn batches(
     survey: &Survey,
     from: u32,
@@ -65,7 +65,7 @@ struct BatchLinks {
     notes: Vec<(usize, Vec<u8>)>,
 }
 
-/// What is spilled.
+/// The spills of this phase.
 struct Spills {
     txids: SpillWriter,
     edges: SpillWriter,
@@ -134,7 +134,7 @@ pub(crate) fn clean(manifest: &Manifest) -> Result<(), PipelineError> {
 
 type LinkedBatch = (Vec<BlockRef>, Vec<BatchLinks>);
 
-/// What links are found with.
+/// Data with which links are found.
 struct Linking<'l> {
     files: &'l BlockFiles,
     facts: &'l Facts,
@@ -187,7 +187,7 @@ impl Linking<'_> {
             }
         }
         for output in decoded.outputs.iter().filter(|o| o.spendable) {
-            // The salt is unknown to whoever makes scripts, so two with one prefix do not share the fingerprint as
+            // The salt is unknown to those who make scripts, so two with one prefix do not share the fingerprint as
             // well.
             let mut hasher = DefaultHasher::new();
             hasher.write_u64(self.salt);

@@ -1,4 +1,4 @@
-//! What a bulk run has finished, so that one that was killed goes on.
+//! The finished parts of a bulk run, from which a killed run continues.
 
 use std::{
     fs::File,
@@ -38,11 +38,11 @@ struct Partway {
     phase: Done,
     /// Units done: blocks or partitions.
     done: u64,
-    /// What of the spills belongs to them.
+    /// Lengths of the spills that belong to them.
     lengths: Lengths,
 }
 
-/// What the second pass over the blocks knows between two blocks, beside what it has written.
+/// State of the second pass over the blocks between two blocks, besides the rows that it has written.
 #[derive(Serialize, Deserialize, Debug, Clone, Default)]
 pub(crate) struct FoldState {
     /// Balance of coins made and coins spent; see `source::mark`.
@@ -61,7 +61,7 @@ pub(crate) struct Manifest {
     dir: PathBuf,
     #[serde(skip)]
     behind: WriteBehind,
-    /// What is being done; another job's leftovers are of no use.
+    /// The job; leftovers of another job are of no use.
     job: String,
     pub(crate) plan: Plan,
     /// Random; makes what is hashed with it unforeseeable.
@@ -84,7 +84,7 @@ pub(crate) struct Manifest {
 const NAME: &str = "manifest.json";
 
 impl Manifest {
-    /// What an earlier try at the same job has finished; `None` if there was none.
+    /// Returns the manifest of an earlier try at the same job; `None` if there was none.
     pub(crate) fn resume(dir: &Path, job: &str, plan: Plan) -> Option<Self> {
         let found = std::fs::read(dir.join(NAME)).ok().and_then(|b| serde_json::from_slice::<Manifest>(&b).ok());
         // Only the cut into partitions has to be the same; how much is done at a time may change.
@@ -95,7 +95,7 @@ impl Manifest {
         match manifest.damaged_file() {
             Some(file) => {
                 let file = file.display();
-                tracing::warn!(%file, "a table file of an earlier run is damaged: the work begins anew");
+                tracing::warn!(%file, "a table file of an earlier run is damaged: the work starts again");
                 None
             }
             None => Some(manifest),
@@ -240,7 +240,7 @@ impl Manifest {
     }
 }
 
-/// The hash of a file's bytes. It tells damage, not intent.
+/// The hash of a file's bytes. It finds damage, not tampering.
 fn hash_of(path: &Path) -> std::io::Result<u64> {
     let (mut file, mut hash) = (File::open(path)?, DefaultHasher::new());
     let mut bytes = vec![0; 1 << 18];

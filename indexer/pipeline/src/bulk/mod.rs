@@ -10,13 +10,13 @@
 //!    mapped by the stages. Rows that rise with the chain are written at once, other deltas are spilled by key; those
 //!    of coins that are spent in the end (`Merge::Coin`) are dropped.
 //! 5. **tables**: per lane and range of keys, deltas are sorted, folded and written as table files. Stages that hear a
-//!    lane get its sorted deltas, too. What they make of them becomes table files afterwards: sums that are added up,
-//!    and deltas of lanes that are folded in order, by one thread, into deltas of more lanes.
+//!    lane get its sorted deltas, too. Their results become table files afterwards: sums that are added up, and deltas
+//!    of lanes that are folded in order, by one thread, into deltas of more lanes.
 //! 6. **ingest**: the files are taken into the database, one family at a time; the checkpoints come last and are the
 //!    commit.
 //!
-//! What is finished is noted in a manifest, each phase at its end and every few seconds on the way; killed at any time,
-//! the work goes on after the last note. A partition that does not fit in memory is done in parts or sorted in runs.
+//! Finished work is noted in a manifest, each phase at its end and every few seconds on the way; killed at any time,
+//! the work continues after the last note. A partition that does not fit in memory is done in parts or sorted in runs.
 
 mod behind;
 mod coins;
@@ -70,7 +70,7 @@ pub struct BulkOptions {
     pub to: Height,
 }
 
-/// What is indexed into.
+/// The index that bulk work writes into.
 pub(crate) struct BulkTarget<'e> {
     pub(crate) writer: &'e Writer,
     pub(crate) stages: &'e [Box<dyn Stage>],
@@ -88,11 +88,11 @@ pub(crate) struct Job<'e> {
     pub(crate) lane: &'e Lane,
     /// Its rows are made. Otherwise it takes part because another stage hears it.
     pub(crate) folds: bool,
-    /// What its deltas come of.
+    /// Origin of its deltas.
     pub(crate) fed: Fed,
 }
 
-/// What the deltas of a lane come of.
+/// Origin of the deltas of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fed {
     /// Its stage maps blocks to it.
@@ -114,12 +114,12 @@ impl<'e> Job<'e> {
         Job { stage, lane_index, lane: &stage.lanes()[lane_index], folds, fed }
     }
 
-    /// Whether it is that lane of the stage of that name.
+    /// Whether it is the lane `lane_index` of the stage named `stage`.
     pub(crate) fn is(&self, stage: &str, lane_index: usize) -> bool {
         self.stage.name() == stage && self.lane_index == lane_index
     }
 
-    /// Whether its stage hears that lane.
+    /// Whether its stage hears the lane of `other`.
     pub(crate) fn is_of_listener_of(&self, other: &Job<'_>) -> bool {
         self.stage.hears().is_some_and(|heard| other.is(heard.stage.name(), heard.lane))
     }
@@ -167,7 +167,7 @@ pub(crate) fn from_files(
     result
 }
 
-/// With a damaged working file every further try would fail like this one: the next begins anew.
+/// With a damaged working file every further try would fail like this one: the next one starts from the beginning.
 fn give_up_damaged<T>(target: &BulkTarget<'_>, result: &Result<T, PipelineError>) -> Result<(), PipelineError> {
     match result {
         Err(PipelineError::Spill { .. }) => remove_dir(&target.dir),
@@ -388,7 +388,7 @@ fn finish(
     manifest.remove()
 }
 
-/// What the coins of a bulk's blocks without undo data need; shared by join and coins.
+/// True if a block is indexed without undo data; shared by join and coins.
 pub(crate) fn lacks_undo(files_undo: bool, height: Height, options: &BulkOptions) -> bool {
     height > 0 && (options.ignore_undo || !files_undo)
 }

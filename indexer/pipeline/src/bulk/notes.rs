@@ -1,4 +1,4 @@
-//! What the first pass over the blocks leaves for later ones: the ids of each block's transactions and scripts, so that
+//! Notes of the first pass over the blocks for later ones: the ids of each block's transactions and scripts, so that
 //! nothing is hashed twice.
 
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ impl<'f> NotedBlocks<'f> {
             _ => Chunks::open(&self.dir, NOTES, partition)?,
         };
         let (_, chunks) = self.open.insert((partition, chunks));
-        // What lies before is of blocks that an earlier run has finished.
+        // Chunks before it belong to blocks that an earlier run has finished.
         while let Some(chunk) = chunks.next()? {
             match chunk.split_first_chunk() {
                 Some((height, note)) if u32::from_le_bytes(*height) == at.height => return Ok(note.to_vec()),

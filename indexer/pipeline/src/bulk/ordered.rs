@@ -42,7 +42,7 @@ pub(crate) fn remove_sorted(dir: &Path, name: &str, partitions: usize) -> Result
     (0..partitions).try_for_each(|partition| remove(&sorted_path(dir, name, partition)))
 }
 
-/// Sorts a partition within so many bytes of memory.
+/// Sorts a partition within the plan's memory limit for sorting.
 pub(crate) fn sort(dir: &Path, job: &Job<'_>, plan: &Plan, partition: usize) -> Result<(), PipelineError> {
     let (name, memory) = (spill_name(job.lane), plan.sizes.sort_bytes);
     let (path, unsorted) = (sorted_path(dir, &name, partition), partition_path(dir, &name, partition));
@@ -67,7 +67,7 @@ pub(crate) fn sort(dir: &Path, job: &Job<'_>, plan: &Plan, partition: usize) -> 
     file.sync_data().map_err(PipelineError::io(&path))
 }
 
-/// Whether so many bytes of records can be sorted in memory.
+/// Whether `bytes` bytes of records can be sorted in `memory` bytes.
 fn fits(bytes: u64, memory: u64) -> bool {
     sorting_takes(bytes) <= memory && bytes <= u64::from(u32::MAX)
 }
@@ -120,7 +120,7 @@ struct SortedLane<'s> {
     job: &'s Job<'s>,
     plan: &'s Plan,
     progress: &'s dyn Progress,
-    /// Why the work cannot go on, if it is no error of the stage.
+    /// Why the work cannot go on, if it is not an error of the stage.
     failed: RefCell<Option<PipelineError>>,
 }
 

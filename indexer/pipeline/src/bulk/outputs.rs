@@ -1,5 +1,5 @@
-//! Where the deltas go that a listener or an ordered fold emits: into tables at once, into sums, or into what later
-//! lanes are made of.
+//! The destination of deltas that a listener or an ordered fold emits: tables at once, sums, or the deltas of later
+//! lanes.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ enum Output {
     Nothing,
 }
 
-/// What emits.
+/// The emitter of deltas.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Emitting {
     /// A listener, as it hears that partition.
@@ -141,7 +141,7 @@ impl Ear for Hearing<'_> {
     }
 }
 
-/// Runs what emits into outputs; theirs is the first error.
+/// Runs an emitter into outputs; an error of the outputs comes before one of the emitter.
 fn emitting(
     outputs: &mut Outputs<'_>,
     run: impl FnOnce(&mut cairn_stages::Sink<'_>) -> Result<(), StageError>,

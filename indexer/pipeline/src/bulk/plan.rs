@@ -25,7 +25,7 @@ pub struct BulkSizes {
 }
 
 impl BulkSizes {
-    /// For so many bytes of memory in all and so many threads.
+    /// Derives the sizes from the memory in all, in bytes, and the number of threads.
     #[must_use]
     pub fn of_memory(bytes: u64, threads: usize) -> Self {
         let threads = threads.max(1) as u64;
@@ -77,7 +77,7 @@ impl Plan {
         (at as usize).min(self.partitions - 1)
     }
 
-    /// Partition of a key that is spread so.
+    /// Partition of a key of a lane with this spread.
     pub(crate) fn partition(&self, spread: Spread, key: &[u8]) -> usize {
         match spread {
             Spread::Ascending | Spread::Few | Spread::Heard => 0,
@@ -92,7 +92,7 @@ impl Plan {
         first as u64
     }
 
-    /// In how many parts something has to be done that takes so many bytes of memory.
+    /// Number of parts into which work is cut that takes `bytes` bytes of memory.
     pub(crate) fn parts(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.sizes.sort_bytes.max(1)).max(1)
     }

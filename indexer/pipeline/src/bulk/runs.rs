@@ -19,8 +19,8 @@ const FAN_IN: usize = 64;
 /// Least bytes of a reader's buffer.
 const LEAST_BUFFER: u64 = 64 << 10;
 
-/// Bytes of memory that sorting takes for so many bytes of records: their heads beside them. Records of spills are some
-/// 20 bytes long.
+/// Bytes of memory that sorting `bytes` bytes of records takes, including their heads. Records of spills are some 20
+/// bytes long.
 pub(crate) fn sorting_takes(bytes: u64) -> u64 {
     bytes + bytes / 16 * SORT_OVERHEAD
 }
@@ -62,7 +62,7 @@ impl Records {
         &self.bytes[self.from..self.to]
     }
 
-    /// It as a delta; `None` at the end.
+    /// The current record as a delta; `None` at the end.
     pub(crate) fn delta(&self) -> Option<Delta<'_>> {
         take_record(self.current()).map(|(delta, _)| delta)
     }
@@ -132,8 +132,8 @@ impl Merge {
     }
 }
 
-/// Sorts a file of records within so many bytes of memory. `take` gets the records in order, a piece at a time: bytes
-/// of records, and whether more follow. A piece never ends between two records with one key.
+/// Sorts a file of records within `memory` bytes. `take` gets the records in order, a piece at a time: bytes of
+/// records, and whether more follow. A piece never ends between two records with one key.
 pub(crate) fn sort_file(
     path: &Path,
     memory: u64,

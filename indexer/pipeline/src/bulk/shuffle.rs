@@ -5,7 +5,7 @@
 //! NAME.from000.000.spill   length of each part (8, little-endian) │ parts: records
 //! ```
 //!
-//! What does not fit in memory makes several files, in rounds.
+//! Deltas that do not fit in memory make several files, in rounds.
 
 use std::{
     fs::File,
@@ -18,7 +18,7 @@ use cairn_writer::WriteError;
 use super::{Plan, spill::remove};
 use crate::{PipelineError, records::put_record};
 
-/// What one partition's work emits into a lane.
+/// Deltas that one partition's work emits into a lane.
 pub(crate) struct Shuffle {
     dir: PathBuf,
     name: String,
@@ -129,7 +129,7 @@ pub(crate) fn gather(
 
 fn remove_of(dir: &Path, name: &str, from: usize) -> Result<(), PipelineError> {
     let files: Vec<PathBuf> = files(dir, name, from).collect();
-    // The last first: whoever looks for them stops at the first gap.
+    // The last first: a search for them stops at the first gap.
     files.iter().rev().try_for_each(|path| remove(path))
 }
 

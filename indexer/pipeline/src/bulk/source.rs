@@ -1,4 +1,5 @@
-//! Whole resolved blocks in order, out of block files or out of the journal, each with what becomes of its coins.
+//! Whole resolved blocks in order, from block files or from the journal. For each output, a block says whether it is
+//! spent later.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -43,17 +44,17 @@ pub(crate) trait Blocks: Send {
     /// Transactions whose coins may vanish without being spent (BIP 30).
     fn repeated(&self) -> HashSet<TxNum>;
 
-    /// Notes what a later run has to know to go on after the last batch.
+    /// Notes the state from which a later run continues after the last batch.
     fn note(&self, manifest: &mut Manifest);
 
     /// Removes what no later batch needs; called once that is noted and durable.
     fn remove_read(&self) -> Result<(), PipelineError>;
 }
 
-/// What is wrong where undo data and blocks disagree about a coin.
+/// Reason given where undo data and blocks disagree about a coin.
 pub(crate) const OTHER_COIN: &str = "a coin was spent as another than it was made";
 
-/// Sums of marks tell whether every coin was spent as it was made: by value, script and kind. The salt is random, so
+/// Sums of marks show whether every coin was spent as it was made: by value, script and kind. The salt is random, so
 /// nobody can make two coins with one mark.
 #[derive(Clone, Copy)]
 pub(crate) struct Marks([u64; 4]);
@@ -101,7 +102,7 @@ impl Marks {
 
 /// Why the outputs that are spent cannot be.
 pub(crate) enum BadSpend {
-    /// There is no such output, or it is no coin.
+    /// There is no such output, or it is not a coin.
     NeverMade(Spent),
     Twice,
 }
@@ -131,7 +132,7 @@ pub(crate) fn spent_outputs(block: &Block, rows: &[Spent]) -> Result<Vec<bool>, 
     Ok(spent)
 }
 
-/// The files' blocks, resolved by what link, join and coins found.
+/// The files' blocks, resolved with the results of link, join and coins.
 pub(crate) struct FileBlocks<'s> {
     files: &'s BlockFiles,
     survey: &'s Survey,
@@ -264,7 +265,7 @@ impl<'s> FileBlocks<'s> {
         outpoint: Outpoint,
         flags: InputFlags,
     ) -> Result<SpentCoin, PipelineError> {
-        // `read_undo` has compared the numbers of inputs. Its checksum cannot tell siblings apart: the height of the
+        // `read_undo` has compared the numbers of inputs. Its checksum cannot distinguish siblings: the height of the
         // funding block must agree as well, and the balance of marks compares value and script.
         let coin = &undo.coins[input as usize];
         let birth = self.firsts.partition_point(|first| *first <= outpoint.tx_num.0).saturating_sub(1) as u32;
@@ -301,7 +302,7 @@ impl<'s> FileBlocks<'s> {
     }
 }
 
-/// What the streams say of a batch of blocks.
+/// Rows of the streams for a batch of blocks.
 struct BatchRows {
     prevouts: Vec<SpilledPrevout>,
     spent: Vec<Spent>,

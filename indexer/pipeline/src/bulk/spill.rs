@@ -42,7 +42,8 @@ pub(crate) fn partition_path(dir: &Path, name: &str, partition: usize) -> PathBu
 }
 
 impl SpillWriter {
-    /// A spill of so many partitions, empty or as long as `lengths` says; what an earlier try wrote beyond is cut off.
+    /// Opens a spill of `partitions` partitions, empty or as long as `lengths` says; bytes of an earlier try beyond
+    /// that are cut off.
     pub(crate) fn open(
         dir: &Path,
         name: &str,
@@ -136,7 +137,7 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// Of a partition; one that does not exist has none.
+    /// Opens a partition; one that does not exist has no chunks.
     pub(crate) fn open(dir: &Path, name: &'static str, partition: usize) -> Result<Self, PipelineError> {
         let (file, left) = match open_partition(dir, name, partition)? {
             Some((file, left)) => (Some(BufReader::new(file)), left),
@@ -176,7 +177,7 @@ impl Chunks {
         }
     }
 
-    /// What it is if the bytes make no sense.
+    /// The error for bytes that cannot be decoded.
     pub(crate) fn damaged(&self) -> PipelineError {
         damaged(&self.dir, self.name, self.partition)
     }

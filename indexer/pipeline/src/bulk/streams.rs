@@ -1,4 +1,4 @@
-//! What the join and the coins phase found, read back in the order of the chain.
+//! Reads the results of the join and the coins phase back in the order of the chain.
 
 use std::{iter::Peekable, ops::Range, path::PathBuf, vec::IntoIter};
 
@@ -16,7 +16,7 @@ use crate::PipelineError;
 pub(crate) trait SpilledRow: Sized + Ord + Send {
     /// Name of the spill.
     const NAME: &'static str;
-    /// How many times the bytes that it takes in the spill it takes in memory, about.
+    /// Bytes in memory per byte in the spill, about.
     const GROWTH: u64;
 
     /// Reads it. `first` is the partition's first transaction number, `last` the number of the row before in the chunk.
@@ -144,7 +144,7 @@ impl<R: SpilledRow> Stream<R> {
             if !self.loaded.contains(&at) {
                 self.load(at)?;
             }
-            // What lies before is of blocks that an earlier run has finished.
+            // Rows before it belong to blocks that an earlier run has finished.
             while self.rows.next_if(|row| row.tx() < txs.start).is_some() {}
             while let Some(row) = self.rows.next_if(|row| row.tx() < txs.end) {
                 taken.push(row);
@@ -215,7 +215,7 @@ impl<R: SpilledRow> Stream<R> {
         remove_before(&self.dir, R::NAME, &self.plan, tx)
     }
 
-    /// What it is if rows are missing or too many.
+    /// The error for missing or surplus rows.
     pub(crate) fn damaged(&self) -> PipelineError {
         damaged(&self.dir, R::NAME, self.plan.by_tx(self.loaded.start))
     }

@@ -33,18 +33,18 @@ use crate::{
 /// Deltas of a group that are folded at once. A folded delta takes some 100 bytes.
 const GROUP_PART: usize = 1 << 16;
 
-/// What is to be done, and so when: each kind after the ones before it.
+/// The kind of work, which gives its order: each kind after the ones before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Task {
-    /// Sort and fold a partition of what was mapped, and let others hear it.
+    /// Sort and fold a partition of mapped deltas, and pass them to listeners.
     Mapped,
     /// Sort a partition of a lane that is folded in order.
     Sort,
     /// Fold such a lane.
     Ordered,
-    /// Sort and fold a partition of what these left.
+    /// Sort and fold a partition of the deltas that these emitted.
     Emitted,
-    /// Add up what listeners and ordered folds left.
+    /// Add up the sums of listeners and ordered folds.
     AddUp,
 }
 
@@ -91,7 +91,7 @@ impl Shared<'_> {
         self.fresh.drain(..).try_for_each(|unit| {
             let name = spill_name(jobs[unit.job].lane);
             match unit.task {
-                // What a listener emitted is in files of other names, and each has parts of all partitions.
+                // Deltas of listeners are in files of other names, and each has parts of all partitions.
                 Task::Mapped | Task::Emitted | Task::Sort => remove_partition(dir, &name, unit.partition),
                 Task::Ordered => ordered::remove_sorted(dir, &name, partitions),
                 Task::AddUp => (0..=partitions).try_for_each(|left| remove_partition(dir, &name, left)),
@@ -148,7 +148,7 @@ pub(crate) fn run(
     shared.into_inner().unwrap_or_else(PoisonError::into_inner).save(jobs)
 }
 
-/// What making the files of a unit takes.
+/// Everything that making the files of a unit needs.
 struct Making<'m> {
     dir: PathBuf,
     /// Bytes that a thread may take.
@@ -200,7 +200,7 @@ impl Making<'_> {
         Ok(files)
     }
 
-    /// Makes rows of what was left of each partition, and of all together.
+    /// Makes rows of the sums that were left for each partition, and for all together.
     fn add_up(&self, job: &Job<'_>) -> Result<Vec<(Family, String)>, PipelineError> {
         let (name, mut sums) = (spill_name(job.lane), SumsByKey::default());
         for partition in 0..=self.plan.partitions {

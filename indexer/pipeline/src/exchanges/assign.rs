@@ -23,9 +23,9 @@ use crate::PipelineError;
 /// Nodes whose ways to their roots are read together.
 const TOGETHER: usize = 1_024;
 
-/// What is done with each script that counts as an exchange's, now or at some block.
+/// Receives each script that counts as an exchange's, now or at some block.
 pub(super) trait Take {
-    /// Takes one: whose it was, and whose it is.
+    /// Takes a script with its former owners and its present one.
     ///
     /// # Errors
     /// As [`assign`].
@@ -98,7 +98,7 @@ fn claimed_nodes(view: &View<'_>, cancel: &CancelToken) -> Result<ClaimedNodes, 
         claimed.insert(node);
         claimed.extend(path.iter().map(|tie| tie.parent));
         let of_root = tops.entry(root_of(node, path).0).or_default();
-        // What joined by itself was no root.
+        // A node that joined by itself was not a root.
         of_root.extend(Some(node).filter(|_| path.first().is_none_or(|tie| tie.smaller.is_some())));
         of_root.extend(path.iter().map(|tie| tie.parent));
     };
@@ -137,7 +137,7 @@ impl OfClaims<'_> {
         let label = self.view.label(&hash)?;
         let id = match &label {
             Some(label) => label.id(&hash),
-            // What was said of it holds no longer.
+            // The claims about it no longer hold.
             None => self.view.find_script_hash(&hash.0)?.map(|(found, _)| found.id),
         };
         let Some(id) = id else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What scripts do in transactions, brought from the order of scripts into that of transactions.
+//! Brings the effects of transactions on scripts from the order of scripts into that of transactions.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -20,7 +20,7 @@ const ITEM: usize = 24;
 /// Bytes that may be kept in memory where there is no folder.
 const MOST_IN_MEMORY: usize = 256 << 20;
 
-/// What a script of an exchange does in a transaction.
+/// Effect of a transaction on a script of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Item {
     pub(super) tx_num: TxNum,
@@ -214,7 +214,7 @@ mod tests {
         let folder = dir.path().join("flows");
         let mut expected = items();
         expected.sort_unstable();
-        // What a killed process left is no part of it.
+        // Files that a killed process left do not belong to it.
         fs::create_dir_all(&folder).unwrap();
         fs::write(Buckets::file(&folder, 0), [1; ITEM]).unwrap();
         for buffer in [ITEM, 5 * ITEM, 1 << 20] {

@@ -1,4 +1,4 @@
-//! What an engine has in memory of flows.
+//! State of flows that an engine keeps in memory.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,7 @@ use cairn_model::BlockHash;
 use super::Made;
 use crate::beside::Beside;
 
-/// Flows that are being made, and what they were last followed up to.
+/// Flows that are being made, and the state up to which they were last followed.
 #[derive(Default)]
 pub(crate) struct FollowedFlows {
     pub(crate) making: Beside<Made>,

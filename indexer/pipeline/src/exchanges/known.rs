@@ -19,7 +19,7 @@ pub(crate) type Who = u16;
 pub(crate) struct Exchanges {
     names: Vec<EntityName>,
     of: HashMap<EntityName, Who>,
-    /// What each holds.
+    /// The balance of each.
     balances: Vec<Sats>,
     /// Differs if documents have made other scripts members of exchanges.
     pub(crate) mark: [u8; 8],
@@ -75,7 +75,7 @@ impl Exchanges {
         self.names.get(usize::from(who))
     }
 
-    /// Each with what it holds, ascending by name.
+    /// Each with its balance, ascending by name.
     pub(crate) fn held(&self) -> impl Iterator<Item = (&EntityName, Sats)> {
         self.names.iter().zip(self.balances.iter().copied())
     }

@@ -30,12 +30,12 @@ pub(crate) struct Made {
     /// The newest input event that the labels had.
     pub(crate) seq: u64,
     pub(crate) mark: [u8; 8],
-    /// What each exchange held.
+    /// The balance of each exchange.
     pub(crate) held: Vec<Held>,
     pub(crate) rows: FlowRows,
 }
 
-/// Whether the tables can be read that flows are made from, and labels follow from all claims.
+/// Whether the tables that flows are made from can be read, and labels follow from all claims.
 pub(crate) fn can_make(view: &View<'_>) -> Result<bool, ReadError> {
     for stage in [AGES, SCRIPTS, CLUSTERS] {
         match view.require(&stage) {
@@ -53,7 +53,7 @@ impl From<SpillError> for PipelineError {
 }
 
 /// Makes the flows of all blocks up to the tip of a view; `None` while the tables that they are made from are being
-/// made. Without a folder for what does not fit in memory, few flows can be made.
+/// made. Without a folder for data that does not fit in memory, few flows can be made.
 ///
 /// # Errors
 /// The database cannot be read, a row is damaged, or the folder cannot be written; [`PipelineError::Stopped`] if
@@ -71,7 +71,8 @@ pub(crate) fn make(view: &View<'_>, dir: Option<&Path>, cancel: &CancelToken) ->
     Ok(Some(Made { height, hash, seq, mark: exchanges.mark, held, rows }))
 }
 
-/// What exchanges hold by their flows, which is what their scripts hold.
+/// Returns the balances of exchanges by their flows; those by the latest labels must equal the balances of their
+/// scripts.
 fn balances(exchanges: &Exchanges, rows: &FlowRows) -> Result<Vec<Held>, ReadError> {
     let [latest, point_in_time] = FlowMode::ALL.map(|mode| held(rows, mode));
     let of = |held: &BTreeMap<EntityName, Option<Sats>>, exchange| held.get(exchange).copied().unwrap_or(Some(0));
@@ -131,7 +132,7 @@ impl Take for Reading<'_> {
     }
 }
 
-/// Whose a script was, while its history is read.
+/// The owner of a script over time, while its history is read.
 struct Then<'s> {
     spans: &'s Spans,
     next: usize,
@@ -173,7 +174,7 @@ impl Then<'_> {
 }
 
 impl Reading<'_> {
-    /// Adds up what was read, transaction by transaction.
+    /// Adds up the items that were read, transaction by transaction.
     fn add_up(mut self, cancel: &CancelToken) -> Result<DaySums, PipelineError> {
         let mut fees = Fees { view: self.view, row: None };
         while let Some(items) = self.buckets.take()? {
@@ -193,7 +194,7 @@ impl Reading<'_> {
     }
 }
 
-/// What each exchange does in a transaction.
+/// The part of each exchange in a transaction.
 fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<Who, Parts> {
     let mut parts: BTreeMap<Who, Parts> = BTreeMap::new();
     for item in items {

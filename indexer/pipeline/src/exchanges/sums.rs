@@ -1,4 +1,4 @@
-//! Flows by day, added up from what scripts do in transactions.
+//! Flows by day, added up from the effects of transactions on scripts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,14 +21,14 @@ const FIGURES: usize = 9;
 /// Rows by mode, exchange (`None`: all together) and day.
 pub(crate) type FlowRows = BTreeMap<(FlowMode, Option<EntityName>, u32), Sums>;
 
-/// What a row is of.
+/// Key of a row: mode, exchange and day.
 type Of = (FlowMode, Option<Who>, u32);
 
 /// Flows by mode, exchange and day.
 #[derive(Default)]
 pub(super) struct DaySums(HashMap<Of, [i64; FIGURES]>);
 
-/// What an exchange does in a transaction: with all its scripts, and with those that were known later.
+/// The part of an exchange in a transaction: of all its scripts, and of those that were known later.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Parts {
     pub(super) all: Part,
@@ -43,7 +43,7 @@ impl DaySums {
         Ok(())
     }
 
-    /// Adds what exchanges do in a transaction of a day.
+    /// Adds the parts of exchanges in a transaction of a day.
     ///
     /// # Errors
     /// More flows in a day than 63 bits count.
@@ -84,7 +84,8 @@ impl DaySums {
         self.add((mode, None, day), FlowSum::Transactions, 1)
     }
 
-    /// Adds what scripts held that began to count as an exchange's on a day, or below zero of those that ceased to.
+    /// Adds the balance of a script that began to count as an exchange's on a day; below zero for one that no longer
+    /// does.
     ///
     /// # Errors
     /// As [`DaySums::transaction`].
@@ -120,7 +121,7 @@ pub(crate) fn change(sums: &Sums) -> i128 {
     of(FlowSum::Inflow) - of(FlowSum::Outflow) - of(FlowSum::Fees) + of(FlowSum::Reclassified)
 }
 
-/// What each exchange holds by its rows of a mode.
+/// Balance of each exchange by its rows of a mode.
 pub(crate) fn held(rows: &FlowRows, mode: FlowMode) -> BTreeMap<EntityName, Option<Sats>> {
     let mut held: BTreeMap<EntityName, i128> = BTreeMap::new();
     for ((_, exchange, _), sums) in rows.iter().filter(|((of, ..), _)| *of == mode) {

@@ -1,8 +1,9 @@
-//! Whose scripts counted as at each block, by the claims that were asserted by then and the clusters as of then.
+//! The exchange that a script counted as at each block, by the claims that were asserted by then and the clusters as of
+//! then.
 //!
-//! What a script counts as changes at few blocks: when a claim about it begins or ends to hold, when its cluster
-//! becomes somebody's, and when that joins another one. The owner of a cluster changes only with the first scripts of
-//! it that have claims for the others, and with their claims.
+//! The owner of a script changes at few blocks: when a claim about it begins or ends to hold, when its cluster gets an
+//! owner, and when its cluster joins another one. The owner of a cluster changes only with the first scripts of it that
+//! have claims for the others, and with their claims.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -24,15 +25,15 @@ use crate::labels::{MOST_HEIRS, Named, named_at, owner_by};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Owner {
     pub(super) who: Who,
-    /// Day on which the index received the first document that names it for this, in days since 1970. What flowed
-    /// before counts because of a document that came later.
+    /// Day on which the index received the first document that names it for this, in days since 1970. Earlier flows
+    /// count because of a document that came later.
     pub(super) known: u32,
 }
 
 /// Owner changes as (first height, owner), ascending; no owner before the first.
 pub(super) type Spans = Vec<(Height, Option<Owner>)>;
 
-/// What a list says of a script, row by row.
+/// Claims of a list about a script, row by row.
 pub(super) type Rows = [(ClaimKey, Claim)];
 
 /// Appends a change of owner at `from`; does nothing if the owner stays.
@@ -45,13 +46,13 @@ fn push(spans: &mut Spans, from: Height, owner: Option<Owner>) {
     }
 }
 
-/// Whose at a block.
+/// Returns the owner at `height`.
 fn at(spans: &[(Height, Option<Owner>)], height: Height) -> Option<Owner> {
     let next = spans.partition_point(|span| span.0 <= height);
     next.checked_sub(1).and_then(|last| spans.get(last)).and_then(|span| span.1)
 }
 
-/// Adds what spans say from a block on, up to another one.
+/// Appends the owner changes of `other` from block `from` up to block `to`.
 fn extend(spans: &mut Spans, other: &[(Height, Option<Owner>)], from: Height, to: Height) {
     if from >= to {
         return;
@@ -60,7 +61,7 @@ fn extend(spans: &mut Spans, other: &[(Height, Option<Owner>)], from: Height, to
     other.iter().filter(|span| (from + 1..to).contains(&span.0)).for_each(|span| push(spans, span.0, span.1));
 }
 
-/// What spans of a parent say from a block on, after a child's own.
+/// Joins the owner changes of a child before block `by` and those of its parent from there on.
 pub(super) fn joined(own: &[(Height, Option<Owner>)], parent: &[(Height, Option<Owner>)], by: Height) -> Spans {
     let mut spans = Spans::new();
     extend(&mut spans, own, 0, by);
@@ -68,7 +69,7 @@ pub(super) fn joined(own: &[(Height, Option<Owner>)], parent: &[(Height, Option<
     spans
 }
 
-/// Reads what claims and clusters said at any block.
+/// Finds owners at any block by the claims and clusters of then.
 pub(super) struct Timelines<'v> {
     view: &'v View<'v>,
     exchanges: &'v Exchanges,
@@ -156,7 +157,7 @@ impl<'v> Timelines<'v> {
         rows.iter().any(|(_, claim)| claim.claim_type.makes_members() && is(claim))
     }
 
-    /// Whose a script was: by what was said of itself where that named somebody, else by its cluster.
+    /// Returns the owners of a script: by its own claims where they named somebody, else by its cluster.
     pub(super) fn of_script(
         &mut self,
         script: &[u8; 32],
@@ -186,7 +187,7 @@ impl<'v> Timelines<'v> {
         Ok(spans)
     }
 
-    /// Whose the scripts of a node were by its cluster, from the way to the root.
+    /// Returns the owners of the scripts of a node by its cluster, from the way to the root.
     pub(super) fn of_path(&mut self, node: TxNum, path: &[Tie]) -> Result<Spans, ReadError> {
         let mut spans = Spans::new();
         let (mut current, mut from) = (node, self.height_of(node));
@@ -203,7 +204,7 @@ impl<'v> Timelines<'v> {
         Ok(spans)
     }
 
-    /// Whose the cluster of a node was while it was its root; what is said beyond that does not count.
+    /// Returns the owners of the cluster of a node while the node was its root; later changes do not count.
     pub(super) fn of_root(&mut self, node: TxNum) -> Result<Rc<Spans>, ReadError> {
         if !self.claimed.contains(&node) {
             return Ok(Rc::default());

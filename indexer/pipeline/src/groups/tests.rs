@@ -3,7 +3,7 @@
 use super::*;
 use crate::records::{Sorted, put_record};
 
-/// What was put, and how often.
+/// Rows that were put.
 #[derive(Default)]
 struct Kept(std::collections::BTreeMap<(Family, Vec<u8>), Vec<u8>>);
 
@@ -18,7 +18,7 @@ impl Rows for Kept {
     }
 }
 
-/// Whatever the parts that a script of a million transactions is cut into, who hears it makes the same of it.
+/// A script of a million transactions gives its listeners the same result, whatever parts it is cut into.
 #[test]
 fn a_listener_hears_a_giant_group_as_one() {
     use cairn_model::{ScriptId, ScriptPrefix, TxNum, day_of};

@@ -1,4 +1,4 @@
-//! What a block does to the joined tables, forward and back.
+//! Changes of the joined tables by a block, forward and back.
 
 use cairn_model::{Block, BlockHash, Height, OutputMeta, ScriptId, ScriptPrefix, SpentCoin, TxNum};
 use cairn_reader::{AsOf, ReadError, Reader, View};
@@ -18,12 +18,12 @@ use super::{
 };
 use crate::{PipelineError, newest::newest_after};
 
-/// What a block does to them.
+/// Changes of the joined tables by a block.
 pub(crate) struct OfBlock {
     changes: Changes,
     /// Scripts that the block may bring into a cluster.
     heirs: Vec<Heir>,
-    /// What it moves of scripts in clusters that a list names somebody for.
+    /// Movements of scripts in clusters that a list attributes to an entity.
     movers: Vec<Mover>,
     direction: FoldDirection,
     first_tx: TxNum,
@@ -59,7 +59,7 @@ impl OfBlock {
     }
 }
 
-/// What a block does to a script.
+/// Effect of a block on a script.
 struct Touched<'b> {
     id: ScriptId,
     moved: Moved,
@@ -82,7 +82,7 @@ impl<'b> Touched<'b> {
         Touched { id: output.id, moved, txs: 1, last: tx, output: Some(output) }
     }
 
-    /// Adds what a coin of the same script or a later one does.
+    /// Adds the effect of another coin of the same script, in the same transaction or a later one.
     fn add(&mut self, other: &Touched<'b>) {
         self.moved.funded += other.moved.funded;
         self.moved.spent += other.moved.spent;
@@ -116,8 +116,8 @@ fn touched(block: &Block) -> Vec<Touched<'_>> {
     all
 }
 
-/// What the block changes, once it is connected or disconnected. The view is of the index before that. `None` if the
-/// tables are not made up to there: they are made as a whole later.
+/// Returns the changes by the block once it is connected or disconnected. The view is of the index before that. `None`
+/// if the tables are not made up to there: they are made as a whole later.
 ///
 /// # Errors
 /// The database cannot be read, or the tables contradict the block.
@@ -167,7 +167,7 @@ fn is_of(block: &Block, touched: &Touched<'_>, label: &ScriptLabel) -> bool {
 }
 
 impl OfBlock {
-    /// Notes what the block changes for a script with a label.
+    /// Notes the changes by the block for a script with a label.
     fn change(
         &mut self,
         view: &View<'_>,
@@ -180,7 +180,7 @@ impl OfBlock {
             FoldDirection::Back => (last_before(view, touched)?, touched.moved.negated()),
         };
         let seen = seen.map(|last| SeenScript { ordinal: touched.id.ordinal, last });
-        // What a block brought into a cluster leaves it with the block.
+        // A script that a block brought into a cluster leaves it with the block.
         let node = before.node.filter(|node| is_forward || *node < self.first_tx);
         let after = ScriptLabel { seen, node, ..before.clone() };
         if is_forward && node.is_none() && touched.moved.spent_count > 0 {

@@ -49,7 +49,7 @@ impl<'w> Marks<'w> {
     }
 }
 
-/// Takes away the checkpoint of the joined tables, so that they are made again as a whole.
+/// Deletes the checkpoint of the joined tables, so that they are made again as a whole.
 ///
 /// # Errors
 /// The disk fails.
@@ -61,7 +61,7 @@ pub(crate) fn forget(writer: &Writer) -> Result<(), WriteError> {
     writer.flush()
 }
 
-/// Some marks, ascending, after one: so many at most.
+/// Returns up to `most` marks, ascending, after `after`.
 ///
 /// # Errors
 /// The database cannot be read.

@@ -1,5 +1,5 @@
-//! What a block changes of the claims of clusters: it brings scripts into clusters, ties clusters together, and moves
-//! what they hold.
+//! Changes of the claims of clusters by a block: it brings scripts into clusters, ties clusters together, and moves
+//! their coins.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -41,10 +41,10 @@ pub(crate) struct Heir {
     pub(crate) moved: Moved,
 }
 
-/// What a block moves of a script that a list names somebody for, with the script's node.
+/// Movement of a script that a list attributes to an entity, with the script's node.
 pub(crate) type Mover = (TxNum, Moved);
 
-/// What a block does, or what it did if it is undone.
+/// Changes of the forest of clusters by a block that is connected or undone.
 pub(crate) struct BlockForest<'b> {
     first_tx: TxNum,
     /// In the order in which the clusters joined.
@@ -69,8 +69,8 @@ fn tie(node: TxNum, row: &ClusterRow, first_tx: TxNum) -> Option<Tie> {
     (by >= first_tx).then_some(Tie { child: node, parent, by, smaller })
 }
 
-/// What is left out of the parent because of a tie, with the changes so far. `known` is what is stored below the
-/// children.
+/// Sums that are left out of the parent because of a tie, with the changes so far. `known` has the stored sums below
+/// the children.
 fn left_out_by(tie: &Tie, known: &mut HashMap<TxNum, Sums>, changes: &Changes) -> Result<Sums, PipelineError> {
     let mut left_out = changes.below_from(known.remove(&tie.child).unwrap_or_default(), tie.child)?;
     left_out.add(BelowSum::Suspects.position(), tie.is_suspect().into()).map_err(overflow)?;
@@ -83,7 +83,7 @@ impl<'b> BlockForest<'b> {
         BlockForest { first_tx, ties, nodes, roots, gone, heirs, movers }
     }
 
-    /// Of a block that begins with a transaction, out of the rows that it writes.
+    /// Reads the changes of a block that begins with transaction `first_tx`, from the rows that it writes.
     ///
     /// # Errors
     /// A row is damaged.
@@ -110,7 +110,7 @@ impl<'b> BlockForest<'b> {
         Ok(of)
     }
 
-    /// Of the newest block, which the view has, out of the rows that its undoing writes.
+    /// Reads the changes of the newest block, which the view has, from the rows that undoing it writes.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -173,11 +173,11 @@ impl<'b> BlockForest<'b> {
             heritable.iter().for_each(|node| claimed.entry(*node).or_default().push(heir.hash));
         }
         claimed.values_mut().for_each(|scripts| scripts.sort_unstable());
-        // Whose a cluster is may be another question where claims came to it.
+        // The owner of a cluster may change where claims came to it.
         let mut asked: BTreeSet<TxNum> = brought.keys().chain(claimed.keys()).copied().collect();
         asked = asked.into_iter().map(|node| root_of(node, &path(node)).0).collect();
         let parts = self.parts(view, &asked, &path, claimed)?;
-        // A root that was merged is none any more.
+        // A root that was merged is no longer a root.
         let merged = self.ties.iter().map(|tie| tie.child).filter(|child| !self.roots.contains_key(child)).collect();
         self.replace_owners(view, changes, parts, merged)
     }
@@ -247,14 +247,15 @@ impl<'b> BlockForest<'b> {
         self.replace_owners(view, changes, parts, self.gone.clone())
     }
 
-    /// What is left out below the children of its ties, as it is stored. One look-up for all.
+    /// Stored sums that are left out below the children of its ties. One look-up for all.
     fn below_children(&self, view: &View<'_>) -> Result<HashMap<TxNum, Sums>, ReadError> {
         let mut children: Vec<TxNum> = self.ties.iter().map(|tie| tie.child).collect();
         children.sort_unstable();
         view.below_of_many(&children)
     }
 
-    /// What the block moves of scripts that a list names somebody for, which counts in no sum of their cluster.
+    /// Adds the block's movements of scripts that a list attributes to an entity: they count in no sum of their
+    /// cluster.
     fn add_moved(&self, view: &View<'_>, changes: &mut Changes) -> Result<(), PipelineError> {
         let nodes: Vec<TxNum> = self.movers.iter().map(|(node, _)| *node).collect();
         for ((node, moved), path) in self.movers.iter().zip(view.paths_at(&nodes, view.as_of_tip())?) {
@@ -264,8 +265,8 @@ impl<'b> BlockForest<'b> {
         Ok(())
     }
 
-    /// Brings the rows of all roots that the block writes to what they hold after it. Those that `parts` has are judged
-    /// again, those in `ended` are roots no more.
+    /// Brings the rows of all roots that the block writes to their state after it. Those in `parts` are judged again,
+    /// those in `ended` are no longer roots.
     fn replace_owners(
         &self,
         view: &View<'_>,

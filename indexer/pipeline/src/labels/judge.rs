@@ -1,5 +1,5 @@
-//! What the claims say of a script together, for the end of time: no clock changes it, and a claim that says when it
-//! ends gives nothing.
+//! Judges all claims about a script together, for the end of time: the result does not depend on the clock, and a claim
+//! with an end has no effect.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use cairn_tables::{
 
 use super::Moved;
 
-/// What holds of a script now.
+/// Result of judging a script.
 #[derive(Debug)]
 pub(crate) struct Judged {
     /// Its label; `None` if there is none.
     pub(crate) label: Option<ScriptLabel>,
-    /// What the chain has of it.
+    /// The script as the chain has it.
     pub(crate) seen: Option<SeenScript>,
     /// Its sums.
     pub(crate) sums: Moved,
@@ -57,8 +57,8 @@ pub(crate) fn judge(
 }
 
 impl Judged {
-    /// The root of its cluster, if the script has one and what the cluster adds to the sums of entities may be another
-    /// now.
+    /// Returns the root of its cluster, if the script has one and the part of the cluster in the sums of entities may
+    /// have changed.
     pub(crate) fn root_to_judge(&self, before: Option<&ScriptLabel>) -> Option<TxNum> {
         let both = || before.into_iter().chain(&self.label);
         let names = |label: Option<&ScriptLabel>| label.is_some_and(ScriptLabel::names_somebody);
@@ -70,8 +70,8 @@ impl Judged {
 /// Scripts of a cluster of which the claims are read.
 pub(crate) const MOST_HEIRS: usize = 16;
 
-/// Whose other scripts of a cluster are by the claims of some scripts of it that extend to them, at a time or for the
-/// end of time: nobody's if the votes conflict. The first [`MOST_HEIRS`] scripts count.
+/// Returns the owner of the other scripts of a cluster, by the claims of `scripts` that extend to them, at a time or
+/// for the end of time; `None` if the votes conflict. The first [`MOST_HEIRS`] scripts count.
 ///
 /// # Errors
 /// As [`judge`].
@@ -96,7 +96,7 @@ pub(crate) fn owner_by(
 pub(crate) enum Named {
     /// Nobody: it counts by its cluster.
     Nobody,
-    /// Somebody, and whose it counts as; `None` if nobody's.
+    /// Somebody, and the entity that it counts as, if there is one.
     Somebody(Option<EntityName>),
 }
 
@@ -131,16 +131,16 @@ fn stated<'s>(said: &'s ScriptClaims, documents: &'s [DocumentHash]) -> impl Ite
     })
 }
 
-/// The document of a version. The ledger has no two documents whose hashes begin alike, so these bytes tell them apart,
-/// and in the same order.
+/// The document of a version. The ledger has no two documents whose hashes begin alike, so these bytes distinguish
+/// them, and sort in the same order.
 fn document(version: &ListVersion) -> DocumentHash {
     let mut hash = [0; 32];
     hash.iter_mut().zip(version.document).for_each(|(to, byte)| *to = byte);
     DocumentHash(hash)
 }
 
-/// The label that follows from the claims. Those that were not read, because there are too many, have no part in it:
-/// which these are follows from the claims, too.
+/// Returns the label that follows from the claims. Claims that were not read, because there are too many, do not count:
+/// the claims alone decide which these are.
 fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
     let documents: Vec<DocumentHash> = said.lists.iter().map(|of| document(&of.version)).collect();
     let lists: Vec<&ListKey> = said.lists.iter().flat_map(|of| of.claims.iter().map(|_| &of.list)).collect();
@@ -171,7 +171,7 @@ fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
     is_there.then(|| ScriptLabel { label, member, sources, is_heritable, ..ScriptLabel::bare(script) })
 }
 
-/// Who labels the script, if it is labelled.
+/// The sources that label the script, ascending.
 fn sources(stated: &[Stated<'_>], at: At) -> Vec<Slug> {
     let mut sources: Vec<Slug> = labelling(stated, at).iter().map(|stated| stated.source.clone()).collect();
     sources.sort_unstable();
@@ -179,7 +179,7 @@ fn sources(stated: &[Stated<'_>], at: At) -> Vec<Slug> {
     sources
 }
 
-/// Whose the script counts as; `lists` are those of the claims.
+/// The entity that the script counts as; `lists` are those of the claims.
 fn member(stated: &[Stated<'_>], lists: &[&ListKey], at: At) -> Option<Member> {
     let entity = membership(stated, at)?.entity;
     let mut member = Member { entity: entity.clone(), level: 0, origins: Vec::new(), own_lists: Vec::new() };

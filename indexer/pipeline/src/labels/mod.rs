@@ -1,7 +1,7 @@
-//! The joined tables: what the claims say of each script together, and the scripts and sums of entities.
+//! The joined tables: the label of each script by all its claims, and the scripts and sums of entities.
 //!
 //! Two things change them. A block moves the sums of the scripts that it touches, in its own commit (`blocks`). A
-//! document only marks the scripts that it may say something new of, and what it ends; these are judged again
+//! document only marks scripts: those with new claims, and those with claims that it ends. These are judged again
 //! afterwards, some at a time (`due`). A script without a mark has the rows that follow from its claims and from the
 //! chain up to the tip, in whatever order blocks and documents came.
 //!

@@ -9,7 +9,7 @@ use cairn_tables::{cluster_owners::OwnersRow, clusters::Counts, sums::Sums};
 
 use super::judge::{MOST_HEIRS, owner_by};
 
-/// The row of a root: `None` if the cluster is said to be nobody's.
+/// Returns the row of a root; `None` if the cluster has no owner.
 ///
 /// # Errors
 /// More is left out of the cluster than it has, which only damage makes.
@@ -31,7 +31,7 @@ pub(crate) fn row_of(
     rest.map(Some).ok_or_else(broken)
 }
 
-/// Whom the claims name: one for each part of the cluster at most, ascending.
+/// Returns the entities that the claims name: one for each part of the cluster at most, ascending.
 ///
 /// # Errors
 /// The database cannot be read, or a row is damaged.
@@ -43,7 +43,8 @@ pub(crate) fn owners_by(claims: &mut ClaimWalk<'_>, parts: &ClaimedParts) -> Res
     Ok(owners.into_iter().collect())
 }
 
-/// Whose the cluster of a root is said to be, as of the tip; `None` if nobody's, or if the node is no root.
+/// Returns the row of owners of the cluster of a root, as of the tip; `None` without an owner, or if the node is not a
+/// root.
 ///
 /// # Errors
 /// As [`owners_by`] and [`row_of`].

@@ -1,4 +1,4 @@
-//! The rows that follow from the label of one script, and what changes of them.
+//! The rows that follow from the label of one script, and changes of these rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
@@ -86,7 +86,7 @@ impl Place {
 pub(crate) struct Rows {
     /// Rows without a value.
     pub(crate) keys: Vec<Place>,
-    /// What it adds to rows of sums.
+    /// Its additions to rows of sums.
     pub(crate) sums: Vec<(Place, Sums)>,
     /// Rows of sums that no other script adds to.
     pub(crate) own: Vec<(Place, Sums)>,
@@ -110,7 +110,7 @@ impl Rows {
         self.add::<EntityFacets>(&EntityFacet::new(entity.clone(), kind, text), [(0, 1)])
     }
 
-    /// What follows from the place in the forest of clusters.
+    /// Adds the rows that follow from the place in the forest of clusters.
     fn of_node(
         &mut self,
         hash: &ScriptHash,
@@ -132,7 +132,7 @@ impl Rows {
         Ok(())
     }
 
-    /// What both members and scripts that are only named have.
+    /// Adds the rows that both members and scripts that are only named have.
     fn entity(
         &mut self,
         hash: &ScriptHash,
@@ -155,7 +155,7 @@ impl Rows {
     }
 }
 
-/// A label with what its rows follow from besides.
+/// A label, and the other data that its rows follow from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side<'l> {
     pub(crate) label: &'l ScriptLabel,
@@ -166,7 +166,7 @@ pub(crate) struct Side<'l> {
     pub(crate) path: Option<&'l [Tie]>,
 }
 
-/// What is left out of the sums of a cluster because of a script that a list names somebody for.
+/// Sums that are left out of a cluster because of a script that a list attributes to an entity.
 pub(crate) fn left_out(scripts: i128, moved: &Moved) -> [(u32, i128); 3] {
     [
         (BelowSum::Scripts.position(), scripts),
@@ -188,7 +188,7 @@ pub(crate) fn at_and_above(node: TxNum, path: &[Tie]) -> impl Iterator<Item = Tx
 /// The rows that follow from the tie of a merge of two large clusters, if it is one: at its parent and all above it.
 ///
 /// # Errors
-/// Never: one merge is no overflow.
+/// Never: one merge does not overflow a sum.
 pub(crate) fn rows_of_suspect(parent: TxNum, path: &[Tie]) -> Result<Rows, SumOverflow> {
     let mut rows = Rows::default();
     at_and_above(parent, path)
@@ -196,7 +196,7 @@ pub(crate) fn rows_of_suspect(parent: TxNum, path: &[Tie]) -> Result<Rows, SumOv
     Ok(rows)
 }
 
-/// The rows that follow from whose a cluster is said to be, besides its own.
+/// The rows that follow from the owners of a cluster, besides its own.
 ///
 /// # Errors
 /// A sum has more than 128 bits.
@@ -325,7 +325,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Replaces whose the cluster of a root is said to be.
+    /// Replaces the owners of the cluster of a root.
     ///
     /// # Errors
     /// As [`Changes::replace`].
@@ -350,7 +350,7 @@ impl Changes {
         self.due.insert(root);
     }
 
-    /// Adds what follows from a merge of two large clusters.
+    /// Adds the sums that follow from a merge of two large clusters.
     ///
     /// # Errors
     /// As [`Changes::replace`].
@@ -358,7 +358,7 @@ impl Changes {
         self.add_sums(rows_of_suspect(parent, path).map_err(overflow)?.sums, 1)
     }
 
-    /// Adds to what is left out at a node and below.
+    /// Adds to the sums that are left out at a node and below.
     ///
     /// # Errors
     /// As [`Changes::replace`].
@@ -366,7 +366,8 @@ impl Changes {
         self.sums.entry(Place::of::<ClusterBelow>(&node)).or_default().add_all(sums).map_err(overflow)
     }
 
-    /// What is left out at a node and below once the changes are written. The view is of the index before that.
+    /// Returns the sums that are left out at a node and below once the changes are written. The view is of the index
+    /// before that.
     ///
     /// # Errors
     /// As [`Changes::replace`], or the row cannot be read.
@@ -374,7 +375,7 @@ impl Changes {
         self.below_from(view.below(node)?, node)
     }
 
-    /// The same, of what is stored.
+    /// The same, from the stored sums.
     ///
     /// # Errors
     /// As [`Changes::replace`].
@@ -410,7 +411,8 @@ impl Changes {
         Ok(())
     }
 
-    /// A child below which there are so many scripts with claims joined a cluster; below zero: it no longer has.
+    /// Notes that a child with `scripts` scripts with claims below it joined a cluster; below zero: that it no longer
+    /// has.
     ///
     /// # Errors
     /// As [`Changes::replace`].

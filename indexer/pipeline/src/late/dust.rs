@@ -119,7 +119,7 @@ impl DustFold {
     }
 }
 
-/// Sets what follows from the pings of a group that is no campaign. False if it has none left.
+/// Sets the sums that follow from the pings of a group that is not a campaign. False if it has none left.
 fn sum_up(row: &mut DustGroupRow) -> bool {
     let DustState::Growing { pings, .. } = &row.state else { return true };
     let (Some((first, _)), Some((last, _))) = (pings.first(), pings.last()) else { return false };
@@ -175,7 +175,7 @@ fn add(
         }
     }
     if let Some(scripts) = reached {
-        // What it kept is summed up for the last time.
+        // Its pings are summed up for the last time.
         sum_up(&mut row);
         row.state = DustState::Reached { by: tx_num, scripts };
     }
@@ -205,7 +205,7 @@ impl LateFold for DustFold {
             let (paid, groups) = (row.scripts.into(), groups(view, rows, (tx_num, &row), &self.kept)?);
             let (mut was_campaign, mut alert) = (false, None);
             for group in &groups {
-                // Nothing else is of what the ping itself funds yet.
+                // The group of transactions that the ping funds has no row yet.
                 let is_own = *group == DustGroup::Funding(tx_num);
                 let row = if is_own { None } else { rows.get::<DustGroups>(group)? };
                 was_campaign |= row.as_ref().is_some_and(is_campaign);

@@ -20,7 +20,7 @@ pub(super) struct FlushFold {
     /// Windows that are open, by their first spend.
     open: BTreeMap<InputKey, Open>,
     by_holder: HashMap<Holder, InputKey>,
-    /// By what an open window's holder joins another cluster, as far as it is known.
+    /// The transactions by which the holder of an open window joins another cluster, as far as they are known.
     ties: BTreeSet<(TxNum, InputKey)>,
 }
 
@@ -29,13 +29,13 @@ struct Open {
     /// Its last block.
     to: Height,
     holder: Holder,
-    /// What its holder joins next, if anything.
+    /// The cluster that its holder joins next, if any, and the transaction that ties them.
     tie: Option<(TxNum, Holder)>,
     /// No transaction before this one ties it otherwise.
     looked: TxNum,
 }
 
-/// What a transaction spends of old coins that one cluster holds.
+/// Old coins of one cluster that a transaction spends.
 struct Spend {
     tx_num: TxNum,
     /// The first of these inputs.
@@ -58,7 +58,7 @@ pub(super) fn txs_of(view: &View<'_>, height: Height) -> Result<(TxNum, TxNum), 
     Ok((first, view.as_of(height).ok_or_else(lacks)?.tx_end))
 }
 
-/// The transactions of a block that spend coins of so many years, ascending.
+/// The transactions of a block that spend coins of `years` years or more, ascending.
 fn old_spends(view: &View<'_>, height: Height, years: u32) -> Result<Vec<TxNum>, ReadError> {
     let (first, end) = txs_of(view, height)?;
     let mut found = Vec::new();
@@ -88,7 +88,7 @@ impl FlushFold {
         Ok(fold)
     }
 
-    /// Looks up what the open windows' holders join before `end`.
+    /// Looks up the clusters that the open windows' holders join before `end`.
     fn look(&mut self, view: &View<'_>, end: TxNum) -> Result<(), ReadError> {
         for (key, open) in self.open.iter_mut().filter(|(_, open)| open.tie.is_none() && open.looked < end) {
             open.tie = view.next_tie(open.holder)?;
@@ -237,7 +237,7 @@ fn joined(mut row: FlushRow, other: &FlushRow) -> FlushRow {
     row
 }
 
-/// What a transaction spends of old coins, by who holds them with it.
+/// Old coins that a transaction spends, by their holder with it.
 fn spends(view: &View<'_>, height: Height, tx_num: TxNum) -> Result<Vec<Spend>, ReadError> {
     let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tx_num.0) };
     let tx = view.tx(tx_num)?.ok_or_else(lacks)?;
@@ -280,7 +280,7 @@ impl LateFold for FlushFold {
             if cancel.is_cancelled() {
                 return Err(PipelineError::Stopped);
             }
-            // What ties its clusters comes first: holders are as with the transaction.
+            // Ties of its clusters come first: holders are as with the transaction.
             self.tie(view, TxNum(tx_num.0 + 1), rows)?;
             for spend in spends(view, height, tx_num)? {
                 self.spend(view, height, &spend, rows)?;

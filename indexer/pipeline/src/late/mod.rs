@@ -1,8 +1,9 @@
 //! Late stages: they follow the chain after the other stages, block by block, and read their tables as of each block.
-//! What they keep from block to block is in rows, so that a process goes on where another stopped; and for the newest
-//! blocks they keep the rows that each replaced, so that a reorganization is undone without their rules.
+//! Their state from block to block is in rows, so that a process continues where another stopped. For the newest blocks
+//! they keep the rows that each replaced, so that a reorganization is undone without their rules.
 //!
-//! Their commits come after those of blocks. A late stage that is behind is brought to the tip by whoever writes next.
+//! Their commits come after those of blocks. A late stage that is behind is brought to the tip by the next process that
+//! writes.
 
 mod dust;
 mod flushes;
@@ -36,7 +37,7 @@ pub(crate) trait LateFold: Send {
     ) -> Result<(), PipelineError>;
 }
 
-/// Folds that followed the chain up to a block, by stage: whoever goes on from there need not load them again.
+/// Folds that followed the chain up to a block, by stage: they need not be loaded again to continue from there.
 pub(crate) type KeptFolds = Mutex<HashMap<&'static str, (BlockHash, Box<dyn LateFold>)>>;
 
 /// Begins a fold that goes on with a block, over the rows that there are.

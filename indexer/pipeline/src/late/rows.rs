@@ -101,7 +101,7 @@ impl<'v> LateRows<'v> {
         replaced.filter(|(key, before)| made.get(key) != Some(before)).collect()
     }
 
-    /// What was made, and what is gone.
+    /// Returns the rows that were made, and those that are gone.
     pub(crate) fn into_rows(self) -> Bytes {
         self.made
     }

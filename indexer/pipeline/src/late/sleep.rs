@@ -1,4 +1,4 @@
-//! Clusters that spent nothing for years. A spend of coins that are worth nothing is none.
+//! Clusters that spent nothing for years. A spend of coins that are worth nothing does not count.
 
 use std::collections::HashMap;
 
@@ -14,20 +14,20 @@ const PAGE: usize = 256;
 /// Clusters whose newest known spend is remembered.
 const MOST_AWAKE: usize = 1 << 16;
 
-/// A place in the chain, and what counts as long before.
+/// A place in the chain, and the limit of "long before".
 #[derive(Clone, Copy)]
 pub(super) struct At {
     /// The block of the place.
     pub(super) height: Height,
-    /// What lies before this transaction counts.
+    /// Transactions before this one count.
     pub(super) before: TxNum,
     /// The first transaction that is not long before.
     pub(super) since: TxNum,
 }
 
 impl At {
-    /// Before a transaction of a block, or of the next one; so many seconds are long. `None` if the chain is not that
-    /// old.
+    /// Before a transaction of a block, or of the next one; `seconds` before that is long before. `None` if the chain
+    /// is not that old.
     pub(super) fn of(view: &View<'_>, height: Height, before: TxNum, seconds: u32) -> Option<Self> {
         let now = view.chain().get(height)?.mono_time;
         let old = view.chain().height_at(now.checked_sub(seconds)?)?;
@@ -69,7 +69,7 @@ impl Sleeper {
     }
 }
 
-/// Tells which clusters sleep. Large ones that spend often need not be walked through again.
+/// Finds out which clusters sleep. Large ones that spend often need not be walked through again.
 #[derive(Default)]
 pub(super) struct Sleep {
     /// A spend of each of some clusters.
@@ -77,7 +77,7 @@ pub(super) struct Sleep {
 }
 
 impl Sleep {
-    /// A cluster, if it sleeps and has so much from long before.
+    /// A cluster, if it sleeps and has `least` satoshis or more from long before.
     pub(super) fn sleeper(
         &mut self,
         view: &View<'_>,
@@ -89,7 +89,7 @@ impl Sleep {
         match holder {
             Holder::Script(script) => {
                 let script = found(view, script)?;
-                // Most scripts never had so much.
+                // Most scripts never had that much.
                 if script.totals.funded < least || sleeper.add(view, &script, at)?.is_some() {
                     return Ok(None);
                 }
@@ -99,7 +99,7 @@ impl Sleep {
                 if self.awake.get(&root).is_some_and(is_awake) {
                     return Ok(None);
                 }
-                // What ties scripts spends from them.
+                // A transaction that ties scripts spends from them.
                 let tie = view.last_tie_before(ClusterRoot(root), at.before)?;
                 let spend = if is_awake(&tie) && moves(view, tie)? {
                     Some(tie)

@@ -28,8 +28,8 @@ pub(super) struct WakeupFold {
 
 /// The transactions of a block that spend from scripts which spent nothing for two years, ascending. A cluster that
 /// wakes up spends from such a script: none of its scripts spent since, and one that never spent is a cluster of its
-/// own, paid two years ago or earlier. Only a script that was tied by coins worth nothing, and paid since, is none of
-/// these: a cluster that wakes up with it alone is not found.
+/// own, paid two years ago or earlier. The only exception is a script that was tied by coins worth nothing, and paid
+/// since: a cluster that wakes up with it alone is not found.
 fn returning(view: &View<'_>, height: Height) -> Result<Vec<TxNum>, ReadError> {
     let (first, end) = txs_of(view, height)?;
     let rows = view.scan::<Returns>(Some(&first))?.map(|row| row.map(|(tx_num, _)| tx_num));

@@ -1,6 +1,6 @@
 //! The watchlist: clusters with 500 BTC or more of coins of five years and more that spent nothing for five years, as
 //! of one block. It is made from two walks through whole tables, in a thread of its own beside new blocks, and made
-//! anew after a day's blocks.
+//! again after a day's blocks.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(crate) struct Made {
     pub(crate) rows: Vec<(WatchKey, WatchRow)>,
 }
 
-/// Whether the tables can be read that it is made from.
+/// Whether the tables that it is made from can be read.
 fn can_make(view: &View<'_>) -> Result<bool, ReadError> {
     for stage in [COINS, SCRIPTS, SPENDS, CLUSTERS] {
         match view.require(&stage) {
@@ -94,7 +94,7 @@ fn candidates(view: &View<'_>, cancel: &CancelToken) -> Result<Vec<Holder>, Pipe
     Ok(found)
 }
 
-/// What a cluster is called in the hash of the set.
+/// The line of a cluster in the hash of the set.
 fn line(view: &View<'_>, key: &WatchKey) -> Result<String, ReadError> {
     let broken = |what: &str| ReadError::Broken(format!("{what} of the watchlist is missing"));
     Ok(match key.holder {

@@ -22,7 +22,7 @@ fn lists_sanctions(body: &Body) -> bool {
     matches!(body, Body::Claims { rows, .. } if rows.iter().any(|claim| claim.claim_type == ClaimType::ListedBy))
 }
 
-/// What became of a document.
+/// Result of taking a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applied {
     /// It is in the ledger now.
@@ -146,8 +146,8 @@ impl Engine {
         Ok(applied.ok_or_else(|| ReadError::Broken("a commit wrote nothing".to_owned()))?)
     }
 
-    /// What is to be done after a document is in the ledger. Doing it again changes nothing, so whoever was interrupted
-    /// takes the document again.
+    /// Does the work that follows after a document is in the ledger. Doing it again changes nothing, so after an
+    /// interruption the document is taken again.
     fn follow_document(&self, document: &Document) -> Result<(), LedgerError> {
         let followed = self.follow_claims(&NoProgress);
         self.writer.flush()?;
@@ -280,7 +280,7 @@ impl Taking<'_> {
         Ok((taken, seq - 1))
     }
 
-    /// Writes what the ledger says of a document as a whole.
+    /// Writes the ledger's row of a document as a whole.
     pub(super) fn note(&self, batch: &mut Batch<'_>, repeats: &[bool], state: DocumentState) -> Applied {
         let repeated = repeats.iter().filter(|repeats| **repeats).count();
         batch.put_row::<Events>(
@@ -337,7 +337,7 @@ impl Taking<'_> {
         Ok((Applied::Taken { seq: self.seq, events: 1 - repeated, repeated, withdrawn: false }, self.seq))
     }
 
-    /// Removes what a document said, and chooses again.
+    /// Removes the effects of a document, and chooses again among the quotes.
     fn take_back(&self, batch: &mut Batch<'_>, hash: &DocumentHash, seq: u64) -> Result<(), LedgerError> {
         let (provenance, rows) = match self.view.event(seq)? {
             Some((_, EventRow::Document { provenance, rows, .. })) => (provenance, rows),

@@ -45,7 +45,7 @@ pub(crate) struct Archive {
 pub(crate) struct Listed {
     pub(crate) seq: u64,
     pub(crate) hash: DocumentHash,
-    /// What it is, in words.
+    /// Its description, in words.
     pub(crate) what: String,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Listed {
     }
 }
 
-/// What the list says.
+/// The content of the list.
 pub(crate) enum List {
     /// There is none: no program has written the archive yet, or it is gone.
     Absent,

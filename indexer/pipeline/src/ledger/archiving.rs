@@ -76,8 +76,8 @@ impl Engine {
     }
 
     /// Gives the index the documents that only the archive has, and the archive those that only the index has, once for
-    /// an open engine. An index that was made anew, or restored from an older checkpoint, gets its ledger back by this.
-    /// Returns how many documents the index took; `now` in seconds since 1970.
+    /// an open engine. An index that was built again, or restored from an older checkpoint, gets its ledger back by
+    /// this. Returns how many documents the index took; `now` in seconds since 1970.
     pub(crate) fn match_archive_once(&self, now: u32) -> Result<usize, LedgerError> {
         if self.archive_matches.load(Ordering::Relaxed) {
             return Ok(0);
@@ -133,9 +133,8 @@ impl Engine {
         Ok(taken)
     }
 
-    /// Writes what the index has to the archive: documents that it lacks, with `all` also those whose file differs, and
-    /// the list. Returns how many files were written.
-    /// Documents that neither has stay in the list.
+    /// Writes the documents of the index to the archive: those that it lacks, with `all` also those whose file differs,
+    /// and the list. Returns how many files were written. Documents that neither has stay in the list.
     pub(crate) fn write_archive(&self, all: bool) -> Result<usize, LedgerError> {
         let failed = |error| self.archive_failed(error);
         let view = self.reader.view()?;

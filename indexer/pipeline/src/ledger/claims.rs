@@ -41,7 +41,7 @@ pub(crate) fn list_document(provenance: &Provenance, list: &ClaimList) -> ListDo
     ListDocument { list: list_key(provenance, list), is_complete: list.is_complete, version: version(provenance) }
 }
 
-/// What a document of a list has, after some more claims.
+/// Size of a document of a list, after some more claims.
 pub(crate) fn list_size(before: Option<ListSize>, claims: &[Claim]) -> ListSize {
     let newest = claims.iter().filter_map(|claim| claim.asserted_at).max();
     let said = claims.iter().filter(|claim| !claim.is_redacted).count();
@@ -58,7 +58,8 @@ fn without_row(claim: &Claim) -> [u8; 32] {
     sha256::Hash::hash(&bytes).to_byte_array()
 }
 
-/// What a list says of a script already, in whatever rows: a document may say any number of things of one script.
+/// Claims that a list has about a script already, whatever their rows: a document may have any number of claims about
+/// one script.
 fn said(claims: &mut ClaimWalk<'_>, script: &[u8; 32], list: &ListKey) -> Result<HashSet<[u8; 32]>, ReadError> {
     if !claims.has(script)? {
         return Ok(HashSet::new());
@@ -86,7 +87,7 @@ impl Taking<'_> {
         let mut order: Vec<usize> = (0..claims.len()).filter(|at| !claims[*at].is_redacted).collect();
         order.sort_unstable_by_key(|at| &scripts[*at]);
         let mut repeat = vec![false; claims.len()];
-        // What the list says of one script, for as long as the claims are about it.
+        // The list's claims about one script, for as long as the claims are about it.
         let mut before: Option<([u8; 32], HashSet<[u8; 32]>)> = None;
         let mut walk = self.view.claim_walk()?;
         for at in order {
@@ -124,7 +125,7 @@ impl Taking<'_> {
     }
 }
 
-/// Removes what a document says, row of the ledger after row.
+/// Removes the claims of a document, row of the ledger after row.
 #[derive(Default)]
 pub(super) struct ClaimsTakenBack {
     is_listed: bool,

@@ -42,7 +42,7 @@ impl Taking<'_> {
         };
         batch.put_row::<Events>(&self.seq, &row);
         batch.put_row::<Documents>(&self.hash(), &DocumentState { seq: self.seq, ..state });
-        // What was blanked cannot come back.
+        // A blanked statement cannot come back.
         let withdrawn = state.withdrawn != 0 && contest.act != ContestAct::Redacts;
         if !withdrawn {
             let key = contest_key(provenance, contest);
@@ -56,7 +56,7 @@ impl Taking<'_> {
     }
 }
 
-/// Removes what a document does to a statement, unless it has blanked it.
+/// Removes the effect of a document on a statement, unless the document has blanked it.
 pub(super) fn take_back(batch: &mut Batch<'_>, provenance: &Provenance, contest: &Contest) {
     if contest.act == ContestAct::Redacts {
         return;

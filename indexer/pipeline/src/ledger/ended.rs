@@ -1,4 +1,4 @@
-//! What a complete document of a list ends: what the list said before, since the last complete document.
+//! Claims that a complete document of a list ends: those of the list since the last complete document.
 
 use cairn_events::{Body, ClaimList, DocumentHash, Provenance};
 use cairn_reader::{ReadError, View};
@@ -68,7 +68,7 @@ fn documents<'v>(
 }
 
 /// The documents whose claims a complete one of this version ends where it does not repeat them: the complete one
-/// before it, and those between the two. What came before was ended before.
+/// before it, and those between the two. Earlier claims were ended before.
 fn ended_by(view: &View<'_>, list: &ListKey, before: ListVersion) -> Result<Vec<ListVersion>, ReadError> {
     let complete = documents(view, list, true, (FIRST, before))?.last().transpose()?;
     let others = documents(view, list, false, (complete.unwrap_or(FIRST), before))?;

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::Engine;
 
-/// Age at which nobody writes such a file any more.
+/// Age at which such a file is no longer being written.
 const LEFT: Duration = Duration::from_secs(86_400);
 /// How names of files end that were not taken.
 const REFUSED: &str = "refused";
@@ -112,12 +112,12 @@ fn unusable(path: &Path) -> impl FnOnce(io::Error) -> LedgerError {
     move |error| LedgerError::Inbox { path, error }
 }
 
-/// What was in the inbox.
+/// The content of the inbox.
 #[derive(Debug, Default)]
 pub struct Drained {
-    /// What became of each document, by file.
+    /// The result for each document, by file.
     pub files: Vec<(PathBuf, Vec<Applied>)>,
-    /// Files that were not taken. They are kept beside, with the reason in a file.
+    /// Files that were not taken. They stay in the inbox under another name, with the reason in a file next to them.
     pub refused: Vec<Refused>,
     /// Documents that the index lacked and took from the archive of the ledger.
     pub restored: usize,
@@ -150,11 +150,11 @@ fn is_left(path: &Path) -> bool {
 }
 
 impl Engine {
-    /// Takes in what waits in the inbox, in the order of the files' names; `now` in seconds since 1970. An index
+    /// Takes in the files that wait in the inbox, in the order of their names; `now` in seconds since 1970. An index
     /// without blocks takes nothing yet.
     ///
     /// # Errors
-    /// The index or the disk fails. What was taken stays, and the rest waits.
+    /// The index or the disk fails. Documents that were taken stay, and the rest waits.
     pub fn drain_inbox(&self, now: u32) -> Result<Drained, LedgerError> {
         let mut drained = Drained::default();
         if self.tip()?.is_none() {
@@ -232,7 +232,7 @@ impl From<LedgerError> for Taken {
     }
 }
 
-/// Sets a file aside, with the reason beside it.
+/// Sets a file aside, with the reason in a file next to it.
 fn refuse(path: &Path, reason: String) -> Result<Refused, LedgerError> {
     let aside = path.with_extension(REFUSED);
     let why = path.with_extension("reason.txt");

@@ -64,7 +64,7 @@ impl Taking<'_> {
     }
 }
 
-/// Removes what some rows of a document say.
+/// Removes the content of some rows of a document.
 pub(super) fn take_back(batch: &mut Batch<'_>, provenance: &Provenance, list: &Slug, rows: &Listing) {
     match rows {
         Listing::PoolTags(rows) => take_back_rows::<PoolTags>(batch, provenance, list, rows),

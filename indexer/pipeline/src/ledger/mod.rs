@@ -1,8 +1,8 @@
 //! The ledger of input events: documents come in, one at a time, each in one commit.
 //!
-//! What follows from them is a function of the set of documents, in whatever order they came: of a source, the version
-//! holds that was retrieved last; between sources, [`choose`](cairn_events::choose) decides. Claims stand beside each
-//! other. A withdrawal takes a document out for good, even if it comes before the document.
+//! The results are a function of the set of documents, in whatever order they came: of a source, the version holds that
+//! was retrieved last; between sources, [`choose`](cairn_events::choose) decides. Claims stand beside each other. A
+//! withdrawal takes a document out for good, even if it comes before the document.
 
 mod apply;
 mod archive;

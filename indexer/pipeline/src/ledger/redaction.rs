@@ -1,4 +1,4 @@
-//! Blanks what a list says of a script: in the ledger, in the tables that follow from it, and in files.
+//! Blanks statements of a list about a script: in the ledger, in the tables that follow from it, and in files.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -20,7 +20,7 @@ use super::{
 use crate::labels::tables;
 
 impl Taking<'_> {
-    /// The claims of a document, those blanked that say what is redacted.
+    /// Returns the claims of a document, with redacted ones blanked.
     pub(super) fn without_redacted<'c>(
         &self,
         list: &ListKey,
@@ -85,7 +85,7 @@ impl Taking<'_> {
         self.close(batch, open)
     }
 
-    /// Writes what a document still has.
+    /// Writes the size that a document still has.
     fn close(&self, batch: &mut Batch<'_>, listing: Option<Listing>) -> Result<(), LedgerError> {
         let Some(Listing { provenance, of: Some((key, size)), is_changed: true }) = listing else { return Ok(()) };
         if self.state(&provenance.document)?.withdrawn == 0 {
@@ -98,7 +98,7 @@ impl Taking<'_> {
 /// A document of claims whose rows are being read.
 struct Listing {
     provenance: Provenance,
-    /// What it has up to here; `None` if it is of another list.
+    /// Its size up to here; `None` if it is of another list.
     of: Option<(ListDocument, ListSize)>,
     is_changed: bool,
 }
@@ -106,8 +106,8 @@ struct Listing {
 /// How long the writer waits for reads that began before. Blocks wait, too.
 const READS_END: Duration = Duration::from_secs(2);
 
-/// Writes all tables anew that may have what was blanked: in files a row that was replaced is there until then, and as
-/// long as a read in progress may see it.
+/// Rewrites all tables that may have blanked text: until then, and as long as a read in progress may see it, a replaced
+/// row is still in files.
 pub(super) fn merge(writer: &Writer) -> Result<(), LedgerError> {
     if !writer.wait_for_reads(READS_END)? {
         return Err(LedgerError::StillRead);

@@ -1,5 +1,5 @@
 //! Which documents wait in the inbox: a sealed file for each file of the inbox, in the folder of the archive. So a file
-//! that disappears before a writer has taken it is told, with what was in it.
+//! that disappears before a writer has taken it is reported, with its documents.
 //!
 //! ```text
 //! ledger/<stem of the file in the inbox>.waits    a line for each document, and the SHA-256 of these lines
@@ -24,13 +24,13 @@ pub(super) const PART: &str = "part";
 /// How names of these files end.
 const WAITS: &str = "waits";
 
-/// What is noted of one document.
+/// The line that is noted for one document.
 pub(super) fn line(document: &Document) -> String {
     let Listed { hash, what, .. } = Listed::new(0, document);
     format!("{hash} {what}\n")
 }
 
-/// Notes what a file of the inbox has, a [`line`] for each document, before it takes its name.
+/// Notes the documents of a file of the inbox, a [`line`] for each, before the file takes its name.
 pub(super) fn note(datadir: &Path, stem: &str, lines: &str) -> io::Result<()> {
     match Archive::new(datadir).seal(&format!("{stem}.{WAITS}"), lines) {
         // A server may be allowed to write into the inbox alone.
@@ -42,7 +42,7 @@ pub(super) fn note(datadir: &Path, stem: &str, lines: &str) -> io::Result<()> {
     }
 }
 
-/// A file of the inbox is no more: its documents are in the index, it was refused, or whoever wrote it took it back.
+/// Notes that a file of the inbox is gone: its documents are in the index, it was refused, or its writer took it back.
 pub(crate) fn end(datadir: &Path, file: &Path) -> io::Result<()> {
     let Some(stem) = file.file_stem().and_then(|stem| stem.to_str()) else { return Ok(()) };
     match fs::remove_file(Archive::new(datadir).folder().join(format!("{stem}.{WAITS}"))) {
@@ -51,7 +51,7 @@ pub(crate) fn end(datadir: &Path, file: &Path) -> io::Result<()> {
     }
 }
 
-/// Files of the inbox that were noted and are gone: the path of what was noted, and what the index lacks of it, in
+/// Files of the inbox that were noted and are gone: the path of the note, and its documents that the index lacks, in
 /// words.
 fn gone(datadir: &Path, is_known: &dyn Fn(&DocumentHash) -> bool) -> io::Result<Vec<(PathBuf, Vec<String>)>> {
     let (archive, inbox) = (Archive::new(datadir), datadir.join(INBOX));

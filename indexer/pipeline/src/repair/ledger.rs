@@ -27,11 +27,11 @@ use crate::{
     ledger::{Archive, List, end_waiting, forget_waiting, missing_of_inbox, put_into_inbox, read_archived},
 };
 
-/// What can be had of the ledger without reading the index as a whole.
+/// The part of the ledger that can be read without the index as a whole.
 pub(crate) struct Gathered {
     /// Documents that were read.
     pub(crate) kept: usize,
-    /// What is missing, in words.
+    /// Missing documents, in words.
     pub(crate) missing: Vec<String>,
     /// A file of the inbox with the documents that only the damaged index had.
     file: Option<PathBuf>,
@@ -60,8 +60,8 @@ impl From<io::Error> for MendError {
     }
 }
 
-/// Reads the archive of the ledger, and what else the damaged index has, if it can be opened: that waits in the inbox
-/// then. Nothing else is changed.
+/// Reads the archive of the ledger, and the documents that only the damaged index has, if it can be opened: these wait
+/// in the inbox then. Nothing else is changed.
 ///
 /// # Errors
 /// [`PipelineError::EventsLost`] if a document is missing, unless `without_events` is set. Or the disk fails.

@@ -1,8 +1,8 @@
-//! Repairs an index in place: what an audit finds damaged is made again from what is not.
+//! Repairs an index in place: damaged parts are made again from intact ones.
 //!
 //! Derived stages and look-ups are made from the journal; blocks of the journal are read again from the block files or
-//! the node. If too much is damaged, the caller indexes anew. A process that is killed leaves an index with which the
-//! next command that writes goes on.
+//! the node. If too much is damaged, the caller builds a new index. A process that is killed leaves an index with which
+//! the next command that writes goes on.
 
 mod blocks;
 mod collisions;
@@ -38,12 +38,12 @@ use crate::{
     verify::{Audit, RawCheck, Repair, audit_index},
 };
 
-/// What became of a repair.
+/// Result of a repair.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Repaired {
     /// The index is whole. Each line says what was done; none if nothing was damaged.
     Whole(Vec<String>),
-    /// It cannot be mended in place, for this reason: index the blocks anew.
+    /// It cannot be mended in place, for this reason: index the blocks again.
     Anew(String),
 }
 
@@ -79,7 +79,7 @@ impl From<Cannot> for MendError {
 
 impl From<PipelineError> for MendError {
     fn from(error: PipelineError) -> Self {
-        // What is needed for the repair is damaged too.
+        // A part that the repair needs is damaged too.
         if error.is_damage() { MendError::Cannot(Cannot(error.to_string())) } else { MendError::Failed(error) }
     }
 }
@@ -254,7 +254,8 @@ impl Mending<'_> {
             let audit = audit_index(&engine.reader, self.options.raw, self.progress)?;
             if !audit.damages.iter().any(|damage| damage.repair.command().is_some()) {
                 engine.repair(self.progress)?;
-                // What follows the chain after its blocks is made, too, where a repair or a kill left it behind.
+                // Tables that follow the chain after its blocks are made, too, where a repair or a kill left them
+                // behind.
                 if engine.follow_up(self.progress, true)? {
                     engine.settle()?;
                 }
@@ -403,7 +404,7 @@ impl Mending<'_> {
         Ok(swap::finished(&engine.writer)?)
     }
 
-    /// What the index has beside the chain's tables.
+    /// Mends the tables besides those of the chain.
     fn rest(&mut self, engine: &Engine, table: &str) -> Result<(), MendError> {
         let of_shared = cairn_tables::TABLES.iter().any(|info| info.name == table && info.family == Family::SHARED);
         if of_shared {

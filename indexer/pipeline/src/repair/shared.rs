@@ -54,8 +54,8 @@ fn derived() -> impl Iterator<Item = (&'static StageInfo, u8)> {
     stages.flat_map(|stage| stage.tables.iter().filter_map(move |table| Some((stage, table.tag?))))
 }
 
-/// Whether a row is of one of their tables, of a joined one, or of what late stages replaced: these may have many rows,
-/// too.
+/// Whether a row is of one of their tables, of a joined table, or of the rows that late stages replaced: these may be
+/// many, too.
 fn is_derived(key: &[u8]) -> bool {
     let others = || labels::tables().filter_map(|table| table.tag).chain(LateUndo::TAG);
     key.first().is_some_and(|first| derived().any(|(_, tag)| tag == *first) || others().any(|tag| tag == *first))
@@ -101,9 +101,10 @@ impl Shared {
         names.iter().all(|name| self.get::<FactsTable>(&(*name).to_owned()).is_some())
     }
 
-    /// Replaces the family by what was read, with look-ups made from the headers, and with `facts` if they are lost.
-    /// Rows of stages and joined tables stay; but if rows were lost, every stage that has a table here and the joined
-    /// tables are rebuilt later, since their rows may have been among them, and readers wait until the rest is made.
+    /// Replaces the family by the rows that were read, with look-ups made from the headers, and with `facts` if they
+    /// are lost. Rows of stages and joined tables stay; but if rows were lost, every stage that has a table here and
+    /// the joined tables are rebuilt later, since their rows may have been among them, and readers wait until the rest
+    /// is made.
     pub(crate) fn replace(
         mut self,
         writer: &Writer,

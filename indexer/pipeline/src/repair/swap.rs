@@ -99,7 +99,7 @@ pub(crate) fn swap(writer: &Writer, datadir: &Path, family: Family, files: Vec<P
     go_on(writer, datadir)
 }
 
-/// Finishes a replacement whose rows are all there. Removes what else an interrupted one has left.
+/// Finishes a replacement whose rows are all there. Removes other files of an interrupted one.
 pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError> {
     let dir = folder(datadir);
     let path = dir.join("ready.json");

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{PipelineError, times::IndexTimes};
 
-/// What the walk found beside damage.
+/// Results of the walk besides damage.
 pub(crate) struct ChainAudit {
     pub(crate) checks: Vec<Check>,
     pub(crate) coins: u64,
@@ -95,7 +95,7 @@ pub(crate) fn audit(
         Ok(rows) => table = Some(rows.peekable()),
         Err(error) => damages.take(error, Coins::NAME, None)?,
     }
-    // What is damaged there is noted where all tables are read.
+    // Damage there is noted where all tables are read.
     let known = view.scan::<Collisions>(None)?.map(|row| row.map(|(prefix, row)| (prefix, row.0)));
     let mut walk = Walk {
         view,
@@ -118,7 +118,7 @@ pub(crate) fn audit(
     let mut from = 0;
     while from <= last {
         let Err(error) = walk.run(&mut from, last, raw, meter)? else { break };
-        // A damaged block is noted, and the walk begins anew behind it.
+        // A damaged block is noted, and the walk starts again behind it.
         walk.previous = None;
         walk.damages.take(error, BlockLog::NAME, Some(from))?;
         from += 1;
@@ -209,7 +209,7 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    /// What the tables of the stages that only map must have of a block.
+    /// Notes the rows of a block that the tables of stages that only map must have.
     fn expect_mapped(&mut self, block: &Block) -> Result<(), StageError> {
         let context = MapContext { txid_prefix: self.view.facts().txid_prefix, times: &self.times };
         let (mut result, tallies) = (Ok(()), &mut *self.tallies);
@@ -231,7 +231,7 @@ impl Walk<'_, '_, '_> {
                 self.damages.differs(table, wrong);
                 Ok(())
             }
-            // Not finished: it is told where stages are compared with the tip.
+            // Not finished: that is reported where stages are compared with the tip.
             Err(ReadError::Unfinished(_) | ReadError::StageVersion { .. }) => Ok(()),
             Err(error) => self.damages.take(error, Clusters::NAME, None),
         }
@@ -257,7 +257,7 @@ impl Walk<'_, '_, '_> {
         Ok(None)
     }
 
-    /// What in a block contradicts itself or the block before.
+    /// Returns the contradiction of a block with itself or the block before, if there is one.
     fn wrong_with(&self, block: &Block) -> Result<Option<&'static str>, PipelineError> {
         let row = self.view.header(block.height)?;
         let (hash, mono_time, first_tx) = match self.previous {

@@ -1,10 +1,10 @@
-//! Clusters: what their tables must have in common with the journal, with what scripts hold, and with each other. Which
+//! Compares the tables of clusters with the journal, with the balances of scripts, and with each other. Which
 //! transactions are nodes, every link and every child is compared; numbers and balances are added up over the whole
 //! forest, with a weight for each root, so that those of two trees cannot stand in for each other.
 //!
-//! What it does not do is to tie the clusters together again: whether each link leads to the right root is looked at
-//! for one transaction in [`SAMPLE`]. What was paid to others is added up again for some days; that longer periods are
-//! the sums of their days is compared for all.
+//! It does not tie the clusters together again: whether links lead to the right root is checked for one transaction in
+//! [`SAMPLE`]. The amount paid to others is added up again for some days; all longer periods are compared with the sums
+//! of their days.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -26,7 +26,7 @@ use cairn_tables::{
 use super::{damage::Damages, tally::hash};
 use crate::PipelineError;
 
-/// Of so many transactions that tie clusters together, one is looked at.
+/// One in this many transactions that tie clusters together is checked.
 pub(crate) const SAMPLE: u64 = 1024;
 
 /// Days of the periods that there are.
@@ -44,7 +44,7 @@ impl Weighed {
     }
 }
 
-/// What one side has, less what the other has.
+/// Difference between the two sides.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ClusterTally {
     nodes: Weighed,
@@ -79,7 +79,7 @@ impl ClusterTally {
         }
     }
 
-    /// A cluster that holds so much.
+    /// Adds a cluster with this balance.
     fn holder(&mut self, held: Sats) {
         let Some(band) = band(held) else { return };
         for span in SPANS {
@@ -148,7 +148,7 @@ impl ClusterTally {
         self.changes.add(tx, -1);
     }
 
-    /// Tables that differ from what they are compared with, and how.
+    /// Returns the tables that differ, and how.
     pub(crate) fn differences(&self) -> Vec<(&'static str, &'static str)> {
         let differs = |sum: Weighed| sum != Weighed::default();
         let scripts = !self.unknown_scripts;
@@ -169,7 +169,7 @@ impl ClusterTally {
             (scripts && self.balance != 0, Clusters::NAME, "clusters do not hold what their scripts hold"),
             (days, ClusterDays::NAME, "days do not add up to what clusters hold"),
             (longer, ClusterDays::NAME, "longer periods are not the sums of their days"),
-            (differs(self.changes), LargeChange::NAME, "it has rows of transactions that are no large transfers"),
+            (differs(self.changes), LargeChange::NAME, "it has rows of transactions that are not large transfers"),
             (paid, ClusterDays::NAME, "transactions of a day did not pay so much to others"),
         ]
         .into_iter()
@@ -178,7 +178,7 @@ impl ClusterTally {
     }
 }
 
-/// What transactions paid to others, added up again for some days.
+/// The amounts that transactions paid to others, added up again for some days.
 #[derive(Clone, Default, Debug)]
 struct Paid {
     /// The day of the last block, and whether it is looked at.
@@ -227,7 +227,7 @@ impl Paid {
 /// A cluster, or a script that is one of its own.
 type Owner = Result<ClusterRoot, ScriptId>;
 
-/// What each transaction of a block pays to others than those that it spends from.
+/// The amount that each transaction of a block pays to others than those that it spends from.
 fn paid_in(view: &View<'_>, block: &Block) -> Result<Vec<i128>, ReadError> {
     let (mut paid, mut scripts) = (vec![0; block.txs.len()], Vec::new());
     // Coinbases pay nothing.
@@ -247,10 +247,10 @@ fn paid_in(view: &View<'_>, block: &Block) -> Result<Vec<i128>, ReadError> {
     Ok(paid)
 }
 
-/// What is wrong, and with which table.
+/// The table, and the difference.
 type Wrong = (&'static str, String);
 
-/// What large transfers of a block leave with those who pay, compared with what these pay to others where it is known.
+/// Compares the change of a block's large transfers with the amounts that they pay to others, where these are known.
 fn large_changes(
     view: &View<'_>,
     block: &Block,
@@ -285,7 +285,7 @@ impl<'v, 'r> Nodes<'v, 'r> {
         }
     }
 
-    /// The next script, and what it holds.
+    /// Notes the next script and its balance.
     pub(crate) fn script(&mut self, id: ScriptId, held: Sats, tally: &mut ClusterTally) {
         let node = self.node(id);
         tally.script(node, held);
@@ -321,7 +321,7 @@ impl<'v, 'r> Nodes<'v, 'r> {
     }
 }
 
-/// Notes the nodes of a block, and what it pays. Gives what is wrong with one of those that are looked at.
+/// Notes the nodes of a block, and its payments. Returns a difference of one of the nodes that are checked.
 pub(crate) fn nodes_of(view: &View<'_>, block: &Block, tally: &mut ClusterTally) -> Result<Option<Wrong>, ReadError> {
     let mut paid = None;
     if tally.paid.looks_at(block) {

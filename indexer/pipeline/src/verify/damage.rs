@@ -1,4 +1,4 @@
-//! Damage that an audit found, and what mends it.
+//! Damage that an audit found, and its remedies.
 
 use cairn_model::Height;
 use cairn_reader::ReadError;
@@ -7,7 +7,7 @@ use cairn_tables::{TABLES, Table};
 use super::tally::Tallies;
 use crate::PipelineError;
 
-/// What mends a damaged table.
+/// The remedy for a damaged table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Repair {
     /// Its stage is rebuilt from the journal.
@@ -18,7 +18,7 @@ pub enum Repair {
     Blocks,
     /// Its rows are made again from the program and the tip.
     Index,
-    /// Nothing: its rows were observed once. What cannot be read is dropped.
+    /// Nothing: its rows were observed once. Unreadable rows are dropped.
     Dropped,
     /// The documents of the ledger that can be read are taken in again.
     Ledger,
@@ -33,7 +33,7 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// What happens, in words.
+    /// Describes the repair in words.
     #[must_use]
     pub fn explained(self) -> String {
         match self {
@@ -50,7 +50,7 @@ impl Repair {
         }
     }
 
-    /// The command that does it; `None` if it is no command of this program.
+    /// The command that does it; `None` if this program has no command for it.
     #[must_use]
     pub fn command(self) -> Option<&'static str> {
         (self != Repair::BlockFile).then_some("cairn repair")
@@ -64,7 +64,7 @@ pub struct Damage {
     pub place: String,
     /// Height of the damaged block, if it is one.
     pub height: Option<Height>,
-    /// What is wrong.
+    /// Description of the damage.
     pub what: String,
     /// The remedy.
     pub repair: Repair,
@@ -81,14 +81,14 @@ pub(crate) trait Verified: Table {
 
 macro_rules! declare_repairs {
     ($($module:ident: $($table:ident),+;)*) => {
-        /// What mends each table, in the order of the registry.
+        /// The remedy of each table, in the order of the registry.
         const REPAIRS: [Repair; TABLES.len()] = [$($(<cairn_tables::$module::$table as Verified>::REPAIR),+),*];
     };
 }
 
 cairn_tables::for_each_table!(declare_repairs);
 
-/// What mends a table.
+/// The remedy for a table.
 pub(crate) fn repair_of(table: &str) -> Repair {
     TABLES.iter().position(|t| t.name == table).map_or(Repair::Blocks, |at| REPAIRS[at])
 }

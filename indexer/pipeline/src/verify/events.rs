@@ -1,4 +1,4 @@
-//! Compares the ledger of input events with what follows from it.
+//! Compares the ledger of input events with the tables that follow from it.
 
 use std::{
     collections::BTreeMap,
@@ -54,7 +54,7 @@ impl Sum {
     }
 }
 
-/// Compares them. What cannot be read is damage of its own, and is not compared.
+/// Compares them. Unreadable rows are damage of their own, and are not compared.
 pub(crate) fn audit(view: &View<'_>, damages: &mut Damages) -> Result<Check, PipelineError> {
     let unread = damages.listed.iter().any(|damage| LEDGER.contains(&damage.place.as_str()));
     if unread {
@@ -92,7 +92,7 @@ fn of_open(open: &mut Open, seq: u64, document: u64, rows: u64) -> Result<&Prove
     }
 }
 
-/// The number of quotes that hold, or the first table that differs and what is said of it.
+/// Returns the number of quotes that hold, or the first table that differs, with the difference.
 fn compare_quotes(view: &View<'_>, expected: &Sum) -> Result<Result<u64, (&'static str, &'static str)>, ReadError> {
     let (mut found, mut chosen) = (Sum::default(), Sum::default());
     let mut candle: Option<(Candle, Versions)> = None;
@@ -126,7 +126,7 @@ fn compare_quotes(view: &View<'_>, expected: &Sum) -> Result<Result<u64, (&'stat
     Ok(if held == chosen { Ok(rows) } else { Err((Quotes::NAME, "it has other quotes than follow from the ledger")) })
 }
 
-/// The number of claims, or the first table that differs and what is said of it.
+/// Returns the number of claims, or the first table that differs, with the difference.
 fn compare_claims(
     view: &View<'_>,
     claims: &Sum,
@@ -149,7 +149,7 @@ fn compare_rows<T: Table>(view: &View<'_>, expected: &Sum) -> Result<Option<u64>
     Ok((stored == *expected).then_some(said))
 }
 
-/// The first table that differs, if there is one, and what is said of it.
+/// Returns the first table that differs, if there is one, with the text for the check.
 fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError> {
     let states = view.scan::<Documents>(None)?.collect::<Result<BTreeMap<DocumentHash, DocumentState>, _>>()?;
     let differs = |table, what: String| Ok((Some(table), what));

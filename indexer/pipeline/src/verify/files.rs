@@ -10,7 +10,7 @@ use super::{
 };
 use crate::PipelineError;
 
-/// Checks every table file. What the rows have shown already is not told again.
+/// Checks every table file. Damage that the rows have shown already is not reported again.
 pub(crate) fn audit(reader: &Reader, meter: &mut Meter<'_>, damages: &mut Damages) -> Result<(), PipelineError> {
     let files = reader.table_files()?;
     let (total, mut done) = (files.iter().map(TableFile::bytes).sum::<u64>(), 0);

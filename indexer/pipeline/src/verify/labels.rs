@@ -31,7 +31,7 @@ const NAME: &str = "labels and entities match claims and chain";
 /// Scripts between two steps of progress.
 const STEP: u64 = 256;
 
-/// Compares them, if they are made. What cannot be read is damage of its own, and is not compared.
+/// Compares them, if they are made. Unreadable rows are damage of their own, and are not compared.
 pub(crate) fn audit(
     view: &View<'_>,
     meter: &mut Meter<'_>,
@@ -158,7 +158,7 @@ fn compare(
             meter.at(place(&script.0), 1 << 16)?;
         }
     }
-    // What ended the walk may be a row that cannot be read.
+    // The walk may have ended at a row that cannot be read.
     if let Some(row) = labels.next() {
         read!(row);
     }
@@ -168,8 +168,8 @@ fn compare(
     Ok(Ok(format!("{labelled} labels of {scripts} scripts, {owned} clusters with owners{waits}")))
 }
 
-/// What is wrong with a label. One that waits to be judged may say what does not hold any more; the chain's part must
-/// be right.
+/// Returns the difference of a stored label, if there is one. A label that waits to be judged may be outdated; the
+/// chain's part must be right.
 fn differs(stored: Option<&ScriptLabel>, now: &Judged, is_due: bool) -> Option<&'static str> {
     let bytes = |label: &ScriptLabel| encode_value::<Labels>(label);
     match (stored, &now.label) {

@@ -1,4 +1,4 @@
-//! Compares the tables of late stages with what follows from the chain: each is folded again from the first block on.
+//! Compares the tables of late stages with the chain: each is folded again from the first block on.
 
 use std::collections::BTreeMap;
 
@@ -97,8 +97,8 @@ fn watchlist(
     Ok(format!("watchlist: {} clusters", rows.len()))
 }
 
-/// Compares the flows of exchanges with what these held, and if they are of the tip and few, with what follows from the
-/// index.
+/// Compares the flows of exchanges with the balances of exchanges; if they are of the tip and few, also with flows that
+/// are made again from the index.
 fn flows(
     view: &View<'_>,
     meter: &mut Meter<'_>,
@@ -169,7 +169,7 @@ fn followed(view: &View<'_>, stage: &StageInfo) -> Result<Option<Height>, Pipeli
     Ok(found.map(|found| found.height))
 }
 
-/// Rows of a stage, and what differs: table and difference.
+/// Rows of a stage, and its differences: table and description.
 type Compared = (usize, Vec<(&'static str, String)>);
 
 fn compare(

@@ -1,8 +1,8 @@
 //! Audits the index: reads every row of every table and every byte of its files, and compares each table with the
 //! journal.
 //!
-//! A table is compared by sums of facts, so that the order of its rows does not matter and memory stays constant. What
-//! cannot be read is noted and passed over: an audit finds all damage, not the first.
+//! A table is compared by sums of facts, so that the order of its rows does not matter and memory stays constant.
+//! Unreadable rows are noted and skipped: an audit finds all damage, not only the first.
 
 mod archive;
 mod blocks;
@@ -53,7 +53,7 @@ pub struct Check {
     pub detail: String,
 }
 
-/// What an audit found.
+/// Result of an audit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Audit {
     /// The comparisons.
@@ -143,7 +143,7 @@ pub fn audit_index(reader: &Reader, raw: RawCheck, progress: &dyn Progress) -> R
 pub const DEFAULT_AUDIT_MEMORY: u64 = 256 << 20;
 /// Least memory limit of an audit in bytes.
 pub const LEAST_AUDIT_MEMORY: u64 = 128 << 20;
-/// What an audit takes besides reading the index: the program, rows and blocks that are compared, read-ahead.
+/// Memory of an audit besides reading the index: the program, rows and blocks that are compared, read-ahead.
 const AUDIT_WORK: u64 = 96 << 20;
 
 /// Audits the index in a folder, opened for this alone and without a cache of rows: what is read comes from the disk.
@@ -180,7 +180,7 @@ pub fn audit_folder_within(
     match Reader::open_damaged_within(dir, &memory) {
         Ok(reader) => {
             let mut audit = audit_index(&reader, raw, progress)?;
-            // What the rows do not show: a file that is damaged where no row lies.
+            // Damage that the rows do not show: a file that is damaged where no row lies.
             if audit.damage_count == 0 {
                 audit = Audit { checks: audit.checks, ..unreadable(&strict)? };
             }
@@ -208,7 +208,7 @@ fn lost(dir: &Path, error: ReadError) -> Result<ReadError, PipelineError> {
     }
 }
 
-/// What the audit of an index says that cannot be opened for this reason.
+/// The result of the audit of an index that cannot be opened for this reason.
 ///
 /// # Errors
 /// The reason is not damage.
@@ -265,7 +265,7 @@ fn audit_with(
     })
 }
 
-/// What else differs has a reason that must be mended too.
+/// Adds damage for checks that failed without known damage: their cause must be mended too.
 fn blame(checks: &[Check], damages: &mut Damages) {
     let tables = [
         ("supply matches issuance", BlockLog::NAME),
@@ -283,7 +283,7 @@ fn blame(checks: &[Check], damages: &mut Damages) {
     }
 }
 
-/// Whether the facts of tables and journal are the same. What could not be read is not compared.
+/// Compares the facts of tables and journal. Unreadable tables are not compared.
 fn compare(tallies: &Tallies, damages: &mut Damages) -> Vec<Check> {
     let rows: [(&'static str, &[(Fact, &str)]); 5] = [
         (

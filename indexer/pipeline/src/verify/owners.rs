@@ -1,5 +1,5 @@
-//! Compares whose clusters are said to be with the claims that extend to them, and what is left out of clusters with
-//! the forest.
+//! Compares the owners of clusters with the claims that extend to them, and the sums left out of clusters with the
+//! forest.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +23,12 @@ pub(super) struct Owners<'v> {
     pub(super) view: &'v View<'v>,
     /// Roots of clusters with claims that extend to them.
     pub(super) roots: BTreeSet<TxNum>,
-    /// True if scripts wait to be judged: then a cluster may be somebody's by what does not hold any more.
+    /// True if scripts wait to be judged: then a cluster may have an owner by claims that no longer hold.
     pub(super) is_waiting: bool,
 }
 
 impl Owners<'_> {
-    /// Judges these clusters again, and all that are said to be somebody's. Returns how many are, or the damage that
-    /// ended it.
+    /// Judges these clusters again, and all that have an owner. Returns how many have one, or the damage that ended it.
     pub(super) fn compare(
         mut self,
         meter: &Meter<'_>,

@@ -1,4 +1,5 @@
-//! What the table of pings must have of a block: computed of the block and of when each script was first paid.
+//! The rows of a block that the table of pings must have: computed from the block and from the first payment of each
+//! script.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +27,7 @@ pub(super) fn expect(
     let Err(error) = expect_of(view, block, tallies) else { return Ok(()) };
     tallies.do_not_compare(Pings::NAME);
     match error {
-        // Not finished: it is told where stages are compared with the tip.
+        // Not finished: that is reported where stages are compared with the tip.
         ReadError::Unfinished(_) | ReadError::StageVersion { .. } => Ok(()),
         error => damages.take(error, TotalsTable::NAME, None),
     }

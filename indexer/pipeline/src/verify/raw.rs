@@ -24,7 +24,7 @@ pub enum RawCheck {
 }
 
 impl RawCheck {
-    /// What is wrong with a block, if it is one to compare.
+    /// Returns the damage of a block, if it is one to compare.
     pub(crate) fn compare(self, view: &View<'_>, block: &Block) -> Option<Damage> {
         let wanted = match self {
             RawCheck::None => false,

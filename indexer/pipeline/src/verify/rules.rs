@@ -1,4 +1,4 @@
-//! What mends each table, and what each row must have a counterpart of.
+//! The remedy of each table, and the facts that each row must share with the journal.
 
 use cairn_tables::{
     ages::{DormantSpends, SpentByAge, SupplyChanges},
@@ -99,7 +99,7 @@ impl Verified for Collisions {
     const REPAIR: Repair = Repair::LookUp;
 }
 
-/// What a row says shows in the balance of coins.
+/// Checked by the balance of coins.
 impl Verified for OverwrittenCoins {
     const REPAIR: Repair = Repair::LookUp;
 
@@ -271,7 +271,7 @@ impl Verified for Consolidations {
     }
 }
 
-/// What a row says is compared for some transactions, that it stands beside a large transfer for all.
+/// The value of a row is compared for some transactions; that the transaction is a large transfer, for all.
 impl Verified for LargeChange {
     const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
 
@@ -489,7 +489,7 @@ impl Verified for ExchangeFlows {
     const REPAIR: Repair = Repair::Late;
 }
 
-/// What was observed with labels that may have changed since.
+/// Not compared: observed with labels that may have changed since.
 impl Verified for FlowBlocks {
     const REPAIR: Repair = Repair::Late;
 }

@@ -26,7 +26,7 @@ use crate::{PipelineError, error::unwrap_stage, times::IndexTimes};
 
 /// Scripts between two steps of progress.
 const STEP: u64 = 4096;
-/// Of so many scripts, the first output of one is read.
+/// The first output of one in this many scripts is read.
 const SAMPLE: u64 = 64;
 
 pub(crate) fn audit(
@@ -94,7 +94,7 @@ fn others<T: Table>(view: &View<'_>, damages: &mut Damages) -> Result<(), Pipeli
     error.or_else(|error| damages.take(error, T::NAME, None))
 }
 
-/// Is told of each entry of a history.
+/// Receives each entry of a history.
 type Tell<'t> = dyn FnMut(ScriptId, ScriptTemplate, &HistoryEntry, &mut Tallies) + 't;
 
 /// The inner error is damage.

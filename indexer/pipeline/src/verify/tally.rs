@@ -44,7 +44,7 @@ struct Sum {
     hashes: u64,
 }
 
-/// What one side has, less what the other has: zero if they agree.
+/// Difference between the two sides: zero if they agree.
 #[derive(Clone, Debug)]
 pub(crate) struct Tallies {
     facts: [Sum; COUNT],
@@ -86,7 +86,7 @@ impl Tallies {
         self.add(of, 1u64.wrapping_neg(), fact);
     }
 
-    /// As [`Tallies::find`], of a fact that the table has so many times.
+    /// As [`Tallies::find`], of a fact that the table has `times` times.
     pub(crate) fn find_times(&mut self, of: Fact, times: u64, fact: impl Hash) {
         self.add(of, times.wrapping_neg(), fact);
     }
@@ -123,7 +123,7 @@ impl Tallies {
         (sum != Sum::default() || self.sums[place] != 0).then_some(sum.count.cast_signed())
     }
 
-    /// What a stage emits into a lane that is put or added.
+    /// Notes a delta that a stage emits into a lane that is put or added.
     pub(crate) fn expect_emitted(&mut self, lane: &Lane, key: &[u8], value: &[u8]) -> Result<(), DecodeError> {
         match lane.merge {
             Merge::Add => {
@@ -175,14 +175,14 @@ impl Tallies {
         }
     }
 
-    /// What the tables must have of a block.
+    /// Notes the facts of a block that the tables must have.
     pub(crate) fn expect_block(&mut self, block: &Block, txid_prefix: usize) {
         self.expect(Fact::HeightByHash, (HashPrefix::of_block(&block.hash).0, block.height));
         self.expect(Fact::HeightByTime, (block.mono_time, block.height));
         if !block.overwritten.is_empty() {
             self.expect(Fact::Overwritten, block.height);
         }
-        // What the transaction did to each script.
+        // The effect of the transaction on each script.
         let mut effects: Vec<(ScriptId, Sats, Sats)> = Vec::new();
         for (i, tx) in block.txs.iter().enumerate() {
             let tx_num = block.tx_num(i);
@@ -268,7 +268,7 @@ fn coin_of(spent: &SpentCoin) -> Coin {
     Coin { value: spent.value, script: spent.script, coinbase, template }
 }
 
-/// Whether a script with so many transactions has rows in `history_index`.
+/// Whether a script with `entries` transactions has rows in `history_index`.
 pub(crate) fn is_long(entries: u64) -> bool {
     entries > ENTRIES_PER_ROW
 }

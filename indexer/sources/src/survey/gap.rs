@@ -36,7 +36,7 @@ pub struct Gap {
     pub end: DamagedPlace,
     /// Blocks whose ancestors are not all in the files.
     pub orphan_blocks: u64,
-    /// What probably caused it; `None` if nothing is visibly wrong.
+    /// The probable cause; `None` if nothing is visibly wrong.
     pub cause: Option<GapCause>,
     /// The highest height that the newest orphans state in their coinbases; `None` if they are too old to state one, or
     /// if there is no orphan.
@@ -45,7 +45,7 @@ pub struct Gap {
     pub certain: bool,
 }
 
-/// What makes a chain break off.
+/// The cause of a gap in the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GapCause {
     /// A block file is missing.
@@ -68,7 +68,7 @@ pub enum GapCause {
     Unreadable(DamagedPlace),
 }
 
-/// What is in the place of a block file.
+/// The thing in the place of a block file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instead {
     /// Nothing.
@@ -178,11 +178,12 @@ impl Survey {
             first.extend((next..number).take(LOOKED_AT - first.len()));
             next = number.saturating_add(1);
         }
-        // What is listed is distinct and at most `last`.
+        // Listed numbers are distinct and at most `last`.
         (first, u64::from(last) + 1 - listed.len() as u64)
     }
 
-    /// What probably ended the chain at `end`, and true if it is at or after the end, or a missing file.
+    /// Returns the probable cause of the end of the chain at `end`, and true if it is at or after the end, or a missing
+    /// file.
     fn cause(&self, end: DamagedPlace, missing: Option<(u32, u64, Instead)>) -> (Option<GapCause>, bool) {
         let last = self.files.keys().next_back().copied();
         let mut causes: Vec<(DamagedPlace, GapCause)> = Vec::new();

@@ -83,7 +83,8 @@ impl Survey {
             let known = self.files.get(number);
             let unchanged = known.is_some_and(|f| f.stamp == stamp && stamp.settled && !f.open);
             if !unchanged {
-                // Nodes only append. While there is a gap, a file that changed may have been repaired: it is read anew.
+                // Nodes only append. While there is a gap, a file that changed may have been repaired: it is read
+                // again.
                 let appended = known.filter(|f| self.gap.is_none() || f.stamp.modified == stamp.modified);
                 todo.push((*number, stamp, appended.map(|f| (f.resume, f.tail)), last));
             }

@@ -1,4 +1,4 @@
-//! Balances by band and day, and what was paid to others, added up in memory.
+//! Balances by band and day, and amounts paid to others, added up in memory.
 
 use cairn_model::Sats;
 use cairn_tables::{
@@ -11,8 +11,7 @@ use cairn_tables::{
 use super::DAYS;
 use crate::{deltas::StageError, lanes::Emitter};
 
-/// The change of one day: how many have a balance of each band, and what they hold together; then what was paid to
-/// others.
+/// The change of one day: the number of balances in each band, and their sums; then the amount paid to others.
 type Changes = [i128; NET_EXTERNAL as usize + 1];
 
 /// Changes by day since 1970. Nearly every script has so few entries that looking up its days in a map would cost more
@@ -21,7 +20,7 @@ type Changes = [i128; NET_EXTERNAL as usize + 1];
 pub(super) struct BandDays(Vec<Option<Box<Changes>>>);
 
 impl BandDays {
-    /// One that has another balance, or is new, or is gone.
+    /// Notes a changed balance; `None` before if it is new, and after if it is gone.
     pub(super) fn change(&mut self, day: u32, before: Option<Sats>, after: Option<Sats>) {
         let banded = |balance: Option<Sats>| balance.and_then(|sats| Some((band(sats)?, sats)));
         let (before, after) = (banded(before), banded(after));
@@ -37,7 +36,7 @@ impl BandDays {
         after.into_iter().for_each(|after| add(after, 1));
     }
 
-    /// A transaction pays so much to others than those that it spends from.
+    /// Notes that a transaction pays `sats` to others than those that it spends from.
     pub(super) fn pay_outside(&mut self, day: u32, sats: i128) {
         if sats != 0 {
             self.of(day)[NET_EXTERNAL as usize] += sats;
@@ -52,7 +51,7 @@ impl BandDays {
         self.0[day].get_or_insert_with(|| Box::new([0; NET_EXTERNAL as usize + 1]))
     }
 
-    /// What days and longer periods gain.
+    /// Emits the changes of days and longer periods.
     pub(super) fn emit(&mut self, emit: &mut Emitter<'_, '_>) -> Result<(), StageError> {
         for (day, changes) in (0u32..).zip(self.0.drain(..)) {
             let Some(changes) = changes else { continue };

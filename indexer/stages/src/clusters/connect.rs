@@ -1,4 +1,4 @@
-//! What one transaction does to the forest, whatever holds it: arrays in bulk, rows at the tip.
+//! Applies one transaction to the forest, whatever holds it: arrays in bulk, rows at the tip.
 
 use std::cmp::Reverse;
 
@@ -45,7 +45,7 @@ pub(super) trait Forest {
     ) -> Result<(), StageError>;
 }
 
-/// What follows from it in other tables.
+/// Effects on other tables.
 pub(super) struct Effects<'e, 'f> {
     times: &'e dyn Times,
     pub(super) emit: Emitter<'e, 'f>,
@@ -70,7 +70,7 @@ impl<'e, 'f> Effects<'e, 'f> {
         self.bands.change(day, before, after);
     }
 
-    /// What a transaction pays. Disconnecting says the same.
+    /// Notes the payments of a transaction. Disconnecting emits the same.
     pub(super) fn paid(&mut self, by: TxNum, paid: Paid) {
         if paid.outside != 0 {
             self.bands.pay_outside(self.times.day_of(by), paid.outside);
@@ -85,7 +85,7 @@ impl<'e, 'f> Effects<'e, 'f> {
     }
 }
 
-/// What a transaction pays to scripts that have a node and that it does not spend from.
+/// The amounts that a transaction pays to scripts that have a node and that it does not spend from.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Paid {
     /// In clusters that it does not spend from.
@@ -110,8 +110,8 @@ impl<R> Default for Lists<R> {
     }
 }
 
-/// Lists the clusters that a transaction moves something of, each once, with what it moves; `united` is the one that
-/// its scripts are in. A transaction may move something of thousands. Gives what it pays.
+/// Lists the clusters with coins that a transaction moves, each once, with the net amount; `united` is the one that its
+/// scripts are in. A transaction may move coins of thousands of clusters. Returns its payments.
 pub(super) fn nets<F: Forest>(
     forest: &mut F,
     tx: TxNum,
@@ -143,7 +143,7 @@ pub(super) fn nets<F: Forest>(
     Ok(paid)
 }
 
-/// A balance that changed by so much.
+/// Adds `net` to a balance.
 pub(super) fn changed(balance: Sats, net: i128) -> Result<Sats, StageError> {
     Sats::try_from(i128::from(balance) + net).map_err(|_| contradiction("a cluster spent more than it received"))
 }
@@ -170,7 +170,7 @@ pub(super) fn connect<F: Forest>(
         let before = counts.balance;
         counts.balance = changed(before, net)?;
         let after = counts.balance;
-        // What it had before it was united with others is counted there.
+        // Its balance before it was united with others is counted there.
         let before = united.filter(|(winner, _)| *winner == root).map_or(Some(before), |(_, before)| before);
         effects.balance(tx, before, Some(after));
     }

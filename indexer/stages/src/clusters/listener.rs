@@ -17,7 +17,7 @@ struct Heard {
     id: ScriptId,
     /// Its node, once there is one.
     node: Option<TxNum>,
-    /// What it holds, as long as there is none.
+    /// Its balance, as long as there is no node.
     balance: Sats,
 }
 

@@ -76,18 +76,18 @@ const fn contradiction(what: &'static str) -> StageError {
     StageError::Contradiction { stage: NAME, what }
 }
 
-/// What a transaction did to a script whose node is known: distance of the node × 4, + 1 if the transaction spends from
-/// it together with others, + 2 if what it receives stays inside │ received − sent (zigzag). 1 without 2: it receives
-/// of a large transfer.
+/// The effect of a transaction on a script whose node is known: distance of the node × 4, + 1 if the transaction spends
+/// from it together with others, + 2 if what it receives stays inside │ received − sent (zigzag). 1 without 2: it
+/// receives of a large transfer.
 ///
-/// In the node itself, distance 0, it is what the script holds after it.
+/// In the node itself, distance 0, the net is the balance of the script after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Move {
     /// TxNum of the transaction minus that of the node.
     distance: u64,
     /// The transaction shows that the script has the owner of others.
     cospent: bool,
-    /// What the script receives is no payment to others: the transaction spends from it, too, or is a coinbase.
+    /// The receipt is not a payment to others: the transaction spends from the script, too, or is a coinbase.
     inside: bool,
     /// The script, which the transaction does not spend from, is paid by a large transfer.
     large: bool,

@@ -173,7 +173,7 @@ impl Forest for RowForest<'_> {
                 *changed = true;
                 Ok(counts)
             }
-            _ => Err(contradiction("a node that is no root")),
+            _ => Err(contradiction("a node that is not a root")),
         }
     }
 

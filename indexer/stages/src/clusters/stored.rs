@@ -81,7 +81,7 @@ impl Draft {
     }
 }
 
-/// Members of a few, most of which are none: a bit each tells most.
+/// A small set of numbers. A bit for each answers most look-ups, since most are of numbers outside it.
 struct Few {
     sorted: Vec<u64>,
     bits: Vec<u64>,

@@ -1,7 +1,7 @@
 //! The forest as arrays, for a range of transactions: its nodes, and the roots before it that they refer to.
 //!
 //! Nodes are numbered by the order of transactions: first the roots from before the window, then the nodes of the
-//! window. A node that is no root has a number to climb to; paths get shorter as they are walked.
+//! window. A node that is not a root has a number to climb to; paths get shorter as they are walked.
 
 use cairn_model::TxNum;
 use cairn_tables::clusters::{ClusterRow, Counts};
@@ -85,7 +85,7 @@ pub(super) struct OuterRoot {
     pub(super) counts: Counts,
 }
 
-/// What a node is: the number of another to climb to, or a root.
+/// Flag of a root; without it, the value is the number of another node to climb to.
 const ROOT: u32 = 1 << 31;
 
 /// Appends to a list that may have hundreds of millions: it grows by a part of its length only.
@@ -107,7 +107,7 @@ pub(super) const ROOT_BYTES: u64 = size_of::<OuterRoot>() as u64;
 /// Bytes that a node from before the window takes that nodes of the window refer to, if each has a root of its own.
 pub(super) const OUTER_BYTES: u64 = (size_of::<u64>() + size_of::<u32>()) as u64 + NODE_BYTES + ROOT_BYTES;
 
-/// What a window will get, where that is known: its lists do not grow then.
+/// The numbers of transactions, nodes and roots to come in a window, where they are known: its lists do not grow then.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Coming {
     pub(super) transactions: u64,
@@ -149,7 +149,7 @@ impl Window {
         Window { start, outer, outer_roots, outer_count, nodes, parents, roots, free }
     }
 
-    /// Whether its lists, which grow, may take more than so many bytes with a node of that transaction.
+    /// Whether its lists, which grow, may take more than `memory` bytes with a node of that transaction.
     pub(super) fn is_full(&self, tx: TxNum, memory: u64) -> bool {
         let nodes = self.parents.len() as u64;
         let held = nodes * NODE_BYTES + self.roots.len() as u64 * ROOT_BYTES + Ranked::bytes(tx.0 + 1 - self.start);

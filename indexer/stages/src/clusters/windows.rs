@@ -17,7 +17,7 @@ use crate::{
     times::Times,
 };
 
-/// What a window will need that is not the first.
+/// Needs of a window after the first.
 #[derive(Default)]
 struct Survey {
     coming: Coming,

@@ -1,4 +1,4 @@
-//! What the stage `scripts` emits: a coin that a script received or sent.
+//! The deltas of the stage `scripts`: a coin that a script received or sent.
 
 use cairn_model::{Sats, ScriptTemplate, SpentCoin};
 use cairn_tables::{
@@ -15,7 +15,7 @@ pub(super) struct Moved {
     pub(super) sats: Sats,
 }
 
-/// What a script did with a coin.
+/// The action of a script with a coin.
 pub(super) enum What {
     Received {
         vout: u32,
@@ -33,7 +33,7 @@ pub(super) enum What {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Payer {
     Coinbase,
-    /// A large transfer that is no CoinJoin.
+    /// A large transfer that is not a CoinJoin.
     Large,
     Other,
 }
@@ -49,7 +49,7 @@ const SENT: u8 = 2;
 const COSPENT: u8 = 3;
 const MINED: u8 = 4;
 const LARGE: u8 = 5;
-/// Beside one of those that receive.
+/// Added to one of the codes of receipts.
 const PINGED: u8 = 8;
 
 impl ValueCodec for Moved {

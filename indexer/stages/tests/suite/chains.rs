@@ -47,10 +47,10 @@ pub(crate) fn long_history() -> &'static Named {
     CHAIN.get_or_init(|| Named { name: "long history", blocks: Toy::fan(5, 70, 480) })
 }
 
-/// What stages ask of a chain beside its blocks.
+/// Data that stages need of a chain besides its blocks.
 pub(crate) struct Known {
     pub(crate) times: ChainTimes,
-    /// What each script did, transaction by transaction.
+    /// The history of each script, transaction by transaction.
     history: BTreeMap<ScriptId, Vec<HistoryEntry>>,
     /// The first co-spending transaction of each script that has one.
     nodes: BTreeMap<ScriptId, TxNum>,

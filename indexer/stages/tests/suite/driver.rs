@@ -45,7 +45,7 @@ impl Tables {
     }
 }
 
-/// What a fold wrote: rows to put or, without value, to delete.
+/// The writes of a fold: rows to put or, without value, to delete.
 type Writes = Vec<(Family, Vec<u8>, Option<Vec<u8>>)>;
 
 struct Collect<'s> {
@@ -328,7 +328,7 @@ pub(crate) fn bulk(stage: &dyn Stage, deltas: &Deltas) -> Result<Tables, StageEr
     bulk_within(stage, deltas, u64::MAX)
 }
 
-/// The same with so many bytes of memory.
+/// The same with `memory` bytes of memory.
 pub(crate) fn bulk_within(stage: &dyn Stage, deltas: &Deltas, memory: u64) -> Result<Tables, StageError> {
     let rows = folded(stage, deltas, FoldDirection::Forward, &NoPrior, Some(memory));
     rows.map(|rows| {

@@ -1,5 +1,5 @@
-//! What a listener asks of the chain before a transaction, read from tables, is what the blocks say; also while the
-//! tables have later blocks already.
+//! The chain before a transaction, as a listener reads it from tables, matches the blocks; also while the tables have
+//! later blocks already.
 
 use cairn_model::TxNum;
 use cairn_stages::{Past, PastBefore, ScriptBefore};

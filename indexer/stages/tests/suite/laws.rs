@@ -125,7 +125,7 @@ pub(crate) fn bulk_equals_tip(stage: &dyn Stage) {
         let bulk = bulk(stage, &deltas);
         let tip = tip(stage, &chain.blocks);
         bulk.unwrap().assert_equal(&tip, chain.name);
-        // What does not fit in memory is done in windows, of a transaction each at worst.
+        // Work that does not fit in memory is done in windows, of a transaction each at worst.
         if stage.lanes().iter().any(|lane| lane.merge == Merge::Ordered) {
             for memory in [0, 300, 1_000, 3_000, 10_000] {
                 let bulk = bulk_within(stage, &deltas, memory);

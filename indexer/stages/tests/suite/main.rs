@@ -1,4 +1,4 @@
-//! What every stage promises, stamped onto each by one macro. Tables are sorted maps in memory here, and blocks come
+//! The promises of every stage, tested for each by one macro. Tables are sorted maps in memory here, and blocks come
 //! from the chain generator or are made by hand, so that nothing of the pipeline's own code is needed.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 

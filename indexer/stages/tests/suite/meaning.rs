@@ -175,7 +175,7 @@ fn coins_are_what_is_made_and_not_gone() {
     });
 }
 
-/// What a script's transactions did, and its coins counted.
+/// The effects of a script's transactions, and its coins counted.
 #[derive(Default)]
 struct Ledger {
     first: Option<Outpoint>,

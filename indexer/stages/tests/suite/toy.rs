@@ -50,13 +50,13 @@ impl Toy {
         Toy { rng, options, coins: Vec::new(), hash: BlockHash([0; 32]), height: 0, next_tx: 0, time: 1_300_000_000 }
     }
 
-    /// A chain of so many blocks.
+    /// A chain of `blocks` blocks.
     pub(crate) fn chain(seed: u64, blocks: u32, options: &ToyOptions) -> Vec<Block> {
         let mut toy = Toy::new(seed, options.clone());
         known((0..blocks).map(|_| toy.block()).collect())
     }
 
-    /// Two chains of so many blocks that differ in the last `depth`.
+    /// Two chains of `blocks` blocks that differ in the last `depth`.
     pub(crate) fn branches(blocks: u32, depth: usize, options: &ToyOptions) -> (Vec<Block>, Vec<Block>) {
         let mut toy = Toy::new(9, options.clone());
         let common: Vec<Block> = (depth..blocks as usize).map(|_| toy.block()).collect();
@@ -66,7 +66,7 @@ impl Toy {
         (branch(&mut toy), branch(&mut other))
     }
 
-    /// Blocks of so many transactions, all of which pay the one script there is.
+    /// Blocks of `txs` transactions, all of which pay the one script there is.
     pub(crate) fn fan(seed: u64, txs: u32, blocks: u32) -> Vec<Block> {
         let mut toy = Toy::new(seed, ToyOptions { scripts: 1, ..ToyOptions::default() });
         let mut block = |_| {
@@ -177,7 +177,7 @@ impl Toy {
 
     fn block(&mut self) -> Block {
         let mut block = self.start();
-        // What a coinbase overwrites is gone before the block spends anything.
+        // Coins that a coinbase overwrites are gone before the block spends anything.
         if self.options.overwrites && self.rng.random_bool(0.3) {
             let earlier = self.coins.iter().filter(|c| c.flags.coinbase).map(|c| c.outpoint.tx_num).next_back();
             let gone = self.coins.extract_if(.., |c| Some(c.outpoint.tx_num) == earlier);

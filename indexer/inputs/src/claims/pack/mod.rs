@@ -16,11 +16,11 @@ pub(super) struct Kind {
     pub(super) items: &'static str,
     /// The fields of an item that are read. `a.b` is field `b` of the mapping `a`.
     pub(super) fields: &'static [&'static str],
-    /// What an item is that has no fields.
+    /// The code for an item without fields.
     pub(super) no_item: ClaimCode,
 }
 
-/// The key of who made a pack.
+/// The key of the creator of a pack.
 const CREATOR: &str = "creator";
 /// Keys at the top that say something of the pack itself.
 const ABOUT: [&str; 3] = [CREATOR, "license", "licence"];
@@ -40,12 +40,12 @@ pub(super) struct Entry<'p> {
 }
 
 impl Entry<'_> {
-    /// What the item itself says in a field.
+    /// Returns the item's own value of a field.
     pub(super) fn own(&self, at: usize) -> Option<&str> {
         self.own.get(at).and_then(Option::as_deref).map(str::trim)
     }
 
-    /// What holds of the item in a field; empty if nothing does.
+    /// Returns the value of a field for the item: its own, or that at the top; empty if there is neither.
     pub(super) fn get(&self, at: usize) -> &str {
         self.own(at).or_else(|| self.top.get(at).and_then(Option::as_deref).map(str::trim)).unwrap_or_default()
     }
@@ -75,7 +75,7 @@ pub(super) fn read(
         let key = match yaml.next()? {
             Item::Close => break,
             Item::Scalar(key) => key.unwrap_or_default(),
-            _ => return Err(yaml.error("a key that is no scalar")),
+            _ => return Err(yaml.error("a key that is not a scalar")),
         };
         if keys.len() < 60 {
             keys.push_str(&key);
@@ -134,7 +134,7 @@ fn field<R: BufRead>(yaml: &mut Yaml<'_, R>, kind: &Kind, key: &str, fields: &mu
                 Item::Scalar(within) => {
                     field(yaml, kind, &format!("{key}.{}", within.unwrap_or_default()), fields)?;
                 }
-                _ => return Err(yaml.error("a key that is no scalar")),
+                _ => return Err(yaml.error("a key that is not a scalar")),
             }
         },
         Item::Mapping | Item::Sequence => {
@@ -180,7 +180,7 @@ fn items<R: BufRead>(
     match yaml.next()? {
         Item::Sequence => {}
         Item::Scalar(None) => return Ok(()),
-        _ => return Err(yaml.error(format!("{} is no list", kind.items))),
+        _ => return Err(yaml.error(format!("{} is not a list", kind.items))),
     }
     let mut ordinal = 0u64;
     loop {
@@ -208,7 +208,7 @@ fn items<R: BufRead>(
             let key = match yaml.next()? {
                 Item::Close => break,
                 Item::Scalar(key) => key.unwrap_or_default(),
-                _ => return Err(yaml.error("a key that is no scalar")),
+                _ => return Err(yaml.error("a key that is not a scalar")),
             };
             field(yaml, kind, &key, &mut own)?;
             if first.is_empty() {

@@ -18,7 +18,7 @@ const MAX_DEPTH: u32 = 16;
 /// Anchors are remembered by the parser, although nothing may refer to them.
 const MAX_ANCHORS: usize = 1_000;
 
-/// What comes next.
+/// The next part of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Item {
     /// A mapping begins.
@@ -33,7 +33,7 @@ pub(super) enum Item {
     End,
 }
 
-/// What the characters share with the parser.
+/// State that the characters share with the parser.
 #[derive(Default)]
 struct Shared {
     left: Cell<u32>,
