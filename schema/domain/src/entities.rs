@@ -13,7 +13,7 @@ pub const SUBSTANTIAL_MEMBERS: u64 = 100;
 pub const SUBSTANTIAL_ORIGINS: u64 = 2;
 /// Members from which an entity is covered in part.
 pub const PARTIAL_MEMBERS: u64 = 10;
-/// An entity counts as a natural person if one of so many of its scripts, or more, are said to be one's.
+/// An entity counts as a natural person if claims attribute at least one in N of its scripts to a natural person.
 const PERSON_SHARE: u64 = 10;
 /// Most edits between a name and one that is near it.
 const MOST_EDITS: usize = 3;
@@ -91,8 +91,8 @@ pub fn shown_name<'a>(name: &'a EntityName, written: &'a [(String, u64)]) -> &'a
     best.map_or(name.as_str(), |(text, _)| text)
 }
 
-/// True if an entity counts as a natural person: so many of its `scripts` are said to be one's that it is no mistake of
-/// a single row.
+/// True if an entity counts as a natural person: claims attribute at least a tenth of its `scripts` to one, so that the
+/// error of a single row does not suffice.
 #[must_use]
 pub fn is_person(persons: u64, scripts: u64) -> bool {
     persons > 0 && persons.saturating_mul(PERSON_SHARE) >= scripts
@@ -144,8 +144,8 @@ impl Rank<'_> {
     }
 }
 
-/// Names near one that nobody has, the nearest first, at most so many: those that begin with it, that it begins with,
-/// or that differ from it by a few letters.
+/// At most `most` of the `names` that are near `asked`, a name that no entity has; the nearest first. A name is near if
+/// one of both begins with the other, or if they differ by a few letters.
 #[must_use]
 pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let asked = asked.to_lowercase();

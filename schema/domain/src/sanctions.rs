@@ -15,9 +15,9 @@ pub struct Party<'a> {
     pub name: &'a str,
 }
 
-/// How the note of a row of OFAC's list begins.
+/// Begins the note of a row of OFAC's list, before the number of the party.
 const UID: &str = "SDN uid ";
-/// What follows the number.
+/// Follows the number, before the programmes.
 const PROGRAMMES: &str = ", programmes ";
 
 /// The party of a row.
@@ -134,8 +134,8 @@ impl Coverage {
         }
     }
 
-    /// The entities with most covered addresses, at most so many; those without any are left out, natural persons as
-    /// well.
+    /// At most `most` entities, those with most covered addresses first. Entities without a covered address and natural
+    /// persons are left out.
     #[must_use]
     pub fn top(&self, most: usize) -> Vec<CoveredEntity> {
         let mut found: Vec<CoveredEntity> = self

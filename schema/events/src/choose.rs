@@ -21,7 +21,7 @@ pub struct Chosen {
     pub disputed: bool,
 }
 
-/// A source is left out if it is farther than one part in so many from the median of all: 5 %.
+/// A source is left out if it is farther from the median of all than this part of it: 1/20, or 5 %.
 const FAR: u32 = 20;
 
 /// The quote that holds, from what each source says; the order does not matter, and no source may be named twice.

@@ -88,7 +88,7 @@ pub struct Contest {
     pub source: Slug,
     /// In which list.
     pub list: Slug,
-    /// What is said.
+    /// The statement.
     pub statement: StatementHash,
     /// A claim that says it.
     pub claim: ClaimId,

@@ -57,7 +57,7 @@ pub enum FileError {
     Malformed {
         /// Its number, from 1.
         at: usize,
-        /// What is wrong.
+        /// Why it cannot be decoded.
         what: Malformed,
     },
     /// A document in it breaks a rule.
@@ -65,7 +65,7 @@ pub enum FileError {
     Bad {
         /// Its number, from 1.
         at: usize,
-        /// What is wrong.
+        /// The rule that it breaks.
         what: BadDocument,
     },
 }

@@ -57,7 +57,7 @@ pub enum BadListing {
     },
 }
 
-/// The row that follows so many after another.
+/// The row that is `rows` rows after `before`.
 pub(crate) fn row_after(before: u32, rows: u32) -> Result<u32, Malformed> {
     before.checked_add(rows).filter(|_| rows > 0).ok_or(Malformed("row of a list"))
 }
@@ -69,7 +69,7 @@ pub fn put_listed<L: Listed>(out: &mut Vec<u8>, rows: &[L]) {
 }
 
 impl Bytes<'_> {
-    /// The next rows: so many, or all that are left.
+    /// The next `count` rows, or all that are left.
     ///
     /// # Errors
     /// The bytes do not decode.

@@ -62,7 +62,7 @@ pub enum ClaimCaveat<'a> {
     },
     /// Claims name different entities.
     ConflictingClaims {
-        /// Whom, the one with most votes first; [`MAX_NAMED`] at most.
+        /// The entities, the one with most votes first; [`MAX_NAMED`] at most.
         entities: Vec<&'a EntityName>,
         /// How many there are.
         count: usize,

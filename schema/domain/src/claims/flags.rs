@@ -61,7 +61,7 @@ pub(super) fn risk_of(stated: &Stated<'_>) -> Risk {
 /// A flag over time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoricalFlag {
-    /// What.
+    /// The flag.
     pub flag: Behaviour,
     /// When it was first asserted, in seconds since 1970.
     pub first_seen: u32,

@@ -9,13 +9,13 @@ use super::{LABELS_FROM, inherited_level, origin_group};
 /// A claim as it is stated about a script: with where it comes from, and what became of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stated<'a> {
-    /// What is said. Its level is the claim's own; what is inherited weighs less by [`Stated::level`].
+    /// The claim, with its own level; [`Stated::level`] is lower if the claim is inherited.
     pub claim: &'a Claim,
-    /// Who says it.
+    /// The source that states it.
     pub source: &'a Slug,
-    /// Under which licence it is used.
+    /// The licence under which it is used.
     pub licence: &'a Slug,
-    /// The document that says it.
+    /// The document that contains it.
     pub document: &'a DocumentHash,
     /// When the document was retrieved, in seconds since 1970.
     pub retrieved_at: u32,

@@ -75,7 +75,7 @@ struct Sum {
 /// A node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node<K> {
-    /// What it is.
+    /// Its key.
     pub key: K,
     /// Hops from the middle.
     pub depth: u32,

@@ -7,8 +7,8 @@
 //! Give each transaction of a set the weight `fee − feerate of the set × size`: they sum to nothing. Where a closed
 //! part weighs more than nothing, the best order mines it before the rest: cut there and go on with both parts. Where
 //! none does, the set is a chunk. The closed part of the greatest weight is a minimum cut: let those that pay more than
-//! the set's feerate make up, as far as they can, for ancestors that pay less. What is left over shows the part to cut
-//! off; if nothing is, the payments show which members are connected, and these are the smallest chunks of that
+//! the set's feerate make up, as far as they can, for ancestors that pay less. If fees are left over, they show the
+//! part to cut off. If not, the payments show which members are connected, and these are the smallest chunks of that
 //! feerate.
 
 use cairn_model::Sats;

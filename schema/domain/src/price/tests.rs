@@ -220,7 +220,7 @@ fn a_day_has_the_last_candle_of_its_own() {
     assert_eq!(close("JPY", FRIDAY, None), Err(NoDayPrice::Missing(Missing::NoRate(NoRate::NoSeries))));
 }
 
-/// What a price is, for comparisons: itself, when it was known, by which candle, and the day of the rate.
+/// A price, for comparisons: the price, when it was known, its candle, and the day of the rate.
 type Brief = (Decimal, u32, Option<Interval>, Option<u32>);
 
 fn brief(price: &Price) -> Brief {

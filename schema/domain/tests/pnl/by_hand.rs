@@ -247,7 +247,7 @@ fn more_than_there_is_and_more_than_can_be_told() {
     for method in METHODS {
         let mut ledger = Ledger::new(method);
         assert_eq!(ledger.take(&spend(1, 1, 0, 0), price(1), 2020), Err(BookError::Short));
-        // What is paid is there, the fee no longer.
+        // The coins suffice for the payment, but not for the fee.
         ledger.take(&receipt(2, &[(0, 5)]), price(1), 2020).unwrap();
         assert_eq!(ledger.take(&spend(3, 6, 0, 1), price(1), 2020), Err(BookError::Short));
         let mut ledger = Ledger::new(method);

@@ -74,7 +74,7 @@ pub(super) fn year(time: u32) -> u32 {
     }
 }
 
-/// What a transaction comes down to for the wallet.
+/// The net effect of a transaction on the wallet.
 pub(super) fn effect(tx: &Tx, wallet: &BTreeSet<u8>) -> Effect {
     let is_own = |script: u8| wallet.contains(&script);
     let all_in: Sats = tx.inputs.iter().map(|input| input.sats).sum();

@@ -81,7 +81,7 @@ impl fmt::Display for EntityName {
     }
 }
 
-/// What a document says of one script. Texts are what the source says: they are untrusted, and without control
+/// A statement of a document about one script. Texts are the source's own: they are untrusted, and without control
 /// characters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
@@ -89,7 +89,7 @@ pub struct Claim {
     pub row: u32,
     /// The scriptPubKey.
     pub script: Arc<[u8]>,
-    /// What is said.
+    /// Type of the statement.
     pub claim_type: ClaimType,
     /// Its evidence.
     pub tier: EvidenceTier,
@@ -101,7 +101,7 @@ pub struct Claim {
     pub entity_name: Arc<str>,
     /// Kind of entity.
     pub category: Option<Category>,
-    /// What it is said to do.
+    /// The behaviour that is claimed.
     pub behaviour: Option<Behaviour>,
     /// The source's own words; may be empty. At most 200 bytes.
     pub label: Arc<str>,
@@ -109,7 +109,7 @@ pub struct Claim {
     pub source_url: Arc<str>,
     /// Where the source has it from; may be empty. At most 1,000 bytes.
     pub origin_url: Arc<str>,
-    /// What else the source says; may be empty. At most 1,000 bytes.
+    /// Further text of the source; may be empty. At most 1,000 bytes.
     pub note: Arc<str>,
     /// When it was asserted, in seconds since 1970; `None` if the source does not say.
     pub asserted_at: Option<u32>,
@@ -136,8 +136,8 @@ pub struct ClaimList {
 }
 
 impl Claim {
-    /// What a source says of a script, with the level of its tier and nothing else: at least one of entity, category,
-    /// behaviour and label is still to come.
+    /// A claim with the level of its tier and nothing else. The caller sets at least one of entity, category, behaviour
+    /// and label.
     #[must_use]
     pub fn bare(row: u32, script: Arc<[u8]>, claim_type: ClaimType, tier: EvidenceTier) -> Self {
         let none: Arc<str> = "".into();
@@ -164,7 +164,7 @@ impl Claim {
         }
     }
 
-    /// What is left of it once it is blanked: its row, and the SHA-256 of its bytes.
+    /// Its form once it is blanked: only its row, and the SHA-256 of its bytes.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let mut bytes = Vec::new();
@@ -180,7 +180,7 @@ impl Claim {
         self.claim_type == ClaimType::ListedBy || self.tier == EvidenceTier::OnchainVerified
     }
 
-    /// True if the operator can blank it: that a list of an authority has a script stays told.
+    /// True if the operator can blank it. That a list of an authority has a script cannot be blanked.
     #[must_use]
     pub fn is_redactable(&self) -> bool {
         !self.is_redacted && self.claim_type != ClaimType::ListedBy

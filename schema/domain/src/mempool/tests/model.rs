@@ -111,7 +111,7 @@ impl Model {
         all
     }
 
-    /// Blocks filled by the rules of the miner, every package and every score computed anew at every step.
+    /// Blocks filled by the rules of the miner; every package and every score is computed again at every step.
     pub(super) fn mine(&self, template: &Template) -> Vec<Vec<(Txid, FeeRate)>> {
         let ancestors: BTreeMap<Txid, BTreeSet<Txid>> =
             self.txs.iter().map(|tx| (tx.txid, self.ancestors(tx.txid))).collect();
