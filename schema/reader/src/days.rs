@@ -94,7 +94,7 @@ impl View<'_> {
                 }
                 let sums = rows.entry(days).or_insert([0; 2 * BIRTH_DAYS as usize]);
                 for (position, change) in changes.iter() {
-                    let sum = sums.get_mut(position as usize).ok_or_else(|| broken("a position that is no day"))?;
+                    let sum = sums.get_mut(position as usize).ok_or_else(|| broken("a position that is not a day"))?;
                     *sum = sum.checked_add(change).ok_or_else(|| broken("a sum exceeds 128 bits"))?;
                 }
             }

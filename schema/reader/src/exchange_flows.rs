@@ -11,7 +11,7 @@ use cairn_tables::{
 
 use crate::{ReadError, View};
 
-/// What [`ReadError::Unfinished`] names while there are no flows.
+/// The name in [`ReadError::Unfinished`] while there are no flows.
 pub const EXCHANGE_FLOWS: &str = "exchange_flows";
 
 impl View<'_> {

@@ -102,7 +102,7 @@ impl<'w, T: ListingTable> Walk<'w, T> {
         self.here()
     }
 
-    /// The newest document of a list whose first row is `first`, with at most so many rows, and whether it has more.
+    /// The newest document of a list whose first row is `first`, with at most `most` rows, and whether it has more.
     fn newest(&mut self, first: ListingKey, most: usize) -> Result<(ListOf<T::Value>, bool), ReadError> {
         self.rows.seek_for_prev(encode_key::<T>(&last_of(&first.list)));
         let version = self.here()?.filter(|key| key.list == first.list).map_or(first.version, |key| key.version);

@@ -30,7 +30,7 @@ impl ReadMemory {
         Self::within("--cache", bytes, 0)
     }
 
-    /// What this setting leaves of so many bytes when `apart` is taken off for other work.
+    /// The `bytes` of this setting, less `apart` for other work.
     #[must_use]
     pub fn within(setting: &'static str, bytes: u64, apart: u64) -> Self {
         let bytes = bytes.saturating_sub(apart);

@@ -107,7 +107,7 @@ impl Reader {
     fn sharing(self, memory: &ReadMemory) -> Result<Self, ReadError> {
         let chain = match self.view() {
             Ok(view) => chain_memory(view.chain()),
-            // It is told by whoever reads it.
+            // A later read reports the error.
             Err(_) => 0,
         };
         memory.beside(files_memory(&self.db) + chain)?;

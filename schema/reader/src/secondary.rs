@@ -232,7 +232,7 @@ fn reached(tip: &Tip, wanted: Option<(Height, BlockHash)>) -> bool {
 }
 
 fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
-    let anew = |why: &str| ReadError::Unusable(format!("{why}: it opens anew"));
+    let anew = |why: &str| ReadError::Unusable(format!("{why}: it opens again"));
     let folder = reader.folder().ok_or_else(|| anew("the folder of the index is unknown"))?;
     let kept = FamiliesKept::wait(folder.path())?;
     if reader.catches_up_after != Some(kept.dropped()) {

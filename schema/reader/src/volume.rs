@@ -100,7 +100,7 @@ impl View<'_> {
         Ok(volume)
     }
 
-    /// The blocks of the last week, as far as there are so many: the first and the last height.
+    /// The first and the last height of the last week's blocks; of all blocks if the chain is shorter.
     #[must_use]
     pub fn week(&self) -> (Height, Height) {
         let last = self.tip().height;

@@ -132,7 +132,7 @@ pub struct SeenScript {
 /// The claim that a card would show.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// What is said.
+    /// Type of the claim.
     pub claim_type: ClaimType,
     /// Its evidence.
     pub tier: EvidenceTier,
@@ -140,7 +140,7 @@ pub struct Label {
     pub level: u8,
     /// Kind of entity.
     pub category: Option<Category>,
-    /// What it is said to do.
+    /// The behaviour that is claimed.
     pub behaviour: Option<Behaviour>,
     /// When it was asserted, else when its document was retrieved, in seconds since 1970.
     pub then: u32,

@@ -10,7 +10,7 @@ pub(crate) const LOOK_EACH: u32 = 8;
 const LEAST: usize = 8;
 /// A file of this many bytes is large: it is not merged with later ones.
 const LARGE: u64 = 32 << 20;
-/// What is merged at a time in bytes, so that a commit does not wait for long.
+/// Most bytes that are merged at a time, so that a commit does not wait for long.
 const AT_ONCE: u64 = 256 << 20;
 
 /// A table file of one family.

@@ -37,12 +37,12 @@ const DEFAULT_MEMORY: u64 = 768 << 20;
 /// Read-ahead of a table scan in bytes.
 const READ_AHEAD: usize = 2 << 20;
 
-/// Beyond this, and several times what it takes to list all files, the manifest is begun anew. Whoever opens the index
-/// reads it from its start, and each commit adds some kilobytes.
+/// Beyond this size, and several times the size of a list of all files, a new manifest is begun. Every opening of the
+/// index reads it from its start, and each commit adds some kilobytes.
 const MANIFEST_BYTES: usize = 4 << 20;
 
 /// How long files that compactions have replaced are kept. A reader in another process reads the list of files and then
-/// opens them, which takes longer than the interval of commits; no file may disappear in that time.
+/// opens them, which takes longer than the interval of commits. No file may disappear in that time.
 const KEEP_FILES: Duration = Duration::from_secs(10);
 
 /// How long the end of a writer waits for readers that open files.
@@ -67,7 +67,7 @@ pub struct Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // What a repair of a damaged index needs is left alone.
+        // A writer that repairs a damaged index removes nothing that the repair needs.
         if self.commits.is_some() {
             self.remove_files_at_the_end();
         }
@@ -124,7 +124,7 @@ impl Writer {
         }
         // Opening makes families that are missing: nothing is changed in an index of a newer format.
         match check_format_in(dir) {
-            // A damaged row is told, or repaired, later.
+            // Damaged rows are reported, or repaired, later.
             Err(error) if !error.is_damage() => return Err(error.into()),
             _ => {}
         }
@@ -160,7 +160,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Leaves so many bytes of its memory to others, for as long as nothing else is said: the cache has that much less.
+    /// Leaves `bytes` of its memory to others until the next call: the cache has that much less.
     pub fn leave(&self, bytes: u64) {
         self.taken.store(bytes, Ordering::Relaxed);
         self.share_memory();
@@ -267,7 +267,7 @@ impl Writer {
             by_family.entry(file.column_family_name).or_default().push(piece);
         }
         let mut options = CompactOptions::default();
-        // Rows of the lowest level are written anew only if asked for.
+        // Rows of the lowest level are rewritten only if asked for.
         options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
         options.set_exclusive_manual_compaction(false);
         for (name, files) in &by_family {
@@ -279,7 +279,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a table anew without its deleted rows. What a read in progress still sees stays until a later time.
+    /// Rewrites a table without its deleted rows. Rows that a read in progress still sees stay until a later time.
     ///
     /// Until then every scan steps over each deleted row, and RocksDB itself merges only where levels grow.
     ///
@@ -330,7 +330,7 @@ impl Writer {
         // Also flushes what was written.
         self.db.cancel_all_background_work(true);
         let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
-        // What cannot be removed now, the next writer removes.
+        // The next writer removes files that cannot be removed now.
         if since.take().is_none() {
             let _ = self.db.disable_file_deletions();
         }
@@ -362,7 +362,7 @@ impl Writer {
     pub fn clear(&self, table: &TableInfo) -> Result<(), WriteError> {
         match self.is_clear(table) {
             Ok(true) => return Ok(()),
-            // What cannot be read is not empty.
+            // A table that cannot be read is not empty.
             Err(error) if !error.is_damage() => return Err(error),
             _ => {}
         }

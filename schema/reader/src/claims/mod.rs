@@ -212,7 +212,7 @@ impl View<'_> {
         Ok(None)
     }
 
-    /// Documents of all lists that are not withdrawn, ascending by source and name, at most so many.
+    /// At most `limit` documents of all lists that are not withdrawn, ascending by source and name.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

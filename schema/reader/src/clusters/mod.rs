@@ -226,7 +226,7 @@ impl View<'_> {
         match self.get::<Clusters>(&root.0)? {
             Some(ClusterRow::Root(counts)) => Ok((counts, true)),
             Some(ClusterRow::Merged { counts, .. }) => Ok((counts, false)),
-            _ => Err(self.broken("a cluster's root is none")),
+            _ => Err(self.broken("a cluster's root is not a root")),
         }
     }
 

@@ -54,7 +54,7 @@ impl View<'_> {
             }
             let is_large = match self.get::<Clusters>(&child.node)? {
                 Some(ClusterRow::Merged { counts, .. }) => counts.transactions >= SUSPECT_TRANSACTIONS,
-                _ => return Err(self.broken("a cluster that joined another is none")),
+                _ => return Err(self.broken("a cluster that joined another does not exist")),
             };
             if is_large || has_some(child.node)? {
                 return Ok(Some(child.by));
