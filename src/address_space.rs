@@ -14,7 +14,7 @@ const REST: u64 = 2 << 30;
 /// # Errors
 /// The limit is too low.
 pub(crate) fn check(configured: u64) -> Result<(), Failure> {
-    // A system without this limit has no soft limit to tell.
+    // A system without this limit reports no soft limit.
     let limit = Resource::AS.get_soft().unwrap_or(INFINITY);
     fits(limit, configured)
 }

@@ -18,7 +18,7 @@ pub(crate) struct Inbox {
 }
 
 struct Queue {
-    /// Tells the network.
+    /// Has the network.
     index: Arc<dyn IndexSource>,
     /// `None` if no database is named.
     url: Option<StateUrl>,

@@ -164,7 +164,7 @@ impl Indexing {
     /// Indexes until the given end, or until cancelled.
     ///
     /// # Errors
-    /// A source, the index or the disk fails. What was committed stays.
+    /// A source, the index or the disk fails. Committed blocks stay.
     pub(crate) fn follow(self, until: Until) -> Result<Exit, Failure> {
         let fetching = self.fetching.map(Fetching::start).transpose()?;
         let sharing = self.for_replicas.map(ForReplicas::start).transpose()?;

@@ -45,17 +45,17 @@ impl From<Failure> for Refused {
     }
 }
 
-/// What was read of a file.
+/// Content of a file.
 pub(super) struct Content {
-    /// What the documents say that the file becomes; none if no row can be taken.
+    /// The bodies of the documents that the file becomes; empty if no row can be taken.
     pub(super) bodies: Vec<Body>,
-    /// Who says it, as the file itself says.
+    /// Its source, if the file names it.
     pub(super) source: Option<Slug>,
-    /// Its licence, as the file itself says.
+    /// Its licence, if the file names it.
     pub(super) licence: Option<Slug>,
 }
 
-/// A setting of an import: what the command line says, else what the file says of itself.
+/// A setting of an import: that of the command line, else that of the file itself.
 fn given(flag: &str, example: &str, given: Option<&Slug>, said: Option<Slug>) -> Result<Slug, Failure> {
     if let Some(given) = given {
         return Ok(given.clone());
@@ -141,7 +141,7 @@ fn import_url(
     if !args.dry_run && !validators.is_empty() {
         // Without it the next fetch brings the whole file, and that is all.
         if let Err(error) = keep(datadir, url, &Kept { validators, document, fetched_at }) {
-            tracing::warn!(%error, "what the server told of the file cannot be kept");
+            tracing::warn!(%error, "the server's validators of the file cannot be stored");
         }
     }
     Ok(Imported { exit, document: (!args.dry_run).then_some(document), checked_at: fetched_at })

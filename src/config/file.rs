@@ -98,7 +98,7 @@ impl ConfigFile {
         let line_of = |at: usize| text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
         let wrong = |line: usize, what: &str| Failure::usage(format!("{}, line {line}: {what}", path.display()));
         let table: BTreeMap<String, Spanned<Value>> = toml::from_str(text).map_err(|e| {
-            // What is missing at the end of a line is reported behind it.
+            // The parser reports text that is missing at the end of a line behind that line.
             let at = e.span().map_or(0, |span| span.start);
             let at = text.get(..at).map_or(0, |before| before.trim_end_matches('\n').len());
             wrong(line_of(at), e.message())

@@ -111,7 +111,7 @@ fn example(arg: &Arg) -> Option<String> {
 /// Adds to an error of the command line what clap does not say of an argument: the choices of one that is missing, and
 /// an example for one that is invalid.
 pub(crate) fn explained(mut error: clap::Error, command: &Command, args: &[std::ffi::OsString]) -> clap::Error {
-    // Options may precede the name of a command; their values are no names of commands, or the example is missing.
+    // Options may precede the name of a command. If the value of one is the name of a command, the example is missing.
     let leaf = args
         .iter()
         .skip(1)

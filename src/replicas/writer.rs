@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// Files in the inbox above which no more are taken: those in the database are bounded, too.
 const MOST_FILES: usize = 64;
 
-/// What is shared with replicas.
+/// Shares the tip and the inbox with replicas.
 pub(crate) struct ForReplicas {
     url: StateUrl,
     network: Network,
@@ -116,7 +116,7 @@ impl ForReplicas {
             }
         }
         if is_last.load(Ordering::Relaxed) && !outage.is_on() {
-            // Whoever reads a tip that is too low knows a smaller lag until the next run, and that is all.
+            // A failure is harmless: readers of a tip that is too low see a smaller lag until the next run.
             let _ = tokio::time::timeout(PATIENCE, self.publish(&state, &mut published)).await;
         }
     }

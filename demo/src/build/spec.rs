@@ -1,4 +1,4 @@
-//! What a block or a transaction is to look like, apart from what it spends and pays.
+//! Properties of blocks and transactions to build, besides the coins that they spend and the payments.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::sighash::EcdsaSighashType;

@@ -35,7 +35,7 @@ pub struct FileOptions {
 }
 
 impl FileOptions {
-    /// What a fresh node of this network does, with the given key.
+    /// Options of a fresh node of this network, with the given key.
     pub fn new(network: Network, xor_key: [u8; 8]) -> Self {
         Self {
             magic: network.magic().to_bytes(),

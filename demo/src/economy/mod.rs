@@ -63,9 +63,9 @@ pub fn chain(seed: u64) -> Result<Chain, Error> {
     Ok(economy(seed)?.into_chain())
 }
 
-/// Generates the demo chain and tells whose each script is that a participant made, as a number for each participant:
-/// the ground truth for clusters. Joint transactions with equal outputs spend coins of several participants, all others
-/// those of one.
+/// Generates the demo chain, and maps each script that a participant made to the number of that participant: the ground
+/// truth for clusters. Joint transactions with equal outputs spend coins of several participants, all others those of
+/// one.
 ///
 /// # Errors
 /// As [`chain`].

@@ -7,7 +7,7 @@ use super::{END_TIME, START_TIME};
 
 const DAY: u32 = 86_400;
 
-/// What a bitcoin costs at the end of a day.
+/// Price of a bitcoin at the end of a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DemoPrice {
     /// End of the day, in seconds since 1970.
@@ -16,7 +16,7 @@ pub struct DemoPrice {
     pub cents: u64,
 }
 
-/// What a euro costs on a day.
+/// Price of a euro on a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DemoRate {
     /// End of the day, in seconds since 1970.

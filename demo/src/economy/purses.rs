@@ -24,7 +24,7 @@ pub(super) struct Held {
     from: u32,
 }
 
-/// What one participant owns.
+/// Coins and addresses of one participant.
 #[derive(Debug, Default)]
 struct Purse {
     coins: Vec<Held>,
@@ -66,7 +66,7 @@ impl Economy {
         self.builder.into_chain()
     }
 
-    /// Whose each script is, by a number for each participant; the exchange's wallets are of one.
+    /// The owner of each script, as the number of a participant; the exchange's wallets are of one participant.
     pub(super) fn owners(&self) -> HashMap<ScriptBuf, u32> {
         let number = |who: &Who| match who {
             Who::Cold | Who::Deposits => Who::Hot.index() as u32,

@@ -10,9 +10,9 @@ use cairn_store::files::remove_path;
 
 use crate::CheckpointError;
 
-/// Something that is copied beside the index: what it is, the name of its file, and what writes it.
+/// Data that is copied in addition to the index: its name, the name of its file, and the function that writes it.
 pub struct Beside<'b> {
-    /// What it is, for errors.
+    /// Its name, for errors.
     pub what: &'static str,
     /// Name of its file in the folder of the checkpoint.
     pub name: &'static str,

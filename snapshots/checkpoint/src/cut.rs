@@ -13,7 +13,7 @@ pub(crate) fn pieces_of(bytes: u64) -> u64 {
     bytes.div_ceil(PIECE as u64).max(1)
 }
 
-/// What a file has.
+/// Size and hashes of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub(crate) bytes: u64,

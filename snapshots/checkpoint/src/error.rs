@@ -30,7 +30,7 @@ pub enum CheckpointError {
     Manifest {
         /// Where it is.
         place: String,
-        /// What is wrong with it.
+        /// Its defect.
         what: String,
     },
     /// A manifest is not signed as is asked for.
@@ -38,7 +38,7 @@ pub enum CheckpointError {
     Untrusted {
         /// Where it is.
         place: String,
-        /// What is wrong.
+        /// The fault: a wrong signature, or none.
         what: String,
     },
     /// A key for signatures cannot be used.
@@ -49,13 +49,13 @@ pub enum CheckpointError {
     Damaged {
         /// The file.
         place: String,
-        /// What is wrong.
+        /// How it differs from the manifest.
         what: String,
     },
     /// Copying data other than the index failed.
     #[error("{what}: {why}")]
     Beside {
-        /// What it is.
+        /// Name of the data.
         what: &'static str,
         /// Why it failed.
         why: String,

@@ -49,7 +49,7 @@ pub(crate) fn copy(
         seen(part.len() as u64);
         file.write_all(part).inspect_err(|error| failed = Some(error.kind()))
     });
-    // The disk that is written to is told by its own path.
+    // An error of the disk that is written to names the path there.
     let found = match (found, failed) {
         (Err(CheckpointError::File { source, .. }), Some(_)) => Err(CheckpointError::at(to)(source)),
         (found, _) => found,

@@ -29,9 +29,9 @@ pub(crate) enum Source {
     Blocks(BlockRows),
     /// The outputs that are the first of their scripts, and what the scripts have as of the tip.
     FirstOutputs(BlockRows),
-    /// What is there as of the tip of what the blocks of a part have made.
+    /// The rows as of the tip for things that the blocks of a part have made.
     Made(fn(&Scope<'_>, &View<'_>, &Part, &mut Sink) -> Result<(), ExportError>),
-    /// What is there as of the tip, in one file.
+    /// All rows as of the tip, in one file.
     Whole(fn(&Scope<'_>, &View<'_>, &mut Sink) -> Result<(), ExportError>),
 }
 

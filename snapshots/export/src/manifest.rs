@@ -129,7 +129,7 @@ impl Manifest {
         if sum(|file| file.bytes).and(sum(|file| file.rows)).is_none() {
             return Err(wrong("its files have more bytes or rows than a number holds".to_owned()));
         }
-        // What it names is read, and replaced by the next export.
+        // The next export reads and replaces the files that it names.
         let is_inside = |path: &str| {
             let parts = || path.split('/');
             !path.starts_with('/') && parts().all(|part| !matches!(part, "" | "." | ".."))

@@ -83,7 +83,7 @@ impl<'p> WorkFolder<'p> {
         let held = out.hold(MARK, &own)?;
         let manifest = Manifest::read(out)?;
         if let Some(refused) = manifest.as_ref().and_then(|found| refused(out, found, options)) {
-            // What is left if a run was killed when all was written but this.
+            // Remove the files of a run that was killed when only their removal was left.
             if !options.is_incremental {
                 out.remove(PREVIOUS_IN_OUT)?;
                 remove(folder)?;
@@ -97,7 +97,7 @@ impl<'p> WorkFolder<'p> {
         if found.as_ref() != Some(&planned) {
             remove(folder)?;
             fs::create_dir_all(folder).map_err(ExportError::at(folder))?;
-            // What the export before it was is needed even if this one is begun again.
+            // The manifest of the export before is needed even if this one is begun again.
             cairn_reader::freeze(index, &folder.join("index"))?;
             let text = serde_json::to_vec(&planned).map_err(|_| ExportError::Defect("the plan has no JSON"))?;
             write(&plan, &text)?;
@@ -176,15 +176,15 @@ impl<'p> WorkFolder<'p> {
             }
         }
         self.out.write(MANIFEST, manifest.text()?.as_bytes())?;
-        // The export is complete. What is left of the work is removed by the next one.
+        // The export is complete. The next one removes files of the work that are left.
         let left = (self.out.remove(PREVIOUS_IN_OUT), self.out.remove(MARK), remove(&self.folder));
         drop(left);
         Ok(())
     }
 }
 
-/// For a store, the lock on a work folder, which lies beside it, and what tells this export from those of other
-/// machines. A folder has a lock of its own.
+/// For a store, the lock on a work folder, which lies beside it, and the name that distinguishes this export from those
+/// of other machines. A folder has a lock of its own.
 fn own(folder: &Path, out: Place<'_>) -> Result<(Option<File>, String), ExportError> {
     if let Place::Folder(_) = out {
         return Ok((None, String::new()));

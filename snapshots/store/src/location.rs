@@ -29,9 +29,7 @@ pub enum LocationError {
     )]
     Bucket,
     /// Not a prefix.
-    #[error(
-        "what follows the bucket has an empty part, '.', '..' or a character that is none of letters, digits and -_.="
-    )]
+    #[error("what follows the bucket has an empty part, '.', '..' or a character other than letters, digits and -_.=")]
     Prefix,
     /// Not an absolute path.
     #[error("not an absolute path after file://")]

@@ -228,7 +228,9 @@ fn claim(row: u32, fact: &Fact, actors: &[Actor]) -> Result<Claim, Failure> {
     let (short, name) = fact.who;
     let entity = match short {
         "" => None,
-        short => Some(short.parse().map_err(|_| Failure::new(Exit::Other, format!("{short} is no entity's name")))?),
+        short => {
+            Some(short.parse().map_err(|_| Failure::new(Exit::Other, format!("{short} is not a name of an entity")))?)
+        }
     };
     let claim = Claim::bare(row, script.as_bytes().into(), fact.what, fact.tier);
     Ok(Claim {

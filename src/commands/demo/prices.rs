@@ -32,7 +32,7 @@ pub(super) fn documents(seed: u64) -> Result<Vec<Document>, Failure> {
 
 /// A short name.
 pub(super) fn slug(text: &str) -> Result<Slug, Failure> {
-    text.parse().map_err(|_| Failure::new(Exit::Other, format!("{text} is no short name")))
+    text.parse().map_err(|_| Failure::new(Exit::Other, format!("{text} is not a short name")))
 }
 
 fn document(what: &str, rows: Vec<QuoteRow>) -> Result<Document, Failure> {

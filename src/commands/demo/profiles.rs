@@ -22,7 +22,7 @@ pub(super) fn document(retrieved_at: u32) -> Result<Document, Failure> {
     let mut rows = Vec::with_capacity(PROFILES.len());
     let mut hasher = Sha256::new();
     for (row, (entity, name, alias, category, homepage, country)) in (1..).zip(PROFILES) {
-        let wrong = || Failure::new(Exit::Other, format!("the profile of {entity} is none"));
+        let wrong = || Failure::new(Exit::Other, format!("the profile of {entity} is invalid"));
         rows.push(Profile {
             row,
             entity: entity.parse().map_err(|_| wrong())?,
