@@ -20,7 +20,7 @@ const MOST_EDITS: usize = 3;
 /// Letters from which a name that begins with them is near.
 const LONG_PREFIX: usize = 3;
 
-/// How well an entity is covered: what the evidence is, not which share of its scripts is known.
+/// How well an entity is covered. It states the strength of the evidence, not the share of its scripts that is known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Coverage {
     /// The holder's own list, declared complete and at most [`OWN_LIST_AGE`] old.
@@ -98,7 +98,7 @@ pub fn is_person(persons: u64, scripts: u64) -> bool {
     persons > 0 && persons.saturating_mul(PERSON_SHARE) >= scripts
 }
 
-/// By what a list of entities is sorted.
+/// Sort order of a list of entities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Order {
     /// The largest balance first.

@@ -41,7 +41,7 @@ impl Part {
 pub struct Between {
     /// The smaller one of the sum of inflows and the sum of outflows.
     pub sats: Sats,
-    /// Of each flow, in their order, the part of its inflow or outflow in proportion, rounded down.
+    /// The part of each flow's inflow or outflow in proportion, rounded down, in the order of the flows.
     pub parts: Vec<Sats>,
 }
 

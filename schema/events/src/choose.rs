@@ -29,7 +29,7 @@ const FAR: u32 = 20;
 #[must_use]
 pub fn choose(quotes: &[(Slug, Quote)]) -> Option<Chosen> {
     let mut sorted: Vec<&(Slug, Quote)> = quotes.iter().collect();
-    // Of equal closes the first name comes first.
+    // Equal closes are sorted by name.
     sorted.sort_by(|a, b| a.1.close.cmp(&b.1.close).then_with(|| a.0.cmp(&b.0)));
     let all = median(&sorted)?;
     let is_near = |close: Decimal| is_within(close, all);

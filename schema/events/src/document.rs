@@ -8,7 +8,7 @@ use crate::{
 /// A document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Document {
-    /// Where it comes from.
+    /// Its provenance.
     pub provenance: Provenance,
     /// When an index took it first, in seconds since 1970; `None` if none has.
     pub received_at: Option<u32>,
@@ -43,7 +43,7 @@ pub enum Body {
         /// Its rows.
         rows: Listing,
     },
-    /// Somebody contests a statement, or the operator ends a contest.
+    /// A party contests a statement, or the operator ends a contest.
     Contest(Box<Contest>),
 }
 

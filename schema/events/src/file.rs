@@ -28,7 +28,7 @@ use crate::{
 const MAGIC: &[u8; 12] = b"cairn-events";
 /// Version of the form.
 const VERSION: u8 = 1;
-/// Longest document in bytes: a quote takes up to some 90, a claim some 60 beside the texts that it does not share with
+/// Longest document in bytes: a quote takes up to some 90, a claim some 60, plus the texts that it does not share with
 /// the one before.
 const MAX_DOCUMENT: u64 = 64 << 20;
 

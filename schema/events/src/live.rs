@@ -7,8 +7,8 @@ use crate::{
     codec::{self, Bytes, Malformed},
 };
 
-/// Current price of one unit of `base` in units of `quote`: the median of what sources say at about the same time. It
-/// is replaced by the next one and enters no ledger; candles do, once they are closed.
+/// Current price of one unit of `base` in units of `quote`: the median of the sources' prices at about the same time.
+/// It is replaced by the next one and enters no ledger; candles do, once they are closed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LiveQuote {
     /// The priced currency.

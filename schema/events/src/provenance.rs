@@ -1,4 +1,4 @@
-//! Where events come from.
+//! Provenance of events.
 
 use std::{fmt, str::FromStr};
 
@@ -68,11 +68,10 @@ impl fmt::Display for Slug {
     }
 }
 
-/// Where a document comes from.
+/// Provenance of a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Provenance {
-    /// Who says it. Quotes of one source and candle replace each other; those of different sources stand beside each
-    /// other.
+    /// The source. Quotes of one source for one candle replace each other; those of different sources coexist.
     pub source: Slug,
     /// The licence under which it is used, as SPDX identifier in small letters where there is one, else a short name.
     pub licence: Slug,

@@ -19,7 +19,7 @@ pub struct EntityRow {
     pub name: EntityName,
     /// Scripts that count as its own.
     pub members: u64,
-    /// Those of them that a block has.
+    /// Members that a block has.
     pub seen: u64,
     /// Scripts whose label names it without making them members.
     pub named: u64,

@@ -1,4 +1,4 @@
-//! When column families of an index were dropped, in a file beside the database.
+//! Records drops of column families of an index, in a file beside the database.
 //!
 //! RocksDB crashes a secondary instance that catches up over a dropped family, or that was opened over one: it collects
 //! pointers to the families that a manifest names, and the next catch-up follows them, also those to families that are

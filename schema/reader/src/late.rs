@@ -100,7 +100,8 @@ impl View<'_> {
         Ok((found, has_more))
     }
 
-    /// Who holds the coins of scripts as of a block, in their order: their clusters, or they themselves.
+    /// The holders of the coins of scripts as of a block, in the order of the scripts: their clusters, or the scripts
+    /// themselves.
     ///
     /// # Errors
     /// As [`View::cluster_at`].

@@ -30,7 +30,7 @@ pub struct ListOf<R> {
 /// The rows of all lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListsOf<R> {
-    /// By list, ascending by source and name.
+    /// Rows by list, ascending by source and name.
     pub lists: Vec<ListOf<R>>,
     /// True if there are more than are read: more than [`MOST_LISTINGS`] lists, or [`MOST_LISTED`] rows.
     pub is_cut: bool,

@@ -1,5 +1,5 @@
-//! Memory of reading the index: one number bounds all of it. The block cache takes what the rest leaves: what each open
-//! table file takes outside the cache, and the chain in memory, both of which grow with the index.
+//! Memory of reading the index: one number bounds all of it. The block cache takes the memory that is left by the open
+//! table files outside the cache and by the chain in memory; both grow with the index.
 
 use rocksdb::Cache;
 

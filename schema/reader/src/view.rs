@@ -251,7 +251,7 @@ impl<'r> View<'r> {
         self.rows_read.get()
     }
 
-    /// From now on, what is read counts as this work, and stops with it.
+    /// From now on, reads count as this work, and stop with it.
     pub fn work_for(&mut self, work: Rc<Work>) {
         self.work = Some(work);
     }

@@ -18,9 +18,9 @@ pub struct BlockVolume {
     pub hash: BlockHash,
     /// Satoshis of all its inputs.
     pub spent: Sats,
-    /// Those of labelled scripts.
+    /// Value of labelled scripts.
     pub labelled: Sats,
-    /// Those of the scripts that a source labels: several may label the same.
+    /// Value of the scripts that each source labels; several may label the same.
     pub by_source: Vec<(Slug, Sats)>,
 }
 
@@ -29,9 +29,9 @@ pub struct BlockVolume {
 pub struct Volume {
     /// Satoshis of all inputs.
     pub spent: Sats,
-    /// Those of labelled scripts.
+    /// Value of labelled scripts.
     pub labelled: Sats,
-    /// Those of the scripts that a source labels.
+    /// Value of the scripts that each source labels.
     pub by_source: BTreeMap<Slug, Sats>,
 }
 

@@ -47,7 +47,7 @@ pub struct LogRow {
     pub height: Height,
     /// Index in the block of the row's first transaction.
     pub first_index: u32,
-    /// Where in the block's bytes the row's first transaction begins.
+    /// Offset in the block's bytes at which the row's first transaction begins.
     pub raw_offset: u32,
     /// The transactions.
     pub txs: Decoded,
@@ -60,7 +60,7 @@ pub struct LoggedTx {
     pub height: Height,
     /// Its index in the block.
     pub index: u32,
-    /// Where in the block's bytes it begins.
+    /// Offset in the block's bytes at which it begins.
     pub raw_offset: u32,
     /// Inputs of the row's transactions before it: where its own begin in the row of `prevouts`.
     pub first_input: u32,

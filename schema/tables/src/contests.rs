@@ -45,7 +45,7 @@ pub struct ContestKey {
 pub struct ContestState {
     /// Its effect.
     pub act: ContestAct,
-    /// Who does it.
+    /// The party that acts.
     pub by: ContestParty,
 }
 

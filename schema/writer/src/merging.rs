@@ -26,8 +26,8 @@ pub(crate) struct Piece {
 /// file of another level overlaps, since that one would have to be written again as well.
 ///
 /// It begins with the newest, and an older file is added if it is at most twice as large as all newer ones together. So
-/// the sizes of what remains grow as a geometric series: there are some log₂(bytes) files, and each row is written
-/// about as often.
+/// the sizes of the remaining files grow as a geometric series: there are some log₂(bytes) files, and each row is
+/// written about as often.
 pub(crate) fn range(files: &[Piece]) -> Option<(&[u8], &[u8])> {
     let mut levels: BTreeMap<i32, Vec<&Piece>> = BTreeMap::new();
     files.iter().for_each(|file| levels.entry(file.level).or_default().push(file));

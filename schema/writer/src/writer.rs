@@ -102,8 +102,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// As [`Writer::open_within`], although table files may be damaged or missing: what reads one of them fails.
-    /// Nothing is compacted. For repairs.
+    /// As [`Writer::open_within`], although table files may be damaged or missing: reads of such a file fail. Nothing
+    /// is compacted. For repairs.
     ///
     /// # Errors
     /// As [`Writer::open`], or the damage is in the list of files.
@@ -166,7 +166,8 @@ impl Writer {
         self.share_memory();
     }
 
-    /// Gives the cache what open files and others leave. If that is too little, writing needs hardly any cache.
+    /// Gives the cache the memory that open files and others leave. If that is too little, writing needs hardly any
+    /// cache.
     fn share_memory(&self) {
         let _ = self.memory.beside(files_memory(&self.db) + self.taken.load(Ordering::Relaxed));
     }
@@ -287,7 +288,8 @@ impl Writer {
     /// The index has no such family.
     pub fn merge(&self, table: &TableInfo) -> Result<(), WriteError> {
         let mut options = CompactOptions::default();
-        // Deleted rows of the lowest level go only if asked for; what this call has just written stays as it is.
+        // Deleted rows of the lowest level go only if asked for; files that this call has just written stay as they
+        // are.
         options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
         options.set_exclusive_manual_compaction(false);
         let (from, to) = (table.tag.map(|tag| [tag]), table.tag.map(|tag| [tag + 1]));

@@ -105,7 +105,7 @@ impl<'a> CardLabel<'a> {
 /// The trust card of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Card<'a> {
-    /// Who or what it is said to be.
+    /// The owner or kind that claims give it.
     pub label: CardLabel<'a>,
     /// The claim that the label comes from.
     pub best: Option<Stated<'a>>,
@@ -121,7 +121,7 @@ pub struct Card<'a> {
     pub evidence_strength: Strength,
     /// Type of the claim; `None` without one.
     pub claim_type: Option<ClaimType>,
-    /// Where the assessment stands.
+    /// State of the assessment.
     pub assessment: Assessment,
     /// The votes.
     pub consensus: Consensus<'a>,

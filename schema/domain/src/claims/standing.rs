@@ -40,7 +40,7 @@ impl<'a> Stated<'a> {
         origin_group(self.source.as_str(), self.entity().map(EntityName::as_str))
     }
 
-    /// Who is named. `None` for placeholders.
+    /// The entity that is named. `None` for placeholders.
     #[must_use]
     pub fn entity(&self) -> Option<&'a EntityName> {
         self.claim.entity.as_ref()
@@ -81,8 +81,8 @@ impl<'a> Stated<'a> {
         named && self.level() >= least && !self.contested()
     }
 
-    /// True if it labels the script, given who has the votes: a direct claim of level 40 at least that names the winner
-    /// or nobody. One that names who lost the vote labels nothing, unless it is a listing.
+    /// True if it labels the script, given the winner of the votes: a direct claim of level 40 at least that names the
+    /// winner or no entity. A claim that names a loser of the vote labels nothing, unless it is a listing.
     pub(super) fn labels(&self, winner: Option<&EntityName>) -> bool {
         let with_winner = self.entity().is_none() || self.entity() == winner;
         let counts = with_winner || self.claim.claim_type == ClaimType::ListedBy;
@@ -96,7 +96,8 @@ impl<'a> Stated<'a> {
         is_heritable(self.claim) && !self.contested()
     }
 
-    /// True if it may hold here: what is inherited must be meant to be, and a link of a cluster is not a listing.
+    /// True if it may hold here: an inherited claim must be meant to extend to the cluster, and a link of a cluster is
+    /// not a listing.
     fn applies(&self) -> bool {
         !self.inherited || self.extends()
     }
@@ -193,7 +194,7 @@ pub(super) fn judged<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<
     stated.iter().copied().zip(standings(stated, at))
 }
 
-/// Those that stand.
+/// The claims that stand.
 pub(super) fn standing_claims<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<Item = Stated<'a>> + 's {
     judged(stated, at).filter(|(_, standing)| *standing == Standing::Stands).map(|(stated, _)| stated)
 }

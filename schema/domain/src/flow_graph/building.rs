@@ -19,7 +19,7 @@ pub enum Direction {
     Both,
 }
 
-/// Where a node lies.
+/// Side of a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Side {
     /// Value comes from there.
@@ -92,7 +92,7 @@ pub struct Node<K> {
 pub struct Edge {
     /// The place of its payer among the nodes.
     pub from: usize,
-    /// The place of whom it pays.
+    /// The place of its payee among the nodes.
     pub to: usize,
     /// Sum that it pays.
     pub sats: Sats,
@@ -100,10 +100,10 @@ pub struct Edge {
     pub txs: Vec<TxNum>,
 }
 
-/// Where the value of all that was looked at is.
+/// Value of all edges that were looked at, by what became of them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Accounting {
-    /// All that was looked at: the sum of the others.
+    /// Value of all of them: the sum of the fields below.
     pub seen_sats: u128,
     /// On edges of the graph.
     pub shown_sats: u128,
@@ -115,7 +115,7 @@ pub struct Accounting {
     pub omitted_sats: u128,
     /// Edges that were looked at, those to oneself not among them.
     pub candidates: u64,
-    /// Of these, those below the minimum.
+    /// Candidates below the minimum.
     pub below_min: u64,
     /// Nodes that are not in the graph although an edge above the minimum leads there.
     pub omitted_nodes: u64,
@@ -126,9 +126,9 @@ pub struct Accounting {
 pub struct Graph<K> {
     /// The middle first, then by depth, side, and the larger value.
     pub nodes: Vec<Node<K>>,
-    /// By the places of their ends.
+    /// The edges, ascending by the places of their ends.
     pub edges: Vec<Edge>,
-    /// Where the value is.
+    /// Value by what became of the edges.
     pub accounting: Accounting,
     /// Edges were left out of a hop since there were too many.
     pub is_cut: bool,
@@ -287,7 +287,7 @@ impl<K: Ord + Clone + Hash> Building<K> {
     }
 }
 
-/// The largest first; of equal ones, that whose key is less; of one key, the earlier hop.
+/// Sorts the largest first; equal ones by key, and those of one key by hop.
 fn sort<K: Ord>(candidates: &mut [Candidate<K>]) {
     candidates.sort_unstable_by(|a, b| {
         b.sats.cmp(&a.sats).then_with(|| a.key.cmp(&b.key)).then_with(|| (a.depth, a.side).cmp(&(b.depth, b.side)))

@@ -116,7 +116,7 @@ impl Linearizer {
     /// Pays for one ancestor more, by the shortest way: straight, or by taking over from another payer, who then pays
     /// elsewhere. If there is no way, the error is the set of those that have too much, with all their ancestors.
     fn pay(&mut self, set: Set, below: Set, rich: Set) -> Result<(), Set> {
-        // Who would pay for whom, and for whom that payer would be relieved.
+        // The payer that would pay for each member, and the member from which that payer would be relieved.
         let (mut by, mut relieved) = ([0usize; MAX_EXACT], [0usize; MAX_EXACT]);
         let (mut queued, mut seen): (Set, Set) = (rich, 0);
         let mut queue: Vec<usize> = members(rich).collect();
@@ -196,7 +196,7 @@ impl Linearizer {
             rest &= !(chunk | 1 << first);
             chunks.push((needs[first].count_ones(), chunk));
         }
-        // Who needs more comes later.
+        // Chunks that need more members come later.
         chunks.sort_unstable();
         chunks.into_iter().map(|(_, chunk)| chunk).collect()
     }

@@ -19,7 +19,7 @@ const PER_CENT: i128 = 1_000_000;
 pub struct Price([i64; 3]);
 
 impl Price {
-    /// From a decimal above zero and up to 10^15, as quotes are.
+    /// Converts a decimal above zero and up to 10^15, as quotes are.
     #[must_use]
     pub fn of(price: Decimal) -> Self {
         let unit = 10i128.pow(price.scale());
@@ -41,7 +41,7 @@ impl Usd {
         let short = i64::try_from(sats);
         for (sum, part) in self.0.iter_mut().zip(price.0).filter(|(_, part)| *part != 0) {
             let product = match short {
-                // Of two numbers of 64 bits, which takes one multiplication.
+                // A product of two numbers of 64 bits takes one multiplication.
                 Ok(sats) => i128::from(sats).wrapping_mul(part.into()),
                 Err(_) => sats.saturating_mul(part.into()),
             };

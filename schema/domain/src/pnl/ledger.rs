@@ -48,7 +48,7 @@ pub struct Row {
     /// Their value: the cost of an acquisition, the proceeds of a disposal. Zero of a fee; `None` of a transfer, and
     /// where no price is known.
     pub value: Option<Micros>,
-    /// Cost of the coins that left. `None` of what came in, and where a price is not known.
+    /// Cost of the coins that left. `None` for coins that came in, and where a price is not known.
     pub cost: Option<Micros>,
     /// The lots that they came with, or that they were taken of.
     pub lots: Vec<Part>,
@@ -61,7 +61,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Proceeds less cost, of what left. `None` of what came in, of transfers, and where a price is not known.
+    /// Proceeds minus cost of coins that left. `None` for coins that came in, for transfers, and where a price is not
+    /// known.
     #[must_use]
     pub fn gain(&self) -> Option<Micros> {
         matches!(self.kind, Kind::Disposal | Kind::Fee).then(|| self.value?.checked_sub(self.cost?)).flatten()
@@ -184,7 +185,7 @@ impl Sums {
 pub struct Report {
     /// Over all transactions.
     pub all: Sums,
-    /// By year (UTC, monotone block time).
+    /// Sums by year (UTC, monotone block time).
     pub years: BTreeMap<u32, Sums>,
     /// Satoshis that the wallet holds.
     pub sats: Sats,

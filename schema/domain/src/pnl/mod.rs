@@ -3,7 +3,8 @@
 //! * Coins that come in cost what they are worth at that time, mined ones, too. Coins that go to others are disposals:
 //!   their worth is the proceeds. Transfers within the wallet are neither. The wallet's share of a fee leaves with
 //!   proceeds of zero.
-//! * What a coin that leaves has cost: the average of all that are there, or what came first ([`Method`]).
+//! * The cost of a coin that leaves is the average of all that are there, or that of the coins that came first
+//!   ([`Method`]).
 //! * Worth is an integer of millionths of the currency, each rounded half to even once. The rounded amount of a row is
 //!   subtracted from the amount that is left, so that sums are exact: realized and unrealized gains are the market
 //!   value of the coins that are left, plus all proceeds, minus all costs. [`Ledger::finish`] compares both sides.

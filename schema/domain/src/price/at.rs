@@ -14,7 +14,8 @@ use super::{
 pub struct Price {
     /// Units of the currency for one bitcoin.
     pub price: Decimal,
-    /// From when on it was known, in seconds since 1970: the close of its candle. Of a converted one, that of BTC/USD.
+    /// Since when it was known, in seconds since 1970: the close of its candle; for a converted price, of the BTC/USD
+    /// candle.
     pub as_of: u32,
     /// Length of its candle; `None` for a live quote.
     pub interval: Option<Interval>,

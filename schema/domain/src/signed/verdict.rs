@@ -3,7 +3,7 @@
 /// Result of the verification of a signed message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The signature is valid: whoever made it held the keys that the script asks for.
+    /// The signature is valid: its maker held the keys that the script asks for.
     Valid(SignedBy),
     /// The signature proves nothing: some check failed.
     Invalid(InvalidReason),

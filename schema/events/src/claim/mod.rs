@@ -1,4 +1,4 @@
-//! Claims: who or what a script is said to be, and what that rests on.
+//! Claims: statements about the owner or kind of a script, and their evidence.
 
 mod codec;
 mod words;
@@ -41,8 +41,8 @@ impl EntityName {
         &self.0
     }
 
-    /// The name that follows from a text: small letters, and hyphens for what is not allowed. `None` if nothing is
-    /// left.
+    /// The name that follows from a text: small letters, and hyphens for characters that are not allowed. `None` if
+    /// nothing is left.
     #[must_use]
     pub fn from_words(text: &str) -> Option<Self> {
         let mut name = String::new();
@@ -95,7 +95,7 @@ pub struct Claim {
     pub tier: EvidenceTier,
     /// Confidence, 0 to 100.
     pub level: u8,
-    /// Who; `None` if the source names nobody, or has a placeholder.
+    /// The entity; `None` if the source names none, or has a placeholder.
     pub entity: Option<EntityName>,
     /// The entity's name as people write it; empty if there is none. At most 200 bytes.
     pub entity_name: Arc<str>,

@@ -148,7 +148,7 @@ words! {
 }
 
 words! {
-    /// Who contests a statement, or ends a contest.
+    /// The party that contests a statement, or ends a contest.
     ContestParty, ContestPartyError("a party of a contest") {
         /// The operator of the index.
         Operator = 1 => "operator",
@@ -200,9 +200,9 @@ words! {
         Seizure = 19 => "seizure",
         /// Coins that a protocol destroyed.
         ProtocolBurn = 20 => "protocol_burn",
-        /// Who is said to have done harm.
+        /// An entity that is said to have done harm.
         Perpetrator = 21 => "perpetrator",
-        /// Who is said to have suffered it.
+        /// An entity that is said to have suffered it.
         Victim = 22 => "victim",
     }
 }

@@ -54,7 +54,7 @@ impl ListClaims {
         self.contests.iter().find(|of| of.statement == statement)
     }
 
-    /// True if what a claim of it says is contested.
+    /// True if the statement of one of its claims is contested.
     #[must_use]
     pub fn is_contested(&self, claim: &Claim) -> bool {
         self.contest_of(claim).is_some_and(|of| of.state.act == ContestAct::Contests)
@@ -64,7 +64,7 @@ impl ListClaims {
 /// Claims about a script.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ScriptClaims {
-    /// By list, ascending by source and name.
+    /// Claims by list, ascending by source and name.
     pub lists: Vec<ListClaims>,
     /// True if more is said than is read: more than [`MOST_LISTS`] lists, [`MOST_OF_A_LIST`] claims of one, or
     /// [`crate::MOST_CONTESTS`] contests.
@@ -78,7 +78,7 @@ pub struct ClaimDocument {
     pub seq: u64,
     /// When this index took it, in seconds since 1970.
     pub received_at: u32,
-    /// Where it comes from.
+    /// Its provenance.
     pub provenance: Provenance,
 }
 

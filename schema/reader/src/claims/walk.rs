@@ -240,7 +240,7 @@ impl ClaimWalk<'_> {
     ) -> Result<ListClaims, ReadError> {
         let list = first.list.clone();
         let complete = self.complete_after(&list, version)?;
-        // Where a later document says something of the script again, the first one was replaced, not ended.
+        // If a later document has claims about the script again, the first one was replaced, not ended.
         let ended = complete.filter(|complete| following.is_none_or(|following| *complete < following));
         let (ended_at, first_at) = (ended.map(|of| of.retrieved_at), first.version.retrieved_at);
         Ok(ListClaims { list, version, claims, first_at, ended_at, contests: Vec::new() })

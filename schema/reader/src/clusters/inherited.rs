@@ -19,7 +19,7 @@ const FIRST: ScriptHash = ScriptHash([0; 32]);
 /// Scripts of a cluster with claims for the others.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ClaimedScripts {
-    /// From the root down, in the order in which they joined.
+    /// The scripts from the root down, in the order in which they joined.
     pub scripts: Vec<ScriptHash>,
     /// True if there are more.
     pub is_cut: bool,

@@ -145,7 +145,8 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Of the words that may have typos, the one that no name has, else the longest. `None` if all are too short.
+    /// Among the words that may have typos, returns the one that no name has, else the longest. `None` if all are too
+    /// short.
     pub(super) fn strangest(&mut self, all: &[String]) -> Result<Option<usize>, ReadError> {
         let letters = |word: &String| word.chars().count();
         let long = || all.iter().enumerate().filter(|(_, word)| typos_for(letters(word)) > 0);
