@@ -25,7 +25,7 @@ struct Queue {
 }
 
 impl Inbox {
-    /// That of this folder.
+    /// The inbox of this folder.
     pub(crate) fn of(datadir: PathBuf) -> Self {
         Inbox { datadir, queue: None }
     }

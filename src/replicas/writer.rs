@@ -1,5 +1,5 @@
-//! Beside the process that writes the index: publishes its tip for replicas, and takes in the documents that were
-//! handed in there. A database that cannot be used does not stop it.
+//! Publishes the tip of the process that writes the index for replicas, and takes in the documents that were handed in
+//! there. A database that cannot be used does not stop it.
 
 use std::{
     fmt, io,
@@ -108,7 +108,7 @@ impl ForReplicas {
                 Ok(Err(error)) => outage.goes_on(&error),
                 Err(_) => outage.goes_on(&"the database does not answer"),
             };
-            // Mostly nobody waits for it.
+            // Usually there is no receiver.
             let _ = looked.send(());
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -150,8 +150,9 @@ impl ForReplicas {
         Some(WriterTip { height, hash, event_seq: tip.seq, best_height, published_at: now_secs() })
     }
 
-    /// Puts what waits into the inbox, the oldest first. An entry is on this disk before its row goes: if the process
-    /// is killed in between, it comes once more, under the same name, and documents that the ledger has change nothing.
+    /// Puts the waiting documents into the inbox, the oldest first. An entry is on this disk before its row goes: if
+    /// the process is killed in between, it comes once more, under the same name, and documents that the ledger has
+    /// change nothing.
     async fn take(&self, state: &State) -> Result<(), LookError> {
         while waiting_in_inbox(&self.datadir)? < MOST_FILES {
             let Some((id, file)) = state.oldest_waiting(self.network.name()).await? else { break };

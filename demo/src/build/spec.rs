@@ -21,7 +21,7 @@ pub struct BlockSpec {
     pub time: Option<u32>,
     /// Bytes pushed in the coinbase script after the height: a pool's tag. At most 90.
     pub tag: Vec<u8>,
-    /// Who shares the reward: script and weight. Empty: one output that anyone can spend.
+    /// Payees that share the reward: script and weight. Empty: one output that anyone can spend.
     pub payees: Vec<(ScriptBuf, u64)>,
     /// Scripts of further coinbase outputs of zero value (merged mining commitments and the like).
     pub notes: Vec<ScriptBuf>,

@@ -47,7 +47,7 @@ impl FileOptions {
     }
 }
 
-/// Where the payload of a record starts.
+/// Start of the payload of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// File number.

@@ -1,4 +1,4 @@
-//! Who takes part in the demo's economy, and their fixed addresses.
+//! Participants of the demo's economy, and their fixed addresses.
 
 use bitcoin::{Address, ScriptBuf};
 

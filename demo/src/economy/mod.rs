@@ -4,7 +4,7 @@
 //! two days apart, so that coins grow old, the last [`RECENT_BLOCKS`] ten minutes apart, so that "the last day" has
 //! content. The actors and their addresses are the same for every seed; the seed decides who pays whom, and when.
 //! Regtest halves the subsidy every 150 blocks, so nearly all money (about 15,000 BTC) is mined by height 1,000.
-//! Over the tip wait unconfirmed transactions ([`chain_and_mempool`]): what was sent in half an hour without a block.
+//! Unconfirmed transactions wait over the tip ([`chain_and_mempool`]): those sent in half an hour without a block.
 
 mod actors;
 mod half_hour;

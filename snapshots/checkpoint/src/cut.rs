@@ -21,7 +21,7 @@ pub(crate) struct Found {
     pub(crate) pieces: Vec<String>,
 }
 
-/// Hashes the pieces of bytes that come in any division.
+/// Hashes the pieces of bytes that come in chunks of any size.
 #[derive(Default)]
 pub(crate) struct Pieces {
     hash: Sha256,
@@ -59,7 +59,7 @@ impl Pieces {
     }
 }
 
-/// Reads a file piece by piece; `with` gets each piece and its hash. Gives the hashes.
+/// Reads a file piece by piece and returns the hashes; `with` gets each piece and its hash.
 pub(crate) fn cut(
     path: &Path,
     cancel: &CancelToken,

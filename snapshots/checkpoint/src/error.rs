@@ -28,15 +28,15 @@ pub enum CheckpointError {
     /// There is no manifest that can be used.
     #[error("{place}: {what}")]
     Manifest {
-        /// Where it is.
+        /// Its place.
         place: String,
         /// Its defect.
         what: String,
     },
-    /// A manifest is not signed as is asked for.
+    /// A manifest does not have the required signature.
     #[error("{place}: {what}; nothing of it is used")]
     Untrusted {
-        /// Where it is.
+        /// Its place.
         place: String,
         /// The fault: a wrong signature, or none.
         what: String,

@@ -36,7 +36,7 @@ pub(crate) fn read_all(
     Ok(pieces.finish())
 }
 
-/// Copies a file and makes it durable, and hashes the pieces of what was copied.
+/// Copies a file, makes the copy durable, and hashes its pieces.
 pub(crate) fn copy(
     from: &Path,
     to: &Path,

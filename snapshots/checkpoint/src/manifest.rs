@@ -38,8 +38,8 @@ pub struct FileEntry {
     pub path: String,
     /// Its bytes.
     pub bytes: u64,
-    /// SHA-256 of its pieces, in order. Each has 16 MiB, the last one what is left; a file of 16 MiB or less is one
-    /// piece, also an empty one. In a store, a piece is an object.
+    /// SHA-256 of its pieces, in order. Each has 16 MiB, the last one the rest; a file of 16 MiB or less is one piece,
+    /// also an empty one. In a store, a piece is an object.
     pub pieces: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ impl Manifest {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// In one line, for a signature.
+    /// The manifest in one line, for a signature.
     pub(crate) fn line(&self) -> String {
         format!("cairn checkpoint {} {} {} {}", self.network, self.tip_height, self.tip_hash, self.made_at)
     }

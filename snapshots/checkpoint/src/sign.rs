@@ -73,12 +73,13 @@ const CHECKSUM_BYTES: usize = 32;
 pub enum Trust {
     /// All.
     Any,
-    /// Those with a signature by this key.
+    /// Manifests with a signature by this key.
     Key(Box<PublicKey>),
 }
 
 impl Trust {
-    /// Those with a signature by a key: the key itself, as minisign prints it, or the file that has it.
+    /// Trusts manifests with a signature by a key. `key` is the key itself, as minisign prints it, or the file that has
+    /// it.
     ///
     /// # Errors
     /// It is neither.

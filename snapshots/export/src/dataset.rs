@@ -18,11 +18,11 @@ pub struct Dataset {
     pub sorted_by: &'static [&'static str],
     /// Its columns.
     pub columns: &'static [Column],
-    /// Where its rows come from.
+    /// Source of its rows.
     pub(crate) source: Source,
 }
 
-/// Where rows come from.
+/// Source of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
     /// Blocks alone: a file of a part does not change as long as its blocks are there.

@@ -38,7 +38,7 @@ pub enum ExportError {
     /// A manifest that cannot be used.
     #[error("{place}: {what}")]
     Manifest {
-        /// Where it is.
+        /// Its place.
         place: String,
         /// Its defect.
         what: String,

@@ -52,9 +52,9 @@ impl Amounts {
 /// How values are written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Format {
-    /// Of hashes, ids and scripts.
+    /// Form of hashes, ids and scripts.
     pub hashes: Hashes,
-    /// Of amounts.
+    /// Form of amounts.
     pub amounts: Amounts,
     /// Inputs have the txid of what they spend.
     pub txids: bool,

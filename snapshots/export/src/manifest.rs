@@ -1,4 +1,4 @@
-//! The manifest: what an export has. It is written last, so a folder with a manifest is complete.
+//! The manifest of an export. It is written last, so a folder with a manifest is complete.
 
 use serde::{Deserialize, Serialize};
 

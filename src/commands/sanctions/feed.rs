@@ -26,7 +26,7 @@ const MOST_ROWS: usize = 250_000;
 pub(super) struct Row {
     pub(super) seen: SeenRow,
     pub(super) approval: Approval,
-    /// Who approved it, the oldest approval first.
+    /// The operators who approved it, the oldest approval first.
     pub(super) approvers: Vec<String>,
 }
 
