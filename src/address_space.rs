@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 /// threads, most of which is reserved and never used.
 const REST: u64 = 2 << 30;
 
-/// Checks that the process may have its configured memory and what it needs besides.
+/// Checks that the process may have its configured memory and the rest that it needs.
 ///
 /// # Errors
 /// The limit is too low.

@@ -1,4 +1,4 @@
-//! Hands what requests add to the ledger to the process that writes the index.
+//! Hands documents that requests add to the ledger to the process that writes the index.
 
 use std::{io, path::PathBuf, sync::Arc};
 

@@ -157,7 +157,7 @@ fn has(datadir: &Path, kept: &Kept) -> bool {
     found().unwrap_or(false)
 }
 
-/// Hashes what is read.
+/// Hashes the bytes that are read.
 struct Hashed<R> {
     from: R,
     hash: Sha256,

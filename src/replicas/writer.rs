@@ -177,7 +177,8 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// Waits until it has looked once, or for a few seconds. A run that ends at a height takes in what waits so.
+    /// Waits until it has looked once, or for a few seconds. So a run that ends at a height takes in the waiting
+    /// documents.
     pub(crate) fn looked(&self) {
         let _ = self.looks.recv_timeout(PATIENCE);
     }

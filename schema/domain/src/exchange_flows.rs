@@ -20,7 +20,7 @@ pub struct Flow {
     pub outflow: Sats,
     /// Sum that comes back to it, change included.
     pub internal: Sats,
-    /// Its share of the fee: fee × what it sends ÷ all inputs, rounded down; not more than leaves it.
+    /// Its share of the fee: fee × the sum that it sends ÷ all inputs, rounded down; not more than leaves it.
     pub fee: Sats,
 }
 

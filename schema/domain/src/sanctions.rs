@@ -1,4 +1,4 @@
-//! Rows of a list of sanctions: who is listed, what operators approved, and what all rows sum up to.
+//! Rows of a list of sanctions: the listed parties, approvals of operators, and sums over all rows.
 
 use std::collections::BTreeMap;
 

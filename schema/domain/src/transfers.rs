@@ -35,7 +35,7 @@ impl LargeTransfer {
     #[must_use]
     pub fn of(block: &Block, tx: &TxMeta) -> Option<Self> {
         let outputs = block.outputs_of(tx);
-        // Nearly all pay less even in all, which costs no list.
+        // Nearly all pay less than the limit in total, which needs no list to find out.
         let all = outputs.iter().map(|output| output.value).fold(0, Sats::saturating_add);
         if all < LARGE_SATS || tx.inputs.is_empty() {
             return None;

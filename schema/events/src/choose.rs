@@ -1,4 +1,4 @@
-//! One quote from what several sources say of the same candle.
+//! One quote from the quotes of several sources for the same candle.
 
 use rust_decimal::Decimal;
 
@@ -24,8 +24,8 @@ pub struct Chosen {
 /// A source is left out if it is farther from the median of all than this part of it: 1/20, or 5 %.
 const FAR: u32 = 20;
 
-/// The quote that holds, from what each source says; the order does not matter, and no source may be named twice.
-/// `None` if there is no source.
+/// The quote that holds, from those of all sources; the order does not matter, and no source may be named twice. `None`
+/// if there is no source.
 #[must_use]
 pub fn choose(quotes: &[(Slug, Quote)]) -> Option<Chosen> {
     let mut sorted: Vec<&(Slug, Quote)> = quotes.iter().collect();

@@ -127,7 +127,7 @@ impl Reader {
         })
     }
 
-    /// As [`Reader::open`], although table files may be damaged or missing: what reads one of them fails. For audits.
+    /// As [`Reader::open`], although table files may be damaged or missing: reads of such a file fail. For audits.
     ///
     /// # Errors
     /// As [`Reader::open`]; or the damage is in the list of files, or in rows without which nothing can be read.

@@ -68,7 +68,7 @@ pub struct SecondaryReader {
 
 impl SecondaryReader {
     /// Opens the index in `dir` twice. `scratch` is a folder of this process for RocksDB's logs; it is created, and
-    /// removed at the end. Raw blocks are read from `blocks_dir` if given. `memory` is what both instances take
+    /// removed at the end. Raw blocks are read from `blocks_dir` if given. `memory` is the limit of both instances
     /// together, in bytes: blocks of tables, indexes and filters, open files, and the chain in memory.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl SecondaryReader {
         Ok(secondary)
     }
 
-    /// Gives the cache what the open files of both instances and the chain leave.
+    /// Gives the cache the memory that the open files of both instances and the chain leave.
     fn share_memory(&self) -> Result<(), ReadError> {
         let reader = self.reader();
         self.memory.beside(2 * files_memory(&reader.db) + chain_memory(&reader.chain()))

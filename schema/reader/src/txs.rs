@@ -233,8 +233,8 @@ impl View<'_> {
         Ok(Some(StoredTx { tx_num, height, index, raw_offset, row, first_input, decoded: Rc::new(decoded) }))
     }
 
-    /// Transactions of one block from index `from` on, at most `count`: what a list of them shows. One row read for
-    /// each 64 of them, each of which is decoded once.
+    /// Transactions of one block from index `from` on, at most `count`, with the fields that a list of them shows. One
+    /// row read for each 64 of them, each of which is decoded once.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.

@@ -59,7 +59,7 @@ pub struct View<'r> {
     /// True if the labels were settled at this tip: they stay so.
     pub(crate) settled: bool,
     rows_read: Cell<u64>,
-    /// Counts what is read, and ends it.
+    /// Counts reads, and ends them.
     work: Option<Rc<Work>>,
     /// Names of the stages that were found at the tip.
     pub(crate) finished: RefCell<BTreeSet<&'static str>>,
@@ -179,7 +179,7 @@ impl<'r> View<'r> {
         self.uncounted(Self::labels_are_settled).unwrap_or(false)
     }
 
-    /// Reads what no request asked for.
+    /// Reads data that no request asked for.
     fn uncounted<T>(&self, read: impl FnOnce(&Self) -> T) -> T {
         let rows_read = self.rows_read.get();
         let result = read(self);

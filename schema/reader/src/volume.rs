@@ -38,7 +38,7 @@ pub struct Volume {
 impl Volume {
     /// Adds a block.
     pub fn add(&mut self, block: &BlockVolume) {
-        // All coins of a week are far below what 64 bits hold: 21 million a block would be needed for months.
+        // All coins of a week fit into 64 bits by far: it would take 21 million a block for months to exceed them.
         self.spent = self.spent.saturating_add(block.spent);
         self.labelled = self.labelled.saturating_add(block.labelled);
         for (source, sats) in &block.by_source {

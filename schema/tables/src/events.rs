@@ -72,7 +72,7 @@ pub enum EventRow {
     Quotes {
         /// Sequence number of the document.
         document: u64,
-        /// For each row, whether it repeats what the source said last.
+        /// For each row, whether it repeats the last statement of the source.
         repeats: Vec<bool>,
         /// The rows, of one series, ascending by time.
         rows: Vec<QuoteRow>,
@@ -94,7 +94,7 @@ pub enum EventRow {
         document: u64,
         /// The list that they are on.
         list: ClaimList,
-        /// For each claim, whether it repeats what the list said last.
+        /// For each claim, whether it repeats the last statement of the list.
         repeats: Vec<bool>,
         /// The claims, ascending by row.
         claims: Vec<Claim>,
@@ -105,7 +105,7 @@ pub enum EventRow {
         document: u64,
         /// The list that they are on.
         list: Slug,
-        /// For each row, whether it repeats what the list said last.
+        /// For each row, whether it repeats the last statement of the list.
         repeats: Vec<bool>,
         /// The rows, ascending.
         rows: Listing,

@@ -37,7 +37,7 @@ pub(crate) fn range(files: &[Piece]) -> Option<(&[u8], &[u8])> {
             let mut others = levels.iter().filter(|(other, _)| *other != level);
             !others.any(|(other, files)| overlaps(*other, files, first, last))
         };
-        // Stretches of small files; what lies between two files may belong to another level.
+        // Stretches of small files; a file between two of them may belong to another level.
         let joins = |a: &Piece, b: &Piece| a.bytes < LARGE && b.bytes < LARGE && alone(&a.first, &b.last);
         let newest_first = sorted.chunk_by(|a, b| joins(a, b)).rev();
         let mut runs = newest_first.filter(|run| run.len() >= LEAST).map(newest).filter(|run| run.len() >= LEAST);

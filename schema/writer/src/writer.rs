@@ -329,7 +329,7 @@ impl Writer {
     /// files, none is removed, and if that takes long, the next writer does it.
     fn remove_files_at_the_end(&self) {
         let Ok(Some(_paused)) = ReadersPaused::begin(&self.dir, READERS_TAKE) else { return };
-        // Also flushes what was written.
+        // Also flushes written rows.
         self.db.cancel_all_background_work(true);
         let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
         // The next writer removes files that cannot be removed now.

@@ -54,7 +54,7 @@ pub struct Column {
 /// Columns that are there if they are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extra {
-    /// Txids of what inputs spend.
+    /// Txids of the coins that inputs spend.
     Txids,
     /// Addresses of inputs and outputs.
     Addresses,

@@ -35,7 +35,7 @@ pub struct Manifest {
     pub hashes: String,
     /// `sats` or `btc`: how amounts are written.
     pub amounts: String,
-    /// True if inputs have the txid of what they spend.
+    /// True if inputs have the txid of the coin that they spend.
     pub txids: bool,
     /// True if inputs and outputs have addresses.
     pub addresses: bool,

@@ -135,7 +135,7 @@ fn ask(
     })
 }
 
-/// Divides parts into groups: what scripts and inputs take of one group fits into a share of the memory.
+/// Divides parts into groups, so that the scripts and inputs of one group fit into a share of the memory.
 fn groups(reader: &Reader, parts: &[Part], options: &ExportOptions) -> Result<Vec<Vec<Part>>, ExportError> {
     let table = TABLES.iter().find(|table| table.name == TotalsTable::NAME);
     let scripts = reader.table_size(table.ok_or(ExportError::Defect("the table of totals is not registered"))?)?.rows;

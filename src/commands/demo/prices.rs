@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 /// Source name in answers.
 pub(super) const SOURCE: &str = "demo-invented";
 
-/// Daily prices of bitcoin, and what a euro costs on business days.
+/// Daily prices of bitcoin, and prices of a euro on business days.
 ///
 /// # Errors
 /// None that is known.

@@ -1,5 +1,5 @@
-//! The demo's invented profiles of entities, as a document for its ledger: what a made-up source says of them, whatever
-//! addresses they have.
+//! The demo's invented profiles of entities, as a document for its ledger: statements of a made-up source about them,
+//! independent of their addresses.
 
 use cairn_events::{Body, Category, Document, DocumentHash, Profile, Provenance};
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! The current feed with what operators decided about its rows.
+//! The current feed with the decisions of operators about its rows.
 
 use std::{collections::BTreeSet, sync::Arc};
 

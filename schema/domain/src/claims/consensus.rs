@@ -59,7 +59,7 @@ pub struct Tally<'a> {
     pub origins: usize,
 }
 
-/// The votes and what they give.
+/// The votes and their result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Consensus<'a> {
     /// Their result.

@@ -6,7 +6,7 @@ use cairn_events::{ClaimType, EntityName};
 
 use super::{At, Confidence, Standing, Stated, best::rank, confidence_tier, standing::judged};
 
-/// A claim with what became of it.
+/// A claim and its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Evidence<'a> {
     /// The claim, with where it comes from.

@@ -23,7 +23,7 @@ pub struct ShortLabel<'a> {
     pub best: Stated<'a>,
 }
 
-/// The label of a script with these claims, as its card has it. `None` if nothing says who or what it may be.
+/// The label of a script with these claims, as its card has it. `None` if no claim gives an owner or kind.
 #[must_use]
 pub fn short_label<'a>(stated: &[Stated<'a>], at: At) -> Option<ShortLabel<'a>> {
     let labels: Vec<Stated<'a>> = standing_claims(stated, at).filter(Stated::is_label).collect();

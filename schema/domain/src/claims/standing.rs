@@ -6,7 +6,7 @@ use cairn_events::{Claim, ClaimType, DocumentHash, EntityName, EvidenceTier, Slu
 
 use super::{LABELS_FROM, inherited_level, origin_group};
 
-/// A claim as it is stated about a script: with where it comes from, and what became of it.
+/// A claim as it is stated about a script, with its provenance and its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stated<'a> {
     /// The claim, with its own level; [`Stated::level`] is lower if the claim is inherited.
@@ -65,7 +65,7 @@ impl<'a> Stated<'a> {
         self.is_contested && !self.claim.is_incontestable()
     }
 
-    /// True if it says who or what the script is said to be, and not only what it was seen doing.
+    /// True if it gives an owner or kind of the script, and not only observed behaviour.
     #[must_use]
     pub fn is_label(&self) -> bool {
         use ClaimType::{BehavesAs, ObservedIn, ParticipatedIn};
@@ -90,7 +90,7 @@ impl<'a> Stated<'a> {
     }
 
     /// True if it extends to other scripts of the cluster: it is meant to, and nobody contests it. Else the holder of
-    /// one key would contest what is said of all others.
+    /// one key would contest claims about all others.
     #[must_use]
     pub fn extends(&self) -> bool {
         is_heritable(self.claim) && !self.contested()

@@ -11,9 +11,9 @@ use cairn_model::{Sats, TxNum};
 /// Which way the graph grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Along what is received.
+    /// Along received payments.
     In,
-    /// Along what is paid.
+    /// Along sent payments.
     Out,
     /// Both.
     Both,
@@ -31,7 +31,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// True if a node there pays: it is looked at along what it pays.
+    /// True if the payments that a node there sends are followed.
     #[must_use]
     pub fn grows_out(self, direction: Direction) -> bool {
         match self {
@@ -41,7 +41,7 @@ impl Side {
         }
     }
 
-    /// True if it is looked at along what it receives.
+    /// True if the payments that a node there receives are followed.
     #[must_use]
     pub fn grows_in(self, direction: Direction) -> bool {
         match self {

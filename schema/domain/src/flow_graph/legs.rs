@@ -40,7 +40,7 @@ pub enum Parties {
     Coinbase(Vec<(End, Sats)>),
     /// A CoinJoin: inputs and outputs.
     CoinJoin(Vec<(ScriptId, Sats)>, Vec<(End, Sats)>),
-    /// Any other: inputs and outputs; what the outputs lack is the fee.
+    /// Any other: inputs and outputs; the fee is the difference.
     Payment(Vec<(ScriptId, Sats)>, Vec<(End, Sats)>),
 }
 
@@ -82,7 +82,7 @@ fn shares(inputs: &[(ScriptId, Sats)], outputs: &[(End, Sats)]) -> Vec<(End, Sat
     shares
 }
 
-/// Payments of a script in a transaction, also to itself. The sum is what its inputs bring.
+/// Payments of a script in a transaction, also to itself. Their sum is that of its inputs.
 ///
 /// # Errors
 /// There are too many parties.

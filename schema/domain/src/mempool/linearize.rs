@@ -1,7 +1,7 @@
 //! The best order of a cluster: its chunks, best paying first.
 //!
 //! A *closed* set of transactions holds the ancestors of each of its members. The first chunk is the closed set of the
-//! highest feerate, the second the best of what is left, and so on. Bitcoin Core from v31 on keeps its clusters in that
+//! highest feerate, the second the best of the rest, and so on. Bitcoin Core from v31 on keeps its clusters in that
 //! order, up to 64 transactions each; here it is found exactly, by cutting.
 //!
 //! Give each transaction of a set the weight `fee − feerate of the set × size`: they sum to nothing. Where a closed

@@ -1,4 +1,4 @@
-//! One day after the other: what is unspent by day of birth, and the figures that follow.
+//! One day after the other: unspent value by day of birth, and the figures that follow.
 
 use std::collections::BTreeMap;
 
@@ -105,8 +105,8 @@ impl CoinTime {
         (self.destroyed * 1_000_000).checked_div(self.created)
     }
 
-    /// Dormancy: coin-days destroyed ÷ value spent, in millionths of a day, rounded down: the average age of what is
-    /// spent, weighted by value (Reginald Smith, "Bitcoin average dormancy" (2017)). `None` if nothing was spent.
+    /// Dormancy: coin-days destroyed ÷ value spent, in millionths of a day, rounded down: the average age of spent
+    /// coins, weighted by value (Reginald Smith, "Bitcoin average dormancy" (2017)). `None` if nothing was spent.
     #[must_use]
     pub fn dormancy(&self, spent_sats: i128) -> Option<i128> {
         (self.destroyed * 1_000_000).checked_div(spent_sats * Self::DAY)
@@ -190,8 +190,8 @@ pub struct Days<'c> {
 }
 
 impl<'c> Days<'c> {
-    /// The state after the last block of a day: what is unspent by day of birth, sums over all blocks up to it, and the
-    /// time of the last one. For the beginning of the chain all of it is nothing.
+    /// The state after the last block of a day: unspent value by day of birth, sums over all blocks up to it, and the
+    /// time of the last one. Before the first block all of them are zero.
     #[must_use]
     pub fn after(unspent: &[Change], totals: Flows, last_block: MonoTime, prices: Prices<'c>) -> Self {
         let mut days = Days {

@@ -1,4 +1,4 @@
-//! Daily closes, and what they say of a day.
+//! Daily closes, and the prices of days that follow from them.
 
 use rust_decimal::Decimal;
 

@@ -1,4 +1,4 @@
-//! The coins that a wallet holds, with what they cost.
+//! The coins that a wallet holds, with their cost.
 
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ pub struct Consumed {
     /// The lots that it was taken of, first in first out, whatever the method. With [`Method::Average`] their costs are
     /// those of the lots, and do not add up to the cost.
     pub parts: Vec<Part>,
-    /// Lots of which nothing is left.
+    /// Lots that are used up.
     pub emptied: u64,
 }
 
@@ -87,7 +87,7 @@ impl Book {
         }
     }
 
-    /// Lots of which something is left.
+    /// Lots that still have coins.
     #[must_use]
     pub fn lots(&self) -> usize {
         self.lots.len()

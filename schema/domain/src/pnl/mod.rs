@@ -1,8 +1,8 @@
-//! Profit and loss of a wallet: what its coins cost when they came, and what they were worth when they left.
+//! Profit and loss of a wallet: the cost of its coins when they came, and their worth when they left.
 //!
-//! * Coins that come in cost what they are worth at that time, mined ones, too. Coins that go to others are disposals:
-//!   their worth is the proceeds. Transfers within the wallet are neither. The wallet's share of a fee leaves with
-//!   proceeds of zero.
+//! * The cost of coins that come in is their worth at that time, for mined ones, too. Coins that go to others are
+//!   disposals: their worth is the proceeds. Transfers within the wallet are neither. The wallet's share of a fee
+//!   leaves with proceeds of zero.
 //! * The cost of a coin that leaves is the average of all that are there, or that of the coins that came first
 //!   ([`Method`]).
 //! * Worth is an integer of millionths of the currency, each rounded half to even once. The rounded amount of a row is

@@ -40,7 +40,7 @@ pub enum Missing {
     BeforeSeries,
     /// The price in dollars is known, but no exchange rate.
     NoRate(NoRate),
-    /// The converted price is beyond what a decimal holds.
+    /// The converted price exceeds the range of a decimal.
     TooLarge,
 }
 

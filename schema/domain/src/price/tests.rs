@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 
 use super::*;
 
-/// A series, a close and what holds.
+/// A series, a close, and the quote that holds.
 type Candle = (Series, u32, Chosen);
 
 /// All candles, in no order.

@@ -1,4 +1,4 @@
-//! The two virtual transactions of BIP 322, and what it asks of them.
+//! The two virtual transactions of BIP 322, and its rules for them.
 
 use bitcoin::{
     Amount, OutPoint, PubkeyHash, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, WPubkeyHash, WScriptHash,

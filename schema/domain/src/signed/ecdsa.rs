@@ -22,7 +22,7 @@ pub(super) fn signature(bytes: &[u8]) -> Result<Signature, Failure> {
     let signature = Signature::from_der(der).map_err(|_| InvalidReason::Encoding)?;
     let mut low = signature;
     low.normalize_s();
-    // A signature has one strict encoding, so what is written back must be what was read.
+    // A signature has one strict encoding, so writing it again must give the bytes that were read.
     if low != signature || *signature.serialize_der() != *der {
         return Err(InvalidReason::Encoding.into());
     }

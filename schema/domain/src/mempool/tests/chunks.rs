@@ -1,4 +1,4 @@
-//! Blocks filled by chunks: against a naive miner, and by what must hold for every block.
+//! Blocks filled by chunks: against a naive miner, and by the invariants of every block.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -83,7 +83,7 @@ impl Model {
         gone
     }
 
-    /// Every script with what each transaction does to it, newest first.
+    /// Every script with the effect of each transaction on it, newest first.
     pub(super) fn by_script(&self) -> BTreeMap<[u8; 32], Vec<ScriptEffect>> {
         let mut all: BTreeMap<[u8; 32], Vec<ScriptEffect>> = BTreeMap::new();
         for tx in &self.txs {
