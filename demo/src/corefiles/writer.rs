@@ -95,7 +95,7 @@ impl Writer {
         Ok(location)
     }
 
-    /// Writes what a crash leaves of a block: its magic and full size, but only the first `keep` bytes.
+    /// Writes a block as a crash leaves it: its magic and full size, but only the first `keep` bytes.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -138,7 +138,7 @@ impl Writer {
         Ok(Some(location))
     }
 
-    /// Writes what a crash leaves of an undo record: its magic and full size, but only the first `keep` bytes.
+    /// Writes an undo record as a crash leaves it: its magic and full size, but only the first `keep` bytes.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -160,7 +160,7 @@ impl Writer {
         self.number
     }
 
-    /// Hands what was written so far to the system, so that others can read it.
+    /// Hands all written bytes to the system, so that others can read them.
     ///
     /// # Errors
     /// [`Error::Io`].

@@ -75,8 +75,8 @@ pub fn chain_and_owners(seed: u64) -> Result<(Chain, HashMap<ScriptBuf, u32>), E
     Ok((economy.into_chain(), owners))
 }
 
-/// Generates the demo chain, and what waits over its tip: more than a thousand transactions in the order in which they
-/// came, parents first, enough for several blocks. All of them can be mined on the tip, except those that were
+/// Generates the demo chain, and the transactions that wait over its tip: more than a thousand in the order in which
+/// they came, parents first, enough for several blocks. All of them can be mined on the tip, except those that were
 /// replaced.
 ///
 /// # Errors

@@ -69,7 +69,7 @@ fn line(day: u32) -> i64 {
     before + (after - before) * left / year
 }
 
-/// The demo's daily prices and, for its business days, what a euro costs: up to the tip of the chain.
+/// The demo's daily prices and, for its business days, prices of a euro: up to the tip of the chain.
 #[must_use]
 pub fn prices(seed: u64) -> (Vec<DemoPrice>, Vec<DemoRate>) {
     let (mut price, mut euro) = (Noise::new(seed, 30), Noise::new(seed ^ 1, 4));

@@ -1,5 +1,5 @@
 //! Figures of an entity in answers, from the sums over its scripts: a name, a category, how well it is covered, its
-//! place in a list, and which names are near one that nobody has.
+//! place in a list, and the names that are near one that no entity has.
 
 use std::cmp::{Ordering, Reverse};
 

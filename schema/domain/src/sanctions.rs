@@ -50,9 +50,9 @@ pub enum Approval {
     Approved,
     /// One has, and another one must.
     AwaitsSecond,
-    /// Nobody has.
+    /// No operator has.
     Pending,
-    /// Nobody has, but the address was approved under another party.
+    /// No operator has, but the address was approved under another party.
     PartyChanged,
 }
 
@@ -104,7 +104,7 @@ pub struct Coverage {
     pub party_changed: u64,
     /// Approved rows about natural persons.
     pub persons: u64,
-    /// Approved rows that name nobody.
+    /// Approved rows that name no entity.
     pub nameless: u64,
     entities: BTreeMap<EntityName, (String, u64, u64)>,
 }

@@ -60,7 +60,7 @@ pub const fn gathers(inputs: usize, outputs: usize) -> bool {
 pub struct Consolidation {
     /// Inputs.
     pub inputs: u32,
-    /// Outputs, those that nobody can spend among them.
+    /// Outputs, unspendable ones included.
     pub outputs: u32,
     /// Sum of the inputs, in satoshis.
     pub sats: Sats,

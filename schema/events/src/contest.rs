@@ -112,10 +112,10 @@ pub struct SignedText {
 }
 
 impl Contest {
-    /// Checks what the type does not say.
+    /// Checks the rules that the type does not enforce.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), &'static str> {
         let is_text = |text: &str| text.len() <= MAX_TEXT && text.lines().all(is_plain);
         if !is_text(&self.reason) {

@@ -91,7 +91,7 @@ pub enum BadDocument {
 }
 
 impl Body {
-    /// True if it blanks what other documents say.
+    /// True if it blanks statements of other documents.
     #[must_use]
     pub fn redacts(&self) -> bool {
         matches!(self, Body::Contest(contest) if contest.act == ContestAct::Redacts)
@@ -99,10 +99,10 @@ impl Body {
 }
 
 impl Document {
-    /// Checks what the type does not say.
+    /// Checks the rules that the type does not enforce.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), BadDocument> {
         if self.provenance.origin.len() > MAX_TEXT {
             return Err(BadDocument::Text("origin"));

@@ -20,10 +20,10 @@ pub trait Listed: Clone + Eq + Ord + Hash + Debug + Send + Sync + Sized + 'stati
     #[must_use]
     fn at_row(&self, row: u32) -> Self;
 
-    /// Checks what the type does not say.
+    /// Checks the rules that the type does not enforce.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first rule that it breaks.
     fn check(&self) -> Result<(), &'static str>;
 
     /// Appends it; its row must be above `before`, that of the one before or 0.
@@ -84,7 +84,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Checks what their types do not say.
+/// Checks the rules that their types do not enforce.
 pub(crate) fn check<L: Listed>(rows: &[L]) -> Result<(), BadListing> {
     if rows.len() > L::MOST {
         return Err(BadListing::TooLong { noun: L::NOUN, count: rows.len(), most: L::MOST });

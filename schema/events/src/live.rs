@@ -46,7 +46,7 @@ impl LiveQuote {
         codec::put_price(out, self.price);
     }
 
-    /// Reads what [`LiveQuote::put`] appended.
+    /// Reads the bytes that [`LiveQuote::put`] appended.
     ///
     /// # Errors
     /// The bytes are something else.
@@ -84,7 +84,7 @@ pub fn put_live_quotes(out: &mut Vec<u8>, quotes: &[LiveQuote]) {
     }
 }
 
-/// Reads what [`put_live_quotes`] appended; nothing may follow.
+/// Reads the bytes that [`put_live_quotes`] appended; nothing may follow.
 ///
 /// # Errors
 /// The bytes are something else.

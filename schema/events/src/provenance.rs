@@ -78,7 +78,7 @@ pub struct Provenance {
     /// Where it was fetched, or the name of the file; without credentials. At most 2,000 bytes.
     pub origin: String,
     /// When it was fetched or, for a file, last written: seconds since 1970 (UTC). The newer of two documents of a
-    /// source replaces what the older one says; of two of the same second, the one with the greater hash.
+    /// source replaces the older one's statements; at the same second, the one with the greater hash counts as newer.
     pub retrieved_at: u32,
     /// Its hash.
     pub document: DocumentHash,

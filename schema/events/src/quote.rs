@@ -103,7 +103,7 @@ pub struct Series {
     pub interval: Interval,
 }
 
-/// The lowest, highest and first price of a candle, and what was traded in it.
+/// The lowest, highest and first price of a candle, and its traded volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
     /// The first.

@@ -1,4 +1,4 @@
-//! Contests of what is said of a script.
+//! Contests of statements about a script.
 
 use cairn_events::{Contest, StatementHash};
 use cairn_tables::{

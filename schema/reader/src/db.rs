@@ -106,8 +106,7 @@ pub(crate) fn all_read_only(dir: &Path) -> Result<Db, rocksdb::Error> {
     read_only_with(&options, dir, &families, None)
 }
 
-/// Options of a database that opens although table files are damaged or missing: what reads such a file fails, and
-/// nothing else does.
+/// Options of a database that opens although table files are damaged or missing: only reads of such a file fail.
 #[must_use]
 pub fn damaged_db_options() -> Options {
     let mut options = db_options();

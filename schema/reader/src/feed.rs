@@ -1,4 +1,4 @@
-//! The feed: what was announced, and what was taken back.
+//! The feed: announcements and their retractions.
 
 use cairn_model::Height;
 use cairn_tables::{

@@ -14,12 +14,12 @@ const BLOCKS_SHARE: (u64, u64) = (4, 5);
 /// Least memory for blocks: the lists of parts stay in it, and each request that runs holds some of its blocks.
 const LEAST_BLOCKS: u64 = 4 << 20;
 
-/// The memory that reading may take, and the cache that has what is left of it.
+/// The memory that reading may take, and the cache that has the rest of it.
 #[derive(Clone)]
 pub struct ReadMemory {
     bytes: u64,
     cache: Cache,
-    /// The setting that an operator would raise, and what is taken off it.
+    /// The setting that an operator would raise, and the bytes that are taken off it.
     setting: (&'static str, u64),
 }
 
@@ -43,7 +43,7 @@ impl ReadMemory {
         &self.cache
     }
 
-    /// Gives the cache what these bytes outside of it leave.
+    /// Gives the cache the memory that these bytes outside of it leave.
     ///
     /// # Errors
     /// They leave too little. The cache has the least size then.

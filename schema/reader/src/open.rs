@@ -103,7 +103,7 @@ impl Reader {
         }
     }
 
-    /// Gives the cache what the open files and the chain leave.
+    /// Gives the cache the memory that the open files and the chain leave.
     fn sharing(self, memory: &ReadMemory) -> Result<Self, ReadError> {
         let chain = match self.view() {
             Ok(view) => chain_memory(view.chain()),

@@ -260,8 +260,8 @@ struct Opening<'o> {
 
 /// Opens an instance. While a writer replaces files, RocksDB opens a secondary at an older state whose files are all
 /// there, which may be the one before the first commit. So an empty index is believed only if it stays empty. An index
-/// whose place another one takes meanwhile is left for that one. `chain` is what another instance has of the chain,
-/// which may be one of another index: a view keeps of it the blocks that its own index has.
+/// whose place another one takes meanwhile is left for that one. `chain` is the chain in memory of another instance,
+/// perhaps of another index: a view keeps those of its blocks that its own index has.
 fn open_secondary(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reader>, Tip), ReadError> {
     let mut pause = PAUSE;
     for _ in 1..ATTEMPTS {

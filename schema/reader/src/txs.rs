@@ -267,7 +267,7 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Id and block height of a transaction by number; `None` beyond the tip. One row read, of which little is decoded:
+    /// Id and block height of a transaction by number; `None` beyond the tip. Reads one row and decodes little of it:
     /// transactions can be large.
     ///
     /// # Errors
@@ -354,7 +354,7 @@ impl View<'_> {
         Ok(logged.iter().zip(&outpoints).map(coin).collect())
     }
 
-    /// The transaction that made the largest coin which a transaction spends; of equal ones, the first. `None` for a
+    /// The transaction that made the largest coin which a transaction spends; the first of equal ones. `None` for a
     /// coinbase. One row read.
     ///
     /// # Errors

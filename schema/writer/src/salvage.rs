@@ -1,4 +1,4 @@
-//! Reads what can be read of a damaged family.
+//! Reads the readable rows of a damaged family.
 
 use cairn_tables::Family;
 use rocksdb::ReadOptions;

@@ -44,7 +44,7 @@ pub enum CheckpointError {
     /// A key for signatures cannot be used.
     #[error("the key cannot be used: {0}")]
     Key(String),
-    /// A file is not what the manifest says.
+    /// A file does not match the manifest.
     #[error("{place}: {what}; the checkpoint is damaged, and nothing was restored from it")]
     Damaged {
         /// The file.

@@ -27,7 +27,7 @@ pub struct Dataset {
 pub(crate) enum Source {
     /// Blocks alone: a file of a part does not change as long as its blocks are there.
     Blocks(BlockRows),
-    /// The outputs that are the first of their scripts, and what the scripts have as of the tip.
+    /// The first outputs of their scripts, and the data of these scripts as of the tip.
     FirstOutputs(BlockRows),
     /// The rows as of the tip for things that the blocks of a part have made.
     Made(fn(&Scope<'_>, &View<'_>, &Part, &mut Sink) -> Result<(), ExportError>),

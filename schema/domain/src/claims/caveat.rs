@@ -44,7 +44,7 @@ pub enum ClaimCaveat<'a> {
     ClusterInherited,
     /// A claim that counts comes from a community, and nobody checked it.
     CommunityUnverified,
-    /// The source named somebody else before.
+    /// The source named another entity before.
     LabelRestated {
         /// The source.
         source: &'a str,

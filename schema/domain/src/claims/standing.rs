@@ -58,8 +58,7 @@ impl<'a> Stated<'a> {
         if self.inherited { EvidenceTier::ClusterInherited } else { self.claim.tier }
     }
 
-    /// True if it is contested and a contest acts on such a claim: that a list has a script, or what the chain shows,
-    /// cannot be contested.
+    /// True if it is contested and a contest acts on such a claim: listings and facts of the chain cannot be contested.
     #[must_use]
     pub fn contested(&self) -> bool {
         self.is_contested && !self.claim.is_incontestable()

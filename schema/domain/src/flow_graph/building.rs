@@ -221,7 +221,7 @@ impl<K: Ord + Clone + Hash> Building<K> {
         let mut candidates: Vec<Candidate<K>> = found.into_iter().map(candidate).collect();
         sort(&mut candidates);
         let left = self.limits.nodes.saturating_sub(self.placed.len());
-        // Later hops have their part; what they do not need is filled up at the end.
+        // Each later hop has its share; room that they do not need is filled up at the end.
         let hops = self.limits.hops.saturating_sub(self.hop) as usize + 1;
         let rest = candidates.split_off(candidates.len().min(left.div_ceil(hops)));
         self.spare.extend(rest);

@@ -160,7 +160,7 @@ fn a_contest_takes_one_vote() {
     assert_eq!(member(&others), Some(("kraken".into(), true)));
     let alone = [control("mine", "okx").contested()];
     assert_eq!((state(&alone), first(&alone), member(&alone)), (ConsensusState::Contested, Some("okx".into()), None));
-    // It does not act on lists and on what the chain shows.
+    // It does not act on listings and facts of the chain.
     let shown = said("mine", ClaimType::ControlledBy, EvidenceTier::OnchainVerified, Some("okx")).contested();
     assert_eq!(
         (state(std::slice::from_ref(&shown)), member(&[shown])),

@@ -1,5 +1,5 @@
-//! Random wallets of several scripts over a random little chain, and what the transactions of that chain are from the
-//! wallet's side.
+//! Random wallets of several scripts over a random little chain, and the transactions of that chain as the wallet sees
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

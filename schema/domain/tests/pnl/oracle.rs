@@ -1,5 +1,5 @@
 //! Profit and loss once more: slow, in exact fractions, from raw transactions, written from the contract and not from
-//! the code that it checks. Of that code it shares the names of what is compared, and nothing that computes.
+//! the code that it checks. It shares the names of the compared values with that code, and nothing that computes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Over random histories the ledger says what the oracle says, and what must hold for both methods holds.
+//! Over random histories the ledger agrees with the oracle, and the invariants of both methods hold.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -23,7 +23,7 @@ fn histories() -> impl Iterator<Item = History> {
     (0..HISTORIES).map(history)
 }
 
-/// Compares what belongs to a transaction, and shows the history up to it where it differs.
+/// Compares the results for a transaction, and shows the history up to it if they differ.
 #[track_caller]
 fn same<T: PartialEq + Debug>(history: &History, method: Method, tx: &Tx, ours: &T, theirs: &T) {
     if ours != theirs {

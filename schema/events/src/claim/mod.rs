@@ -121,12 +121,12 @@ pub struct Claim {
     pub is_inherited: bool,
     /// True if it is about a natural person.
     pub is_person: bool,
-    /// True if the operator has blanked it: it says nothing, and in place of the script it has the SHA-256 of what it
-    /// was.
+    /// True if the operator has blanked it: it says nothing, and `script` is the SHA-256 of the original claim.
     pub is_redacted: bool,
 }
 
-/// A list: what a source says in one place. The newest complete document of a list ends what it does not repeat.
+/// A list: the claims of a source in one place. The newest complete document of a list ends the claims that it does not
+/// repeat.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimList {
     /// Its name among the lists of the source.
@@ -174,7 +174,7 @@ impl Claim {
         Claim { level: 0, is_redacted: true, ..blank }
     }
 
-    /// True if a contest changes nothing of it: that a list has a script, or what the chain shows, cannot be contested.
+    /// True if a contest has no effect on it: listings and facts of the chain cannot be contested.
     #[must_use]
     pub fn is_incontestable(&self) -> bool {
         self.claim_type == ClaimType::ListedBy || self.tier == EvidenceTier::OnchainVerified
@@ -192,10 +192,10 @@ impl Claim {
         self.asserted_at.unwrap_or(retrieved_at)
     }
 
-    /// Checks what the type does not say.
+    /// Checks the rules that the type does not enforce.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), &'static str> {
         let texts = [
             (&self.entity_name, MAX_NAME, "a name that is too long or has control characters"),

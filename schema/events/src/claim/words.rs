@@ -1,4 +1,4 @@
-//! Closed vocabularies of claims. A code never changes its meaning: it is what tables store.
+//! Closed vocabularies of claims. A code never changes its meaning, since tables store codes.
 
 /// Declares a closed vocabulary: its words, and their codes in tables.
 macro_rules! words {

@@ -1,4 +1,4 @@
-//! Claims about scripts: what the lists of sources say of one.
+//! Claims of the lists of sources about a script.
 
 use bitcoin::hashes::{Hash, sha256};
 use cairn_events::{Claim, ContestAct, DocumentHash, Provenance};
@@ -14,7 +14,7 @@ mod walk;
 pub use self::walk::ClaimWalk;
 use crate::{ContestOf, ReadError, View};
 
-/// Most lists of which a script's claims are read.
+/// Most lists from which the claims about a script are read.
 pub const MOST_LISTS: usize = 64;
 /// Most claims of one script that are read of a list.
 pub const MOST_OF_A_LIST: usize = 64;

@@ -1,4 +1,4 @@
-//! Scripts of a cluster that lists say something of which extends to its other scripts.
+//! Scripts of a cluster with claims that extend to its other scripts.
 
 use cairn_model::TxNum;
 use cairn_tables::{

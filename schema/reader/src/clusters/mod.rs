@@ -25,7 +25,7 @@ pub use self::{
 };
 use crate::{ReadError, View};
 
-/// The chain up to a block: what is above does not count.
+/// The chain up to a block: blocks above it do not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AsOf {
     /// The block.

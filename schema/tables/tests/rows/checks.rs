@@ -38,7 +38,7 @@ pub(crate) fn keys_sort_as_their_bytes<T: Tested>() {
     });
 }
 
-/// Decodes bytes as key and as value: nothing panics, and what decodes has no second form.
+/// Decodes bytes as key and as value: nothing panics, and decoded rows have no second form.
 fn decode_any<T: Tested>(bytes: &[u8]) -> Result<(), TestCaseError> {
     match T::decode_key(bytes) {
         Ok(key) => prop_assert_eq!(&encode_key::<T>(&key)[..], bytes),
