@@ -156,7 +156,7 @@ pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>, most
         if begins(name, &asked) || begins(&asked, name) {
             return Some(1);
         }
-        // As many edits as they differ in length are needed at least; names have one byte a letter.
+        // The difference in length is the least number of edits; names have one byte a letter.
         let apart = name.len().abs_diff(letters);
         (apart <= allowed).then(|| strsim::levenshtein(name, &asked)).filter(|edits| *edits <= allowed)
     };

@@ -43,16 +43,16 @@ pub fn statement(authority: &str, snapshot: u32, party: &Party<'_>) -> String {
     format!("listed by {authority} in the snapshot of {}{named}", date(snapshot))
 }
 
-/// Whether operators have approved a row.
+/// Approval of a row by operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Approval {
-    /// As many as are needed have.
+    /// Enough operators have approved it.
     Approved,
-    /// One has, and another one must.
+    /// One operator has approved it, and a second one must.
     AwaitsSecond,
-    /// No operator has.
+    /// No operator has approved it.
     Pending,
-    /// No operator has, but the address was approved under another party.
+    /// No operator has approved it, but the address was approved under another party.
     PartyChanged,
 }
 

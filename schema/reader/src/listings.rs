@@ -72,7 +72,7 @@ impl View<'_> {
     }
 }
 
-/// After all rows of a list.
+/// The key after all rows of a list.
 fn last_of(list: &ListKey) -> ListingKey {
     let version = ListVersion { retrieved_at: u32::MAX, document: [0xff; 8] };
     ListingKey { list: list.clone(), version, row: u32::MAX }

@@ -26,7 +26,7 @@ const KEPT_LENGTH: usize = 16 << 10;
 
 /// A row's bytes.
 enum RowBytes<'v> {
-    /// Kept by the view.
+    /// Bytes that the view keeps.
     Kept(Rc<[u8]>),
     /// In the database's cache.
     Pinned(DBPinnableSlice<'v>),

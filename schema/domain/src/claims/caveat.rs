@@ -11,7 +11,7 @@ use super::{
     standing::{judged, standing_claims},
 };
 
-/// After how many seconds without a check a feed is stale: 48 hours.
+/// Seconds without a check after which a feed is stale: 48 hours.
 pub const FEED_STALE_AFTER: u32 = 48 * 3_600;
 /// Most names in one caveat, and most caveats of one kind.
 pub const MAX_NAMED: usize = 10;

@@ -4,7 +4,7 @@ use cairn_events::{ClaimType, EvidenceTier};
 
 use super::Stated;
 
-/// After how many seconds a claim is stale: 365 days.
+/// Seconds after which a claim is stale: 365 days.
 pub const STALE_AFTER: u32 = 365 * 86_400;
 
 /// Lowest level of a direct claim that labels a script.

@@ -179,8 +179,8 @@ impl<K: Ord + Clone + Hash> Building<K> {
         sum.txs.insert(tx);
     }
 
-    /// Takes the nodes of the next hop: those that edges of the last one's nodes lead to. Gives them, the largest
-    /// first.
+    /// Takes and returns the nodes of the next hop, the largest first: those to which edges of the last hop's nodes
+    /// lead.
     pub fn next_hop(&mut self) -> Vec<(K, Side)> {
         self.hop += 1;
         let mut found: HashMap<K, [Sats; 2]> = HashMap::new();

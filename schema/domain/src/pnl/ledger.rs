@@ -223,7 +223,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Before the first transaction.
+    /// The ledger before the first transaction.
     #[must_use]
     pub fn new(method: Method) -> Self {
         Ledger { book: Book::new(method), all: Sums::default(), years: BTreeMap::new() }
