@@ -55,7 +55,7 @@ pub(super) fn line_of(head: &Head, status: u16, body: Vec<u8>) -> Option<Vec<u8>
         other => {
             let detail = other.ok().and_then(|problem| problem["detail"].as_str().map(str::to_owned));
             let detail = detail
-                .unwrap_or_else(|| "the answer is not a message of the protocol; is the URL that of /mcp?".to_owned());
+                .unwrap_or_else(|| "the answer is no message of the protocol; is the URL that of /mcp?".to_owned());
             refused(head, &format!("HTTP status {status}: {detail}"))
         }
     }
