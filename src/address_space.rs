@@ -9,12 +9,12 @@ use crate::exit::{Exit, Failure};
 /// threads, most of which is reserved and never used.
 const REST: u64 = 2 << 30;
 
-/// Checks that the process may have its configured memory and what it needs besides.
+/// Checks that the process may have its configured memory and the rest that it needs.
 ///
 /// # Errors
 /// The limit is too low.
 pub(crate) fn check(configured: u64) -> Result<(), Failure> {
-    // A system without this limit has no soft limit to tell.
+    // A system without this limit reports no soft limit.
     let limit = Resource::AS.get_soft().unwrap_or(INFINITY);
     fits(limit, configured)
 }

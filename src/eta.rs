@@ -61,7 +61,7 @@ mod tests {
         ProgressStep { phase, done, total: 100, bytes, of_bytes: if bytes > 0 { 1_000 } else { 0 } }
     }
 
-    /// Work whose phases take what they should: every estimate is right, from the first on.
+    /// Work whose phases take the expected shares: every estimate is right, from the first on.
     #[test]
     fn true_from_the_beginning() {
         let start = Instant::now();

@@ -88,9 +88,9 @@ impl Exit {
 pub(crate) struct Failure {
     /// How the process ends.
     pub(crate) exit: Exit,
-    /// What is wrong, in one line.
+    /// The error, in one line.
     pub(crate) message: String,
-    /// What to do about it.
+    /// The remedy.
     pub(crate) hint: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl fmt::Display for Failure {
 
 /// How the operating system says that the limit of open files is reached, also within messages of the database.
 const TOO_MANY_FILES: &str = "Too many open files";
-/// What to do then.
+/// The hint for that case.
 const MORE_FILES: &str =
     "nothing is damaged: raise the limit of open files (ulimit -n, or LimitNOFILE in a systemd unit)";
 

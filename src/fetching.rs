@@ -58,7 +58,7 @@ impl IndexLedger {
 
 impl Ledger for IndexLedger {
     fn is_ready(&self) -> bool {
-        // An index without blocks takes nothing, and what waits is not in the ledger yet.
+        // An index without blocks takes no documents: those that wait are not in the ledger yet.
         let has_blocks = || self.slot.reader().is_some_and(|reader| reader.view().is_ok());
         let is_empty = || match fs::read_dir(&self.inbox) {
             Ok(mut files) => {

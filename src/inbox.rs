@@ -1,4 +1,4 @@
-//! Hands what requests add to the ledger to the process that writes the index.
+//! Hands documents that requests add to the ledger to the process that writes the index.
 
 use std::{io, path::PathBuf, sync::Arc};
 
@@ -18,14 +18,14 @@ pub(crate) struct Inbox {
 }
 
 struct Queue {
-    /// Tells the network.
+    /// Has the network.
     index: Arc<dyn IndexSource>,
     /// `None` if no database is named.
     url: Option<StateUrl>,
 }
 
 impl Inbox {
-    /// That of this folder.
+    /// The inbox of this folder.
     pub(crate) fn of(datadir: PathBuf) -> Self {
         Inbox { datadir, queue: None }
     }

@@ -24,11 +24,11 @@ use crate::{
     signals, starter,
 };
 
-/// Where the blocks come from: block files, a node, or first the files and then the node.
+/// Sources of blocks: block files, a node, or first the files and then the node.
 pub(crate) struct Sources {
     blocks: Option<PathBuf>,
     node: Option<(NodeConfig, Vec<ZmqEndpoint>)>,
-    /// Whether a node that is away is waited for without an end where something is indexed.
+    /// True if the follower of an existing index waits without end for a node that is away.
     waits: bool,
 }
 
@@ -51,7 +51,7 @@ impl Sources {
         Sources { blocks: Some(blocks), node: None, waits: false }
     }
 
-    /// The same, for a follower without an end: where something is indexed, it begins although the node is away.
+    /// The same, for a follower without an end: if the index exists, it starts although the node is away.
     pub(crate) fn without_end(self, is_without: bool) -> Self {
         Sources { waits: is_without, ..self }
     }
@@ -150,7 +150,8 @@ impl Indexing {
         Ok(Indexing { fetching: Some(Fetching::new(&settings, ledger, registry)?), ..self })
     }
 
-    /// The same; its tip is published in this database, and what was handed in on replicas is taken from there.
+    /// The same; its tip is published in this database, and documents that were handed in on replicas are taken from
+    /// there.
     pub(crate) fn for_replicas(self, url: Option<StateUrl>) -> Self {
         let shared = url.map(|url| ForReplicas::new(url, self.network, &self.datadir, self.slot()));
         Indexing { for_replicas: shared, ..self }
@@ -164,7 +165,7 @@ impl Indexing {
     /// Indexes until the given end, or until cancelled.
     ///
     /// # Errors
-    /// A source, the index or the disk fails. What was committed stays.
+    /// A source, the index or the disk fails. Committed blocks stay.
     pub(crate) fn follow(self, until: Until) -> Result<Exit, Failure> {
         let fetching = self.fetching.map(Fetching::start).transpose()?;
         let sharing = self.for_replicas.map(ForReplicas::start).transpose()?;

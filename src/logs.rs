@@ -21,7 +21,7 @@ pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
         filter = filter.add_directive("rmcp=off".parse().map_err(wrong)?);
     }
     if !logging.log.contains("object_store") {
-        // It reports each repeated request. What fails in the end is an error of ours.
+        // It logs each retry of a request. A request that fails in the end is an error of ours.
         filter = filter.add_directive("object_store=warn".parse().map_err(wrong)?);
     }
     let registry = tracing_subscriber::registry().with(filter);

@@ -59,8 +59,8 @@ fn main() {
         failure.exit
     });
     let _ = std::io::stdout().flush();
-    // Without RocksDB's exit handlers: they destroy what a thread that still reads, on a disk that hangs, needs, and
-    // the process would abort. What was committed is on disk, and what must be closed is closed.
+    // Without RocksDB's exit handlers: a thread may still read from a disk that hangs. They destroy state that it
+    // needs, and the process would abort. All commits are on disk, and all that must be closed is closed.
     low_level::exit(i32::from(exit.code()));
 }
 

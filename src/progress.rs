@@ -225,7 +225,7 @@ impl Rate {
     }
 }
 
-/// What the phase counts.
+/// Unit that the phase counts.
 fn unit(phase: Phase) -> &'static str {
     match phase {
         Phase::Survey | Phase::Export => "files",

@@ -110,7 +110,7 @@ fn is_abandoned(dir: &Path, meta: &fs::Metadata) -> bool {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left behind harms nothing.
+        // A folder that is left behind does no harm.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
@@ -129,7 +129,7 @@ mod tests {
         let dir = scratch.path().to_owned();
         assert!(dir.starts_with(parent.path()));
         assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
-        // What has the name already is not used: a link to nothing, a link to a folder, a folder.
+        // An existing entry of that name is not used: a link to nothing, a link to a folder, a folder.
         let victim = parent.path().join("victim");
         fs::create_dir(&victim).unwrap();
         for (name, make) in [("a", Some("nowhere")), ("b", Some("victim")), ("c", None)] {

@@ -83,8 +83,8 @@ impl Scrubbing {
         if self.cancel.wait(time) { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Reads every table file of the index as it is now. Files that are made meanwhile are the next scrub's. Returns
-    /// true if the index was moved away meanwhile: what is in its place is scrubbed next.
+    /// Reads every table file of the index as it is now. Files that are made meanwhile are left to the next scrub.
+    /// Returns true if the index was moved away meanwhile: the index in its place is scrubbed next.
     fn scrub(&self) -> Result<bool, Stopped> {
         let began = Instant::now();
         self.damages.scrub_begins();

@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 const LOOK: Duration = Duration::from_secs(1);
 /// Timeout of a look.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What the server does while the database cannot be used.
+/// Behaviour of the server while the database cannot be used.
 const NEXT: &str = "tries again every second; keys and sessions count as absent, and what needs the database gets 503";
 
 /// Looks at the database of the service state once a second, and reports in `troubles` while it cannot be used.

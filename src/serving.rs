@@ -119,7 +119,7 @@ impl Server {
         Server { metrics: Metrics::of(registry.clone()), ..self }
     }
 
-    /// Where it tells what is found damaged.
+    /// The damages that it finds.
     pub(crate) fn damages(&self) -> Arc<Damages> {
         Arc::clone(&self.damages)
     }

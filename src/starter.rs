@@ -14,7 +14,7 @@ use crate::{
 /// Something that ships: its name, its hash, and the document when it is needed.
 type Shipped = (&'static str, DocumentHash, Box<dyn Fn() -> Result<Document, StarterError>>);
 
-/// What the settings ask for.
+/// Prices, labels and tags that the settings ask for.
 fn shipped(of: Starters) -> Vec<Shipped> {
     let prices = STARTERS.iter().filter(|_| of.starter_prices);
     let labels = STARTER_LABELS.iter().filter(|_| of.starter_labels);
@@ -31,7 +31,7 @@ fn shipped(of: Starters) -> Vec<Shipped> {
 /// The index cannot be read, or the disk fails.
 pub(crate) fn offer(engine: &Engine, datadir: &Path, of: Starters) -> Result<(), Failure> {
     let is_empty = engine.tip()?.is_none();
-    // What an earlier start has put there waits for the first block.
+    // Documents that an earlier start has put there wait for the first block.
     if is_empty && datadir.join(INBOX).read_dir().is_ok_and(|mut files| files.next().is_some()) {
         return Ok(());
     }

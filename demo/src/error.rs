@@ -53,7 +53,7 @@ pub enum Error {
     /// A signature hash could not be computed.
     #[error("signature hash: {0}")]
     Sighash(String),
-    /// A key index whose derivation is no valid secret key (never seen; one in 2^127).
+    /// The derivation of a key index is not a valid secret key (never seen; one in 2^127).
     #[error("key derivation: {0}")]
     Key(#[from] bitcoin::secp256k1::Error),
     /// A chain was asked for that the subsidy cannot pay for, or with contradictory parameters.

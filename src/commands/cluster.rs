@@ -90,7 +90,7 @@ struct Asked<'v, 'r> {
     at: AsOf,
 }
 
-/// A script that somebody asks for, and what the chain has of it by the block.
+/// A script that was asked for, and its data in the chain by the block.
 struct Found {
     name: String,
     script: Option<FoundScript>,

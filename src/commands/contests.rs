@@ -108,7 +108,7 @@ pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Fai
         let statement = claim.statement();
         let (others, _) = view.contests_of(&script, None)?;
         let same = others.iter().filter(|(key, _)| key.statement == statement && key.list.list == list);
-        // Of two of one second the hashes would decide: this one is to be the last word.
+        // Between two contests of one second the hashes would decide: this one must be the later one.
         let at = same.map(|(key, _)| key.version.retrieved_at.saturating_add(1)).max().unwrap_or(0).max(now());
         let contest = Contest {
             script,

@@ -6,7 +6,7 @@ use crate::{config::ConfigFile, progress::Screen};
 
 /// Input of commands besides their arguments.
 pub(crate) struct Context {
-    /// Where progress goes.
+    /// The output of progress.
     pub(crate) screen: Screen,
     /// The definition that parsed the command line.
     pub(crate) command: clap::Command,

@@ -1,4 +1,4 @@
-//! `cairn events`: what was imported, from where, and when. It also works while another process writes the index.
+//! `cairn events`: the imported documents, their origin and time. It also works while another process writes the index.
 
 use std::{
     fs::File,
@@ -292,7 +292,7 @@ fn withdraw(args: &EventsWithdraw) -> Result<Exit, Failure> {
     submit(datadir, &args.state, "cairn events withdraw", |add| Ok(add(&withdrawal)?))?.tell()
 }
 
-/// The source and licence of what the operator says.
+/// The source and licence of the operator's own documents.
 pub(super) fn operator() -> Result<cairn_events::Slug, Failure> {
     "operator".parse().map_err(|error: cairn_events::SlugError| Failure::new(Exit::Other, error.to_string()))
 }

@@ -45,17 +45,17 @@ impl From<Failure> for Refused {
     }
 }
 
-/// What was read of a file.
+/// Content of a file.
 pub(super) struct Content {
-    /// What the documents say that the file becomes; none if no row can be taken.
+    /// The bodies of the documents that the file becomes; empty if no row can be taken.
     pub(super) bodies: Vec<Body>,
-    /// Who says it, as the file itself says.
+    /// Its source, if the file names it.
     pub(super) source: Option<Slug>,
-    /// Its licence, as the file itself says.
+    /// Its licence, if the file names it.
     pub(super) licence: Option<Slug>,
 }
 
-/// A setting of an import: what the command line says, else what the file says of itself.
+/// A setting of an import: that of the command line, else that of the file itself.
 fn given(flag: &str, example: &str, given: Option<&Slug>, said: Option<Slug>) -> Result<Slug, Failure> {
     if let Some(given) = given {
         return Ok(given.clone());
@@ -141,7 +141,7 @@ fn import_url(
     if !args.dry_run && !validators.is_empty() {
         // Without it the next fetch brings the whole file, and that is all.
         if let Err(error) = keep(datadir, url, &Kept { validators, document, fetched_at }) {
-            tracing::warn!(%error, "what the server told of the file cannot be kept");
+            tracing::warn!(%error, "the server's validators of the file cannot be stored");
         }
     }
     Ok(Imported { exit, document: (!args.dry_run).then_some(document), checked_at: fetched_at })
@@ -157,7 +157,7 @@ fn has(datadir: &Path, kept: &Kept) -> bool {
     found().unwrap_or(false)
 }
 
-/// Hashes what is read.
+/// Hashes the bytes that are read.
 struct Hashed<R> {
     from: R,
     hash: Sha256,
@@ -171,7 +171,7 @@ impl<R: Read> Read for Hashed<R> {
     }
 }
 
-/// Where a file comes from.
+/// Origin of a file.
 struct Place<'f> {
     origin: String,
     retrieved_at: u32,
@@ -235,7 +235,7 @@ fn take(
     Ok((first, submitted.tell()?))
 }
 
-/// Where the tags of a file of pools come from: its payout addresses are the document that has the hash of the file.
+/// Provenance of the tags of a file of pools. The document of its payout addresses has the hash of the file.
 fn tags_of(whole: &Provenance) -> Provenance {
     let mut hasher = Sha256::new();
     hasher.update(whole.document.0);
@@ -247,8 +247,8 @@ fn tags_of(whole: &Provenance) -> Provenance {
     }
 }
 
-/// Where a list comes from that its publisher has changed and changed back: the ledger has the document, but a later
-/// one replaced it. As a document of its own it holds again. Everything else comes from where it is said to.
+/// Provenance of a list that its publisher has changed and changed back: the ledger has the document, but a later one
+/// replaced it. As a new document it holds again. Any other list keeps its provenance.
 fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Provenance, Failure> {
     let list = |name: &Slug| ListKey { source: provenance.source.clone(), list: name.clone() };
     let newest = match body {
@@ -288,7 +288,7 @@ fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Prov
     Ok(Provenance { origin, document: again_at(provenance.retrieved_at), ..provenance })
 }
 
-/// Where a part of a long file comes from. The hash of a part is that of the file and its number.
+/// Provenance of a part of a long file. The hash of a part is that of the file and its number.
 fn part_of(whole: &Provenance, part: u32, count: usize) -> Provenance {
     if count == 1 {
         return whole.clone();

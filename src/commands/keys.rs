@@ -105,7 +105,7 @@ fn listed(keys: &[Key], now: u64) -> String {
     table(&["id", "kind", "state", "begins with", "created", "expires", "revoked", "last used", "label"], &rows)
 }
 
-/// The id in what an operator has at hand: the id itself, the first characters as the list shows them, or a whole
+/// The id in the text that an operator gives: the id itself, its first characters as the list shows them, or a whole
 /// secret that has leaked.
 fn id_in(text: &str) -> String {
     if let Ok(secret) = text.parse::<Secret>() {

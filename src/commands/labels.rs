@@ -1,4 +1,4 @@
-//! `cairn labels` and `cairn pools`, and what imports of claims have in common.
+//! `cairn labels` and `cairn pools`, and common parts of imports of claims.
 
 use std::{collections::BTreeMap, thread};
 
@@ -96,7 +96,7 @@ fn list_of(from: &Import) -> Result<Slug, Failure> {
     name.parse().map_err(|_| Failure::usage("the file has no name that could name the list: give --list".to_owned()))
 }
 
-/// Imports a file or URL; what was read of it, unless it was not read again.
+/// Imports a file or URL, and returns the report of its rows, unless it was not read again.
 pub(super) fn import_claims(
     from: &Import,
     source: Option<&Slug>,

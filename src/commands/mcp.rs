@@ -40,7 +40,7 @@ fn over_index(args: &Mcp, cancel: &CancelToken) -> Result<(), Failure> {
     let (followed, _scratch) = following::open(datadir, &args.blocks, &args.cache)?;
     let api = ApiConfig::from(HttpConfig {
         base_url: args.base_url.trim_end_matches('/').to_owned(),
-        // Whoever starts this program can read the index itself: nothing is for sale, and nobody is limited.
+        // The user of this program can read the index itself: nothing is for sale, and nobody is limited.
         gates_enabled: false,
         rate_limit: 0,
         mcp_versions: cairn_mcp::protocol_versions(),

@@ -36,7 +36,7 @@ use crate::{
 /// Runs a command.
 ///
 /// # Errors
-/// What went wrong, with its exit code.
+/// The failure, with its exit code.
 pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> {
     if let Some(memory) = memory_of(&command) {
         address_space::check(memory)?;

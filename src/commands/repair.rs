@@ -90,9 +90,9 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
         Err(error) => return Err(error.into()),
     };
     let sources = Sources::of(facts.network, &blocks, &args.node).map_err(|failure| {
-        failure.hint(format!("the chain must be indexed anew ({why}): give --blocks-dir or --node"))
+        failure.hint(format!("the chain must be indexed again ({why}): give --blocks-dir or --node"))
     })?;
-    tracing::warn!(%why, "the index cannot be mended in place: it is set aside, and the chain is indexed anew");
+    tracing::warn!(%why, "the index cannot be mended in place: it is set aside, and the chain is indexed again");
     let (aside, missing) = set_aside(datadir, args.without_events)?;
     missing
         .iter()

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let prices = args.prices.settings()?;
     let signals = Signals::take_over()?;
     let state = args.state.url(&args.index)?;
-    // Operators see on one page what indexes and what serves.
+    // Operators see metrics of indexing and of serving on one page.
     let registry = Registry::new();
     let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
     let inbox = Inbox::of(datadir.to_owned());

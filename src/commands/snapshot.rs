@@ -116,7 +116,7 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What was exported, for people.
+/// Summary of an export, for people.
 fn exported(Exported { manifest, written, resumed }: &Exported, out: &str) -> String {
     let rows: Vec<Vec<String>> = manifest
         .datasets

@@ -21,7 +21,7 @@ use crate::{
     replicas::{queue, shared_url},
 };
 
-/// What became of documents that were handed in.
+/// Outcome for documents that were handed in.
 pub(crate) enum Submitted {
     /// The index has them.
     Applied(Vec<Applied>),
@@ -29,7 +29,7 @@ pub(crate) enum Submitted {
     Taken,
     /// They wait in this file.
     Waiting(PathBuf, &'static str),
-    /// So many wait in this database for the machine that writes the index.
+    /// This number of them waits in this database for the machine that writes the index.
     Queued(u64, StateUrl),
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn submit(
     origin: &str,
     fill: impl FnOnce(&mut dyn FnMut(&Document) -> io::Result<()>) -> Result<(), Failure>,
 ) -> Result<Submitted, Failure> {
-    // A wrong folder is told before anything is written into it.
+    // A wrong folder is reported before anything is written into it.
     if !datadir.join("index").join("CURRENT").exists() {
         let message = format!("no index in {}", datadir.display());
         return Err(Failure::new(Exit::Index, message).hint("`cairn index` or `cairn run` makes one"));

@@ -49,7 +49,7 @@ pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-/// Brings to the tip what follows the chain after its blocks, and makes it durable.
+/// Brings the data that follows the chain after its blocks to the tip, and makes it durable.
 fn follow_up(engine: &Engine, reporter: &Reporter) -> Result<(), PipelineError> {
     engine.follow_up(reporter, true)?;
     engine.settle()

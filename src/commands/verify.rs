@@ -60,7 +60,7 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     Ok(if ok { Exit::Done } else { Exit::Difference })
 }
 
-/// What is damaged, what mends it, and the command.
+/// Table of the damages with their repairs, and the command that repairs them.
 fn damages(audit: &Audit, datadir: &Path, raw: Raw) -> String {
     if audit.damages.is_empty() {
         return String::new();
@@ -74,7 +74,7 @@ fn damages(audit: &Audit, datadir: &Path, raw: Raw) -> String {
         text += &format!("and {} more\n", thousands(more));
     }
     if let Some(command) = audit.damages.iter().find_map(|damage| damage.repair.command()) {
-        // What only the comparison of all blocks finds, only this finds again.
+        // Damages that only the comparison of all blocks finds are found again only by it.
         let all = if raw == Raw::All { " --raw all" } else { "" };
         text += &format!("\nStop what writes the index, then run: {command} --datadir {}{all}\n", quoted(datadir));
     }

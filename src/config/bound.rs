@@ -1,7 +1,7 @@
-//! What a process takes of memory at most: one number for a container, with its terms.
+//! Most memory that a process takes: one number for a container, with its terms.
 
-/// Whatever serving takes besides the index and the mempool, with as many connections and requests at a time as by
-/// default: code, threads, connections, bodies and answers on their way, sessions, budgets of clients.
+/// Memory of serving besides the index and the mempool, with the default limits of connections and requests at a time:
+/// code, threads, connections, bodies and answers on their way, sessions, budgets of clients.
 pub(crate) const SERVING: u64 = 112 << 20;
 /// Connections that [`SERVING`] has room for.
 const CONNECTIONS: u64 = 4096;

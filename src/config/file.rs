@@ -32,7 +32,7 @@ struct Entry {
     values: Vec<String>,
 }
 
-/// Why somebody else may have written a file.
+/// The reason why another user may have written a file.
 fn distrust(owner: u32, mode: u32, user: u32) -> Option<String> {
     match (owner, mode) {
         (owner, _) if owner != user && owner != 0 => Some(format!("it belongs to another user (uid {owner})")),
@@ -45,7 +45,7 @@ fn opened(path: &Path) -> io::Result<(Metadata, String)> {
     let mut file = File::open(path)?;
     let mut text = String::new();
     file.read_to_string(&mut text)?;
-    // Of the file that was read, whatever has its name by now.
+    // Use the metadata of the file that was read; another one may have its name by now.
     Ok((file.metadata()?, text))
 }
 
@@ -98,7 +98,7 @@ impl ConfigFile {
         let line_of = |at: usize| text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
         let wrong = |line: usize, what: &str| Failure::usage(format!("{}, line {line}: {what}", path.display()));
         let table: BTreeMap<String, Spanned<Value>> = toml::from_str(text).map_err(|e| {
-            // What is missing at the end of a line is reported behind it.
+            // The parser reports text that is missing at the end of a line behind that line.
             let at = e.span().map_or(0, |span| span.start);
             let at = text.get(..at).map_or(0, |before| before.trim_end_matches('\n').len());
             wrong(line_of(at), e.message())
@@ -116,7 +116,7 @@ impl ConfigFile {
         Ok(ConfigFile { path: path.to_owned(), values, warning: None })
     }
 
-    /// Where it was read.
+    /// The path from which it was read.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

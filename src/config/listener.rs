@@ -25,7 +25,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     Err(format!("has no IP address before its port, and names are not looked up; {ALLOWED}"))
 }
 
-/// What can be given.
+/// Allowed values, for errors.
 const ALLOWED: &str = "give an IP address or localhost, a colon and a port: 127.0.0.1:8080, [::1]:8080, localhost:8080, or \
                        0.0.0.0:8080 to serve other machines";
 

@@ -13,7 +13,7 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 pub(crate) fn filter(text: &str) -> Result<String, String> {
     let allowed = || format!("the levels are {}; for one crate: warn,cairn_http=debug", LEVELS.join(", "));
     let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
-    // A comma may stand within the fields of a span; what has a bracket is left to the library.
+    // A comma may stand within the fields of a span; leave filters with a bracket to the library.
     let text = match text.contains(['[', '{']) {
         true => text.to_owned(),
         false => text.split(',').map(str::trim).collect::<Vec<_>>().join(","),

@@ -43,7 +43,7 @@ impl Prices {
         !self.price_sources.is_empty()
     }
 
-    /// What the fetchers are told; `None` if they are off.
+    /// Settings of the fetchers; `None` if they are off.
     ///
     /// # Errors
     /// They do not fit together.

@@ -36,7 +36,7 @@ impl FromStr for FeedList {
 }
 
 impl Sanctions {
-    /// What the operations are told.
+    /// Settings of the operations.
     pub(crate) fn config(&self) -> SanctionsConfig {
         SanctionsConfig { list: Some(self.sanctions_feed.0.clone()), four_eyes: self.sanctions_four_eyes }
     }

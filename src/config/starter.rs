@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args};
 
-/// What to begin with.
+/// Data that ships with Cairn and that an index begins with.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Starters {
     /// If true, an index of the main network begins with the daily prices and reference rates that ship with Cairn.

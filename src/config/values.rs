@@ -10,7 +10,7 @@ use clap::{
 use super::{is_secret, is_setting, show::value_of};
 use crate::exit::Failure;
 
-/// Where a value was given.
+/// The place where a value was given.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin<'a> {
     /// In an environment variable.
@@ -108,10 +108,10 @@ fn example(arg: &Arg) -> Option<String> {
     default().or_else(possible).or_else(of_kind)
 }
 
-/// Adds to an error of the command line what clap does not say of an argument: the choices of one that is missing, and
-/// an example for one that is invalid.
+/// Adds to an error of the command line what clap leaves out: the choices of a missing argument, and an example for an
+/// invalid one.
 pub(crate) fn explained(mut error: clap::Error, command: &Command, args: &[std::ffi::OsString]) -> clap::Error {
-    // Options may precede the name of a command; their values are no names of commands, or the example is missing.
+    // Options may precede the name of a command. If the value of one is the name of a command, the example is missing.
     let leaf = args
         .iter()
         .skip(1)

@@ -1,5 +1,5 @@
-//! How far the writer is, for a server whose index is a copy that another machine writes: it reads it from the database
-//! of the service state.
+//! Progress of the writer, for a server whose index is a copy that another machine writes. The server reads it from the
+//! database of the service state.
 
 use std::{
     io,
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Longest time of a look.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What is read, and for whom.
+/// Watches the writer's tip for an index that follows it.
 pub(crate) struct WriterWatch {
     /// The index that follows.
     pub(crate) index: Arc<FollowedIndex>,
@@ -66,7 +66,7 @@ impl WriterWatch {
                     outage.is_over();
                     LOOK
                 }
-                // What was read last still holds: the writer is at least there.
+                // The last tip still holds: the writer is at least there.
                 Ok(Err(error)) => outage.goes_on(&error),
                 Err(_) => outage.goes_on(&"the database does not answer"),
             };
@@ -95,7 +95,7 @@ impl WriterWatch {
     }
 }
 
-/// True if the data folder has the mark. One that cannot be read tells nothing.
+/// True if the data folder has the mark. A mark that cannot be read does not count.
 fn is_replica(datadir: &Path) -> bool {
     replica_of(datadir).is_ok_and(|from| from.is_some())
 }

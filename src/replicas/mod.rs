@@ -1,5 +1,5 @@
-//! What machines share through the database of the service state: those that serve copies of an index, and the one that
-//! writes it.
+//! Data that machines share through the database of the service state: the machine that writes an index, and those that
+//! serve copies of it.
 
 mod lag;
 mod outage;

@@ -1,4 +1,4 @@
-//! A database that cannot be used for a while: told once, and tried again after growing pauses.
+//! A database that cannot be used for a while: reported once, and tried again after growing pauses.
 
 use std::{fmt::Display, time::Duration};
 
@@ -7,28 +7,28 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Whether what a thread does again and again fails at present.
+/// Whether the repeated work of a thread fails at present.
 pub(super) struct Outage {
-    /// What fails, as the beginning of a sentence.
+    /// The work that fails, as the beginning of a sentence.
     what: &'static str,
     /// The pause before the last try; `None` if that went well.
     pause: Option<Duration>,
 }
 
 impl Outage {
-    /// Of this, which has not failed yet.
+    /// For this work, which has not failed yet.
     pub(super) fn of(what: &'static str) -> Self {
         Outage { what, pause: None }
     }
 
-    /// It went well.
+    /// Notes that a try succeeded.
     pub(super) fn is_over(&mut self) {
         if self.pause.take().is_some() {
             tracing::info!("{} again", self.what);
         }
     }
 
-    /// It failed: the pause before the next try.
+    /// Notes that a try failed, and returns the pause before the next one.
     pub(super) fn goes_on(&mut self, error: &dyn Display) -> Duration {
         let pause = match self.pause {
             None => {

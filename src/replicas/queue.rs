@@ -21,7 +21,7 @@ use crate::{config::StateDb, exit::Failure};
 /// Bytes after which an entry takes no further document.
 const ENTRY_BYTES: u64 = 4 << 20;
 
-/// The database in which what is handed in here waits; `None` if the data folder is no replica.
+/// The database in which documents that are handed in here wait; `None` if the data folder is not a replica.
 ///
 /// # Errors
 /// It is a replica, and no database is named; or the mark cannot be read.

@@ -1,5 +1,5 @@
-//! Beside the process that writes the index: publishes its tip for replicas, and takes in the documents that were
-//! handed in there. A database that cannot be used does not stop it.
+//! Publishes the tip of the process that writes the index for replicas, and takes in the documents that were handed in
+//! there. A database that cannot be used does not stop it.
 
 use std::{
     fmt, io,
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// Files in the inbox above which no more are taken: those in the database are bounded, too.
 const MOST_FILES: usize = 64;
 
-/// What is shared with replicas.
+/// Shares the tip and the inbox with replicas.
 pub(crate) struct ForReplicas {
     url: StateUrl,
     network: Network,
@@ -108,7 +108,7 @@ impl ForReplicas {
                 Ok(Err(error)) => outage.goes_on(&error),
                 Err(_) => outage.goes_on(&"the database does not answer"),
             };
-            // Mostly nobody waits for it.
+            // Usually there is no receiver.
             let _ = looked.send(());
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -116,7 +116,7 @@ impl ForReplicas {
             }
         }
         if is_last.load(Ordering::Relaxed) && !outage.is_on() {
-            // Whoever reads a tip that is too low knows a smaller lag until the next run, and that is all.
+            // A failure is harmless: readers of a tip that is too low see a smaller lag until the next run.
             let _ = tokio::time::timeout(PATIENCE, self.publish(&state, &mut published)).await;
         }
     }
@@ -150,8 +150,9 @@ impl ForReplicas {
         Some(WriterTip { height, hash, event_seq: tip.seq, best_height, published_at: now_secs() })
     }
 
-    /// Puts what waits into the inbox, the oldest first. An entry is on this disk before its row goes: if the process
-    /// is killed in between, it comes once more, under the same name, and documents that the ledger has change nothing.
+    /// Puts the waiting documents into the inbox, the oldest first. An entry is on this disk before its row goes: if
+    /// the process is killed in between, it comes once more, under the same name, and documents that the ledger has
+    /// change nothing.
     async fn take(&self, state: &State) -> Result<(), LookError> {
         while waiting_in_inbox(&self.datadir)? < MOST_FILES {
             let Some((id, file)) = state.oldest_waiting(self.network.name()).await? else { break };
@@ -176,7 +177,8 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// Waits until it has looked once, or for a few seconds. A run that ends at a height takes in what waits so.
+    /// Waits until it has looked once, or for a few seconds. So a run that ends at a height takes in the waiting
+    /// documents.
     pub(crate) fn looked(&self) {
         let _ = self.looks.recv_timeout(PATIENCE);
     }

@@ -52,7 +52,7 @@ fn pass_over(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// Writes answers, one a line, until nobody sends any more.
+/// Writes answers, one a line, until all senders are gone.
 ///
 /// # Errors
 /// Standard output cannot be written.

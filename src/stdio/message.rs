@@ -1,9 +1,9 @@
-//! What the bridge reads of messages, and the errors that it answers itself.
+//! The parts of messages that the bridge reads, and the errors that it answers itself.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// JSON-RPC's code of a message that is none.
+/// JSON-RPC's code for an invalid message.
 const INVALID_REQUEST: i32 = -32600;
 /// The server cannot be reached, or refuses.
 const REFUSED: i32 = -32000;
@@ -11,14 +11,14 @@ const REFUSED: i32 = -32000;
 /// The parts of a message that matter here. Everything else is the endpoint's business.
 #[derive(Deserialize, Default, Debug)]
 pub(super) struct Head {
-    /// Of a request.
+    /// The id of a request.
     pub(super) id: Option<Value>,
     method: Option<String>,
     params: Option<Value>,
 }
 
 impl Head {
-    /// Of a message; empty for a batch, and for what is no message.
+    /// The head of a message; empty for a batch, and for bytes that are not a message.
     pub(super) fn of(message: &[u8]) -> Self {
         serde_json::from_slice(message).unwrap_or_default()
     }
@@ -41,8 +41,8 @@ pub(super) fn agreed_version(answer: &[u8]) -> Option<String> {
     answer["result"]["protocolVersion"].as_str().map(str::to_owned)
 }
 
-/// The answer on one line. An endpoint's error that is no message of the protocol becomes one, if the client waits for
-/// an answer.
+/// The answer on one line. An endpoint's error that is not a message of the protocol becomes one, if the client waits
+/// for an answer.
 pub(super) fn line_of(head: &Head, status: u16, body: Vec<u8>) -> Option<Vec<u8>> {
     if body.trim_ascii().is_empty() && (200..300).contains(&status) {
         return None;

@@ -44,7 +44,7 @@ pub(crate) fn serve(peer: Peer, cancel: &CancelToken) -> Result<(), Failure> {
     let stopped = stop.clone();
     let writer = thread::Builder::new().name("stdout".to_owned()).spawn(move || {
         let result = written(lines::write_all(outgoing));
-        // Whoever started this program reads no more.
+        // The program that started this one no longer reads.
         stopped.cancel();
         result
     })?;
@@ -58,7 +58,7 @@ pub(crate) fn serve(peer: Peer, cancel: &CancelToken) -> Result<(), Failure> {
         drop(session);
         read
     });
-    // What still runs has nobody to answer to.
+    // Nobody waits for requests that still run.
     runtime.shutdown_background();
     let written = writer.join().map_err(|_| Failure::new(Exit::Other, "a thread panicked; this is a bug"))?;
     written.and(read.map_err(|error| Failure::new(Exit::Other, format!("standard input cannot be read: {error}"))))

@@ -1,4 +1,4 @@
-//! Where messages go: the endpoint over an index in this process, or that of a server.
+//! Destination of messages: the endpoint over an index in this process, or that of a server.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The header with the agreed revision.
 const VERSION: &str = "mcp-protocol-version";
 
-/// Where messages go.
+/// Destination of messages.
 pub(crate) enum Peer {
     /// The routes of the API in this process.
     Local(Router),

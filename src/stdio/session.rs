@@ -60,7 +60,7 @@ impl Session {
                 continue;
             }
             if head.is_initialize() {
-                // What follows needs the revision that this agrees on.
+                // The messages that follow need the revision that this one agrees on.
                 self.answer(message, head).await;
                 continue;
             }

@@ -24,7 +24,7 @@ impl Mined {
     }
 }
 
-/// What a node that follows the tree does at one step.
+/// One step of a node that follows the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The block becomes the tip.
@@ -98,7 +98,8 @@ impl Chain {
         branches.into_iter().map(|branch| branch.into_iter().map(|index| &self.blocks[index]).collect()).collect()
     }
 
-    /// What a node does that receives the blocks in order: connects, and disconnects at every reorganization.
+    /// Steps of a node that receives the blocks in order: it connects them, and disconnects blocks at every
+    /// reorganization.
     pub fn events(&self) -> Vec<Event<'_>> {
         let mut events = vec![Event::Connect(&self.blocks[0])];
         let mut tip = 0;

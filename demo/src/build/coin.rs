@@ -7,7 +7,7 @@ use bitcoin::{OutPoint, Script, TxOut};
 /// Scripts above this size can never be spent, so Bitcoin Core keeps them out of the coin set.
 pub const MAX_SCRIPT_SIZE: usize = 10_000;
 
-/// A transaction output with what validation needs to know about its birth.
+/// A transaction output with the facts about its creation that validation needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coin {
     /// Value and script.

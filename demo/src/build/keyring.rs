@@ -24,7 +24,7 @@ pub struct Keyring {
     locks: HashMap<ScriptBuf, Lock>,
 }
 
-/// What unlocks one input.
+/// The data that unlocks one input.
 struct Unlock {
     script_sig: ScriptBuf,
     witness: Witness,

@@ -1,4 +1,4 @@
-//! What a block or a transaction is to look like, apart from what it spends and pays.
+//! Properties of blocks and transactions to build, besides the coins that they spend and the payments.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::sighash::EcdsaSighashType;
@@ -21,7 +21,7 @@ pub struct BlockSpec {
     pub time: Option<u32>,
     /// Bytes pushed in the coinbase script after the height: a pool's tag. At most 90.
     pub tag: Vec<u8>,
-    /// Who shares the reward: script and weight. Empty: one output that anyone can spend.
+    /// Payees that share the reward: script and weight. Empty: one output that anyone can spend.
     pub payees: Vec<(ScriptBuf, u64)>,
     /// Scripts of further coinbase outputs of zero value (merged mining commitments and the like).
     pub notes: Vec<ScriptBuf>,

@@ -52,7 +52,7 @@ impl Layout {
     }
 }
 
-/// Where the complete records ended up; of duplicates, the first one.
+/// Locations of the complete records; the first one of duplicates.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     /// The blocks in file order.

@@ -35,7 +35,7 @@ pub struct FileOptions {
 }
 
 impl FileOptions {
-    /// What a fresh node of this network does, with the given key.
+    /// Options of a fresh node of this network, with the given key.
     pub fn new(network: Network, xor_key: [u8; 8]) -> Self {
         Self {
             magic: network.magic().to_bytes(),
@@ -47,7 +47,7 @@ impl FileOptions {
     }
 }
 
-/// Where the payload of a record starts.
+/// Start of the payload of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// File number.
@@ -95,7 +95,7 @@ impl Writer {
         Ok(location)
     }
 
-    /// Writes what a crash leaves of a block: its magic and full size, but only the first `keep` bytes.
+    /// Writes a block as a crash leaves it: its magic and full size, but only the first `keep` bytes.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -138,7 +138,7 @@ impl Writer {
         Ok(Some(location))
     }
 
-    /// Writes what a crash leaves of an undo record: its magic and full size, but only the first `keep` bytes.
+    /// Writes an undo record as a crash leaves it: its magic and full size, but only the first `keep` bytes.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -160,7 +160,7 @@ impl Writer {
         self.number
     }
 
-    /// Hands what was written so far to the system, so that others can read it.
+    /// Hands all written bytes to the system, so that others can read them.
     ///
     /// # Errors
     /// [`Error::Io`].

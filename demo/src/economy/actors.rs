@@ -1,4 +1,4 @@
-//! Who takes part in the demo's economy, and their fixed addresses.
+//! Participants of the demo's economy, and their fixed addresses.
 
 use bitcoin::{Address, ScriptBuf};
 
@@ -11,9 +11,9 @@ use crate::error::Error;
 pub struct Actor {
     /// A short name.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Its activity, in a sentence.
     pub description: &'static str,
-    /// Its fixed addresses (regtest), the most telling first. It may use further ones.
+    /// Its fixed addresses (regtest), the most characteristic first. It may use further ones.
     pub addresses: Vec<Address>,
 }
 
@@ -22,7 +22,7 @@ pub struct Actor {
 pub struct Showcase {
     /// The address (regtest).
     pub address: Address,
-    /// What is to be seen there, in a sentence.
+    /// The reason to look at it, in a sentence.
     pub what: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What the participants of the demo send in the half hour after the tip: nothing of it is in a block yet.
+//! Transactions that the participants of the demo send in the half hour after the tip; none is in a block yet.
 
 use bitcoin::hashes::Hash;
 use bitcoin::script::PushBytesBuf;
@@ -93,7 +93,7 @@ impl MempoolBuilder {
         draft.map(|draft| self.send(&draft, None)).transpose()
     }
 
-    /// What happens all the time.
+    /// Sends one of the usual payments.
     fn anyone_acts(&mut self) -> Result<(), Error> {
         let person = self.person();
         let balance = self.economy.balance(Who::Person(person));

@@ -1,4 +1,4 @@
-//! What the participants of the demo do, block by block.
+//! The activity of the demo's participants, block by block.
 
 use bitcoin::ScriptBuf;
 use bitcoin::hashes::{Hash, sha256};

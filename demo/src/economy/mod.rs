@@ -4,7 +4,7 @@
 //! two days apart, so that coins grow old, the last [`RECENT_BLOCKS`] ten minutes apart, so that "the last day" has
 //! content. The actors and their addresses are the same for every seed; the seed decides who pays whom, and when.
 //! Regtest halves the subsidy every 150 blocks, so nearly all money (about 15,000 BTC) is mined by height 1,000.
-//! Over the tip wait unconfirmed transactions ([`chain_and_mempool`]): what was sent in half an hour without a block.
+//! Unconfirmed transactions wait over the tip ([`chain_and_mempool`]): those sent in half an hour without a block.
 
 mod actors;
 mod half_hour;
@@ -63,9 +63,9 @@ pub fn chain(seed: u64) -> Result<Chain, Error> {
     Ok(economy(seed)?.into_chain())
 }
 
-/// Generates the demo chain and tells whose each script is that a participant made, as a number for each participant:
-/// the ground truth for clusters. Joint transactions with equal outputs spend coins of several participants, all others
-/// those of one.
+/// Generates the demo chain, and maps each script that a participant made to the number of that participant: the ground
+/// truth for clusters. Joint transactions with equal outputs spend coins of several participants, all others those of
+/// one.
 ///
 /// # Errors
 /// As [`chain`].
@@ -75,8 +75,8 @@ pub fn chain_and_owners(seed: u64) -> Result<(Chain, HashMap<ScriptBuf, u32>), E
     Ok((economy.into_chain(), owners))
 }
 
-/// Generates the demo chain, and what waits over its tip: more than a thousand transactions in the order in which they
-/// came, parents first, enough for several blocks. All of them can be mined on the tip, except those that were
+/// Generates the demo chain, and the transactions that wait over its tip: more than a thousand in the order in which
+/// they came, parents first, enough for several blocks. All of them can be mined on the tip, except those that were
 /// replaced.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use super::{END_TIME, START_TIME};
 
 const DAY: u32 = 86_400;
 
-/// What a bitcoin costs at the end of a day.
+/// Price of a bitcoin at the end of a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DemoPrice {
     /// End of the day, in seconds since 1970.
@@ -16,7 +16,7 @@ pub struct DemoPrice {
     pub cents: u64,
 }
 
-/// What a euro costs on a day.
+/// Price of a euro on a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DemoRate {
     /// End of the day, in seconds since 1970.
@@ -69,7 +69,7 @@ fn line(day: u32) -> i64 {
     before + (after - before) * left / year
 }
 
-/// The demo's daily prices and, for its business days, what a euro costs: up to the tip of the chain.
+/// The demo's daily prices and, for its business days, prices of a euro: up to the tip of the chain.
 #[must_use]
 pub fn prices(seed: u64) -> (Vec<DemoPrice>, Vec<DemoRate>) {
     let (mut price, mut euro) = (Noise::new(seed, 30), Noise::new(seed ^ 1, 4));

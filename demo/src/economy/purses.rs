@@ -24,13 +24,13 @@ pub(super) struct Held {
     from: u32,
 }
 
-/// What one participant owns.
+/// Coins and addresses of one participant.
 #[derive(Debug, Default)]
 struct Purse {
     coins: Vec<Held>,
     /// Count of addresses made.
     used: u32,
-    /// Where it is paid when it does not ask for a new address.
+    /// The script to which it is paid when it does not ask for a new address.
     current: Option<ScriptBuf>,
 }
 
@@ -66,7 +66,7 @@ impl Economy {
         self.builder.into_chain()
     }
 
-    /// Whose each script is, by a number for each participant; the exchange's wallets are of one.
+    /// The owner of each script, as the number of a participant; the exchange's wallets are of one participant.
     pub(super) fn owners(&self) -> HashMap<ScriptBuf, u32> {
         let number = |who: &Who| match who {
             Who::Cold | Who::Deposits => Who::Hot.index() as u32,
@@ -100,7 +100,7 @@ impl Economy {
         Ok(script)
     }
 
-    /// Where a person is paid: mostly at a new address, else at the last one again.
+    /// The script to which a person is paid: mostly a new address, else the last one again.
     pub(super) fn receive(&mut self, person: u32) -> Result<ScriptBuf, Error> {
         match &self.purses[Who::Person(person).index()].current {
             Some(script) if self.rng.random_bool(0.4) => Ok(script.clone()),
@@ -257,7 +257,7 @@ impl Economy {
         Ok((b"/Trailhead Mining/".to_vec(), vec![(self.fixed(Who::Rival, 0)?, 1)]))
     }
 
-    /// Who mines a block: people at home at first, then pools.
+    /// The miner of a block: people at home at first, then pools.
     fn miner(&mut self, height: u32) -> Result<(Vec<u8>, Vec<(ScriptBuf, u64)>), Error> {
         let script = match height {
             3..=24 => self.fixed(Who::Sleeper, 0)?,

@@ -332,7 +332,7 @@ impl Draft {
     }
 }
 
-/// Satoshis for so many virtual bytes.
+/// Fee in satoshis for `vsize` virtual bytes; `rate` is in satoshis per 1,000 virtual bytes.
 fn fee(vsize: u64, rate: u64) -> u64 {
     (vsize * rate).div_ceil(1_000)
 }

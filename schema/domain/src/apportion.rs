@@ -3,8 +3,8 @@
 use cairn_model::Sats;
 
 /// Shares an amount out in proportion to weights, by the largest remainder (Hamilton's method): each share is rounded
-/// down, and what is left goes by one satoshi to those with the largest remainders, of equal ones to the first. The
-/// shares add up to the amount. Without any weight nothing can be shared out: all shares are zero.
+/// down, and the remaining satoshis go, one each, to the shares with the largest remainders; among equal ones, to the
+/// first. The shares add up to the amount. Without any weight nothing can be shared out: all shares are zero.
 #[must_use]
 pub fn apportion(amount: Sats, weights: &[Sats]) -> Vec<Sats> {
     let all: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();

@@ -11,7 +11,7 @@ pub(crate) struct Op<'a> {
     pub(crate) data: Option<&'a [u8]>,
 }
 
-/// A push is longer than the script. What there is of its bytes.
+/// A push that is longer than the rest of the script, with the bytes that are left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CutShort<'a>(pub(crate) &'a [u8]);
 

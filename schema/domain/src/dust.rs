@@ -1,5 +1,5 @@
-//! Dust pings: transactions that pay tiny amounts to scripts which others use, so that whoever spends them together
-//! with other coins shows what belongs together.
+//! Dust pings: transactions that pay tiny amounts to scripts of others. An owner who spends them together with other
+//! coins shows which scripts belong together.
 
 use cairn_events::Category;
 use cairn_model::{Block, Sats, TxMeta};
@@ -24,7 +24,7 @@ pub const fn is_dust(sats: Sats) -> bool {
     sats > 0 && sats <= DUST_SATS
 }
 
-/// A transaction that pays dust, and may ping with it whom it does not spend from.
+/// A transaction that pays dust. It may ping scripts that it does not spend from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MayPing {
     /// It has an output with [`mark`].

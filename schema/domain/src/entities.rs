@@ -1,5 +1,5 @@
 //! Figures of an entity in answers, from the sums over its scripts: a name, a category, how well it is covered, its
-//! place in a list, and which names are near one that nobody has.
+//! place in a list, and the names that are near one that no entity has.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -13,14 +13,14 @@ pub const SUBSTANTIAL_MEMBERS: u64 = 100;
 pub const SUBSTANTIAL_ORIGINS: u64 = 2;
 /// Members from which an entity is covered in part.
 pub const PARTIAL_MEMBERS: u64 = 10;
-/// An entity counts as a natural person if one of so many of its scripts, or more, are said to be one's.
+/// An entity counts as a natural person if claims attribute at least one in N of its scripts to a natural person.
 const PERSON_SHARE: u64 = 10;
 /// Most edits between a name and one that is near it.
 const MOST_EDITS: usize = 3;
 /// Letters from which a name that begins with them is near.
 const LONG_PREFIX: usize = 3;
 
-/// How well an entity is covered: what the evidence is, not which share of its scripts is known.
+/// How well an entity is covered. It states the strength of the evidence, not the share of its scripts that is known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Coverage {
     /// The holder's own list, declared complete and at most [`OWN_LIST_AGE`] old.
@@ -91,14 +91,14 @@ pub fn shown_name<'a>(name: &'a EntityName, written: &'a [(String, u64)]) -> &'a
     best.map_or(name.as_str(), |(text, _)| text)
 }
 
-/// True if an entity counts as a natural person: so many of its `scripts` are said to be one's that it is no mistake of
-/// a single row.
+/// True if an entity counts as a natural person: claims attribute at least a tenth of its `scripts` to one, so that the
+/// error of a single row does not suffice.
 #[must_use]
 pub fn is_person(persons: u64, scripts: u64) -> bool {
     persons > 0 && persons.saturating_mul(PERSON_SHARE) >= scripts
 }
 
-/// By what a list of entities is sorted.
+/// Sort order of a list of entities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Order {
     /// The largest balance first.
@@ -144,8 +144,8 @@ impl Rank<'_> {
     }
 }
 
-/// Names near one that nobody has, the nearest first, at most so many: those that begin with it, that it begins with,
-/// or that differ from it by a few letters.
+/// At most `most` of the `names` that are near `asked`, a name that no entity has; the nearest first. A name is near if
+/// one of both begins with the other, or if they differ by a few letters.
 #[must_use]
 pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let asked = asked.to_lowercase();
@@ -156,7 +156,7 @@ pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>, most
         if begins(name, &asked) || begins(&asked, name) {
             return Some(1);
         }
-        // As many edits as they differ in length are needed at least; names have one byte a letter.
+        // The difference in length is the least number of edits; names have one byte a letter.
         let apart = name.len().abs_diff(letters);
         (apart <= allowed).then(|| strsim::levenshtein(name, &asked)).filter(|edits| *edits <= allowed)
     };

@@ -20,7 +20,7 @@ pub struct Flow {
     pub outflow: Sats,
     /// Sum that comes back to it, change included.
     pub internal: Sats,
-    /// Its share of the fee: fee × what it sends ÷ all inputs, rounded down; not more than leaves it.
+    /// Its share of the fee: fee × the sum that it sends ÷ all inputs, rounded down; not more than leaves it.
     pub fee: Sats,
 }
 
@@ -41,7 +41,7 @@ impl Part {
 pub struct Between {
     /// The smaller one of the sum of inflows and the sum of outflows.
     pub sats: Sats,
-    /// Of each flow, in their order, the part of its inflow or outflow in proportion, rounded down.
+    /// The part of each flow's inflow or outflow in proportion, rounded down, in the order of the flows.
     pub parts: Vec<Sats>,
 }
 

@@ -1,4 +1,4 @@
-//! Between whom a transaction moves money, by labels.
+//! The parties between which a transaction moves money, by labels.
 
 use cairn_events::Category;
 

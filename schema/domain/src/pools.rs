@@ -135,8 +135,8 @@ impl TagMatcher {
     }
 }
 
-/// Shares of counts in millionths that add up to a million: rounded down, and what is left goes to the largest
-/// remainders, of equal ones to the first. All 0 if there is nothing.
+/// Shares of counts in millionths that add up to a million: rounded down, and the rest goes to the largest remainders;
+/// among equal ones, to the first. All 0 if the counts are.
 #[must_use]
 pub fn shares(counts: &[u32]) -> Vec<u32> {
     const WHOLE: u64 = 1_000_000;

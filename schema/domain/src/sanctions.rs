@@ -1,4 +1,4 @@
-//! Rows of a list of sanctions: who is listed, what operators approved, and what all rows sum up to.
+//! Rows of a list of sanctions: the listed parties, approvals of operators, and sums over all rows.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ pub struct Party<'a> {
     pub name: &'a str,
 }
 
-/// How the note of a row of OFAC's list begins.
+/// Begins the note of a row of OFAC's list, before the number of the party.
 const UID: &str = "SDN uid ";
-/// What follows the number.
+/// Follows the number, before the programmes.
 const PROGRAMMES: &str = ", programmes ";
 
 /// The party of a row.
@@ -43,16 +43,16 @@ pub fn statement(authority: &str, snapshot: u32, party: &Party<'_>) -> String {
     format!("listed by {authority} in the snapshot of {}{named}", date(snapshot))
 }
 
-/// Whether operators have approved a row.
+/// Approval of a row by operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Approval {
-    /// As many as are needed have.
+    /// Enough operators have approved it.
     Approved,
-    /// One has, and another one must.
+    /// One operator has approved it, and a second one must.
     AwaitsSecond,
-    /// Nobody has.
+    /// No operator has approved it.
     Pending,
-    /// Nobody has, but the address was approved under another party.
+    /// No operator has approved it, but the address was approved under another party.
     PartyChanged,
 }
 
@@ -104,7 +104,7 @@ pub struct Coverage {
     pub party_changed: u64,
     /// Approved rows about natural persons.
     pub persons: u64,
-    /// Approved rows that name nobody.
+    /// Approved rows that name no entity.
     pub nameless: u64,
     entities: BTreeMap<EntityName, (String, u64, u64)>,
 }
@@ -134,8 +134,8 @@ impl Coverage {
         }
     }
 
-    /// The entities with most covered addresses, at most so many; those without any are left out, natural persons as
-    /// well.
+    /// At most `most` entities, those with most covered addresses first. Entities without a covered address and natural
+    /// persons are left out.
     #[must_use]
     pub fn top(&self, most: usize) -> Vec<CoveredEntity> {
         let mut found: Vec<CoveredEntity> = self

@@ -26,7 +26,7 @@ pub const AGE_CLASSES: [Bounds; AGES.len()] = {
     classes
 };
 
-/// Coins of so many days and more are held for long, by the field's usual threshold.
+/// Age in days from which a coin counts as held long-term: the usual threshold of the field.
 pub const LONG_TERM_DAYS: u32 = 155;
 
 /// The class of an age in days, as index into [`AGE_CLASSES`].

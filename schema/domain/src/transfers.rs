@@ -23,18 +23,19 @@ const _: () = assert!(coinjoin::RULES == 1);
 /// A transaction that pays [`LARGE_SATS`] or more to scripts that it does not spend from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LargeTransfer {
-    /// What it pays to these scripts, in satoshis.
+    /// Satoshis that it pays to these scripts.
     pub sats: Sats,
-    /// It is a CoinJoin: nobody knows who pays whom.
+    /// True if it is a CoinJoin: nobody knows who pays whom.
     pub coinjoin: bool,
 }
 
 impl LargeTransfer {
-    /// Looks at a transaction. A coinbase is none. What nobody can spend is not paid.
+    /// Returns the transfer that a transaction makes, if it is large. A coinbase is not a transfer, and unspendable
+    /// outputs do not count.
     #[must_use]
     pub fn of(block: &Block, tx: &TxMeta) -> Option<Self> {
         let outputs = block.outputs_of(tx);
-        // Nearly all pay less even in all, which costs no list.
+        // Nearly all pay less than the limit in total, which needs no list to find out.
         let all = outputs.iter().map(|output| output.value).fold(0, Sats::saturating_add);
         if all < LARGE_SATS || tx.inputs.is_empty() {
             return None;
@@ -54,19 +55,19 @@ pub const fn gathers(inputs: usize, outputs: usize) -> bool {
     inputs >= GATHERED_INPUTS && inputs >= outputs.saturating_mul(GATHERED_RATIO)
 }
 
-/// A transaction that gathers many coins in few, and is no CoinJoin.
+/// A transaction that gathers many coins in few and is not a CoinJoin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Consolidation {
     /// Inputs.
     pub inputs: u32,
-    /// Outputs, those that nobody can spend among them.
+    /// Outputs, unspendable ones included.
     pub outputs: u32,
-    /// What the inputs bring, in satoshis.
+    /// Sum of the inputs, in satoshis.
     pub sats: Sats,
 }
 
 impl Consolidation {
-    /// Looks at a transaction.
+    /// Returns the consolidation that a transaction makes, if it is one.
     #[must_use]
     pub fn of(block: &Block, tx: &TxMeta) -> Option<Self> {
         if !gathers(tx.inputs.len(), tx.outputs.len()) || is_coinjoin(&Resolved::of(block, tx)) {

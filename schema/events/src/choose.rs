@@ -1,4 +1,4 @@
-//! One quote from what several sources say of the same candle.
+//! One quote from the quotes of several sources for the same candle.
 
 use rust_decimal::Decimal;
 
@@ -21,15 +21,15 @@ pub struct Chosen {
     pub disputed: bool,
 }
 
-/// A source is left out if it is farther than one part in so many from the median of all: 5 %.
+/// A source is left out if it is farther from the median of all than this part of it: 1/20, or 5 %.
 const FAR: u32 = 20;
 
-/// The quote that holds, from what each source says; the order does not matter, and no source may be named twice.
-/// `None` if there is no source.
+/// The quote that holds, from those of all sources; the order does not matter, and no source may be named twice. `None`
+/// if there is no source.
 #[must_use]
 pub fn choose(quotes: &[(Slug, Quote)]) -> Option<Chosen> {
     let mut sorted: Vec<&(Slug, Quote)> = quotes.iter().collect();
-    // Of equal closes the first name comes first.
+    // Equal closes are sorted by name.
     sorted.sort_by(|a, b| a.1.close.cmp(&b.1.close).then_with(|| a.0.cmp(&b.0)));
     let all = median(&sorted)?;
     let is_near = |close: Decimal| is_within(close, all);

@@ -1,4 +1,4 @@
-//! Contests: somebody who may says that a statement is wrong, or the operator that it holds after all.
+//! Contests: an entitled party says that a statement is wrong, or the operator says that it holds after all.
 //!
 //! A contest is of a statement, not of a row: where a source repeats the same statement in its next document, it stays
 //! contested; where it says something else, it does not.
@@ -78,23 +78,23 @@ impl FromStr for ClaimId {
     }
 }
 
-/// Somebody contests a statement, or the operator ends a contest, or blanks the statement. It has hashes of what is
-/// said, not the words: so nothing of it is to be blanked.
+/// An act on a statement: a party contests it, or the operator ends a contest or blanks the statement. It has a hash of
+/// the statement, not its words, so nothing of it needs to be blanked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contest {
     /// SHA-256 of the scriptPubKey that the statement is about.
     pub script: [u8; 32],
-    /// Who says it.
+    /// The source of the statement.
     pub source: Slug,
-    /// In which list.
+    /// The list of the statement.
     pub list: Slug,
-    /// What is said.
+    /// The statement.
     pub statement: StatementHash,
     /// A claim that says it.
     pub claim: ClaimId,
     /// The action.
     pub act: ContestAct,
-    /// Who does it.
+    /// The party that acts.
     pub by: ContestParty,
     /// Why; a holder's words are untrusted. At most 2,000 bytes.
     pub reason: String,
@@ -112,10 +112,10 @@ pub struct SignedText {
 }
 
 impl Contest {
-    /// Checks what the type does not say.
+    /// Checks the rules that the type does not enforce.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), &'static str> {
         let is_text = |text: &str| text.len() <= MAX_TEXT && text.lines().all(is_plain);
         if !is_text(&self.reason) {

@@ -8,7 +8,7 @@ use crate::{
 /// A document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Document {
-    /// Where it comes from.
+    /// Its provenance.
     pub provenance: Provenance,
     /// When an index took it first, in seconds since 1970; `None` if none has.
     pub received_at: Option<u32>,
@@ -43,7 +43,7 @@ pub enum Body {
         /// Its rows.
         rows: Listing,
     },
-    /// Somebody contests a statement, or the operator ends a contest.
+    /// A party contests a statement, or the operator ends a contest.
     Contest(Box<Contest>),
 }
 
@@ -91,7 +91,7 @@ pub enum BadDocument {
 }
 
 impl Body {
-    /// True if it blanks what other documents say.
+    /// True if it blanks statements of other documents.
     #[must_use]
     pub fn redacts(&self) -> bool {
         matches!(self, Body::Contest(contest) if contest.act == ContestAct::Redacts)
@@ -99,10 +99,10 @@ impl Body {
 }
 
 impl Document {
-    /// Checks what the type does not say.
+    /// Checks the rules that the type does not enforce.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), BadDocument> {
         if self.provenance.origin.len() > MAX_TEXT {
             return Err(BadDocument::Text("origin"));

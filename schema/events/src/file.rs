@@ -1,4 +1,4 @@
-//! Documents in a file: what waits for the writer of an index, and what `cairn events export` writes.
+//! Documents in a file: those that wait for the writer of an index, and those that `cairn events export` writes.
 //!
 //! ```text
 //! "cairn-events" │ version (1 byte) │ documents… │ 0 │ SHA-256 of all before (32)
@@ -28,7 +28,7 @@ use crate::{
 const MAGIC: &[u8; 12] = b"cairn-events";
 /// Version of the form.
 const VERSION: u8 = 1;
-/// Longest document in bytes: a quote takes up to some 90, a claim some 60 beside the texts that it does not share with
+/// Longest document in bytes: a quote takes up to some 90, a claim some 60, plus the texts that it does not share with
 /// the one before.
 const MAX_DOCUMENT: u64 = 64 << 20;
 
@@ -57,7 +57,7 @@ pub enum FileError {
     Malformed {
         /// Its number, from 1.
         at: usize,
-        /// What is wrong.
+        /// Why it cannot be decoded.
         what: Malformed,
     },
     /// A document in it breaks a rule.
@@ -65,7 +65,7 @@ pub enum FileError {
     Bad {
         /// Its number, from 1.
         at: usize,
-        /// What is wrong.
+        /// The rule that it breaks.
         what: BadDocument,
     },
 }
@@ -186,7 +186,7 @@ impl<W: Write> FileWriter<W> {
         self.put(&bytes)
     }
 
-    /// Ends it; returns what it was written to, and the hash.
+    /// Ends it; returns the underlying writer and the hash.
     ///
     /// # Errors
     /// It cannot be written.
@@ -221,7 +221,7 @@ fn short(error: io::Error) -> FileError {
 /// end. One document is in memory at a time.
 ///
 /// # Errors
-/// The file cannot be read, or is not a whole file of events; or what `take` returns.
+/// The file cannot be read, or is not a whole file of events, or `take` fails.
 pub fn read<E: From<FileError>>(from: impl Read, mut take: impl FnMut(Document) -> Result<(), E>) -> Result<usize, E> {
     let mut file = Hashed { from, hash: Sha256::new() };
     let magic = file.array().map_err(|e| if matches!(e, FileError::Short) { FileError::Foreign } else { e })?;

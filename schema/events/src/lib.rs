@@ -1,8 +1,8 @@
 //! Input events: data in the journal other than blocks: prices, exchange rates, claims about scripts,
 //! contests of them, tags of mining pools, and profiles of entities.
 //!
-//! Plain data, without storage, network or clock. A [`Document`] is what an operator imports or a fetcher brings at one
-//! time: where it comes from ([`Provenance`]), and its rows. [`file`] has the form of documents in a file.
+//! Plain data, without storage, network or clock. A [`Document`] is imported by an operator or brought by a fetcher at
+//! one time: its [`Provenance`], and its rows. [`file`] has the form of documents in a file.
 
 mod choose;
 pub mod claim;

@@ -20,10 +20,10 @@ pub trait Listed: Clone + Eq + Ord + Hash + Debug + Send + Sync + Sized + 'stati
     #[must_use]
     fn at_row(&self, row: u32) -> Self;
 
-    /// Checks what the type does not say.
+    /// Checks the rules that the type does not enforce.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first rule that it breaks.
     fn check(&self) -> Result<(), &'static str>;
 
     /// Appends it; its row must be above `before`, that of the one before or 0.
@@ -57,7 +57,7 @@ pub enum BadListing {
     },
 }
 
-/// The row that follows so many after another.
+/// The row that is `rows` rows after `before`.
 pub(crate) fn row_after(before: u32, rows: u32) -> Result<u32, Malformed> {
     before.checked_add(rows).filter(|_| rows > 0).ok_or(Malformed("row of a list"))
 }
@@ -69,7 +69,7 @@ pub fn put_listed<L: Listed>(out: &mut Vec<u8>, rows: &[L]) {
 }
 
 impl Bytes<'_> {
-    /// The next rows: so many, or all that are left.
+    /// The next `count` rows, or all that are left.
     ///
     /// # Errors
     /// The bytes do not decode.
@@ -84,7 +84,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Checks what their types do not say.
+/// Checks the rules that their types do not enforce.
 pub(crate) fn check<L: Listed>(rows: &[L]) -> Result<(), BadListing> {
     if rows.len() > L::MOST {
         return Err(BadListing::TooLong { noun: L::NOUN, count: rows.len(), most: L::MOST });

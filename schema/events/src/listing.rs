@@ -38,7 +38,7 @@ macro_rules! listings {
                 self.len() == 0
             }
 
-            /// Checks what the type does not say.
+            /// Checks the rules that the type does not enforce.
             pub(crate) fn check(&self) -> Result<(), BadListing> {
                 match self {
                     $(Listing::$kind(rows) => check(rows),)*

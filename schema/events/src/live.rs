@@ -7,8 +7,8 @@ use crate::{
     codec::{self, Bytes, Malformed},
 };
 
-/// Current price of one unit of `base` in units of `quote`: the median of what sources say at about the same time. It
-/// is replaced by the next one and enters no ledger; candles do, once they are closed.
+/// Current price of one unit of `base` in units of `quote`: the median of the sources' prices at about the same time.
+/// It is replaced by the next one and enters no ledger; candles do, once they are closed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LiveQuote {
     /// The priced currency.
@@ -46,7 +46,7 @@ impl LiveQuote {
         codec::put_price(out, self.price);
     }
 
-    /// Reads what [`LiveQuote::put`] appended.
+    /// Reads the bytes that [`LiveQuote::put`] appended.
     ///
     /// # Errors
     /// The bytes are something else.
@@ -84,7 +84,7 @@ pub fn put_live_quotes(out: &mut Vec<u8>, quotes: &[LiveQuote]) {
     }
 }
 
-/// Reads what [`put_live_quotes`] appended; nothing may follow.
+/// Reads the bytes that [`put_live_quotes`] appended; nothing may follow.
 ///
 /// # Errors
 /// The bytes are something else.

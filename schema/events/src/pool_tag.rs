@@ -18,8 +18,8 @@ pub const MAX_TAG: usize = 100;
 /// Most tags of a document.
 pub const MAX_POOL_TAGS: usize = 10_000;
 
-/// A tag, and whose it is said to be. Texts are what the source says: they are untrusted, and without control
-/// characters.
+/// A tag, and the pool that it is said to belong to. Texts are the source's own: they are untrusted, and without
+/// control characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PoolTag {
     /// Entry of the document, from 1. With the document it identifies the tag.

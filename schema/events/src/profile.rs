@@ -1,4 +1,4 @@
-//! Profiles of entities: what a source says of an entity itself, whatever addresses it has.
+//! Profiles of entities: statements of a source about an entity itself, independent of its addresses.
 //!
 //! ```text
 //! rows after the one before │ entity │ name │ category (1; 0: none) │ homepage │ legal name │ asserted at + 1 (0: none)

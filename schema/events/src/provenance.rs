@@ -1,4 +1,4 @@
-//! Where events come from.
+//! Provenance of events.
 
 use std::{fmt, str::FromStr};
 
@@ -68,18 +68,17 @@ impl fmt::Display for Slug {
     }
 }
 
-/// Where a document comes from.
+/// Provenance of a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Provenance {
-    /// Who says it. Quotes of one source and candle replace each other; those of different sources stand beside each
-    /// other.
+    /// The source. Quotes of one source for one candle replace each other; those of different sources coexist.
     pub source: Slug,
     /// The licence under which it is used, as SPDX identifier in small letters where there is one, else a short name.
     pub licence: Slug,
     /// Where it was fetched, or the name of the file; without credentials. At most 2,000 bytes.
     pub origin: String,
     /// When it was fetched or, for a file, last written: seconds since 1970 (UTC). The newer of two documents of a
-    /// source replaces what the older one says; of two of the same second, the one with the greater hash.
+    /// source replaces the older one's statements; at the same second, the one with the greater hash counts as newer.
     pub retrieved_at: u32,
     /// Its hash.
     pub document: DocumentHash,

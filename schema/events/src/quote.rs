@@ -103,7 +103,7 @@ pub struct Series {
     pub interval: Interval,
 }
 
-/// The lowest, highest and first price of a candle, and what was traded in it.
+/// The lowest, highest and first price of a candle, and its traded volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
     /// The first.
@@ -134,7 +134,7 @@ pub struct QuoteRow {
     /// When the candle closed, in seconds since 1970 (UTC): a multiple of the interval. From then on the quote is
     /// known. A reference rate of a day counts as that day's candle.
     pub closes_at: u32,
-    /// What is said.
+    /// The quote.
     pub quote: Quote,
 }
 

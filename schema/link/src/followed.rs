@@ -72,7 +72,7 @@ impl FollowedIndex {
         FollowedIndex { secondary, open, opening, told, coming, connected, goes_on, remote, damages: None }
     }
 
-    /// The same; what was found damaged is forgotten when another index takes the place.
+    /// The same; found damages are forgotten when another index takes the place.
     #[must_use]
     pub fn with_damages(self, damages: Arc<Damages>) -> Self {
         FollowedIndex { damages: Some(damages), ..self }

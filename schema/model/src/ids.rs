@@ -149,7 +149,7 @@ impl ScriptId {
         out
     }
 
-    /// From the key form.
+    /// Converts from the key form.
     #[must_use]
     #[inline]
     pub fn from_bytes(b: [u8; 9]) -> Self {

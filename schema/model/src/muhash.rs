@@ -83,8 +83,8 @@ impl Num3072 {
         for ((place, &l), &h) in self.0.iter_mut().zip(low).zip(high) {
             (*place, carry) = h.carrying_mul_add(GAP, l, carry);
         }
-        // The carry has at most 21 bits, so that its product with GAP fits a limb. When adding that overflows, what
-        // remains is below 2^42, and one more GAP cannot overflow again.
+        // The carry has at most 21 bits, so that its product with GAP fits a limb. If adding it overflows, the
+        // remaining number is below 2^42, and one more GAP cannot overflow again.
         if add_small(&mut self.0, carry * GAP) {
             add_small(&mut self.0, GAP);
         }

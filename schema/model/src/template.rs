@@ -121,7 +121,7 @@ fn is_multisig(script: &[u8]) -> bool {
     key_count(rest).is_some_and(|(count, after)| count == keys && required <= count && after.is_empty())
 }
 
-/// A number of keys: OP_1 to OP_16, or a minimal push of 17 to 20; and what follows it.
+/// A number of keys: OP_1 to OP_16, or a minimal push of 17 to 20; and the rest of the script.
 fn key_count(script: &[u8]) -> Option<(u8, &[u8])> {
     match script {
         [op @ 0x51..=0x60, rest @ ..] => Some((op - 0x50, rest)),
@@ -130,7 +130,7 @@ fn key_count(script: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// The bytes that a script pushes first, and what follows the push.
+/// The bytes that a script pushes first, and the rest of the script.
 fn push(script: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = match script {
         [n @ 1..=75, rest @ ..] => (usize::from(*n), rest),

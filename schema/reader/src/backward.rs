@@ -82,10 +82,10 @@ impl<'v, T: Table<Key: OfTx>> Backward<'v, T> {
 pub struct Transfer {
     /// The transaction.
     pub tx_num: TxNum,
-    /// What it pays to others: not to scripts that it spends from, nor to their clusters, as these are with it. Of a
-    /// CoinJoin all but what goes back to its own scripts. In satoshis.
+    /// Satoshis that it pays to others. Payments to scripts that it spends from do not count, nor those to their
+    /// clusters, as of this transaction. For a CoinJoin, only payments to its own scripts do not count.
     pub net_external: u64,
-    /// It is a CoinJoin.
+    /// True if it is a CoinJoin.
     pub coinjoin: bool,
 }
 
@@ -148,7 +148,7 @@ impl TransferWalk<'_> {
     /// The database cannot be read, or a row is damaged.
     pub fn older(&mut self) -> Result<Option<Transfer>, ReadError> {
         let Some((tx_num, LargeRow { sats, coinjoin })) = self.transfers.older()? else { return Ok(None) };
-        // A change without its transfer is damage, which is passed over here and told by `cairn verify`.
+        // A change without its transfer is damage: it is skipped here, and `cairn verify` reports it.
         while self.change.is_some_and(|(of, _)| of > tx_num) {
             self.change = self.changes.older()?;
         }

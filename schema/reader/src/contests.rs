@@ -1,4 +1,4 @@
-//! Contests of what is said of a script.
+//! Contests of statements about a script.
 
 use cairn_events::{Contest, StatementHash};
 use cairn_tables::{
@@ -16,7 +16,7 @@ pub const MOST_CONTESTS: usize = 1_024;
 /// Last contest of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ContestOf {
-    /// What is said.
+    /// The statement.
     pub statement: StatementHash,
     /// Action and party.
     pub state: ContestState,

@@ -1,4 +1,4 @@
-//! Sums by day of monotone block time: the supply by age, scripts by balance, what blocks moved.
+//! Sums by day of monotone block time: the supply by age, scripts by balance, value moved by blocks.
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
@@ -50,7 +50,7 @@ pub struct DaySums {
     pub clusters: Sums,
 }
 
-/// The days of a row of changes, with what its positions say.
+/// Calls `each` for every change of a row: the day of birth, whether coins are counted, and the change.
 fn changes_of(days: BirthDays, sums: &Sums, mut each: impl FnMut(u32, bool, i128)) {
     for (position, sum) in sums.iter() {
         let (day, counts_coins) = days.day(position);
@@ -94,7 +94,7 @@ impl View<'_> {
                 }
                 let sums = rows.entry(days).or_insert([0; 2 * BIRTH_DAYS as usize]);
                 for (position, change) in changes.iter() {
-                    let sum = sums.get_mut(position as usize).ok_or_else(|| broken("a position that is no day"))?;
+                    let sum = sums.get_mut(position as usize).ok_or_else(|| broken("a position that is not a day"))?;
                     *sum = sum.checked_add(change).ok_or_else(|| broken("a sum exceeds 128 bits"))?;
                 }
             }
@@ -113,7 +113,7 @@ impl View<'_> {
     /// it, ascending. Reads a row for each day and each 64 days of birth that changed.
     ///
     /// # Errors
-    /// As [`View::supply_by_birth`], or what `show` says.
+    /// As [`View::supply_by_birth`], or `show` fails.
     pub fn supply_changes<E: From<ReadError>>(
         &self,
         days: RangeInclusive<u32>,

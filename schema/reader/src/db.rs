@@ -96,7 +96,7 @@ fn read_only_with(
     Db::open_cf_descriptors_read_only(options, dir, families, false)
 }
 
-/// All families that there are, only to copy the files: few of them are opened.
+/// Opens all existing families, only to copy the files: few of these are opened.
 pub(crate) fn all_read_only(dir: &Path) -> Result<Db, rocksdb::Error> {
     let mut options = db_options();
     options.set_max_open_files(LISTED_OPEN);
@@ -106,8 +106,7 @@ pub(crate) fn all_read_only(dir: &Path) -> Result<Db, rocksdb::Error> {
     read_only_with(&options, dir, &families, None)
 }
 
-/// Options of a database that opens although table files are damaged or missing: what reads such a file fails, and
-/// nothing else does.
+/// Options of a database that opens although table files are damaged or missing: only reads of such a file fail.
 #[must_use]
 pub fn damaged_db_options() -> Options {
     let mut options = db_options();

@@ -19,7 +19,7 @@ pub struct EntityRow {
     pub name: EntityName,
     /// Scripts that count as its own.
     pub members: u64,
-    /// Those of them that a block has.
+    /// Members that a block has.
     pub seen: u64,
     /// Scripts whose label names it without making them members.
     pub named: u64,
@@ -42,13 +42,13 @@ pub struct EntityRow {
 /// Scripts that count as an entity's by claims about other scripts of the same clusters, and by none of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Inherited {
-    /// How many.
+    /// Their number.
     pub scripts: u64,
-    /// What they hold.
+    /// Their balance.
     pub balance: Sats,
-    /// The clusters that they are of.
+    /// Number of their clusters.
     pub clusters: u64,
-    /// Clusters that claims name the entity for and that are left out, since they have a suspect merge.
+    /// Clusters of the entity by claims that are left out, since they have a suspect merge.
     pub left_out: u64,
     /// Balance of these scripts, without those that a list attributes to an entity.
     pub left_out_balance: Sats,
@@ -109,7 +109,7 @@ impl View<'_> {
         self.get::<EntityTotals>(name)?.map(|sums| EntityRow::of(name.clone(), &sums)).transpose()
     }
 
-    /// Entities in the order of their names, from `from` (or the first) on, at most so many.
+    /// At most `limit` entities in the order of their names, from `from` (or the first) on.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -118,8 +118,8 @@ impl View<'_> {
         rows.map(|row| row.and_then(|(name, sums)| EntityRow::of(name, &sums))).collect()
     }
 
-    /// Texts of a kind about an entity with the number of scripts that each rests on, ascending by text, at most so
-    /// many.
+    /// At most `limit` texts of a kind about an entity, each with the number of scripts that it rests on, ascending by
+    /// text.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -142,8 +142,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Scripts of an entity, those with the newest transaction first, after a script that an earlier call gave, at most
-    /// so many.
+    /// At most `limit` scripts of an entity, those with the newest transaction first, after a script that an earlier
+    /// call returned.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

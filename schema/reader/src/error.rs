@@ -33,7 +33,7 @@ pub enum ReadError {
     /// Nothing is indexed yet.
     #[error("the index is empty: nothing has been indexed yet")]
     Empty,
-    /// The work of the request has stopped: it has used what it may use, or nobody waits for it.
+    /// The work of the request has stopped: it has used up its budget, or nobody waits for it.
     #[error(transparent)]
     Stopped(#[from] cairn_work::Stopped),
     /// A stage's tables are being rebuilt, so they are incomplete.

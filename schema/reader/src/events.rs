@@ -78,8 +78,7 @@ impl View<'_> {
         }
     }
 
-    /// The quotes that hold for the candles of a series that close from one time to another, ascending, at most so
-    /// many.
+    /// At most `limit` quotes that hold for the candles of a series that close between `from` and `to`, ascending.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

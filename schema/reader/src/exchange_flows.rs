@@ -11,7 +11,7 @@ use cairn_tables::{
 
 use crate::{ReadError, View};
 
-/// What [`ReadError::Unfinished`] names while there are no flows.
+/// The name in [`ReadError::Unfinished`] while there are no flows.
 pub const EXCHANGE_FLOWS: &str = "exchange_flows";
 
 impl View<'_> {
@@ -70,8 +70,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Data computed from the whole index beside new blocks that can change at one tip: the block of the watchlist,
-    /// generation and block of the flows, and whether they have the tip. Three row reads.
+    /// Identifies the data that is computed from the whole index and can change at one tip: the block of the watchlist,
+    /// the generation and block of the flows, and whether they have the tip. Three row reads.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

@@ -1,4 +1,4 @@
-//! When column families of an index were dropped, in a file beside the database.
+//! Records drops of column families of an index, in a file beside the database.
 //!
 //! RocksDB crashes a secondary instance that catches up over a dropped family, or that was opened over one: it collects
 //! pointers to the families that a manifest names, and the next catch-up follows them, also those to families that are
@@ -70,7 +70,7 @@ impl FamiliesKept {
     }
 }
 
-/// A writer's lock: secondary instances in other processes do not look while it lives, and open anew afterwards.
+/// A writer's lock: secondary instances in other processes do not look while it lives, and open again afterwards.
 #[derive(Debug)]
 pub struct DroppingFamily {
     file: File,
@@ -109,7 +109,7 @@ impl DroppingFamily {
         }
     }
 
-    /// The family is dropped: names the manifest that now tells of it, which may have been begun meanwhile.
+    /// Notes, after the drop, the manifest that now records it, which may have been begun meanwhile.
     ///
     /// # Errors
     /// The file, and the error of the operating system.
@@ -143,7 +143,7 @@ impl ReadersPaused {
     }
 }
 
-/// What the file says.
+/// Content of the file.
 #[derive(Default, Debug)]
 struct Noted {
     dropped: u64,

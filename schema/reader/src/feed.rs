@@ -1,4 +1,4 @@
-//! The feed: what was announced, and what was taken back.
+//! The feed: announcements and their retractions.
 
 use cairn_model::Height;
 use cairn_tables::{
@@ -43,8 +43,8 @@ impl View<'_> {
         self.get::<Feed>(&seq)
     }
 
-    /// Announcements from one on, ascending, at most so many and at most [`MOST_ANNOUNCED`], in one look-up. Those that
-    /// a repair dropped are left out.
+    /// Announcements with the `limit` sequence numbers from `from` on, at most [`MOST_ANNOUNCED`], ascending, in one
+    /// look-up. Those that a repair dropped are left out.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

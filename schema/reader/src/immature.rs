@@ -11,11 +11,11 @@ use crate::{FoundScript, ReadError, View};
 /// 100 confirmations.
 pub const COINBASE_MATURITY: u32 = 100;
 
-/// What each script gets from the coinbases with fewer than [`COINBASE_MATURITY`] confirmations.
+/// Satoshis that each script gets from the coinbases with fewer than [`COINBASE_MATURITY`] confirmations.
 pub type YoungCoinbases = HashMap<Box<[u8]>, Sats>;
 
 impl View<'_> {
-    /// The lowest block whose coinbase is immature. The output of genesis is no coin.
+    /// The lowest block whose coinbase is immature. The output of genesis is not a coin.
     fn first_immature(&self) -> Height {
         self.tip().height.saturating_sub(COINBASE_MATURITY - 2).max(1)
     }
@@ -26,8 +26,8 @@ impl View<'_> {
         self.chain().get(self.first_immature()).is_some_and(|block| script.totals.last >= block.first_tx)
     }
 
-    /// What the coinbases pay that are immature at this view's tip. Nothing of it can be spent, so it is what the
-    /// scripts hold. A row read for each of up to 99 blocks.
+    /// Satoshis that the immature coinbases at this view's tip pay to each script. None of them can be spent yet, so
+    /// the scripts still hold them. Reads a row for each of up to 99 blocks.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.

@@ -133,8 +133,8 @@ impl View<'_> {
         }
     }
 
-    /// The scripts that are to be judged again, ascending, at most so many. Until there is none, labels and entities do
-    /// not follow from all claims that were imported.
+    /// At most `limit` scripts to judge again, ascending. While there is one, labels and entities do not yet follow
+    /// from all claims that were imported.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

@@ -81,8 +81,8 @@ impl View<'_> {
         Ok(head.filter(|head| self.chain().is(head.height, &head.hash)))
     }
 
-    /// Clusters of the watchlist with so many old coins at least, those with most first, after `skip` of them, at most
-    /// `limit`; and whether there are more.
+    /// At most `limit` clusters of the watchlist with old coins of at least `least` satoshis, those with most first,
+    /// after `skip` of them; and whether there are more.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -100,7 +100,8 @@ impl View<'_> {
         Ok((found, has_more))
     }
 
-    /// Who holds the coins of scripts as of a block, in their order: their clusters, or they themselves.
+    /// The holders of the coins of scripts as of a block, in the order of the scripts: their clusters, or the scripts
+    /// themselves.
     ///
     /// # Errors
     /// As [`View::cluster_at`].
@@ -123,7 +124,7 @@ impl View<'_> {
             Holder::Cluster(root) => match self.get::<Clusters>(&root)? {
                 Some(ClusterRow::Merged { parent, by, .. }) => Some((by, parent)),
                 Some(ClusterRow::Root(_)) => None,
-                Some(ClusterRow::Newcomer { .. }) | None => return Err(self.broken("a cluster's root is none")),
+                Some(ClusterRow::Newcomer { .. }) | None => return Err(self.broken("a cluster's root is not a root")),
             },
         };
         let Some((by, node)) = tie else { return Ok(None) };

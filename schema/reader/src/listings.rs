@@ -30,7 +30,7 @@ pub struct ListOf<R> {
 /// The rows of all lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListsOf<R> {
-    /// By list, ascending by source and name.
+    /// Rows by list, ascending by source and name.
     pub lists: Vec<ListOf<R>>,
     /// True if there are more than are read: more than [`MOST_LISTINGS`] lists, or [`MOST_LISTED`] rows.
     pub is_cut: bool,
@@ -72,7 +72,7 @@ impl View<'_> {
     }
 }
 
-/// After all rows of a list.
+/// The key after all rows of a list.
 fn last_of(list: &ListKey) -> ListingKey {
     let version = ListVersion { retrieved_at: u32::MAX, document: [0xff; 8] };
     ListingKey { list: list.clone(), version, row: u32::MAX }
@@ -102,7 +102,7 @@ impl<'w, T: ListingTable> Walk<'w, T> {
         self.here()
     }
 
-    /// The newest document of a list whose first row is `first`, with at most so many rows, and whether it has more.
+    /// The newest document of a list whose first row is `first`, with at most `most` rows, and whether it has more.
     fn newest(&mut self, first: ListingKey, most: usize) -> Result<(ListOf<T::Value>, bool), ReadError> {
         self.rows.seek_for_prev(encode_key::<T>(&last_of(&first.list)));
         let version = self.here()?.filter(|key| key.list == first.list).map_or(first.version, |key| key.version);

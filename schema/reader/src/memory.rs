@@ -1,5 +1,5 @@
-//! Memory of reading the index: one number bounds all of it. The block cache takes what the rest leaves: what each open
-//! table file takes outside the cache, and the chain in memory, both of which grow with the index.
+//! Memory of reading the index: one number bounds all of it. The block cache takes the memory that is left by the open
+//! table files outside the cache and by the chain in memory; both grow with the index.
 
 use rocksdb::Cache;
 
@@ -14,12 +14,12 @@ const BLOCKS_SHARE: (u64, u64) = (4, 5);
 /// Least memory for blocks: the lists of parts stay in it, and each request that runs holds some of its blocks.
 const LEAST_BLOCKS: u64 = 4 << 20;
 
-/// The memory that reading may take, and the cache that has what is left of it.
+/// The memory that reading may take, and the cache that has the rest of it.
 #[derive(Clone)]
 pub struct ReadMemory {
     bytes: u64,
     cache: Cache,
-    /// The setting that an operator would raise, and what is taken off it.
+    /// The setting that an operator would raise, and the bytes that are taken off it.
     setting: (&'static str, u64),
 }
 
@@ -30,7 +30,7 @@ impl ReadMemory {
         Self::within("--cache", bytes, 0)
     }
 
-    /// What this setting leaves of so many bytes when `apart` is taken off for other work.
+    /// The `bytes` of this setting, less `apart` for other work.
     #[must_use]
     pub fn within(setting: &'static str, bytes: u64, apart: u64) -> Self {
         let bytes = bytes.saturating_sub(apart);
@@ -43,7 +43,7 @@ impl ReadMemory {
         &self.cache
     }
 
-    /// Gives the cache what these bytes outside of it leave.
+    /// Gives the cache the memory that these bytes outside of it leave.
     ///
     /// # Errors
     /// They leave too little. The cache has the least size then.

@@ -103,11 +103,11 @@ impl Reader {
         }
     }
 
-    /// Gives the cache what the open files and the chain leave.
+    /// Gives the cache the memory that the open files and the chain leave.
     fn sharing(self, memory: &ReadMemory) -> Result<Self, ReadError> {
         let chain = match self.view() {
             Ok(view) => chain_memory(view.chain()),
-            // It is told by whoever reads it.
+            // A later read reports the error.
             Err(_) => 0,
         };
         memory.beside(files_memory(&self.db) + chain)?;
@@ -127,7 +127,7 @@ impl Reader {
         })
     }
 
-    /// As [`Reader::open`], although table files may be damaged or missing: what reads one of them fails. For audits.
+    /// As [`Reader::open`], although table files may be damaged or missing: reads of such a file fail. For audits.
     ///
     /// # Errors
     /// As [`Reader::open`]; or the damage is in the list of files, or in rows without which nothing can be read.

@@ -32,7 +32,7 @@ impl IndexFolder {
         let held = File::open(dir).map_err(unusable)?;
         let number = number(&held.metadata().map_err(unusable)?);
         let through = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
-        // Where the system has no such path, whoever reads looks afterwards if the folder is in its place.
+        // If the system has no such path, readers check afterwards that the folder is still in its place.
         let path = if through.is_dir() { through } else { dir.to_owned() };
         Ok(IndexFolder { dir: dir.to_owned(), path, number, _held: held })
     }

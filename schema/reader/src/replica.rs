@@ -18,7 +18,7 @@ pub fn replica_of(datadir: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Makes a data folder a replica of what is at a place.
+/// Makes a data folder a replica of the checkpoints at a place.
 ///
 /// # Errors
 /// The file cannot be written.

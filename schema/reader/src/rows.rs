@@ -57,7 +57,7 @@ impl View<'_> {
         let mut options = self.read_options();
         options.set_total_order_seek(true);
         options.set_readahead_size(READ_AHEAD);
-        // One walk must not push out what requests keep asking for.
+        // One walk must not push out blocks that requests need often.
         options.fill_cache(false);
         let mut iter = self.db.raw_iterator_cf_opt(self.family(table.family)?, options);
         iter.seek(table.tag.as_slice());

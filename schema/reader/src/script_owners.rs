@@ -22,8 +22,7 @@ pub struct ScriptOwner {
 pub struct ScriptStanding {
     /// Entity to which it belongs; `None` if there is none.
     pub owner: Option<ScriptOwner>,
-    /// True if it is labelled: by a claim of level 40 or more that nobody contests, or because its cluster is
-    /// somebody's.
+    /// True if it is labelled: by an uncontested claim of level 40 or more, or because its cluster has an owner.
     pub is_labelled: bool,
 }
 
@@ -38,9 +37,10 @@ impl ScriptStanding {
 }
 
 impl View<'_> {
-    /// Labels of scripts as of the tip, in their order: of each itself where a list names somebody for it, else of its
-    /// cluster, unless that has a suspect merge. Reads a row for each script with a label, and for the others those on
-    /// the way to their clusters, together; nothing in an index without labels.
+    /// Labels of scripts as of the tip, in the order of the scripts. A script that a list attributes to an entity has
+    /// its own label, any other that of its cluster, unless the cluster has a suspect merge. Reads a row for each
+    /// script with a label, and for the others those on the way to their clusters, together; nothing in an index
+    /// without labels.
     ///
     /// # Errors
     /// The stage `clusters` is being rebuilt, the database cannot be read, or rows are damaged.

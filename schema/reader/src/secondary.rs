@@ -68,7 +68,7 @@ pub struct SecondaryReader {
 
 impl SecondaryReader {
     /// Opens the index in `dir` twice. `scratch` is a folder of this process for RocksDB's logs; it is created, and
-    /// removed at the end. Raw blocks are read from `blocks_dir` if given. `memory` is what both instances take
+    /// removed at the end. Raw blocks are read from `blocks_dir` if given. `memory` is the limit of both instances
     /// together, in bytes: blocks of tables, indexes and filters, open files, and the chain in memory.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl SecondaryReader {
         Ok(secondary)
     }
 
-    /// Gives the cache what the open files of both instances and the chain leave.
+    /// Gives the cache the memory that the open files of both instances and the chain leave.
     fn share_memory(&self) -> Result<(), ReadError> {
         let reader = self.reader();
         self.memory.beside(2 * files_memory(&reader.db) + chain_memory(&reader.chain()))
@@ -232,7 +232,7 @@ fn reached(tip: &Tip, wanted: Option<(Height, BlockHash)>) -> bool {
 }
 
 fn catch_up(reader: &Reader) -> Result<Tip, ReadError> {
-    let anew = |why: &str| ReadError::Unusable(format!("{why}: it opens anew"));
+    let anew = |why: &str| ReadError::Unusable(format!("{why}: it opens again"));
     let folder = reader.folder().ok_or_else(|| anew("the folder of the index is unknown"))?;
     let kept = FamiliesKept::wait(folder.path())?;
     if reader.catches_up_after != Some(kept.dropped()) {
@@ -260,8 +260,8 @@ struct Opening<'o> {
 
 /// Opens an instance. While a writer replaces files, RocksDB opens a secondary at an older state whose files are all
 /// there, which may be the one before the first commit. So an empty index is believed only if it stays empty. An index
-/// whose place another one takes meanwhile is left for that one. `chain` is what another instance has of the chain,
-/// which may be one of another index: a view keeps of it the blocks that its own index has.
+/// whose place another one takes meanwhile is left for that one. `chain` is the chain in memory of another instance,
+/// perhaps of another index: a view keeps those of its blocks that its own index has.
 fn open_secondary(opening: &Opening<'_>, chain: Arc<ChainIndex>) -> Result<(Arc<Reader>, Tip), ReadError> {
     let mut pause = PAUSE;
     for _ in 1..ATTEMPTS {

@@ -26,7 +26,7 @@ const KEPT_LENGTH: usize = 16 << 10;
 
 /// A row's bytes.
 enum RowBytes<'v> {
-    /// Kept by the view.
+    /// Bytes that the view keeps.
     Kept(Rc<[u8]>),
     /// In the database's cache.
     Pinned(DBPinnableSlice<'v>),
@@ -233,8 +233,8 @@ impl View<'_> {
         Ok(Some(StoredTx { tx_num, height, index, raw_offset, row, first_input, decoded: Rc::new(decoded) }))
     }
 
-    /// Transactions of one block from index `from` on, at most `count`: what a list of them shows. One row read for
-    /// each 64 of them, each of which is decoded once.
+    /// Transactions of one block from index `from` on, at most `count`, with the fields that a list of them shows. One
+    /// row read for each 64 of them, each of which is decoded once.
     ///
     /// # Errors
     /// The database cannot be read, or rows are damaged.
@@ -267,7 +267,7 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Id and block height of a transaction by number; `None` beyond the tip. One row read, of which little is decoded:
+    /// Id and block height of a transaction by number; `None` beyond the tip. Reads one row and decodes little of it:
     /// transactions can be large.
     ///
     /// # Errors
@@ -354,7 +354,7 @@ impl View<'_> {
         Ok(logged.iter().zip(&outpoints).map(coin).collect())
     }
 
-    /// The transaction that made the largest coin which a transaction spends; of equal ones, the first. `None` for a
+    /// The transaction that made the largest coin which a transaction spends; the first of equal ones. `None` for a
     /// coinbase. One row read.
     ///
     /// # Errors

@@ -59,7 +59,7 @@ pub struct View<'r> {
     /// True if the labels were settled at this tip: they stay so.
     pub(crate) settled: bool,
     rows_read: Cell<u64>,
-    /// Counts what is read, and ends it.
+    /// Counts reads, and ends them.
     work: Option<Rc<Work>>,
     /// Names of the stages that were found at the tip.
     pub(crate) finished: RefCell<BTreeSet<&'static str>>,
@@ -179,7 +179,7 @@ impl<'r> View<'r> {
         self.uncounted(Self::labels_are_settled).unwrap_or(false)
     }
 
-    /// Reads what no request asked for.
+    /// Reads data that no request asked for.
     fn uncounted<T>(&self, read: impl FnOnce(&Self) -> T) -> T {
         let rows_read = self.rows_read.get();
         let result = read(self);
@@ -251,7 +251,7 @@ impl<'r> View<'r> {
         self.rows_read.get()
     }
 
-    /// From now on, what is read counts as this work, and stops with it.
+    /// From now on, reads count as this work, and stop with it.
     pub fn work_for(&mut self, work: Rc<Work>) {
         self.work = Some(work);
     }

@@ -18,9 +18,9 @@ pub struct BlockVolume {
     pub hash: BlockHash,
     /// Satoshis of all its inputs.
     pub spent: Sats,
-    /// Those of labelled scripts.
+    /// Value of labelled scripts.
     pub labelled: Sats,
-    /// Those of the scripts that a source labels: several may label the same.
+    /// Value of the scripts that each source labels; several may label the same.
     pub by_source: Vec<(Slug, Sats)>,
 }
 
@@ -29,16 +29,16 @@ pub struct BlockVolume {
 pub struct Volume {
     /// Satoshis of all inputs.
     pub spent: Sats,
-    /// Those of labelled scripts.
+    /// Value of labelled scripts.
     pub labelled: Sats,
-    /// Those of the scripts that a source labels.
+    /// Value of the scripts that each source labels.
     pub by_source: BTreeMap<Slug, Sats>,
 }
 
 impl Volume {
     /// Adds a block.
     pub fn add(&mut self, block: &BlockVolume) {
-        // All coins of a week are far below what 64 bits hold: 21 million a block would be needed for months.
+        // All coins of a week fit into 64 bits by far: it would take 21 million a block for months to exceed them.
         self.spent = self.spent.saturating_add(block.spent);
         self.labelled = self.labelled.saturating_add(block.labelled);
         for (source, sats) in &block.by_source {
@@ -100,7 +100,7 @@ impl View<'_> {
         Ok(volume)
     }
 
-    /// The blocks of the last week, as far as there are so many: the first and the last height.
+    /// The first and the last height of the last week's blocks; of all blocks if the chain is shorter.
     #[must_use]
     pub fn week(&self) -> (Height, Height) {
         let last = self.tip().height;

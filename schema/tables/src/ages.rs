@@ -47,7 +47,7 @@ pub struct Birth {
 pub struct SpentRow {
     /// Coin-seconds destroyed: value of each coin × its age in seconds.
     pub destroyed: u128,
-    /// By day of birth, ascending. Never empty.
+    /// Coins by day of birth, ascending. Never empty.
     pub births: Vec<Birth>,
 }
 

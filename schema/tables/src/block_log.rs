@@ -47,7 +47,7 @@ pub struct LogRow {
     pub height: Height,
     /// Index in the block of the row's first transaction.
     pub first_index: u32,
-    /// Where in the block's bytes the row's first transaction begins.
+    /// Offset in the block's bytes at which the row's first transaction begins.
     pub raw_offset: u32,
     /// The transactions.
     pub txs: Decoded,
@@ -60,13 +60,13 @@ pub struct LoggedTx {
     pub height: Height,
     /// Its index in the block.
     pub index: u32,
-    /// Where in the block's bytes it begins.
+    /// Offset in the block's bytes at which it begins.
     pub raw_offset: u32,
     /// Inputs of the row's transactions before it: where its own begin in the row of `prevouts`.
     pub first_input: u32,
 }
 
-/// An input as the log has it: what it spends, but for the outpoint, which lies in `prevouts`.
+/// An input as the log has it: the coin that it spends, without the outpoint, which is in `prevouts`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoggedInput {
     /// Value of the spent coin.
@@ -258,7 +258,7 @@ fn take_script(b: &mut Input<'_>, scripts: &mut Vec<u8>) -> Result<(Range<u32>, 
     Ok((start..scripts.len() as u32, ordinal))
 }
 
-/// Steps over what begins a transaction: its size, the numbers of its inputs and outputs. Lengths are checked, here and
+/// Steps over the head of a transaction: its size, the numbers of its inputs and outputs. Lengths are checked, here and
 /// below, contents are not.
 fn skip_head(b: &mut Input<'_>) -> Result<(u32, usize, usize), DecodeError> {
     b.take(32)?;

@@ -85,13 +85,13 @@ pub const MOST_OWNERS: usize = 16;
 /// Owners of a cluster by claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnersRow {
-    /// Who, ascending: one, or of a cluster with a suspect merge 1 to [`MOST_OWNERS`].
+    /// The owners, ascending: one; 1 to [`MOST_OWNERS`] if the cluster has a suspect merge.
     pub owners: Vec<EntityName>,
     /// True if it has a suspect merge: then it counts in no sum.
     pub is_suspect: bool,
-    /// Scripts of it that count by the claims about others: those that no list names anybody for.
+    /// Scripts of it that count by the claims about others: those that no list attributes to an entity.
     pub scripts: u64,
-    /// What these hold.
+    /// Balance of these scripts.
     pub balance: Sats,
 }
 

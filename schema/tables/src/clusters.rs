@@ -109,7 +109,7 @@ impl Counts {
     }
 }
 
-/// What a node is.
+/// A node of the forest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClusterRow {
     /// Its scripts joined a cluster that there was.

@@ -14,7 +14,7 @@ pub const TEMPLATE_SHIFT: u32 = 3;
 pub struct DecodeError {
     /// The table.
     pub table: &'static str,
-    /// What is wrong.
+    /// The reason.
     pub what: &'static str,
 }
 

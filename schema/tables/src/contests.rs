@@ -34,7 +34,7 @@ pub struct ContestKey {
     pub script: [u8; 32],
     /// The list that says it.
     pub list: ListKey,
-    /// What is said.
+    /// The statement.
     pub statement: StatementHash,
     /// The document.
     pub version: ListVersion,
@@ -45,7 +45,7 @@ pub struct ContestKey {
 pub struct ContestState {
     /// Its effect.
     pub act: ContestAct,
-    /// Who does it.
+    /// The party that acts.
     pub by: ContestParty,
 }
 

@@ -97,7 +97,7 @@ pub struct EntityScript {
     pub script: ScriptHash,
 }
 
-/// Of what kind a text about an entity is.
+/// Kind of a text about an entity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum FacetKind {
@@ -115,7 +115,7 @@ pub enum FacetKind {
 pub struct EntityFacet {
     /// The entity.
     pub entity: EntityName,
-    /// Of what kind it is.
+    /// Kind of the text.
     pub kind: FacetKind,
     /// The text.
     pub text: String,
@@ -165,7 +165,7 @@ pub enum EntitySum {
     Clusters = 10,
     /// Clusters that claims extend to and that are left out, since they have a suspect merge.
     Suspects = 11,
-    /// Satoshis that scripts of these hold, those left out that a list names somebody for.
+    /// Satoshis that scripts of these hold, without scripts that a list attributes to an entity.
     SuspectBalance = 12,
 }
 

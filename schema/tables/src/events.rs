@@ -63,16 +63,16 @@ pub enum EventRow {
         received_at: u32,
         /// Its rows.
         rows: u32,
-        /// Those among them that repeat what the source said last.
+        /// Rows among them that repeat the last statement of the source.
         repeated: u32,
-        /// Where it comes from.
+        /// Its provenance.
         provenance: Provenance,
     },
     /// Some of its rows.
     Quotes {
         /// Sequence number of the document.
         document: u64,
-        /// For each row, whether it repeats what the source said last.
+        /// For each row, whether it repeats the last statement of the source.
         repeats: Vec<bool>,
         /// The rows, of one series, ascending by time.
         rows: Vec<QuoteRow>,
@@ -81,7 +81,7 @@ pub enum EventRow {
     Withdrawal {
         /// When this index took the withdrawal, in seconds since 1970.
         received_at: u32,
-        /// Where the withdrawal comes from.
+        /// Provenance of the withdrawal.
         provenance: Provenance,
         /// The document.
         document: DocumentHash,
@@ -94,7 +94,7 @@ pub enum EventRow {
         document: u64,
         /// The list that they are on.
         list: ClaimList,
-        /// For each claim, whether it repeats what the list said last.
+        /// For each claim, whether it repeats the last statement of the list.
         repeats: Vec<bool>,
         /// The claims, ascending by row.
         claims: Vec<Claim>,
@@ -105,16 +105,16 @@ pub enum EventRow {
         document: u64,
         /// The list that they are on.
         list: Slug,
-        /// For each row, whether it repeats what the list said last.
+        /// For each row, whether it repeats the last statement of the list.
         repeats: Vec<bool>,
         /// The rows, ascending.
         rows: Listing,
     },
-    /// Somebody contests a statement, or the operator ends a contest.
+    /// A party contests a statement, or the operator ends a contest.
     Contest {
         /// When this index took it, in seconds since 1970.
         received_at: u32,
-        /// Where it comes from.
+        /// Its provenance.
         provenance: Provenance,
         /// The contest.
         contest: Box<Contest>,
@@ -292,7 +292,7 @@ impl Table for Documents {
 pub struct DocumentState {
     /// Its sequence number; 0 if it has not come.
     pub seq: u64,
-    /// That of its withdrawal; 0 if there is none.
+    /// Sequence number of its withdrawal; 0 if there is none.
     pub withdrawn: u64,
 }
 

@@ -62,9 +62,9 @@ impl Table for FlowBlocks {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum FlowMode {
-    /// Those that there are now.
+    /// Labels as they are now.
     Latest = 0,
-    /// Those that were asserted by the time of each block.
+    /// Labels that were asserted by the time of each block.
     PointInTime = 1,
 }
 
@@ -237,7 +237,7 @@ impl ValueCodec for FlowsHeadRow {
 pub struct FlowBlockRow {
     /// Hash of the block.
     pub hash: BlockHash,
-    /// Of each exchange, ascending by name; `None`: of all together.
+    /// Flows of each exchange, ascending by name; `None`: of all together.
     pub flows: Vec<(Option<EntityName>, Sums)>,
     /// Balance of each exchange with the block, ascending by name; empty if not stored, or is not kept any more.
     pub held: Vec<(EntityName, Sats)>,

@@ -120,7 +120,7 @@ pub struct FlushRow {
     pub spends: u64,
     /// The newest of them.
     pub last: TxNum,
-    /// Those with most such value, [`MOST_SPENDS`] at most, each with that value, ascending.
+    /// Spends with most such value, [`MOST_SPENDS`] at most, each with that value, ascending.
     pub largest: Vec<(TxNum, Sats)>,
 }
 

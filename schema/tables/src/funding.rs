@@ -25,8 +25,8 @@ impl Table for Funding {
     type Value = FundingRow;
 }
 
-/// By how many transactions each one of a row of `block_log` comes after what made its largest coin, in its order; 0
-/// for a coinbase.
+/// For each transaction of a row of `block_log`, in that order: its distance in transactions from the one that made its
+/// largest coin; 0 for a coinbase.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FundingRow(pub Vec<u64>);
 

@@ -86,7 +86,7 @@ impl HeaderRow {
         }
     }
 
-    /// A row without the position of its block: what it says about the chain, whatever it was made from.
+    /// A row without the position of its block: only its facts about the chain, whichever source it was made from.
     #[must_use]
     pub fn without_position(self) -> Self {
         HeaderRow { position: None, ..self }

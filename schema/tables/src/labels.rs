@@ -107,12 +107,12 @@ pub struct ScriptLabel {
     pub script: Arc<[u8]>,
     /// `None` while no block has it.
     pub seen: Option<SeenScript>,
-    /// Who or what it is said to be.
+    /// The owner or kind that claims give it.
     pub label: Option<Label>,
     /// Entity to which it belongs.
     pub member: Option<Member>,
-    /// Who labels it, ascending: the sources of claims from level 40 on. Empty unless it is labelled: with a label from
-    /// level 40 on that nobody contests, without a conflict of votes.
+    /// The sources that label it, ascending: those of claims from level 40 on. Empty unless it is labelled: it has an
+    /// uncontested label from level 40 on, and no conflict of votes.
     pub sources: Vec<Slug>,
     /// True if a claim that stands extends to other scripts of its cluster.
     pub is_heritable: bool,
@@ -132,7 +132,7 @@ pub struct SeenScript {
 /// The claim that a card would show.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// What is said.
+    /// Type of the claim.
     pub claim_type: ClaimType,
     /// Its evidence.
     pub tier: EvidenceTier,
@@ -140,11 +140,11 @@ pub struct Label {
     pub level: u8,
     /// Kind of entity.
     pub category: Option<Category>,
-    /// What it is said to do.
+    /// The behaviour that is claimed.
     pub behaviour: Option<Behaviour>,
     /// When it was asserted, else when its document was retrieved, in seconds since 1970.
     pub then: u32,
-    /// Who; `None` if the claim names nobody.
+    /// The entity; `None` if the claim names none.
     pub entity: Option<EntityName>,
     /// The entity's name as people write it; may be empty.
     pub name: Arc<str>,
@@ -186,8 +186,8 @@ impl ScriptLabel {
         }
     }
 
-    /// True if what is said of the script itself names somebody. Then it counts by that alone, whatever is said of the
-    /// other scripts of its cluster.
+    /// True if claims about the script itself name an entity. Then only these count, whatever claims there are about
+    /// the other scripts of its cluster.
     #[must_use]
     pub fn names_somebody(&self) -> bool {
         self.label.as_ref().is_some_and(|label| label.entity.is_some() && label.level > 0)

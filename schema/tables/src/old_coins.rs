@@ -51,7 +51,7 @@ impl OldSum {
 
 /// Position of the number of transactions of [`OldMovements`].
 pub const MOVEMENTS: u32 = 18;
-/// Position of what their coins of five years and more are worth.
+/// Position of the value of their coins of five years and more.
 pub const MOVED_SATS: u32 = 19;
 
 /// Transactions whose coins of five years and more are worth 10 BTC or more together.

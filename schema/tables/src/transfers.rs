@@ -79,7 +79,7 @@ pub struct GatheredRow {
     pub inputs: u32,
     /// Outputs: fewer.
     pub outputs: u32,
-    /// What the inputs bring.
+    /// Sum of the inputs.
     pub sats: Sats,
 }
 

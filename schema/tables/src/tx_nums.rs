@@ -18,7 +18,7 @@ pub struct TxNums;
 
 impl Table for TxNums {
     const NAME: &'static str = "tx_nums";
-    // Asked for txids that do not exist as well: the filter on the 8 prefix bytes answers those from memory.
+    // Look-ups include txids that do not exist: the filter on the 8 prefix bytes answers these from memory.
     const HOME: Home = Home::Own(Tuning { filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT });
     const ORIGIN: Origin = Origin::Stage("chain");
     type Key = (HashPrefix, TxNum);

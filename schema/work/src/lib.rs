@@ -26,7 +26,7 @@ const BYTES_PER_POLL: u64 = 16 << 10;
 /// Decoding this many bytes at once takes long.
 const LONG: usize = 256 << 10;
 
-/// Time between two looks at whether somebody still waits, while waiting for a turn.
+/// Interval of looks, while waiting for a turn, at whether the client still waits.
 const WAIT: Duration = Duration::from_millis(10);
 
 /// Limits of a request.
@@ -76,7 +76,7 @@ pub enum Stopped {
     Memory,
 }
 
-/// Where the memory of requests is counted.
+/// Counts the memory of requests.
 pub trait Memory: Send {
     /// Reserves at least this many bytes for the request; true if they are available.
     fn hold(&self, bytes: u64) -> bool;
@@ -166,8 +166,8 @@ impl Work {
         self
     }
 
-    /// Holds memory for the answer, whose buffer moves as it grows, for the largest row with what it is decoded to, and
-    /// for what is kept.
+    /// Holds memory for the answer, whose buffer moves as it grows, for the largest row and its decoded form, and for
+    /// data that is kept.
     fn hold(&self) -> Result<(), Stopped> {
         let Some(memory) = &self.memory else { return Ok(()) };
         let moving = self.answer.get().saturating_add(self.largest.get()).saturating_mul(2);

@@ -32,8 +32,8 @@ impl Batch<'_> {
         self.delete(T::FAMILY, &encode_key::<T>(key));
     }
 
-    /// Deletes all rows from one key to another, both included. Whoever reads later passes over them at once, where
-    /// rows that are deleted one by one are passed over one by one.
+    /// Deletes all rows from one key to another, both included. Later reads skip them at once; they would skip rows
+    /// that are deleted one by one only one by one.
     pub fn delete_range<T: Table>(&mut self, first: &T::Key, last: &T::Key) {
         // The end is not part of the range: the next key that there can be.
         let end = [encode_key::<T>(last), vec![0]].concat();

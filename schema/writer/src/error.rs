@@ -46,7 +46,7 @@ impl WriteError {
         }
     }
 
-    /// Wraps an error of the operating system that tells its file.
+    /// Wraps an error of the operating system that names its file.
     pub(crate) fn of_file((path, error): (PathBuf, io::Error)) -> Self {
         Self::io(path)(error)
     }

@@ -10,7 +10,7 @@ pub(crate) const LOOK_EACH: u32 = 8;
 const LEAST: usize = 8;
 /// A file of this many bytes is large: it is not merged with later ones.
 const LARGE: u64 = 32 << 20;
-/// What is merged at a time in bytes, so that a commit does not wait for long.
+/// Most bytes that are merged at a time, so that a commit does not wait for long.
 const AT_ONCE: u64 = 256 << 20;
 
 /// A table file of one family.
@@ -26,8 +26,8 @@ pub(crate) struct Piece {
 /// file of another level overlaps, since that one would have to be written again as well.
 ///
 /// It begins with the newest, and an older file is added if it is at most twice as large as all newer ones together. So
-/// the sizes of what remains grow as a geometric series: there are some log₂(bytes) files, and each row is written
-/// about as often.
+/// the sizes of the remaining files grow as a geometric series: there are some log₂(bytes) files, and each row is
+/// written about as often.
 pub(crate) fn range(files: &[Piece]) -> Option<(&[u8], &[u8])> {
     let mut levels: BTreeMap<i32, Vec<&Piece>> = BTreeMap::new();
     files.iter().for_each(|file| levels.entry(file.level).or_default().push(file));
@@ -37,7 +37,7 @@ pub(crate) fn range(files: &[Piece]) -> Option<(&[u8], &[u8])> {
             let mut others = levels.iter().filter(|(other, _)| *other != level);
             !others.any(|(other, files)| overlaps(*other, files, first, last))
         };
-        // Stretches of small files; what lies between two files may belong to another level.
+        // Stretches of small files; a file between two of them may belong to another level.
         let joins = |a: &Piece, b: &Piece| a.bytes < LARGE && b.bytes < LARGE && alone(&a.first, &b.last);
         let newest_first = sorted.chunk_by(|a, b| joins(a, b)).rev();
         let mut runs = newest_first.filter(|run| run.len() >= LEAST).map(newest).filter(|run| run.len() >= LEAST);

@@ -1,4 +1,4 @@
-//! Reads what can be read of a damaged family.
+//! Reads the readable rows of a damaged family.
 
 use cairn_tables::Family;
 use rocksdb::ReadOptions;
@@ -22,7 +22,7 @@ impl Writer {
     /// with them.
     ///
     /// # Errors
-    /// The database fails in another way than by damage, or what `row` returns.
+    /// The database fails in another way than by damage, or `row` fails.
     pub fn salvage<E: From<WriteError>>(
         &self,
         family: Family,

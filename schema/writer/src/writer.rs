@@ -37,12 +37,12 @@ const DEFAULT_MEMORY: u64 = 768 << 20;
 /// Read-ahead of a table scan in bytes.
 const READ_AHEAD: usize = 2 << 20;
 
-/// Beyond this, and several times what it takes to list all files, the manifest is begun anew. Whoever opens the index
-/// reads it from its start, and each commit adds some kilobytes.
+/// Beyond this size, and several times the size of a list of all files, a new manifest is begun. Every opening of the
+/// index reads it from its start, and each commit adds some kilobytes.
 const MANIFEST_BYTES: usize = 4 << 20;
 
 /// How long files that compactions have replaced are kept. A reader in another process reads the list of files and then
-/// opens them, which takes longer than the interval of commits; no file may disappear in that time.
+/// opens them, which takes longer than the interval of commits. No file may disappear in that time.
 const KEEP_FILES: Duration = Duration::from_secs(10);
 
 /// How long the end of a writer waits for readers that open files.
@@ -67,7 +67,7 @@ pub struct Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // What a repair of a damaged index needs is left alone.
+        // A writer that repairs a damaged index removes nothing that the repair needs.
         if self.commits.is_some() {
             self.remove_files_at_the_end();
         }
@@ -102,8 +102,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// As [`Writer::open_within`], although table files may be damaged or missing: what reads one of them fails.
-    /// Nothing is compacted. For repairs.
+    /// As [`Writer::open_within`], although table files may be damaged or missing: reads of such a file fail. Nothing
+    /// is compacted. For repairs.
     ///
     /// # Errors
     /// As [`Writer::open`], or the damage is in the list of files.
@@ -124,7 +124,7 @@ impl Writer {
         }
         // Opening makes families that are missing: nothing is changed in an index of a newer format.
         match check_format_in(dir) {
-            // A damaged row is told, or repaired, later.
+            // Damaged rows are reported, or repaired, later.
             Err(error) if !error.is_damage() => return Err(error.into()),
             _ => {}
         }
@@ -160,13 +160,14 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Leaves so many bytes of its memory to others, for as long as nothing else is said: the cache has that much less.
+    /// Leaves `bytes` of its memory to others until the next call: the cache has that much less.
     pub fn leave(&self, bytes: u64) {
         self.taken.store(bytes, Ordering::Relaxed);
         self.share_memory();
     }
 
-    /// Gives the cache what open files and others leave. If that is too little, writing needs hardly any cache.
+    /// Gives the cache the memory that open files and others leave. If that is too little, writing needs hardly any
+    /// cache.
     fn share_memory(&self) {
         let _ = self.memory.beside(files_memory(&self.db) + self.taken.load(Ordering::Relaxed));
     }
@@ -267,7 +268,7 @@ impl Writer {
             by_family.entry(file.column_family_name).or_default().push(piece);
         }
         let mut options = CompactOptions::default();
-        // Rows of the lowest level are written anew only if asked for.
+        // Rows of the lowest level are rewritten only if asked for.
         options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
         options.set_exclusive_manual_compaction(false);
         for (name, files) in &by_family {
@@ -279,7 +280,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a table anew without its deleted rows. What a read in progress still sees stays until a later time.
+    /// Rewrites a table without its deleted rows. Rows that a read in progress still sees stay until a later time.
     ///
     /// Until then every scan steps over each deleted row, and RocksDB itself merges only where levels grow.
     ///
@@ -287,7 +288,8 @@ impl Writer {
     /// The index has no such family.
     pub fn merge(&self, table: &TableInfo) -> Result<(), WriteError> {
         let mut options = CompactOptions::default();
-        // Deleted rows of the lowest level go only if asked for; what this call has just written stays as it is.
+        // Deleted rows of the lowest level go only if asked for; files that this call has just written stay as they
+        // are.
         options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
         options.set_exclusive_manual_compaction(false);
         let (from, to) = (table.tag.map(|tag| [tag]), table.tag.map(|tag| [tag + 1]));
@@ -327,10 +329,10 @@ impl Writer {
     /// files, none is removed, and if that takes long, the next writer does it.
     fn remove_files_at_the_end(&self) {
         let Ok(Some(_paused)) = ReadersPaused::begin(&self.dir, READERS_TAKE) else { return };
-        // Also flushes what was written.
+        // Also flushes written rows.
         self.db.cancel_all_background_work(true);
         let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
-        // What cannot be removed now, the next writer removes.
+        // The next writer removes files that cannot be removed now.
         if since.take().is_none() {
             let _ = self.db.disable_file_deletions();
         }
@@ -362,7 +364,7 @@ impl Writer {
     pub fn clear(&self, table: &TableInfo) -> Result<(), WriteError> {
         match self.is_clear(table) {
             Ok(true) => return Ok(()),
-            // What cannot be read is not empty.
+            // A table that cannot be read is not empty.
             Err(error) if !error.is_damage() => return Err(error),
             _ => {}
         }

@@ -1,5 +1,4 @@
-//! What a writer leaves behind when it ends: no table file that is not in use, and every one that a reader has yet to
-//! open.
+//! Files that a writer leaves behind when it ends: only those in use, and those that a reader has yet to open.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};

@@ -1,4 +1,4 @@
-//! What a reader says of an index whose writer was killed between two families: while it made them all, or while it
+//! Errors of a reader of an index whose writer was killed between two families: while it made them all, or while it
 //! emptied one.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -32,7 +32,7 @@ fn a_table_that_is_gone_is_being_rebuilt() {
         ReadError::Unusable(text) => assert!(text.contains("table history") && text.contains("interrupted"), "{text}"),
         other => panic!("{other}"),
     }
-    // A writer makes it anew.
+    // A writer makes it again.
     drop(Writer::open(dir.path()).unwrap());
     assert!(Reader::open(dir.path()).is_ok());
 }

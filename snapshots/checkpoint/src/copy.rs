@@ -1,4 +1,4 @@
-//! A copy of the index and what is kept beside it, in a folder.
+//! A copy of the index and of the data that is kept beside it, in a folder.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -10,9 +10,9 @@ use cairn_store::files::remove_path;
 
 use crate::CheckpointError;
 
-/// Something that is copied beside the index: what it is, the name of its file, and what writes it.
+/// Data that is copied in addition to the index: its name, the name of its file, and the function that writes it.
 pub struct Beside<'b> {
-    /// What it is, for errors.
+    /// Its name, for errors.
     pub what: &'static str,
     /// Name of its file in the folder of the checkpoint.
     pub name: &'static str,
@@ -33,7 +33,7 @@ pub(crate) fn copy_index(index: &Path, to: &Path, beside: &[Beside<'_>]) -> Resu
     Ok(copy)
 }
 
-/// Takes the lock on a file, which is made; one process has it.
+/// Creates a file and takes the lock on it, which only one process can have.
 pub(crate) fn lock(path: &Path, what: &str) -> Result<File, CheckpointError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(CheckpointError::at(folder))?;

@@ -13,7 +13,7 @@ pub(crate) fn pieces_of(bytes: u64) -> u64 {
     bytes.div_ceil(PIECE as u64).max(1)
 }
 
-/// What a file has.
+/// Size and hashes of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub(crate) bytes: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Found {
     pub(crate) pieces: Vec<String>,
 }
 
-/// Hashes the pieces of bytes that come in any division.
+/// Hashes the pieces of bytes that come in chunks of any size.
 #[derive(Default)]
 pub(crate) struct Pieces {
     hash: Sha256,
@@ -59,7 +59,7 @@ impl Pieces {
     }
 }
 
-/// Reads a file piece by piece; `with` gets each piece and its hash. Gives the hashes.
+/// Reads a file piece by piece and returns the hashes; `with` gets each piece and its hash.
 pub(crate) fn cut(
     path: &Path,
     cancel: &CancelToken,

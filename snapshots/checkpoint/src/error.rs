@@ -28,34 +28,34 @@ pub enum CheckpointError {
     /// There is no manifest that can be used.
     #[error("{place}: {what}")]
     Manifest {
-        /// Where it is.
+        /// Its place.
         place: String,
-        /// What is wrong with it.
+        /// Its defect.
         what: String,
     },
-    /// A manifest is not signed as is asked for.
+    /// A manifest does not have the required signature.
     #[error("{place}: {what}; nothing of it is used")]
     Untrusted {
-        /// Where it is.
+        /// Its place.
         place: String,
-        /// What is wrong.
+        /// The fault: a wrong signature, or none.
         what: String,
     },
     /// A key for signatures cannot be used.
     #[error("the key cannot be used: {0}")]
     Key(String),
-    /// A file is not what the manifest says.
+    /// A file does not match the manifest.
     #[error("{place}: {what}; the checkpoint is damaged, and nothing was restored from it")]
     Damaged {
         /// The file.
         place: String,
-        /// What is wrong.
+        /// How it differs from the manifest.
         what: String,
     },
     /// Copying data other than the index failed.
     #[error("{what}: {why}")]
     Beside {
-        /// What it is.
+        /// Name of the data.
         what: &'static str,
         /// Why it failed.
         why: String,

@@ -36,7 +36,7 @@ pub(crate) fn read_all(
     Ok(pieces.finish())
 }
 
-/// Copies a file and makes it durable, and hashes the pieces of what was copied.
+/// Copies a file, makes the copy durable, and hashes its pieces.
 pub(crate) fn copy(
     from: &Path,
     to: &Path,
@@ -49,7 +49,7 @@ pub(crate) fn copy(
         seen(part.len() as u64);
         file.write_all(part).inspect_err(|error| failed = Some(error.kind()))
     });
-    // The disk that is written to is told by its own path.
+    // An error of the disk that is written to names the path there.
     let found = match (found, failed) {
         (Err(CheckpointError::File { source, .. }), Some(_)) => Err(CheckpointError::at(to)(source)),
         (found, _) => found,

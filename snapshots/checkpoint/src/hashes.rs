@@ -32,15 +32,15 @@ pub(crate) struct Hashes {
 }
 
 impl Hashes {
-    /// Those of the checkpoint before. A file that cannot be read has none.
+    /// Reads the hashes of the checkpoint before; none if the file cannot be read.
     pub(crate) fn read(path: &Path) -> Self {
         let text = fs::read(path).unwrap_or_default();
         let before: Vec<(Identity, Vec<String>)> = serde_json::from_slice(&text).unwrap_or_default();
         Hashes { path: path.to_owned(), before: before.into_iter().collect(), now: Mutex::default() }
     }
 
-    /// The hashes of the pieces of a file: as they are known, or as `make` finds them; true if it did. Only table files
-    /// are believed to be unchanged.
+    /// Returns the hashes of the pieces of a file, known ones or those that `make` computes, and true if it computed
+    /// them. Only table files are assumed to be unchanged.
     pub(crate) fn of(
         &self,
         path: &Path,
@@ -66,7 +66,7 @@ impl Hashes {
         Ok((known, is_new))
     }
 
-    /// Keeps those that were asked for.
+    /// Keeps the hashes that were asked for.
     pub(crate) fn keep(self) -> Result<(), CheckpointError> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(CheckpointError::at(folder))?;

@@ -14,11 +14,11 @@ use crate::{
     work::{LEASE, holder},
 };
 
-/// Where manifests are in a store.
+/// Folder of the manifests in a store.
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// Most bytes of a manifest: those of some 15 million pieces.
 pub(crate) const MOST_MANIFEST: u64 = 1 << 30;
-/// A piece that no checkpoint has is left for so long: another process may be about to need it.
+/// A piece that no checkpoint has is kept for this time: another process may be about to need it.
 const YOUNG: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A checkpoint of a store.
@@ -28,7 +28,7 @@ pub struct Kept {
     pub name: String,
     /// When its manifest was written.
     pub written: SystemTime,
-    /// True if it has a signature. Whether it is right is seen when it is used.
+    /// True if it has a signature. The signature is checked only when the checkpoint is used.
     pub is_signed: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct Pruned {
 }
 
 /// Removes all but the newest checkpoints, and pieces that none of the others has. Pieces younger than a day stay.
-/// `datadir` is the data folder of whoever writes to the store.
+/// `datadir` is the data folder of the process that writes to the store.
 ///
 /// # Errors
 /// The store fails, another process writes to it, or a manifest cannot be read: no piece is removed then.
@@ -82,7 +82,7 @@ pub fn prune_as_of(datadir: &Path, store: &Store, keep: usize, now: SystemTime) 
     let mut pruned = Pruned::default();
     for checkpoint in old {
         lease.renew()?;
-        // The manifest first: without its signature it would be another's.
+        // The manifest goes first: without its signature it would look like an unsigned one.
         for file in [CHECKPOINT, SIGNATURE] {
             store.remove(&format!("{CHECKPOINTS}/{}/{file}", checkpoint.name))?;
         }

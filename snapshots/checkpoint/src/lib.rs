@@ -1,6 +1,6 @@
-//! Checkpoints: copies of the index itself. One is made beside a writer by hard links, in seconds, and kept in a
-//! folder, or sent to a store in pieces, of which each is sent once. Its manifest, written last, has the SHA-256 of
-//! every file. Restored, it is an index that goes on from its block.
+//! Checkpoints: copies of the index itself. A checkpoint is made while a writer runs, by hard links, in seconds. It is
+//! kept in a folder, or sent to a store in pieces; each piece is sent once. Its manifest, written last, has the SHA-256
+//! of every file. Restored, it is an index that goes on from its block.
 
 mod copy;
 mod cut;

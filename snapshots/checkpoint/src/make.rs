@@ -23,7 +23,7 @@ use crate::{
     work::{Seen, hashes_in},
 };
 
-/// In the folder of a checkpoint that is not complete; one process holds a lock on it.
+/// Marks the folder of a checkpoint that is not complete; one process holds a lock on this file.
 const MARK: &str = ".checkpoint-unfinished";
 /// Files that are read at a time.
 const READERS: usize = 4;

@@ -38,8 +38,8 @@ pub struct FileEntry {
     pub path: String,
     /// Its bytes.
     pub bytes: u64,
-    /// SHA-256 of its pieces, in order. Each has 16 MiB, the last one what is left; a file of 16 MiB or less is one
-    /// piece, also an empty one. In a store, a piece is an object.
+    /// SHA-256 of its pieces, in order. Each has 16 MiB, the last one the rest; a file of 16 MiB or less is one piece,
+    /// also an empty one. In a store, a piece is an object.
     pub pieces: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Manifest {
     /// Reads a manifest; `place` is where it was.
     ///
     /// # Errors
-    /// It is none, is of another form, or names a path outside of the checkpoint.
+    /// It is not a manifest, is of another form, or names a path outside of the checkpoint.
     pub(crate) fn parse(text: &[u8], place: &str) -> Result<Self, CheckpointError> {
         let wrong = |what: String| CheckpointError::Manifest { place: place.to_owned(), what };
         let manifest: Manifest =
@@ -96,7 +96,7 @@ impl Manifest {
         // Hashes become names of objects.
         let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if let Some(file) = manifest.files.iter().find(|file| !file.pieces.iter().all(is_hash)) {
-            return Err(wrong(format!("{:?} has a hash that is no SHA-256", file.path)));
+            return Err(wrong(format!("{:?} has a hash that is not a SHA-256", file.path)));
         }
         for file in &manifest.files {
             let pieces = pieces_of(file.bytes);
@@ -125,7 +125,7 @@ impl Manifest {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// In one line, for a signature.
+    /// The manifest in one line, for a signature.
     pub(crate) fn line(&self) -> String {
         format!("cairn checkpoint {} {} {} {}", self.network, self.tip_height, self.tip_hash, self.made_at)
     }

@@ -1,4 +1,4 @@
-//! Files as pieces. A piece is an object that is named by its hash: what a store has already is not sent again.
+//! Files as pieces. A piece is an object that is named by its hash: pieces that a store has already are not sent again.
 
 use std::{fs::File, io::Write, path::Path};
 
@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{CheckpointError, FileEntry};
 
-/// Where pieces are in a store.
+/// Folder of the pieces in a store.
 pub(crate) const PIECES: &str = "pieces";
 
-/// Name of the object of a piece. No folder gets too many.
+/// Name of the object of a piece. The names are spread over folders, so that none gets too many.
 pub(crate) fn name_of(sha256: &str) -> String {
     format!("{PIECES}/{}/{sha256}", sha256.get(..2).unwrap_or_default())
 }

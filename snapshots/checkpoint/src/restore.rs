@@ -25,7 +25,7 @@ use crate::{
     work::{Seen, WORK},
 };
 
-/// Where a checkpoint is restored to, and how.
+/// Destination of a restore, and its options.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The data folder.
@@ -35,7 +35,7 @@ pub struct Target {
     /// True if the data folder is to be a replica: its index is replaced by newer checkpoints from the same place, and
     /// nothing else writes to it.
     pub is_replica: bool,
-    /// Folder for what is in the checkpoint beside the index; `None`: it is left there.
+    /// Folder for the data that the checkpoint has beside the index; `None`: it is not restored.
     pub beside: Option<PathBuf>,
     /// Files that are fetched at a time.
     pub workers: usize,
@@ -50,21 +50,22 @@ pub struct Restored {
     pub kept_bytes: u64,
     /// False if the index was this one already.
     pub is_new: bool,
-    /// Paths of what was beside the index.
+    /// Paths of the data that was beside the index.
     pub beside: Vec<PathBuf>,
 }
 
 /// Problem of a restored index in a folder; `None` if there is none.
 pub type Audit<'a> = dyn Fn(&Path) -> Result<Option<String>, CheckpointError> + 'a;
 
-/// In the data folder: an index that is being restored.
+/// Name, in the data folder, of an index that is being restored.
 const UNFINISHED: &str = "index.restoring";
-/// In the folder of the index of a replica: its manifest. It comes and goes with the index, at once.
+/// Name of the manifest in the folder of a replica's index. It comes and goes with the index, at once.
 const RESTORED: &str = "restored.json";
 
 /// Restores a checkpoint to a data folder that has no index, or is a replica of the same place. Each file is compared
-/// with the manifest before the index takes its place at once, and the index is opened. Stopped or killed, it goes on
-/// with what was fetched. Of a replica, table files that it has already are kept if they are what the manifest says.
+/// with the manifest before the index takes its place at once, and the index is opened. After a stop or a kill, it goes
+/// on with the files that were fetched. A replica keeps the table files that it has already, if they match the
+/// manifest.
 ///
 /// # Errors
 /// See [`CheckpointError`]; the index that was there before is unchanged then.
@@ -81,7 +82,7 @@ pub fn restore(
 /// As [`restore`]; a new index is also audited before it takes its place.
 ///
 /// # Errors
-/// As [`restore`], and [`CheckpointError::Damaged`] with what the audit found.
+/// As [`restore`], and [`CheckpointError::Damaged`] with the finding of the audit.
 pub fn restore_audited(
     source: &Source<'_>,
     trust: &Trust,
@@ -114,7 +115,7 @@ pub fn restore_audited(
         beside = work.beside(folder, &manifest, cancel)?;
     }
     if target.is_replica {
-        // Before the index is there: nothing writes to it meanwhile.
+        // Mark it before the index is there, so that nothing writes to it meanwhile.
         mark_replica(datadir, &source.shown()).map_err(CheckpointError::at(datadir))?;
     }
     let kept_bytes = work.kept.load(Ordering::Relaxed);
@@ -240,7 +241,7 @@ impl Work<'_> {
         }
     }
 
-    /// Removes what another checkpoint left that was not restored to its end.
+    /// Removes files that an incomplete restore of another checkpoint left.
     fn sweep(&self, files: &[(&str, &FileEntry)]) -> Result<(), CheckpointError> {
         let known: std::collections::HashSet<PathBuf> =
             files.iter().map(|(name, _)| self.unfinished.join(name)).collect();
@@ -250,7 +251,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Brings what is beside the index to a folder.
+    /// Brings the data beside the index to a folder.
     fn beside(
         &self,
         folder: &Path,
@@ -264,7 +265,7 @@ impl Work<'_> {
             if to.exists() {
                 return Err(CheckpointError::Folder(format!("{} exists; move it away", to.display())));
             }
-            // Only its owner reads what is known of keys.
+            // Only the owner may read the file, since it has data about keys.
             let private = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&to);
             private.map_err(CheckpointError::at(&to))?;
             self.source.fetch(file, &to, Placing::Copy, cancel, |_| {})?;

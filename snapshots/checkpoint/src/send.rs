@@ -47,7 +47,7 @@ pub struct Sent {
 }
 
 /// Sends a checkpoint of the index of the data folder `datadir` to a store. Files are cut into pieces, and only pieces
-/// that the store lacks are sent: what an attempt that was stopped sent is not sent again. A writer may go on
+/// that the store lacks are sent, so pieces of an attempt that was stopped are not sent again. A writer may go on
 /// meanwhile.
 ///
 /// # Errors

@@ -21,12 +21,12 @@ impl Signer {
     /// The secret key in a file that `minisign -G` made; with its password, unless it has none (`-W`).
     ///
     /// # Errors
-    /// The file cannot be read, is no such key, or the password is missing or wrong.
+    /// The file cannot be read or is not such a key, or the password is missing or wrong.
     pub fn read(path: &Path, password: Option<String>) -> Result<Self, CheckpointError> {
         let text = fs::read_to_string(path).map_err(CheckpointError::at(path))?;
         let wrong = |what: String| CheckpointError::Key(format!("{}: {what}", path.display()));
         let boxed =
-            || SecretKeyBox::from_string(&text).map_err(|_| wrong("it is no secret key of minisign".to_owned()));
+            || SecretKeyBox::from_string(&text).map_err(|_| wrong("it is not a secret key of minisign".to_owned()));
         let secret = match password {
             Some(password) => boxed()?
                 .into_secret_key(Some(password))
@@ -36,7 +36,7 @@ impl Signer {
                 // minisign asks at the terminal if there is no password.
                 None => boxed()?.into_unencrypted_secret_key().map_err(|_| {
                     let hint = "set CAIRN_SIGNING_PASSWORD, or make a key without one (minisign -G -W)";
-                    wrong(format!("it is no secret key of minisign, or it has a password: {hint}"))
+                    wrong(format!("it is not a secret key of minisign, or it has a password: {hint}"))
                 })?,
             },
         };
@@ -69,16 +69,17 @@ fn without_checksum(text: &str) -> Option<SecretKey> {
 const KEY_BYTES: usize = 158;
 const CHECKSUM_BYTES: usize = 32;
 
-/// Whose manifests are used.
+/// The manifests that are accepted.
 pub enum Trust {
     /// All.
     Any,
-    /// Those with a signature by this key.
+    /// Manifests with a signature by this key.
     Key(Box<PublicKey>),
 }
 
 impl Trust {
-    /// Those with a signature by a key: the key itself, as minisign prints it, or the file that has it.
+    /// Trusts manifests with a signature by a key. `key` is the key itself, as minisign prints it, or the file that has
+    /// it.
     ///
     /// # Errors
     /// It is neither.

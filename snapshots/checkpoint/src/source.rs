@@ -1,4 +1,4 @@
-//! Where a checkpoint is read: a folder, or a store.
+//! The place from which a checkpoint is read: a folder, or a store.
 
 use std::{
     fs,
@@ -25,7 +25,7 @@ pub enum Placing {
     Link,
 }
 
-/// Where a checkpoint is read.
+/// The place from which a checkpoint is read.
 pub enum Source<'s> {
     /// A folder.
     Folder(PathBuf),
@@ -34,7 +34,7 @@ pub enum Source<'s> {
 }
 
 impl Source<'_> {
-    /// Where it is, for people.
+    /// Its place, for people.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -46,7 +46,7 @@ impl Source<'_> {
     /// The manifest, after its signature was checked.
     ///
     /// # Errors
-    /// There is none that can be read, or none that is trusted.
+    /// The manifest is missing, unreadable or not trusted.
     pub fn manifest(&self, trust: &Trust) -> Result<Manifest, CheckpointError> {
         let none = |place: String, what: &str| CheckpointError::Manifest { place, what: what.to_owned() };
         let incomplete = "there is none: the folder has no checkpoint, or one that is not complete";
@@ -78,7 +78,7 @@ impl Source<'_> {
         Manifest::parse(&text, &place)
     }
 
-    /// Where a file is, for people.
+    /// The place of a file, for people.
     pub(crate) fn place(&self, file: &FileEntry) -> String {
         match self {
             Source::Folder(folder) => folder.join(&file.path).display().to_string(),
@@ -114,7 +114,7 @@ impl Source<'_> {
         }
     }
 
-    /// Reads a file of the checkpoint; what is wrong with it.
+    /// Reads a file of the checkpoint and returns its difference from the manifest, if there is one.
     pub(crate) fn compare(&self, file: &FileEntry, cancel: &CancelToken) -> Result<Option<String>, CheckpointError> {
         let read = match self {
             Source::Folder(folder) => {

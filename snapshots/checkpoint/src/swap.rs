@@ -11,8 +11,8 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags, fcntl_lock, renameat_with};
 
 use crate::CheckpointError;
 
-/// Puts the index in the folder `from` in the place of the one in `index`, if there is one, which is in `from` then: at
-/// no time is there none. A process that reads the old one goes on with its open files.
+/// Puts the index in the folder `from` in the place of the one in `index`. An old index is in `from` then: there is an
+/// index at any time. A process that reads the old one goes on with its open files.
 ///
 /// # Errors
 /// A process writes the old one, or the file system fails.

@@ -19,8 +19,8 @@ const READERS: usize = 4;
 /// Compared files.
 pub type Checked = cairn_store::Checked<Manifest>;
 
-/// Compares each file of a checkpoint with the manifest; in a folder, it also finds files that it does not name. Reads
-/// all of them.
+/// Reads each file of a checkpoint and compares it with the manifest. In a folder, it also finds files that the
+/// manifest does not name.
 ///
 /// # Errors
 /// There is no manifest that can be read and is trusted, the store fails, or the work was cancelled.

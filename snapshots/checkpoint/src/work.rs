@@ -9,12 +9,12 @@ use cairn_store::identity;
 
 use crate::CheckpointError;
 
-/// How far work on files is: bytes done, and in all.
+/// Progress of work on files: bytes done, and all bytes.
 pub type Seen<'s> = dyn Fn(u64, u64) + Sync + 's;
 
-/// In the data folder: what checkpoints need meanwhile, and hashes that are known.
+/// Folder, in the data folder, of temporary files of checkpoints and of known hashes.
 pub(crate) const WORK: &str = "checkpoints";
-/// The object of a store that the one process has that writes.
+/// The object of a store that only the process that writes to it holds.
 pub(crate) const LEASE: &str = "writing";
 
 /// The file of the hashes that are known.
@@ -22,7 +22,7 @@ pub(crate) fn hashes_in(datadir: &Path) -> PathBuf {
     datadir.join(WORK).join("hashes.json")
 }
 
-/// Who holds the lease of a store.
+/// The holder of the lease of a store.
 pub(crate) fn holder(datadir: &Path) -> Result<String, CheckpointError> {
     let folder = datadir.join(WORK);
     fs::create_dir_all(&folder).map_err(CheckpointError::at(&folder))?;

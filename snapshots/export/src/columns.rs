@@ -41,7 +41,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name. Amounts have no unit in it: it is added, see [`Column::name_in`].
     name: &'static str,
-    /// What it has.
+    /// Kind of its values.
     pub kind: Kind,
     /// True if there may be no value.
     pub is_nullable: bool,
@@ -54,7 +54,7 @@ pub struct Column {
 /// Columns that are there if they are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extra {
-    /// Txids of what inputs spend.
+    /// Txids of the coins that inputs spend.
     Txids,
     /// Addresses of inputs and outputs.
     Addresses,

@@ -18,20 +18,20 @@ pub struct Dataset {
     pub sorted_by: &'static [&'static str],
     /// Its columns.
     pub columns: &'static [Column],
-    /// Where its rows come from.
+    /// Source of its rows.
     pub(crate) source: Source,
 }
 
-/// Where rows come from.
+/// Source of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
     /// Blocks alone: a file of a part does not change as long as its blocks are there.
     Blocks(BlockRows),
-    /// The outputs that are the first of their scripts, and what the scripts have as of the tip.
+    /// The first outputs of their scripts, and the data of these scripts as of the tip.
     FirstOutputs(BlockRows),
-    /// What is there as of the tip of what the blocks of a part have made.
+    /// The rows as of the tip for things that the blocks of a part have made.
     Made(fn(&Scope<'_>, &View<'_>, &Part, &mut Sink) -> Result<(), ExportError>),
-    /// What is there as of the tip, in one file.
+    /// All rows as of the tip, in one file.
     Whole(fn(&Scope<'_>, &View<'_>, &mut Sink) -> Result<(), ExportError>),
 }
 

@@ -13,10 +13,10 @@ pub enum ExportError {
     #[error(transparent)]
     Index(#[from] ReadError),
     /// A row of the index is damaged.
-    #[error("the index is damaged: {0}; `cairn verify` tells what mends it")]
+    #[error("the index is damaged: {0}; `cairn verify` names the remedy")]
     Row(#[from] DecodeError),
     /// Tables of the index contradict each other.
-    #[error("the index contradicts itself: {0}; `cairn verify` tells what mends it")]
+    #[error("the index contradicts itself: {0}; `cairn verify` names the remedy")]
     Contradiction(String),
     /// A file or folder cannot be written or read.
     #[error("{}: {source}", path.display())]
@@ -38,9 +38,9 @@ pub enum ExportError {
     /// A manifest that cannot be used.
     #[error("{place}: {what}")]
     Manifest {
-        /// Where it is.
+        /// Its place.
         place: String,
-        /// What is wrong with it.
+        /// Its defect.
         what: String,
     },
     /// A dataset needs more memory at once than it may take.
@@ -48,7 +48,7 @@ pub enum ExportError {
     Memory {
         /// The dataset.
         dataset: &'static str,
-        /// What it may take.
+        /// Bytes that it may take.
         bytes: u64,
     },
     /// The work was cancelled.

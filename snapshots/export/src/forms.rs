@@ -22,7 +22,7 @@ impl Hashes {
 }
 
 impl Format {
-    /// True if inputs have more of what they spend than the journal says.
+    /// True if inputs have more data of their coins than the journal has.
     pub(crate) fn has_spent(self) -> bool {
         self.txids || self.addresses
     }
@@ -52,11 +52,11 @@ impl Amounts {
 /// How values are written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Format {
-    /// Of hashes, ids and scripts.
+    /// Form of hashes, ids and scripts.
     pub hashes: Hashes,
-    /// Of amounts.
+    /// Form of amounts.
     pub amounts: Amounts,
-    /// Inputs have the txid of what they spend.
+    /// True if inputs have the txid of the coin that they spend.
     pub txids: bool,
     /// Inputs and outputs have addresses.
     pub addresses: bool,

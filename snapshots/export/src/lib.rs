@@ -1,5 +1,5 @@
-//! The index as Parquet datasets: what stages hold, as of one tip, in files that any engine reads. The rows come from a
-//! copy of the index by hard links, so that the writer goes on meanwhile. The manifest is written last.
+//! The index as Parquet datasets: the data of the stages, as of one tip, in files that any engine reads. The rows come
+//! from a copy of the index by hard links, so that the writer goes on meanwhile. The manifest is written last.
 
 mod buckets;
 mod columns;

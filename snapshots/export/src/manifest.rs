@@ -1,4 +1,4 @@
-//! The manifest: what an export has. It is written last, so a folder with a manifest is complete.
+//! The manifest of an export. It is written last, so a folder with a manifest is complete.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub struct Manifest {
     pub hashes: String,
     /// `sats` or `btc`: how amounts are written.
     pub amounts: String,
-    /// True if inputs have the txid of what they spend.
+    /// True if inputs have the txid of the coin that they spend.
     pub txids: bool,
     /// True if inputs and outputs have addresses.
     pub addresses: bool,
@@ -129,7 +129,7 @@ impl Manifest {
         if sum(|file| file.bytes).and(sum(|file| file.rows)).is_none() {
             return Err(wrong("its files have more bytes or rows than a number holds".to_owned()));
         }
-        // What it names is read, and replaced by the next export.
+        // The next export reads and replaces the files that it names.
         let is_inside = |path: &str| {
             let parts = || path.split('/');
             !path.starts_with('/') && parts().all(|part| !matches!(part, "" | "." | ".."))

@@ -17,10 +17,10 @@ pub(crate) struct Wanted {
     pub(crate) path: String,
 }
 
-/// Where files go, and how much memory each may take.
+/// Destination of files, and the memory that each may take.
 pub(crate) struct Target<'t> {
     pub(crate) place: Place<'t>,
-    /// Where files are written that go to a store.
+    /// Folder in which files that go to a store are written.
     pub(crate) staging: PathBuf,
     pub(crate) format: Format,
     pub(crate) budget: usize,

@@ -1,4 +1,4 @@
-//! Where an export goes: a folder, or a store.
+//! Destination of an export: a folder, or a store.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,7 +13,7 @@ use cairn_store::{
 
 use crate::ExportError;
 
-/// Where an export goes, or is.
+/// Place of an export.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'p> {
     /// A folder.
@@ -42,7 +42,7 @@ impl Held<'_> {
 }
 
 impl<'p> Place<'p> {
-    /// Where it is, or one of its files, for people.
+    /// The place of the export, or of one of its files, for people.
     pub(crate) fn shown(&self, name: &str) -> String {
         match self {
             Place::Folder(folder) => folder.join(name).display().to_string(),
@@ -95,8 +95,8 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Takes the file that says that the export is not complete. One process has it; `own` is what a process of the
-    /// same export has, too.
+    /// Takes the file that marks the export as not complete. Only one process has it; `own` is equal for all processes
+    /// of the same export.
     pub(crate) fn hold(&self, mark: &str, own: &str) -> Result<Held<'p>, ExportError> {
         match self {
             Place::Folder(folder) => {
@@ -114,7 +114,7 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Where a file of rows is written: in its place, or, for a store, in a folder of this machine.
+    /// The path at which a file of rows is written: its own place, or, for a store, a folder of this machine.
     pub(crate) fn path_of(&self, name: &str, staging: &Path) -> PathBuf {
         match self {
             Place::Folder(folder) => folder.join(name),
@@ -122,7 +122,7 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// A file of rows is complete: brings it where it belongs.
+    /// Brings a complete file of rows to its place.
     pub(crate) fn publish(&self, name: &str, staging: &Path) -> Result<(), ExportError> {
         let Place::Store(store) = self else { return Ok(()) };
         let path = self.path_of(name, staging);

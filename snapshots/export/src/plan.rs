@@ -32,7 +32,7 @@ impl Plan {
     ) -> Result<Self, ExportError> {
         let sizes = out.sizes(&Dataset::names())?;
         let is_there = |file: &FileEntry| sizes.get(&file.path) == Some(&file.bytes);
-        // Files are written in place: what another run has left is told apart by its hash.
+        // Files are written in place: the hash distinguishes a file from one that another run has left.
         let is_as_before = |file: &FileEntry| -> Result<bool, ExportError> {
             Ok(is_there(file) && (!work.may_have_replaced || difference(out, file, cancel)?.is_none()))
         };

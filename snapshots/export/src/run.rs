@@ -56,8 +56,8 @@ const SCRIPT_BYTES: u64 = 80;
 /// Memory of an input while it waits for the coin that it spends.
 const INPUT_BYTES: u64 = 112;
 
-/// Exports the index in `index` to a place. `work` is a folder for what the export needs meanwhile, on the file system
-/// of the index; it is gone at the end, and after an error or a stop, the same call goes on with it.
+/// Exports the index in `index` to a place. `work` is a folder for temporary files, on the file system of the index. It
+/// is removed at the end; after an error or a stop, the same call goes on with it.
 ///
 /// # Errors
 /// See [`ExportError`]. There is no manifest in `out` then.
@@ -120,7 +120,7 @@ fn is_of_inputs(dataset: &Dataset) -> bool {
     dataset.columns.iter().any(|column| column.extra == Some(Extra::Txids))
 }
 
-/// Finds what inputs spend, for all files of inputs that are to be written.
+/// Finds the coins that inputs spend, for all files of inputs to write.
 fn ask(
     reader: &Reader,
     groups: &[Vec<Part>],
@@ -135,7 +135,7 @@ fn ask(
     })
 }
 
-/// Divides parts into groups: what scripts and inputs take of one group fits into a share of the memory.
+/// Divides parts into groups, so that the scripts and inputs of one group fit into a share of the memory.
 fn groups(reader: &Reader, parts: &[Part], options: &ExportOptions) -> Result<Vec<Vec<Part>>, ExportError> {
     let table = TABLES.iter().find(|table| table.name == TotalsTable::NAME);
     let scripts = reader.table_size(table.ok_or(ExportError::Defect("the table of totals is not registered"))?)?.rows;

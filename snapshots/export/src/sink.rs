@@ -33,7 +33,7 @@ const GROUP_ROWS: usize = 1 << 20;
 /// Level of compression: the lowest. Higher ones take more time than they save space on these columns.
 const LEVEL: i32 = 1;
 
-/// Counts and hashes what is written.
+/// Counts and hashes written bytes.
 struct Hashed {
     file: BufWriter<File>,
     hash: Sha256,

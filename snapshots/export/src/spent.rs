@@ -185,7 +185,7 @@ impl Spent {
         }
         let [length] = cut_array(&mut rest)?;
         let text = str::from_utf8(cut(&mut rest, length.into())?);
-        let text = text.map_err(|_| ExportError::Defect("an address is no text"))?;
+        let text = text.map_err(|_| ExportError::Defect("an address is not text"))?;
         Ok((txid, Some(text.to_owned()).filter(|text| !text.is_empty())))
     }
 }

@@ -102,7 +102,7 @@ fn of_file(path: &Path, file: &FileEntry) -> io::Result<Option<String>> {
     }
     let rows = match SerializedFileReader::new(opened) {
         Ok(reader) => reader.metadata().file_metadata().num_rows(),
-        Err(error) => return Ok(Some(format!("it is no Parquet file: {error}"))),
+        Err(error) => return Ok(Some(format!("it is not a Parquet file: {error}"))),
     };
     let differs = u64::try_from(rows).ok() != Some(file.rows);
     Ok(differs.then(|| format!("it has {rows} rows, the manifest says {}", file.rows)))

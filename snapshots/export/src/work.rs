@@ -52,7 +52,8 @@ const PLAN: &str = "plan.json";
 const DONE: &str = "done.jsonl";
 const PREVIOUS: &str = "previous.json";
 const STAGING: &str = "files";
-/// Where an export is that is not complete: it says whose files these are, and one process holds it.
+/// Marks the place of an export that is not complete: it names the export that owns the files, and one process holds
+/// it.
 const MARK: &str = ".export-unfinished";
 
 /// The folder, and a lock on the export.
@@ -83,7 +84,7 @@ impl<'p> WorkFolder<'p> {
         let held = out.hold(MARK, &own)?;
         let manifest = Manifest::read(out)?;
         if let Some(refused) = manifest.as_ref().and_then(|found| refused(out, found, options)) {
-            // What is left if a run was killed when all was written but this.
+            // Remove the files of a run that was killed when only their removal was left.
             if !options.is_incremental {
                 out.remove(PREVIOUS_IN_OUT)?;
                 remove(folder)?;
@@ -97,12 +98,12 @@ impl<'p> WorkFolder<'p> {
         if found.as_ref() != Some(&planned) {
             remove(folder)?;
             fs::create_dir_all(folder).map_err(ExportError::at(folder))?;
-            // What the export before it was is needed even if this one is begun again.
+            // The manifest of the export before is needed even if this one is begun again.
             cairn_reader::freeze(index, &folder.join("index"))?;
             let text = serde_json::to_vec(&planned).map_err(|_| ExportError::Defect("the plan has no JSON"))?;
             write(&plan, &text)?;
         }
-        // From here on, files change: no manifest stands over them.
+        // From here on, files change, so there must be no manifest.
         if let Some(manifest) = manifest {
             out.write(PREVIOUS_IN_OUT, manifest.text()?.as_bytes())?;
             out.remove(MANIFEST)?;
@@ -117,7 +118,7 @@ impl<'p> WorkFolder<'p> {
         Ok(WorkFolder { folder: folder.to_owned(), out, done: Mutex::new(done), may_have_replaced, held, _lock: lock })
     }
 
-    /// Where files of rows are until they are sent to a store.
+    /// Folder of the files of rows until they are sent to a store.
     pub(crate) fn staging(&self) -> PathBuf {
         self.folder.join(STAGING)
     }
@@ -161,8 +162,7 @@ impl<'p> WorkFolder<'p> {
         done.write_all(&lines).and_then(|()| done.sync_data()).map_err(ExportError::at(self.folder.join(DONE)))
     }
 
-    /// Removes what is left of files that this export does not have, checks that all others are there, and writes the
-    /// manifest.
+    /// Removes files that this export does not have, checks that all its files are there, and writes the manifest.
     pub(crate) fn end(self, manifest: &Manifest) -> Result<(), ExportError> {
         let known: HashSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
         self.out.sweep(&Dataset::names(), &known)?;
@@ -176,15 +176,15 @@ impl<'p> WorkFolder<'p> {
             }
         }
         self.out.write(MANIFEST, manifest.text()?.as_bytes())?;
-        // The export is complete. What is left of the work is removed by the next one.
+        // The export is complete. The next one removes files of the work that are left.
         let left = (self.out.remove(PREVIOUS_IN_OUT), self.out.remove(MARK), remove(&self.folder));
         drop(left);
         Ok(())
     }
 }
 
-/// For a store, the lock on a work folder, which lies beside it, and what tells this export from those of other
-/// machines. A folder has a lock of its own.
+/// For a store, the lock on a work folder, which lies beside it, and the name that distinguishes this export from those
+/// of other machines. A folder has a lock of its own.
 fn own(folder: &Path, out: Place<'_>) -> Result<(Option<File>, String), ExportError> {
     if let Place::Folder(_) = out {
         return Ok((None, String::new()));

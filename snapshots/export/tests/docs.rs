@@ -1,4 +1,4 @@
-//! `docs/analysts/data-dictionary.md` is what the declarations say. To write it anew:
+//! `docs/analysts/data-dictionary.md` follows from the declarations. To regenerate it:
 //! `CAIRN_UPDATE_DOCS=1 cargo test --release --workspace --test docs`.
 #![allow(clippy::unwrap_used)]
 

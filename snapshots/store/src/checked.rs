@@ -5,7 +5,7 @@
 pub struct Difference {
     /// Its path from the folder of the manifest.
     pub path: String,
-    /// What is wrong.
+    /// How it differs.
     pub what: String,
 }
 

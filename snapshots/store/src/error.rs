@@ -1,8 +1,8 @@
-//! Why a store did not do what it was asked for.
+//! Errors of stores.
 
 use std::{io, path::PathBuf};
 
-/// Why a store did not do what it was asked for.
+/// Error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The settings do not fit together.
@@ -81,7 +81,7 @@ impl StoreError {
 
 /// Errors of stores for unknown credentials.
 const REFUSALS: [&str; 2] = ["403 Forbidden", "401 Unauthorized"];
-/// Most characters of what a store says.
+/// Most characters of a store's message.
 const MOST: usize = 300;
 
 /// A text in one line, cut where it gets long: stores answer with pages.
@@ -93,13 +93,13 @@ fn brief(text: &str) -> String {
     }
 }
 
-/// The last two messages of a chain of errors: what failed and why.
+/// The last two messages of a chain of errors: the failure and its reason.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut texts = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let text = error.to_string();
-        // Many errors repeat what they come from.
+        // Many errors repeat the text of their source.
         if !texts.iter().any(|before: &String| before.contains(&text)) {
             texts.push(text);
         }

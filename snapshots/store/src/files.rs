@@ -24,7 +24,7 @@ pub fn read_file(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// Where a file is written before it is complete.
+/// The path at which a file is written before it is complete.
 #[must_use]
 pub fn unfinished(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{}{UNFINISHED}", path.file_name().unwrap_or_default().to_string_lossy()))
@@ -42,7 +42,7 @@ pub fn write_file(path: &Path, text: &[u8]) -> Result<(), StoreError> {
     sync_folder_of(path)
 }
 
-/// Removes a file or folder that may not be there. Of a link, the link.
+/// Removes a file or folder that may not be there. If it is a link, removes the link.
 ///
 /// # Errors
 /// It cannot be removed.

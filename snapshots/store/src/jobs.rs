@@ -21,7 +21,7 @@ pub trait JobError: Send {
 /// error no further job begins.
 ///
 /// # Errors
-/// The first error that is not that of a cancellation, else that.
+/// The first error other than a cancellation, else the cancellation.
 pub fn on_threads<S, E: JobError>(
     workers: usize,
     jobs: usize,
@@ -100,7 +100,7 @@ mod tests {
         }
         assert_eq!(run(1, &|at| if at == 9 { Err(Failed::Job(9)) } else { Ok(()) }), (Err(Failed::Job(9)), 10));
         assert_eq!(run(1, &|at| if at == 3 { panic!("a job of a test") } else { Ok(()) }).0, Err(Failed::Panicked));
-        // Reports the failure, not that the others were stopped.
+        // The failure is reported, not the cancellation of the others.
         let cancel = CancelToken::new();
         let done = on_threads(
             2,

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{Store, StoreError};
 
-/// A lease that is not renewed for so long is nobody's.
+/// A lease that is not renewed for this time has no holder.
 const LASTS: Duration = Duration::from_secs(15 * 60);
 
 /// Attempts to take it.
@@ -48,7 +48,7 @@ pub struct Lease<'s> {
 }
 
 impl<'s> Lease<'s> {
-    /// Takes the lease with this name; `text` says who has it, and one with the same text is this one's: see
+    /// Takes the lease with this name. `text` names the holder; a lease with the same text is this holder's: see
     /// [`identity`]. It is given back when it is dropped.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl<'s> Lease<'s> {
         self.store.remove(&self.name)
     }
 
-    /// Renews it if that is due. To be called often.
+    /// Renews it if that is due. Callers call it often.
     ///
     /// # Errors
     /// The store fails.

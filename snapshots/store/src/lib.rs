@@ -1,6 +1,5 @@
-//! Stores of objects: buckets that speak S3's protocol, and folders. The calls block; threads may share a store. And
-//! what exports and checkpoints have in common beside them: files of this machine, jobs on threads, what a comparison
-//! finds.
+//! Stores of objects: buckets that speak S3's protocol, and folders. The calls block; threads may share a store.
+//! Exports and checkpoints also share files of this machine, jobs on threads, and the result of a comparison.
 
 mod checked;
 mod error;

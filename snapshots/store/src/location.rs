@@ -1,11 +1,11 @@
-//! Where a store is.
+//! Location of a store.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
-/// Where a store is: `s3://BUCKET/PREFIX` or `file:///FOLDER`.
+/// Location of a store: `s3://BUCKET/PREFIX` or `file:///FOLDER`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Location {
-    /// A bucket, and what the names of its objects begin with (may be empty).
+    /// A bucket, and the prefix of the names of its objects (may be empty).
     Bucket {
         /// Its name.
         bucket: String,
@@ -29,9 +29,7 @@ pub enum LocationError {
     )]
     Bucket,
     /// Not a prefix.
-    #[error(
-        "what follows the bucket has an empty part, '.', '..' or a character that is none of letters, digits and -_.="
-    )]
+    #[error("what follows the bucket has an empty part, '.', '..' or a character other than letters, digits and -_.=")]
     Prefix,
     /// Not an absolute path.
     #[error("not an absolute path after file://")]

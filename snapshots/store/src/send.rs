@@ -57,7 +57,7 @@ impl Store {
             Ok(_) => Ok(()),
             Err(StoreError::Stopped) => Err(StoreError::Stopped),
             Err(error) => {
-                // The answer may have been lost: what is there is new, and as long as it should be.
+                // The answer may have been lost: check that the object is new and has the right length.
                 let now = self.meta(name)?.filter(|meta| meta.size == bytes).and_then(|meta| meta.e_tag);
                 if now.is_some() && now != before {
                     return Ok(());
@@ -86,8 +86,8 @@ impl Store {
         Ok(())
     }
 
-    /// Pieces of an object that is not completed cost room. A store that fails now removes them by its own rules, if it
-    /// has any.
+    /// Pieces of an object that is not completed take space. If the store fails now, only its own rules can remove
+    /// them.
     fn give_up(&self, upload: &mut dyn MultipartUpload) {
         self.finish_soon(upload.abort());
     }

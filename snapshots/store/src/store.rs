@@ -113,7 +113,7 @@ impl Store {
         Ok(Store { objects, prefix, location: location.clone(), runtime, cancel: cancel.clone(), patience })
     }
 
-    /// Where it is.
+    /// Its location.
     #[must_use]
     pub fn location(&self) -> &Location {
         &self.location
@@ -206,7 +206,7 @@ impl Store {
         StoreError::Failed { name: self.shown(name), why: format!("it sent {sent} bytes of {of}") }
     }
 
-    /// Reads again what breaks off on the way: the client repeats requests that fail, but not those whose answers do.
+    /// Repeats reads that break off: the client repeats failed requests, but not requests whose answers break off.
     fn again<T>(&self, read: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
         let (until, mut pause) = (Instant::now() + self.patience, PAUSE);
         loop {

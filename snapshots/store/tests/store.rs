@@ -80,7 +80,7 @@ fn buckets_do_all() {
     does_all(&store_in(&bucket, "", &CancelToken::never()).also_empty());
 }
 
-/// What the first test left is none of the second's.
+/// Removes the objects that the first test left before the second one.
 trait AlsoEmpty {
     fn also_empty(self) -> Self;
 }

@@ -181,8 +181,8 @@ impl DemoFolder {
     }
 }
 
-/// Identifies the demo of this program. It changes with version, seed, length and actors, and with what the tables
-/// hold: a folder of an earlier program is made again.
+/// Identifies the demo of this program. It changes with version, seed, length, actors and the content of the tables: a
+/// folder of an earlier program is made again.
 fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
     let version = env!("CARGO_PKG_VERSION");

@@ -1,6 +1,5 @@
-//! The demo's invented labels, as documents for its ledger: what made-up sources say of its actors. Every tier of
-//! evidence is there, sources that agree, two that do not, a claim that is contested, and an address that a list no
-//! longer has.
+//! The demo's invented labels, as documents for its ledger: claims of made-up sources about its actors. There are all
+//! tiers of evidence, sources that agree, two that do not, a contested claim, and an address that a list no longer has.
 
 use cairn_demo::{Actor, END_TIME};
 use cairn_domain::script_sha256;
@@ -21,7 +20,7 @@ use crate::exit::{Exit, Failure};
 
 const DAY: u32 = 86_400;
 
-/// A document: source, list, days before the end of the chain, whether it is the whole list, what it says.
+/// A document: source, list, days before the end of the chain, whether it is the whole list, its claims.
 type Said = (&'static str, &'static str, u32, bool, &'static [Fact]);
 
 /// Claims about an actor's address.
@@ -228,7 +227,9 @@ fn claim(row: u32, fact: &Fact, actors: &[Actor]) -> Result<Claim, Failure> {
     let (short, name) = fact.who;
     let entity = match short {
         "" => None,
-        short => Some(short.parse().map_err(|_| Failure::new(Exit::Other, format!("{short} is no entity's name")))?),
+        short => {
+            Some(short.parse().map_err(|_| Failure::new(Exit::Other, format!("{short} is not a name of an entity")))?)
+        }
     };
     let claim = Claim::bare(row, script.as_bytes().into(), fact.what, fact.tier);
     Ok(Claim {

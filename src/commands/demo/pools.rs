@@ -18,7 +18,7 @@ pub(super) fn document(retrieved_at: u32) -> Result<Document, Failure> {
     let mut rows = Vec::with_capacity(POOLS.len());
     let mut hasher = Sha256::new();
     for (row, (tag, pool, name)) in (1..).zip(POOLS) {
-        let pool = pool.parse().map_err(|_| Failure::new(Exit::Other, format!("{pool} is no pool's name")))?;
+        let pool = pool.parse().map_err(|_| Failure::new(Exit::Other, format!("{pool} is not a name of a pool")))?;
         rows.push(PoolTag { row, tag: tag.into(), pool, name: name.into(), link: "".into() });
         hasher.update(tag);
     }

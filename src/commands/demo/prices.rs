@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 /// Source name in answers.
 pub(super) const SOURCE: &str = "demo-invented";
 
-/// Daily prices of bitcoin, and what a euro costs on business days.
+/// Daily prices of bitcoin, and prices of a euro on business days.
 ///
 /// # Errors
 /// None that is known.
@@ -32,7 +32,7 @@ pub(super) fn documents(seed: u64) -> Result<Vec<Document>, Failure> {
 
 /// A short name.
 pub(super) fn slug(text: &str) -> Result<Slug, Failure> {
-    text.parse().map_err(|_| Failure::new(Exit::Other, format!("{text} is no short name")))
+    text.parse().map_err(|_| Failure::new(Exit::Other, format!("{text} is not a short name")))
 }
 
 fn document(what: &str, rows: Vec<QuoteRow>) -> Result<Document, Failure> {

@@ -1,5 +1,5 @@
-//! The demo's invented profiles of entities, as a document for its ledger: what a made-up source says of them, whatever
-//! addresses they have.
+//! The demo's invented profiles of entities, as a document for its ledger: statements of a made-up source about them,
+//! independent of their addresses.
 
 use cairn_events::{Body, Category, Document, DocumentHash, Profile, Provenance};
 use sha2::{Digest, Sha256};
@@ -22,7 +22,7 @@ pub(super) fn document(retrieved_at: u32) -> Result<Document, Failure> {
     let mut rows = Vec::with_capacity(PROFILES.len());
     let mut hasher = Sha256::new();
     for (row, (entity, name, alias, category, homepage, country)) in (1..).zip(PROFILES) {
-        let wrong = || Failure::new(Exit::Other, format!("the profile of {entity} is none"));
+        let wrong = || Failure::new(Exit::Other, format!("the profile of {entity} is invalid"));
         rows.push(Profile {
             row,
             entity: entity.parse().map_err(|_| wrong())?,

@@ -1,4 +1,4 @@
-//! The current feed with what operators decided about its rows.
+//! The current feed with the decisions of operators about its rows.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -26,7 +26,7 @@ const MOST_ROWS: usize = 250_000;
 pub(super) struct Row {
     pub(super) seen: SeenRow,
     pub(super) approval: Approval,
-    /// Who approved it, the oldest approval first.
+    /// The operators who approved it, the oldest approval first.
     pub(super) approvers: Vec<String>,
 }
 

@@ -64,9 +64,9 @@ async fn note(args: &SanctionsImport, imported: Imported, report: Option<ClaimRe
 }
 
 fn check(checked_at: u32, report: Option<&ClaimReport>) -> FeedCheck {
-    // Of a text file that is no list of OFAC's, nothing tells the date.
+    // A text file that is not in OFAC's own format does not have the date of the list.
     let issued_at = report.filter(|of| of.layout == ClaimLayout::SdnAdvanced).and_then(|of| of.newest).map(u64::from);
-    // Addresses of other assets are no fault, nor is a row that stands there twice.
+    // Addresses of other assets and repeated rows are not faults.
     let is_other = |code: ClaimCode| {
         matches!(code, ClaimCode::OtherAsset | ClaimCode::ListedUnderOtherAsset | ClaimCode::Repeated)
     };

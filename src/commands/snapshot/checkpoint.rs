@@ -69,7 +69,7 @@ pub(super) fn make(args: &SnapshotCheckpoint, context: &Context) -> Result<Exit,
         Some(url) => runtime.block_on(backup(url, path, true)).map_err(|error| error.to_string()),
         None => Ok(()),
     };
-    // From the copy of the index, which lies beside it: both are of one state.
+    // Copy the events from the copy of the index, which lies beside them: both are of one state.
     let copy_events = |path: &Path| {
         let index = path.with_file_name("index");
         write_events(&index, path).map(drop).map_err(|error| error.to_string())

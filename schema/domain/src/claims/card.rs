@@ -1,4 +1,4 @@
-//! The trust card: what is said of a script, how much that weighs, and what to know before one relies on it.
+//! The trust card: the claims about a script, their weight, and caveats for those who rely on them.
 
 use cairn_events::{Behaviour, Category, ClaimType, EvidenceTier};
 
@@ -10,7 +10,7 @@ use super::{
 /// Facts about a script besides its claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Facts {
-    /// The time asked about, and what could be known.
+    /// The time asked about, and the time until which documents count.
     pub at: At,
     /// True if the chain or the mempool has seen the script.
     pub has_history: bool,
@@ -29,7 +29,7 @@ pub struct Facts {
 pub enum Assessment {
     /// The claims were not looked up.
     NotExamined,
-    /// A claim about who or what it is said to be is contested.
+    /// A claim about its owner or kind is contested.
     Contested,
     /// No entity has three quarters of the votes.
     Conflicted,
@@ -37,7 +37,7 @@ pub enum Assessment {
     Labeled,
     /// There are claims, but they are inherited or below level 40.
     Inferred,
-    /// Only what it did is known.
+    /// Only its behaviour is known.
     ObservedOnly,
     /// The chain has never seen it.
     NoHistory,
@@ -105,7 +105,7 @@ impl<'a> CardLabel<'a> {
 /// The trust card of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Card<'a> {
-    /// Who or what it is said to be.
+    /// The owner or kind that claims give it.
     pub label: CardLabel<'a>,
     /// The claim that the label comes from.
     pub best: Option<Stated<'a>>,
@@ -121,7 +121,7 @@ pub struct Card<'a> {
     pub evidence_strength: Strength,
     /// Type of the claim; `None` without one.
     pub claim_type: Option<ClaimType>,
-    /// Where the assessment stands.
+    /// State of the assessment.
     pub assessment: Assessment,
     /// The votes.
     pub consensus: Consensus<'a>,
@@ -135,7 +135,7 @@ pub struct Card<'a> {
     pub historical_flags: Vec<HistoricalFlag>,
     /// Its limits.
     pub caveats: Vec<ClaimCaveat<'a>>,
-    /// How many claims about who or what it is said to be stand.
+    /// Number of standing claims about its owner or kind.
     pub label_count: usize,
     /// How many origins they have.
     pub contributor_count: usize,

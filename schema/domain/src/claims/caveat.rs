@@ -11,7 +11,7 @@ use super::{
     standing::{judged, standing_claims},
 };
 
-/// After how many seconds without a check a feed is stale: 48 hours.
+/// Seconds without a check after which a feed is stale: 48 hours.
 pub const FEED_STALE_AFTER: u32 = 48 * 3_600;
 /// Most names in one caveat, and most caveats of one kind.
 pub const MAX_NAMED: usize = 10;
@@ -44,7 +44,7 @@ pub enum ClaimCaveat<'a> {
     ClusterInherited,
     /// A claim that counts comes from a community, and nobody checked it.
     CommunityUnverified,
-    /// The source named somebody else before.
+    /// The source named another entity before.
     LabelRestated {
         /// The source.
         source: &'a str,
@@ -62,7 +62,7 @@ pub enum ClaimCaveat<'a> {
     },
     /// Claims name different entities.
     ConflictingClaims {
-        /// Whom, the one with most votes first; [`MAX_NAMED`] at most.
+        /// The entities, the one with most votes first; [`MAX_NAMED`] at most.
         entities: Vec<&'a EntityName>,
         /// How many there are.
         count: usize,

@@ -9,7 +9,7 @@ use super::{At, Stated, standing::standing_claims};
 /// Result of the votes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ConsensusState {
-    /// Nobody is named.
+    /// No entity is named.
     None,
     /// One origin names one entity.
     SingleOrigin,
@@ -19,7 +19,7 @@ pub enum ConsensusState {
     Majority,
     /// No entity has three quarters of the votes.
     Conflicted,
-    /// A claim that names somebody is contested.
+    /// A claim that names an entity is contested.
     Contested,
 }
 
@@ -44,14 +44,14 @@ pub enum Basis {
     /// Claims of control, since one of them can make the script a member. Who is listed, reported or mentioned neither
     /// confirms nor contradicts who controls it.
     Control,
-    /// All claims that name somebody, since none can make it a member.
+    /// All claims that name an entity, since none can make it a member.
     Naming,
 }
 
 /// The votes for an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tally<'a> {
-    /// Who.
+    /// The entity.
     pub entity: &'a EntityName,
     /// Sum over the origins of the highest level of each.
     pub sum: u64,
@@ -59,14 +59,14 @@ pub struct Tally<'a> {
     pub origins: usize,
 }
 
-/// The votes and what they give.
+/// The votes and their result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Consensus<'a> {
     /// Their result.
     pub state: ConsensusState,
     /// Which claims voted.
     pub basis: Basis,
-    /// By entity, the largest sum first; of equal sums, by name.
+    /// Sums by entity, the largest first; equal ones by name.
     pub tallies: Vec<Tally<'a>>,
     /// How many origins voted.
     pub origins: usize,
@@ -88,8 +88,8 @@ impl<'a> Consensus<'a> {
     }
 }
 
-/// Counts the votes of the claims that stand. Claims without an entity and claims of level 0 have none, nor have claims
-/// of what a script was seen doing. Contested claims vote only if there are no others.
+/// Counts the votes of the claims that stand. Claims without an entity, claims of level 0, and claims about behaviour
+/// that was only observed have no vote. Contested claims vote only if there are no others.
 #[must_use]
 pub fn consensus<'a>(stated: &[Stated<'a>], at: At) -> Consensus<'a> {
     let naming: Vec<Stated<'a>> = standing_claims(stated, at)
@@ -149,7 +149,7 @@ pub struct Membership<'a> {
     pub is_direct: bool,
 }
 
-/// Entity to which a script belongs: the one with the votes, if a claim of control makes it a member. Nobody's if the
+/// Entity to which a script belongs: the one with the votes, if a claim of control makes it a member. `None` if the
 /// votes conflict.
 #[must_use]
 pub fn membership<'a>(stated: &[Stated<'a>], at: At) -> Option<Membership<'a>> {

@@ -34,12 +34,12 @@ pub struct CategoryShare<'a> {
     pub claims: usize,
 }
 
-/// Who contributes claims about a script.
+/// Origins that contribute claims about a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contributors<'a> {
-    /// By origin: the highest level first, then by name.
+    /// The origins, by the highest level first, then by name.
     pub origins: Vec<OriginDepth<'a>>,
-    /// By kind: the one that most origins name first, then by word.
+    /// The kinds; the one that most origins name first, then by word.
     pub categories: Vec<CategoryShare<'a>>,
 }
 

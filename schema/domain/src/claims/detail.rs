@@ -1,4 +1,4 @@
-//! The evidence behind a label: every claim, grouped by whom it names and what it says, in pages.
+//! The evidence behind a label: every claim, grouped by the entity that it names and by its type, in pages.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -6,21 +6,21 @@ use cairn_events::{ClaimType, EntityName};
 
 use super::{At, Confidence, Standing, Stated, best::rank, confidence_tier, standing::judged};
 
-/// A claim with what became of it.
+/// A claim and its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Evidence<'a> {
     /// The claim, with where it comes from.
     pub stated: Stated<'a>,
-    /// Whether it stands: it does, or it ended.
+    /// Whether it stands or has ended.
     pub standing: Standing,
     /// The word of its level after inheritance and staleness.
     pub confidence_tier: Confidence,
 }
 
-/// The claims that name the same entity, or nobody, and are of the same type.
+/// The claims that name the same entity, or none, and are of the same type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EvidenceGroup<'a> {
-    /// Who; `None` for claims that name nobody.
+    /// The entity; `None` for claims that name none.
     pub entity: Option<&'a EntityName>,
     /// Type of the claims.
     pub claim_type: ClaimType,
@@ -44,16 +44,16 @@ pub struct Detail<'a> {
     /// The groups with claims on this page: the highest level first, then by entity and type. A group that a page cuts
     /// goes on in the next.
     pub groups: Vec<EvidenceGroup<'a>>,
-    /// How many claims there are in all.
+    /// Number of all claims.
     pub total_claims: usize,
-    /// How many groups there are in all.
+    /// Number of all groups.
     pub total_groups: usize,
     /// Position of the first claim of the next page. `None` at the end.
     pub next: Option<usize>,
 }
 
-/// The claims that stand or have ended, of those `limit` from position `from` on. Positions hold for the same claims
-/// and the same time; what lies beyond the end is an empty page.
+/// At most `limit` of the claims that stand or have ended, from position `from` on. Positions hold for the same claims
+/// and the same time; a page beyond the end is empty.
 #[must_use]
 pub fn detail<'a>(stated: &[Stated<'a>], at: At, from: usize, limit: usize) -> Detail<'a> {
     let groups = groups(stated, at);

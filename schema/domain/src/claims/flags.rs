@@ -12,7 +12,7 @@ use super::{
 /// Present observations, coarsely. No score.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Risk {
-    /// Nothing. Lists without an entry prove nothing: see the caveats.
+    /// No risk was observed. Lists without an entry prove nothing: see the caveats.
     NoneObserved,
     /// The chain shows a behaviour, or a claim below level 40 says so.
     Behavioral,
@@ -61,7 +61,7 @@ pub(super) fn risk_of(stated: &Stated<'_>) -> Risk {
 /// A flag over time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoricalFlag {
-    /// What.
+    /// The flag.
     pub flag: Behaviour,
     /// When it was first asserted, in seconds since 1970.
     pub first_seen: u32,
@@ -95,7 +95,7 @@ pub fn historical_flags(stated: &[Stated<'_>], at: At) -> Vec<HistoricalFlag> {
     found.into_values().map(|(flag, origins)| HistoricalFlag { occurrences: origins.len(), ..flag }).collect()
 }
 
-/// That an authority's list has a script. Carriers of one list are one listing.
+/// The listing of a script by an authority. Carriers of one list are one listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Listing<'a> {
     /// The list's origin.
@@ -104,7 +104,7 @@ pub struct Listing<'a> {
     pub authority: &'a str,
     /// True if a list has it. False if it is only named in a record, as a complaint or a press release.
     pub is_list: bool,
-    /// Who is listed, in the newest snapshot that names somebody.
+    /// The listed entity, in the newest snapshot that names one.
     pub entity: Option<&'a EntityName>,
     /// The name as people write it; may be empty.
     pub entity_name: &'a str,

@@ -4,7 +4,7 @@ use cairn_events::{ClaimType, EvidenceTier};
 
 use super::Stated;
 
-/// After how many seconds a claim is stale: 365 days.
+/// Seconds after which a claim is stale: 365 days.
 pub const STALE_AFTER: u32 = 365 * 86_400;
 
 /// Lowest level of a direct claim that labels a script.
@@ -69,8 +69,8 @@ pub fn inherited_level(level: u8) -> u8 {
     u8::try_from(u16::from(level) * 6 / 10).unwrap_or(60).min(60)
 }
 
-/// True if a claim is older than [`STALE_AFTER`] at a time (seconds since 1970), and can grow old at all: what the
-/// chain shows, a signature of the script's own key and that a list has a script do not.
+/// True if a claim is older than [`STALE_AFTER`] at a time (seconds since 1970), and can grow old at all: facts of the
+/// chain, signatures by the script's own key and listings do not.
 #[must_use]
 pub fn is_stale(stated: &Stated<'_>, now: u32) -> bool {
     grows_stale(stated.claim.tier, stated.claim.claim_type, stated.then(), now)
@@ -82,8 +82,8 @@ fn grows_stale(tier: EvidenceTier, claim_type: ClaimType, then: u32, now: u32) -
     !lasts && now.saturating_sub(then) > STALE_AFTER
 }
 
-/// As [`confidence_tier`], for a claim about the script itself of which only this is known: its level (0 to 100), what
-/// it rests on, what it says, and when it was asserted, else retrieved (seconds since 1970).
+/// As [`confidence_tier`], for a claim about the script itself of which only this is known: its level (0 to 100),
+/// evidence, type, and when it was asserted, else retrieved (seconds since 1970).
 #[must_use]
 pub fn kept_confidence_tier(level: u8, tier: EvidenceTier, claim_type: ClaimType, then: u32, now: u32) -> Confidence {
     let word = Confidence::of(level);

@@ -1,5 +1,5 @@
-//! The judgement over claims: which of them stand, how much they weigh, what they say together, and how an answer says
-//! it.
+//! The judgement over claims: which of them stand, how much they weigh, their common result, and its wording in
+//! answers.
 //!
 //! Pure: the caller reads the claims of a script, its own and those inherited from its cluster, and passes all of them,
 //! in any order. Of one source, list and script it passes the newest version only. The cost is that of sorting them.

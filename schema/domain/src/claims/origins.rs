@@ -81,7 +81,7 @@ const CARRIERS: &[Carrier] = &[
 const FAMILIES: &[(&str, &str)] =
     &[("ofac_", OFAC), ("ofac-", OFAC), ("pools_", "pool-lists"), ("pools-", "pool-lists")];
 
-/// The origin that a source repeats where it names this entity, or nobody. A source without a known origin is its own.
+/// The origin that a source repeats when it names this entity, or none. A source without a known origin is its own.
 #[must_use]
 pub fn origin_group<'a>(source: &'a str, entity: Option<&str>) -> &'a str {
     let repeats = |carrier: &&Carrier| {

@@ -7,9 +7,9 @@ use super::{At, CardLabel, Confidence, Stated, best::best, confidence_tier, cons
 /// A label without its evidence. Each of its words is that of the card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShortLabel<'a> {
-    /// Who or what it is said to be.
+    /// The owner or kind that claims give it.
     pub label: CardLabel<'a>,
-    /// Who; `None` if the claim names nobody.
+    /// The entity; `None` if the claim names none.
     pub entity: Option<&'a EntityName>,
     /// The word after inheritance and staleness.
     pub confidence_tier: Confidence,
@@ -23,7 +23,7 @@ pub struct ShortLabel<'a> {
     pub best: Stated<'a>,
 }
 
-/// The label of a script with these claims, as its card has it. `None` if nothing says who or what it may be.
+/// The label of a script with these claims, as its card has it. `None` if no claim gives an owner or kind.
 #[must_use]
 pub fn short_label<'a>(stated: &[Stated<'a>], at: At) -> Option<ShortLabel<'a>> {
     let labels: Vec<Stated<'a>> = standing_claims(stated, at).filter(Stated::is_label).collect();

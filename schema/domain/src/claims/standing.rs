@@ -6,16 +6,16 @@ use cairn_events::{Claim, ClaimType, DocumentHash, EntityName, EvidenceTier, Slu
 
 use super::{LABELS_FROM, inherited_level, origin_group};
 
-/// A claim as it is stated about a script: with where it comes from, and what became of it.
+/// A claim as it is stated about a script, with its provenance and its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stated<'a> {
-    /// What is said. Its level is the claim's own; what is inherited weighs less by [`Stated::level`].
+    /// The claim, with its own level; [`Stated::level`] is lower if the claim is inherited.
     pub claim: &'a Claim,
-    /// Who says it.
+    /// The source that states it.
     pub source: &'a Slug,
-    /// Under which licence it is used.
+    /// The licence under which it is used.
     pub licence: &'a Slug,
-    /// The document that says it.
+    /// The document that contains it.
     pub document: &'a DocumentHash,
     /// When the document was retrieved, in seconds since 1970.
     pub retrieved_at: u32,
@@ -40,7 +40,7 @@ impl<'a> Stated<'a> {
         origin_group(self.source.as_str(), self.entity().map(EntityName::as_str))
     }
 
-    /// Who is named. `None` for placeholders.
+    /// The entity that is named. `None` for placeholders.
     #[must_use]
     pub fn entity(&self) -> Option<&'a EntityName> {
         self.claim.entity.as_ref()
@@ -58,14 +58,13 @@ impl<'a> Stated<'a> {
         if self.inherited { EvidenceTier::ClusterInherited } else { self.claim.tier }
     }
 
-    /// True if it is contested and a contest acts on such a claim: that a list has a script, or what the chain shows,
-    /// cannot be contested.
+    /// True if it is contested and a contest acts on such a claim: listings and facts of the chain cannot be contested.
     #[must_use]
     pub fn contested(&self) -> bool {
         self.is_contested && !self.claim.is_incontestable()
     }
 
-    /// True if it says who or what the script is said to be, and not only what it was seen doing.
+    /// True if it gives an owner or kind of the script, and not only observed behaviour.
     #[must_use]
     pub fn is_label(&self) -> bool {
         use ClaimType::{BehavesAs, ObservedIn, ParticipatedIn};
@@ -81,8 +80,8 @@ impl<'a> Stated<'a> {
         named && self.level() >= least && !self.contested()
     }
 
-    /// True if it labels the script, given who has the votes: a direct claim of level 40 at least that names the winner
-    /// or nobody. One that names who lost the vote labels nothing, unless it is a listing.
+    /// True if it labels the script, given the winner of the votes: a direct claim of level 40 at least that names the
+    /// winner or no entity. A claim that names a loser of the vote labels nothing, unless it is a listing.
     pub(super) fn labels(&self, winner: Option<&EntityName>) -> bool {
         let with_winner = self.entity().is_none() || self.entity() == winner;
         let counts = with_winner || self.claim.claim_type == ClaimType::ListedBy;
@@ -90,13 +89,14 @@ impl<'a> Stated<'a> {
     }
 
     /// True if it extends to other scripts of the cluster: it is meant to, and nobody contests it. Else the holder of
-    /// one key would contest what is said of all others.
+    /// one key would contest claims about all others.
     #[must_use]
     pub fn extends(&self) -> bool {
         is_heritable(self.claim) && !self.contested()
     }
 
-    /// True if it may hold here: what is inherited must be meant to be, and a link of a cluster is not a listing.
+    /// True if it may hold here: an inherited claim must be meant to extend to the cluster, and a link of a cluster is
+    /// not a listing.
     fn applies(&self) -> bool {
         !self.inherited || self.extends()
     }
@@ -193,7 +193,7 @@ pub(super) fn judged<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<
     stated.iter().copied().zip(standings(stated, at))
 }
 
-/// Those that stand.
+/// The claims that stand.
 pub(super) fn standing_claims<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<Item = Stated<'a>> + 's {
     judged(stated, at).filter(|(_, standing)| *standing == Standing::Stands).map(|(stated, _)| stated)
 }

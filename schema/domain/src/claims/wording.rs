@@ -99,7 +99,7 @@ fn nothing(state: Assessment, now: u32) -> String {
     }
 }
 
-/// Two or three sentences for a card: what the claim rests on, how many origins there are, and what a negative means.
+/// Two or three sentences for a card: the evidence of the claim, the number of origins, and the meaning of a negative.
 #[must_use]
 pub fn explanation(card: &Card<'_>) -> String {
     let tier = card.evidence_tier.map_or("none", EvidenceTier::as_str);
@@ -108,7 +108,7 @@ pub fn explanation(card: &Card<'_>) -> String {
         // The source itself, also where an authority speaks through it: a copy has a date of its own.
         Some(best) => format!("Evidence: {tier}, asserted on {}, from {}.", date(best.then()), best.source),
     };
-    // Those that name somebody else, or nobody, do not say so.
+    // Origins that name another entity, or none, are not counted.
     match card.consensus.tallies.first().map_or(card.contributor_count, |first| first.origins) {
         0 => {}
         1 => text.push_str(" One origin says so."),

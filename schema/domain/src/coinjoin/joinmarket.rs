@@ -14,7 +14,7 @@ const MAX_PARTICIPANTS: usize = 30;
 /// payee, and change to an address of choice.
 const MAX_FOREIGN: usize = 1;
 
-/// Among transactions that the general rule accepts.
+/// True if a transaction that the general rule accepts is one of JoinMarket.
 pub(super) fn matches<S: Shape>(candidate: &Candidate<'_, S>) -> bool {
     let (equal, others) = (candidate.equal, candidate.others());
     if !(MIN_PARTICIPANTS..=MAX_PARTICIPANTS).contains(&equal) || others > equal || others + 1 < equal {

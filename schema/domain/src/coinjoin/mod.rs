@@ -1,5 +1,6 @@
-//! CoinJoins, detected by the amounts and scripts of one transaction. A detector describes what a program makes; it
-//! proves nothing about who took part. `docs/coinjoin.md` has the rules, their sources, and how well they do.
+//! CoinJoins, detected by the amounts and scripts of one transaction. A detector describes the transactions of a
+//! program; it proves nothing about the participants. `docs/coinjoin.md` has the rules, their sources, and how well
+//! they do.
 
 mod candidate;
 mod equal_output;

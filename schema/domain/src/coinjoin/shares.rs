@@ -33,7 +33,7 @@ pub(super) fn can_be_divided<S: Shape>(candidate: &Candidate<'_, S>) -> bool {
 
     let largest_share = amount.saturating_add(candidate.largest_other().unwrap_or(0));
     let largest_input = inputs.first().copied().unwrap_or(0);
-    // Who brought the largest input gets no more than the largest share; the largest share has its inputs.
+    // The owner of the largest input gets at most the largest share; enough inputs pay for the largest share.
     let spent = largest_input <= largest_share.saturating_add(slack);
     let paid = largest_share <= sum(&inputs[..most]).saturating_add(slack);
     enough && spent && paid

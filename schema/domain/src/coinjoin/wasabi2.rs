@@ -1,4 +1,4 @@
-//! Wasabi 2 (WabiSabi): large rounds, whose participants break what they have into standard amounts.
+//! Wasabi 2 (WabiSabi): large rounds, whose participants break their sums into standard amounts.
 //!
 //! Structure: Ficsór, Kogman, Ontivero, Seres, "WabiSabi: Centrally Coordinated CoinJoins with Variable Amounts"
 //! (2021), and Wasabi's documentation; the share of standard amounts follows the scanner Dumplings, smaller rounds

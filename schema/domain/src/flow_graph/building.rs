@@ -11,15 +11,15 @@ use cairn_model::{Sats, TxNum};
 /// Which way the graph grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Along what is received.
+    /// Along received payments.
     In,
-    /// Along what is paid.
+    /// Along sent payments.
     Out,
     /// Both.
     Both,
 }
 
-/// Where a node lies.
+/// Side of a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Side {
     /// Value comes from there.
@@ -31,7 +31,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// True if a node there pays: it is looked at along what it pays.
+    /// True if the payments that a node there sends are followed.
     #[must_use]
     pub fn grows_out(self, direction: Direction) -> bool {
         match self {
@@ -41,7 +41,7 @@ impl Side {
         }
     }
 
-    /// True if it is looked at along what it receives.
+    /// True if the payments that a node there receives are followed.
     #[must_use]
     pub fn grows_in(self, direction: Direction) -> bool {
         match self {
@@ -75,7 +75,7 @@ struct Sum {
 /// A node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node<K> {
-    /// What it is.
+    /// Its key.
     pub key: K,
     /// Hops from the middle.
     pub depth: u32,
@@ -92,7 +92,7 @@ pub struct Node<K> {
 pub struct Edge {
     /// The place of its payer among the nodes.
     pub from: usize,
-    /// The place of whom it pays.
+    /// The place of its payee among the nodes.
     pub to: usize,
     /// Sum that it pays.
     pub sats: Sats,
@@ -100,10 +100,10 @@ pub struct Edge {
     pub txs: Vec<TxNum>,
 }
 
-/// Where the value of all that was looked at is.
+/// Value of all edges that were looked at, by what became of them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Accounting {
-    /// All that was looked at: the sum of the others.
+    /// Value of all of them: the sum of the fields below.
     pub seen_sats: u128,
     /// On edges of the graph.
     pub shown_sats: u128,
@@ -115,7 +115,7 @@ pub struct Accounting {
     pub omitted_sats: u128,
     /// Edges that were looked at, those to oneself not among them.
     pub candidates: u64,
-    /// Of these, those below the minimum.
+    /// Candidates below the minimum.
     pub below_min: u64,
     /// Nodes that are not in the graph although an edge above the minimum leads there.
     pub omitted_nodes: u64,
@@ -126,9 +126,9 @@ pub struct Accounting {
 pub struct Graph<K> {
     /// The middle first, then by depth, side, and the larger value.
     pub nodes: Vec<Node<K>>,
-    /// By the places of their ends.
+    /// The edges, ascending by the places of their ends.
     pub edges: Vec<Edge>,
-    /// Where the value is.
+    /// Value by what became of the edges.
     pub accounting: Accounting,
     /// Edges were left out of a hop since there were too many.
     pub is_cut: bool,
@@ -179,8 +179,8 @@ impl<K: Ord + Clone + Hash> Building<K> {
         sum.txs.insert(tx);
     }
 
-    /// Takes the nodes of the next hop: those that edges of the last one's nodes lead to. Gives them, the largest
-    /// first.
+    /// Takes and returns the nodes of the next hop, the largest first: those to which edges of the last hop's nodes
+    /// lead.
     pub fn next_hop(&mut self) -> Vec<(K, Side)> {
         self.hop += 1;
         let mut found: HashMap<K, [Sats; 2]> = HashMap::new();
@@ -221,7 +221,7 @@ impl<K: Ord + Clone + Hash> Building<K> {
         let mut candidates: Vec<Candidate<K>> = found.into_iter().map(candidate).collect();
         sort(&mut candidates);
         let left = self.limits.nodes.saturating_sub(self.placed.len());
-        // Later hops have their part; what they do not need is filled up at the end.
+        // Each later hop has its share; room that they do not need is filled up at the end.
         let hops = self.limits.hops.saturating_sub(self.hop) as usize + 1;
         let rest = candidates.split_off(candidates.len().min(left.div_ceil(hops)));
         self.spare.extend(rest);
@@ -287,7 +287,7 @@ impl<K: Ord + Clone + Hash> Building<K> {
     }
 }
 
-/// The largest first; of equal ones, that whose key is less; of one key, the earlier hop.
+/// Sorts the largest first; equal ones by key, and those of one key by hop.
 fn sort<K: Ord>(candidates: &mut [Candidate<K>]) {
     candidates.sort_unstable_by(|a, b| {
         b.sats.cmp(&a.sats).then_with(|| a.key.cmp(&b.key)).then_with(|| (a.depth, a.side).cmp(&(b.depth, b.side)))

@@ -7,7 +7,7 @@ use crate::apportion;
 /// Products of input owners and outputs from which on a transaction is not taken apart.
 const MOST_PRODUCTS: usize = 250_000;
 
-/// Where value comes from or goes to.
+/// Origin or destination of value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum End {
     /// A script.
@@ -25,9 +25,9 @@ pub enum End {
 /// A part of a transaction's value that goes from one party to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leg {
-    /// Who brings it.
+    /// Its payer.
     pub from: End,
-    /// Who gets it.
+    /// Its payee.
     pub to: End,
     /// How much, above zero.
     pub sats: Sats,
@@ -40,7 +40,7 @@ pub enum Parties {
     Coinbase(Vec<(End, Sats)>),
     /// A CoinJoin: inputs and outputs.
     CoinJoin(Vec<(ScriptId, Sats)>, Vec<(End, Sats)>),
-    /// Any other: inputs and outputs; what the outputs lack is the fee.
+    /// Any other: inputs and outputs; the fee is the difference.
     Payment(Vec<(ScriptId, Sats)>, Vec<(End, Sats)>),
 }
 
@@ -82,7 +82,7 @@ fn shares(inputs: &[(ScriptId, Sats)], outputs: &[(End, Sats)]) -> Vec<(End, Sat
     shares
 }
 
-/// Payments of a script in a transaction, also to itself. The sum is what its inputs bring.
+/// Payments of a script in a transaction, also to itself. Their sum is that of its inputs.
 ///
 /// # Errors
 /// There are too many parties.

@@ -1,11 +1,11 @@
 //! Graphs of who pays whom around a script.
 //!
-//! * An edge is what one side's coins pay the other: of each input owner's coins a part goes to each output in
-//!   proportion to its value, the fee as one more output, shared out by the largest remainder. So what an owner brings
-//!   into a transaction is what leaves it, to the satoshi.
+//! * An edge is the value that one side's coins pay the other: a part of each input owner's coins goes to each output
+//!   in proportion to the output's value, with the fee as one more output, shared out by the largest remainder. So the
+//!   value that an owner brings into a transaction also leaves it, to the satoshi.
 //! * Nobody knows who pays whom in a CoinJoin: the graph ends there.
-//! * Nodes are found hop by hop, outwards along what is paid and inwards along what is received. In each hop those with
-//!   the largest values are taken; of equal ones the one whose key is less.
+//! * Nodes are found hop by hop, outwards along sent payments and inwards along received ones. Each hop takes those
+//!   with the largest values; among equal ones, the one whose key is less.
 
 mod building;
 mod layout;

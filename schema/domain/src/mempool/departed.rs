@@ -24,8 +24,8 @@ pub struct Departed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct DepartedLog {
     max: usize,
-    /// By stamp, in the order of leaving. The old entry of a transaction that came back stays; its stamp identifies it
-    /// as stale.
+    /// Transactions by stamp, in the order of leaving. The old entry of a transaction that came back stays; its stamp
+    /// identifies it as stale.
     line: SharedMap<u64, Txid>,
     known: SharedMap<Txid, (Departed, u64)>,
     replaced: SharedMap<Txid, Arc<VecDeque<Txid>>>,

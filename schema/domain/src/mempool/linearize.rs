@@ -1,14 +1,14 @@
 //! The best order of a cluster: its chunks, best paying first.
 //!
 //! A *closed* set of transactions holds the ancestors of each of its members. The first chunk is the closed set of the
-//! highest feerate, the second the best of what is left, and so on. Bitcoin Core from v31 on keeps its clusters in that
+//! highest feerate, the second the best of the rest, and so on. Bitcoin Core from v31 on keeps its clusters in that
 //! order, up to 64 transactions each; here it is found exactly, by cutting.
 //!
 //! Give each transaction of a set the weight `fee − feerate of the set × size`: they sum to nothing. Where a closed
 //! part weighs more than nothing, the best order mines it before the rest: cut there and go on with both parts. Where
 //! none does, the set is a chunk. The closed part of the greatest weight is a minimum cut: let those that pay more than
-//! the set's feerate make up, as far as they can, for ancestors that pay less. What is left over shows the part to cut
-//! off; if nothing is, the payments show which members are connected, and these are the smallest chunks of that
+//! the set's feerate make up, as far as they can, for ancestors that pay less. If fees are left over, they show the
+//! part to cut off. If not, the payments show which members are connected, and these are the smallest chunks of that
 //! feerate.
 
 use cairn_model::Sats;
@@ -116,7 +116,7 @@ impl Linearizer {
     /// Pays for one ancestor more, by the shortest way: straight, or by taking over from another payer, who then pays
     /// elsewhere. If there is no way, the error is the set of those that have too much, with all their ancestors.
     fn pay(&mut self, set: Set, below: Set, rich: Set) -> Result<(), Set> {
-        // Who would pay for whom, and for whom that payer would be relieved.
+        // The payer that would pay for each member, and the member from which that payer would be relieved.
         let (mut by, mut relieved) = ([0usize; MAX_EXACT], [0usize; MAX_EXACT]);
         let (mut queued, mut seen): (Set, Set) = (rich, 0);
         let mut queue: Vec<usize> = members(rich).collect();
@@ -196,7 +196,7 @@ impl Linearizer {
             rest &= !(chunk | 1 << first);
             chunks.push((needs[first].count_ones(), chunk));
         }
-        // Who needs more comes later.
+        // Chunks that need more members come later.
         chunks.sort_unstable();
         chunks.into_iter().map(|(_, chunk)| chunk).collect()
     }

@@ -18,9 +18,9 @@ pub struct MempoolLimits {
 }
 
 impl MempoolLimits {
-    /// Limits that leave 7/16 of so many bytes to the transactions and their indexes. The rest is for versions that
-    /// requests still hold, for the projection, for what left, and for what brings the transactions, whose own limit is
-    /// half of the bytes: so this one is reached first.
+    /// Limits for `memory` bytes: 7/16 of them are for the transactions and their indexes. The rest is for versions
+    /// that requests still hold, for the projection, for transactions that left, and for the source of the
+    /// transactions. That source's own limit is half of the bytes, so this one is reached first.
     #[must_use]
     pub fn within(memory: u64) -> Self {
         /// Estimated memory of a transaction that left, with a margin.

@@ -2,7 +2,7 @@
 //! the deltas.
 //!
 //! A transaction of 2 inputs and 3 outputs, without its raw bytes, takes about 1 600 bytes: 100 000 of them 160 MB (the
-//! bench `mempool` prints the estimate beside what was really asked of the allocator).
+//! bench `mempool` prints the estimate beside the bytes really requested from the allocator).
 
 use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Txid, is_unspendable};
 

@@ -1,4 +1,4 @@
-//! How close names are to what somebody asks for.
+//! How close names are to the words of a query.
 
 mod typos;
 

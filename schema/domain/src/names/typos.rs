@@ -32,7 +32,7 @@ pub struct Typos {
 type Row = [u8; BAND];
 
 const BAND: usize = 2 * MOST_TYPOS as usize + 1;
-/// Where the beginning that is as long as the letters read stands.
+/// Index of the beginning that is as long as the letters read.
 const MIDDLE: usize = MOST_TYPOS as usize;
 
 impl Typos {
@@ -119,8 +119,8 @@ impl Typos {
         (rows, read)
     }
 
-    /// Where the next close word may be: no word after `last` and before it is close. `None` if none after `last` is.
-    /// It ends with a zero if all words that begin with `last` may be close.
+    /// The next word that may be close: no word between `last` and it is. `None` if no word after `last` is close. It
+    /// ends with a zero if all words that begin with `last` may be close.
     #[must_use]
     pub fn next(&self, last: &str) -> Option<String> {
         let (mut rows, mut read) = self.read(last);
@@ -135,8 +135,8 @@ impl Typos {
             rows.pop();
             least = after(read.pop()?);
         }
-        // From here on the least letters, until the word is close or any letter may follow. Words that are close end
-        // soon.
+        // From here on, append the least letters until the word is close or any letter may follow. Words that are close
+        // end soon.
         while rows.last().is_some_and(|row| self.distance_of(row, read.len()).is_none()) {
             let Some(letter) = self.first_letter(&rows, &read, '\0').filter(|letter| *letter != '\0') else { break };
             rows.push(self.step(&rows, &read, letter));

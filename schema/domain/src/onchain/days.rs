@@ -1,4 +1,4 @@
-//! One day after the other: what is unspent by day of birth, and the figures that follow.
+//! One day after the other: unspent value by day of birth, and the figures that follow.
 
 use std::collections::BTreeMap;
 
@@ -105,8 +105,8 @@ impl CoinTime {
         (self.destroyed * 1_000_000).checked_div(self.created)
     }
 
-    /// Dormancy: coin-days destroyed ÷ value spent, in millionths of a day, rounded down: the average age of what is
-    /// spent, weighted by value (Reginald Smith, "Bitcoin average dormancy" (2017)). `None` if nothing was spent.
+    /// Dormancy: coin-days destroyed ÷ value spent, in millionths of a day, rounded down: the average age of spent
+    /// coins, weighted by value (Reginald Smith, "Bitcoin average dormancy" (2017)). `None` if nothing was spent.
     #[must_use]
     pub fn dormancy(&self, spent_sats: i128) -> Option<i128> {
         (self.destroyed * 1_000_000).checked_div(spent_sats * Self::DAY)
@@ -190,8 +190,8 @@ pub struct Days<'c> {
 }
 
 impl<'c> Days<'c> {
-    /// The state after the last block of a day: what is unspent by day of birth, sums over all blocks up to it, and the
-    /// time of the last one. For the beginning of the chain all of it is nothing.
+    /// The state after the last block of a day: unspent value by day of birth, sums over all blocks up to it, and the
+    /// time of the last one. Before the first block all of them are zero.
     #[must_use]
     pub fn after(unspent: &[Change], totals: Flows, last_block: MonoTime, prices: Prices<'c>) -> Self {
         let mut days = Days {
@@ -328,7 +328,7 @@ fn spent_of_older(day: &Day<'_>) -> Vec<(u32, i128)> {
     let sats = |sats: &u128| i128::try_from(*sats).unwrap_or(i128::MAX);
     match day.spent {
         Some(spent) => spent.range(..day.day).map(|(birth, spent)| (*birth, sats(spent))).collect(),
-        // Of earlier days nothing is made any more.
+        // No coins with an earlier day of birth are made any more: a change of theirs is a spend.
         None => {
             let older = day.changes.iter().filter(|change| change.birth < day.day && change.sats != 0);
             older.map(|change| (change.birth, -change.sats)).collect()
@@ -369,7 +369,7 @@ mod tests {
         let mut days =
             Days::after(&[made(3, 100)], Flows { created_sats: 100, ..Flows::default() }, 0, Prices::of(&closes, None));
         let flows = Flows { created_sats: 8, spent_sats: 1, ..Flows::default() };
-        // Of eight satoshis made one is spent on the same day.
+        // One of eight new satoshis is spent on the same day.
         let first = days.add(&day(10, flows, &[made(10, 7)]));
         assert_eq!((first.supply_sats, first.coins, first.unpriced_sats), (107, 2, 100));
         let million = |days: &mut Days<'_>, of: u32, sats: i128| {

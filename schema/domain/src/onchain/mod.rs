@@ -1,4 +1,4 @@
-//! Figures of the chain as a whole: coin-days, and what coins are worth by the prices of days.
+//! Figures of the chain as a whole: coin-days, and the worth of coins at daily prices.
 //!
 //! Days are UTC days of monotone block time. The price of a day is its close in dollars, the same for all coins that
 //! are made or spent on it. All of it is computed from sums by day, exactly: a figure is rounded down once, in the

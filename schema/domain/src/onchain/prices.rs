@@ -1,4 +1,4 @@
-//! Daily closes, and what they say of a day.
+//! Daily closes, and the prices of days that follow from them.
 
 use rust_decimal::Decimal;
 
@@ -36,7 +36,7 @@ pub enum Missing {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Closes {
     first: u32,
-    /// By day from the first one on; the last one is known.
+    /// Prices by day, from the first day on; the last one is known.
     closes: Vec<Option<Price>>,
 }
 
@@ -80,7 +80,8 @@ pub struct Prices<'c> {
 }
 
 impl<'c> Prices<'c> {
-    /// By these closes. `today` is the day that is not over: as long as it has no close, the last one stands for it.
+    /// Prices by these closes. `today` is the day that is not over: as long as it has no close, the last one stands for
+    /// it.
     #[must_use]
     pub fn of(closes: &'c Closes, today: Option<u32>) -> Self {
         Prices { closes, today }

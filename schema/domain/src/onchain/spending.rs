@@ -46,7 +46,7 @@ impl Spending {
         }
     }
 
-    /// Adds what another day spent.
+    /// Adds the spending of another day.
     pub fn add(&mut self, other: &Spending) {
         self.value.add_all(&other.value);
         self.cost.add_all(&other.cost);
@@ -82,7 +82,7 @@ mod tests {
     fn a_ratio_of_two_sums() {
         let closes = Closes::of([(10, 10), (11, 20), (13, 40)].map(|(day, usd)| (day, Decimal::from(usd))));
         let prices = Prices::of(&closes, None);
-        // Made at 10 and at 20, spent at 40; what is older is left out.
+        // Made at 10 and at 20, spent at 40; older coins are left out.
         let day = Spending::of(13, [(3, 7), (10, 2), (11, 1)], &prices);
         assert_eq!((day.sopr(), day.unpriced_sats), (Ok(3_000_000), 7));
         // A gap in either sum is a gap, but not if nothing was spent.

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use rust_decimal::Decimal;
 
-/// 10^14: what a part counts up to.
+/// 10^14: the limit of a part.
 const PART: i128 = 100_000_000_000_000;
 /// Prices are below; the ledger takes none above.
 const MOST: i128 = 1_000_000_000_000_000;
@@ -19,7 +19,7 @@ const PER_CENT: i128 = 1_000_000;
 pub struct Price([i64; 3]);
 
 impl Price {
-    /// From a decimal above zero and up to 10^15, as quotes are.
+    /// Converts a decimal above zero and up to 10^15, as quotes are.
     #[must_use]
     pub fn of(price: Decimal) -> Self {
         let unit = 10i128.pow(price.scale());
@@ -35,13 +35,13 @@ impl Price {
 pub struct Usd([i128; 3]);
 
 impl Usd {
-    /// Adds satoshis, of which there may be fewer than zero, at a price.
+    /// Adds satoshis, which may be negative, at a price.
     pub fn add(&mut self, sats: i128, price: Price) {
         // All coins there are take 51 bits, and a part of a price 50. Only damaged rows have more.
         let short = i64::try_from(sats);
         for (sum, part) in self.0.iter_mut().zip(price.0).filter(|(_, part)| *part != 0) {
             let product = match short {
-                // Of two numbers of 64 bits, which takes one multiplication.
+                // A product of two numbers of 64 bits takes one multiplication.
                 Ok(sats) => i128::from(sats).wrapping_mul(part.into()),
                 Err(_) => sats.saturating_mul(part.into()),
             };
@@ -128,7 +128,7 @@ impl Long {
         }
     }
 
-    /// Takes off what is not more.
+    /// Subtracts a number that is not larger.
     fn less(&mut self, other: &Long) {
         let mut borrowed = 0;
         for (part, taken) in self.0.iter_mut().zip(other.0) {

@@ -1,4 +1,4 @@
-//! The coins that a wallet holds, with what they cost.
+//! The coins that a wallet holds, with their cost.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use cairn_model::{Outpoint, Sats};
 
 use super::money::{Micros, part_of};
 
-/// How it is decided what a coin that leaves has cost.
+/// How the cost of a coin that leaves is determined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
     /// All coins are one pool: each has cost the average.
@@ -37,7 +37,7 @@ pub struct Consumed {
     /// The lots that it was taken of, first in first out, whatever the method. With [`Method::Average`] their costs are
     /// those of the lots, and do not add up to the cost.
     pub parts: Vec<Part>,
-    /// Lots of which nothing is left.
+    /// Lots that are used up.
     pub emptied: u64,
 }
 
@@ -87,7 +87,7 @@ impl Book {
         }
     }
 
-    /// Lots of which something is left.
+    /// Lots that still have coins.
     #[must_use]
     pub fn lots(&self) -> usize {
         self.lots.len()
@@ -118,7 +118,7 @@ impl Book {
     pub fn dispose(&mut self, sats: Sats) -> Result<Consumed, BookError> {
         let left = self.sats.checked_sub(sats).ok_or(BookError::Short)?;
         let pool = |cost| part_of(cost, sats, self.sats).ok_or(BookError::TooLarge);
-        // Of an empty pool nothing but nothing can be taken.
+        // Only nothing can be taken from an empty pool.
         let average = if self.sats == 0 { Some(0) } else { self.pool_cost.map(pool).transpose()? };
         let parts = self.take(sats)?;
         let emptied = parts.iter().filter(|(_, is_last)| *is_last).count() as u64;
@@ -128,7 +128,7 @@ impl Book {
             Method::Fifo => parts.iter().try_fold(Some(0), |all, part| sum(all, part.cost))?,
         };
         self.sats = left;
-        // Where nothing is left, nothing is unknown.
+        // If no coins are left, their cost is known: zero.
         self.pool_cost = if left == 0 { Some(0) } else { self.pool_cost.zip(average).map(|(all, part)| all - part) };
         Ok(Consumed { cost, parts, emptied })
     }

@@ -48,11 +48,11 @@ pub struct Row {
     /// Their value: the cost of an acquisition, the proceeds of a disposal. Zero of a fee; `None` of a transfer, and
     /// where no price is known.
     pub value: Option<Micros>,
-    /// Cost of the coins that left. `None` of what came in, and where a price is not known.
+    /// Cost of the coins that left. `None` for coins that came in, and where a price is not known.
     pub cost: Option<Micros>,
     /// The lots that they came with, or that they were taken of.
     pub lots: Vec<Part>,
-    /// Lots of which nothing is left.
+    /// Lots that are used up.
     pub emptied: u64,
     /// Satoshis held before, and their cost.
     pub before: (Sats, Option<Micros>),
@@ -61,7 +61,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Proceeds less cost, of what left. `None` of what came in, of transfers, and where a price is not known.
+    /// Proceeds minus cost of coins that left. `None` for coins that came in, for transfers, and where a price is not
+    /// known.
     #[must_use]
     pub fn gain(&self) -> Option<Micros> {
         matches!(self.kind, Kind::Disposal | Kind::Fee).then(|| self.value?.checked_sub(self.cost?)).flatten()
@@ -71,15 +72,15 @@ impl Row {
 /// Sums over rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sums {
-    /// Coins that were received, mined ones not among them, and what they cost.
+    /// Received coins, without mined ones, and their cost.
     pub acquired: (Sats, Option<Micros>),
-    /// Coins that were mined, and what they were worth.
+    /// Mined coins, and their worth.
     pub mined: (Sats, Option<Micros>),
-    /// Coins that went to others, and what they brought.
+    /// Coins that went to others, and their proceeds.
     pub disposed: (Sats, Option<Micros>),
     /// Cost of these.
     pub disposed_cost: Option<Micros>,
-    /// Shares of fees, and what they had cost.
+    /// Shares of fees, and their cost.
     pub fees: (Sats, Option<Micros>),
     /// Disposals that brought more than they cost.
     pub wins: u64,
@@ -87,11 +88,11 @@ pub struct Sums {
     pub losses: u64,
     /// Disposals that brought just as much.
     pub even: u64,
-    /// Disposals of which a price is not known.
+    /// Disposals without a known price.
     pub unknown: u64,
     /// Lots that came in.
     pub lots_opened: u64,
-    /// Lots of which nothing is left, first in first out.
+    /// Lots that are used up, first in first out.
     pub lots_emptied: u64,
     /// Transactions within the wallet.
     pub transfers: u64,
@@ -184,7 +185,7 @@ impl Sums {
 pub struct Report {
     /// Over all transactions.
     pub all: Sums,
-    /// By year (UTC, monotone block time).
+    /// Sums by year (UTC, monotone block time).
     pub years: BTreeMap<u32, Sums>,
     /// Satoshis that the wallet holds.
     pub sats: Sats,
@@ -192,7 +193,7 @@ pub struct Report {
     pub cost: Option<Micros>,
     /// Its current value.
     pub market_value: Option<Micros>,
-    /// Lots of which something is left, first in first out.
+    /// Lots that still have coins, first in first out.
     pub lots: u64,
 }
 
@@ -222,7 +223,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Before the first transaction.
+    /// The ledger before the first transaction.
     #[must_use]
     pub fn new(method: Method) -> Self {
         Ledger { book: Book::new(method), all: Sums::default(), years: BTreeMap::new() }
@@ -240,8 +241,8 @@ impl Ledger {
         &self.all
     }
 
-    /// Takes the next transaction, with the price of a bitcoin at its time, and the year of that. Gives its rows: one
-    /// for what it comes down to, and one for the fee.
+    /// Takes the next transaction, with the price of a bitcoin at its time, and the year of that time. Returns its
+    /// rows: one for the net effect, and one for the fee.
     ///
     /// # Errors
     /// The wallet spent more than it had, or amounts are too large (or a price is negative). The ledger is of no use

@@ -19,9 +19,9 @@ pub struct Movement {
     pub all_inputs: Sats,
     /// Sum of all outputs.
     pub all_outputs: Sats,
-    /// An input of somebody else takes part.
+    /// True if an input of somebody else takes part.
     pub has_foreign_input: bool,
-    /// An output of somebody else gets more than zero.
+    /// True if an output of somebody else gets more than zero.
     pub pays_others: bool,
 }
 
@@ -80,7 +80,7 @@ impl Movement {
             return Effect { net, fee: 0 };
         }
         if !self.has_foreign_input && !self.pays_others {
-            // Whatever the outputs do not get is the fee, and what is burned with a value of zero is nothing.
+            // The fee is the value that the outputs do not get. Burned outputs of value zero do not count.
             return Effect { net: Net::Transfer, fee: self.sent.saturating_sub(received) };
         }
         let fee = match self.all_inputs {

@@ -14,7 +14,8 @@ use super::{
 pub struct Price {
     /// Units of the currency for one bitcoin.
     pub price: Decimal,
-    /// From when on it was known, in seconds since 1970: the close of its candle. Of a converted one, that of BTC/USD.
+    /// Since when it was known, in seconds since 1970: the close of its candle; for a converted price, of the BTC/USD
+    /// candle.
     pub as_of: u32,
     /// Length of its candle; `None` for a live quote.
     pub interval: Option<Interval>,
@@ -39,7 +40,7 @@ pub enum Missing {
     BeforeSeries,
     /// The price in dollars is known, but no exchange rate.
     NoRate(NoRate),
-    /// The converted price is beyond what a decimal holds.
+    /// The converted price exceeds the range of a decimal.
     TooLarge,
 }
 

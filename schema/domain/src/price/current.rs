@@ -32,7 +32,7 @@ pub enum NoChange {
     Missing(Missing),
     /// The last price known before was stale then.
     Stale,
-    /// It is beyond what a decimal holds.
+    /// It exceeds the range of a decimal.
     TooLarge,
 }
 

@@ -1,11 +1,10 @@
-//! The price of bitcoin in a currency at a time: the last one that was known then, of what the ledger of input events
-//! has.
+//! The price of bitcoin in a currency at a time: the last one in the ledger of input events that was known then.
 //!
 //! * A candle is known from its close on. Of those of minutes, hours and days the one that closed last counts; of
 //!   several that closed at the same time, the longest.
 //! * A currency has prices of its own (BTC/X), or they are converted: BTC/USD times the reference rate of the euro of
 //!   the last day before, USD → X = EUR/X ÷ EUR/USD.
-//! * What is not known is [`Missing`], never zero.
+//! * An unknown price is [`Missing`], never zero.
 //!
 //! The definition is that of P&L, with the rules of staleness, which are ours. Where quotes come from is left to
 //! [`Quotes`].

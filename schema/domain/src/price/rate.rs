@@ -51,7 +51,7 @@ impl Rate {
     }
 }
 
-/// An amount of the base in the target, to 28 digits; `None` if it is beyond what a decimal holds.
+/// An amount of the base in the target, to 28 digits; `None` if it exceeds the range of a decimal.
 #[must_use]
 pub fn convert(amount: Decimal, rate: &Rate) -> Option<Decimal> {
     let exact = amount.checked_mul(rate.target).and_then(|product| product.checked_div(rate.base));

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 
 use super::*;
 
-/// A series, a close and what holds.
+/// A series, a close, and the quote that holds.
 type Candle = (Series, u32, Chosen);
 
 /// All candles, in no order.
@@ -60,7 +60,7 @@ fn a_candle_is_known_at_its_close_and_the_last_one_counts() {
         candle("BTC", "USD", Interval::Minute, FRIDAY * DAY + 7_140, "60090"),
     ]);
     assert_eq!(at(&heap, "USD", FRIDAY * DAY - 1), Err(Missing::BeforeSeries));
-    // Of three that closed together the day's counts.
+    // If three candles close together, that of the day counts.
     let first = at(&heap, "USD", FRIDAY * DAY).unwrap();
     assert_eq!((first.price, first.interval, first.gap(FRIDAY * DAY + 5)), (60_000.into(), Some(Interval::Day), 5));
     for (time, price) in [(7_139, 60_000), (7_140, 60_090), (7_199, 60_090), (7_200, 60_100), (90_000, 60_100)] {
@@ -220,7 +220,7 @@ fn a_day_has_the_last_candle_of_its_own() {
     assert_eq!(close("JPY", FRIDAY, None), Err(NoDayPrice::Missing(Missing::NoRate(NoRate::NoSeries))));
 }
 
-/// What a price is, for comparisons: itself, when it was known, by which candle, and the day of the rate.
+/// A price, for comparisons: the price, when it was known, its candle, and the day of the rate.
 type Brief = (Decimal, u32, Option<Interval>, Option<u32>);
 
 fn brief(price: &Price) -> Brief {

@@ -1,4 +1,4 @@
-//! The two virtual transactions of BIP 322, and what it asks of them.
+//! The two virtual transactions of BIP 322, and its rules for them.
 
 use bitcoin::{
     Amount, OutPoint, PubkeyHash, Script, ScriptBuf, Sequence, Transaction, TxIn, TxOut, WPubkeyHash, WScriptHash,
@@ -129,7 +129,8 @@ pub(super) fn full(script: &Script, message: &str, to_sign: &Transaction) -> Res
         return Err(InconclusiveReason::ProofOfFunds.into());
     }
     spend::check(to_sign, script)?;
-    // What may have a meaning later or elsewhere comes last: a signature that fails the checks above is invalid anyway.
+    // Checks of fields that may have a meaning later or elsewhere come last: a signature that fails the checks above is
+    // invalid anyway.
     if !matches!(to_sign.version, Version(0 | 2)) {
         return Err(InconclusiveReason::Version.into());
     }

@@ -6,7 +6,7 @@ use bitcoin::secp256k1::{Message, PublicKey, Secp256k1, VerifyOnly, ecdsa::Signa
 
 use super::verdict::{Failure, InvalidReason};
 
-/// What verifies signatures.
+/// Verifies signatures.
 pub(super) static SECP: LazyLock<Secp256k1<VerifyOnly>> = LazyLock::new(Secp256k1::verification_only);
 
 /// SIGHASH_ALL, the only hash type that BIP 322 lets a signature have (taproot has its default too).
@@ -22,7 +22,7 @@ pub(super) fn signature(bytes: &[u8]) -> Result<Signature, Failure> {
     let signature = Signature::from_der(der).map_err(|_| InvalidReason::Encoding)?;
     let mut low = signature;
     low.normalize_s();
-    // A signature has one strict encoding, so what is written back must be what was read.
+    // A signature has one strict encoding, so writing it again must give the bytes that were read.
     if low != signature || *signature.serialize_der() != *der {
         return Err(InvalidReason::Encoding.into());
     }
@@ -34,7 +34,7 @@ pub(super) fn is_encoded_key(bytes: &[u8]) -> bool {
     matches!((bytes.first(), bytes.len()), (Some(2 | 3), 33) | (Some(4), 65))
 }
 
-/// True if the signature is that of the message by the key. Keys that are no point of the curve signed nothing.
+/// True if the key signed the message with this signature. False for keys that are not a point of the curve.
 pub(super) fn signed(message: &Message, signature: &Signature, key: &[u8]) -> bool {
     PublicKey::from_slice(key).is_ok_and(|key| SECP.verify_ecdsa(message, signature, &key).is_ok())
 }

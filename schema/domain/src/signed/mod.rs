@@ -50,7 +50,7 @@ pub fn verify_signed(script: &Script, message: &str, signature: &str) -> Verdict
 }
 
 fn verify(script: &Script, message: &str, signature: &str) -> Result<SignedBy, Failure> {
-    // The limits are this verifier's own: what is longer may well be valid.
+    // The limits are this verifier's own: a longer signature may well be valid.
     if signature.len() > MAX_SIGNATURE {
         return Err(InconclusiveReason::SignatureTooLong.into());
     }
@@ -84,8 +84,8 @@ fn without_prefix(script: &Script, message: &str, bytes: &[u8]) -> Result<Signed
     }
 }
 
-/// The prefix and what follows. No text without a prefix starts like one: it would be a witness of more than 100
-/// elements, or a transaction whose version is neither 0 nor 2.
+/// The prefix and the rest. No text without a prefix starts like one: it would be a witness of more than 100 elements,
+/// or a transaction whose version is neither 0 nor 2.
 fn split_prefix(signature: &str) -> (Option<Prefix>, &str) {
     let known = [("smp", Prefix::Simple), ("ful", Prefix::Full), ("pof", Prefix::ProofOfFunds)];
     let found = known.iter().find_map(|(text, prefix)| Some((Some(*prefix), signature.strip_prefix(text)?)));

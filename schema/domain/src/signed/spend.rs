@@ -18,7 +18,7 @@ use super::{
 
 /// Longest element that a script can push; it limits the script behind a P2SH.
 const MAX_ELEMENT: usize = 520;
-/// What OP_1 to OP_16 push, and after it what OP_1NEGATE pushes.
+/// The bytes that OP_1 to OP_16 push, then the byte that OP_1NEGATE pushes.
 const NUMBERS: [u8; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0x81];
 /// First byte of an annex (BIP 341).
 const ANNEX: u8 = 0x50;
@@ -70,7 +70,7 @@ fn pushes(script_sig: &Script, is_p2sh: bool) -> Result<Vec<&[u8]>, Failure> {
     Ok(stack)
 }
 
-/// What an opcode pushes if it pushes a number other than zero.
+/// The byte that an opcode pushes, if it pushes a number other than zero.
 fn number(op: Opcode) -> Option<&'static [u8]> {
     let at = match op {
         OP_PUSHNUM_NEG1 => 16,
@@ -141,7 +141,7 @@ fn segwit(tx: &Transaction, script: &Script, template: &Template<'_>, stack: &[&
     template.check_compressed(stack)
 }
 
-/// What an ECDSA signature with SIGHASH_ALL signs.
+/// The hash that an ECDSA signature with SIGHASH_ALL signs.
 fn message(tx: &Transaction, script: &Script, rules: Rules) -> Result<Message, Failure> {
     let mut cache = SighashCache::new(tx);
     let all = EcdsaSighashType::All;

@@ -1,4 +1,4 @@
-//! The scripts whose rules are known here, and what satisfies them.
+//! The scripts whose rules are known here, and the elements that satisfy them.
 
 use bitcoin::{
     hashes::{Hash, hash160},
@@ -93,7 +93,7 @@ fn multisig(body: &[u8]) -> Option<Template<'_>> {
     fits.then_some(Template::Multisig { required, keys })
 }
 
-/// A number from 1 to 20 in its shortest form, and what follows. A multisig of no signature proves nothing.
+/// A number from 1 to 20 in its shortest form, and the rest of the script. A multisig of no signature proves nothing.
 fn number(script: &[u8]) -> Option<(usize, &[u8])> {
     match script {
         [op @ OP_1..=OP_16, rest @ ..] => Some((usize::from(op - OP_1) + 1, rest)),

@@ -1,9 +1,9 @@
-//! What a verification answers.
+//! Results of a verification.
 
-/// What the verification of a signed message found.
+/// Result of the verification of a signed message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The signature is valid: whoever made it held the keys that the script asks for.
+    /// The signature is valid: its maker held the keys that the script asks for.
     Valid(SignedBy),
     /// The signature proves nothing: some check failed.
     Invalid(InvalidReason),
@@ -43,7 +43,7 @@ pub enum InvalidReason {
     /// The text is not base64 with its padding.
     #[error("the signature is not base64")]
     Base64,
-    /// The bytes are none of the formats, or not the one that the prefix names.
+    /// The bytes are not in any of the formats, or not in the one that the prefix names.
     #[error("the bytes of the signature are not of a known format")]
     Format,
     /// The header of a BIP 137 signature names another type of address.
@@ -73,7 +73,7 @@ pub enum InvalidReason {
     /// A signature does not sign all of the transaction.
     #[error("a signature has another hash type than ALL")]
     HashType,
-    /// A public key is no point of the curve, or not encoded as one.
+    /// A public key is not a point of the curve, or not encoded as one.
     #[error("a public key is not valid")]
     PublicKey,
     /// A signature does not fit the message and the key.

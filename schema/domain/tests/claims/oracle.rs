@@ -3,7 +3,7 @@
 use cairn_domain::claims::{Stated, origin_group};
 use cairn_events::{Claim, ClaimType, EvidenceTier};
 
-/// What the votes give: state, entities with sums, and the member with whether it is direct.
+/// Result of the votes: state, entities with sums, and the member with whether it is direct.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) state: &'static str,
@@ -37,7 +37,7 @@ fn stands(one: &Stated<'_>, now: u32) -> bool {
     (begins..ends).contains(&now) && (passes || !one.inherited)
 }
 
-/// True if one listing tells that the list of another no longer has it.
+/// True if one listing shows that the list of another no longer has it.
 fn supersedes(gone: &Stated<'_>, other: &Stated<'_>, now: u32) -> bool {
     let end = gone.ended_at.unwrap_or(u32::MAX);
     let stood = Stated { ended_at: None, claim: &Claim { valid_to: None, ..gone.claim.clone() }, ..*gone };

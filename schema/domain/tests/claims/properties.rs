@@ -81,7 +81,7 @@ fn several() -> impl Strategy<Value = Vec<Said>> {
     prop::collection::vec(one(), 0..10).prop_map(numbered)
 }
 
-/// What the votes give, as the slower computation tells it.
+/// Result of the votes in the form of the slower computation.
 fn computed(said: &[Said]) -> Outcome {
     let stated = stated(said);
     let votes = consensus(&stated, At::time(NOW));

@@ -56,7 +56,7 @@ fn older_copies_of_a_list_do_not_keep_up_what_the_list_no_longer_has() {
     let other = Said { retrieved_at: NOW - 70 * DAY, ..reported("ofac_a", "suex").at(NOW - 70 * DAY) };
     let found = |time| standings(&stated(&[&all[..], std::slice::from_ref(&other)].concat()), At::time(time));
     let delisted = Standing::Delisted(NOW - 20 * DAY);
-    // A copy that was fetched later, other lists and what is no listing stand.
+    // A copy that was fetched later, other lists, and claims other than listings stand.
     let now = [delisted, delisted, Standing::Stands, Standing::Stands, Standing::Stands];
     assert_eq!(found(NOW), now);
     // Before it left the list, all but the youngest stood.
@@ -71,7 +71,7 @@ fn only_what_is_meant_to_be_is_inherited_and_a_listing_never() {
     assert_eq!(standings(&[one.stated()], At::time(NOW)), [Standing::NotInherited]);
     assert_eq!(member(&[one]), None);
     assert_eq!(standings(&[listed("ofac_a", None).inherited().stated()], At::time(NOW)), [Standing::NotInherited]);
-    // What the holder of one key contests does not reach the other scripts.
+    // A claim that the holder of a key contests does not reach the other scripts.
     let contested = control("mine", "okx").inherited().contested();
     assert_eq!(standings(&[contested.stated()], At::time(NOW)), [Standing::NotInherited]);
 }
@@ -109,7 +109,7 @@ fn three_quarters_are_a_majority() {
     let against = |level: u8| [control("mine", "okx").level(75), control("yours", "kraken").level(level)];
     assert_eq!(state(&against(25)), ConsensusState::Majority);
     assert_eq!(member(&against(25)), Some(("okx".into(), true)));
-    // Below 40 the other is no claim that makes a member, but it is one of control, and votes.
+    // Below 40 the other claim does not make a member, but as a claim of control it votes.
     assert_eq!(state(&against(26)), ConsensusState::Conflicted);
     assert_eq!(member(&against(26)), None);
     let tie = [control("yours", "okx"), control("mine", "kraken")];
@@ -160,7 +160,7 @@ fn a_contest_takes_one_vote() {
     assert_eq!(member(&others), Some(("kraken".into(), true)));
     let alone = [control("mine", "okx").contested()];
     assert_eq!((state(&alone), first(&alone), member(&alone)), (ConsensusState::Contested, Some("okx".into()), None));
-    // It does not act on lists and on what the chain shows.
+    // It does not act on listings and facts of the chain.
     let shown = said("mine", ClaimType::ControlledBy, EvidenceTier::OnchainVerified, Some("okx")).contested();
     assert_eq!(
         (state(std::slice::from_ref(&shown)), member(&[shown])),

@@ -127,7 +127,7 @@ fn every_caveat_has_its_code_and_a_sentence_without_a_verdict() {
         ClaimCaveat::ConflictingClaims { entities: vec![&one, &two], count: 3 },
     ];
     for caveat in &caveats {
-        // "was" tells when a feed was checked, or that nothing was found.
+        // "was" says when a feed was checked, or that nothing was found.
         let sentence = caveat.sentence();
         assert_eq!(banned(&sentence, &["was"]), Vec::<String>::new(), "{sentence}");
         assert!(sentence.ends_with('.') && caveat.code().contains(['_', 'd']), "{sentence}");
@@ -146,7 +146,7 @@ fn statements_of_lists_of_sanctions_give_no_verdict() {
     let text = statement("OFAC (US Treasury)", NOW, &of);
     assert_eq!(text, "listed by OFAC (US Treasury) in the snapshot of 2026-04-01 under the name ACME");
     assert_eq!(banned(&text, &[]), Vec::<String>::new());
-    // Notes of others tell no party, and a placeholder is what the list says.
+    // Other notes name no party, and a placeholder is the name that the list has.
     for note in ["", "SDN uid", "SDN uid twelve", "uid 12, programmes A"] {
         (row.entity_name, row.label, row.note) = ("".into(), "Unknown".into(), note.into());
         assert_eq!((party(&row).uid, party(&row).name, programmes(&row).count()), ("", "Unknown", 0), "{note}");

@@ -53,7 +53,7 @@ fn lines_are_possible_and_sources_named() {
     }
 }
 
-/// What was answered for each label, and how often.
+/// Counts the answers for each label.
 #[test]
 fn answers_are_these() {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();

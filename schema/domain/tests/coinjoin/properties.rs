@@ -93,7 +93,7 @@ fn amounts_at_the_limit_do_not_overflow() {
     }
 }
 
-/// Counts what detectors read and compare.
+/// Counts values that detectors read and compare.
 struct Counted<'a> {
     tx: &'a Tx,
     read: Cell<usize>,

@@ -1,4 +1,4 @@
-//! Transactions made from the published descriptions, at each limit of each rule. They are no part of the corpus.
+//! Transactions made from the published descriptions, at each limit of each rule. They are not part of the corpus.
 
 use cairn_domain::coinjoin::{CoinJoin, detect, is_coinjoin};
 use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Sats, Txid};

@@ -49,7 +49,7 @@ fn run(method: Method, steps: &[(Movement, Option<Decimal>)], now: Option<Decima
     (rows, ledger.finish(now).unwrap())
 }
 
-/// Kind, satoshis, value, cost, and what is held after.
+/// Kind, satoshis, value, cost, and the holding after it.
 type Short = (Kind, Sats, Option<i128>, Option<i128>, (Sats, Option<i128>));
 
 fn short(row: &Row) -> Short {
@@ -121,7 +121,7 @@ fn first_in_first_out_across_three_lots() {
 #[test]
 fn the_average_of_three_lots() {
     let (rows, report) = run(Method::Average, &three_lots(), price(400));
-    // 18 × 7 ÷ 10 = 12.6. The lots are listed with what they cost themselves.
+    // 18 × 7 ÷ 10 = 12.6. The lots are listed with their own cost.
     assert_eq!(short(&rows[2]), (Kind::Disposal, 7, Some(21), Some(13), (3, Some(5))));
     assert_eq!(lots(&rows[2]), [(1, 0, 3, Some(3)), (2, 1, 2, Some(4)), (2, 4, 2, Some(4))]);
     // 5 × 1 ÷ 3 = 1.67.
@@ -247,7 +247,7 @@ fn more_than_there_is_and_more_than_can_be_told() {
     for method in METHODS {
         let mut ledger = Ledger::new(method);
         assert_eq!(ledger.take(&spend(1, 1, 0, 0), price(1), 2020), Err(BookError::Short));
-        // What is paid is there, the fee no longer.
+        // The coins suffice for the payment, but not for the fee.
         ledger.take(&receipt(2, &[(0, 5)]), price(1), 2020).unwrap();
         assert_eq!(ledger.take(&spend(3, 6, 0, 1), price(1), 2020), Err(BookError::Short));
         let mut ledger = Ledger::new(method);
@@ -268,6 +268,6 @@ fn years_begin_at_midnight_utc() {
     ledger.take(&spend(2, 5, 0, 1), price(200), 2025).unwrap();
     let years = ledger.finish(price(100)).unwrap().years;
     let realized: Vec<_> = years.iter().map(|(year, sums)| (*year, sums.realized(), sums.txs)).collect();
-    // 4 for 8, less what they and the fee had cost: 8 − 4 − 1.
+    // 4 for 8, minus the cost of these and of the fee: 8 − 4 − 1.
     assert_eq!(realized, [(2024, Some(0), 1), (2025, Some(3), 1)]);
 }

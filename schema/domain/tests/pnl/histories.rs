@@ -1,5 +1,5 @@
-//! Random wallets of several scripts over a random little chain, and what the transactions of that chain are from the
-//! wallet's side.
+//! Random wallets of several scripts over a random little chain, and the transactions of that chain as the wallet sees
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +95,7 @@ impl History {
         self.price_now.is_some() && self.txs.iter().all(|tx| tx.price.is_some())
     }
 
-    /// What the wallet's unspent outputs are worth, after each of its transactions.
+    /// The sum of the wallet's unspent outputs after each of its transactions.
     pub(super) fn unspent(&self) -> Vec<Sats> {
         let mut coins: BTreeMap<Outpoint, Sats> = BTreeMap::new();
         let mut sums = Vec::new();
@@ -149,7 +149,7 @@ impl Prices {
 /// A chain in the making.
 struct Chain {
     rng: ChaCha8Rng,
-    /// What amounts of others are below.
+    /// Upper bound of the amounts of others.
     most: Sats,
     tx_num: u64,
     time: u32,
@@ -202,7 +202,7 @@ impl Chain {
         scripts.iter().zip(cuts).map(output).collect()
     }
 
-    /// Scripts of outputs in random order: so many of the wallet, and of others.
+    /// Scripts of outputs in random order: `own` of the wallet, and `others` of others.
     fn scripts(&mut self, own: usize, others: usize) -> Vec<u8> {
         let mut scripts: Vec<u8> = (0..own).map(|_| self.own_script()).collect();
         scripts.extend((0..others).map(|_| self.other_script()));
@@ -210,7 +210,7 @@ impl Chain {
         scripts
     }
 
-    /// Pays all inputs but the fee to so many outputs of the wallet, and of others.
+    /// Pays all inputs, less the fee, to `own` outputs of the wallet and `others` of others.
     fn pay(&mut self, inputs: Vec<Input>, own: usize, others: usize) -> (Vec<Input>, Vec<Output>) {
         let sum: Sats = inputs.iter().map(|input| input.sats).sum();
         let fee = self.fee(sum);
@@ -275,7 +275,7 @@ impl Chain {
             // Consolidations.
             12 => self.pay(inputs, 1, 0),
             13 => self.pay(inputs, paid, 0),
-            // An input of somebody else takes part, though without value: this is no transfer.
+            // An input of somebody else takes part, though without value: this is not a transfer.
             16 => {
                 inputs.push(Input { spends: None, script: self.other_script(), sats: 0 });
                 self.pay(inputs, paid, 0)
@@ -304,7 +304,7 @@ impl Chain {
     fn next_tx(&mut self) -> Tx {
         let (inputs, mut outputs) = self.shape();
         self.add_empty_output(&mut outputs);
-        // What somebody else would get can be burned instead.
+        // The part of somebody else can be burned instead.
         if self.rng.random_ratio(1, 10) {
             outputs.iter_mut().filter(|o| o.script >= 10).take(1).for_each(|output| output.script = OP_RETURN);
         }

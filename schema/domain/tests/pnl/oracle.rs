@@ -1,5 +1,5 @@
 //! Profit and loss once more: slow, in exact fractions, from raw transactions, written from the contract and not from
-//! the code that it checks. Of that code it shares the names of what is compared, and nothing that computes.
+//! the code that it checks. It shares the names of the compared values with that code, and nothing that computes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,7 +74,7 @@ pub(super) fn year(time: u32) -> u32 {
     }
 }
 
-/// What a transaction comes down to for the wallet.
+/// The net effect of a transaction on the wallet.
 pub(super) fn effect(tx: &Tx, wallet: &BTreeSet<u8>) -> Effect {
     let is_own = |script: u8| wallet.contains(&script);
     let all_in: Sats = tx.inputs.iter().map(|input| input.sats).sum();

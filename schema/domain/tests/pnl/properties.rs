@@ -1,4 +1,4 @@
-//! Over random histories the ledger says what the oracle says, and what must hold for both methods holds.
+//! Over random histories the ledger agrees with the oracle, and the invariants of both methods hold.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -23,7 +23,7 @@ fn histories() -> impl Iterator<Item = History> {
     (0..HISTORIES).map(history)
 }
 
-/// Compares what belongs to a transaction, and shows the history up to it where it differs.
+/// Compares the results for a transaction, and shows the history up to it if they differ.
 #[track_caller]
 fn same<T: PartialEq + Debug>(history: &History, method: Method, tx: &Tx, ours: &T, theirs: &T) {
     if ours != theirs {
@@ -37,7 +37,7 @@ fn same<T: PartialEq + Debug>(history: &History, method: Method, tx: &Tx, ours: 
     }
 }
 
-/// The ledger is told the year. Here it is found in another way than the oracle's.
+/// Finds the year that the ledger takes, in another way than the oracle does.
 fn year(time: u32) -> u32 {
     (1971..).find(|year| start_of_year(*year) > time).unwrap() - 1
 }
@@ -187,7 +187,7 @@ fn years_add_up_to_all_and_gains_to_what_is_realized() {
     }
 }
 
-/// Some transactions are not told, so that coins leave that never came.
+/// Some transactions are left out, so that coins leave that never came.
 #[test]
 fn incomplete_histories_run_short_where_the_oracle_does() {
     let mut short = 0;
@@ -260,7 +260,7 @@ fn products_and_values_are_rounded_half_to_even_once() {
     assert_eq!((mul_div(1, 1, 0), mul_div(0, 0, 0)), (None, None));
 }
 
-/// What the histories are for occurs in them.
+/// The cases for which the histories are made occur in them.
 #[test]
 fn the_histories_hold_all_cases() {
     let mut cases: BTreeMap<&str, u64> = BTreeMap::new();

@@ -52,7 +52,7 @@ fn claims_of_control_that_name_a_pool_vote() {
     assert_eq!(found(&[("a", claim("one", 10))], |_| ()), is("one"));
     let controlled = Claim { claim_type: ClaimType::ControlledBy, ..claim("one", 40) };
     assert_eq!(found(&[("a", controlled.clone())], |_| ()), is("one"));
-    // What is only reported, and who is no pool, does not count.
+    // Claims that only report, and entities other than pools, do not count.
     let reported = Claim { claim_type: ClaimType::ReportedAs, ..claim("one", 70) };
     let exchange = Claim { category: Some(Category::Exchange), ..controlled };
     assert_eq!(found(&[("a", reported), ("b", exchange)], |_| ()), None);

@@ -172,7 +172,7 @@ fn spaces_belong_to_a_message() {
     assert_eq!(found, Verdict::Invalid(InvalidReason::NotOfAddress));
 }
 
-/// What the same programs reject.
+/// Signatures that the same programs reject.
 #[test]
 fn signatures_that_others_reject() {
     let [compressed, uncompressed] = [BITCOINJS[1], BITCOINJS[0]];

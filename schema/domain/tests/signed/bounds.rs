@@ -1,4 +1,4 @@
-//! The limits of what is read.
+//! The limits of input.
 
 use cairn_domain::signed::{
     InconclusiveReason, InvalidReason, MAX_MESSAGE, MAX_SIGNATURE, SignedBy, Verdict, verify_signed,

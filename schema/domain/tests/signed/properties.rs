@@ -1,4 +1,4 @@
-//! Properties: what random keys sign is valid, nothing else is, and no input makes the verifier fail.
+//! Properties: signatures by random keys are valid, nothing else is, and no input makes the verifier fail.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bitcoin::{Script, consensus::encode::serialize};

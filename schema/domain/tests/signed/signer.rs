@@ -1,4 +1,4 @@
-//! Signs messages. It shares no code with what verifies them.
+//! Signs messages. It shares no code with the verifier.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bitcoin::{

@@ -13,7 +13,7 @@ use crate::codec::{Bytes, MAX_TEXT, Malformed, put_text, put_varint};
 
 const TEXTS: usize = 6;
 
-/// What a claim shares with the one before it.
+/// Values that a claim may share with the one before it.
 #[derive(Clone, Default)]
 pub struct Shared {
     row: u32,
@@ -195,7 +195,7 @@ mod tests {
                 prop_assert_eq!(&bytes.claim(&mut shared).unwrap(), claim);
             }
             prop_assert!(bytes.is_empty());
-            // What is cut short is no claim, and nothing panics.
+            // A truncated claim is not read, and nothing panics.
             let (mut bytes, mut shared) = (Bytes::new(&out[..cut.index(out.len())]), Shared::default());
             let read = (0..claims.len()).take_while(|_| bytes.claim(&mut shared).is_ok()).count();
             prop_assert!(read < claims.len());

@@ -1,4 +1,4 @@
-//! Claims: who or what a script is said to be, and what that rests on.
+//! Claims: statements about the owner or kind of a script, and their evidence.
 
 mod codec;
 mod words;
@@ -41,8 +41,8 @@ impl EntityName {
         &self.0
     }
 
-    /// The name that follows from a text: small letters, and hyphens for what is not allowed. `None` if nothing is
-    /// left.
+    /// The name that follows from a text: small letters, and hyphens for characters that are not allowed. `None` if
+    /// nothing is left.
     #[must_use]
     pub fn from_words(text: &str) -> Option<Self> {
         let mut name = String::new();
@@ -81,7 +81,7 @@ impl fmt::Display for EntityName {
     }
 }
 
-/// What a document says of one script. Texts are what the source says: they are untrusted, and without control
+/// A statement of a document about one script. Texts are the source's own: they are untrusted, and without control
 /// characters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
@@ -89,19 +89,19 @@ pub struct Claim {
     pub row: u32,
     /// The scriptPubKey.
     pub script: Arc<[u8]>,
-    /// What is said.
+    /// Type of the statement.
     pub claim_type: ClaimType,
     /// Its evidence.
     pub tier: EvidenceTier,
     /// Confidence, 0 to 100.
     pub level: u8,
-    /// Who; `None` if the source names nobody, or has a placeholder.
+    /// The entity; `None` if the source names none, or has a placeholder.
     pub entity: Option<EntityName>,
     /// The entity's name as people write it; empty if there is none. At most 200 bytes.
     pub entity_name: Arc<str>,
     /// Kind of entity.
     pub category: Option<Category>,
-    /// What it is said to do.
+    /// The behaviour that is claimed.
     pub behaviour: Option<Behaviour>,
     /// The source's own words; may be empty. At most 200 bytes.
     pub label: Arc<str>,
@@ -109,7 +109,7 @@ pub struct Claim {
     pub source_url: Arc<str>,
     /// Where the source has it from; may be empty. At most 1,000 bytes.
     pub origin_url: Arc<str>,
-    /// What else the source says; may be empty. At most 1,000 bytes.
+    /// Further text of the source; may be empty. At most 1,000 bytes.
     pub note: Arc<str>,
     /// When it was asserted, in seconds since 1970; `None` if the source does not say.
     pub asserted_at: Option<u32>,
@@ -121,12 +121,12 @@ pub struct Claim {
     pub is_inherited: bool,
     /// True if it is about a natural person.
     pub is_person: bool,
-    /// True if the operator has blanked it: it says nothing, and in place of the script it has the SHA-256 of what it
-    /// was.
+    /// True if the operator has blanked it: it says nothing, and `script` is the SHA-256 of the original claim.
     pub is_redacted: bool,
 }
 
-/// A list: what a source says in one place. The newest complete document of a list ends what it does not repeat.
+/// A list: the claims of a source in one place. The newest complete document of a list ends the claims that it does not
+/// repeat.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimList {
     /// Its name among the lists of the source.
@@ -136,8 +136,8 @@ pub struct ClaimList {
 }
 
 impl Claim {
-    /// What a source says of a script, with the level of its tier and nothing else: at least one of entity, category,
-    /// behaviour and label is still to come.
+    /// A claim with the level of its tier and nothing else. The caller sets at least one of entity, category, behaviour
+    /// and label.
     #[must_use]
     pub fn bare(row: u32, script: Arc<[u8]>, claim_type: ClaimType, tier: EvidenceTier) -> Self {
         let none: Arc<str> = "".into();
@@ -164,7 +164,7 @@ impl Claim {
         }
     }
 
-    /// What is left of it once it is blanked: its row, and the SHA-256 of its bytes.
+    /// Its form once it is blanked: only its row, and the SHA-256 of its bytes.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let mut bytes = Vec::new();
@@ -174,13 +174,13 @@ impl Claim {
         Claim { level: 0, is_redacted: true, ..blank }
     }
 
-    /// True if a contest changes nothing of it: that a list has a script, or what the chain shows, cannot be contested.
+    /// True if a contest has no effect on it: listings and facts of the chain cannot be contested.
     #[must_use]
     pub fn is_incontestable(&self) -> bool {
         self.claim_type == ClaimType::ListedBy || self.tier == EvidenceTier::OnchainVerified
     }
 
-    /// True if the operator can blank it: that a list of an authority has a script stays told.
+    /// True if the operator can blank it. That a list of an authority has a script cannot be blanked.
     #[must_use]
     pub fn is_redactable(&self) -> bool {
         !self.is_redacted && self.claim_type != ClaimType::ListedBy
@@ -192,10 +192,10 @@ impl Claim {
         self.asserted_at.unwrap_or(retrieved_at)
     }
 
-    /// Checks what the type does not say.
+    /// Checks the rules that the type does not enforce.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), &'static str> {
         let texts = [
             (&self.entity_name, MAX_NAME, "a name that is too long or has control characters"),

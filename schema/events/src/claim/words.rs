@@ -1,4 +1,4 @@
-//! Closed vocabularies of claims. A code never changes its meaning: it is what tables store.
+//! Closed vocabularies of claims. A code never changes its meaning, since tables store codes.
 
 /// Declares a closed vocabulary: its words, and their codes in tables.
 macro_rules! words {
@@ -65,7 +65,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What a claim says of its script.
+    /// How a claim relates an entity to its script.
     ClaimType, ClaimTypeError("a type of claim") {
         /// The entity can spend its coins.
         ControlledBy = 1 => "controlled_by",
@@ -95,7 +95,7 @@ impl ClaimType {
 }
 
 words! {
-    /// What a claim rests on, the strongest first.
+    /// The evidence of a claim, the strongest first.
     EvidenceTier, EvidenceTierError("a tier of evidence") {
         /// The chain shows it, and anybody can check it.
         OnchainVerified = 1 => "onchain_verified",
@@ -136,7 +136,7 @@ impl EvidenceTier {
 }
 
 words! {
-    /// What is done to a statement.
+    /// An act on a statement.
     ContestAct, ContestActError("an act of a contest") {
         /// It is said to be wrong.
         Contests = 1 => "contests",
@@ -148,7 +148,7 @@ words! {
 }
 
 words! {
-    /// Who contests a statement, or ends a contest.
+    /// The party that contests a statement, or ends a contest.
     ContestParty, ContestPartyError("a party of a contest") {
         /// The operator of the index.
         Operator = 1 => "operator",
@@ -158,7 +158,7 @@ words! {
 }
 
 words! {
-    /// What kind of entity a claim names.
+    /// The kind of entity that a claim names.
     Category, CategoryError("a category") {
         /// Exchange.
         Exchange = 1 => "exchange",
@@ -200,15 +200,15 @@ words! {
         Seizure = 19 => "seizure",
         /// Coins that a protocol destroyed.
         ProtocolBurn = 20 => "protocol_burn",
-        /// Who is said to have done harm.
+        /// An entity that is said to have done harm.
         Perpetrator = 21 => "perpetrator",
-        /// Who is said to have suffered it.
+        /// An entity that is said to have suffered it.
         Victim = 22 => "victim",
     }
 }
 
 words! {
-    /// What a script or its entity is said to do, or to be used for.
+    /// Behaviour or use that is claimed of a script or its entity.
     Behaviour, BehaviourError("a behaviour") {
         /// On a list of sanctions.
         Sanctioned = 1 => "sanctioned",

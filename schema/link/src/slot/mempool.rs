@@ -248,7 +248,7 @@ impl MempoolSlot {
     /// Waits for deltas after `mark`, until the timeout.
     pub fn wait(&self, mark: u64, at_most: Duration) {
         let count = self.moved.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whether it timed out shows when the caller looks again.
+        // The caller looks again, and so sees whether it timed out.
         drop(self.moved.1.wait_timeout_while(count, at_most, |count| *count == mark));
     }
 }

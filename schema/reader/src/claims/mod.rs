@@ -1,4 +1,4 @@
-//! Claims about scripts: what the lists of sources say of one.
+//! Claims of the lists of sources about a script.
 
 use bitcoin::hashes::{Hash, sha256};
 use cairn_events::{Claim, ContestAct, DocumentHash, Provenance};
@@ -14,7 +14,7 @@ mod walk;
 pub use self::walk::ClaimWalk;
 use crate::{ContestOf, ReadError, View};
 
-/// Most lists of which a script's claims are read.
+/// Most lists from which the claims about a script are read.
 pub const MOST_LISTS: usize = 64;
 /// Most claims of one script that are read of a list.
 pub const MOST_OF_A_LIST: usize = 64;
@@ -54,7 +54,7 @@ impl ListClaims {
         self.contests.iter().find(|of| of.statement == statement)
     }
 
-    /// True if what a claim of it says is contested.
+    /// True if the statement of one of its claims is contested.
     #[must_use]
     pub fn is_contested(&self, claim: &Claim) -> bool {
         self.contest_of(claim).is_some_and(|of| of.state.act == ContestAct::Contests)
@@ -64,7 +64,7 @@ impl ListClaims {
 /// Claims about a script.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ScriptClaims {
-    /// By list, ascending by source and name.
+    /// Claims by list, ascending by source and name.
     pub lists: Vec<ListClaims>,
     /// True if more is said than is read: more than [`MOST_LISTS`] lists, [`MOST_OF_A_LIST`] claims of one, or
     /// [`crate::MOST_CONTESTS`] contests.
@@ -78,7 +78,7 @@ pub struct ClaimDocument {
     pub seq: u64,
     /// When this index took it, in seconds since 1970.
     pub received_at: u32,
-    /// Where it comes from.
+    /// Its provenance.
     pub provenance: Provenance,
 }
 
@@ -212,7 +212,7 @@ impl View<'_> {
         Ok(None)
     }
 
-    /// Documents of all lists that are not withdrawn, ascending by source and name, at most so many.
+    /// At most `limit` documents of all lists that are not withdrawn, ascending by source and name.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

@@ -1,4 +1,4 @@
-//! Reads what is said of scripts, one after the other.
+//! Reads the claims about scripts, one script after the other.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,8 +23,8 @@ const FEW: usize = 8;
 /// Most rows about one script that are read together.
 const MOST_ROWS: usize = 1 << 16;
 
-/// Reads what is said of scripts: with the fewest reads if they ascend, since the iterators are mostly where they
-/// should be.
+/// Reads the claims about scripts: with the fewest reads if the scripts ascend, since the iterators are mostly at the
+/// right place then.
 pub struct ClaimWalk<'v> {
     view: &'v View<'v>,
     rows: Forward<'v>,
@@ -39,7 +39,7 @@ pub struct ClaimWalk<'v> {
 type OfList = (Option<ListClaims>, bool, Option<ClaimKey>);
 
 impl View<'_> {
-    /// Begins to read what is said of scripts.
+    /// Begins to read the claims about scripts.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -240,7 +240,7 @@ impl ClaimWalk<'_> {
     ) -> Result<ListClaims, ReadError> {
         let list = first.list.clone();
         let complete = self.complete_after(&list, version)?;
-        // Where a later document says something of the script again, the first one was replaced, not ended.
+        // If a later document has claims about the script again, the first one was replaced, not ended.
         let ended = complete.filter(|complete| following.is_none_or(|following| *complete < following));
         let (ended_at, first_at) = (ended.map(|of| of.retrieved_at), first.version.retrieved_at);
         Ok(ListClaims { list, version, claims, first_at, ended_at, contests: Vec::new() })

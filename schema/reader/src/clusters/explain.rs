@@ -1,4 +1,5 @@
-//! Why two scripts are of one cluster: a chain of transactions, each of which spends from two scripts of the chain.
+//! Explains why two scripts are of one cluster: a chain of transactions, each of which spends from two scripts of the
+//! chain.
 
 use cairn_domain::cospending::counts;
 use cairn_model::{Height, ScriptId, TxNum};

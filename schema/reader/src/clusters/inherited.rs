@@ -1,4 +1,4 @@
-//! Scripts of a cluster that lists say something of which extends to its other scripts.
+//! Scripts of a cluster with claims that extend to its other scripts.
 
 use cairn_model::TxNum;
 use cairn_tables::{
@@ -19,7 +19,7 @@ const FIRST: ScriptHash = ScriptHash([0; 32]);
 /// Scripts of a cluster with claims for the others.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ClaimedScripts {
-    /// From the root down, in the order in which they joined.
+    /// The scripts from the root down, in the order in which they joined.
     pub scripts: Vec<ScriptHash>,
     /// True if there are more.
     pub is_cut: bool,
@@ -90,15 +90,15 @@ impl View<'_> {
         self.claimed_children(node, None)?.try_fold(own, |sum, child| Ok(sum + child?.1))
     }
 
-    /// Scripts at a node, ascending, at most so many.
+    /// At most `limit` scripts at a node, ascending.
     fn claimed_at(&self, node: TxNum, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
         let rows = self.scan::<ClaimNodes>(Some(&(node, FIRST)))?;
         let own = rows.take_while(|row| row.as_ref().map_or(true, |((of, _), ())| *of == node));
         own.take(limit).map(|row| row.map(|((_, script), ())| script)).collect()
     }
 
-    /// Children of a node below which there are such scripts, and how many, in the order in which they joined, after
-    /// one.
+    /// Children of a node that have such scripts at them or below, each with their number, in the order in which they
+    /// joined, after `last`.
     fn claimed_children(
         &self,
         parent: TxNum,
@@ -115,9 +115,9 @@ impl View<'_> {
         }))
     }
 
-    /// Scripts of a cluster with claims for the others, as of a block, at most so many. Scripts beyond a merge of two
-    /// large clusters are left out. Reads some four rows for each node that has some at it or below, and one for each
-    /// merge.
+    /// At most `limit` scripts of a cluster with claims for the others, as of a block. Scripts beyond a merge of two
+    /// large clusters are left out. Reads some four rows for each node that has such scripts at it or below, and one
+    /// for each merge.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -156,7 +156,7 @@ impl View<'_> {
         Ok(parts)
     }
 
-    /// Scripts at a node and below, at most so many, past no suspect merge.
+    /// At most `limit` scripts at a node and below, without those beyond suspect merges.
     fn walk_down(&self, top: TxNum, at: AsOf, limit: usize) -> Result<Walked, ReadError> {
         let mut found = Walked::default();
         // Nodes on the way down, each with the child that was last; nothing of a node is read before it is needed.
@@ -193,7 +193,7 @@ impl View<'_> {
         }
         match self.get::<Clusters>(&tie.child)? {
             Some(ClusterRow::Merged { counts, .. }) => Ok(counts.transactions >= SUSPECT_TRANSACTIONS),
-            _ => Err(self.broken("claims below a tie that is none")),
+            _ => Err(self.broken("claims below a missing tie")),
         }
     }
 }

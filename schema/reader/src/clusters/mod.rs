@@ -1,4 +1,4 @@
-//! Clusters as of any block: of which cluster a script is, what the cluster has, and who else is in it.
+//! Clusters as of any block: the cluster of a script, its figures, and its other members.
 
 mod explain;
 mod inherited;
@@ -25,7 +25,7 @@ pub use self::{
 };
 use crate::{ReadError, View};
 
-/// The chain up to a block: what is above does not count.
+/// The chain up to a block: blocks above it do not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AsOf {
     /// The block.
@@ -73,7 +73,7 @@ pub fn root_of(node: TxNum, path: &[Tie]) -> ClusterRoot {
     ClusterRoot(path.last().map_or(node, |tie| tie.parent))
 }
 
-/// Where a script belongs.
+/// The cluster of a script, and its place there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Membership {
     /// The script.
@@ -226,7 +226,7 @@ impl View<'_> {
         match self.get::<Clusters>(&root.0)? {
             Some(ClusterRow::Root(counts)) => Ok((counts, true)),
             Some(ClusterRow::Merged { counts, .. }) => Ok((counts, false)),
-            _ => Err(self.broken("a cluster's root is none")),
+            _ => Err(self.broken("a cluster's root is not a root")),
         }
     }
 
@@ -289,7 +289,8 @@ impl View<'_> {
         let (counts, _) = self.root_row(root)?;
         let (mut from, mut to) = (0, counts.children.div_ceil(CHILDREN_PER_ROW));
         let mut newest = root.0;
-        // Children are ordered by what tied them: the newest before is in the last row that begins before.
+        // Children are ordered by the transaction that tied them: the newest before is in the last row that begins
+        // before.
         while from < to {
             let slot = from + (to - from) / 2;
             let row = self.children(root.0, slot, counts.children)?;

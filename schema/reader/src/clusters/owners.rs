@@ -18,7 +18,7 @@ use crate::{ReadError, View};
 pub struct LeftOut {
     /// Scripts that a list attributes to an entity.
     pub scripts: u64,
-    /// What these hold.
+    /// Balance of these scripts.
     pub balance: Sats,
     /// Merges of two large clusters.
     pub suspects: u64,
@@ -50,8 +50,8 @@ impl View<'_> {
         })
     }
 
-    /// Owners of a cluster by the claims that extend to all of its scripts, as of the tip; `None` if nobody's. One
-    /// row read.
+    /// Owners of a cluster by the claims that extend to all of its scripts, as of the tip; `None` if it has no owner.
+    /// One row read.
     ///
     /// # Errors
     /// The database cannot be read, or the row is damaged.
@@ -68,7 +68,7 @@ impl View<'_> {
         rows.iter().map(|row| Ok(row.as_ref().map(|bytes| ClusterOwners::decode_value(bytes)).transpose()?)).collect()
     }
 
-    /// True if a cluster is said to be somebody's. No row is decoded.
+    /// True if any cluster has an owner. No row is decoded.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -76,7 +76,7 @@ impl View<'_> {
         self.has_row::<ClusterOwners>()
     }
 
-    /// Roots whose clusters are to be judged again, ascending, after one, at most so many.
+    /// At most `limit` roots of clusters to judge again, ascending, after one.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
@@ -108,8 +108,8 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Merges of two large clusters among so many rows of the forest, from a node on: of each the tie, and the way from
-    /// its parent to the root as of the tip. With the node to go on with; `None` at the end.
+    /// Merges of two large clusters among `rows` rows of the forest, from a node on: the tie of each, and the path from
+    /// its parent to the root as of the tip. Also returns the node from which to continue; `None` at the end.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

@@ -34,9 +34,9 @@ impl View<'_> {
         ClusterNodes { view: self, at: self.as_of_tip(), root: Some(root), levels: Vec::new() }
     }
 
-    /// The transaction that brought the first merge of two large clusters into the tree of a node, by itself or with
-    /// what it joined; `None` if there is no such merge. One row read, if there is none; else two for each cluster that
-    /// joined until then.
+    /// The transaction that brought the first merge of two large clusters into the tree of a node: it is that merge, or
+    /// it joined a tree with one. `None` if there is no such merge. Reads one row if there is none, else two for each
+    /// cluster that joined until then.
     ///
     /// # Errors
     /// As [`View::cluster_at`].
@@ -54,7 +54,7 @@ impl View<'_> {
             }
             let is_large = match self.get::<Clusters>(&child.node)? {
                 Some(ClusterRow::Merged { counts, .. }) => counts.transactions >= SUSPECT_TRANSACTIONS,
-                _ => return Err(self.broken("a cluster that joined another is none")),
+                _ => return Err(self.broken("a cluster that joined another does not exist")),
             };
             if is_large || has_some(child.node)? {
                 return Ok(Some(child.by));

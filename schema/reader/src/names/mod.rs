@@ -1,4 +1,4 @@
-//! Names, found by what somebody remembers of them: whole words, beginnings of words, words with typos.
+//! Search for names by the parts that a user remembers: whole words, beginnings of words, words with typos.
 //!
 //! The words are sorted, so that each way of looking is a walk of seeks. A search reads at most [`MOST_NAME_ROWS`]
 //! rows: first the whole words, then the beginnings, then what is close, each of entities before texts. The unused

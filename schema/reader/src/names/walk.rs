@@ -25,7 +25,7 @@ pub(super) struct Walk<'w> {
     pub(super) left: u64,
     /// True if a pass ended before it had read all.
     pub(super) is_cut: bool,
-    /// What was found.
+    /// Names that were found.
     pub(super) found: BTreeMap<(NameKind, String), FoundName>,
     /// The key to seek.
     key: Vec<u8>,
@@ -100,7 +100,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Names with a word that is `distance` typos away from one, and with all the others or what is close to them.
+    /// Names with a word that is `distance` typos away from one, and with all the others or words close to them.
     pub(super) fn close_to(&mut self, typos: &Typos, distance: u8, others: &[(&str, Typos)]) -> Result<(), ReadError> {
         let mut from = typos.next("");
         while let Some(target) = from {
@@ -109,7 +109,7 @@ impl<'w> Walk<'w> {
             let target = target.replace('\0', PAST.encode_utf8(&mut [0]));
             let Some(posting) = self.seek(&[target.as_bytes()])? else { return Ok(()) };
             let word = posting.word.clone();
-            // Without typos it may be one of many words of which another one has some.
+            // A word without typos may still match here: another one of the query may have some.
             let of = typos.distance(&word);
             if of == Some(distance) || (distance == 1 && of == Some(0) && !others.is_empty()) {
                 self.names_close_to(posting, of.unwrap_or(0), others)?;
@@ -145,7 +145,8 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Of the words that may have typos, the one that no name has, else the longest. `None` if all are too short.
+    /// Among the words that may have typos, returns the one that no name has, else the longest. `None` if all are too
+    /// short.
     pub(super) fn strangest(&mut self, all: &[String]) -> Result<Option<usize>, ReadError> {
         let letters = |word: &String| word.chars().count();
         let long = || all.iter().enumerate().filter(|(_, word)| typos_for(letters(word)) > 0);

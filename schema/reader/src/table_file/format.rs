@@ -22,7 +22,7 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 2..=5;
 /// The kind of checksum that RocksDB writes.
 const XXH3: u8 = 4;
 
-/// Where the content of a block is.
+/// Position of the content of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Handle {
     pub(super) offset: u64,

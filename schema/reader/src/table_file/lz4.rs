@@ -3,7 +3,7 @@
 /// Largest block that is believed. Parts of an index have 4 KiB, lists of parts some megabytes.
 const LARGEST: usize = 64 << 20;
 
-/// The `size` bytes that `input` was made from; `None` if it was not made from so many.
+/// Returns the `size` bytes that `input` was made from; `None` if it was made from fewer or more.
 pub(super) fn decompress(mut input: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(Some(size).filter(|size| *size <= LARGEST)?);
     loop {

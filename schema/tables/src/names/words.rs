@@ -16,7 +16,7 @@ pub fn words(text: &str) -> Vec<String> {
     let letters = text.nfkd().flat_map(char::to_lowercase).filter(|letter| canonical_combining_class(*letter) == 0);
     for letter in letters.chain([' ']) {
         if letter.is_alphanumeric() {
-            // After the first letter that does not fit, none does.
+            // Drop all letters after the first one that does not fit.
             is_full |= word.len() + letter.len_utf8() > MAX_WORD;
             if !is_full {
                 word.push(letter);

@@ -38,7 +38,7 @@ pub(crate) fn keys_sort_as_their_bytes<T: Tested>() {
     });
 }
 
-/// Decodes bytes as key and as value: nothing panics, and what decodes has no second form.
+/// Decodes bytes as key and as value: nothing panics, and decoded rows have no second form.
 fn decode_any<T: Tested>(bytes: &[u8]) -> Result<(), TestCaseError> {
     match T::decode_key(bytes) {
         Ok(key) => prop_assert_eq!(&encode_key::<T>(&key)[..], bytes),
@@ -46,7 +46,7 @@ fn decode_any<T: Tested>(bytes: &[u8]) -> Result<(), TestCaseError> {
     }
     match T::decode_value(bytes) {
         Ok(value) if T::is_earlier_form(bytes) => {
-            // Written anew it has today's form, and says the same.
+            // Written again, it has today's form and the same value.
             let anew = encode_value::<T>(&value);
             prop_assert!(!T::is_earlier_form(&anew));
             prop_assert_eq!(T::decode_value(&anew).unwrap(), value);

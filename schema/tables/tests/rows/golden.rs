@@ -1,5 +1,5 @@
-//! What each table's tests need: any key, any value, and rows whose bytes are written down. Whoever changes these bytes
-//! changes the format: the stage's version goes up with them, so that existing indexes are rebuilt.
+//! Needs of each table's tests: any key, any value, and rows whose bytes are written down. A change of these bytes is a
+//! change of the format: raise the version of the stage, so that existing indexes are rebuilt.
 
 use cairn_model::{
     BlockHash, FilePos, InputFlags, Outpoint, OutputMeta, Overwritten, ScriptId, ScriptPrefix, ScriptTemplate,

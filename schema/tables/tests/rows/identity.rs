@@ -1,4 +1,4 @@
-//! What the tests of the tables need that say what the index is: its format, its facts, how far its stages are.
+//! Values for the tests of the tables that describe the index: its format, its facts, how far its stages are.
 
 use cairn_model::BlockHash;
 use cairn_tables::{

@@ -1,4 +1,4 @@
-//! What the tests of the mempool's tables need.
+//! Values for the tests of the mempool's tables.
 
 use cairn_model::{MempoolInput, MempoolOutput, MempoolSample, MempoolTx, Txid};
 use cairn_tables::mempool::{KeptMempool, MempoolSamples};

@@ -1,4 +1,4 @@
-//! The registries are complete, their names and tags tell tables and stages apart.
+//! The registries are complete, and their names and tags distinguish tables and stages.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use cairn_tables::{
     stages::{CHAIN, LATE, STAGES},
 };
 
-/// What follows `before` on each line that has it, up to `end`.
+/// The text behind `before` on each line that has it, up to `end`.
 fn found<'t>(text: &'t str, before: &str, end: char) -> Vec<&'t str> {
     text.lines().filter_map(|line| line.split_once(before)?.1.split(end).next()).collect()
 }

@@ -1,4 +1,4 @@
-//! What single tables promise beyond that.
+//! Further tests of single tables.
 
 use cairn_model::{MAX_MONEY, Outpoint, TxNum};
 use cairn_tables::{
@@ -80,7 +80,7 @@ fn sums_of_a_part_of_a_row() {
     for _ in 0..200 {
         let row = values::history_row().new_tree(&mut runner).unwrap().current();
         let bytes = encode_value::<History>(&row);
-        // Values are relative to the key until they are told it.
+        // Values are relative to the key until it is applied.
         let first = TxNum(1_000);
         let whole = History::decode_value(&bytes).unwrap();
         let last = whole.entries.last().unwrap().tx_num.0;
@@ -127,7 +127,7 @@ fn a_single_transaction_of_the_log() {
             }
             let none = tx.outputs.len() as u32;
             assert_eq!(LogRow::script_of(&bytes, at, none, &mut Vec::new()).unwrap(), None);
-            // What lies behind it is not looked at.
+            // The bytes behind it are not read.
             assert!(
                 LogRow::decode_one(&bytes[..bytes.len() - 1], at, &mut one).is_ok() == (at + 1 < row.txs.txs.len())
             );

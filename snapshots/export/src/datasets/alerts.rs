@@ -150,7 +150,7 @@ fn rows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Expor
         let change = view.get::<LargeChange>(&tx_num)?.map_or(0, |change| change.0);
         let sats = row.sats.checked_sub(change);
         let sats = sats.ok_or_else(|| ExportError::Contradiction("change exceeds what is paid".to_owned()))?;
-        // With what stays with its own clusters taken off, some pay less than others count as large.
+        // Less the sum that stays with their own clusters, some transfers are below the limit of large ones.
         if sats >= LARGE_SATS {
             writer.put(
                 "whale_tx",

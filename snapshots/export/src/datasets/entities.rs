@@ -116,7 +116,7 @@ fn entities(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), E
 fn flows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
     let head = match view.flows_head() {
         Ok(head) => head,
-        // They are made beside the chain: an index without them has none yet, and the manifest says so.
+        // They are computed apart from the chain: an index may not have them yet, and the manifest says so.
         Err(ReadError::Unfinished(EXCHANGE_FLOWS)) => {
             sink.note = Some("flows of exchanges are not made yet: `cairn run` and `cairn index` make them".to_owned());
             return Ok(());

@@ -1,4 +1,4 @@
-//! A vector of places by number, the lowest free one of which is not searched for: free places form a list.
+//! A vector of numbered places. Finding a free place takes no search: free places form a list.
 
 use std::{mem, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Blocks filled by chunks: against a naive miner, and by what must hold for every block.
+//! Blocks filled by chunks: against a naive miner, and by the invariants of every block.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -150,7 +150,7 @@ fn naive_blocks(model: &Model, template: &Template) -> Vec<BTreeSet<Txid>> {
     blocks
 }
 
-/// What every projection by chunks keeps.
+/// Asserts the invariants of every projection by chunks.
 fn assert_valid(model: &Model, pool: &Mempool, template: &Template) {
     let projection = pool.project(template);
     let mut mined: BTreeSet<Txid> = BTreeSet::new();

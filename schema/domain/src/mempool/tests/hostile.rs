@@ -1,4 +1,4 @@
-//! Deltas that no sound sender makes: nothing panics, and what is taken in is consistent.
+//! Deltas that no sound sender makes: nothing panics, and accepted data is consistent.
 
 use std::sync::Arc;
 

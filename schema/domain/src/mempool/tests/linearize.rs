@@ -41,7 +41,7 @@ fn better(txs: &[Tx], a: Set, b: Set) -> std::cmp::Ordering {
     (fee_a * size_b).cmp(&(fee_b * size_a))
 }
 
-/// Panics unless these are the chunks: each the smallest of the best closed subsets of what is left.
+/// Panics unless these are the chunks: each the smallest of the best closed subsets of the rest.
 pub(super) fn assert_best(txs: &[Tx], chunks: &[Set]) {
     let mut rest: Set = (1 << txs.len()) - 1;
     for chunk in chunks {

@@ -1,4 +1,4 @@
-//! Projected blocks against the naive miner, and what is derived from them.
+//! Projected blocks against the naive miner, and data derived from them.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -83,7 +83,7 @@ impl Model {
         gone
     }
 
-    /// Every script with what each transaction does to it, newest first.
+    /// Every script with the effect of each transaction on it, newest first.
     pub(super) fn by_script(&self) -> BTreeMap<[u8; 32], Vec<ScriptEffect>> {
         let mut all: BTreeMap<[u8; 32], Vec<ScriptEffect>> = BTreeMap::new();
         for tx in &self.txs {
@@ -111,7 +111,7 @@ impl Model {
         all
     }
 
-    /// Blocks filled by the rules of the miner, every package and every score computed anew at every step.
+    /// Blocks filled by the rules of the miner; every package and every score is computed again at every step.
     pub(super) fn mine(&self, template: &Template) -> Vec<Vec<(Txid, FeeRate)>> {
         let ancestors: BTreeMap<Txid, BTreeSet<Txid>> =
             self.txs.iter().map(|tx| (tx.txid, self.ancestors(tx.txid))).collect();

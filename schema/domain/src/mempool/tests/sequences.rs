@@ -1,4 +1,4 @@
-//! Histories: whatever the order of the deltas, the state is that of the naive model and of a mempool built anew.
+//! Histories: whatever the order of the deltas, the state is that of the naive model and of a newly built mempool.
 
 use cairn_model::{MempoolDelta, MempoolTx, RemoveReason};
 use proptest::prelude::*;

@@ -20,7 +20,7 @@ fn late(deltas: &[MempoolDelta], mut reader: Mempool) -> Mempool {
     reader
 }
 
-/// Without what does not travel.
+/// The state without data that is not in a snapshot.
 fn state(pool: &Mempool) -> Stats {
     Stats { generation: 0, inflow: None, departed: 0, ..pool.stats(100_000_000) }
 }

@@ -1,4 +1,4 @@
-//! A clone is a version: it stays what it was, and makes the next change no dearer than what it changes.
+//! A clone is a version: it does not change, and the cost of the next change depends only on the size of that change.
 
 use allocation_counter::measure;
 use cairn_model::{MempoolDelta, MempoolTx, RemoveReason};

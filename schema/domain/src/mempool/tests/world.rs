@@ -8,7 +8,7 @@ use proptest::{collection::vec, prelude::*};
 use super::model::Model;
 use crate::script_sha256;
 
-/// What a transaction spends and costs.
+/// Inputs, size and fee of a transaction to build.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {
     /// Coin: txid, vout, value.
