@@ -28,7 +28,7 @@ pub(crate) struct Expression {
     pub(crate) keys: Vec<Vec<Key>>,
 }
 
-/// What is around a function.
+/// The place of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Context {
     /// Nothing.
@@ -57,7 +57,7 @@ impl Context {
     }
 }
 
-/// What an argument is.
+/// The kind of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Argument {
     Key(Around),
@@ -73,7 +73,7 @@ struct Frame<'a> {
     /// Without wrappers; `{` for a branch of a tree.
     name: &'a str,
     context: Context,
-    /// What is around its arguments.
+    /// The place of its arguments.
     inside: Context,
     arguments: usize,
     threshold: Option<usize>,

@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 255;
 /// Longest extended key in characters: 82 bytes in base 58. Decoding takes the square of the length.
 pub(crate) const MAX_EXTENDED_CHARS: usize = 112;
 
-/// What the function around a key allows.
+/// The keys that the function around a key allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Around {
     /// Before segregated witness: also uncompressed keys.
@@ -245,7 +245,7 @@ fn read_extended(text: &str, network: NetworkKind) -> Result<Xpub, Refusal> {
     }
     let bytes = base58::decode_check(text).map_err(|_| Refusal::Key)?;
     let key = Xpub::decode(&bytes).map_err(|_| Refusal::Key)?;
-    // What BIP 32 forbids in its vectors.
+    // BIP 32's test vectors forbid a parent or a child number at depth 0.
     let has_parent = key.parent_fingerprint != Fingerprint::default() || u32::from(key.child_number) != 0;
     if key.depth == 0 && has_parent {
         return Err(Refusal::Key);

@@ -14,7 +14,7 @@ const CHAIN_CODE: [u8; 32] = [
 ];
 
 /// Aggregates keys in their order (`KeyAgg`). `None` without keys, and if the sum is the point at infinity or a
-/// coefficient is no scalar, which no one can find keys for.
+/// coefficient is not a scalar; nobody can find keys for either.
 pub(crate) fn aggregate<C: Verification>(secp: &Secp256k1<C>, keys: &[PublicKey]) -> Option<PublicKey> {
     let first = keys.first()?;
     let second = keys.iter().find(|key| *key != first);

@@ -270,8 +270,8 @@ pub(crate) async fn operation(
 /// Maximum number of wrong names that are listed.
 const MAX_WRONG: usize = 8;
 
-/// Arguments that an operation does not have. A successful answer has a warning about them; in an error they are told
-/// as well, because a required argument is often missing only by its name.
+/// Arguments that an operation does not have. A successful answer warns about them. An error names them too, because a
+/// required argument is often missing only because its name is wrong.
 struct Wrong(Vec<(String, Option<String>)>);
 
 impl Wrong {

@@ -132,7 +132,7 @@ pub(super) async fn open(server: Arc<Server>, at: usize, streamed: Streamed, req
         asked: Instant::now(),
         pause: None,
     };
-    // What is wrong with the request is reported as with any other; but not the id of a client that connects again.
+    // A wrong request is reported as with any other operation, except a wrong event id of a client that connects again.
     let asked = open.ask().await;
     let asked = match asked {
         Err(refused) if reconnects && refused.status() == StatusCode::UNPROCESSABLE_ENTITY => open.start_over().await,
