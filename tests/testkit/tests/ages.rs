@@ -244,8 +244,8 @@ fn overwritten_coins_are_no_spend() {
     // The new twins are of the day.
     assert_eq!(oracle.supply_by_age(4)[0].sum, sum(134, 3));
 
-    // Each created coin is destroyed, lost with the overwritten coins, or still there: 34 × 30 lost, 34 × 30 + 100 × 50
-    // still there.
+    // Created satoshi-seconds are destroyed, lost with the overwritten coins, or still there: 34 × 30 lost, 34 × 30 +
+    // 100 × 50 still there.
     let total: u128 = created.iter().sum();
     assert_eq!(total, 34 * 30 + 34 * 30 + 100 * 50);
 }
