@@ -349,7 +349,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns what is around the arguments of a function, if it may stand in this context.
+/// Returns the context of a function's arguments, if the function may stand in this context.
 fn inside(name: &str, context: Context, has_wrappers: bool) -> Result<Context, Refusal> {
     let is_script = matches!(context, Context::Wsh | Context::Leaf | Context::Inside(_));
     match name {

@@ -166,7 +166,7 @@ pub(crate) fn read(text: &str, around: Around, network: NetworkKind) -> Result<V
     Ok(paths.into_iter().map(|path| Key::Extended(key, path)).collect())
 }
 
-/// Reads what follows `musig(`.
+/// Reads the text behind `musig(`.
 fn read_musig(text: &str, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
     let (inner, rest) = text.split_once(')').ok_or(Refusal::Parentheses)?;
     if inner.is_empty() {
@@ -198,7 +198,7 @@ fn read_musig(text: &str, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
     Ok((0..count.max(paths.len())).map(branch).collect())
 }
 
-/// Counts the branches that keys stand for together.
+/// Counts the branches of all keys together.
 pub(crate) fn branch_count(keys: &[Vec<Key>]) -> Result<usize, Refusal> {
     let count = keys.iter().map(Vec::len).max().unwrap_or(1);
     if keys.iter().any(|key| key.len() != 1 && key.len() != count) {
@@ -212,7 +212,7 @@ pub(crate) fn alternative(keys: &[Vec<Key>], branch: usize) -> Vec<Key> {
     keys.iter().filter_map(|key| key.get(branch).or(key.first())).cloned().collect()
 }
 
-/// Checks what stands between `[` and `]`.
+/// Checks the text between `[` and `]`.
 pub(crate) fn check_origin(origin: &str) -> Result<(), Refusal> {
     let mut parts = origin.split('/');
     let fingerprint = parts.next().unwrap_or_default();

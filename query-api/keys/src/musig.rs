@@ -34,7 +34,7 @@ pub(crate) fn aggregate<C: Verification>(secp: &Secp256k1<C>, keys: &[PublicKey]
     PublicKey::combine_keys(&weighted.iter().collect::<Vec<_>>()).ok()
 }
 
-/// Aggregates keys in the order of their bytes, whatever order they have (`KeySort`): what BIP 390 does.
+/// Aggregates keys in the order of their bytes (`KeySort`), as BIP 390 does.
 pub(crate) fn aggregate_sorted<C: Verification>(secp: &Secp256k1<C>, mut keys: Vec<PublicKey>) -> Option<PublicKey> {
     keys.sort_by_key(PublicKey::serialize);
     aggregate(secp, &keys)

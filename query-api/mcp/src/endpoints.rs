@@ -43,8 +43,8 @@ fn unknown(tools: &Tools, tool: &str, endpoint: &str) -> Answer {
     answer
 }
 
-/// Names of tools and operations that may be meant by one that does not exist: the nearest, then what a search for its
-/// words finds.
+/// Names of tools and operations that may be meant by one that does not exist: the nearest, then the results of a
+/// search for its words.
 pub(crate) fn suggestions(tools: &Tools, name: &str) -> Vec<String> {
     let name: String = name.chars().take(100).collect();
     let mut meant: Vec<String> = Api::nearest(&name, tools.names()).map(str::to_owned).into_iter().collect();

@@ -64,7 +64,7 @@ pub enum StateError {
         /// Message of the operating system.
         reason: std::io::Error,
     },
-    /// A database was used here, and what is there now is not it.
+    /// A database was used here, and another file, or none, is in its place.
     #[error(
         "the database of the service state is lost: {path}: {what} ({path}.mark remembers it): keys, sessions, feedback and \
          approvals are in it",

@@ -24,8 +24,9 @@ const READ: &str = "SELECT id, changes, complement FROM cairn_identity";
 const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT $1, 0, 0 \
     WHERE NOT EXISTS (SELECT 1 FROM cairn_identity)";
 
-/// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. When a key
-/// was last used and where the writer is are observations; a document that waits has a hash of its own.
+/// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. The last
+/// use of a key and the writer's tip are observations, so they do not count; a document that waits has a hash of its
+/// own.
 const COUNTED: [(&str, &str); 6] = [
     ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
     (
@@ -71,8 +72,7 @@ async fn read(connection: &mut SqliteConnection) -> Result<Option<Identity>, Sta
     Ok(Some(Identity { id, changes: changes.ok_or_else(damaged)? }))
 }
 
-/// Compares the database with what is remembered of one. `known` was read first, so that the database has at least its
-/// changes.
+/// Compares the database with the mark. `known` was read first, so the database must have at least its changes.
 fn compare(path: &Path, known: &Known, found: Option<&Identity>) -> Result<(), StateError> {
     let lost = |what| Err(StateError::Lost { path: path.to_owned(), what });
     match (known, found) {

@@ -174,7 +174,7 @@ pub async fn backup(url: &StateUrl, to: &Path, replace: bool) -> Result<(), Stat
         Err(lost @ StateError::Lost { .. }) => lost,
         _ => StateError::File { path: from.clone(), reason },
     })?;
-    // Nothing that was put in its place is copied as if it were the database.
+    // A file that was put in its place is not copied as if it were the database.
     identity::verify_file(from).await?;
     if !replace && to.symlink_metadata().is_ok() {
         return Err(StateError::Exists(to.to_owned()));

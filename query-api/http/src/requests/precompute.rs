@@ -19,7 +19,7 @@ use crate::{contract::input::Raw, server::Server};
 
 /// Time from one round to the next.
 const ROUND: Duration = Duration::from_secs(60);
-/// The same as long as there is nothing.
+/// The same while there is no snapshot.
 const SOON: Duration = Duration::from_secs(2);
 
 /// Makes snapshots until `stop` is sent or dropped. It returns when nothing of it runs any more: a thread that reads
