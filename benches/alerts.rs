@@ -1,11 +1,10 @@
-//! What answers take on a chain with a hundred thousand alerts.
+//! Times answers on a chain with a hundred thousand alerts.
 //!
-//! One chain in which each block has so many payments of 100 BTC to others that there are 100,000 of them within 30
-//! days: a few whales that pay each other, two of three scripts of which are labelled as those of exchanges and others.
-//! And one in which a thousand coins of 12 BTC each move once a year, and at last each five years: as many old coins as
-//! fit into the times that a header can have. Then, warm and over the router without the network, each list of what
-//! moves with its largest page, and what is precomputed. Printed for each: median and most of its time, and the rows
-//! that it reads.
+//! In one chain, 100,000 payments of 100 BTC to others lie within 30 days: a few whales pay each other, and two of
+//! three of their scripts have labels of exchanges and others. In another, a thousand coins of 12 BTC each move once a
+//! year, and at last each five years: as many old coins as fit into the times that a header can have. Then, warm and
+//! over the router without the network, each list of what moves with its largest page, and what is precomputed. Printed
+//! for each: median and most of its time, and the rows that it reads.
 //!
 //! `CAIRN_BENCH_ALERTS` (100,000) is the number of large payments.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
@@ -74,7 +73,7 @@ fn script(builder: &mut ChainBuilder, key: u32) -> ScriptBuf {
     builder.keyring().script(&Lock::P2wpkh { key }).unwrap()
 }
 
-/// The coinbases of a chain that pays so many to one script, and is long enough for all of them to be spent.
+/// Mines `blocks` coinbases to one script, and enough blocks for all of them to be spent. Returns these coins.
 fn coinbases(builder: &mut ChainBuilder, blocks: usize) -> Vec<OutPoint> {
     let miner = script(builder, 0);
     for _ in 0..blocks {
@@ -98,7 +97,7 @@ fn pay(builder: &mut ChainBuilder, coins: &[OutPoint], to: &[ScriptBuf]) -> Vec<
     (0..to.len() as u32).map(|vout| OutPoint { txid, vout }).collect()
 }
 
-/// A chain with so many large payments, and the scripts that are paid.
+/// A chain with `alerts` large payments, and the scripts that are paid.
 fn whales(alerts: usize) -> (Chain, BTreeSet<ScriptBuf>) {
     let (mut builder, mut scripts) = (ChainBuilder::new(7), BTreeSet::new());
     // Before the subsidy halves: three coinbases make a coin of 150 BTC.

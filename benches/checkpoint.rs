@@ -1,7 +1,7 @@
-//! What a checkpoint takes: a chain with the proportions of mainnet is indexed; its index is copied to a folder, to a
-//! store in a folder and to a store that speaks S3's protocol (a server in this process, on the same two processors),
-//! again after a tenth of the blocks was taken away and came back, and restored up to its first answer. Beside it, in
-//! the same run, what a plain copy of the same files takes, each made durable.
+//! Times a checkpoint: a chain with the proportions of mainnet is indexed; its index is copied to a folder, to a store
+//! in a folder and to a store that speaks S3's protocol (a server in this process, on the same two processors), again
+//! after a tenth of the blocks was taken away and came back, and restored up to its first answer. Besides, in the same
+//! run, it times a plain copy of the same files, each made durable.
 //!
 //! `CAIRN_BENCH_MIB` (1,024) is the size of the chain.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
@@ -68,7 +68,7 @@ fn main() {
     let mib = env::var("CAIRN_BENCH_MIB").ok().map_or(1_024, |text| text.parse::<u64>().unwrap());
     let mut indexed = Indexed::of(dir, mib << 20);
     let (data, never) = (dir.join("data"), CancelToken::never());
-    // What a checkpoint has: the index may have files that are about to go.
+    // Bytes are those of a checkpoint: the index may have files that are about to go.
     let bytes = make(&data, &dir.join("first"), &[], None, &never, &|_, _| {}).unwrap().bytes();
     fs::remove_dir_all(dir.join("first")).unwrap();
     fs::remove_dir_all(data.join("checkpoints")).unwrap();
@@ -80,7 +80,7 @@ fn main() {
         let sent = send(&data, store, &[], None, Sending { workers: 4 }, &never, &|_, _| {}).unwrap();
         println!("  {} new bytes", sent.new_bytes);
     };
-    // What indexing wrote is on the disk before the first copy is measured.
+    // Everything that indexing wrote is on the disk before the first copy is measured.
     assert!(Command::new("sync").status().unwrap().success());
     println!("\n| work | s | MB/s of the index | most MiB |\n|---|---|---|---|");
     measure("plain copy", dir, bytes, || plain_copy(&data.join("index"), &dir.join("plain")));

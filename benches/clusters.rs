@@ -35,7 +35,7 @@ struct Made {
     txs: u64,
     /// Passes over the moves so far.
     passes: Cell<u32>,
-    /// Windows, as the first transactions that passes began at tell them.
+    /// Windows so far: a pass that begins at another transaction than the last one begins a window.
     windows: Cell<u32>,
     last_start: Cell<Option<u64>>,
 }

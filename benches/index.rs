@@ -227,7 +227,7 @@ fn look_up(datadir: &Path, table: &mut Table) {
     }
 }
 
-/// What a run of its own is told: the folder with the chain, where the index goes, MiB of memory.
+/// Settings of a run in a process of its own: the folder with the chain, the folder of the index, MiB of memory.
 const BLOCKS: &str = "CAIRN_BENCH_BLOCKS_DIR";
 const DATADIR: &str = "CAIRN_BENCH_DATADIR";
 const MEMORY: &str = "CAIRN_BENCH_MEMORY_MIB";

@@ -1,4 +1,4 @@
-//! What importing files of prices costs: rows a second and memory, for a million rows of two layouts.
+//! Measures the import of price files: rows a second and memory, for a million rows of two layouts.
 //!
 //! The heap is counted by a counting allocator: bytes that were asked for, without the file itself.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]

@@ -1,4 +1,4 @@
-//! Labels in number: what their import costs, and what answers take with so many.
+//! Many labels: the cost of their import, and the time of answers with this many.
 //!
 //! Files of 250,000 rows come in through `cairn labels import`, as an operator would do it: read, checked, taken into
 //! the ledger, judged. The demo's chain is beside them, so some scripts are in blocks; those of the files are not.
@@ -70,8 +70,8 @@ fn address(rng: &mut ChaCha8Rng) -> String {
     Address::from_script(&script, Network::Regtest).unwrap().to_string()
 }
 
-/// A file of so many labels; some of its addresses. Half of the labels name one of the entities, the others say words
-/// of their own.
+/// Writes a file of `rows` labels; returns some of its addresses. Half of the labels name one of the entities, the
+/// others have words of their own.
 fn write_file(path: &Path, rows: u64, entities: &[String], rng: &mut ChaCha8Rng) -> Vec<String> {
     let mut text = String::from("address,entity_name,category,label,claim_type,source_url,asserted_at\n");
     let mut sample = Vec::new();
@@ -107,9 +107,9 @@ fn make_demo(datadir: &Path) {
     demo.wait().unwrap();
 }
 
-/// What an import took.
+/// Memory and time of an import.
 struct Import {
-    /// The most memory in bytes, where the system tells.
+    /// The most memory in bytes, where the system reports it.
     memory: u64,
     /// The part of the time in which labels followed, after the document was in the ledger.
     labels: Duration,

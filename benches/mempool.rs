@@ -1,6 +1,6 @@
-//! What a mempool of 100 000 transactions costs: bytes for each, the time to load it, to make a version for readers and
-//! a projection of it, reads for requests, a block of 3 000 transactions with and without a reader that holds the
-//! version before.
+//! Measures a mempool of 100 000 transactions: bytes for each, the time to load it, to make a version for readers and a
+//! projection of it, reads for requests, a block of 3 000 transactions with and without a reader that holds the version
+//! before.
 //!
 //! The heap is counted by a counting allocator: bytes that were asked for, which the system's allocator rounds up.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
@@ -185,7 +185,7 @@ fn load(deltas: &[MempoolDelta]) -> Mempool {
 /// Bytes for each transaction.
 fn print_bytes() {
     let (mut deltas, mut pool) = (Vec::new(), None);
-    // The list of the deltas itself is no part of the mempool.
+    // The list of the deltas itself is not part of the mempool.
     let txs = measure(|| deltas = make()).bytes_current - (deltas.capacity() * size_of::<MempoolDelta>()) as i64;
     let indexes = measure(|| pool = Some(load(&deltas))).bytes_current;
     let pool = pool.unwrap();
@@ -326,7 +326,7 @@ fn block(c: &mut Criterion) {
             })
         });
     }
-    // What a node relays: one transaction, and a version after it.
+    // The usual case of a node: one transaction comes, then a version is made.
     group.throughput(Throughput::Elements(1));
     group.bench_function("one added, one removed, a version", |b| {
         let (mut held, mut at) = (pool.clone(), 0);

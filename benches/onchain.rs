@@ -80,7 +80,7 @@ fn put<T: Table>(writer: &Writer, rows: impl IntoIterator<Item = (T::Key, T::Val
     writer.commit::<WriteError>(fill).unwrap();
 }
 
-/// What a day adds to tables whose rows are sums by position.
+/// Sums by position that a day adds to tables.
 fn sums_of_day(day: u32, created: i128) -> [Sums; 3] {
     let spends: i128 = (FIRST..day).map(|birth| spent(day, birth)).sum();
     let time = i128::from(day) * 86_400 + 80_000;
@@ -108,7 +108,7 @@ fn make(dir: &Path) -> Arc<Reader> {
     drop(Engine::open(dir, &Facts::of(Network::Regtest)).unwrap());
     let writer = Writer::open(&dir.join("index")).unwrap();
     let end = FIRST + DAYS;
-    // What a day makes is what later ones spend, and some that is left.
+    // A day creates the coins that later days spend, and some that stay.
     let created: Vec<i128> =
         (FIRST..end).map(|birth| (birth + 1..end).map(|day| spent(day, birth)).sum::<i128>() + 2_000_000_000).collect();
     let mut open: [Option<Open>; 4] = Default::default();

@@ -1,8 +1,8 @@
-//! What a thousand clients of the live stream cost.
+//! Measures a thousand clients of the live stream.
 //!
-//! `cairn demo` serves the demo's chain; so many clients connect to `/v1/events` from an event on that lies before the
-//! last of the chain, and hold their connections. Printed: how many got the events that they missed, and resident
-//! memory of the server before, with all of them, and when they are gone.
+//! `cairn demo` serves the demo's chain. The clients connect to `/v1/events`, begin with an event before the chain's
+//! last one, and hold their connections. Printed: how many got the events that they missed, and resident memory of the
+//! server before, with all of them, and when they are gone.
 //!
 //! `CAIRN_BENCH_STREAMS` (1000) is the number of clients. Each takes an open file here and one there.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]

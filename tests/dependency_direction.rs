@@ -258,7 +258,7 @@ fn violations(graph: &[Package]) -> Vec<String> {
                     }
                     path.reverse();
                     found.push(format!("{}: {}", path.join(" -> "), rule.why));
-                    // What lies behind it is reached through it: one line is enough.
+                    // Crates behind it are reached through it: one line is enough.
                     continue;
                 }
                 for &next in &graph[at].needs {

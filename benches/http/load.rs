@@ -25,7 +25,7 @@ pub(crate) struct Target<'t> {
     pub(crate) connections: usize,
 }
 
-/// What came back.
+/// Answers, and the time that they took.
 #[derive(Default)]
 pub(crate) struct Answers {
     /// Time of each answer with status 200: in a closed loop since it was sent, in an open one since it was due.
@@ -70,7 +70,7 @@ pub(crate) fn open(target: &Target<'_>, rate: f64, time: Duration) -> Answers {
     let clock = Rc::clone(&queue);
     let due = move |started: Instant| async move {
         let mut told = 0u64;
-        // The timer of the runtime has steps of a millisecond: what came due within one is told together.
+        // The timer of the runtime has steps of a millisecond: requests that come due within one are queued together.
         while started.elapsed() < time {
             let now = (started.elapsed().as_secs_f64() * rate) as u64;
             for at in told..now {
@@ -100,7 +100,7 @@ pub(crate) fn open(target: &Target<'_>, rate: f64, time: Duration) -> Answers {
     run_beside(target, work, due)
 }
 
-/// What is due in an open loop.
+/// Requests that are due in an open loop.
 #[derive(Default)]
 struct Queue {
     due: RefCell<VecDeque<Instant>>,

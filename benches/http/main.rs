@@ -32,7 +32,7 @@ use load::{Answers, Target, closed, open};
 use sha2::{Digest, Sha256};
 use table::Table;
 
-/// One of so many blocks, and of so many of its outputs, is asked for.
+/// One of this many blocks, and one of this many of its outputs, is asked for.
 const SAMPLE: (u32, usize) = (8, 37);
 /// Transactions of a page.
 const PAGE: u64 = 25;
@@ -137,7 +137,7 @@ fn write_chain(blocks: &Path, options: &MainnetOptions) -> Vec<String> {
     sample
 }
 
-/// Time of a request that nothing else is asked beside.
+/// Time of a request while no other is sent.
 fn alone(client: &mut Client, path: &str) -> f64 {
     let began = Instant::now();
     client.ok(path).unwrap();

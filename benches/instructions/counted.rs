@@ -100,7 +100,7 @@ fn stage(name: &str) -> Box<dyn Stage> {
     all().into_iter().find(|stage| stage.name() == name).unwrap()
 }
 
-/// What a stage emits for a block of the shape.
+/// The rows that a stage emits for a block of the shape.
 fn mapping(name: &str) -> Work {
     let (stage, block) = (stage(name), fixture::last_block());
     Work::new(move || {

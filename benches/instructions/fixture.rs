@@ -1,5 +1,5 @@
-//! What the counted code works on: a small chain of the mainnet shape and its index, made once in front of all
-//! counting, and read back in each counted process before its counting begins.
+//! Data for the counted code: a small chain of the mainnet shape and its index, made once in front of all counting, and
+//! read back in each counted process before its counting begins.
 
 use std::{
     env, fs,

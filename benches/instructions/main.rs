@@ -5,8 +5,9 @@
 //! `benches/instructions.sh --record`.
 //!
 //! Valgrind counts, through gungraun. Its processor has no SHA extensions, so hashing is counted in the form for
-//! processors without; and counts change with compilers and with what the processor offers beside. So those are
-//! recorded too, and where they differ from the recorded ones nothing is compared: the bench is skipped, by name.
+//! processors without; and counts change with compilers and with other features of the processor. So compilers and
+//! features are recorded too. Where they differ from the recorded ones, nothing is compared: the bench is skipped, by
+//! name.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod counted;
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Not to be able to compare is no failure; not to be able to record is one.
+/// If counts cannot be compared, that is not a failure; if they cannot be recorded, it is.
 fn skipped(reason: &str, record: bool) -> ExitCode {
     cairn_testkit::note_skipped("benches::instructions", reason);
     if record { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -11,10 +11,10 @@ fn tolerance(name: &str) -> f64 {
     if name.starts_with("read::") { 15.0 } else { 5.0 }
 }
 
-/// What `benches/instructions.json` holds.
+/// The content of `benches/instructions.json`.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Recorded {
-    /// What the counts depend on beside the code.
+    /// Tools and processor that the counts depend on.
     pub(crate) made_with: BTreeMap<String, String>,
     /// Instructions by benchmark.
     pub(crate) instructions: BTreeMap<String, u64>,
@@ -47,7 +47,7 @@ impl Recorded {
     }
 }
 
-/// Prints both, and tells whether nothing has become worse.
+/// Prints both; true if nothing has become worse.
 pub(crate) fn compare(known: &Recorded, now: &Recorded) -> bool {
     println!("\n| what | instructions recorded | now | change % |\n|---|---|---|---|");
     let (mut worse, mut better) = (Vec::new(), Vec::new());

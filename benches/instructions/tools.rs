@@ -1,4 +1,4 @@
-//! What counting needs beside this program: Valgrind, and gungraun's runner of the same version as its library.
+//! Tools that counting needs: Valgrind, and gungraun's runner of the same version as its library.
 
 use std::{
     collections::BTreeMap,
@@ -35,7 +35,7 @@ fn first_line(program: &str, args: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned())
 }
 
-/// What counts depend on beside the code, or what is missing.
+/// Tools and processor that counts depend on; the error names a tool that is missing.
 pub(crate) fn made_with() -> Result<BTreeMap<String, String>, String> {
     let valgrind = first_line("valgrind", &["--version"]).ok_or("valgrind is not installed")?;
     let runner = first_line("gungraun-runner", &["--version"]).ok_or("gungraun-runner is not installed")?;
@@ -53,7 +53,7 @@ pub(crate) fn made_with() -> Result<BTreeMap<String, String>, String> {
     Ok(tools.map(|(name, version)| (name.to_owned(), version)).into())
 }
 
-/// What Valgrind's processor takes over from the real one, as far as code asks for it.
+/// Features of the real processor that Valgrind's takes over, as far as code asks for them.
 #[cfg(target_arch = "x86_64")]
 fn processor() -> String {
     let avx2 = std::arch::is_x86_feature_detected!("avx2");

@@ -19,7 +19,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Writes headers and block log of the index in `datadir` anew, a row a file.
+/// Writes headers and block log of the index in `datadir` again, one row a file.
 pub(crate) fn spread(datadir: &Path) {
     let writer = Writer::open(&datadir.join("index")).unwrap();
     spread_table::<Headers>(&writer, datadir);

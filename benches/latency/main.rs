@@ -3,11 +3,11 @@
 //! A stand-in node with a mempool of some thousand transactions mines a block of them; the program follows it, in one
 //! process or in two. The clock starts when a subscriber of this bench hears the first message that names the block
 //! (`sequence` or `hashblock`), which the node sends right after the block's transactions, and ends when an answer says
-//! that the block's last transaction is confirmed. What the node itself needs for the block lies before.
+//! that the block's last transaction is confirmed. The node's own work on the block lies before.
 //!
-//! The index is spread over thousands of table files. A small chain has no use for so many: the rows of headers and of
-//! the block log, one each a block, are written anew with one row a file. New blocks come behind them, so no compaction
-//! joins them; every flush, every catch-up and every open has to do with all of them.
+//! The index is spread over thousands of table files. A small chain would not have that many, so the rows of headers
+//! and of the block log (one of each for a block) are written again with one row a file. New blocks come behind them,
+//! so no compaction joins them; every flush, every catch-up and every open has to do with all of them.
 //!
 //! `CAIRN_BENCH_BLOCKS` (30) blocks are measured in each form, `CAIRN_BENCH_TXS` (3000) transactions each, on
 //! `CAIRN_BENCH_FILES` (3000) files. `CAIRN_BENCH_FORMS` (both) may be `one` or `two`.

@@ -1,4 +1,4 @@
-//! Small clients: one question, one connection. `None` is no answer yet.
+//! Small clients: one question, one connection. `None` if there is no answer yet.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},

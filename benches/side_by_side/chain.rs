@@ -23,7 +23,7 @@ pub(crate) struct Chain {
     pub(crate) height: u64,
     /// Bytes of all blocks.
     pub(crate) bytes: u64,
-    /// What its coinbase pays to.
+    /// The script that its coinbase pays.
     script: ScriptBuf,
     stats: MainnetStats,
 }

@@ -2,8 +2,7 @@
 //! same run, and the ratios.
 //!
 //! The chain has the mainnet shape; each program is started on it in an empty folder, and is done when it answers a
-//! question about the last block's address: that is one row. What a program needs from a node it gets from Bitcoin
-//! Core.
+//! question about the last block's address: that is one row. Bitcoin Core is the node of each program that needs one.
 //!
 //! Settings, all from the environment; what is not given is named as skipped: `BITCOIND_EXE` (Bitcoin Core),
 //! `ELECTRS_EXE` (romanz/electrs), `ESPLORA_ELECTRS_EXE` (Blockstream/electrs), `BRK_EXE` (bitcoinresearchkit):

@@ -1,4 +1,4 @@
-//! What the system says of a program while it works.
+//! Figures of the system about a program while it works.
 
 use std::{
     fs,

@@ -19,7 +19,7 @@ use crate::{
 /// A running node that has the whole chain. Ends with the value.
 pub(crate) struct Node {
     child: Child,
-    /// What it calls itself.
+    /// Its own name and version.
     pub(crate) version: String,
     /// How long it took to connect the blocks.
     pub(crate) taken: Duration,

@@ -21,7 +21,7 @@ pub(crate) struct Indexed {
 }
 
 impl Indexed {
-    /// Generates and indexes a chain of so many bytes, and tells what it has.
+    /// Generates and indexes a chain of `bytes` bytes, and prints its figures.
     pub(crate) fn of(dir: &Path, bytes: u64) -> Self {
         let blocks = dir.join("blocks");
         let options = FileOptions::new(bitcoin::Network::Regtest, [0; 8]);

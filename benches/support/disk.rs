@@ -1,4 +1,4 @@
-//! What files take on the disk.
+//! Space that files take on the disk.
 
 use std::{collections::HashSet, fs, os::unix::fs::MetadataExt, path::Path};
 

@@ -1,4 +1,4 @@
-//! What the machine says of a stretch of work: time, phases, bytes written, disk and memory taken.
+//! Figures of the machine about a stretch of work: time, phases, bytes written, disk and memory taken.
 
 mod disk;
 pub(crate) mod table;

@@ -1,4 +1,4 @@
-//! What answers take: each is asked for several times over the router, without the network.
+//! Times answers: each question is asked several times over the router, without the network.
 
 use std::{sync::Arc, time::Instant};
 

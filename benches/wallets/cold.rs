@@ -1,6 +1,6 @@
 //! Graphs around the busiest address of a chain as mainnet's, from an index of which nothing is in memory: before each
-//! question its files leave the system's cache, and a new reader has none of its own. What the disk itself keeps, and
-//! how fast it is, is the machine's.
+//! question its files leave the system's cache, and a new reader has none of its own. Cache and speed of the disk
+//! itself depend on the machine.
 
 use std::{fs::File, path::Path};
 
@@ -51,7 +51,7 @@ pub(crate) fn measure(mib: u64) {
                 forget(&data);
                 let engine = Engine::open(&data, &facts).unwrap();
                 let asked = Asked::of(engine.reader());
-                // What opening needs is not the question's.
+                // The reads of opening do not count for the question.
                 asked.ask(&Question::get("/v1/chain/recent-blocks"));
                 asked.ask(&question)
             })

@@ -1,5 +1,5 @@
-//! What answers about wallets take: profit and loss, the dashboard of a hundred addresses with ten thousand
-//! transactions, and graphs of up to four hops around the busiest address.
+//! Times answers about wallets: profit and loss, the dashboard of a hundred addresses with ten thousand transactions,
+//! and graphs of up to four hops around the busiest address.
 //!
 //! A chain in which a hundred scripts of one wallet pay two thousand others, one of them in three of ten payments, and
 //! others pay among themselves and back; with a price for each day. Warm, over the router, without the network. Printed

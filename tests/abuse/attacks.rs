@@ -1,4 +1,4 @@
-//! What a client can try within its budget: the attacks of the review of November 2026, and more.
+//! Attacks that a client can try within its budget: those of the review of November 2026, and more.
 
 use std::{
     io::{Read, Write},
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{client::connect, support::WORLD};
 
-/// What an attacker sends, one after the other, on each connection.
+/// The requests of an attacker, one after the other, on each connection.
 pub struct Attack {
     pub name: &'static str,
     /// Connections at the same time.
@@ -148,7 +148,7 @@ pub fn all() -> Vec<Attack> {
 }
 
 impl Attack {
-    /// Attacks on one connection at a time, until told to stop. Returns the number of requests.
+    /// Attacks on one connection at a time, as long as `goes_on` returns true. Returns the number of requests.
     pub fn run(&self, host: u8, server: SocketAddr, goes_on: &dyn Fn() -> bool) -> u64 {
         // Attackers have processors of their own: here they must not take the server's. On Linux this is the thread's.
         rustix::process::setpriority_process(None, 10).unwrap();

@@ -159,7 +159,7 @@ impl Client {
         let mut buffer = [0; 64 << 10];
         let n = loop {
             match self.stream.read(&mut buffer) {
-                // With a time limit, a process that was stopped and goes on is told so.
+                // With a time limit, a process that was stopped and goes on gets this error.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read?,
             }

@@ -49,7 +49,7 @@ fn work_ends_with_its_clients() {
     let took = ended - left;
     println!("one request: {one:?}; {:?} of processor time before they left; all ended after {took:?}", busy - start);
     assert!(took < LONGEST, "{took:?} after they left, one takes {one:?}");
-    // Whoever comes now is served at once.
+    // A client that comes now is served at once.
     let mut client = Client::from(3, server.address);
     let quiet = format!("/v1/tx/{}/status", world.worst.inputs.compute_txid());
     assert_eq!(client.get(&quiet).status, 200);

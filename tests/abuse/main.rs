@@ -1,5 +1,5 @@
-//! What one client can cost others: the worst that consensus allows in a transaction, clients that ask and leave, and
-//! one client beside another, over real sockets.
+//! Costs that one client can cause others: the worst that consensus allows in a transaction, clients that ask and
+//! leave, and one client beside another, over real sockets.
 //!
 //! With `CAIRN_TEST_LONG=1` there are more requests. `CAIRN_TEST_ATTACK` names attacks by a part of their names.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub, dead_code)]

@@ -1,4 +1,4 @@
-//! What requests cost, and what their clients are charged for it.
+//! Costs of requests, and the units that their clients are charged.
 
 use std::time::{Duration, Instant};
 
@@ -25,11 +25,11 @@ const ACCOUNT: &str =
 /// A request.
 struct Case {
     path: String,
-    /// What is sent with POST; `None` for GET.
+    /// The body of a POST; `None` for GET.
     body: Option<Value>,
 }
 
-/// Every operation, as dear as it gets here, and what is no operation.
+/// Every operation, as dear as it gets here, and paths without an operation.
 fn cases() -> Vec<Case> {
     let worst = &WORLD.worst;
     let (busy, quiet) = (&worst.busy_address, by_hash(&worst.quiet));
@@ -206,7 +206,7 @@ fn units_stand_for_processor_time() {
         let used = server_time().saturating_sub(start);
         // The two looks at the budget are charged too.
         let ratio = used.as_secs_f64() / (UNIT.as_secs_f64() * (units + 2.0));
-        // What tells it from the others: the middle of a path is a long id.
+        // The part that distinguishes it from the others: the middle of a path is a long id.
         let shown =
             if path.len() > 80 { format!("{}…{}", &path[..14], &path[path.len() - 24..]) } else { path.clone() };
         let micros = used.as_micros() / u128::from(times);

@@ -1,4 +1,4 @@
-//! What the server has used, and what it has charged.
+//! Use of resources by the server, and the units that it has charged.
 
 use std::{
     fs,
@@ -35,7 +35,7 @@ pub fn memory() -> (usize, usize) {
     (kib("VmRSS") << 10, kib("VmHWM") << 10)
 }
 
-/// The highest use of memory begins anew.
+/// Resets the highest use of memory.
 pub fn forget_peak() {
     fs::write("/proc/self/clear_refs", "5").unwrap();
 }

@@ -100,7 +100,7 @@ fn parts_make_the_whole() {
     assert_eq!(count, carriers.output.len());
 }
 
-/// What is left out says why, and the whole is at hand.
+/// A value that is left out has a reason, and the whole is at hand.
 #[test]
 fn what_is_too_long_is_null_with_a_reason() {
     let (world, server) = (&*WORLD, Server::start(0));

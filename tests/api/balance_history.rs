@@ -30,7 +30,7 @@ pub fn assert_points(points: &Value, expected: &[DayRow], what: &str) {
     }
 }
 
-/// What the ledger says of the days from `from` to `to`: none before the first activity, none after the tip.
+/// The ledger's days from `from` to `to`: none before the first activity, none after the tip.
 fn ledger(world: &World, script: &Script, from: Option<u32>, to: Option<u32>) -> Vec<DayRow> {
     let whole = world.oracle.daily(script);
     let (first, last) = (whole[0].day, whole[whole.len() - 1].clone());
@@ -113,7 +113,7 @@ async fn days_that_are_none() {
     ] {
         let reply = get(&router, &format!("{}?from={bad}&to={bad}", path(script))).await;
         assert_problem(&reply, 422, "validation_error");
-        // Both are told, and how it is done.
+        // Both are named, with their right form.
         let errors = reply.body["errors"].as_array().unwrap();
         let names: Vec<_> = errors.iter().map(|e| e["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["from", "to"], "{bad}");

@@ -20,10 +20,10 @@ use crate::{
 
 pub const BROADCAST: &str = "/v1/tx/broadcast";
 
-/// What a node has of a transaction in a block, or in its mempool.
+/// The bytes of a transaction that a node has in a block or in its mempool.
 type Bytes = Result<Option<Vec<u8>>, Unreachable>;
 
-/// A node that answers as it was told, and takes in what it has no answer for.
+/// A node with scripted answers; it accepts transactions that it has no answer for.
 pub struct Scripted {
     answers: Mutex<VecDeque<Result<Txid, Refused>>>,
     sent: Mutex<Vec<Vec<u8>>>,
@@ -159,7 +159,7 @@ async fn resending_is_a_success() {
     let reply = submit(&router, &tx).await;
     assert_eq!((reply.status, &reply.body["state"]), (200, &"already_in_mempool".into()), "{}", reply.text);
     assert!(reply.body["mempool_first_seen"].is_string() && reply.body["_meta"]["warnings"] == json!([]));
-    // The same with another witness: the one that is known counts, and the sender is told.
+    // The same with another witness: the known one counts, and the answer says so.
     let mut other = tx.clone();
     other.input[0].witness.push([1, 2, 3]);
     let reply = submit(&router, &other).await;
@@ -170,7 +170,7 @@ async fn resending_is_a_success() {
     assert_eq!(submit(&world.open_router(), &tx).await.status, 200);
     drop(entry);
 
-    // What only the node knows.
+    // States that only the node knows.
     let tx = fresh(&mut waiting, 7_000);
     for (code, reason, state) in [
         (-27, "Transaction outputs already in utxo set", "already_confirmed"),
@@ -190,7 +190,7 @@ async fn resending_is_a_success() {
     assert_eq!(node.calls(), 5);
 }
 
-/// What nodes of the versions 25 to 31 say, and what becomes of it.
+/// Refusals of nodes of the versions 25 to 31, and the state that follows.
 const REFUSALS: &[(i64, &str, &str, bool)] = &[
     (-26, "min relay fee not met, 0 < 110", "insufficient_fee", false),
     (-26, "mempool min fee not met, 110 < 1200", "insufficient_fee", true),
@@ -290,7 +290,7 @@ async fn a_node_that_cannot_be_asked() {
         assert_problem(&reply, 503, "node_unavailable");
         assert_eq!((reply.header("retry-after"), &reply.body["retryable"]), ("5", &true.into()));
     }
-    // A node that takes it under another name is broken; nobody is told that all went well.
+    // A node that takes it under another name is broken; the answer is not a success.
     node.answers.lock().unwrap().push_back(Ok(Txid([7; 32])));
     assert_problem(&submit(&router, &tx).await, 500, "internal_error");
     let reply = submit(&world.open_router(), &tx).await;
@@ -406,7 +406,7 @@ async fn raw_bytes_come_from_the_node_where_no_block_files_are() {
     let reply = get(&router, &path).await;
     assert_eq!((&reply.body["hex"], &reply.body["raw_reason"]), (&hex(&serialize(tx)).into(), &Value::Null));
     assert_eq!((&reply.body["wtxid"], fetched()), (&tx.compute_wtxid().to_string().into(), 1));
-    // A client that has it is told so without a word to the node.
+    // A client that has it gets 304 without a request to the node.
     let request = Request::get(&path).header("if-none-match", reply.header("etag"));
     assert_eq!(send(&router, request.body(Body::empty()).unwrap()).await.status, 304);
     assert_eq!(fetched(), 0);

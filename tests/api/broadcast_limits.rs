@@ -46,7 +46,7 @@ async fn limits_of_the_client_reach_the_node_and_refusals_name_them() {
         body["tx_hex"] = tx.clone().into();
         assert_problem(&post(&router, BROADCAST, &body).await, 422, "validation_error");
     }
-    // What is sent instead of a transaction is named.
+    // A body that is not a transaction is named.
     for (body, says) in [
         ("", "is empty"),
         ("cHNidP8BAHUCAAAAASaBcTce3/KF6Tet7qSze3gADAVmy7OtZGQXE8pCFxv2", "is a PSBT"),

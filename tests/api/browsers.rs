@@ -1,5 +1,5 @@
-//! What pages of other sites may read, what they must not send, and what every answer tells them, whatever layer made
-//! it.
+//! Rules for browsers: pages of other sites read public answers only, and do not send the rest; every answer has the
+//! headers for this, from whatever layer it comes.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -70,7 +70,7 @@ async fn every_answer_may_be_read_and_tells_the_budget() {
         assert_eq!(reply.status, status, "{method} {path}: {}", reply.text);
         assert_open(&reply);
         if status >= 400 {
-            // What is wrong in a path is not repeated.
+            // The wrong part of a path is not repeated.
             let instance = reply.body["instance"].as_str().unwrap();
             assert!(instance.starts_with(path) || instance.contains('{'), "{}", reply.text);
         }
@@ -154,7 +154,7 @@ async fn pages_of_other_sites_may_ask_but_not_change_anything() {
         let reply = ask(&router, "POST", "/v1/tx/verify", &[&headers[..], &[json]].concat(), "{}").await;
         let is_refused = refused == Some("host_not_allowed");
         assert_eq!(reply.status == 403, is_refused, "{headers:?}: {}", reply.text);
-        // What is public may be read under any name.
+        // Public answers may be read under any name.
         assert_eq!(ask(&router, "GET", "/api/health", &headers, "").await.status, 200, "{headers:?}");
     }
 }

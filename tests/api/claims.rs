@@ -91,7 +91,8 @@ fn contest(world: &World, claim: &Claim, source: &str) {
     world.engine.lock().unwrap().take_document(&document, 1_900_000_000).unwrap();
 }
 
-/// What the examples of the description show: their address, as two sources name it. `parameter` is how they name it.
+/// Claims for the examples of the description: two sources name the same address, which the examples name as
+/// `parameter`.
 pub fn take_example(world: &World, parameter: &str) {
     let script = world.oracle.scripts().find(|script| script_hash(script) == parameter).unwrap().to_owned();
     for source in ["example-list", "example-study"] {

@@ -1,5 +1,6 @@
 //! Compact views over the demo chain: at most half of the whole answer for wallets that are in use, and nothing in them
-//! that the whole one lacks. What every answer has, `_meta` above all, weighs more in the answer for an unused wallet.
+//! that the whole one lacks. The parts of every answer, `_meta` above all, weigh more in the answer for an unused
+//! wallet.
 
 use cairn_http::Location;
 use cairn_operations::{ApiConfig, ApiState, router};

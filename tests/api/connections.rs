@@ -260,7 +260,7 @@ async fn long_heads_are_problems() {
     }
 }
 
-/// What the HTTP library refuses is a problem like any other, and the connection ends.
+/// A request that the HTTP library refuses is a problem like any other, and the connection ends.
 #[tokio::test]
 async fn what_is_no_request_is_refused() {
     let server = server(limited(5000)).await;

@@ -98,7 +98,7 @@ impl<'w> Desk<'w> {
         reply.body["contest"].clone()
     }
 
-    /// What is handed in comes into the ledger.
+    /// Takes the documents that were handed in into the ledger.
     fn drain(&self) -> Vec<Document> {
         let documents = std::mem::take(&mut *self.inbox.documents.lock().unwrap());
         let engine = self.world.engine.lock().unwrap();
@@ -178,7 +178,7 @@ async fn a_signature_of_the_key_contests_a_claim() {
     assert_eq!(desk.state_of(&address).await, "contested");
     take(world, "first", now() - 300, true, &[claim(&wallet.script(), "abcd")]);
     assert_eq!(desk.state_of(&address).await, "labeled");
-    // The claim that was is no claim of now.
+    // The earlier claim is gone.
     let reply = post(&desk.router, FEEDBACK, &body).await;
     assert_problem(&reply, 422, "validation_error");
 }

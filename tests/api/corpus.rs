@@ -1,5 +1,5 @@
-//! What every request over the demo chain is answered with: a record of some thousand answers, status and body, in
-//! `corpus.tsv`. A change that means to change nothing leaves it as it is. See `record.rs` for how to write it anew.
+//! A record of some thousand answers over the demo chain, status and body, in `corpus.tsv`. A change that means to
+//! change nothing leaves it as it is. See `record.rs` for how to write it again.
 
 mod demo;
 mod errors;

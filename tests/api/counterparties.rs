@@ -1,5 +1,5 @@
-//! Whom wallets received from and sent to, and what they did in a range of days, against a slow computation out of the
-//! blocks and out of the claims that the test loads.
+//! Counterparties of wallets (who paid them, and whom they paid), and their activity in a range of days, against a slow
+//! computation out of the blocks and out of the claims that the test loads.
 
 use std::{
     cmp::Reverse,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 const DASHBOARD: &str = "/v1/wallets/{address}/dashboard";
-/// Entities that are told, and scripts that are looked up.
+/// Most entities in an answer, and most scripts that are looked up.
 const MOST_ENTITIES: usize = 50;
 const MOST_SCRIPTS: usize = 20_000;
 /// Parts of payments that are kept apart.
@@ -39,7 +39,7 @@ pub fn shares(amount: u64, weights: &[u64]) -> Vec<u64> {
     shares
 }
 
-/// What a transaction comes down to for a wallet.
+/// The net effect of a transaction on a wallet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Net {
     In(u64),
@@ -72,7 +72,7 @@ impl Step {
         self.got as i64 - self.brought as i64
     }
 
-    /// What came in, and what went out.
+    /// Satoshis that came in, and satoshis that went out.
     fn moved(&self) -> [u64; 2] {
         match self.net {
             Net::In(sats) => [sats, 0],
@@ -301,7 +301,7 @@ fn date(day: u32) -> Value {
     time(day * DAY)[..10].into()
 }
 
-/// What happened in some transactions.
+/// Sums over some transactions.
 fn expected_activity(steps: &[&Step]) -> Value {
     let largest = |side: usize| {
         // Of equal ones the first.
@@ -370,7 +370,7 @@ async fn of_unions_are_those_of_the_blocks_and_the_claims() {
     let (world, truth) = shared_world(false);
     let said = Said::take(&world);
     let (book, router, ranges) = (Book::of(&world, &said), world.open_router(), ranges(&world));
-    // What each owner has, clusters, and scripts that have nothing to do with each other.
+    // Wallets: the scripts of each owner, clusters, and scripts that have nothing to do with each other.
     let mut wallets: BTreeMap<u32, Vec<ScriptBuf>> = BTreeMap::new();
     for script in world.oracle.scripts() {
         wallets.entry(truth.owner(script).map_or(u32::MAX, |owner| owner)).or_default().push(script.clone());

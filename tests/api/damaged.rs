@@ -1,4 +1,4 @@
-//! An index with a damaged table file: what clients and operators are told.
+//! An index with a damaged table file: answers to clients and messages to operators.
 
 use std::{fs, sync::Arc};
 
@@ -63,7 +63,7 @@ async fn a_damaged_row_is_an_error_of_its_own() {
         let metrics = get(&admin, "/metrics").await.text;
         assert!(metrics.contains(&format!("\ncairn_index_damages_total{{table=\"totals\"}} {asked}\n")), "{metrics}");
     }
-    // What needs other tables is answered, with a new version: the state is part of it.
+    // Questions that need other tables are answered, with a new version: the state is part of it.
     let after = get(&api, "/v1/blocks/7").await;
     assert_eq!((before.status, after.status), (200, 200));
     assert_ne!(before.header("etag"), after.header("etag"));

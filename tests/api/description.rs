@@ -1,4 +1,4 @@
-//! What the service says about itself.
+//! The description that the service gives of itself.
 
 use serde_json::Value;
 

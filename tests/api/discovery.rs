@@ -1,4 +1,4 @@
-//! What the service says of itself on every surface: every address that is named answers, every id is explained.
+//! Every surface on which the service describes itself: every address that is named answers, every id is explained.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -61,7 +61,7 @@ fn addresses(text: &str) -> BTreeSet<String> {
         let relative = text.split(attribute).skip(1).filter_map(|rest| rest.split('"').next());
         found.extend(relative.map(|rest| format!("/{rest}")));
     }
-    // With a place to fill in it is no address yet.
+    // An address with a place to fill in is not complete yet.
     let complete = |target: &String| !target.contains(['{', '<']) && !target.contains("&lt;");
     found.into_iter().map(|target| target.trim_end_matches(['.', '\'']).to_owned()).filter(complete).collect()
 }

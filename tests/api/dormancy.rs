@@ -227,7 +227,8 @@ async fn a_cursor_lives_as_long_as_its_block() {
     assert_problem(&get(&router, &next).await, 409, "cursor_expired");
 }
 
-/// What waits in the mempool comes first, and is told as such; what spends young coins or too little is none.
+/// Alerts of the mempool come first, and are marked as such; transactions that spend young coins or too little are not
+/// alerts.
 #[tokio::test]
 async fn alerts_have_what_waits() {
     let world = &demo_world();

@@ -62,7 +62,7 @@ async fn what_is_not_built_says_so_and_is_named_nowhere() {
         assert_problem(&reply, 405, "method_not_allowed");
         assert!(reply.header("allow").contains(method), "{path}");
     }
-    // What was not agreed upon is ours: it stands in the catalog like everything else.
+    // Routes that were not agreed upon are our own: they are in the catalog like everything else.
     let added = cataloged.iter().filter(|route| !agreed().any(|agreed| agreed == **route)).count();
     assert_eq!(health["endpoints_available"].as_u64().unwrap() as usize, built + added);
     assert_eq!((cataloged.len(), added), (built + added, 4));

@@ -23,7 +23,7 @@ fn path(template: &str, name: &str) -> String {
     template.replace("{entity_name}", name)
 }
 
-/// What scripts received and sent together, transaction by transaction.
+/// Satoshis that scripts received and sent together, transaction by transaction.
 #[derive(Default)]
 struct Movement {
     txid: String,

@@ -198,7 +198,7 @@ async fn private_keys_are_not_repeated() {
     let rows = post(&router, "/v1/batch/overview", &serde_json::json!({"addresses": keys[..6]})).await;
     assert_eq!(rows.status, 200, "{}", rows.text);
     assert!(keys[..6].iter().all(|key| !rows.text.contains(key)), "{}", rows.text);
-    // What is public is shown as it was sent.
+    // A public address is shown as it was sent.
     let public = "/v1/wallet/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
     assert_eq!(get(&router, public).await.body["instance"], public);
 }
@@ -229,7 +229,7 @@ async fn an_index_that_is_behind_says_so() {
     assert_eq!((reply.status, &reply.body["_meta"]["tip"]["lag_blocks"]), (200, &2.into()));
     slot.set_best_height(Some(tip + 3));
     assert_problem(&get(&router, "/v1/chain/recent-blocks").await, 503, "index_syncing");
-    // What lies deep is answered, with the tip; what may still come is not denied.
+    // Questions about old blocks are answered, with the tip; blocks that may still come are not denied.
     assert_eq!(get(&router, "/v1/blocks/5").await.status, 200);
     assert_problem(&get(&router, &format!("/v1/blocks/{}", tip + 1)).await, 503, "index_syncing");
     assert_problem(&get(&router, &format!("/v1/tx/{}", "77".repeat(32))).await, 503, "index_syncing");
@@ -300,7 +300,7 @@ fn nothing_that_a_client_sends_breaks_the_server() {
     let paths = proptest::collection::vec(proptest::sample::select(PIECES), 1..8);
     let outcome = runner.run(&paths, |path| {
         let path = format!("/{}", path.concat());
-        // What no HTTP client could send is not a request.
+        // Bytes that no HTTP client could send are not a request.
         let Ok(request) = Request::get(&path).body(Body::empty()) else { return Ok(()) };
         let reply = runtime.block_on(send(&router, request));
         prop_assert!(reply.status < 500, "{path}: {}", reply.text);

@@ -1,6 +1,6 @@
 //! The examples in the description of the interface: the server takes every request, and gives such answers.
 //!
-//! With `CAIRN_WRITE_EXAMPLES` set the test writes the answers anew, from a generated chain.
+//! With `CAIRN_WRITE_EXAMPLES` set the test writes the answers again, from a generated chain.
 
 use std::path::Path;
 
@@ -160,7 +160,7 @@ async fn the_server_takes_every_example() {
                 reply = long;
             }
         }
-        // A file that is no JSON has no example in the description.
+        // A file that is not JSON has no example in the description.
         if reply.status == 200 && reply.body.is_object() {
             answers.insert(op["operationId"].as_str().unwrap().to_owned(), trimmed(reply.body));
         }

@@ -59,7 +59,7 @@ fn scripts(world: &World, height: u32) -> BTreeSet<ScriptBuf> {
 /// Inflow, outflow, internal, fees and transactions.
 type Days = BTreeMap<u32, [u64; 5]>;
 
-/// What the blocks say of an exchange with these scripts.
+/// Flows of an exchange with these scripts, from the blocks.
 fn expected(world: &World, own: &BTreeSet<ScriptBuf>) -> Days {
     let (oracle, mut days) = (&world.oracle, Days::new());
     for (tx_num, height, tx) in oracle.transactions(oracle.tip().unwrap().0) {
@@ -138,7 +138,7 @@ async fn flows_are_those_of_the_blocks() {
         for name in ["reclassified_sats", "backfilled_sats", "from_exchanges_sats", "to_exchanges_sats"] {
             assert_eq!(exchange[name], 0, "{query} {name}");
         }
-        // What is held changes by that.
+        // The held balance changes by that.
         let first = oracle.headers().iter().position(|header| header.monotone_time / DAY > last - days).unwrap() as u32;
         let before: u64 = own.iter().map(|script| oracle.balance_at(script, first - 1)).sum();
         let change = signed(exchange, "net_sats") - count_of(exchange, "fees_sats") as i64;
@@ -171,7 +171,7 @@ async fn what_counts_at_a_time_follows_the_lists_of_that_time() {
     assert_eq!(count_of(&body, "as_of_height"), u64::from(oracle.tip().unwrap().0));
     let body = get_ok(&router, FLOWS, &of(day, day)).await;
     let [row] = &body["exchanges"][0]["days"].as_array().unwrap()[..] else { panic!("{body}") };
-    // What its cluster held until then; later blocks of the day may have tied more to it.
+    // The balance of its cluster until then; later blocks of the day may have tied more to it.
     let then: u64 = scripts(world, listed).iter().map(|script| oracle.balance_at(script, listed - 1)).sum();
     assert!(then > 0 && signed(row, "reclassified_sats") >= then as i64, "{row}: {then}");
     // The index received the list in another century than the blocks: nobody could have seen it then.
@@ -218,7 +218,7 @@ async fn an_answer_changes_with_labels_and_blocks() {
     let after = get(&router, FLOWS).await;
     assert_ne!(before.header("etag"), after.header("etag"));
     assert_eq!(after.body["exchange_count"], 2);
-    // Its block is gone: it is made anew.
+    // Its block is gone: the answer is made again.
     let tip = world.oracle.tip().unwrap().0;
     world.engine.lock().unwrap().unwind(tip - 3, &NoProgress).unwrap();
     for path in [FLOWS, SUMMARY] {

@@ -159,7 +159,7 @@ async fn reorganizations_are_told_and_taken_back() {
     let gone: Vec<&Value> = feed_before.iter().filter(|event| event["height"].as_u64() > Some(tip - 40)).collect();
     let taken: Vec<&Value> = told[1..].iter().map(|event| &event["retracts"]["id"]).collect();
     assert_eq!(taken, gone.iter().map(|event| &event["id"]).collect::<Vec<_>>(), "each once, the newest first");
-    // What was said stays, and is marked.
+    // Earlier events stay, and are marked.
     let marked = pages(&router, &format!("limit=200&types={OF_BLOCKS},retraction")).await;
     let of = |id: &Value| marked.iter().find(|event| event["id"] == *id).unwrap();
     assert!(gone.iter().all(|event| of(&event["id"])["state"] == "retracted"));
@@ -362,7 +362,7 @@ async fn a_stream_sends_each_event_once() {
     sync(world);
     announce(world);
     assert_eq!(escaped.event().await.unwrap().0, "block");
-    // What is wrong is told as with any other request.
+    // A wrong request is reported as with any other operation.
     let long = "9".repeat(30_000);
     for (query, id) in [
         ("types=whale", None),
@@ -375,7 +375,8 @@ async fn a_stream_sends_each_event_once() {
         let head = wrong.head().await;
         assert!(head[0].starts_with("HTTP/1.1 422"), "{query} {id:?}: {head:?}");
     }
-    // But a browser that comes again with an id that is none of this feed gets a stream: one reset, then what comes.
+    // But a browser that comes again with an id that is not from this feed gets a stream: first a reset, then new
+    // events.
     let mut again = Vec::new();
     for id in ["1-", "\u{fc}", "5-5", "no-id", long.as_str()] {
         let mut client = Client::connect(&server, "types=block", Some(id)).await;

@@ -23,7 +23,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// What holds of every graph.
+/// Checks properties of every graph.
 fn assert_sound(graph: &Value, what: &str) {
     let (nodes, edges) = (graph["nodes"].as_array().unwrap(), graph["edges"].as_array().unwrap());
     let ids: BTreeSet<&str> = nodes.iter().map(|node| text(&node["id"])).collect();
@@ -124,7 +124,7 @@ fn flows(world: &World, tx_num: TxNum, tx: &Transaction) -> BTreeMap<(String, St
     let mut outputs: BTreeMap<Vec<u8>, (String, u64)> = BTreeMap::new();
     for output in tx.output.iter().filter(|output| output.value.to_sat() > 0) {
         let script = &output.script_pubkey;
-        // What nobody can spend comes after all scripts.
+        // Outputs that nobody can spend come after all scripts.
         let (key, name) = match is_unspendable(script.as_bytes()) {
             true => (vec![0xff], "unspendable".to_owned()),
             false => (key(script), name(script)),

@@ -116,7 +116,7 @@ fn some(book: &Book<'_>, count: usize) -> Vec<End> {
     (0..book.scripts.len()).step_by((book.scripts.len() / count).max(1)).collect()
 }
 
-/// What requests ask for, one after the other.
+/// The parameters of requests, one after the other.
 fn asked(world: &World, at: usize, limits: &[usize], fold: &'static str) -> Asked {
     let tip = world.oracle.tip().unwrap().0;
     Asked {

@@ -25,7 +25,7 @@ const IN: i64 = -1;
 const MIDDLE: i64 = 0;
 const OUT: i64 = 1;
 
-/// What a request asks for.
+/// The parameters of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     pub hops: u32,
@@ -45,7 +45,7 @@ pub struct Place {
     pub sats: u64,
 }
 
-/// What was found.
+/// The graph that was found.
 pub struct Found {
     pub nodes: BTreeMap<End, Place>,
     /// Nodes whose transactions were looked at.
@@ -53,7 +53,7 @@ pub struct Found {
     /// Parts of transactions, each once, by the nodes that pay and are paid.
     pub edges: BTreeMap<(End, End), BTreeMap<TxNum, u64>>,
     pub txs_read: usize,
-    /// What each script moved.
+    /// The satoshis that each script moved.
     pub sums: BTreeMap<End, u64>,
     /// The most scripts of one node that were to be looked at.
     pub most_scripts: usize,
@@ -139,7 +139,7 @@ impl<'w> Book<'w> {
                     }
                 }
             }
-            // Whom the last nodes pay, and who pays them.
+            // Payees and payers of the last nodes.
             let mut near: BTreeMap<End, [u64; 2]> = BTreeMap::new();
             for ((from, to), txs) in &found.edges {
                 let sats: u64 = txs.values().sum();
@@ -165,7 +165,7 @@ impl<'w> Book<'w> {
             frontier = near.iter().map(|(node, _)| *node).collect();
             found.nodes.extend(near);
         }
-        // What later hops did not need goes to the largest that were left out.
+        // Places that later hops did not need go to the largest nodes that were left out.
         spare.sort_by_key(|(node, place)| (Reverse(place.sats), *node));
         for (node, place) in spare {
             if found.nodes.len() < asked.limit {
@@ -239,7 +239,7 @@ fn legs(
     let (mut payers, mut payees): (BTreeMap<End, u64>, BTreeMap<End, u64>) = Default::default();
     for output in &tx.output {
         let is_lost = is_unspendable(output.script_pubkey.as_bytes());
-        // The first block's output is no coin, so that its script may not be there.
+        // The first block's output does not make a coin, so its script may not be there.
         let Some(script) = places.get(&output.script_pubkey).copied().or(is_lost.then_some(unspendable)) else {
             continue;
         };

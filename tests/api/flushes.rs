@@ -36,7 +36,7 @@ async fn pages(router: &axum::Router, template: &str, query: &str, list: &str) -
     panic!("pages without end");
 }
 
-/// What the coins of a transaction that are so many years old are worth: their number, satoshis and satoshi-seconds.
+/// The coins of a transaction that are at least `years` old: their number, satoshis and satoshi-seconds.
 fn old(world: &World, txid: &str, years: u64) -> (u64, u64, u128) {
     let oracle = &world.oracle;
     let all = oracle.transactions(oracle.tip().unwrap().0);
@@ -165,7 +165,7 @@ async fn the_watchlist_is_of_one_block() {
     let most = get_ok(&router, WATCHLIST, &format!("{WATCHLIST}?min_btc={least}")).await;
     assert_eq!(most["watchlist"].as_array().map(Vec::len), Some(0));
     assert_problem(&get(&router, &format!("{WATCHLIST}?min_btc=499")).await, 422, "validation_error");
-    // When its block is gone, so is the list, until it is made anew.
+    // When its block is gone, the list is gone until it is made again.
     {
         let mut engine = world.engine.lock().unwrap();
         engine.unwind(tip.0 - 5, &NoProgress).unwrap();

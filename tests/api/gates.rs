@@ -245,7 +245,7 @@ async fn what_is_public_is_shown() {
     let rows = health["primary_package"]["endpoint_catalog"].as_array().unwrap();
     let access = rows.iter().find_map(|row| row.get("conditional_access")).unwrap();
     assert_eq!(access["public_showcase_addresses"], json!([shown]));
-    // What is null has a reason beside it.
+    // A null has a reason next to it.
     for (place, value) in [("dashboard_snapshot", "cached_at"), ("bitcoin_backend", "best_height")] {
         let row = &health["live_data"][place];
         assert!(row[value].is_null() && row["reason"].is_string(), "{row}");
@@ -282,7 +282,7 @@ fn counted_world() -> (World, [String; 4]) {
     (World::of(builder.into_chain()), paid.map(|script| PNL.replace("{address}", &address(&script).unwrap())))
 }
 
-/// A history that is too long is told with both numbers, and not to be asked for again.
+/// A history that is too long is reported with both numbers, and without a time to ask again.
 fn assert_too_long(reply: &Reply) {
     assert_problem(reply, 503, "history_limit_exceeded");
     assert_eq!(
@@ -347,10 +347,10 @@ async fn gains_over_long_histories_need_a_session_and_over_the_longest_there_are
             }
         }
     }
-    // What is wrong with a request comes before what it is not shown.
+    // A wrong request is reported before a missing session.
     let reply = get(&gated, &format!("{}?csv_profile=koinly", paths[3])).await;
     assert_problem(&reply, 422, "validation_error");
-    // An address that the chain does not know is no showcase address either.
+    // An address that the chain does not know is not a showcase address either.
     let unknown = PNL.replace("{address}", &format!("scripthash:{}", "5a".repeat(32)));
     assert_eq!(get(&gated, &unknown).await.status, 200);
     assert_problem(&get(&gated, &format!("{unknown}?format=csv")).await, 402, "wallet_session_required");

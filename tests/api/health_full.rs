@@ -1,4 +1,4 @@
-//! What the service says about its components.
+//! Health of the service's components.
 
 use std::sync::Arc;
 
@@ -189,7 +189,7 @@ async fn a_gap_in_the_files_is_told() {
     assert_eq!(statuses(&body)[0], "degraded");
     let degraded = get(&router, "/api/health").await;
     assert_eq!(degraded.body["status"], "degraded");
-    // What is not found may be beyond the gap; what needs the tip is not answered as if this were it.
+    // A block that is not found may be beyond the gap. Questions that need the tip are not answered as if this were it.
     for path in ["/v1/blocks/4000", "/v1/chain/recent-blocks"] {
         let reply = get(&router, path).await;
         assert_problem(&reply, 503, "index_syncing");
@@ -207,7 +207,7 @@ async fn a_gap_in_the_files_is_told() {
     assert_eq!(get(&router, "/v1/blocks/4000").await.status, 404);
 }
 
-/// On a network that goes on, a tip of long ago is no tip.
+/// On a network that goes on, a tip of long ago does not count as the tip.
 #[tokio::test]
 async fn an_old_tip_is_told_on_public_networks() {
     let (blocks, data) = (temp_dir(), temp_dir());

@@ -45,7 +45,7 @@ async fn every_answer_says_what_is_left() {
     let router = empty(ApiConfig::from(HttpConfig { rate_limit: 100, ..open_config().http }));
     let peer = "192.0.2.1:1000";
     let mut expected = 100;
-    // A light one, a standard one (refused: the index is empty), a heavy one, and what is no operation.
+    // A light one, a standard one (refused: the index is empty), a heavy one, and one that is not an operation.
     for (path, units) in [
         ("/api/health", 1),
         ("/v1/chain/recent-blocks", 2),
@@ -191,7 +191,7 @@ async fn qr_codes_are_pictures_that_may_be_kept() {
     let head = Request::head("/v1/qr?data=x").body(Body::empty()).unwrap();
     assert_eq!(send(&router, head).await.header("content-type"), "image/png");
     assert_problem(&get(&router, "/v1/qr").await, 422, "validation_error");
-    // What is no text would be read back as another one.
+    // Bytes that are not a text would be read back as another one.
     for bytes in ["%ff", "a%C3%28", "%ed%a0%80", "%f0%9f%94"] {
         assert_problem(&get(&router, &format!("/v1/qr?data={bytes}")).await, 400, "invalid_query");
     }

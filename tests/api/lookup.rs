@@ -54,7 +54,7 @@ pub fn addr(script: &Script) -> String {
 pub struct Wallet<'w> {
     pub world: &'w World,
     pub own: BTreeSet<&'w Script>,
-    /// What each transaction did to all scripts together, in chain order.
+    /// Changes of all scripts together by each transaction, in chain order.
     pub rows: Vec<HistoryRow>,
 }
 
@@ -240,7 +240,7 @@ pub fn fits(script: &ScriptBuf) -> bool {
     (1..4_000).contains(&script.len())
 }
 
-/// Asks about one random wallet in all ways. What occurred is counted.
+/// Asks about one random wallet in all ways. Counts the cases that occurred.
 async fn check(world: &World, market: &Market, rng: &mut ChaCha8Rng, seen: &mut BTreeMap<&'static str, usize>) {
     let all: Vec<&ScriptBuf> = world.oracle.scripts().filter(|script| fits(script)).collect();
     let chosen = some_scripts(world, &all, rng);
@@ -376,7 +376,7 @@ async fn lookup_without_prices_is_what_the_blocks_say() {
     assert!(seen["transfer"] > 5, "{seen:?}");
 }
 
-/// An answer without what tells the address and the place of the page.
+/// An answer without the parts that show the address and the place of the page.
 fn bare(body: &Value) -> Value {
     let mut body = body.clone();
     let names = [

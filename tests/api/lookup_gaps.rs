@@ -123,7 +123,7 @@ impl Paid {
     }
 }
 
-/// What is found of a branch: indexes, how many were looked at, and the one after the last used.
+/// The addresses found of a branch: their indexes, how many were looked at, and the index after the last used.
 #[derive(PartialEq, Eq, Debug)]
 struct Found {
     indexes: Vec<u32>,
@@ -230,7 +230,7 @@ async fn lookup_finds_addresses_up_to_the_gap_limit() {
     let mut counts = BTreeSet::new();
     for gap in [1, 2, 5, 6, 20, 1_000] {
         let mut same: BTreeSet<usize> = BTreeSet::new();
-        // In all ways in which all kinds can be told.
+        // In all forms that can express all kinds.
         let key = account.key.to_string();
         let each = |key: &str| KINDS.map(|[open, close]| format!("{open}{key}/<0;1>/*{close}"));
         let steps = KINDS.iter().flat_map(|[open, close]| [0, 1].map(|step| format!("{open}{key}/{step}/*{close}")));
@@ -258,7 +258,7 @@ async fn lookup_finds_addresses_up_to_the_gap_limit() {
         }
         assert_eq!(same.len(), 1);
         counts.extend(same);
-        // A key below that of the account has its addresses directly; then nothing tells the step.
+        // A key below that of the account has its addresses directly; then nothing shows the step.
         let below = account.child(&[1]).to_string();
         let told = ask(&router, &json!({"wallet": [below], "gap_limit": gap})).await;
         let change = branches(own, &[0, 1, 2, 3], gap, 0).into_iter().filter(|branch| branch.step == 1);

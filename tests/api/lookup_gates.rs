@@ -1,4 +1,4 @@
-//! What a session opens of a whole wallet, files, cursors, and bounds.
+//! Operations on whole wallets that a session opens: files, cursors, and bounds.
 
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
@@ -70,7 +70,7 @@ async fn post_with(router: &Router, secret: &str, body: &Value) -> Reply {
     send(router, request.body(Body::from(body.to_string())).unwrap()).await
 }
 
-/// 402 with all that it has to tell, nowhere to be stored.
+/// 402 with all its fields; nothing may store it.
 fn assert_gated(reply: &Reply) {
     assert_problem(reply, 402, "wallet_session_required");
     for key in ["requested_capability", "payment_required", "how_to_access", "getting_started_url"] {
@@ -163,7 +163,7 @@ async fn lookup_pages_after_the_first_need_a_session() {
     };
     assert_eq!(post(&showing(&scripts[..2]), LOOKUP, &body).await.status, 200);
     assert_gated(&post(&showing(&scripts[..1]), LOOKUP, &body).await);
-    // A wallet that the chain does not know is none of the showcase.
+    // A wallet that the chain does not know is not in the showcase.
     let unknown = json!({"wallet": [raw(&fresh(5))], "include": ["pnl"], "format": "csv"});
     assert_gated(&post(&showing(&scripts[..2]), LOOKUP, &unknown).await);
 }
@@ -263,7 +263,7 @@ async fn lookup_cursors_are_of_one_wallet_and_of_one_chain() {
 async fn lookup_has_bounds() {
     let mut builder = ChainBuilder::new(2);
     let account = Account::new(4, 0);
-    // More used addresses than are told.
+    // More used addresses than an answer lists.
     let scripts: Vec<ScriptBuf> = (0..1_007).map(|index| account.script(2, 0, index)).collect();
     for some in scripts.chunks(300) {
         builder

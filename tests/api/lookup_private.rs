@@ -1,4 +1,4 @@
-//! What is sent to look a wallet up is nowhere told: no answer, header or line of a log has any part of a key.
+//! The texts that look a wallet up appear nowhere else: no answer, header or line of a log has any part of a key.
 
 use std::{
     fmt::{Debug, Write},
@@ -67,10 +67,10 @@ fn watch_logs() {
     ONCE.call_once(|| tracing::subscriber::set_global_default(Log).unwrap());
 }
 
-/// Characters of a key that nobody may tell.
+/// Length of a part of a key that must appear nowhere.
 const PIECE: usize = 12;
 
-/// Sends a body and checks that nothing of the secrets is told.
+/// Sends a body and checks that no part of the secrets appears.
 async fn sent(router: &Router, target: &str, body: String, secrets: &[&str]) -> Reply {
     let request =
         Request::post(target).header("content-type", "application/json").body(Body::from(body.clone())).unwrap();
@@ -157,7 +157,7 @@ async fn lookup_tells_nothing_of_bad_descriptors() {
         (format!("rawtr({abroad}/0/*)"), &abroad, network),
     ];
     for (text, secret, code) in &cases {
-        // The good one before it is told no more than the bad one.
+        // The good text in front of it is repeated no more than the bad one.
         for wallet in [json!([text]), json!([{"desc": text, "range": [0, 5]}]), json!([good, text])] {
             for include in [json!(["addresses"]), json!(["pnl", "dashboard", "transactions", "balance_history"])] {
                 let body = json!({"wallet": wallet, "include": include}).to_string();
@@ -315,7 +315,7 @@ async fn lookup_tells_nothing_of_good_requests() {
         ] {
             let reply = sent(router, LOOKUP, body.to_string(), &secrets).await;
             assert_eq!(reply.status, 200, "{body}: {}", reply.text);
-            // The texts as a whole are not told either.
+            // The whole texts are not repeated either.
             assert!(!reply.text.contains(text.as_str()));
             // A parameter that there is none of.
             body[other.as_str()] = json!(key);

@@ -16,7 +16,8 @@ use crate::{
     unconfirmed_wallets::{fresh, seen},
 };
 
-/// What a transaction does to some scripts, if anything.
+/// Satoshis that some scripts get from a transaction and that it spends of theirs; `None` if it has none of the
+/// scripts.
 fn effect(tx: &MempoolTx, own: &BTreeSet<&Script>) -> Option<(u64, u64)> {
     let is_own = |script: &[u8]| own.contains(Script::from_bytes(script));
     let spent: Vec<u64> = tx.inputs.iter().filter(|input| is_own(&input.script)).map(|input| input.value).collect();
@@ -139,7 +140,7 @@ async fn lookup_counts_what_waits_once() {
     pool.leave(&present[1], RemoveReason::Evicted);
     present.remove(1);
     check(world, &present, &scripts).await;
-    // Without a mempool nothing of it is told.
+    // Without a mempool, the answer has nothing of it.
     pool.slot.set_absent(Absent::Lost);
     let items: Vec<String> = scripts.iter().map(|script| raw(script)).collect();
     let body = ask(&world.open_router(), &json!({"wallet": items, "include": ["transactions"]})).await;

@@ -190,7 +190,7 @@ async fn relatives_are_those_that_spend_each_other() {
     assert_eq!((few["inputs"].as_array().unwrap().len(), &few["inputs_omitted"]), (1, &json!(1)));
 }
 
-/// What a transaction says about itself.
+/// Checks the facts about a transaction itself.
 fn check_own(tx: &MempoolTx, body: &Value) {
     assert_eq!((&body["txid"], &body["wtxid"]), (&json!(tx.txid.to_string()), &json!(tx.wtxid.to_string())));
     assert_eq!((&body["size"], &body["weight"]), (&json!(tx.size), &json!(tx.weight())));

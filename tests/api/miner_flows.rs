@@ -41,7 +41,7 @@ fn named_world() -> World {
 /// Blocks, mined, outflow and what goes to the exchange, by day.
 type Days = BTreeMap<u32, [u64; 4]>;
 
-/// What the blocks say from a height on.
+/// Flows of the blocks from a height on.
 fn expected(world: &World, since: u32, exchange: &BTreeSet<ScriptBuf>) -> Days {
     let (oracle, pool) = (&world.oracle, script("pool", 0));
     let mut days = Days::new();
@@ -124,7 +124,7 @@ async fn flows_are_those_of_the_blocks() {
         let csv = get(&router, &format!("{FLOWS}?range={range}&format=csv")).await;
         assert_eq!(csv.text.lines().count(), expected.len() + 1, "{}", csv.text);
     }
-    // What another label says of where the coins went changes the answer.
+    // Another label on the scripts that the coins went to changes the answer.
     let none = Claim {
         category: Some(Category::Shop),
         level: 90,

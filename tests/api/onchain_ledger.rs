@@ -50,7 +50,7 @@ pub struct Spent {
     missing: BTreeMap<u32, String>,
 }
 
-/// What a day or several days moved.
+/// Sums of a day or several days.
 #[derive(Clone, Default)]
 pub struct Moved {
     blocks: u64,

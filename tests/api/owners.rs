@@ -1,4 +1,4 @@
-//! What other scripts of the clusters of an entity's scripts add to its sums.
+//! Sums of an entity with the other scripts of its scripts' clusters.
 
 use bitcoin::ScriptBuf;
 use cairn_events::{Claim, ClaimType, EvidenceTier};

@@ -16,7 +16,7 @@ use crate::{
 
 pub const PNL: &str = "/v1/wallets/{address}/pnl";
 pub const METHODS: [&str; 2] = ["average", "fifo"];
-/// Most steps, and most lots of one, that an answer tells.
+/// Most steps in an answer, and most lots of a step.
 const MOST_STEPS: usize = 500;
 const MOST_LOTS: usize = 20;
 
@@ -82,7 +82,7 @@ impl Step {
     }
 }
 
-/// What happened to a wallet.
+/// The history of a wallet.
 pub struct Story {
     pub steps: Vec<Step>,
     /// Of each of its transactions.
@@ -237,7 +237,7 @@ pub fn assert_numbers(found: &Value, expected: &[Expected], what: &str) {
     }
 }
 
-/// What sums over steps have to be.
+/// Expected sums over steps.
 pub fn totals(steps: &[&Step], transactions: usize) -> Vec<Expected> {
     let of = |kind: &'static str| steps.iter().filter(move |step| step.kind == kind);
     let sats = |kind| Some(of(kind).map(|step| i128::from(step.sats)).sum());

@@ -36,7 +36,7 @@ pub fn years_world() -> World {
         for at in [start - 1, start, start + 90 * DAY] {
             let payees = spend_some(generator.builder());
             generator.builder().mine(&BlockSpec { time: Some(at), payees, ..BlockSpec::default() }).unwrap();
-            // Some of these are told to be earlier than the ones before: by their headers they are of the old year.
+            // Some of these have earlier times than the ones before: by their headers they are of the old year.
             generator.grow(5).unwrap();
         }
     }
@@ -78,7 +78,7 @@ impl Price {
         ratio(sats.into(), self.over, self.under.checked_mul(100).unwrap())
     }
 
-    /// As answers tell it: eight digits.
+    /// The number as answers show it: with eight digits.
     pub fn shown(&self) -> Decimal {
         let told = |places| ratio(self.over, 10i128.pow(places), self.under);
         let places = (0..12).rev().find(|places| told(*places) < 100_000_000).unwrap();
@@ -114,7 +114,7 @@ impl Market {
         let (euro, dollar) = (currency("EUR"), currency("USD"));
         let rate = |of: Currency| match of == euro {
             true => Some(Decimal::ONE),
-            // What is older than a month is of no last business day.
+            // A rate older than a month is not from the last business day.
             false => self.last(euro, of, at).filter(|(day, ..)| at - day <= 30 * DAY).map(|(_, rate, _)| rate),
         };
         let (as_of, close, source, target, base) = match self.last(Currency::BTC, code, at) {
@@ -146,7 +146,7 @@ pub fn daily(world: &World, code: &str, after: u32) -> Vec<QuoteRow> {
     of_chain.retain(|at| *at > after && is_there(*at));
     let closes = of_chain.into_iter().chain(of_now).map(|at| {
         let number = i64::from(at / DAY) * 7_919 % 99_991 + 1_000;
-        // Every fifth has more digits than answers tell of a price.
+        // Every fifth has more digits than answers show of a price.
         let close =
             if (at / DAY).is_multiple_of(5) { Decimal::new(number * 1_000_003, 8) } else { Decimal::new(number, 2) };
         row(series("BTC", code, Interval::Day), at, &close.to_string())
@@ -269,7 +269,7 @@ impl Moved {
         Moved { date, came: pair(came), went: pair(went), fee: pair(fee), label, txid, worth }
     }
 
-    /// What a transaction of a wallet has to be there.
+    /// The expected row of a wallet's transaction.
     fn of(profile: &str, steps: &[&Step]) -> Option<Moved> {
         let of = |kinds: &[&str]| steps.iter().filter(|s| kinds.contains(&s.kind)).map(|s| s.sats).sum::<u64>();
         let (came, went, all_fee) = (of(&["acquisition", "income"]), of(&["disposal"]), of(&["fee"]));

@@ -37,13 +37,13 @@ fn tag(row: u32, text: &str, pool: &str) -> PoolTag {
     PoolTag { row, tag: text.into(), pool: pool.parse().unwrap(), name: pool.to_uppercase().into(), link }
 }
 
-/// What the examples of the description show: a pool that is known by a tag.
+/// A pool for the examples of the description; a tag identifies it.
 pub fn take_example(world: &World) {
     let list = "pools".parse().unwrap();
     take(world, 0xee, Body::Listing { list, rows: vec![tag(1, "/example/", "stone-pool")].into() });
 }
 
-/// What a test knows of pools.
+/// The pools that a test knows.
 struct Lists {
     /// Tags of `alpha` and of `beta`.
     tags: [&'static str; 2],
@@ -98,7 +98,7 @@ fn spendable(block: &Block) -> Vec<(u64, ScriptBuf)> {
     found
 }
 
-/// What a pool has, by hand: blocks, empty ones, fees, rewards, the newest block, and those by tag.
+/// Figures of a pool, by hand: blocks, empty ones, fees, rewards, the newest block, and those by tag.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 struct ByHand {
     blocks: u32,

@@ -62,7 +62,7 @@ async fn candles_are_told_with_their_gaps() {
     assert!(reasons[0] == "null" && reasons[2].contains("only the close"), "{reasons:?}");
     assert_eq!((&body["first_closes_at"], &body["last_closes_at"]), (&json!(days[0]), &json!(days[3])));
     assert_eq!((&body["next_cursor"], &body["reason"]), (&Value::Null, &Value::Null));
-    // Of two sources the mean is told, of which nobody knows the course of the day.
+    // The answer has the mean of two sources, but no course of the day: nobody knows it.
     take(world, "two", 5, vec![row(series("BTC", "USD", Interval::Day), (FRIDAY + 1) * DAY, "62068")]);
     let body = get_ok(&router, PRICES, &format!("{PRICES}?to={}", day_before((FRIDAY + 1) * DAY))).await;
     let friday = &body["candles"][0];
@@ -103,7 +103,7 @@ async fn a_weekend_in_other_currencies() {
         let body = get_ok(&router, PRICES, &format!("{PRICES}?{query}")).await;
         assert!(body["candles"] == json!([]) && body["reason"].is_string(), "{body}");
     }
-    // Before the first rate, the candle is told without a price.
+    // Before the first rate, the answer has the candle without a price.
     take(world, "one", 7, vec![row(series("BTC", "USD", Interval::Day), (FRIDAY - 5) * DAY, "61000")]);
     let body = get_ok(&router, PRICES, &format!("{PRICES}?currency=JPY")).await;
     let first = &body["candles"][0];

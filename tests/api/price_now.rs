@@ -168,7 +168,7 @@ async fn other_currencies_are_told_at_once() {
     assert_eq!(prices.iter().map(|price| price["fx"].is_null()).collect::<Vec<_>>(), [true, false, false, true]);
     let body = get_ok(&router, PRICE, &format!("{PRICE}?currency=RUB")).await;
     assert!(body["price"].is_null() && body["price_reason"].as_str().unwrap().contains("30 days"));
-    // Rates of six days ago convert, and are told to be old.
+    // Rates of six days ago convert, and are marked as old.
     take(
         world,
         "one",
@@ -227,7 +227,7 @@ async fn tags_change_with_prices_and_not_otherwise() {
     publish(&[quote("61000", at + 1), live("EUR", "55000", at)]);
     let third = tags().await;
     assert_eq!(changed(&second, &third), [false, false, true, false, false], "another currency");
-    // What is older than the newest candle changes nothing.
+    // Candles older than the newest one change nothing.
     publish(&[quote("1", day - 1)]);
     assert_eq!(tags().await, imported);
     // It grows old: the answers say so, and their tags with them.

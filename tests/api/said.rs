@@ -1,4 +1,4 @@
-//! Whose scripts are by the claims that a test loads, and a chain for them.
+//! Owners of scripts by the claims that a test loads, and a chain for them.
 
 use std::collections::HashMap;
 
@@ -29,11 +29,12 @@ pub fn shared_world(showpieces: bool) -> (World, Truth) {
     (World::of(generator.into_chain()), truth)
 }
 
-/// Whose each script is, by the claims that a test has loaded.
+/// The owner of each script, by the claims that a test has loaded.
 pub struct Said {
-    /// Scripts that a list names somebody for; nobody owns those whose claims are too weak or contradict each other.
+    /// Scripts that a list attributes to an entity; a script has no owner if its claims are too weak or contradict each
+    /// other.
     direct: HashMap<ScriptBuf, Option<String>>,
-    /// Whom strong claims about some scripts of a cluster name for all others.
+    /// The entity that all other scripts of a cluster get from strong claims about some of them.
     heirs: HashMap<ClusterId, String>,
     clusters: Clusters,
 }

@@ -108,7 +108,7 @@ async fn without_a_feed_the_tier_is_empty_and_says_why() {
     let world = &everything_world();
     let desk = Desk::new(world, false).await;
     let wallets = wallets(world);
-    // Copies that ship with the server are no feed, nor is a list that says it is not whole.
+    // Copies that ship with the server are not a feed, nor is a list that says it is incomplete.
     take_as(world, "ofac_amiexposed", "starter", 1, now() - 5, vec![row(&wallets[0].0, 1, "A")]);
     let body = desk.tier("").await;
     assert_eq!((&body["feed"], &body["addresses"], &body["next_cursor"]), (&Value::Null, &json!([]), &Value::Null));
@@ -161,7 +161,7 @@ async fn an_approval_is_visible_at_once_and_is_for_its_party() {
     assert_eq!(["listed", "approved", "pending", "removed"].map(number), [2, 1, 1, 1]);
     assert_eq!((number("pending_party_changed"), &counts["invalid"]), (1, &Value::Null));
     assert!(counts["import_reason"].is_string());
-    // What the importer counted, and when it looked.
+    // The importer's counts, and the time of its check.
     let check = FeedCheck {
         checked_at: now().into(),
         issued_at: Some(1_741_046_400),

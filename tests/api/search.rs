@@ -31,7 +31,7 @@ async fn without_labels_nothing_is_found_and_it_says_why() {
     assert_eq!((&body["results"], &body["reason"]), (&json!([]), &"no labels are loaded".into()));
     assert_eq!((&body["query"], &body["address"]), (&"Binance".into(), &Value::Null));
     assert_eq!((&body["untrusted_content"], &body["truncated"]), (&true.into(), &false.into()));
-    // The label of an address stands beside.
+    // The label of an address stands next to it.
     let script = a_script(world);
     let body = get_ok(&router, SEARCH, &asking(&script)).await;
     let of = &body["address"];

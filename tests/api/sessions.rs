@@ -1,4 +1,4 @@
-//! Wallet sessions and bridge keys: what they open, and that what is no good counts as absent.
+//! Wallet sessions and bridge keys: what they open, and that a useless one counts as absent.
 
 use std::{
     net::TcpListener,

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
-/// What a request was answered with.
+/// The answer to a request.
 pub struct Reply {
     pub status: u16,
     pub headers: HeaderMap,

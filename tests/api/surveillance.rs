@@ -1,4 +1,4 @@
-//! Campaigns of dust pings, as an address is told of them; that their tables are right is tested with the engine.
+//! Campaigns of dust pings in the answers about an address; that their tables are right is tested with the engine.
 
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid, script::PushBytesBuf};
 use cairn_chaingen::{BlockSpec, ChainBuilder, Lock, Style};
@@ -162,11 +162,11 @@ async fn a_campaign_is_told_to_whom_it_paid() {
     let [funded] = &body["campaigns"].as_array().unwrap()[..] else { panic!("{body}") };
     assert_eq!((&funded["basis"], &funded["origin_txid"]), (&"transaction".into(), &first.to_string().into()));
     assert_ne!(funded["id"], campaign["id"]);
-    // The sender is known: it is no campaign.
+    // The sender is a known service: its pings are not a campaign.
     label(world, 2, &sender, Category::Faucet);
     let body = status(world, &victim).await;
     assert_eq!((&body["observed"], &body["from_service_count"]), (&false.into(), &json!(2)));
-    // Whoever is known and no service, is none.
+    // Pings of a known sender that is not a service are a campaign.
     label(world, 3, &sender, Category::User);
     assert_eq!(status(world, &victim).await["observed"], true);
 }

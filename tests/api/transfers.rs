@@ -38,7 +38,7 @@ fn txs(world: &World) -> BTreeMap<TxNum, Of<'_>> {
     world.oracle.transactions(tip).map(|(number, height, tx)| (number, Of { tx, height })).collect()
 }
 
-/// What each transaction that is no CoinJoin pays to others, if it is so much; the newest first.
+/// Transactions, except CoinJoins, that pay at least `sats` to others; the newest first.
 fn large(world: &World, sats: u64) -> Vec<(TxNum, u64)> {
     let paid = paid_by_tx(&world.oracle, world.oracle.tip().unwrap().0);
     let large = paid.into_iter().filter(|(_, (paid, coinjoin))| !coinjoin && paid.to_clusters >= sats);
@@ -51,7 +51,7 @@ fn count_of(row: &Value, name: &str) -> u64 {
     row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
 }
 
-/// Number of the block that begins so many days before the newest.
+/// Number of the block that begins `days` days before the newest.
 fn since(world: &World, days: u32) -> u32 {
     let headers = world.oracle.headers();
     let from = headers.last().unwrap().monotone_time.saturating_sub(days * DAY);
@@ -94,8 +94,8 @@ async fn pulse_has_what_moves_much() {
     assert!(compared > 20, "{compared} alerts are too few to compare");
 }
 
-/// What it pays to others less what may be change: its largest output to others that goes to a script of which the
-/// chain has nothing before, if several go to others.
+/// The sum paid to others, minus possible change: if several outputs go to others, the largest of them that goes to a
+/// script without earlier transactions.
 fn without_change(world: &World, tx_num: TxNum, tx: &Transaction, net: u64) -> u64 {
     let oracle = &world.oracle;
     let clusters = crate::cospending::clusters_of(oracle, oracle.txs()[tx_num.0 as usize].height);
@@ -152,7 +152,7 @@ async fn alerts_of_a_range_come_in_pages() {
     assert!(csv.text.lines().count() > 1);
 }
 
-/// Whose the sides are follows from claims, also from those about other scripts of a cluster, and changes with them.
+/// The owners of both sides follow from claims, also from those about other scripts of a cluster, and change with them.
 #[tokio::test]
 async fn directions_follow_from_labels() {
     let world = &demo_world();
@@ -302,7 +302,8 @@ async fn a_cursor_lives_as_long_as_its_block() {
     assert_problem(&get(&router, &next).await, 409, "cursor_expired");
 }
 
-/// What waits in the mempool: what it pays outside the clusters that it spends from, and not what goes back to them.
+/// Transactions of the mempool count with the sum that they pay outside the clusters that they spend from, without the
+/// part that goes back to them.
 #[tokio::test]
 async fn pulse_has_what_waits() {
     let world = &demo_world();

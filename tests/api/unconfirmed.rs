@@ -11,7 +11,7 @@ use cairn_model::{BlockHash, MempoolDelta, MempoolInput, MempoolOutput, MempoolT
 
 use crate::support::World;
 
-/// What a node demands in these tests: 1 sat/vB, as long as its mempool is not full.
+/// The fees that a node demands in these tests: 1 sat/vB, as long as its mempool is not full.
 pub const FLOOR: NodeFloor =
     NodeFloor { mempool_min_fee: 1_000, min_relay_fee: 1_000, max_bytes: 300_000_000, usage_bytes: 1_000_000 };
 /// When the first transaction of a test was first seen: milliseconds since 1970.
@@ -51,8 +51,8 @@ impl<'w> Waiting<'w> {
         self.slot.refresh();
     }
 
-    /// A transaction that spends these coins, confirmed or made before, and pays `fee` sats. What `outputs` leave goes
-    /// to a last output with the first coin's own script, if it is anything. Not told to anybody yet.
+    /// A transaction that spends these coins, confirmed or made before, and pays `fee` sats. The remainder, if there is
+    /// any, goes to a last output with the first coin's own script. Nobody knows of it yet.
     pub fn make(&mut self, spends: &[OutPoint], outputs: &[(ScriptBuf, u64)], fee: u64) -> Arc<MempoolTx> {
         let coins: Vec<(OutPoint, TxOut, Option<u32>)> = spends.iter().map(|at| self.coin(at)).collect();
         let have: u64 = coins.iter().map(|(_, out, _)| out.value.to_sat()).sum();

@@ -93,7 +93,7 @@ async fn pages_join_both_parts() {
     }
     let beyond = page(&router, &format!("{base}?offset={}", expected.len() + 3)).await;
     assert_eq!((ids_of(&beyond).len(), &beyond["next_cursor"]), (0, &Value::Null));
-    // Later pages are gated, wherever they lie; a cursor that was tampered with is none.
+    // Later pages are gated, wherever they lie; a cursor that was tampered with does not count as one.
     let first = page(&router, &format!("{base}?limit=2")).await;
     let cursor = first["next_cursor"].as_str().unwrap();
     let gated = world.router(ApiConfig::from(HttpConfig { gates_enabled: true, ..open_config().http }));

@@ -74,7 +74,7 @@ async fn check(
     let rate = (fees + of_pool.fee_sats) as f64 / (vsize + of_pool.adjusted_vsize()) as f64;
     let told = body["cpfp"]["package_fee_rate_sat_vb"].as_f64().unwrap();
     assert!((told - rate).abs() < 0.001, "{told} instead of {rate}");
-    // What the miner's rules make of it is tested with them.
+    // Its place by the miner's rules is tested with them.
     let place = world.slot.pool().projection().unwrap().position(&of_pool.txid).unwrap();
     assert_eq!(body["cpfp"]["effective_fee_rate_sat_vb"].as_f64().unwrap(), place.rate.0 as f64 / 1000.0);
 
@@ -153,7 +153,7 @@ async fn every_unconfirmed_transaction_in_full() {
         assert_eq!(body["status"]["state"], "confirmed");
         assert_eq!(body["outputs"][at.vout as usize]["spent_by"], spender(&pool.made, *at));
     }
-    // What is left out is counted.
+    // Outputs that are left out are counted.
     let body = get_ok(&router, LOOKUP, &format!("/v1/tx/{}?io_limit=2", fan.txid)).await;
     assert_eq!((body["outputs"].as_array().unwrap().len(), &body["outputs_omitted"]), (2, &39.into()));
     assert_eq!((&body["output_count"], &body["hex"]), (&41.into(), &Value::Null));

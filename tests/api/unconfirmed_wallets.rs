@@ -69,7 +69,7 @@ pub fn resolved(world: &World, tx: &Transaction, first_seen_ms: u64) -> Arc<Memp
     })
 }
 
-/// What a transaction does to a script: received, sent, and whether it touches it at all.
+/// Changes of a script by a transaction: received, sent, and whether it touches it at all.
 fn effect(tx: &MempoolTx, script: &Script) -> (u64, u64, bool) {
     let (mut received, mut sent, mut touched) = (0, 0, false);
     for input in &tx.inputs {
@@ -256,7 +256,7 @@ async fn a_script_only_seen_unconfirmed() {
     assert_eq!((&body["script_type"], &body["unconfirmed_tx_count"]), (&"unknown".into(), &0.into()));
 }
 
-/// What makes the mempool unreadable, and the warning about it.
+/// Makes the mempool unreadable; returns the warning about it.
 pub fn spoil(pool: &mut Waiting<'_>, absent: Absent) -> &'static str {
     match absent {
         Absent::NotWatched | Absent::Lost => pool.slot.set_absent(absent),

@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::connections::{HEALTH, PATIENCE, Server, limited, one, server};
 
-/// What GET and HEAD say of their length, in one connection each.
+/// Status and length of the answers to GET and HEAD, in one connection each.
 async fn lengths(server: &Server, target: &str, headers: &str) -> [(String, Option<String>); 2] {
     let mut both = Vec::new();
     for method in ["GET", "HEAD"] {
@@ -36,7 +36,7 @@ async fn head_gives_the_length_of_get() {
         assert_eq!(get, head, "{target}");
         assert!(get.1.is_some_and(|length| length != "0"), "{target}");
     }
-    // What is compressed as it is sent has a length that nobody knows before.
+    // A body that is compressed as it is sent has a length that nobody knows before.
     let [get, head] = lengths(&server, "/openapi.json", "Accept-Encoding: gzip\r\n").await;
     assert_eq!((get, head), (("200".to_owned(), None), ("200".to_owned(), None)));
     // 304 and 204 have none: their bodies are empty, and a 304 would say something else than 200.
@@ -98,7 +98,7 @@ async fn a_body_that_nobody_reads_is_read_for_a_moment() {
         sent += 1 << 20;
     }
     assert!(sent < 256 << 20 && began.elapsed() < PATIENCE, "{sent} bytes in {:?}", began.elapsed());
-    // A drop now and then is no reason to wait longer.
+    // A drop now and then does not make the server wait longer.
     let mut stream = server.connect().await;
     stream.write_all(format!("{head}Content-Length: 1000000\r\n\r\n").as_bytes()).await.unwrap();
     let (began, mut writing) = (Instant::now(), true);

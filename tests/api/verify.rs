@@ -265,7 +265,7 @@ async fn a_confirmed_transaction_remembers_when_it_was_first_seen() {
     let world = &everything_world();
     let router = world.open_router();
     let mut waiting = Waiting::at_tip(world);
-    // As a node tells it of a transaction that the newest block has: in the mempool first, then confirmed.
+    // In the form of a node, for a transaction of the newest block: in the mempool first, then confirmed.
     let block = world.oracle.blocks().last().unwrap();
     let coin = waiting.coins(100_000).next().unwrap();
     let mut tx = (*waiting.make(&[coin], &[], 1_000)).clone();

@@ -1,4 +1,4 @@
-//! What a question about a payment has to look like, and how it is read.
+//! The form of a question about a payment, and how it is read.
 
 use axum::{body::Body, http::Request};
 use proptest::{
@@ -75,7 +75,7 @@ async fn bad_requests() {
         let reply = post(&router, VERIFY, &body).await;
         assert_problem(&reply, status, code);
         assert_eq!(names(&reply), fields, "{body}");
-        // What is refused for its form does not pass the schema either.
+        // A body that is refused for its form does not pass the schema either.
         assert!(status == 400 || !takes.is_valid(&body), "{body}");
     }
     for amount in [
@@ -165,7 +165,7 @@ async fn only_posts_and_nothing_is_kept() {
     let described = &crate::support::DOCUMENT["paths"][VERIFY]["post"];
     assert!(described["responses"]["304"].is_null() && described["responses"]["200"]["headers"]["ETag"].is_null());
     assert_eq!((&described["x-tier"], &described["x-price-sats"]), (&"premium".into(), &21.into()));
-    // The same path as a transaction of that name would have: that one is no txid.
+    // The same path as a transaction of that name would have: that name is not a txid.
     assert_problem(&get(&router, "/v1/tx/verifi").await, 400, "invalid_txid");
 }
 

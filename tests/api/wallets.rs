@@ -185,7 +185,7 @@ async fn outputs_of_young_coinbases_are_told_apart() {
             builder.mine(&BlockSpec::paying(miner.clone())).unwrap();
         }
         if tip > 103 {
-            // The script gets a coin that is no coinbase's, too; the last blocks pay others.
+            // The script also gets a coin that is not of a coinbase; the last blocks pay others.
             let coin = builder.spendable()[0];
             let output = TxOut { value: Amount::from_sat(4_999_000_000), script_pubkey: miner.clone() };
             let tx = builder.spend(&[coin], vec![output], &Style::default()).unwrap();

@@ -12,7 +12,7 @@ use crate::{
     support::{World, everything_world, get_ok},
 };
 
-/// What the inputs of the last 1,008 blocks spent: all, and by script.
+/// Satoshis that the inputs of the last 1,008 blocks spent: all, and by script.
 fn week_by_hand(world: &World) -> (u64, BTreeMap<ScriptBuf, u64>) {
     let tip = world.oracle.tip().unwrap().0;
     let (mut all, mut by_script) = (0, BTreeMap::new());

@@ -164,7 +164,7 @@ impl Account {
         assert_eq!(of_wallet, scanned.iter().filter(is_unspent).map(outpoint).collect());
     }
 
-    /// What the wallet's transactions did to it: those of the chain and of the mempool. The node's wallet remembers
+    /// Changes of the wallet by its transactions: those of the chain and of the mempool. The node's wallet remembers
     /// others.
     #[track_caller]
     fn rows(&self, node: &Node, waiting: &BTreeSet<String>) -> BTreeMap<String, Row> {

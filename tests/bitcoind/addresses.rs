@@ -32,7 +32,7 @@ fn coins_agree(node: &Node, served: &Served, subject: &str, descriptor: &str) ->
     overview
 }
 
-/// What the wallet knows of a transaction agrees with what is served of it.
+/// Fails unless the wallet and Cairn agree on a transaction.
 #[track_caller]
 fn transaction_agrees(node: &Node, served: &Served, txid: &str) {
     let told = node.rpc("gettransaction", json!([txid, true, true]));

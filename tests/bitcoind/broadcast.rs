@@ -57,7 +57,7 @@ fn broadcasts(node: &mut Node, served: &mut Served) {
     assert_eq!(sends(served, &hex, "already_confirmed")["confirmations"], 1);
     refusals(node, served, &coins);
 
-    // What a block holds, of which every output is spent: only the index knows it.
+    // A transaction in a block, with every output spent: only the index knows it.
     let spent = Draft::of(coins[4], 1_000).make();
     node.send(&spent);
     node.send(&Draft::of(coins_of(&spent)[0], 1_000).make());

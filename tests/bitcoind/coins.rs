@@ -31,7 +31,7 @@ pub(crate) fn anyone() -> ScriptBuf {
 /// A transaction that is to be made.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
-    /// What it spends.
+    /// The coins that it spends.
     pub(crate) coins: Vec<Coin>,
     /// Coins for anyone that it makes; what `others` and the fee leave is divided between them.
     pub(crate) change: usize,

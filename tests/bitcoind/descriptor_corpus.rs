@@ -1,4 +1,4 @@
-//! What the node answers to the descriptors of `query-api/keys/tests/descriptors.tsv` is what is recorded there.
+//! The node answers to the descriptors of `query-api/keys/tests/descriptors.tsv` as it is recorded there.
 //! `CAIRN_CORPUS_WRITE=1` records it again.
 
 use std::{env, fs};
@@ -45,7 +45,7 @@ fn descriptors_are_answered_as_recorded() {
     }
     let is_written = env::var_os("CAIRN_CORPUS_WRITE").is_some_and(|it| it == "1");
     let (recorded, mut written) = (fs::read_to_string(CORPUS).unwrap(), String::new());
-    // Errors are worded anew now and then.
+    // Errors get other words now and then.
     let without_words =
         |answer: &str| if answer.starts_with("error: ") { "error".to_owned() } else { answer.to_owned() };
     for line in recorded.lines() {

@@ -16,7 +16,7 @@ use crate::{
 /// Letters of a descriptor in a row that must be nowhere: fewer are in the words of an error by chance.
 const PIECE: usize = 12;
 
-/// What is told as the fresh address of each kind is what the wallet hands out next; these addresses.
+/// Fails unless the fresh address of each kind is the one that the wallet hands out next; returns these addresses.
 #[track_caller]
 fn fresh_addresses_agree(account: &Account, body: &Value) -> Vec<String> {
     let listed = account.listed(false);
@@ -117,7 +117,7 @@ fn a_wallet_of_all_types_as_the_node_lists_it() {
     let body = account.agrees(&node, &served);
     assert_eq!(body["unconfirmed_tx_count"], 0);
 
-    // One of each kind is handed out; once it is used, the next one is told, and the wallet hands it out.
+    // One of each kind is handed out; once it is used, the answer has the next one, and the wallet hands it out.
     for kind in KINDS {
         account.pay(&account.new_address(kind), 2_000_000);
     }

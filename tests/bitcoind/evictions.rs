@@ -1,4 +1,4 @@
-//! What leaves the mempool without a block: pushed out of a full one, too old.
+//! Transactions that leave the mempool without a block: pushed out of a full one, or too old.
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +17,8 @@ use crate::{
     served::Served,
 };
 
-/// What a full mempool says to what pays too little, and to those whose parent it did not take or pushed out.
+/// Refusals of a full mempool: of transactions that pay too little, and of those whose parent it did not take or pushed
+/// out.
 const REFUSALS: [&str; 3] = ["mempool min fee not met", "mempool full", "bad-txns-inputs-missingorspent"];
 
 /// Bytes of an amount by 1 000 virtual bytes as thousandths of a satoshi by virtual byte, which is the same number.
@@ -76,7 +77,7 @@ fn fills(node: &Node, served: &mut Served) {
         let status = served.get(&format!("/v1/tx/{txid}/status"));
         assert!(status["reason"].as_str().unwrap().contains("full mempool"), "{status}");
     }
-    // What pays too little now is refused, and may be sent again later.
+    // A transaction that pays too little now is refused, and may be sent again later.
     let spare = node.coins_for_anyone(1, 1_000_000)[0];
     let info = node.rpc("getmempoolinfo", json!([]));
     let cheap = Draft::of(spare, 110).make();

@@ -8,7 +8,7 @@ use crate::{
     sync::busy,
 };
 
-/// What the node says of its newest blocks is what is served.
+/// Fails unless the node and Cairn agree on the newest blocks.
 #[track_caller]
 fn blocks_agree(node: &Node, served: &Served) {
     let body = served.get("/v1/chain/recent-blocks?limit=20");

@@ -175,7 +175,7 @@ fn imported_descriptors_of_all_kinds() {
     node.mine_to(2, &script_to_mine(&listed, &node));
     watcher.agrees(&node, &served);
 
-    // What has no private key at all, in a wallet of its own.
+    // Descriptors without any private key, in a wallet of their own.
     let outsider = Account::create(&node, "outsider", json!({ "disable_private_keys": true, "blank": true }));
     outsider.import(&watched, [0, 29]);
     let mut paid = vec![script_of(&foreign(71)), script_of(&foreign(72)), bare_multisig(), pay_to_public_key()];

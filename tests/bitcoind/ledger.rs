@@ -1,4 +1,4 @@
-//! What the node's blocks did to each script, computed from the node's own answers: the oracle of what is served.
+//! Changes of each script by the node's blocks, computed from the node's own answers: the oracle of what is served.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{node::Node, served::Served, wallet::sats};
 
-/// What a transaction did to a script, in satoshis.
+/// Satoshis that a script received and sent in a transaction.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Movement {
     pub(crate) received: i64,
@@ -40,7 +40,7 @@ impl Ledger {
     #[track_caller]
     pub(crate) fn of(node: &Node) -> Self {
         let mut ledger = Ledger::default();
-        // The output of the first block's coinbase is no coin, but a movement: it is left out here.
+        // The output of the first block's coinbase is not a coin, but a movement: it is left out here.
         for height in 1..=node.height() {
             let block = node.rpc("getblock", json!([node.hash_at(height), 3]));
             for tx in block["tx"].as_array().unwrap() {
@@ -76,7 +76,7 @@ impl Ledger {
         script
     }
 
-    /// What is served of every script is what is here.
+    /// Fails unless Cairn serves the same about every script.
     #[track_caller]
     pub(crate) fn agrees(&self, served: &Served) {
         for (hex, script) in self.scripts.iter().filter(|(_, script)| script.kind != "nulldata") {

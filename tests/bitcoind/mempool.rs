@@ -31,7 +31,7 @@ fn payments(node: &Node, served: &Served) {
     let before = agrees(node, served);
     assert_eq!(before.txids().len(), 6);
     assert!(before.txids().iter().any(|txid| before.entry(txid)["vsize"].as_u64() > Some(5_000)), "sigops count");
-    // What the wallet spends now is in part unconfirmed.
+    // The wallet's coins are now in part unconfirmed.
     let all = node.rpc("getbalances", json!([]))["mine"]["trusted"].as_f64().unwrap();
     let most = [(node.new_address("bech32m"), format!("{:.8}", all - 1.0))];
     let swept: String = node.ask("sendtoaddress", json!([most[0].0, most[0].1]));

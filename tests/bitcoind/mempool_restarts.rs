@@ -1,4 +1,4 @@
-//! What is known of unconfirmed transactions after the node, or Cairn, has been away.
+//! Knowledge of unconfirmed transactions after the node, or Cairn, has been away.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -49,7 +49,7 @@ fn of_the_node(node: &mut Node, served: &mut Served) {
     assert_eq!(row["details"]["reachable"], false, "{row}");
     assert!(row["reason"].as_str().unwrap().starts_with("the node does not answer"), "{row}");
     assert_eq!(served.get("/api/health/full")["status"], "down");
-    // What is known is still served.
+    // Known transactions are still served.
     assert_eq!(served.get("/v1/mempool/stats")["count"], sent.len());
     assert_eq!(first_seen(served, &sent), seen);
     node.begin();

@@ -1,5 +1,5 @@
-//! The node's mempool as the node tells it, and what follows from it for every script: the oracle of all that is served
-//! of unconfirmed transactions.
+//! The node's mempool from the node's own answers, and what follows from it for every script: the oracle of all that is
+//! served of unconfirmed transactions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ const CLAIMS: u32 = 5;
 /// Most transactions of one script to compare one by one: those of the first page.
 const PAGE: usize = 100;
 
-/// What an unconfirmed transaction does to a script, in satoshis.
+/// Satoshis that a script receives and sends in an unconfirmed transaction.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Effect {
     received: i64,
@@ -111,12 +111,12 @@ impl NodeMempool {
         self.entries.contains_key(txid)
     }
 
-    /// What the node says of a transaction.
+    /// The node's entry of a transaction.
     pub(crate) fn entry(&self, txid: &str) -> &Value {
         &self.entries[txid]
     }
 
-    /// Whether what is served claims to contain everything that the node told of up to this moment.
+    /// Whether the served mempool claims to contain everything that the node announced up to this moment.
     fn is_reached(&self, served: &Served) -> bool {
         let (status, stats) = served.try_get("/v1/mempool/stats");
         status == 200 && stats["node_sequence"] == self.sequence && stats["_meta"]["tip"]["hash"] == *self.best
@@ -229,8 +229,8 @@ fn ok(served: &Served, path: &str) -> Result<Value, String> {
 }
 
 /// Waits until the served mempool is the node's, and compares everything. Once it claims to know everything that the
-/// node told, nothing may differ. (A block moves the node's number without telling, so after one the number may lag
-/// behind.)
+/// node announced, nothing may differ. (A block moves the node's number without an announcement, so after one the
+/// number may lag behind.)
 #[track_caller]
 pub(crate) fn agrees(node: &Node, served: &Served) -> NodeMempool {
     let pool = NodeMempool::of(node);

@@ -85,7 +85,7 @@ fn one_page(body: &Value) {
     }
 }
 
-/// What an address has, once the mempool has come to the tip of the index as well.
+/// The overview of an address, once the mempool has come to the tip of the index as well.
 fn overview(served: &Served, address: &str) -> Value {
     let mut answer = Value::Null;
     wait_until("a mempool at the index's tip", || {

@@ -19,7 +19,7 @@ fn node_restarts(node: &mut Node, served: &mut Served) {
     node.restart(None);
     busy(node, 2);
     served.settle(node);
-    // What was mined while Cairn could not see it, behind a killed node.
+    // Blocks that were mined while Cairn could not see them, behind a killed node.
     busy(node, 1);
     node.kill();
     assert_eq!(served.try_get("/v1/chain/recent-blocks?limit=1").0, 200, "what is indexed is served");

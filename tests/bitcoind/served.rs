@@ -96,7 +96,7 @@ impl Served {
         end(&mut self.writing, signal);
     }
 
-    /// What the processes have said.
+    /// The output of the processes so far.
     pub(crate) fn said(&self) -> String {
         [&self.writing, &self.serving].into_iter().flatten().map(Running::said).collect()
     }
@@ -160,7 +160,7 @@ impl Served {
             }
         }
         verify(&self.world, node, "data");
-        // What followed the node equals what reads its chain in one go.
+        // An index that followed the node equals one that reads its chain in one go.
         self.world.run(&format!("{} {}", ONCE.replace("data ", "straight "), node.arguments())).success();
         let [followed, straight] = ["data", "straight"].map(|dir| checksum(&self.world, dir));
         assert_eq!(followed, straight);

@@ -79,7 +79,7 @@ fn affordable(draft: &Draft) -> Option<Transaction> {
     (have > need).then(|| draft.make())
 }
 
-/// The first projected block, made from everything that the node has told.
+/// The first projected block, made from everything that the node has announced.
 #[track_caller]
 fn projected(node: &Node, served: &Served) -> Value {
     let told = node.rpc("getrawmempool", json!([false, true]));
@@ -158,7 +158,7 @@ fn template(node: &Node) -> (BTreeSet<String>, i64) {
     (txs.iter().map(|tx| tx["txid"].as_str().unwrap().to_owned()).collect(), fees)
 }
 
-/// What a block of the node holds besides its coinbase, and their fees.
+/// The transactions of a node's block besides its coinbase, and their fees.
 #[track_caller]
 fn mined(node: &Node, hash: &str) -> (BTreeSet<String>, i64) {
     let block = node.rpc("getblock", json!([hash, 2]));
@@ -202,7 +202,7 @@ fn is_the_nodes(node: &Node, served: &mut Served, seeds: Range<u64>) {
         sums_agree(node, served);
         let rates = largest_difference(node, served, &mut random);
         assert!(rates < 10.0, "feerates differ by up to {rates} per mille");
-        // The node mines it. What is left waits for the next round.
+        // The node mines it. The rest waits for the next round.
         let hash = node.mine(1).remove(0);
         served.settle(node);
         assert_eq!(mined(node, &hash), (theirs, fees));

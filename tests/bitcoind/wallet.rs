@@ -1,4 +1,4 @@
-//! What the node's wallet does in the tests: payments of every kind, and raw transactions for scripts without address.
+//! Uses of the node's wallet in the tests: payments of every kind, and raw transactions for scripts without address.
 
 use bitcoin::{
     Amount, CompressedPublicKey, Network, ScriptBuf, TxOut,

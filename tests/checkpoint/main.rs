@@ -1,5 +1,5 @@
-//! Checkpoints: what is restored is the index, table by table; damage is told; a stopped run leaves nothing that looks
-//! complete.
+//! Checkpoints: a restored index equals the original, table by table; damage is reported; a stopped run leaves nothing
+//! that looks complete.
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod signed;
@@ -66,7 +66,7 @@ fn damage_is_told_and_nothing_is_restored() {
                 if !file.path.starts_with("index/") {
                     continue;
                 }
-                // What an attempt before has fetched would be used.
+                // Files that an earlier attempt has fetched would be used.
                 drop(fs::remove_dir_all(world.path("restored")));
                 let refused = world.restore("checkpoint", "restored", placing).map(drop).unwrap_err();
                 assert!(matches!(refused, CheckpointError::Damaged { .. } | CheckpointError::File { .. }), "{refused}");

@@ -64,7 +64,7 @@ fn only_what_the_key_has_signed_is_restored() {
         fs::write(&signature, &signed[..cut]).unwrap();
         refused("signed");
     }
-    // What it says of itself is signed, too.
+    // The comment in the signature file is signed, too.
     fs::write(&signature, signed.replacen("cairn checkpoint", "cairn  checkpoint", 1)).unwrap();
     refused("signed");
     fs::write(&signature, &signed).unwrap();

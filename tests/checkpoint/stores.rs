@@ -183,14 +183,14 @@ fn a_store_that_fails_now_and_then_changes_nothing() {
 fn a_store_that_fails_for_good_is_told_and_has_no_manifest_over_missing_pieces() {
     let world = World::of(&chain(64, 60));
     let remote = Remote::start();
-    // It fails after so many requests, each time a little later.
+    // It fails after `after` requests, each time a little later.
     let mut failures = 0;
     for after in (0..).step_by(4) {
         let began = remote.bucket.requests();
         remote.bucket.fail(move |seen| (seen.number >= began + after).then_some(Fault::Status(503)));
         let sent = send_to(&world, &remote.store, &never());
         remote.bucket.heal();
-        // What is called complete is complete.
+        // A checkpoint that is listed as complete is complete.
         for kept in kept(&remote.store).unwrap() {
             let source = Source::Store(&remote.store, Some(kept.name));
             assert_eq!(verify(&source, &Trust::Any, &never(), &|_, _| {}).unwrap().differences, []);
@@ -237,7 +237,7 @@ fn damaged_and_missing_objects_are_told_and_nothing_is_restored() {
                 None => drop(fs::remove_file(&path)),
             }
             let to = target(&world.path("restored"), Placing::Copy);
-            // What an attempt before has fetched would be used.
+            // Files that an earlier attempt has fetched would be used.
             drop(fs::remove_dir_all(&to.datadir));
             let refused = restore(&source, &Trust::Any, &to, &never(), &|_, _| {});
             match verify(&source, &Trust::Any, &never(), &|_, _| {}) {

@@ -1,4 +1,4 @@
-//! What the tests of checkpoints have in common.
+//! Tools that the tests of checkpoints share.
 
 use std::{
     fs,

@@ -57,7 +57,7 @@ fn restored_from_a_folder_it_is_the_index_and_goes_on() {
         assert_eq!(sums(&world, to), before, "{to}");
         world.run(&format!("verify --datadir {to}")).success();
     }
-    // What cannot be made again.
+    // The database of keys cannot be made again.
     let state = world.path("beside/state.sqlite");
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&state).unwrap().permissions()) & 0o777, 0o600);
     let keys = world.stdout("keys list --datadir data --state-url sqlite:beside/state.sqlite");
@@ -247,7 +247,7 @@ fn beside_a_process_that_follows_the_chain() {
             succeeds(&world, &bucket, &format!("snapshot restore {from} --datadir {to}"));
             world.run(&format!("verify --datadir {to}")).success();
         }
-        // What another process writes is not replaced.
+        // A folder that another process writes is not replaced.
         fs::write(world.path("data/replica"), world.path("copy-0").display().to_string()).unwrap();
         let from = world.path("copy-0").display().to_string();
         fails(world.run(&format!("snapshot restore {from} --datadir data --replica")), 2, &["another process writes"]);

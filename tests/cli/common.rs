@@ -99,7 +99,7 @@ impl World {
         self.run("index --network regtest --datadir data --blocks-dir blocks --once").success();
     }
 
-    /// What a command prints.
+    /// Runs a command; returns its output.
     pub(crate) fn stdout(&self, line: &str) -> String {
         String::from_utf8(self.run(line).success().get_output().stdout.clone()).unwrap()
     }

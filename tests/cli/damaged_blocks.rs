@@ -151,7 +151,8 @@ fn damaged_block_files_are_harmless_or_told() {
                         damaged.contains_key(&folder.last),
                         "{what}: the undo file tells of the block file: {said}"
                     );
-                    // The end of the last file cannot be told from a copy of an earlier time. All else can.
+                    // The end of the last file cannot be distinguished from a copy of an earlier time. All other ends
+                    // can.
                     let height = height_of(&sums);
                     assert!(height < full && what.contains(&folder.last), "{what}: height {height}: {said}");
                     let without = "unfinished=0";

@@ -160,7 +160,7 @@ fn tells(address: &str, id: &str, row: &Value, names: &[&str]) {
     }
 }
 
-/// The pages of definitions tell of the demo chain what its answers say.
+/// The pages of definitions say the same of the demo chain as its answers.
 fn explains_with_examples(address: &str) {
     const SLEEPER: &str = "8828b52ed2aca8efb3d4767df7956ab8e6a323226ca9cb03e1f0f49ff756ac38";
     const WAKES: &str = "eb26d9bf62b8b47171e323802036a72988ed15e05f2420d67ebb0e4f0d6703ff";
@@ -219,7 +219,7 @@ fn explains_with_examples(address: &str) {
     tells(address, "dust-campaigns", &pinged, &["address"]);
     let told = ["observed", "dust_payment_count", "other_ping_count"].map(|name| pinged[name].clone());
     assert_eq!(told, [Value::from(false), 1.into(), 1.into()], "{pinged}");
-    // What the feed announced of the one who wakes up.
+    // Events of the feed about the one who wakes up.
     let feed = |kind: &str, txid: &str| {
         let row = find(&format!("/v1/chain/activity-feed?limit=200&types={kind}"), "events", txid);
         tells(address, "activity-feed", &row, &["type", "height", "txid", "value_btc"]);
@@ -229,7 +229,7 @@ fn explains_with_examples(address: &str) {
     feed("whale_tx", SLEEPER);
 }
 
-/// It is computed without being asked for, and health tells its age.
+/// It is computed without being asked for, and health shows its age.
 fn has_a_dashboard(address: &str) {
     let state = || get_json(address, "/api/health")["live_data"]["dashboard_snapshot"].clone();
     wait_until("the dashboard", || state()["status"] == "fresh");
@@ -345,7 +345,7 @@ fn shows_what_waits(address: &str, made: &[Unconfirmed]) {
     assert!(texts.len() > 3, "{texts:?}");
 }
 
-/// What transactions do to a script, in satoshis.
+/// Net effect of transactions on a script, in satoshis.
 fn net(txs: &[&Unconfirmed], script: &ScriptBuf) -> i64 {
     let outputs = txs.iter().flat_map(|made| &made.tx.output).filter(|output| output.script_pubkey == *script);
     let spent = txs.iter().flat_map(|made| &made.spent).filter(|coin| coin.txout.script_pubkey == *script);
@@ -374,7 +374,7 @@ fn demo_touches_only_folders_of_its_own() {
     let mut command = world.command("config");
     let output = command.env("CAIRN_DATADIR", "data").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("# demo_datadir is not set"));
-    // Half a demo is made anew.
+    // Half a demo is made again.
     fs::create_dir(world.path("half")).unwrap();
     fs::write(world.path("half/demo.json"), r#"{"chain":"another","tip":null}"#).unwrap();
     fs::create_dir(world.path("half/index")).unwrap();

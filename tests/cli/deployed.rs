@@ -1,4 +1,4 @@
-//! What `deploy/` holds: the unit and the proxy's configuration are valid, and all that they name exists.
+//! The files of `deploy/`: the unit and the proxy's configuration are valid, and all that they name exists.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

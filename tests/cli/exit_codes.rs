@@ -57,7 +57,7 @@ fn sources_that_cannot_be_used() {
     world.run(INDEX).success();
 }
 
-/// What would abort in the middle of the work is told before it begins.
+/// A limit that would abort the work in the middle is reported before it begins.
 #[test]
 fn an_address_space_that_is_too_small() {
     let world = World::small(3);
@@ -78,7 +78,7 @@ fn an_address_space_that_is_too_small() {
     let run = "run --network regtest --datadir data --blocks-dir blocks --memory 256M --cache 64M --mempool-memory 32M";
     fails(limited(1 << 20, run), 1, &["limited to 1024 MiB, and it needs 2400 MiB", "ulimit -v"]);
     fails(limited(1 << 20, "demo --datadir demo"), 1, &["it needs 2048 MiB"]);
-    // What needs little is not held up.
+    // A command that needs little is not refused.
     limited(1 << 20, "config").success();
 }
 
@@ -227,7 +227,7 @@ fn verify_finds_a_difference() {
     let assert = world.run("verify --datadir data").code(7);
     let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
     assert!(text.contains("DIFFERS") && text.contains("coins"), "{text}");
-    // What is derived can be rebuilt.
+    // Derived tables can be rebuilt.
     world.run("reindex --datadir data --stage coins").success();
     world.run("verify --datadir data").success();
 }
@@ -259,7 +259,8 @@ fn a_damaged_record_that_cuts_the_chain_short_is_an_error() {
     let world = World::small(40);
     let path = world.path("blocks/blk00000.dat");
     let good = fs::read(&path).unwrap();
-    // The size of some record in the middle: it is none any more, and the blocks behind it have lost their ancestors.
+    // The size of some record in the middle is wrong: it is not a record any more, and the blocks behind it have lost
+    // their ancestors.
     let chain = grown(40);
     let victim = serialize(&chain.chain().active()[20].block.header);
     let plain: Vec<u8> = good.iter().enumerate().map(|(i, b)| b ^ KEY[i % 8]).collect();
@@ -269,7 +270,7 @@ fn a_damaged_record_that_cuts_the_chain_short_is_an_error() {
     fs::write(&path, &bad).unwrap();
     let place = format!("blk00000.dat, offset {}", at - 8);
     fails(world.run(INDEX), 4, &["break off after height 19", "damaged record in", &place, "indexed up to height 19"]);
-    // What lies before is indexed whole, and enough where no more was asked for.
+    // The blocks before it are indexed whole, which is enough if no more was asked for.
     assert!(world.stdout("verify --datadir data").contains("height   19"));
     world.run(&format!("{INDEX} --to 19")).success();
     fs::write(&path, &good).unwrap();

@@ -108,7 +108,7 @@ fn sources_that_fail_do_not_stop_blocks() {
     let told: Vec<&str> = said.lines().filter(|line| line.contains("a source of prices fails")).collect();
     assert!(told.len() == 1 && told[0].contains("coinbase") && told[0].contains("500"), "{told:?}");
     assert!(listed(&world).is_empty());
-    // Private addresses must be allowed; what does not fit together is told before anything is opened.
+    // Private addresses must be allowed; settings that do not fit together are reported before anything is opened.
     let mut writer = world.start(&format!("index {INDEX} {prices}"));
     writer.wait_for("is not in the public network");
     stop(writer);

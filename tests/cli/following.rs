@@ -29,7 +29,7 @@ fn answers_follow_the_files_through_a_reorganization() {
     let (status, took) = running.end();
     assert_eq!(status.code(), Some(143), "{}", running.said());
     assert!(took.as_secs() < 5, "{took:?}");
-    // What the follower made equals what a straight run makes.
+    // The follower's index equals that of a straight run.
     let followed = world.stdout("db checksum --datadir data");
     world.run("index --network regtest --datadir straight --blocks-dir blocks --once").success();
     assert_eq!(world.stdout("db checksum --datadir straight"), followed);

@@ -1,4 +1,4 @@
-//! Block files that break off: what `index --once` says, and what a server that follows them tells.
+//! Block files that break off: the errors of `index --once`, and the reports of a server that follows them.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -44,7 +44,7 @@ fn a_chain_that_breaks_off_is_an_error() {
     }
     world.run(INDEX).success();
     assert!(world.stdout("verify --datadir data").contains("height   60"));
-    // The first file is named as well, and a pruned folder is told from one without it.
+    // The first file is named as well, and a pruned folder is distinguished from one without it.
     fs::rename(world.path("blocks/blk00000.dat"), world.path("first")).unwrap();
     symlink("nowhere", world.path("blocks/blk00000.dat")).unwrap();
     fails(world.run(INDEX), 3, &["blk00000.dat: is a link to a file that does not exist"]);
@@ -98,7 +98,7 @@ fn a_server_tells_that_the_files_break_off() {
         (&quick["status"], &quick["live_data"]["bitcoin_backend"]["best_height"]),
         (&"degraded".into(), &60.into())
     );
-    // A server in another process tells it too.
+    // A server in another process reports it too.
     let mut other = world.start("serve --datadir data --listen 127.0.0.1:0");
     let there = other.address();
     wait_until("the word of the indexer", || component(&there, "index")["reason"] == row["reason"]);

@@ -8,7 +8,7 @@ use std::{
 
 use crate::common::{Running, World, fails, wait_until};
 
-/// The output of a command: results, and what it tells people.
+/// The output of a command: results, and messages for people.
 fn said(world: &World, line: &str) -> (String, String) {
     let output = world.command(line).output().unwrap();
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());

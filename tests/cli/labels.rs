@@ -29,7 +29,7 @@ fn facts(world: &World, name: &str, rows: &[(u8, &str)]) {
     fs::write(world.path(name), HEAD.to_owned() + &rows.iter().map(row).collect::<String>()).unwrap();
 }
 
-/// What lists say of an address.
+/// Claims of lists about an address.
 fn shown(world: &World, number: u8) -> Vec<Value> {
     let lines = world.stdout(&format!("labels show --datadir data {}", wallet(number)));
     lines.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -94,7 +94,7 @@ fn a_list_is_imported_shown_and_ended() {
     assert_eq!(world.stdout(&format!("labels show --datadir data {}", wallet(3))), before);
 }
 
-/// What the file says of itself needs no flag, and a flag beats it.
+/// Source and licence in the file need no flag, and a flag beats them.
 #[test]
 fn source_and_licence_are_taken_from_the_file() {
     let world = World::small(20);
@@ -215,7 +215,7 @@ fn a_list_that_becomes_what_it_was_holds_again() {
     let world = World::small(20);
     world.index();
     let import = || world.stdout(&format!("{IMPORT} --source abc --list por --complete list.csv"));
-    // What the list says of two addresses, a second later each time.
+    // The list's statements about two addresses, a second later each time.
     let published = |rows: &[(u8, &str)]| {
         thread::sleep(Duration::from_millis(1_100));
         facts(&world, "list.csv", rows);
@@ -256,8 +256,8 @@ fn index_bytes(world: &World) -> Vec<u8> {
 
 /// True if a file of the index has the words.
 fn has_words(world: &World, words: &str) -> bool {
-    // What waits is taken in when the index is opened next, and files that this replaces are removed with the next
-    // opening.
+    // A waiting document is taken in when the index is opened next, and files that this replaces are removed with the
+    // next opening.
     for _ in 0..2 {
         let nothing = "e".repeat(64);
         world.run(&format!("events withdraw --datadir data --reason x --unseen {nothing}")).success();
@@ -293,7 +293,7 @@ fn a_redaction_that_is_killed_is_ended() {
     }
 }
 
-/// What is blanked is in no file any more, and does not come back.
+/// Blanked words are in no file any more, and do not come back.
 #[test]
 fn a_claim_is_blanked_for_good() {
     let world = World::small(20);
@@ -442,6 +442,6 @@ fn a_pack_of_actors_becomes_profiles() {
     world.index();
     world.stdout("events import --datadir data backup.events");
     assert!(world.stdout("verify --datadir data").contains("2 profiles"));
-    // It is no list of sanctions.
+    // It is not a list of sanctions.
     fails(world.run("sanctions import --datadir data --licence x actors.yaml"), 1, &["actorpack", "sdn_advanced"]);
 }

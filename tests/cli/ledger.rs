@@ -104,7 +104,7 @@ fn documents_come_in_beside_a_writer_and_readers_see_them() {
     wait_until("the server to see the import", || etag(&address) != before);
     assert_eq!(listed(&world).len(), 1);
     assert_eq!(fs::read_dir(world.path("data/inbox")).unwrap().count(), 0);
-    // What is no file of events is set aside.
+    // A file that is not of events is set aside.
     fs::write(world.path("data/inbox/x.events"), "no events").unwrap();
     writer.wait_for("a file of events was not taken");
     assert!(world.path("data/inbox/x.refused").exists());
@@ -129,7 +129,7 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
     let mut handed_in = BTreeSet::new();
     for round in 0..rounds {
         let name = format!("{round}.csv");
-        // One row alone would not tell its interval.
+        // One row alone would not show its interval.
         csv(&world, &name, rng.random_range(1..330u32).max(2), 100 + round);
         let mut writer = world.start("index --network regtest --datadir data --blocks-dir blocks");
         if round % 2 == 0 {
@@ -150,7 +150,7 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
         }
     }
     assert!(handed_in.len() as u32 >= rounds / 3, "{} of {rounds} handed in", handed_in.len());
-    // What waits is taken in by the next writer.
+    // Waiting documents are taken in by the next writer.
     world.index();
     let all = listed(&world);
     let names: BTreeSet<String> = all.iter().map(|of| of["origin"].as_str().unwrap().to_owned()).collect();
@@ -171,7 +171,7 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
     assert_eq!(audited(&world), told, "{}", quotes(&told));
 }
 
-/// An index of the main network begins with the prices that ship with Cairn, once and unless it is told not to.
+/// An index of the main network begins with the prices that ship with Cairn, once and unless a flag forbids it.
 #[test]
 fn the_main_network_begins_with_prices() {
     let data = cairn_testkit::shared_data_or_skip!();
@@ -187,7 +187,7 @@ fn the_main_network_begins_with_prices() {
     assert_eq!(all.iter().map(|of| of["source"].as_str().unwrap()).collect::<Vec<_>>(), ["brk", "ecb"]);
     assert_eq!(all[0]["rows"], 5_695);
     assert!(all.iter().all(|of| of["origin"].as_str().unwrap().contains("not fetched again")), "{all:?}");
-    // What is withdrawn does not come back, and what is there does not come twice.
+    // A withdrawn document does not come back, and one that is there does not come twice.
     let hash = all[1]["document"].as_str().unwrap();
     world.run(&format!("events withdraw --datadir data --reason old {hash}")).success();
     let all = listed(&world);
@@ -203,7 +203,7 @@ fn the_main_network_begins_with_prices() {
     assert!(licences.contains("OpenSanctions") || licences.contains("MIT licence"), "{licences}");
 }
 
-/// The newest price is an observation: damaged, it is told, and stops neither blocks nor answers.
+/// The newest price is an observation: if it is damaged, that is reported, and stops neither blocks nor answers.
 #[test]
 fn a_damaged_price_of_the_moment_stops_nothing() {
     let world = World::small(20);

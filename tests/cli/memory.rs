@@ -173,8 +173,8 @@ fn a_script_that_holds_everything() {
     assert!(sums.iter().all(|s| *s == sums[0]), "the limit changes what is indexed");
 }
 
-/// As many blocks as the longest chain has. What is known of each block stays in memory while they are indexed. Then
-/// more than memory is there for, without end: it is said, and the limit holds.
+/// As many blocks as the longest chain has. Facts about each block stay in memory while they are indexed. Then more
+/// blocks than the memory has room for, without end: that is reported, and the limit holds.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_chain_of_many_blocks() {

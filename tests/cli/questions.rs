@@ -195,7 +195,7 @@ fn sixty_questions_are_answered_in_three_calls() {
             let given = filled(arguments);
             said = match is_listed(tool) {
                 true => asker.call(tool, &given),
-                // What has no tool of its own is called by its name.
+                // An operation without a tool of its own is called by its name.
                 false => asker.call("call_endpoint", &json!({"endpoint": tool, "arguments": given})),
             };
             if said["ok"] != true {
@@ -215,7 +215,7 @@ fn sixty_questions_are_answered_in_three_calls() {
     assert!(missed.len() * 100 <= QUESTIONS.len() * 5, "{}", missed.join("\n"));
 }
 
-/// What the demo has of each kind.
+/// Values of the demo for each kind.
 fn stand_ins(address: &str) -> Vec<(&'static str, String)> {
     let (wallet, _) = rich(address);
     let overview = get_json(address, &format!("/v1/wallets/{wallet}/overview"));

@@ -66,7 +66,7 @@ fn every_command_that_a_text_names_exists() {
         let names: Vec<&str> = words.iter().copied().take(2).take_while(|word| is_name(word)).collect();
         let found = (1..=names.len()).rev().find_map(|count| help(&names[..count]));
         let Some(text) = found else {
-            // A sentence that begins with the program's name is no command.
+            // A sentence that begins with the program's name is not a command.
             if names.len() == words.len().min(2) && !names.is_empty() {
                 wrong.push(format!("{command}: no such command; {places:?}"));
             }

@@ -39,7 +39,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What `verify` prints about a damaged index, and the command in it, without the program's name.
+/// The output of `verify` about a damaged index, and the command in it, without the program's name.
 #[track_caller]
 fn verdict(world: &World, datadir: &str) -> (String, String) {
     let assert = world.run(&format!("verify --datadir {datadir}")).code(7);
@@ -111,7 +111,7 @@ fn missing_files_are_named_by_what_writes() {
     }
 }
 
-/// What no chain gives back survives the loss of the list of files: the printed command brings everything back.
+/// Events that no chain gives back survive the loss of the list of files: the printed command brings everything back.
 #[test]
 fn input_events_survive_a_damaged_list_of_files() {
     let world = World::small(60);

@@ -145,7 +145,7 @@ fn replicas_lag_say_so_and_follow_newer_copies(shared: impl FnOnce(&World) -> Sh
     stop(two);
 }
 
-/// Tells clients to end.
+/// Asks clients to end.
 struct Ended<'d>(&'d AtomicBool);
 
 impl Drop for Ended<'_> {
@@ -154,7 +154,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Asks for blocks until told to end: each is answered, and from one index as a whole. Returns how often.
+/// Asks for blocks until `done` is set: each is answered, and from one index as a whole. Returns how often.
 fn ask_until(address: &str, done: &AtomicBool) -> u32 {
     let mut asked = 0;
     while !done.load(Ordering::Relaxed) {
@@ -194,7 +194,7 @@ fn what_is_handed_in_beside_a_copy_reaches_the_writer(shared: impl FnOnce(&World
     assert!(!world.path("one/inbox").exists() && sources(world, "one").is_empty());
     let waiting = machines.waiting();
     assert!(waiting.contains("regtest") && waiting.contains("a.csv"), "{waiting}");
-    // What is written at the moment takes it in, and readers see it.
+    // A writer that runs takes it in, and readers see it.
     let mut writer = machines.run();
     let address = writer.address();
     let has = |source: &str| sources(world, "data").contains(source);
@@ -218,7 +218,7 @@ fn what_is_handed_in_beside_a_copy_reaches_the_writer(shared: impl FnOnce(&World
     let told = world.stdout(&format!("events withdraw {at} --unseen --reason wrong {hash}"));
     assert!(told.contains("(documents: 1)"), "{told}");
     assert!(world.stdout(&format!("events import {at} all.events")).contains("(documents: 3)"));
-    // What is no file of events is set aside by the writer, as from the inbox.
+    // A payload that is not a file of events is set aside by the writer, as from the inbox.
     let entry = NewEntry { documents: 1, payload: b"no events".to_vec() };
     machines.at_database(async |state| state.queue_documents("regtest", "a stranger", &[entry], 1).await.unwrap());
     let mut writer = machines.run();
@@ -300,7 +300,7 @@ fn two_servers_on_one_index_know_how_far_the_writer_is(shared: impl FnOnce(&Worl
     assert!(key.starts_with("cairn_key_"));
     assert!(machines.import("data", "a").contains("taken by the process that writes"));
     stop(writer);
-    // Without the mark, only a writer that is connected tells how far it is.
+    // Without the mark, only a writer that is connected reports how far it is.
     for address in [&at_one, &at_two] {
         wait_until("the writer to be gone", || lag(address).is_null());
         assert_eq!(get(address, "/v1/blocks/109").0, 200);
@@ -335,7 +335,7 @@ fn a_newer_copy_takes_the_place_of_a_damaged_one() {
     stop(one);
 }
 
-/// A database that is away stops neither the writer nor a replica, and is told once.
+/// A database that is away stops neither the writer nor a replica, and is reported once.
 #[test]
 fn an_unreachable_database_stops_nobody() {
     let mut generator = grown(20);

@@ -69,7 +69,7 @@ fn counts(status: &Value) -> [u64; 4] {
     ["listed", "approved", "pending", "removed"].map(|name| status["feed"][name].as_u64().unwrap())
 }
 
-/// What a server says at a path.
+/// The answer of a server at a path.
 fn answer(address: &str, path: &str) -> Value {
     let (status, body) = get(address, &format!("/v1/sanctions/ofac/{path}"));
     assert_eq!(status, 200, "{body}");
@@ -95,7 +95,7 @@ fn rows_are_approved_and_served_at_once() {
     world.index();
     fails(world.run(&format!("{APPROVE} --approver ann --all")), 1, &["there is no current feed", "sanctions import"]);
     assert!(world.stdout("sanctions status --datadir data").contains("no current feed"));
-    // A list under another name is no feed, whoever publishes it.
+    // A list under another name is not a feed, whoever publishes it.
     fs::write(world.path("copy.txt"), wallet(9) + "\n").unwrap();
     let copy =
         "labels import --datadir data --licence x --source ofac_copy --list starter --layout address_list copy.txt";
@@ -169,7 +169,7 @@ fn two_operators_must_approve_if_the_settings_say_so() {
     follow(&world, &address);
     let said = world.stdout(&format!("{APPROVE} --approver ann --all"));
     assert!(said.contains("another operator must approve it") && said.contains("0 of these 1 rows count"), "{said}");
-    // The same person under another spelling is no second one.
+    // The same person under another spelling is not a second one.
     assert!(world.stdout(&format!("{APPROVE} --approver ANN --all")).contains("0 new approvals"));
     let of = status(&world, "");
     assert_eq!((counts(&of), &of["feed"]["pending_second_approval"]), ([1, 0, 1, 0], &1.into()));
@@ -209,7 +209,7 @@ fn a_new_feed_ends_what_it_drops_and_asks_again_for_what_it_changes() {
     let date = new["feed"]["date"].as_str().unwrap();
     let statement = format!("listed by OFAC (US Treasury) in the snapshot of {date} under the name ACME");
     assert_eq!(row["statement"], statement);
-    // An older file that comes late is no feed.
+    // An older file that comes late is not the feed.
     sdn(&world, "older.xml", 20, &[(7, "ACME", &xbt(&[5]))]);
     import(&world, "older.xml");
     assert_eq!(served(&address), [wallet(1)]);

@@ -1,4 +1,4 @@
-//! The scrubber: a running server tells damage of files that nobody reads.
+//! The scrubber: a running server reports damage of files that nobody reads.
 
 use std::{fs, os::unix::fs::FileExt, time::Duration};
 
@@ -101,7 +101,7 @@ fn damage_that_nobody_reads_is_told_after_a_scrub() {
     }
 }
 
-/// Files that the index no longer has are no damage, and slow reading does not delay the end.
+/// Files that the index no longer has are not damage, and slow reading does not delay the end.
 #[test]
 fn a_slow_scrub_ends_with_the_server_and_forgives_compactions() {
     let world = World::small(400);
@@ -115,7 +115,7 @@ fn a_slow_scrub_ends_with_the_server_and_forgives_compactions() {
     wait_until("the first bytes", || metric(&admin, "cairn_scrub_bytes_total") > 0);
     assert_eq!(index_row(&address)["details"]["scrubber"], "running");
     assert!(bytes > 250_000, "{bytes} bytes: too few for a slow scrub");
-    // Every table is made anew meanwhile.
+    // Every table is made again meanwhile.
     world.run("reindex --datadir data --stage all").success();
     wait_until("a whole scrub", || metric(&admin, SCRUBS) >= 1);
     assert_eq!(index_row(&address)["details"]["damaged_tables"], json!([]), "{}", running.said());

@@ -27,7 +27,7 @@ fn flags_beat_the_environment_which_beats_the_file_which_beats_defaults() {
     assert_eq!(listen("config", &[]), "listen = \"127.0.0.1:2\"  # file");
     assert_eq!(listen("config", &env), "listen = \"127.0.0.1:3\"  # environment CAIRN_LISTEN");
     assert_eq!(listen("config --listen 127.0.0.1:4", &env), "listen = \"127.0.0.1:4\"  # flag --listen");
-    // An empty variable is none.
+    // An empty variable does not count as set.
     assert_eq!(listen("config", &[("CAIRN_LISTEN", "")]), "listen = \"127.0.0.1:2\"  # file");
     let text = shown(&world, "config", &[]);
     assert!(text.contains("max_lag_blocks = 9  # file\n") && text.contains("gates = false  # file\n"), "{text}");

@@ -1,4 +1,4 @@
-//! `cairn state`: the database of keys is copied while a server uses it, damage is told, and the copy restores it.
+//! `cairn state`: the database of keys is copied while a server uses it, damage is reported, and the copy restores it.
 
 use std::{
     fs,
@@ -134,7 +134,8 @@ fn a_copy_is_whole_while_keys_are_issued() {
     }
 }
 
-/// A database that was used and is gone is no new one: commands say what is there, and go on when told to.
+/// A database that was used and is gone is not taken for a new one: commands say what is there, and go on only if asked
+/// to.
 #[test]
 fn a_lost_database_is_told_and_begun_anew_only_if_asked() {
     let (world, secret) = with_key();

@@ -92,7 +92,7 @@ fn speaks(mut client: Spoken, wallet: &str, balance: u64) {
     for said in [&text, &result["structuredContent"]] {
         assert_eq!(said["data"]["balance"]["confirmed_sats"], balance, "{said}");
     }
-    // What is no message, and one that is too long, are told; those after them are answered.
+    // A line that is not a message, and one that is too long, are reported; those after them are answered.
     client.say("no json");
     assert_eq!(client.hear()["error"]["code"], -32700);
     client.say(&format!("{{\"long\":\"{}\"}}", "x".repeat(1 << 20)));
@@ -124,7 +124,7 @@ fn desktop_clients_are_served_over_standard_input() {
     running.signal("TERM");
     running.end();
     speaks(Spoken::start(&world, "mcp --datadir demo"), &wallet, balance);
-    // A server that is away is told to whoever waits for an answer.
+    // If the server is away, a client that waits for an answer gets an error.
     let mut client = Spoken::start(&world, &format!("mcp --url http://{address}"));
     client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
     client.say(&json!({"jsonrpc": "2.0", "id": "a", "method": "ping"}).to_string());

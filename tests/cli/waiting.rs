@@ -34,7 +34,7 @@ fn a_server_waits_for_its_index() {
     assert!(world.path("data/index/CURRENT").exists());
     let mut second = world.start(SERVE);
     second.wait_for("waiting for `cairn index`");
-    // It is filled by a process that goes on and tells of its tip.
+    // It is filled by a process that goes on and reports its tip.
     fs::write(&path, good).unwrap();
     let mut writer = world.start("index --network regtest --datadir data --blocks-dir blocks");
     writer.wait_for("height=105");
@@ -71,7 +71,8 @@ fn a_server_uses_nothing_that_others_left() {
     running.address();
     let [own] = &folders(&world, "data")[..] else { panic!("{:?}", folders(&world, "data")) };
     assert_eq!(fs::metadata(own).unwrap().permissions().mode() & 0o777, 0o700);
-    // What could be guessed, planted as links: the process number of the next server cannot be, so many of them.
+    // Names that could be guessed, planted as links: the next server's process number is not known, so thousands of
+    // them.
     let planted: Vec<PathBuf> = (running.pid() + 1..running.pid() + 2_000)
         .flat_map(|pid| ["tmp", "data"].map(|parent| world.path(&format!("{parent}/cairn-serve-{pid}"))))
         .collect();

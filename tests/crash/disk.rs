@@ -68,7 +68,7 @@ fn short_of(start: Option<&Machine>, line: &Line, kib: u64, after: After, sums: 
         assert!(said.contains("the disk is full") && !said.contains("panicked"), "{}\n{said}", machine.story());
         // Reading needs no room.
         after.check(&machine);
-        // Once more: nothing worse happens. What the first try finished and cleared away may even make room enough.
+        // Once more: nothing worse happens. The files that the first try cleared away may even make room enough.
         let again = machine.output(line).status.code();
         assert!(matches!(again, Some(0 | 6)), "{}", machine.story());
         after.check(&machine);

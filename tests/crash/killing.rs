@@ -15,7 +15,7 @@ use crate::{
     phase::Phase,
 };
 
-/// What an index has to be right after a kill.
+/// The states that an index may have right after a kill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum After {
     /// Empty, or whole.
@@ -86,7 +86,7 @@ pub fn kill_often(
 /// Further stories, where the planned ones left out what had to be met: a machine may be busy with other things.
 pub const MORE: usize = 60;
 
-/// Kills a run that goes from height to height, up to so many times in a row. A run that was done first has shown that
+/// Kills a run that goes from height to height, up to `kills` times in a row. A run that finishes first has shown that
 /// the time was measured too long.
 #[track_caller]
 pub fn kill_on_the_way(

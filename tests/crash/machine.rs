@@ -111,7 +111,7 @@ pub enum Look {
 pub struct Timeline {
     /// From start to end of the process.
     pub total: Duration,
-    /// What was seen, from when on.
+    /// Phases that were seen, each with the time from which on.
     seen: Vec<(Phase, Duration)>,
 }
 
@@ -160,7 +160,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// One without an index. The title opens the story that a failure tells.
+    /// One without an index. The title opens the story that a failure prints.
     pub fn new(title: impl fmt::Display) -> Self {
         Machine { dir: cairn_testkit::temp_dir(), story: RefCell::new(vec![title.to_string()]) }
     }
@@ -278,7 +278,7 @@ impl Machine {
         Process(self.command(&[], line).stdout(Stdio::null()).stderr(log).spawn().unwrap())
     }
 
-    /// What the process said that was started last.
+    /// The output of the process that was started last.
     pub fn said(&self) -> String {
         fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }

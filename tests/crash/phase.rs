@@ -36,7 +36,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What the working folder shows; `None` if there is none. `journal`: a stage is being rebuilt.
+/// The phase that the working folder shows; `None` if there is none. `journal`: a stage is being rebuilt.
 pub fn seen(datadir: &Path, journal: bool) -> Option<Phase> {
     let dir = datadir.join("bulk");
     let Some(manifest) = read(&dir) else {

@@ -25,7 +25,7 @@ pub fn long() -> bool {
     std::env::var_os("CAIRN_TEST_LONG").is_some_and(|v| v == "1")
 }
 
-/// So many, or several times as many.
+/// `count`; five times as many in long tests.
 pub fn scaled(count: usize) -> usize {
     if long() { count * 5 } else { count }
 }

@@ -133,7 +133,7 @@ pub(crate) fn version(provenance: &Provenance) -> ListVersion {
 /// A document of a list, by hand: without what is blanked.
 type Listed = (ListVersion, bool, Vec<Claim>);
 
-/// What a list says of a script at a time, by hand.
+/// Claims of a list about a script at a time, by hand.
 fn of_list(key: &ListKey, documents: &[Listed], script: &[u8], at: Option<u32>) -> Option<(ListClaims, bool)> {
     let stating = |(version, is_complete, claims): &Listed| {
         let of = claims.iter().filter(|claim| &claim.script[..] == script).take(64);
@@ -174,7 +174,7 @@ fn contested(of: ListClaims, documents: &[Document], script: &[u8], at: Option<u
     ListClaims { contests, ..of }
 }
 
-/// What each list says of a script now, by hand.
+/// Claims of each list about a script now, by hand.
 pub(crate) fn said(documents: &[Document], script: &[u8]) -> Vec<ListClaims> {
     let lists = lists_of(documents);
     let found = lists.iter().filter_map(|(key, of)| of_list(key, of, script, None));

@@ -65,7 +65,7 @@ fn colliding_prefixes_change_no_answer() {
         }
         bulk.sums().assert_equal(&expected, &format!("{what}, rebuilt"));
 
-        // A reorganization, by an engine that went on and by one that was opened anew.
+        // A reorganization, by an engine that went on and by one that was opened again.
         write_tidy(blocks.path(), &after);
         let expected = straight(&facts, None);
         tip = tip.reopened();

@@ -128,7 +128,7 @@ fn in_use(oracle: &Oracle) -> BTreeMap<u32, BTreeMap<&ScriptBuf, (bool, bool)>> 
     days
 }
 
-/// What each day did to the coins of each day of birth, day by day.
+/// Changes that each day made to the coins of each day of birth, day by day.
 fn changes(view: &View<'_>, oracle: &Oracle) {
     let tip = view.tip().height;
     let mut expected: BTreeMap<u32, BTreeMap<u32, (i128, i128)>> = BTreeMap::new();
@@ -186,7 +186,7 @@ fn changes(view: &View<'_>, oracle: &Oracle) {
         if oracle.overwritten().iter().any(|(height, _)| oracle.day(*height) == day) {
             continue;
         }
-        // Of earlier days, the changes tell what was spent.
+        // For coins of earlier days, the changes show what was spent.
         let changes = expected.get(&day).into_iter().flatten().filter(|(birth, _)| **birth < day);
         let told = changes.map(|(birth, (sats, _))| (*birth, sats.unsigned_abs())).filter(|(_, sats)| *sats > 0);
         let of_earlier = of_day.into_iter().filter(|(birth, sats)| *birth < day && *sats > 0);

@@ -57,7 +57,7 @@ pub(crate) fn is_redacted(documents: &[Document], list: &ListKey, claim: &Claim)
         })
 }
 
-/// What was last done to each statement of a list about a script, by hand.
+/// The last act about each statement of a list about a script, by hand.
 pub(crate) fn of_list(documents: &[Document], list: &ListKey, script: &[u8], at: Option<u32>) -> Vec<ContestOf> {
     let is_withdrawn = |hash: &DocumentHash| {
         documents.iter().any(|of| matches!(&of.body, Body::Withdrawal { document, .. } if document == hash))
@@ -68,7 +68,7 @@ pub(crate) fn of_list(documents: &[Document], list: &ListKey, script: &[u8], at:
         let provenance = &document.provenance;
         let is_of = (&contest.source, &contest.list) == (&list.source, &list.list)
             && contest.script[..] == Sha256::digest(script)[..];
-        // What was blanked cannot come back.
+        // A blanked statement cannot come back.
         let is_undone = contest.act != ContestAct::Redacts && is_withdrawn(&provenance.document);
         if !is_of || is_undone || at.is_some_and(|at| provenance.retrieved_at > at) {
             continue;

@@ -50,13 +50,13 @@ pub(crate) fn clusters_of(oracle: &Oracle, height: u32) -> Clusters {
     Clusters::at(oracle, height, &|tx, coins| is_coinjoin(&Spending(tx, coins)), &needs_key)
 }
 
-/// What the transactions of each day paid to others, by the rule of the index.
+/// Sums that the transactions of each day paid to others, by the rule of the index.
 #[allow(dead_code, reason = "not all test programs that have this file ask for it")]
 pub(crate) fn paid_by_day(oracle: &Oracle, height: u32) -> BTreeMap<u32, Sats> {
     paid_to_others(oracle, height, &|tx, coins| is_coinjoin(&Spending(tx, coins)), &needs_key)
 }
 
-/// What each transaction pays to others, by the rule of the index, and whether it is a CoinJoin.
+/// Sums that each transaction pays to others, by the rule of the index, and whether it is a CoinJoin.
 #[allow(dead_code, reason = "not all test programs that have this file ask for it")]
 pub(crate) fn paid_by_tx(oracle: &Oracle, height: u32) -> BTreeMap<TxNum, (PaidByTx, bool)> {
     let coinjoin = |tx: &Transaction, coins: &[Coin]| is_coinjoin(&Spending(tx, coins));

@@ -120,7 +120,7 @@ fn damage(dir: &Path, rng: &mut ChaCha8Rng) -> String {
     format!("{name}: {what}")
 }
 
-/// Runs the repair; indexes anew if it says so.
+/// Runs the repair; indexes again if it says so.
 pub fn mend(dir: &Path, blocks: &Path) -> Repaired {
     let (files, survey) = survey(blocks, cairn_model::Network::Regtest);
     let source = FileBlocks::new(&files, &survey, 8);
@@ -178,7 +178,7 @@ fn random_damage_is_harmless_or_found_and_mended() {
     assert!(in_place > anew, "{in_place} in place, {anew} anew");
 }
 
-/// A row that says how far a stage is, and cannot be read: it is told, and mended.
+/// A row with the height of a stage that cannot be read is reported, and mended.
 #[test]
 fn heights_of_stages_that_cannot_be_read_are_told_and_mended() {
     let (blocks, index, expected) = original(33);
@@ -278,7 +278,7 @@ fn wrong_rows_are_found_and_mended() {
     assert_mended(dir, blocks.path(), &expected, "a coin that is gone");
 }
 
-/// A flag that an input has of its witness, wrong in the journal: no other row tells, only the block file does.
+/// A wrong flag in the journal about the witness of an input: no other row shows it, only the block file does.
 #[test]
 fn a_wrong_flag_is_found_by_comparing_every_block() {
     let (blocks, index, expected) = original(35);

@@ -31,7 +31,7 @@ fn paid(sats: i128) -> Sums {
     Sums::of([(NET_EXTERNAL, sats)]).unwrap()
 }
 
-/// What a day paid is changed in the day and in all longer periods, so that they still agree.
+/// The paid sum of a day is changed in the day and in all longer periods, so that they still agree.
 #[test]
 fn a_day_that_paid_something_else_is_found_and_mended() {
     let (blocks, index, expected) = original(38);

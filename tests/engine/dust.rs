@@ -53,17 +53,17 @@ fn mark(tx: &Transaction) -> Option<&ScriptBuf> {
     scripts.find(|script| script.as_bytes().first() == Some(&0x6a))
 }
 
-/// What made the largest coin that a transaction spends; of equal ones, the first.
+/// The transaction that made the largest coin that a transaction spends; of equal coins, the first.
 fn largest(oracle: &Oracle, tx_num: TxNum) -> Option<TxNum> {
     oracle.spent(tx_num).iter().min_by_key(|coin| Reverse(coin.value_sats)).map(|coin| coin.tx_num)
 }
 
-/// What a run has seen: pings, those that were forgotten, those that were kept after 30 days, those with the groups of
-/// another, campaigns of marks and of funding, pings that these got later, campaigns without alert, recounts below a
-/// hundred, and groups that are no campaign at the end.
+/// Counts of a run: pings, forgotten ones, those kept after 30 days, those with the groups of another, campaigns of
+/// marks and of funding, later pings of these, campaigns without alert, recounts below a hundred, and groups that are
+/// not a campaign at the end.
 type Seen = [usize; 10];
 
-/// What the tables have to say about a chain.
+/// The expected rows of a chain.
 #[derive(Default)]
 struct Expected {
     found: BTreeMap<TxNum, PingRow>,
@@ -184,7 +184,7 @@ impl Expected {
     }
 }
 
-/// Sets what follows from the pings of a group that is no campaign. Whether it is none.
+/// For a group that is not a campaign, sets the fields that follow from its pings. True if it is not one.
 fn follow_pings(row: &mut DustGroupRow) -> bool {
     let DustState::Growing { pings, .. } = &row.state else { return false };
     (row.first, row.last, row.txs) = (pings[0].0, pings[pings.len() - 1].0, pings.len() as u64);
@@ -255,7 +255,7 @@ impl Pinging {
         (TxNum(self.txs - 1), OutPoint { txid, vout: 0 })
     }
 
-    /// Ends the block, so many seconds after the last one.
+    /// Ends the block, `seconds` after the last one.
     pub(crate) fn mine(&mut self, seconds: i64) {
         let time = self.time() + seconds;
         self.forge.block(std::mem::take(&mut self.made));
@@ -266,8 +266,8 @@ impl Pinging {
         }
     }
 
-    /// Adds a transaction that spends so many large coins and small ones, mostly new ones, and has so many outputs for
-    /// what is left.
+    /// Adds a transaction that spends `counts` large and small coins, mostly new ones, and splits the rest into `split`
+    /// outputs.
     pub(crate) fn pay(&mut self, counts: [usize; 2], mut output: Vec<TxOut>, split: u64, rng: &mut ChaCha8Rng) {
         let (mut inputs, mut left) = (Vec::new(), 0);
         for (sats, count) in [200_000..u64::MAX, 0..1_001].into_iter().zip(counts) {

@@ -39,8 +39,8 @@ impl Pinging {
         self.add(spend(&[coin], [pay(left, own.script_pubkey.clone())].into_iter().chain(mark).chain(dust).collect()))
     }
 
-    /// Transactions one after another, which ping what they are told to: their numbers, after that of the coinbase that
-    /// funds them, and what the last one leaves.
+    /// Adds transactions one after another, each of which pings the given scripts. Returns their numbers, after that of
+    /// the coinbase that funds them, and the coin that the last one leaves.
     fn line(&mut self, pinged: &[Range<u32>]) -> (Vec<TxNum>, OutPoint) {
         let (funding, mut coin) = self.fund();
         pinged.iter().for_each(|tags| coin = self.ping(coin, b"", tags.clone()).1);
@@ -105,7 +105,7 @@ fn a_hundred_scripts_with_a_history_make_a_dust_campaign() {
     let coin = chain.line(&[202..302, 0..0]).1;
     chain.ping(coin, b"\x6a\x01\x02", 301..302);
     due.push(chain.line(&[302..303, 203..303]).0[2]);
-    // What funds the second ping is a campaign already.
+    // The transaction that funds the second ping is a campaign already.
     let coin = chain.fund().1;
     let (_, first) = chain.add(spend(&[coin], vec![pay(900_000, own.clone()), pay(900_000, own)]));
     due.push(chain.ping(first, b"", 0..100).0);

@@ -1,4 +1,4 @@
-//! What goes wrong is said in a type, leaves nothing half-written, and the index opens afterwards.
+//! Errors have a type and leave nothing half-written, and the index opens afterwards.
 
 use std::{fs, os::unix::fs::FileExt, path::Path};
 
@@ -25,7 +25,7 @@ fn try_sync(index: &mut Index, blocks: &Path, driver: Driver) -> Result<SyncRepo
     sync_with(&mut index.engine, blocks, &SyncOptions { driver, ..SyncOptions::default() }, &NoProgress)
 }
 
-/// What both drivers say of a bad block on top of good ones; the index keeps the good ones, or none in bulk.
+/// Errors of both drivers about a bad block on top of good ones; the index keeps the good ones, or none in bulk.
 fn refusals(forge: &Forge, good: u32) -> [PipelineError; 2] {
     [Driver::Bulk, Driver::Tip].map(|driver| {
         let blocks = temp_dir();

@@ -1,5 +1,5 @@
-//! Flows of exchanges are what follows from blocks and documents, whichever way these came, and they are made anew when
-//! it is time.
+//! Flows of exchanges are what follows from blocks and documents, whichever way these came, and they are made again
+//! when it is time.
 
 use std::{collections::BTreeMap, path::Path, thread::sleep, time::Duration};
 
@@ -99,7 +99,7 @@ fn they_do_not_depend_on_the_order_of_documents_and_blocks() {
     assert!(is_enough, "{all:?}");
 }
 
-/// A chain of so many blocks, and documents about its scripts.
+/// A chain of `blocks` blocks, and documents about its scripts.
 fn chain_and_documents(seed: u64, blocks: u32) -> (TimedChain, Vec<Document>) {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let (mut chain, mut documents) = (TimedChain::new(), Vec::new());
@@ -190,7 +190,7 @@ fn they_are_made_anew_when_it_is_time() {
         following.follow(&chain, &format!("at {to}"));
         assert_eq!(made_at(&following.index), Some(of), "at {to}");
     }
-    // Their block is gone: there are none, until they are made anew.
+    // Their block is gone: there are none until they are made again.
     following.index.engine.unwind(183, &NoProgress).unwrap();
     assert_eq!(made_at(&following.index), None);
     following.follow(&chain, "below their block");
@@ -215,7 +215,7 @@ fn they_are_made_anew_when_it_is_time() {
         sleep(Duration::from_millis(1));
     }
     assert_flows(&index, &chain, 189);
-    // What is made meanwhile of a block that is gone is not taken.
+    // Flows that were made meanwhile for a block that is gone are not taken.
     index.engine.unwind(188, &NoProgress).unwrap();
     assert!(!index.engine.follow_flows(&NoProgress, false).unwrap());
     index.engine.unwind(187, &NoProgress).unwrap();
@@ -254,7 +254,7 @@ fn nothing_is_left_of_a_generation_that_was_not_finished() {
     index.engine.settle().unwrap();
     let (kept, Index { engine, dir }) = (index.view(Kept::of), index);
     drop(engine);
-    // What a process leaves that is killed while it writes the next one, and its files.
+    // Rows and files of a process that was killed while it wrote the next generation.
     let generation = 1 - kept.head.as_ref().unwrap().generation;
     let forged = SumsRow::of([(FlowSum::Inflow.position(), 7)]).unwrap();
     let names: [Option<EntityName>; 3] = [Some("alpha".parse().unwrap()), Some("nobody".parse().unwrap()), None];

@@ -42,7 +42,7 @@ pub(crate) struct Whose {
     pub(crate) received_at: Option<u32>,
 }
 
-/// Whose the scripts of exchanges are.
+/// The owners of the scripts of exchanges.
 pub(crate) type Owners = BTreeMap<ScriptBuf, Whose>;
 
 /// As of now.
@@ -78,7 +78,7 @@ fn stated<'s>(said: &'s Said, licence: &'s Slug, inherited: bool) -> impl Iterat
     said.iter().flat_map(of_list)
 }
 
-/// What is said by a time, and what follows from it.
+/// Decides owners from the claims by a time.
 struct Judge<'v> {
     view: &'v View<'v>,
     walk: RefCell<ClaimWalk<'v>>,
@@ -86,8 +86,8 @@ struct Judge<'v> {
     licence: Slug,
     /// Clusters that merges of two large ones merged into others, and the transactions that did.
     suspects: Vec<(TxNum, TxNum)>,
-    /// What was read before: of scripts what was said by a time, and whom claims of control name in documents received
-    /// when; of clusters which of their scripts had claims for the others.
+    /// Read before: the claims about a script by a time; the entities that claims of control name about a script, with
+    /// the times at which their documents were received; the scripts of a cluster that had claims for the others.
     said: RefCell<HashMap<(ScriptHash, u32), Rc<Said>>>,
     named: RefCell<HashMap<ScriptHash, Rc<Vec<(EntityName, u32)>>>>,
     claimed: RefCell<HashMap<(TxNum, u32), Rc<Vec<ScriptHash>>>>,
@@ -144,7 +144,7 @@ impl<'v> Judge<'v> {
         times.min()
     }
 
-    /// Whose a script was as of a block.
+    /// The owner of a script as of a block.
     fn whose(&self, oracle: &Oracle, script: &ScriptBuf, height: u32) -> Option<Whose> {
         let (time, own) = (oracle.monotone_time(height), hash(script.as_bytes()));
         let at = At::time(time);
@@ -186,7 +186,7 @@ pub(crate) fn point_in_time(view: &View<'_>, oracle: &Oracle) -> Vec<Owners> {
     (0..oracle.blocks().len() as u32).map(of_block).collect()
 }
 
-/// What all scripts of each exchange held after a block.
+/// Balance of all scripts of each exchange after a block.
 pub(crate) fn held(oracle: &Oracle, owners: &Owners, height: u32) -> BTreeMap<EntityName, i128> {
     let mut held = BTreeMap::new();
     for (script, whose) in owners {
@@ -221,7 +221,7 @@ impl Flows {
         rows.filter(|(_, sums)| !sums.is_zero()).collect()
     }
 
-    /// What scripts held before a block that has changed whose they are.
+    /// Moves the balance, before this block, of each script that has another owner since.
     fn reclassify(&mut self, oracle: &Oracle, height: u32, key: u32, before: &Owners, now: &Owners) {
         let scripts: BTreeSet<&ScriptBuf> = before.keys().chain(now.keys()).collect();
         for script in scripts {
@@ -239,7 +239,7 @@ impl Flows {
         let (tx_num, height, tx) = at;
         let day = day_of(oracle.monotone_time(height));
         let coins = oracle.spent(tx_num);
-        // What a coinbase overwrites is gone as if it had spent it.
+        // Coins that a coinbase overwrites are gone as if it had spent them.
         let gone = oracle.overwritten().iter().filter(|(at, _)| tx.is_coinbase() && *at == height);
         let sent = coins.iter().chain(gone.map(|(_, coin)| coin)).map(|coin| (&coin.script, coin.value_sats, 0));
         let outputs = tx.output.iter().filter(|output| !is_unspendable(output.script_pubkey.as_bytes()));
@@ -314,7 +314,7 @@ impl Flows {
     }
 }
 
-/// What is held changes by what comes in, less what goes out and what is paid in fees, and by what counts otherwise.
+/// Change of the held balance: inflow, minus outflow and fees, plus the reclassified sum.
 pub(crate) fn change(sums: &Sums) -> i128 {
     let of = |sum: FlowSum| sums.get(sum.position());
     of(FlowSum::Inflow) - of(FlowSum::Outflow) - of(FlowSum::Fees) + of(FlowSum::Reclassified)

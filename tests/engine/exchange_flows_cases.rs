@@ -239,7 +239,7 @@ fn claims_begin_and_end_with_the_first_block_at_their_time() {
     (2..8).for_each(|_| day(&mut chain, &[], &[]));
     let held_for_a_time = Claim { valid_from: Some(time(4)), valid_to: Some(time(6)), ..control(64, "a", Some(BEGIN)) };
     let asserted = vec![control(60, "a", Some(time(3))), control(61, "a", Some(time(3) + 1)), held_for_a_time];
-    // What is asserted after the last block counts now.
+    // Claims asserted after the last block count now.
     let asserted = [asserted, vec![control(65, "a", Some(time(8)))]].concat();
     let documents = [
         (list("asserted", false, time(9), asserted), BEGIN),
@@ -298,7 +298,8 @@ fn what_counts_by_documents_of_later_days_is_backfilled() {
     world.assert_rows(PointInTime, "", &all);
 }
 
-/// A block at the same time as the last one, in which so many transactions spend 10 satoshis of each of two scripts.
+/// Adds a block at the same time as the last one, in which each of `transactions` transactions spends 10 satoshis of
+/// each of two scripts.
 fn spent_together(chain: &mut TimedChain, tag: u32, transactions: u32) {
     let of = |tag: u32| {
         let coins = chain.coins.iter().filter(|(_, coin)| coin.txout == pay(10, script(tag)));

@@ -31,7 +31,7 @@ impl TimedChain {
         TimedChain { forge: Forge::new(), coins: BTreeMap::new() }
     }
 
-    /// Adds a block with a coinbase that pays this, so many seconds after the last one.
+    /// Adds a block `seconds` after the last one; its coinbase pays `paid`.
     pub(crate) fn block(&mut self, tag: u32, paid: Vec<TxOut>, txs: Vec<Transaction>, seconds: i32) {
         let parent = self.forge.blocks.last().unwrap();
         let (time, height) = (parent.header.time, self.forge.blocks.len() as u32);
@@ -69,7 +69,7 @@ impl TimedChain {
     }
 }
 
-/// Adds random blocks: payments of few scripts in so many groups, of which some are spent together.
+/// Adds random blocks: payments of few scripts in `groups` groups, of which some are spent together.
 pub(crate) fn grow(chain: &mut TimedChain, blocks: u32, groups: u32, rng: &mut ChaCha8Rng) {
     let tag = |rng: &mut ChaCha8Rng| match rng.random_range(0..5) {
         0 => rng.random_range(100..160),

@@ -43,8 +43,8 @@ impl Kept {
     }
 }
 
-/// What was compared: sums of each kind in rows of mode 0, of mode 1, and of blocks since; scripts that counted by
-/// their cluster in mode 1, and those whose clusters had claims of more scripts than count; generations.
+/// Compared so far: sums of each kind in rows of mode 0, of mode 1, and of blocks since; scripts that counted by their
+/// cluster in mode 1, and those whose clusters had claims of more scripts than count; generations.
 #[derive(Default, Debug)]
 pub(crate) struct Seen {
     pub(crate) sums: [[usize; 9]; 3],
@@ -127,7 +127,7 @@ fn expected_since(view: &View<'_>, oracle: &Oracle, kept: &Kept) -> BTreeMap<u32
     }
     let (sums, mut since) = (flows.sums(), kept.since.clone());
     since.retain(|height, _| *height <= base);
-    // What exchanges held is kept with the last blocks only.
+    // Held balances are kept for the last blocks only.
     since.iter_mut().filter(|(height, _)| *height + 12 <= tip).for_each(|(_, row)| row.held.clear());
     for height in base + 1..=tip {
         let of_block = sums.iter().filter(|((_, of), _)| *of == height);
@@ -157,7 +157,7 @@ impl Following {
         Following { index, states: vec![Default::default()], seen: Seen::default() }
     }
 
-    /// Closes and opens it. What was not flushed is lost.
+    /// Closes and opens it. Rows that were not flushed are lost.
     pub(crate) fn reopened(self, what: &str) -> Self {
         let Following { index, mut states, seen } = self;
         let index = index.reopened();
@@ -200,7 +200,7 @@ impl Following {
             }
             after
         });
-        // Without exchanges nothing tells rows that are done from others: they are written again.
+        // Without exchanges nothing distinguishes finished rows from others: they are written again.
         assert!(wrote == (is_due || after != before) || wrote && of_generation.is_empty(), "{what}: {wrote}");
         assert!(!index.engine.follow_flows(&NoProgress, true).unwrap(), "{what}: there is nothing to follow");
         states.push((after, of_generation));

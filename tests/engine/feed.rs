@@ -20,7 +20,7 @@ use crate::{cospending::paid_by_tx, late::Expected, support::*};
 const BTC: u64 = 100_000_000;
 const YEAR: u64 = 365 * 86_400;
 
-/// What is announced of a block: kind, id, satoshis, number.
+/// An alert of a block: kind, id, satoshis, number.
 type Alert = (FeedKind, [u8; 32], u64, u64);
 
 /// The alerts of each block, in order, recomputed from the blocks alone.

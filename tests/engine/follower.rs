@@ -76,7 +76,8 @@ fn every_announced_tip_is_served_whole() {
     assert!(!scratch.exists());
 }
 
-/// The writer goes and comes back; a stage is rebuilt under the reader; the reader stays on its tip until told.
+/// The writer goes and comes back; a stage is rebuilt under the reader; the reader stays on its tip until it is asked
+/// to advance.
 #[test]
 fn the_writer_may_restart_and_rebuild() {
     let dir = temp_dir();
@@ -144,7 +145,7 @@ fn an_unfinished_stage_answers_nothing() {
     assert!(!unfinished(&follower.reader()));
     let fresh = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("other"), None, 64 << 20).unwrap();
     assert!(unfinished(&fresh.reader()));
-    // What needs other stages is answered.
+    // Questions that need other stages are answered.
     let view_reader = engine.reader();
     let view = view_reader.view().unwrap();
     assert!(view.spenders(cairn_model::TxNum(1)).is_ok());

@@ -72,7 +72,7 @@ impl Forge {
         }
     }
 
-    /// Takes blocks off until so many are left; what they spent is forgotten, so build on only what lies below.
+    /// Takes blocks off until `count` are left; what they spent is forgotten, so build on only what lies below.
     pub fn back_to(&self, count: usize) -> Self {
         let mut shorter = Forge::new();
         self.blocks[1..count].iter().for_each(|block| {

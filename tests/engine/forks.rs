@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{compare::assert_equal, support::*};
 
-/// A chain before and after a fork of so many blocks.
+/// A chain before and after a fork of `depth` blocks.
 fn before_and_after(seed: u64, depth: u32) -> (Chain, Chain) {
     let mut making = Everything::new(seed, 5, false);
     making.grow(depth.max(105) + 10).unwrap();

@@ -1,5 +1,4 @@
-//! What an index says of itself: its format, the versions of its stages, and what is done about those of other
-//! programs.
+//! The identity of an index: its format, the versions of its stages, and how those of other programs are treated.
 
 use std::path::Path;
 
@@ -90,7 +89,7 @@ fn an_index_of_before_is_read_and_brought_up_to_date() {
     let follower = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
     assert_equal(&follower.reader().view().unwrap(), &oracle);
 
-    // A writer adds the format; it rebuilds nothing, and writes checkpoints anew with the next block.
+    // A writer adds the format; it rebuilds nothing, and writes checkpoints again with the next block.
     let mut index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
     assert_eq!(value::<Format>(index.path(), &()), Some(encode_value::<Format>(&FormatVersion::FIRST)));
     assert!(!is_cut(|| index.engine.prepare(&Cut::die(0))), "something was rebuilt");
@@ -182,7 +181,7 @@ fn tables_of_another_version_answer_nothing() {
             let others = StageStatus::Finished;
             let expected = STAGES.iter().map(|s| if s.name == "scripts" { StageStatus::OtherVersion } else { others });
             assert_eq!(statuses, expected.collect::<Vec<_>>());
-            // What needs other stages is answered.
+            // Questions that need other stages are answered.
             assert!(view.spenders(cairn_model::TxNum(1)).is_ok());
             assert!(view.require(&SPENDS).is_ok() && view.require(&COINS).is_ok());
         }
@@ -221,7 +220,8 @@ fn a_server_notices_that_another_version_writes() {
     assert!(matches!(refused, Err(ReadError::StageVersion { stage: "spends", found: 9, .. })), "{refused:?}");
 }
 
-/// More stages than a word has bits: each is told apart, however often. Their checkpoints are no rows of a request.
+/// More stages than a word has bits: each is distinguished, however often it is asked for. Their checkpoints do not
+/// count as rows of a request.
 #[test]
 fn any_number_of_stages_is_remembered() {
     let (_blocks, dir, (height, hash)) = indexed(185);
@@ -275,7 +275,7 @@ fn a_stage_is_rebuilt_with_what_it_depends_on() {
     let expected = sum(&engine);
     assert!(expected.rows > 0);
     drop(engine);
-    // What is wrong in its tables stays while nothing tells it to look, and is gone once it has been rebuilt.
+    // A wrong row in its tables stays while nothing makes the engine look, and is gone once the stage was rebuilt.
     change(dir.path(), |batch| batch.put(DEPENDENT.family, b"Ywrong", b"row"));
     for (version, rebuilt) in [(1, false), (2, true)] {
         let mut engine = open(version);

@@ -174,7 +174,7 @@ fn a_run_goes_on_with_other_sizes() {
     }
 }
 
-/// What is left of a run goes on, where the next one finds the same folder, and is dropped where it finds another.
+/// A run that was cut goes on if the next one finds the same folder, and is dropped if it finds another.
 fn cut_then_changed(before: &Chain, after: &Chain, next: Driver) {
     let folder = temp_dir();
     let changed = temp_dir();

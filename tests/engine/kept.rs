@@ -1,5 +1,5 @@
-//! What was seen of the mempool is kept beside the chain: it survives restarts, rebuilds and reorganizations, and
-//! changes nothing of the chain's rows.
+//! Observations of the mempool are kept beside the chain: they survive restarts, rebuilds and reorganizations, and
+//! change nothing of the chain's rows.
 
 use std::{
     collections::BTreeMap,
@@ -201,7 +201,7 @@ fn samples_are_read_by_time() {
         read(now, now + 120, 2);
         assert!(view.rows_read() - before <= 3);
     });
-    // What stands is never changed: a clock that was set back writes no second sample of the same second.
+    // A sample is never changed: a clock that was set back writes no second sample of the same second.
     let other = MempoolSample { fees_sats: 1, ..sample(u64::MAX) };
     assert!(!index.engine.put_sample(&other).unwrap());
     assert_eq!(index.view(|view| view.mempool_samples(u64::MAX, u64::MAX, 10).unwrap()), [sample(u64::MAX)]);
@@ -307,7 +307,7 @@ fn an_index_of_before_is_read_and_goes_on() {
             SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
         assert_equal(&follower.reader().view().unwrap(), &oracle);
     }
-    // Written: made anew, while a reader follows from before.
+    // Written: made again, while a reader follows from before.
     let follower = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
     let mut engine = Engine::open_existing(dir.path()).unwrap();
     assert!(engine.kept_mempool().unwrap().is_empty());
@@ -316,7 +316,7 @@ fn an_index_of_before_is_read_and_goes_on() {
     engine.settle().unwrap();
     assert!(!follower.refresh().unwrap().moved);
     assert_eq!(times(&follower.reader().view().unwrap().mempool_samples(0, 99, 9).unwrap()), [5]);
-    // The instance of before the upgrade does not know of the new family and is opened anew; then both just follow.
+    // The instance of before the upgrade does not know of the new family and is opened again; then both just follow.
     for back in 1..6 {
         engine.unwind(chain.tip().height - back, &NoProgress).unwrap();
         engine.keep_mempool(&txs([100]), &[]).unwrap();

@@ -1,4 +1,5 @@
-//! What was seen of the mempool, damaged on disk: it is forgotten or an error, and the chain's rows are what they were.
+//! Observations of the mempool, damaged on disk: they are forgotten or an error, and the chain's rows are what they
+//! were.
 
 use std::fs;
 
@@ -16,7 +17,7 @@ use crate::{
     support::*,
 };
 
-/// Rows that are no transactions, or stand under another's id.
+/// Rows that are not transactions, or stand under another's id.
 #[test]
 fn damaged_rows_are_forgotten() {
     let (blocks, _) = world(107);

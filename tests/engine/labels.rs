@@ -255,7 +255,7 @@ fn wrong_labels_and_sums_are_found_and_made_again() {
     }
 }
 
-/// What is lost of the ledger takes its labels along, and small tables that are damaged come back with theirs.
+/// Lost parts of the ledger take their labels along, and small tables that are damaged come back with theirs.
 #[test]
 fn labels_follow_what_a_repair_leaves() {
     let (blocks, chain, index, documents, scripts) = world(10, 5);
@@ -271,7 +271,7 @@ fn labels_follow_what_a_repair_leaves() {
     index.assert_sound();
 }
 
-/// What a long list leaves behind when it ends would have to be stepped over by every search.
+/// Rows that a long list leaves behind when it ends would have to be stepped over by every search.
 #[test]
 fn a_list_that_ends_leaves_no_deleted_rows() {
     let (_blocks, _chain, index, ..) = world(12, 1);
@@ -324,8 +324,8 @@ fn many_claims_of_one_script_repeat() {
     assert!(matches!(again, Applied::Taken { events: 0, repeated: 300, .. }), "{again:?}");
 }
 
-/// What is blanked stays in files as long as a request may read it. The document that blanks it is not done until then,
-/// and whoever takes it again ends it.
+/// Blanked words stay in files as long as a request may read them. The document that blanks them is not done until
+/// then; taking it again ends it.
 #[test]
 fn a_redaction_ends_in_files_once_nobody_reads_any_more() {
     const WORDS: &str = "jane-doe-of-nowhere";

@@ -173,7 +173,7 @@ impl Standing<'_> {
     }
 }
 
-/// What stands of what is said, by hand.
+/// The claims that stand, by hand.
 pub(crate) fn standing(said: &[ListClaims]) -> Vec<Standing<'_>> {
     let all = || said.iter().flat_map(|of| of.claims.iter().map(move |claim| Standing { of, claim }));
     let listed = |one: &Standing<'_>| one.claim.claim_type == ClaimType::ListedBy;

@@ -61,7 +61,7 @@ impl Holders {
     }
 }
 
-/// What a holder spends of old coins from a block on, up to another.
+/// Old coins that a holder spends from one block on, up to another.
 #[derive(Clone)]
 struct Window {
     key: InputKey,
@@ -111,7 +111,7 @@ pub(crate) fn holder(view: &View<'_>, script: &ScriptBuf, at: AsOf) -> Holder {
     view.holders_at(&[id], at).unwrap()[0]
 }
 
-/// What late stages have to say about a chain.
+/// The expected rows of late stages.
 #[derive(Default)]
 pub(crate) struct Expected {
     pub(crate) holders: Holders,

@@ -57,7 +57,7 @@ impl Hoards {
         self.forge.spent.push(spent);
     }
 
-    /// Adds a block so many seconds after the last one.
+    /// Adds a block `seconds` after the last one.
     fn block(&mut self, txdata: Vec<Transaction>, seconds: i32) {
         let parent = self.forge.blocks.last().unwrap();
         let mut block = mined(parent, txdata);
@@ -68,7 +68,7 @@ impl Hoards {
         self.connect(block);
     }
 
-    /// Adds blocks without spends, which pay a script all that they may; the first comes so many years later.
+    /// Adds blocks without spends, which pay a script all that they may; the first comes `years` years later.
     pub(crate) fn hoard(&mut self, blocks: u32, tag: u32, years: i32) {
         for seconds in (0..blocks).map(|block| if block == 0 { years * YEAR } else { 600 }) {
             let height = self.forge.blocks.len() as u32;
@@ -131,12 +131,14 @@ fn pledge(tx: &mut Transaction) {
 
 /// The blocks that give the money.
 pub(crate) const MINED: u32 = 400;
-/// What the next block pays: scripts, each with an amount. What is not in BTC is dust that ties scripts to each other.
+/// Payments of the next block: scripts, each with an amount. Small amounts that are not in BTC are dust that ties
+/// scripts to each other.
 const PAID_FIRST: &str = "10=60B 10=60B 11=60B 11=60B 12=50B 13=70B 13=5B 14=100B 15=150B 16=50B 17=50B 18=30B 19=40B \
     20=30B 20=25B 21=30B 21=25B 23=60B 24=60B 25=60B 40=1000B 41=400B 42=400B 43=400B 44=500B 45=500B \
     46=99999999999 47=600B 48=600B 49=1100B 51=600B 52=600B 53=1000B 56=1000B 41=1 42=1 43=1 44=1 45=1 \
     45=1 47=0 48=0 53=1 25=1 26=1 56=0";
-/// What the fifth spends: transactions, each of some of the coins that coinbases paid to scripts, by script and number.
+/// Spends of the fifth block: transactions, each of some of the coins that coinbases paid to scripts, by script and
+/// number.
 const SPENT_FIFTH: &str = "10/0, 11/0, 12/0, 14/0, 15/0, 16/0 17/0, *18/0 19/0, 20/0, 21/0, 23/0, 24/0, 25/0, 40/0, \
     41/0, 42/0, 44/0, 46/0, 47/0, 49/1, 51/0 52/0, 1000/0";
 
@@ -186,7 +188,7 @@ fn by_hand() -> Hoards {
     add(&mut hoards, "", &format!("41/1 42/1 43/1, 44/1 45/1, 53/1, {tied}, 25/1 26/0"), 600);
     // One of a cluster that spends, and two that are tied by coins that are worth nothing.
     add(&mut hoards, "12=1 13=1 14=1 15=1 23=1 24=1 25=1 49=10B 57=0 57=2B", "45/2, 47/1 48/1", YEAR);
-    // What was spent with the second will be two years ago a second later.
+    // The spends of the second block will be two years old a second later.
     add(&mut hoards, "", "53/0, 56/1 57/0", YEAR - 1);
     add(&mut hoards, "", SPENT_FIFTH, 1);
     add(&mut hoards, "", "13/0", 600);

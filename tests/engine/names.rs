@@ -193,7 +193,7 @@ fn a_search_finds_what_a_scan_finds() {
         let found = index.view(|view| view.search_names(&query).unwrap());
         let all: BTreeSet<_> = found.names.iter().map(|of| (of.kind, of.name.clone(), of.matched)).collect();
         if found.is_cut {
-            // What was found is right as far as it goes.
+            // A search that was cut stopped at its limit.
             assert!(found.rows_read <= MOST_NAME_ROWS + found.names.len() as u64, "{asked}");
             continue;
         }

@@ -167,7 +167,7 @@ fn long_forge(txs: u32) -> (Forge, Vec<OutPoint>) {
     (forge, coins)
 }
 
-/// What the inputs of a block's worth of unconfirmed transactions cost, and that a txid that nobody has costs no block
+/// Measures reads for the inputs of a block's worth of unconfirmed transactions. A txid that nobody has costs no block
 /// of a table: the filter answers.
 #[test]
 fn the_filter_spares_reads() {

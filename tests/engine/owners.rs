@@ -79,7 +79,7 @@ fn the_published_figures_hold() {
             part(figures.best_recall)
         );
         assert!(page.contains(&line), "docs/clusters.md lacks the line\n{line}");
-        // What the detectors cannot tell is all that ties strangers together.
+        // Only kinds that the detectors cannot distinguish from payments tie strangers together.
         assert!(figures.false_merges.keys().all(|kind| ["PayJoin", "Mixer"].contains(&&kind[..])), "{figures:?}");
         assert_eq!(figures.precision == 1_000, figures.false_merges.is_empty(), "{figures:?}");
     }

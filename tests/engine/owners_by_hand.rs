@@ -1,4 +1,4 @@
-//! Whose clusters are by the claims about some of their scripts, by hand.
+//! Owners of clusters by the claims about some of their scripts, by hand.
 
 use std::{
     cmp::Reverse,
@@ -13,7 +13,7 @@ use cairn_testkit::Oracle;
 
 use crate::labels_by_hand::{Standing, hash, standing};
 
-/// Whose the other scripts of a cluster are by the claims of some of its scripts, by hand.
+/// The owner of the other scripts of a cluster by the claims of some of its scripts, by hand.
 fn owner(said: &[Vec<ListClaims>]) -> Option<EntityName> {
     let all: Vec<Standing<'_>> = said.iter().flat_map(|said| standing(said)).collect();
     let level = |one: &Standing<'_>| u32::from(one.claim.level) * 6 / 10;

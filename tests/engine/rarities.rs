@@ -1,4 +1,4 @@
-//! What happened on mainnet once or twice: the coinbase of genesis, two pairs of equal coinbases (BIP 30), scripts that
+//! Cases that mainnet has once or twice: the coinbase of genesis, two pairs of equal coinbases (BIP 30), scripts that
 //! no coin set has.
 
 use bitcoin::{ScriptBuf, hashes::Hash};
@@ -165,7 +165,7 @@ fn three_times_the_same_coinbase() {
 
 #[test]
 fn a_repeated_spend_of_a_repeated_coinbase() {
-    // The second coin is spent by the very same transaction as the first: a txid that is no coinbase's, twice.
+    // The second coin is spent by the very same transaction as the first: a txid that is not a coinbase's, twice.
     let mut forge = Forge::new();
     let same = coinbase(1, vec![pay(SUBSIDY, script(1))]);
     let tx = spend(&[out(&same, 0)], vec![pay(50, script(2)), pay(60, script(1))]);

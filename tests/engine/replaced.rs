@@ -129,7 +129,7 @@ fn what_takes_the_place_is_served_in_both_directions() {
         assert!(advanced.replaced && advanced.reopened, "round {round}: {advanced:?}");
         assert_eq!((advanced.tip.hash, advanced.moved), (*tip_of(at), before.hash != *tip_of(at)), "round {round}");
         assert_equal(&follower.reader().view().unwrap(), &oracle_of(&two.chains[at]));
-        // The second instance is opened anew too, and from then on both catch up.
+        // The second instance is opened again too, and from then on both catch up.
         let again = follower.refresh().unwrap();
         assert!(again.reopened && !again.replaced, "round {round}: {again:?}");
         let again = follower.refresh().unwrap();
@@ -147,7 +147,7 @@ fn what_takes_the_place_is_served_in_both_directions() {
     place.put(&two.path(0));
     follower.advance(None).unwrap();
     assert_whole(&follower.reader(), &chains);
-    // What has begun with the first index ends with it, even when its files are gone.
+    // A request that began with the first index ends with it, even when its files are gone.
     let Two { indexes: [one, other], .. } = two;
     place.put(&other.path().join("index"));
     drop(one);

@@ -38,14 +38,14 @@ struct World {
     blocks: TempDir,
     dir: TempDir,
     old: TempDir,
-    /// What each file of the inbox has.
+    /// The document of each file of the inbox.
     waiting: Vec<Document>,
     expected: State,
 }
 
-/// What must be there in the end.
+/// The state that must be there in the end.
 struct State {
-    /// What follows from the ledger.
+    /// Checksums of the tables that follow from the ledger.
     follows: [[u8; 32]; 5],
     /// Documents, each with the number of its last event.
     documents: BTreeMap<DocumentHash, (u64, Document)>,
@@ -193,8 +193,8 @@ fn damage(world: &World, dir: &Path, rng: &mut ChaCha8Rng) -> String {
     format!("{store}, {name}: {how}")
 }
 
-/// What `cairn verify` and the command that it prints do. `Ok`: whether they told anything. `Err`: what they ended
-/// with.
+/// Runs `cairn verify` and the command that it prints. `Ok`: whether they reported anything. `Err`: the error that they
+/// ended with.
 fn remedy(dir: &Path, blocks: &Path) -> Result<bool, String> {
     let ended = |error: PipelineError| match error {
         PipelineError::EventsLost { missing } => missing.join("; "),
@@ -262,7 +262,7 @@ fn damages(seeds: Range<u64>) {
             }
         }
         let (index, refused) = opened(dir, blocks, &what);
-        // What is refused is told, with the reason beside the file: it is imported again.
+        // A refused file is reported, with the reason beside it: it is imported again.
         if !refused.is_empty() {
             told += 1;
             world.waiting.iter().for_each(|document| hand_in(index.path(), document));
@@ -274,7 +274,7 @@ fn damages(seeds: Range<u64>) {
         assert!(lacks.is_empty(), "{what}: lost in silence: {lacks:?}");
         for (hash, (seq, document)) in &world.expected.documents {
             let (found_seq, found) = &found.documents[hash];
-            // What waited comes when it comes.
+            // The time of a waiting document is when it is taken in.
             let waited = world.waiting.iter().any(|of| of.provenance.document == *hash);
             let received_at = if waited { document.received_at } else { found.received_at };
             assert!(*document == Document { received_at, ..found.clone() }, "{what}: another document {hash}");

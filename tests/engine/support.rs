@@ -202,7 +202,7 @@ impl Sums {
     }
 }
 
-/// What a [`Cut`] panics with.
+/// The payload of a [`Cut`]'s panic.
 struct Died;
 
 /// Runs something that a [`Cut`] may cut; true if it did.
@@ -219,7 +219,7 @@ pub fn is_cut<T>(run: impl FnOnce() -> Result<T, PipelineError>) -> bool {
     }
 }
 
-/// Asks to stop, or panics as if the process died there, once so many steps were done.
+/// Asks to stop, or panics as if the process died there, once `after` steps were done.
 pub struct Cut {
     after: u64,
     dies: bool,
@@ -229,7 +229,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Asks to stop after so many steps.
+    /// Asks to stop after this many steps.
     pub fn stop(after: u64) -> Self {
         let cancel = CancelToken::new();
         if after == 0 {
@@ -238,7 +238,7 @@ impl Cut {
         Cut { after, dies: false, steps: AtomicU64::new(0), only: None, cancel }
     }
 
-    /// Panics at the step after so many.
+    /// Panics at the step after this many.
     pub fn die(after: u64) -> Self {
         Cut { dies: true, cancel: CancelToken::never(), ..Cut::stop(after) }
     }

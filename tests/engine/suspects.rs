@@ -13,10 +13,11 @@ use cairn_writer::{WriteError, Writer};
 use crate::{forge::*, support::*};
 
 const PER_BLOCK: u32 = 5_000;
-/// What each coin holds.
+/// Satoshis of each coin.
 const COIN: u64 = 1_000;
 
-/// Blocks that make a cluster of two scripts, which so many transactions show; and coins of each script that are left.
+/// Adds blocks that make a cluster of two scripts, which `transactions` transactions show. Returns a coin of each
+/// script that is left.
 fn cluster(forge: &mut Forge, tag: u32, transactions: u32) -> [OutPoint; 2] {
     let outputs = (0..2 * transactions + 2).map(|n| pay(COIN, script(tag + n % 2))).collect();
     let first = coinbase(tag, outputs);

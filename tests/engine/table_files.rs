@@ -79,7 +79,7 @@ fn every_byte_of_every_block_counts() {
     assert!(places > 500 && families.len() >= 9, "{places} places in {families:?}");
 }
 
-/// The bytes that were read are told, so that reading can be slow, and it ends when asked to.
+/// The bytes that were read are reported, so that reading can be slow, and it ends when asked to.
 #[test]
 fn reading_is_counted_and_ends_when_asked() {
     let (_blocks, dir) = closed(42);
@@ -182,7 +182,7 @@ fn a_missing_file_is_named() {
 }
 
 /// Merging reads files that nobody has asked for. Damage there stops the program that writes, at the latest some
-/// commits later, and is told as damage, whose remedy is a repair.
+/// commits later, and is reported as damage; its remedy is a repair.
 #[test]
 fn damage_that_merging_meets_stops_the_writer() {
     let (_blocks, dir) = closed(45);

@@ -14,7 +14,7 @@ const fn table(name: &'static str, tag: u8) -> TableInfo {
 }
 
 /// Folded in order: the largest output so far. A row for each height that broke the record, and one for the record
-/// itself, which only the rows of the blocks before can tell how to take back.
+/// itself, which can be taken back only by the rows of the blocks before.
 pub struct Record {
     pub version: u32,
 }

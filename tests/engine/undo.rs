@@ -72,7 +72,7 @@ fn undo_data_of_old_nodes_lacks_heights() {
     }
 }
 
-/// Writes the active chain, its undo data changed by `change`: checksums are right, so only the content tells.
+/// Writes the active chain, its undo data changed by `change`: checksums are right, so only the content shows it.
 fn write_changed(dir: &Path, chain: &Chain, mut change: impl FnMut(&BlockHash, &mut Vec<Vec<Coin>>)) {
     let mut writer = Writer::create(dir, file_options()).unwrap();
     for mined in chain.active() {

@@ -1,4 +1,4 @@
-//! The watchlist is what follows from the blocks, whenever it is made, and it is made anew when it is time.
+//! The watchlist is what follows from the blocks, whenever it is made, and it is made again when it is time.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -115,7 +115,8 @@ fn it_is_made_anew_when_it_is_time() {
     assert!(index.engine.follow_watchlist(&NoProgress, true).unwrap());
     let newest = index.view(rows::<Watchlist>);
     assert!(!newest.is_empty());
-    // The block that it is of is gone: it is none, until it is made anew. Beside new blocks that takes two calls.
+    // The block of the list is gone, so there is no list until it is made again. While blocks go on, that takes two
+    // calls.
     index.engine.unwind(tip - 300, &NoProgress).unwrap();
     assert!(index.view(|view| view.watch_head().unwrap().is_none()));
     assert!(!index.engine.follow_watchlist(&NoProgress, false).unwrap(), "it is being made");

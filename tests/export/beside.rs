@@ -30,7 +30,7 @@ const OF_BLOCKS: [&str; 12] = [
 fn beside_a_writer_it_is_of_one_tip() {
     let mut world = World::of(&chain(14, 120));
     let tip = world.height();
-    // What it is at each height.
+    // The export at each height.
     let mut expected = BTreeMap::new();
     for height in [tip, tip - 7, tip - 20] {
         world.unwind(world.height() - height);

@@ -247,7 +247,7 @@ fn every_row_is_that_of_a_plain_ledger() {
     }
 }
 
-/// What the columns say of who spends together, against the rule over whole blocks.
+/// Co-spending by the columns, against the rule over whole blocks.
 #[test]
 fn whoever_spends_together_follows_from_the_columns() {
     let (mut coinjoins, mut others) = (0, 0);

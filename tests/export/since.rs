@@ -1,4 +1,4 @@
-//! Exports that continue earlier ones: as if they were made anew.
+//! Exports that continue earlier ones: they equal new ones.
 
 use std::{collections::BTreeSet, fs};
 
@@ -11,7 +11,7 @@ fn since() -> ExportOptions {
     ExportOptions { is_incremental: true, ..options() }
 }
 
-/// Continues the export and compares it with one that is made anew. Returns what it made.
+/// Continues the export and compares it with a new one. Returns what it made.
 fn continued(world: &World, options: &ExportOptions) -> Exported {
     let made = world.export("out", options);
     drop(fs::remove_dir_all(world.out("fresh")));

@@ -78,7 +78,7 @@ fn any_division_and_any_stop_give_the_same() {
         assert!(Rows::read(&world.out(name), &made, "inputs").0 == rows, "{name}");
     }
     let (index, out, work) = (world.dir.path().join("data/index"), world.out("stopped"), world.work("stopped"));
-    // One worker: others would write on while a stop is told, perhaps to the end.
+    // One worker: others would write on until the stop arrives, perhaps to the end.
     let alone = ExportOptions { workers: 1, ..options.clone() };
     for files in [1, 9, 12] {
         let cancel = CancelToken::new();

@@ -136,7 +136,7 @@ pub fn flag(row: &Row, column: &str) -> bool {
     }
 }
 
-/// All files below a folder with their bytes; of the manifest only what does not tell the time.
+/// All files below a folder with their bytes; the manifest without its time and without `since`.
 pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = files_in(folder);
     if let Some(bytes) = found.get_mut("manifest.json") {

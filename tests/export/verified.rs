@@ -1,4 +1,4 @@
-//! `verify` tells every damage of an export.
+//! `verify` reports every damage of an export.
 
 use std::fs;
 

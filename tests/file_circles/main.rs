@@ -200,7 +200,7 @@ mod made_up {
         let files = [
             ("lib.rs", "mod a; mod b; mod c; pub use a::A; pub use c::d::D;"),
             ("a.rs", "use crate::b::B; pub struct A(B);"),
-            // The root only passes the name on; a test is no arrow.
+            // The root only passes the name on; a test does not count as an arrow.
             ("b.rs", "use crate::D; pub struct B(D); #[cfg(test)] mod tests { use crate::A; }"),
             // Within a folder files may refer to each other.
             ("c/mod.rs", "pub mod d; mod e; pub struct C; use e::E;"),

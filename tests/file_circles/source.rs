@@ -1,4 +1,4 @@
-//! What a Rust file says of other files: its `use` declarations and the paths in its code, read from the text.
+//! References of a Rust file to other files: its `use` declarations and the paths in its code, read from the text.
 
 /// One name that a `use` declaration brings in.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Use {
     pub(crate) name: String,
 }
 
-/// What a file refers to, its test parts left out.
+/// The references of a file, its test parts left out.
 #[derive(Default, Debug)]
 pub(crate) struct Source {
     pub(crate) uses: Vec<Use>,

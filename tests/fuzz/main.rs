@@ -3,10 +3,9 @@
 //! The targets lie in `targets`; `make fuzz` runs the same with libFuzzer. Here each is run over its corpus and over
 //! mutations of it, and the parsers of files over mutations of generated chains.
 //!
-//! Each case is a seed, and the same seed makes the same bytes on every machine; a failure names it.
-//! `CAIRN_FUZZ_CASES` (20000) is the number of cases of a test, `CAIRN_FUZZ_FIRST` (0) the first seed: with 1 and the
-//! named seed a failure comes again, with millions a night is well spent. `CAIRN_FUZZ_SEEDS=1` writes the seeds of the
-//! corpus anew.
+//! Each case is a seed, and the same seed makes the same bytes on every machine; a failure names it. `CAIRN_FUZZ_CASES`
+//! (20000) is the number of cases of a test, `CAIRN_FUZZ_FIRST` (0) the first seed: with 1 and the named seed a failure
+//! comes again, with millions a night is well spent. `CAIRN_FUZZ_SEEDS=1` writes the seeds of the corpus again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, unreachable_pub, missing_docs)]
 
 mod blocks;

@@ -1,4 +1,4 @@
-//! What happens in a script: a seed becomes a list of acts, with faults meanwhile.
+//! Events of a script: a seed becomes a list of acts, with faults meanwhile.
 
 use std::{
     collections::BTreeSet,
@@ -86,7 +86,7 @@ const WILD: [(Act, u32); 13] = [
     (Act::KillWriter, 1),
 ];
 
-/// What a script does: first calm acts, then wild ones.
+/// The acts of a script: first calm ones, then wild ones.
 #[derive(Debug)]
 pub(crate) struct Script {
     calm: Vec<Act>,
@@ -141,7 +141,7 @@ impl Script {
     }
 }
 
-/// What is needed to act.
+/// Everything that an act needs.
 pub(crate) struct Stage<'s> {
     pub(crate) node: &'s mut StandIn,
     pub(crate) cast: &'s mut Cast,
@@ -151,9 +151,9 @@ pub(crate) struct Stage<'s> {
     pub(crate) done: Vec<Act>,
     /// Every transaction that was ever in the mempool.
     pub(crate) ever: BTreeSet<Txid>,
-    /// What must stay: payments to the watched script.
+    /// Transactions that must stay: payments to the watched script.
     kept: BTreeSet<Txid>,
-    /// What waits for a request still happens.
+    /// True while an act that waits for a request may still happen.
     armed: Arc<AtomicBool>,
 }
 
@@ -325,7 +325,7 @@ impl<'s> Stage<'s> {
         Some(())
     }
 
-    /// What happens while a process is not there.
+    /// Acts while a process is not there.
     fn meanwhile(&mut self) {
         if self.rng.random_bool(0.5) {
             let _ = self.node.world().send(&Payment::at(9_000));

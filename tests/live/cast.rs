@@ -124,7 +124,7 @@ impl Cast {
         std::fs::create_dir_all(&scratch).unwrap();
         let mut command = self.world.command(line);
         command.env("TMPDIR", scratch);
-        // Whoever compares all answers asks more than a client may.
+        // A client that compares all answers asks more than a client may.
         command.env("CAIRN_RATE_LIMIT", "0");
         Running::start(command)
     }

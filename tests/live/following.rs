@@ -56,7 +56,7 @@ fn initial_sync_without_block_files_and_verify_against_the_node() {
     world.run(&format!("{INDEX} {} --once", of(&node))).success();
     let verified = world.stdout(&format!("verify --datadir data {}", of(&node)));
     assert!(!verified.contains("DIFFERS"), "{verified}");
-    // What followed a reorganization equals what never saw the other branch.
+    // An index that followed a reorganization equals one that never saw the other branch.
     let followed = world.stdout("db checksum --datadir data");
     let straight = INDEX.replace("data", "straight").replace("--straightdir", "--datadir");
     world.run(&format!("{straight} {} --once", of(&node))).success();

@@ -1,4 +1,4 @@
-//! What has to be served, found in the most obvious way, and whether it is.
+//! The expected answers, found in the most obvious way, and a comparison with the served ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub(crate) struct Truth {
     oracle: Oracle,
     tip: String,
     pool: Vec<PoolTx>,
-    /// What the mempool changes, by script: received and sent.
+    /// Changes by the mempool, by script: received and sent.
     changes: BTreeMap<ScriptBuf, (u64, u64)>,
 }
 
@@ -147,7 +147,7 @@ impl Truth {
         same(&what("parents"), &listed(&served["parents"]), &parents)
     }
 
-    /// What an overview says of a script.
+    /// Compares the overview of a script.
     fn balance(&self, client: &mut Client, script: &ScriptBuf) -> Result<(), String> {
         let name = name_of(script);
         let overview = client.ok(&format!("/v1/wallets/{name}/overview"))?;

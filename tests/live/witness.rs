@@ -1,6 +1,6 @@
 //! Somebody who asks the same questions all the time, whatever happens, and believes only answers that fit together.
 //!
-//! It watches a script that is only ever paid to. Payment `i` is worth `UNIT << i`, so every sum tells which payments
+//! It watches a script that is only ever paid to. Payment `i` is worth `UNIT << i`, so every sum shows which payments
 //! it holds, and one that were counted twice would show as another. A payment that was seen is seen again in every
 //! later answer, confirmed or not, as long as the node has not dropped it.
 
@@ -25,7 +25,7 @@ pub(crate) const PAYMENTS: usize = 12;
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// What is watched.
+/// A watched script and its payments.
 pub(crate) struct Watch {
     /// The script that is only paid to. Nobody has its key.
     pub(crate) script: ScriptBuf,
@@ -115,7 +115,7 @@ impl Witness {
         watch
     }
 
-    /// What it has found wrong so far.
+    /// The fault that it has found so far.
     pub(crate) fn objection(&mut self) -> Option<String> {
         if !self.thread.as_ref()?.is_finished() {
             return None;

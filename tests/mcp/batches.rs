@@ -106,12 +106,12 @@ async fn messages_with_too_many_values_are_not_built() {
     let reply = raw(&router, &[], call.to_string()).await;
     assert_eq!((reply.status, &reply.body["error"]["code"]), (400, &(-32600).into()), "{}", reply.text);
     assert!(reply.text.contains("20000 values"), "{}", reply.text);
-    // One long argument is no reason to refuse.
+    // One long argument is accepted.
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "tx_lookup",
         "arguments": {"txid": "a".repeat(1_000_000)}}});
     let reply = raw(&router, &[], call.to_string()).await;
     assert_eq!(said(&reply.body["result"])["error"]["error"], "invalid_txid");
-    // What is not an argument is short.
+    // Parameters that are not arguments are short.
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "a".repeat(100_000)}});
     assert_eq!(raw(&router, &[], call.to_string()).await.body["error"]["code"], -32600);
 }
@@ -130,7 +130,7 @@ async fn the_answers_of_a_batch_are_bounded() {
     assert!(whole >= 1 && !cut.is_empty() && whole + cut.len() == 6, "{whole} {}", cut.len());
     let text = cut[0]["error"]["message"].as_str().unwrap();
     assert!(text.contains("60000") && text.contains("on its own"), "{text}");
-    // What still fits is answered.
+    // An answer that still fits is sent.
     assert_eq!((&answers[6]["id"], &answers[6]["result"]), (&"p".into(), &json!({})));
     assert!(reply.text.len() < 65_000);
 }

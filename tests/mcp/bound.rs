@@ -1,4 +1,4 @@
-//! A tool says only so much at once; what is beyond that is told, with the way to less and the way to all of it.
+//! The answer of a tool is bounded; a longer one is reported, with the way to less and the way to all of it.
 
 use bitcoin::ScriptBuf;
 use cairn_chaingen::{BlockSpec, ChainBuilder, Lock};
@@ -60,7 +60,7 @@ async fn answers_beyond_the_bound_are_failures_that_help() {
     ] {
         assert_too_large(&router, &call(&router, "call_endpoint", arguments).await, &names).await;
     }
-    // What takes no parameters says that, too.
+    // An operation that takes no parameters says that, too.
     let result = call(&router, "call_endpoint", json!({"endpoint": "/api/health"})).await;
     assert_too_large(&router, &result, &[]).await;
     assert!(result["structuredContent"]["error"]["detail"].as_str().unwrap().contains("no parameters"));
@@ -77,7 +77,7 @@ async fn answers_beyond_the_bound_are_failures_that_help() {
         let reply = get(&router, endpoint).await;
         assert_eq!((reply.status, reply.header("content-type")), (200, said["data"]["content_type"].as_str().unwrap()));
     }
-    // Failures are no answers.
+    // Failures do not count as answers.
     let failed = call(&bounded(world, 1), "tx_lookup", json!({"txid": "xyz"})).await;
     assert_eq!(failed["structuredContent"]["error"]["error"], "invalid_txid");
     let posted = call(
@@ -188,7 +188,7 @@ async fn long_lists_are_pages_with_a_lower_limit() {
     assert!(said["left_out"].is_null() && said["data"]["transactions"].as_array().unwrap().len() == 25, "{said}");
 }
 
-/// What models write in place of the types that a schema asks for.
+/// Values that models write in place of the types that a schema asks for.
 #[tokio::test]
 async fn what_models_write_is_read() {
     let world = &everything_world();

@@ -18,7 +18,7 @@ use crate::{
     unconfirmed::Waiting,
 };
 
-/// What a test asks of a world.
+/// The subjects of a test's calls.
 struct Subjects {
     script: String,
     txid: String,
@@ -140,7 +140,7 @@ async fn over_http(router: &Router, path: &str, body: Option<&Value>) -> Reply {
     }
 }
 
-/// What differs between any two requests: ids and the moment.
+/// Removes what differs between any two requests: ids and the moment.
 fn settled(value: &Value) -> Value {
     let mut value = value.clone();
     for key in ["request_id", "timestamp", "generated_at", "server_time", "uptime_seconds"] {
@@ -314,7 +314,7 @@ async fn failures_are_those_of_http() {
         assert!(told["allowed"]["enum"].as_array().unwrap().contains(&right.into()), "{told}");
         assert!(error["detail"].as_str().unwrap().contains(right), "{error}");
     }
-    // What is not known is ignored, and said.
+    // An unknown argument is ignored, with a warning.
     let result = call(&router, "block_detail", json!({"height_or_hash": "1", "tx_limt": 3})).await;
     let warning = &result["structuredContent"]["data"]["_meta"]["warnings"][0];
     assert_eq!(warning["code"], "unknown_parameter");

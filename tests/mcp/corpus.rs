@@ -1,4 +1,4 @@
-//! What the tools say over the demo chain: a record of some hundred answers, in `corpus.tsv`, as the API's own.
+//! A record of some hundred answers of the tools over the demo chain, in `corpus.tsv`, like the API's own.
 
 use axum::Router;
 use cairn_http::HttpConfig;
@@ -83,7 +83,7 @@ impl<'d> Corpus<'d> {
             let params = json!({"name": tool, "arguments": arguments});
             let got = self.message(world, WITH_HANDSHAKE[0], "tools/call", params).await;
             let text = got.body["result"]["content"][0]["text"].as_str().map_or(0, str::len);
-            // What describes an endpoint, and a file that is asked for, is no list.
+            // The description of an endpoint, and a file that is asked for, are not lists.
             if !may_be_long && !["describe_endpoint", "call_endpoint"].contains(&tool) {
                 assert!(text <= SHORT_TOOL_ANSWER, "{tool} {arguments}: {text} bytes");
             }

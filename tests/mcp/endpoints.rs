@@ -55,7 +55,7 @@ async fn endpoints_are_found() {
     }
 }
 
-/// What only its sender should know goes through no tool, unless the operator allows it.
+/// An operation with data that only its sender should know goes through no tool, unless the operator allows it.
 #[tokio::test]
 async fn private_operations_are_no_tools() {
     let world = &everything_world();

@@ -1,4 +1,4 @@
-//! What strangers may send: nothing breaks, and nothing is answered at length.
+//! Messages that strangers may send: nothing breaks, and nothing is answered at length.
 
 use axum::body::Body;
 use cairn_mcp::Options;
@@ -47,7 +47,7 @@ async fn bodies_that_are_no_messages() {
         assert!(reply.text.len() < 300, "{shown}: {}", reply.text);
         assert_eq!(reply.header("content-type"), "application/json");
     }
-    // Bytes that are no text.
+    // Bytes that are not a text.
     let reply = raw(&router, &[], vec![b'"', 0xff, 0xfe, b'"']).await;
     assert_eq!(code(&reply), -32700);
 }

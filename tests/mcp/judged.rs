@@ -1,5 +1,5 @@
-//! What `search_endpoints` finds for questions in the words of people who ask: 62 questions, each with the endpoints
-//! that answer it, judged by hand. The search was tuned with the first half; the second half tells how good it is.
+//! Results of `search_endpoints` for questions in the words of people who ask: 62 questions, each with the endpoints
+//! that answer it, judged by hand. The search was tuned with the first half; the second half shows how good it is.
 
 use cairn_mcp::Options;
 use serde_json::json;
@@ -107,7 +107,7 @@ async fn questions_find_their_endpoints() {
             let endpoints = data["endpoints"].as_array().unwrap();
             let names: Vec<&str> =
                 endpoints.iter().map(|e| e["operation"].as_str().or(e["endpoint"].as_str()).unwrap()).collect();
-            // What is planned is said to be.
+            // A planned endpoint is marked as one.
             for endpoint in endpoints {
                 assert_eq!(endpoint["planned"], endpoint["operation"].is_null(), "{endpoint}");
             }

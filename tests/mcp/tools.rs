@@ -154,7 +154,7 @@ async fn the_list_is_short() {
     assert!(*largest < 2_000, "{name} alone has {largest} bytes");
 }
 
-/// What the list leaves out is in the description of a tool.
+/// The parts that the list leaves out are in the description of a tool.
 #[tokio::test]
 async fn descriptions_are_whole() {
     let world = &everything_world();

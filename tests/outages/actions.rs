@@ -1,4 +1,4 @@
-//! Troubles that are no faults of single requests: how they begin and end.
+//! Troubles besides faults of single requests: how they begin and end.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ pub(crate) struct Action {
     pub(crate) end: Box<dyn Fn(&mut Rig)>,
 }
 
-/// What can always happen.
+/// An action that can always happen.
 pub(crate) fn act(begin: impl Fn(&mut Rig) + 'static, end: impl Fn(&mut Rig) + 'static) -> Action {
     let begin = move |rig: &mut Rig| {
         begin(rig);
@@ -29,7 +29,7 @@ pub(crate) fn act(begin: impl Fn(&mut Rig) + 'static, end: impl Fn(&mut Rig) + '
     Action { begin: Box::new(begin), end: Box::new(end) }
 }
 
-/// What may need rights or a form of processes that are not there.
+/// An action that may need rights or a form of processes that are not there.
 pub(crate) fn skipped_where(begin: impl Fn(&mut Rig) -> bool + 'static, end: impl Fn(&mut Rig) + 'static) -> Action {
     Action { begin: Box::new(begin), end: Box::new(end) }
 }

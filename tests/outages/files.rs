@@ -17,7 +17,7 @@ const RUN: &str = "run --network regtest --datadir data --blocks-dir blocks --li
 const BLOCKS: u32 = 110;
 /// The files that a node appends to, the undo data first, so that no block is seen without.
 const FILES: [&str; 2] = ["blocks/rev00000.dat", "blocks/blk00000.dat"];
-/// What precedes a block of the network regtest in its file.
+/// The bytes before a block of the network regtest in its file.
 const MAGIC: [u8; 4] = [0xfa, 0xbf, 0xb5, 0xda];
 
 /// A folder of block files that grows, and what follows it.

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Failures that are kept.
 const MOST_FAILURES: usize = 20;
 
-/// What was read so far.
+/// Reads so far, and their failures.
 #[derive(Default)]
 struct Count {
     reads: AtomicU64,
@@ -61,7 +61,7 @@ impl Reads {
         self.count.reads.load(Ordering::SeqCst)
     }
 
-    /// What failed since the last call.
+    /// Reads that failed since the last call.
     pub(crate) fn failures(&self) -> Vec<String> {
         std::mem::take(&mut self.count.failures.lock().unwrap())
     }

@@ -24,13 +24,13 @@ pub(crate) const NAMED: Duration = Duration::from_secs(5);
 pub(crate) const OVER: Duration = Duration::from_secs(10);
 /// A trouble lasts for at least this time after it was named.
 const LASTS: Duration = Duration::from_millis(700);
-/// What the resident memory of a process may grow by, in KiB.
+/// Maximum growth of the resident memory of a process, in KiB.
 const MOST_GROWTH: u64 = 200 << 10;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
 /// Blocks at the start.
 const BLOCKS: u32 = 112;
-/// What the wallet received, which is read all the time, in satoshis.
+/// Satoshis that the wallet received, which is read all the time.
 const BALANCE: u64 = 123_456_789;
 
 /// A transaction that keeps the database of the service state locked.
@@ -50,7 +50,7 @@ pub(crate) struct Rig {
     pub(crate) disk: Option<Disk>,
 }
 
-/// What troubles took.
+/// Sums over troubles.
 #[derive(Default)]
 struct Tally {
     complaints: Vec<String>,
@@ -146,7 +146,7 @@ impl Rig {
         self.cast.audit();
     }
 
-    /// What the memory of the processes has grown by, in KiB.
+    /// Growth of the memory of the processes, in KiB.
     fn growth(&self, pids: [Option<u32>; 2], then: [Option<u64>; 2]) -> impl Iterator<Item = (&'static str, u64)> {
         let now = pids.map(|pid| pid.and_then(memory));
         let grown = now.into_iter().zip(then).map(|(now, then)| now.zip(then));
@@ -179,7 +179,7 @@ impl Rig {
         if over.is_none() {
             let (at, troubles) = (self.is_at_tip(), self.troubles());
             tally.complaints.push(format!("{name}: it is not over (at the tip: {at}, troubles: {troubles:?})"));
-            // What follows is another matter.
+            // Begins again, so that later troubles are judged on their own.
             self.cast.stop();
             self.cast.complete();
             self.cast.wait_until("the tip", || self.is_at_tip());
@@ -189,7 +189,7 @@ impl Rig {
         println!("{:?}: {name}: named after {named:.1?}, over after {over:.1?}", self.cast.form);
     }
 
-    /// What health says does not work.
+    /// The troubles that health reports.
     fn troubles(&self) -> Vec<Value> {
         let health = self.cast.client().ok("/api/health").unwrap();
         health["troubles"].as_array().unwrap().clone()

@@ -1,4 +1,4 @@
-//! A node that is away when the program starts: it is told at once, with how long it is waited for.
+//! A node that is away when the program starts: that is reported at once, with how long the program waits for it.
 
 use std::time::Duration;
 

@@ -44,7 +44,7 @@ pub fn ask_all_the_time(number: u8, tools: bool, course: &Course, load: &Load) {
     }
 }
 
-/// Why an answer is no good, if the interface says so itself: a tool's answer is wrapped.
+/// The status of an answer; if a tool's answer wraps one, that status.
 fn status_of(answer: &Answer, body: &Value) -> u16 {
     let inner = &body["result"]["structuredContent"]["status_code"];
     inner.as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(answer.status)

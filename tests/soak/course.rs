@@ -1,5 +1,4 @@
-//! What clients and the one who disturbs them know of each other: when a failure is explained, and when a tip may go
-//! back.
+//! Knowledge that clients and the one who disturbs them share: when a failure is explained, and when a tip may go back.
 
 use std::{
     fmt,
@@ -107,7 +106,7 @@ impl Course {
         self.reorgs.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Tells of what must not be.
+    /// Records a fault.
     pub fn wrong(&self, what: String) {
         self.faults.lock().unwrap().push(what);
     }

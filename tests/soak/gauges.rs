@@ -1,23 +1,23 @@
-//! What the processes take: memory, descriptors, threads.
+//! Resources of the processes: memory, descriptors, threads.
 
 use std::{collections::BTreeMap, fmt, fs, time::Duration};
 
 use crate::cast::Cast;
 
-/// What the memory of a process may grow by within the measured time, in KiB: at once, and for each minute.
+/// Maximum growth of the memory of a process within the measured time, in KiB: at once, and for each minute.
 const GROWTH: u64 = 24 << 10;
 const GROWTH_PER_MINUTE: u64 = 128;
-/// What a table file takes while it is open, in KiB. Each block at the tip brings new ones, until they are merged.
+/// Memory of a table file while it is open, in KiB. Each block at the tip brings new ones, until they are merged.
 const PER_TABLE: u64 = 160;
-/// What a process may hold in all, in KiB.
+/// Maximum memory of a process, in KiB.
 const MOST_MEMORY: u64 = 768 << 10;
-/// What descriptors may grow by, table files aside.
+/// Maximum growth of the number of descriptors, without table files.
 const MORE_FILES: u64 = 8;
 /// Table files may be open, once for each handle of the index: a few for each table and block that are not yet merged.
 const MOST_TABLES: u64 = 2_000;
 /// Of these, what may grow by deleted ones that are still open.
 const MORE_DELETED: u64 = 48;
-/// What threads may grow by: those for blocking work come and go.
+/// Maximum growth of the number of threads: those for blocking work come and go.
 const MORE_THREADS: u64 = 16;
 /// Names of the processes.
 const NAMES: [&str; 2] = ["indexer", "server"];
@@ -29,7 +29,7 @@ struct Look {
     pid: u32,
     /// KiB.
     memory: u64,
-    /// Descriptors that are no table files.
+    /// Descriptors of other files than table files.
     files: u64,
     tables: u64,
     /// Table files that are deleted.

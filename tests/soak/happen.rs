@@ -1,4 +1,4 @@
-//! What happens to the node: payments, blocks, reorganizations.
+//! Events at the node: payments, blocks, reorganizations.
 
 use std::{
     fmt,
@@ -59,7 +59,7 @@ impl<'c> Happening<'c> {
         self.reorgs
     }
 
-    /// What happens while a process is not there: no reorganization, whose end nobody would see.
+    /// Events while a process is not there: no reorganization, because nobody would see its end.
     pub fn meanwhile(&mut self, node: &StandIn) {
         self.transact(node);
         self.mine(node);
@@ -119,7 +119,7 @@ impl<'c> Happening<'c> {
         self.tell(node);
     }
 
-    /// Tells the clients what there is to ask for.
+    /// Publishes the subjects that clients can ask for.
     fn tell(&mut self, node: &StandIn) {
         let world = node.world();
         let (height, mut found) = (world.height(), Subjects::default());

@@ -1,4 +1,4 @@
-//! What lists say meanwhile: addresses of an exchange, a mining pool.
+//! Imports of lists meanwhile: addresses of an exchange, a mining pool.
 
 use std::{
     fs,

@@ -1,6 +1,6 @@
-//! The program under real load for a long time: an indexer and a server over a node that mines, reorganizes and tells
-//! of its mempool, while clients ask for every operation over HTTP and as a tool, and now and then one of the processes
-//! is killed.
+//! The program under real load for a long time: an indexer and a server over a node that mines, reorganizes and
+//! announces its mempool, while clients ask for every operation over HTTP and as a tool, and now and then one of the
+//! processes is killed.
 //!
 //! Memory, descriptors and threads stay flat; nothing fails but what a kill explains; no answer's tip goes back but by
 //! a reorganization; in the end the index is sound and equals one that was made in one go.
@@ -63,7 +63,7 @@ fn everything_stays_flat_under_load() {
     let whole = Duration::from_secs(60 * number("CAIRN_SOAK_MINUTES", 1));
     let node = StandIn::start(StandInOptions { premine: 130, ..StandInOptions::default() }).unwrap();
     node.world().fan_out(60, 3_000_000).unwrap();
-    // Caches that are soon full, so that what grows on is no cache.
+    // Caches that are soon full, so that further growth is not theirs.
     let mut cast =
         Cast::new(&node, Form::Two).with("--memory 256M --mempool-memory 32M", "--cache 16M --mempool-memory 32M");
     cast.start_all();

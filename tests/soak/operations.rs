@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{client::Client, wire};
 
-/// What can be asked for at present.
+/// Subjects that can be asked for at present.
 #[derive(Clone, Default)]
 pub struct Subjects {
     pub addresses: Vec<String>,

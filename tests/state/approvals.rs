@@ -52,7 +52,7 @@ async fn approvals_are_kept_counted_and_withdrawn(database: &TestDatabase) {
     let sql =
         "SELECT CAST(count(*) AS TEXT) FROM sanction_approvals WHERE withdrawn_by = 'carol' AND withdrawn_at = 4000";
     assert_eq!(database.text(sql).await, "3");
-    // What was withdrawn can be approved again.
+    // A withdrawn approval can be given again.
     assert_eq!(state.approve(LIST, &rows[..1], &FEED, &by("ann"), 6_000).await.unwrap(), [true]);
     assert_eq!(approvers(&other, &rows[0]).await, ["ann"]);
     assert_eq!(cairn_state::check(&database.state_url()).await.unwrap().approvals, 1);
@@ -91,7 +91,7 @@ async fn checks_of_a_feed_go_forward(database: &TestDatabase) {
         FeedCheck { checked_at: 1_000, issued_at: Some(900), invalid: Some(3), listed_under_other_asset: Some(1) };
     state.feed_was_checked(LIST, &FEED, check).await.unwrap();
     assert_eq!(state.feed_check(LIST, &FEED).await.unwrap(), Some(check));
-    // A server that says "not modified" tells no counts.
+    // A server that says "not modified" gives no counts.
     state.feed_was_checked(LIST, &FEED, FeedCheck { checked_at: 2_000, ..FeedCheck::default() }).await.unwrap();
     state.feed_was_checked(LIST, &FEED, FeedCheck { checked_at: 1_500, ..FeedCheck::default() }).await.unwrap();
     assert_eq!(state.feed_check(LIST, &FEED).await.unwrap(), Some(FeedCheck { checked_at: 2_000, ..check }));

@@ -1,4 +1,4 @@
-//! What holds on both databases.
+//! Tests that run on both databases.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ async fn an_empty_database_is_made_ready_and_found_again(database: &TestDatabase
     let again = database.open().await;
     assert_eq!(again.keys().await.unwrap(), [key]);
     assert!(matches!(again.check(&secret, 1_001).await.unwrap(), Verdict::Valid(_)));
-    // Even without being told to be ready.
+    // Even without the call that makes it ready.
     let lazy = State::of(&database.state_url());
     assert_eq!(lazy.keys().await.unwrap().len(), 1);
     assert_eq!(database.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "5");
@@ -114,7 +114,7 @@ async fn keys_are_issued_checked_and_revoked(database: &TestDatabase) {
         };
         assert_eq!((&key, key.state(now)), (&expected, KeyState::Active));
         assert!(secret.expose().starts_with(&key.begins_with()));
-        // What is presented is text.
+        // The presented key is text.
         let presented: Secret = secret.expose().parse().unwrap();
         assert_eq!(state.check(&presented, now).await.unwrap(), Verdict::Valid(expected));
         assert_eq!(state.revoke(&key.id, 2_000).await.unwrap(), Revocation::Done);
@@ -161,7 +161,7 @@ async fn only_the_whole_secret_counts(database: &TestDatabase) {
         assert_eq!(state.check(&forged(wrong), 1_001).await.unwrap(), Verdict::Unknown, "{wrong}");
     }
     assert_eq!(state.keys().await.unwrap()[0].last_used_at, None, "no use");
-    // Whoever guesses an id does not learn what became of the key.
+    // A client that guesses an id does not learn what became of the key.
     state.revoke(&key.id, 1_002).await.unwrap();
     assert_eq!(state.check(&forged(&last), 1_003).await.unwrap(), Verdict::Unknown);
 }
@@ -317,7 +317,7 @@ async fn the_same_feedback_is_one_ticket_while_it_is_open(database: &TestDatabas
     }
     state.close_ticket(&ticket.id, true, None, 3_000).await.unwrap();
     assert_ne!(received(&state, "same", Some("a"), 4_000).await.id, ticket.id);
-    // Of those who say it at the same time, one opens the ticket.
+    // If several clients say it at the same time, one of them opens the ticket.
     let all = (0..8).map(|_| {
         let state = state.clone();
         tokio::spawn(async move { state.submit(feedback("at once"), None, 5_000).await.unwrap() })
@@ -345,7 +345,7 @@ async fn feedback_has_limits(database: &TestDatabase) {
     let late = 1_000_000 + CLIENT_WINDOW;
     let by_a = |now| state.submit(feedback("more"), Some("a"), now);
     assert_eq!(by_a(late - 1).await.unwrap(), Submission::TooManyOfClient);
-    // What is known costs nothing; others are not concerned; the first ticket leaves the window.
+    // Known feedback costs nothing; others are not concerned; the first ticket leaves the window.
     assert!(matches!(state.submit(feedback("0"), Some("a"), late - 1).await.unwrap(), Submission::Known(_)));
     received(&state, "of b", Some("b"), late - 1).await;
     assert!(matches!(by_a(late).await.unwrap(), Submission::Received(_)));

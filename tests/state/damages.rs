@@ -1,5 +1,5 @@
-//! Random damages to a SQLite database, its log and what remembers it: harmless, or told. What is told is mended by
-//! putting back a backup.
+//! Random damages to a SQLite database, its log and its mark: each is harmless, or reported. Reported damage is mended
+//! by putting back a backup.
 
 use std::{fs, path::Path};
 
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// What the database has for those who use it.
+/// The content of the database for those who use it.
 #[derive(PartialEq, Debug)]
 struct Rows {
     keys: Vec<(String, String, Option<u64>)>,

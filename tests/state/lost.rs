@@ -1,4 +1,4 @@
-//! A SQLite database that is gone, emptied, older or another one is told, and never taken for a new one.
+//! A SQLite database that is gone, emptied, older or another one is reported, and never taken for a new one.
 
 use std::{
     fs,
@@ -116,7 +116,7 @@ async fn an_older_copy_is_told_and_used_if_the_operator_says_so() {
     state.close().await;
 }
 
-/// What a server that was killed leaves in the log of SQLite belongs to the database.
+/// Changes that a killed server leaves in the log of SQLite belong to the database.
 #[tokio::test]
 async fn a_log_that_is_gone_is_an_older_copy() {
     let (Used { folder, url, .. }, secret) = used().await;

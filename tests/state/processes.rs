@@ -27,7 +27,7 @@ async fn work(url: &str) {
     state.close().await;
 }
 
-/// What the other process does; as a test of its own, nothing.
+/// Runs the work of the other process; as a test of its own, does nothing.
 #[tokio::test]
 async fn the_other_process() {
     if let Ok(url) = env::var(CHILD) {

@@ -1,4 +1,4 @@
-//! What replicas and the writer share: documents that wait, and how far the writer is.
+//! Data that replicas and the writer share: documents that wait, and how far the writer is.
 
 use cairn_state::{MAX_WAITING, MAX_WAITING_BYTES, MAX_WAITING_ENTRY, NewEntry, StateError, WriterTip};
 
@@ -119,7 +119,7 @@ async fn the_newest_tip_of_the_writer_is_told(database: &TestDatabase) {
         best_height,
         published_at: 1_700_000_000,
     };
-    // Also lower ones: a reorganization, or an index that is made anew.
+    // Also lower ones: a reorganization, or an index that is made again.
     for published in [tip(900_000, None), tip(900_001, Some(900_007)), tip(7, Some(8))] {
         writer.publish_writer_tip("main", &published).await.unwrap();
         assert_eq!(replica.writer_tip("main").await.unwrap(), Some(published));

@@ -1,4 +1,4 @@
-//! What is special about a file.
+//! Tests of the database as a file.
 
 use std::{
     fs,
@@ -55,7 +55,7 @@ async fn only_its_owner_reads_it() {
     }
     assert_eq!(seen, 4, "the file, its log and its index, and what remembers it");
     state.close().await;
-    // Whoever widens them meant it.
+    // An operator who widens them meant it.
     let file = folder.path().join("state.sqlite");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     State::open(&url).await.unwrap().close().await;

@@ -79,14 +79,14 @@ pub(crate) struct Server {
     /// Operations of the interface that are not implemented.
     pub(crate) planned: Vec<Agreed>,
     pub(crate) admission: Admission,
-    /// Threads for what was admitted.
+    /// Threads for admitted requests.
     pub(crate) queue: WorkQueue,
     /// One processor is left to short requests, if there are several.
     pub(crate) turns: Arc<Turns>,
     pub(crate) budgets: Budgets,
     /// Memory of bodies and answers on their way.
     pub(crate) flight: Arc<FlightMemory>,
-    /// Makes pseudonyms of clients: a keyed hash, whose random key never leaves the process.
+    /// Makes pseudonyms of clients: a hash with a random key that never leaves the process.
     pub(crate) pseudonyms: RandomState,
     /// Version of the configuration that affects answers.
     pub(crate) state_version: [u8; 16],

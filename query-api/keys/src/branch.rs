@@ -36,7 +36,7 @@ impl Branch {
         Branch { source: Source::Fixed(script), step: None, has_wildcard: false }
     }
 
-    /// Of a descriptor and the keys of one branch; the first one stands for all where keys must differ.
+    /// Makes one branch of a descriptor from its keys. Only the first branch is checked for keys that must differ.
     pub(crate) fn new(template: Arc<Template>, keys: Vec<Key>, is_first: bool) -> Self {
         let step = keys.iter().find_map(Key::last_step);
         Branch {

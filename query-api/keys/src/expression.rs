@@ -28,7 +28,7 @@ pub(crate) struct Expression {
     pub(crate) keys: Vec<Vec<Key>>,
 }
 
-/// What is around a function.
+/// The place of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Context {
     /// Nothing.
@@ -57,7 +57,7 @@ impl Context {
     }
 }
 
-/// What an argument is.
+/// The kind of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Argument {
     Key(Around),
@@ -73,7 +73,7 @@ struct Frame<'a> {
     /// Without wrappers; `{` for a branch of a tree.
     name: &'a str,
     context: Context,
-    /// What is around its arguments.
+    /// The place of its arguments.
     inside: Context,
     arguments: usize,
     threshold: Option<usize>,
@@ -349,7 +349,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns what is around the arguments of a function, if it may stand in this context.
+/// Returns the context of a function's arguments, if the function may stand in this context.
 fn inside(name: &str, context: Context, has_wrappers: bool) -> Result<Context, Refusal> {
     let is_script = matches!(context, Context::Wsh | Context::Leaf | Context::Inside(_));
     match name {

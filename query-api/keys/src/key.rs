@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 255;
 /// Longest extended key in characters: 82 bytes in base 58. Decoding takes the square of the length.
 pub(crate) const MAX_EXTENDED_CHARS: usize = 112;
 
-/// What the function around a key allows.
+/// The keys that the function around a key allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Around {
     /// Before segregated witness: also uncompressed keys.
@@ -166,7 +166,7 @@ pub(crate) fn read(text: &str, around: Around, network: NetworkKind) -> Result<V
     Ok(paths.into_iter().map(|path| Key::Extended(key, path)).collect())
 }
 
-/// Reads what follows `musig(`.
+/// Reads the text behind `musig(`.
 fn read_musig(text: &str, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
     let (inner, rest) = text.split_once(')').ok_or(Refusal::Parentheses)?;
     if inner.is_empty() {
@@ -198,7 +198,7 @@ fn read_musig(text: &str, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
     Ok((0..count.max(paths.len())).map(branch).collect())
 }
 
-/// Counts the branches that keys stand for together.
+/// Counts the branches of all keys together.
 pub(crate) fn branch_count(keys: &[Vec<Key>]) -> Result<usize, Refusal> {
     let count = keys.iter().map(Vec::len).max().unwrap_or(1);
     if keys.iter().any(|key| key.len() != 1 && key.len() != count) {
@@ -212,7 +212,7 @@ pub(crate) fn alternative(keys: &[Vec<Key>], branch: usize) -> Vec<Key> {
     keys.iter().filter_map(|key| key.get(branch).or(key.first())).cloned().collect()
 }
 
-/// Checks what stands between `[` and `]`.
+/// Checks the text between `[` and `]`.
 pub(crate) fn check_origin(origin: &str) -> Result<(), Refusal> {
     let mut parts = origin.split('/');
     let fingerprint = parts.next().unwrap_or_default();
@@ -245,7 +245,7 @@ fn read_extended(text: &str, network: NetworkKind) -> Result<Xpub, Refusal> {
     }
     let bytes = base58::decode_check(text).map_err(|_| Refusal::Key)?;
     let key = Xpub::decode(&bytes).map_err(|_| Refusal::Key)?;
-    // What BIP 32 forbids in its vectors.
+    // BIP 32's test vectors forbid a parent or a child number at depth 0.
     let has_parent = key.parent_fingerprint != Fingerprint::default() || u32::from(key.child_number) != 0;
     if key.depth == 0 && has_parent {
         return Err(Refusal::Key);

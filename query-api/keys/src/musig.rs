@@ -14,7 +14,7 @@ const CHAIN_CODE: [u8; 32] = [
 ];
 
 /// Aggregates keys in their order (`KeyAgg`). `None` without keys, and if the sum is the point at infinity or a
-/// coefficient is no scalar, which no one can find keys for.
+/// coefficient is not a scalar; nobody can find keys for either.
 pub(crate) fn aggregate<C: Verification>(secp: &Secp256k1<C>, keys: &[PublicKey]) -> Option<PublicKey> {
     let first = keys.first()?;
     let second = keys.iter().find(|key| *key != first);
@@ -34,7 +34,7 @@ pub(crate) fn aggregate<C: Verification>(secp: &Secp256k1<C>, keys: &[PublicKey]
     PublicKey::combine_keys(&weighted.iter().collect::<Vec<_>>()).ok()
 }
 
-/// Aggregates keys in the order of their bytes, whatever order they have (`KeySort`): what BIP 390 does.
+/// Aggregates keys in the order of their bytes (`KeySort`), as BIP 390 does.
 pub(crate) fn aggregate_sorted<C: Verification>(secp: &Secp256k1<C>, mut keys: Vec<PublicKey>) -> Option<PublicKey> {
     keys.sort_by_key(PublicKey::serialize);
     aggregate(secp, &keys)

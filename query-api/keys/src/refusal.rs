@@ -57,7 +57,7 @@ pub enum Refusal {
     /// A descriptor with the prefixes of SLIP 132.
     #[error("has a key with a prefix such as ypub or zpub inside a descriptor; descriptors have xpub or tpub")]
     Prefix,
-    /// It is no descriptor.
+    /// The text is not a descriptor.
     #[error(
         "is neither an output descriptor nor an extended public key; descriptors are pk, pkh, wpkh, sh, wsh, tr, rawtr, multi, \
          sortedmulti, combo, addr and raw with public keys (BIP 380 to 387, 389, 390), keys are xpub, ypub, zpub and those of test networks"
@@ -89,7 +89,7 @@ pub enum Refusal {
     /// No key where one must be.
     #[error("has no key where a key must be; give a public key or an extended public key")]
     NoKey,
-    /// What is no public key stands where one must be.
+    /// A key is damaged, or something else stands in its place.
     #[error(
         "has a damaged key, or something else where a key must be; public keys have 66 hex digits from 02 or 03 (130 from 04 in pk, pkh and sh; \
          64 in tr and rawtr), extended ones begin with xpub or tpub: copy it again"
@@ -111,7 +111,7 @@ pub enum Refusal {
     /// A path after a key that is not extended.
     #[error("has a path after a key that is not extended; only xpub and tpub have paths")]
     NoPath,
-    /// A step that is no number.
+    /// A step is not a number.
     #[error("has a path with a step that is not a number from 0 to 2147483647, written in digits only")]
     Step,
     /// A step after the wildcard.

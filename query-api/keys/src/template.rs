@@ -135,7 +135,7 @@ impl Translator<Place> for Filled<'_> {
     translate_hash_clone!(Place);
 }
 
-/// Why `miniscript` refuses what has been read this far.
+/// The reason for which `miniscript` refuses the descriptor.
 fn refusal(error: &miniscript::Error) -> Refusal {
     use miniscript::Error;
     match error {

@@ -107,8 +107,8 @@ fn computes_the_checksums_that_core_does() {
     assert!(count >= MIN_ROWS / 2, "{count}");
 }
 
-/// What has a function is a descriptor, if a wrong one: its refusal says what is wrong with it. And it has no part of
-/// the text.
+/// A text with a function is a descriptor, even if a wrong one: its refusal says what is wrong with it, and repeats no
+/// part of the text.
 #[test]
 fn says_why_and_repeats_nothing() {
     let mut count = 0;

@@ -22,7 +22,7 @@ fn scripts(text: &str) -> Vec<String> {
     branches(text, Network::Bitcoin).iter().map(|branch| branch.script(0).unwrap().to_hex_string()).collect()
 }
 
-/// The recovery phrase of BIP 84 and 86, `abandon` eleven times and `about`: what its accounts are.
+/// Account keys of the recovery phrase of BIP 84 and 86: `abandon` eleven times, then `about`.
 const BIP44: &str =
     "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj";
 const BIP84: &str =
@@ -54,7 +54,7 @@ fn accounts_by_bip_44_and_86_are_among_the_kinds_of_an_xpub() {
 
 #[test]
 fn accounts_by_bip_49() {
-    // The account key of the proposal is private: what a wallet would show of it.
+    // The proposal has the private key of the account; this is what a wallet would show of it.
     let key: Xpriv = "tprv8gRrNu65W2Msef2BdBSUgFdRTGzC8EwVXnV7UGS3faeXtuMVtGfEdidVeGbThs4ELEoayCAzZQ4uUji9DUiAs7erdVskqju7hrBcDvDsdbY".parse().unwrap();
     let key = Xpub::from_priv(&Secp256k1::new(), &key);
     let mut bytes = key.encode();
@@ -88,7 +88,7 @@ fn checksums() {
     assert_eq!(read("raw(Ü)#00000000", Network::Bitcoin).unwrap_err(), Refusal::Letters);
 }
 
-/// BIP 381 to 386, and what Bitcoin Core adds.
+/// BIP 381 to 386, and additions of Bitcoin Core.
 #[test]
 fn kinds_of_descriptors() {
     const KEY: &str = "a34b99f22c790c4e36b2b3c2c35a36db06226e41c692fc82b8b56ac1c540c5bd";

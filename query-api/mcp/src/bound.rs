@@ -12,7 +12,7 @@ use crate::{
 /// The error for an answer above the limit.
 const TOO_LARGE: ErrorCode = ErrorCode::AnswerTooLarge;
 
-/// Bytes that the envelope of an answer takes, with what it says about rows that were left out.
+/// Bytes that the envelope of an answer takes, with its words about rows that were left out.
 const ENVELOPE: usize = 1_200;
 
 /// How long the answer of a tool may be, in bytes.
@@ -25,7 +25,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// The same for a request that names a limit.
+    /// The sizes for a request that names a limit.
     pub(crate) fn with_limits(self) -> Self {
         Sizes { short: usize::MAX, ..self }
     }

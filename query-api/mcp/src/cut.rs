@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-/// Most steps of cutting; each step halves a list, or removes what is too much.
+/// Most steps of cutting; each step halves a list, or removes the excess.
 const MAX_STEPS: usize = 64;
 /// Members in which a row says when it is.
 const TIMES: [&str; 6] = ["date", "day", "time", "height", "closes_at", "at"];
@@ -76,7 +76,7 @@ pub(crate) fn rows_of_longest(text: &str) -> Option<usize> {
     }
 }
 
-/// The same with the longest list cut once; `None` if there is none.
+/// Cuts the longest list once; `None` if there is no list.
 fn shorter(text: &str, excess: usize, path: String, lists: &mut Vec<CutList>) -> Option<String> {
     match text.as_bytes().first()? {
         b'{' => {

@@ -43,8 +43,8 @@ fn unknown(tools: &Tools, tool: &str, endpoint: &str) -> Answer {
     answer
 }
 
-/// Names of tools and operations that may be meant by one that does not exist: the nearest, then what a search for its
-/// words finds.
+/// Names of tools and operations that may be meant by one that does not exist: the nearest, then the results of a
+/// search for its words.
 pub(crate) fn suggestions(tools: &Tools, name: &str) -> Vec<String> {
     let name: String = name.chars().take(100).collect();
     let mut meant: Vec<String> = Api::nearest(&name, tools.names()).map(str::to_owned).into_iter().collect();
@@ -270,8 +270,8 @@ pub(crate) async fn operation(
 /// Maximum number of wrong names that are listed.
 const MAX_WRONG: usize = 8;
 
-/// Arguments that an operation does not have. A successful answer has a warning about them; in an error they are told
-/// as well, because a required argument is often missing only by its name.
+/// Arguments that an operation does not have. A successful answer warns about them. An error names them too, because a
+/// required argument is often missing only because its name is wrong.
 struct Wrong(Vec<(String, Option<String>)>);
 
 impl Wrong {

@@ -55,7 +55,7 @@ pub(crate) struct Exchange {
     pub(crate) bytes: usize,
     /// Form of the answer.
     pub(crate) form: Form,
-    /// A text that no client can know, which stands for the answer.
+    /// A text that no client can know; it is the placeholder of the answer.
     token: String,
     arguments: Mutex<Map<String, Value>>,
     /// Placeholder of a part of the answer, in the order of the answer, and the part in pieces.
@@ -92,7 +92,7 @@ impl Exchange {
         locked(&self.answer).push((part.to_owned(), pieces));
     }
 
-    /// The protocol server's answer with what was left in its place.
+    /// Puts the parts that were left into the protocol server's answer.
     pub(crate) fn complete(&self, body: Bytes) -> Vec<Bytes> {
         let (mut all, mut rest) = (Vec::new(), body);
         for (part, pieces) in std::mem::take(&mut *locked(&self.answer)) {

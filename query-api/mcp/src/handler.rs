@@ -143,7 +143,7 @@ impl ServerHandler for Handler {
         let Some(exchange) = from.extensions.get::<Arc<Exchange>>() else { return Err(lost()) };
         let answer = tokio::select! {
             answer = self.answer(does, exchange, from) => answer?,
-            // The connection is gone: what is left of the work is dropped, which ends it.
+            // The connection is gone: the rest of the work is dropped, which ends it.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
         };
         Ok(answer.into_result(exchange).into())

@@ -24,7 +24,7 @@ use crate::{
 pub(crate) const MESSAGES: &str = "/mcp/messages";
 /// Maximum number of unread answers of a stream; further messages are refused.
 const QUEUED: usize = 4;
-/// Maximum size of an answer on a stream in bytes: a batch has less, and so has the answer of a tool.
+/// Maximum size of an answer on a stream in bytes. The limits of a batch and of a tool's answer are lower.
 const MAX_ANSWER: usize = 4 << 20;
 /// Interval of keep-alive comments, for proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -99,7 +99,7 @@ impl Index {
                 (0.7, &parameters.join(" ")),
             ])
         });
-        // Half of what a built operation has is not there: the summary counts for it.
+        // A planned operation lacks half of a built one's texts, so the summary counts for these too.
         let planned = planned.iter().map(|row| {
             Entry::of(&[(3.0, row.path), (5.0, row.summary), (1.0, row.offer.capability.unwrap_or_default())])
         });

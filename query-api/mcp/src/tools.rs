@@ -99,7 +99,7 @@ fn tool(name: &'static str, op: &Described) -> Tool {
     Tool::new(name, description, object(schema)).with_annotations(annotations(&[op.effect]))
 }
 
-/// Leaves of a schema what a call needs: types, allowed values, bounds, defaults, and the first sentence.
+/// Reduces a schema to the parts that a call needs: types, allowed values, bounds, defaults, and the first sentence.
 fn shorten(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
     for key in ["examples", "format", "title", "minLength"] {

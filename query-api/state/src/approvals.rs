@@ -68,8 +68,8 @@ impl State {
     }
 
     /// Approves rows of a list, all or none. `feed_sha256` is the document in which the approver has seen them, `now`
-    /// in seconds since 1970. The result says of each if it is new: what this approver has approved before stays as it
-    /// is.
+    /// in seconds since 1970. The result says of each row whether it is new: an earlier approval by this approver stays
+    /// as it is.
     ///
     /// # Errors
     /// There would be more than [`MAX_APPROVALS`], the time is invalid, or the database fails.
@@ -123,8 +123,8 @@ impl State {
         withdrawn
     }
 
-    /// Notes that the publisher's list was this document. An earlier time than is known changes nothing, and what is
-    /// not known keeps its value.
+    /// Notes that the publisher's list was this document. A time before the known one changes nothing, and a figure
+    /// that is `None` keeps its value.
     ///
     /// # Errors
     /// A number is out of range, or the database fails.

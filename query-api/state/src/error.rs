@@ -19,7 +19,7 @@ pub const MAX_WAITING_ENTRY: u64 = 32 << 20;
 /// Maximum length of all of them in bytes.
 pub const MAX_WAITING_BYTES: u64 = 128 << 20;
 
-/// What is in the place of a database that was used.
+/// The state of a database file that was used and is not the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lost {
     /// Nothing.
@@ -30,7 +30,7 @@ pub enum Lost {
     Unknown,
     /// An older copy of it.
     Older {
-        /// So many changes are missing.
+        /// Number of changes that are missing.
         changes: u64,
     },
 }
@@ -64,7 +64,7 @@ pub enum StateError {
         /// Message of the operating system.
         reason: std::io::Error,
     },
-    /// A database was used here, and what is there now is not it.
+    /// A database was used here, and another file, or none, is in its place.
     #[error(
         "the database of the service state is lost: {path}: {what} ({path}.mark remembers it): keys, sessions, feedback and \
          approvals are in it",
@@ -73,7 +73,7 @@ pub enum StateError {
     Lost {
         /// The file.
         path: PathBuf,
-        /// What is there.
+        /// The state of the file.
         what: Lost,
     },
     /// The database is unreachable, or returned an error.

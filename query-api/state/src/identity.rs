@@ -1,6 +1,6 @@
-//! Which SQLite database this is: it has a random id and a number of changes, which triggers raise. The
+//! Identifies a SQLite database: it has a random id and a number of changes, which triggers raise. The
 //! [mark](crate::mark) beside it remembers both. So a file that is missing, empty, older than the one that was used, or
-//! another one is told, and never taken for a new one. PostgreSQL has its own tools for that.
+//! of another database is reported, and never taken for a new one. PostgreSQL has its own tools for that.
 
 use std::{fs, io::ErrorKind, path::Path};
 
@@ -17,15 +17,16 @@ use crate::{
 const IS_THERE: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cairn_identity'";
 const TRIGGERS: &str =
     "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'cairn\\_%' ESCAPE '\\'";
-/// `complement` goes down as `changes` goes up: a damaged number is told.
+/// `complement` goes down as `changes` goes up, so that a damaged number is found.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS cairn_identity (id TEXT NOT NULL PRIMARY KEY, changes BIGINT NOT NULL, \
     complement BIGINT NOT NULL)";
 const READ: &str = "SELECT id, changes, complement FROM cairn_identity";
 const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT $1, 0, 0 \
     WHERE NOT EXISTS (SELECT 1 FROM cairn_identity)";
 
-/// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. When a key
-/// was last used and where the writer is are observations; a document that waits has a hash of its own.
+/// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. The last
+/// use of a key and the writer's tip are observations, so they do not count; a document that waits has a hash of its
+/// own.
 const COUNTED: [(&str, &str); 6] = [
     ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
     (
@@ -42,10 +43,10 @@ const COUNTED: [(&str, &str); 6] = [
     ("service_secrets", "name, secret"),
     ("waiting_documents", "id, network, queued_at, origin, documents, bytes"),
 ];
-/// What is done to rows.
+/// Events that count as changes.
 const EVENTS: [&str; 3] = ["INSERT", "DELETE", "UPDATE"];
 
-/// What a database says of itself.
+/// Id and number of changes, as the database has them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
     id: String,
@@ -56,7 +57,7 @@ fn failed() -> impl FnOnce(sqlx::Error) -> StateError {
     StateError::database("cannot be opened")
 }
 
-/// What the database says of itself; `None` if it has no such table.
+/// Reads the identity; `None` if the database has no such table.
 async fn read(connection: &mut SqliteConnection) -> Result<Option<Identity>, StateError> {
     let there: i64 = sqlx::query_scalar(IS_THERE).fetch_one(&mut *connection).await.map_err(failed())?;
     if there == 0 {
@@ -71,8 +72,7 @@ async fn read(connection: &mut SqliteConnection) -> Result<Option<Identity>, Sta
     Ok(Some(Identity { id, changes: changes.ok_or_else(damaged)? }))
 }
 
-/// Compares the database with what is remembered of one. `known` was read first, so that the database has at least its
-/// changes.
+/// Compares the database with the mark. `known` was read first, so the database must have at least its changes.
 fn compare(path: &Path, known: &Known, found: Option<&Identity>) -> Result<(), StateError> {
     let lost = |what| Err(StateError::Lost { path: path.to_owned(), what });
     match (known, found) {
@@ -197,14 +197,15 @@ async fn hash_of(connection: &mut SqliteConnection) -> Result<String, StateError
     Ok(format!("{}-{}", form(), hex::encode(hash.finalize())))
 }
 
-/// What the hash is of, in short: that of another program may be of other columns.
+/// A short hash of the tables and columns that [`hash_of`] reads. Hashes of programs with other columns are not
+/// compared.
 fn form() -> String {
     let mut hash = Sha256::new();
     COUNTED.iter().for_each(|(table, columns)| hash.update(format!("{table} {columns}\n")));
     hex::encode(&hash.finalize()[..4])
 }
 
-/// What differs from what is remembered of a database, in words.
+/// Describes how the database differs from its mark.
 ///
 /// # Errors
 /// The database fails.

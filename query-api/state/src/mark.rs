@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! id=<32 hex digits>          the database has the same
-//! changes=<number>            it has seen at least so many
-//! rows=<number> <SHA-256>     at so many changes, its rows had this hash
+//! changes=<number>            it has seen at least this many
+//! rows=<number> <SHA-256>     after this many changes, its rows had this hash
 //! sha256 <SHA-256>            of the lines above
 //! ```
 
@@ -29,16 +29,16 @@ const SEAL: &str = "sha256 ";
 /// Writers of this process take turns.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// What is remembered of a database.
+/// Id, changes and rows of a database, as its mark remembers them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
     pub(crate) id: String,
     pub(crate) changes: u64,
-    /// The hash of the rows after so many changes.
+    /// A number of changes, and the hash of the rows after them.
     pub(crate) rows: Option<(u64, String)>,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Known {
     /// There is none: no database was used here.

@@ -1,4 +1,4 @@
-//! What the mark beside a SQLite database remembers of its changes.
+//! Remembers the changes of a SQLite database in the mark beside it.
 
 use std::path::Path;
 

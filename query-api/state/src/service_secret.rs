@@ -1,5 +1,5 @@
-//! Random keys of the service. What is authenticated by one is known again by every server of the same database, and
-//! needs no row of its own.
+//! Random keys of the service. Every server of the same database knows them, so data authenticated by one needs no row
+//! of its own.
 
 use std::fmt;
 

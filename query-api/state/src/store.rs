@@ -38,7 +38,7 @@ pub struct State {
     pub(crate) uses: Arc<Uses>,
     pub(crate) approvals: Arc<CachedApprovals>,
     pub(crate) url: StateUrl,
-    /// The file that was made ready; of PostgreSQL any. Who makes it ready holds the other lock.
+    /// The file that was made ready; any value with PostgreSQL. A task that makes it ready holds the other lock.
     ready: Arc<Mutex<Option<FileId>>>,
     opening: Arc<tokio::sync::Mutex<()>>,
 }
@@ -122,7 +122,7 @@ impl State {
         *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = file;
     }
 
-    /// True if it was made ready, and is the same file: what is written to a removed one is lost.
+    /// True if the file was made ready and is still in its place: changes of a removed file are lost.
     pub(crate) fn is_ready(&self) -> bool {
         let ready = *self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.url.0 {

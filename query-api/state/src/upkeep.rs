@@ -97,7 +97,7 @@ async fn checked(state: &State) -> Result<Checked, StateError> {
         // The next command that uses it migrates it.
         _ => {}
     }
-    // What is damaged need not be compared as well.
+    // A database with problems is not compared with its mark as well.
     if let (Target::Sqlite(path), SqlPool::Sqlite(pool), true) = (&state.url.0, &state.pool, found.problems.is_empty())
     {
         found.problems = identity::problems(path, pool).await?;
@@ -139,7 +139,7 @@ async fn columns(state: &State, found: &mut Checked) {
     }
 }
 
-/// What is wrong, if an error of the database says that something is; otherwise the error.
+/// The damage that an error of the database reports; `Err` if the error is of another kind.
 fn problem(error: sqlx::Error) -> Result<String, StateError> {
     /// SQLite: damaged, not a database. An error of input and output may be a part of a file that is gone.
     const DAMAGE: [u32; 3] = [11, 26, 10];
@@ -174,7 +174,7 @@ pub async fn backup(url: &StateUrl, to: &Path, replace: bool) -> Result<(), Stat
         Err(lost @ StateError::Lost { .. }) => lost,
         _ => StateError::File { path: from.clone(), reason },
     })?;
-    // Nothing that was put in its place is copied as if it were the database.
+    // A file that was put in its place is not copied as if it were the database.
     identity::verify_file(from).await?;
     if !replace && to.symlink_metadata().is_ok() {
         return Err(StateError::Exists(to.to_owned()));
@@ -227,8 +227,8 @@ fn place(part: &Path, to: &Path, replace: bool) -> std::io::Result<()> {
     std::fs::File::open(folder)?.sync_all()
 }
 
-/// Uses what is in the place of a SQLite database that was lost: an older copy, or another database. With `new`, an
-/// empty database is begun where there is none. What was remembered of the one before is forgotten.
+/// Accepts the file in the place of a lost SQLite database: an older copy, or another database. With `new`, begins an
+/// empty database where there is none. Forgets the mark of the database before.
 ///
 /// # Errors
 /// [`StateError::Lost`] if nothing is there, unless `new` is set; with `new`, [`StateError::Exists`] if there is a

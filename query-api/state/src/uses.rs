@@ -47,7 +47,7 @@ impl Uses {
         let _ = self.writing.subscribe().wait_for(|writing| !writing).await;
     }
 
-    /// Takes what waits; `None` ends the task that writes.
+    /// Takes the waiting uses; `None` ends the task that writes.
     pub(crate) fn take(&self) -> Option<BTreeMap<String, i64>> {
         let mut waiting = self.waiting();
         if waiting.is_empty() {

@@ -11,7 +11,7 @@ use crate::{
     pool::{SqlPool, on},
 };
 
-/// Maximum length of an origin in characters; what is longer is cut.
+/// Maximum length of an origin in characters; a longer one is cut.
 const MAX_ORIGIN_CHARS: usize = 100;
 
 /// An entry to queue: a file of events.
@@ -40,8 +40,8 @@ pub struct WaitingEntry {
     pub bytes: u64,
 }
 
-// One statement, so that the limits hold for all that hand in at the same time; in PostgreSQL, transactions that run
-// side by side do not see each other and may exceed them by what they bring.
+// One statement, so that the limits hold for concurrent entries too. In PostgreSQL, concurrent transactions do not see
+// each other and may exceed the limits by their own entries.
 const INSERT: &str = "INSERT INTO waiting_documents (id, network, queued_at, origin, documents, bytes, payload) \
     SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM waiting_documents) < $8 \
     AND (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM waiting_documents) + $6 <= $9";

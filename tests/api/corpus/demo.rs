@@ -19,7 +19,7 @@ use crate::support::{World, address, open_config, script_hash};
 
 /// The seed of `cairn demo`.
 const SEED: u64 = 1;
-/// What a node with this mempool would demand, and say of itself.
+/// The fees that a node with this mempool would demand, and its figures.
 const FLOOR: NodeFloor =
     NodeFloor { mempool_min_fee: 1_000, min_relay_fee: 1_000, max_bytes: 300_000_000, usage_bytes: 5_000_000 };
 

@@ -294,7 +294,7 @@ impl Corpus<'_> {
         self.get('c', format!("/{}", "x".repeat(20_000))).await;
         for line in AGREED.lines().skip(1) {
             let columns: Vec<&str> = line.split('\t').collect();
-            // What takes something in its path is asked elsewhere, if it is built.
+            // Operations with a part in their path are asked elsewhere, if they are built.
             if !columns[2].is_empty() {
                 let target = columns[1].replace(['{', '}'], "x");
                 self.send(Asked::get('c', target).method(columns[0])).await;

@@ -1,6 +1,6 @@
 //! A record of answers in a file, one line for each request, and what differs from it.
 //!
-//! `CAIRN_CORPUS_WRITE=1` writes the file anew. `CAIRN_CORPUS_DIR=<folder>` writes every answer in full to a file of
+//! `CAIRN_CORPUS_WRITE=1` writes the file again. `CAIRN_CORPUS_DIR=<folder>` writes every answer in full to a file of
 //! its own, so that two states of the code can be compared with `diff -r`.
 
 use std::{
@@ -38,7 +38,7 @@ pub struct Asked {
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// What the record calls it, if it is not called after its target and body.
+    /// Its name in the record, if that is not its target and body.
     pub name: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Asked {
         Asked { body: body.into(), ..self.header("content-type", kind) }
     }
 
-    /// What the record calls it.
+    /// Its name in the record.
     fn label(&self) -> String {
         if let Some(name) = &self.name {
             return format!("{} {}", self.world, shortened(name));
@@ -107,7 +107,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a record of this name. What depends on the clock has to be made after that.
+    /// Begins a record of this name. Everything that depends on the clock has to be made after that.
     pub fn new(name: &'static str) -> Self {
         Recorder { name, lines: Vec::new(), labels: HashMap::new(), began: unix_now() - 1 }
     }
@@ -287,7 +287,7 @@ fn settled(text: &str, now: &std::ops::RangeInclusive<u64>) -> String {
     ages_settled(&out)
 }
 
-/// What stands at the beginning of a text in place of something that the clock says, and how long that is.
+/// The name of a value of the clock at the beginning of a text, and the length of the value; it replaces the value.
 fn of_the_moment(text: &str, now: &std::ops::RangeInclusive<u64>) -> (Option<&'static str>, usize) {
     const VERSION: &str = env!("CARGO_PKG_VERSION");
     let word = text.find(|c: char| !(c.is_ascii_alphanumeric() || "-:.".contains(c))).unwrap_or(text.len());

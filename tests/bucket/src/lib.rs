@@ -30,7 +30,7 @@ use s3s_fs::FileSystem;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, runtime::Runtime};
 
-/// What goes wrong with a request.
+/// A fault of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// This status, and nothing is done.
@@ -54,7 +54,7 @@ pub struct Seen {
     pub method: Method,
     /// The name of the object, or of the bucket.
     pub path: String,
-    /// What follows `?`.
+    /// The text behind `?`.
     pub query: String,
 }
 
@@ -114,7 +114,7 @@ impl Bucket {
         format!("s3://{NAME}/{prefix}")
     }
 
-    /// What a client's environment has.
+    /// Environment variables for a client.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         [
@@ -150,7 +150,7 @@ impl Bucket {
     }
 }
 
-/// What stands before the server.
+/// Counts requests in front of the server, and makes them fail by a plan.
 #[derive(Clone)]
 struct Front {
     service: S3Service,

@@ -3,7 +3,7 @@
 //! * [`ChainBuilder`], [`Chain`], [`corefiles`] and [`demo`] are those of the crate `cairn-demo`, which `cairn demo`
 //!   uses too.
 //! * [`everything`] (or [`Everything`], step by step) is a random chain in which every kind of output, spend, coinbase
-//!   and fork occurs. [`owned_everything`] is the same with several owners, and tells whose each script is.
+//!   and fork occurs. [`owned_everything`] is the same with several owners, and returns the owner of each script.
 //! * [`mainnet`] streams gigabytes with the proportions of the real chain.
 
 mod everything;

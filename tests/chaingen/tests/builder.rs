@@ -1,4 +1,4 @@
-//! The builder refuses what a miner must not do, and its tree tells the truth about forks.
+//! The builder refuses blocks that a miner must not make, and its tree shows the forks as they are.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -138,7 +138,7 @@ impl Measured {
         }
     }
 
-    /// Clusters of so many scripts or more.
+    /// Number of clusters with at least `size` scripts.
     fn at_least(&self, size: u64) -> u64 {
         self.sizes.iter().filter(|&&of| of >= size).count() as u64
     }

@@ -46,7 +46,7 @@ fn the_kernel_validates_the_structure() {
     assert_eq!(kernel.tip(), stats.tip.to_byte_array());
 }
 
-/// What the kernel cannot judge without running scripts: the blocks with mainnet's scripts, against a plain ledger.
+/// The kernel cannot check scripts with dummy signatures. So a plain ledger checks these blocks.
 #[test]
 fn dummy_signatures_are_the_only_fault() {
     let mut coins: HashMap<OutPoint, Coin> = HashMap::new();

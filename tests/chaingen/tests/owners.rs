@@ -1,4 +1,4 @@
-//! Whose each script of the `everything` shape is, with one owner and with several.
+//! Owners of the scripts of the `everything` shape, with one owner and with several.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

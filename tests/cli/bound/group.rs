@@ -1,4 +1,4 @@
-//! What a process takes of memory: a control group that limits it, and samples of what it has.
+//! Memory of a process: a control group that limits it, and samples of its use.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ pub(super) struct MemoryGroup {
 }
 
 impl MemoryGroup {
-    /// A group whose processes together may have so many bytes; `None` if this user cannot make one here.
+    /// A group whose processes together may have `bytes` bytes; `None` if this user cannot make one here.
     pub(super) fn limited(name: &str, bytes: u64) -> Option<Self> {
         let name = format!("cairn-test-{}-{name}", std::process::id());
         for (root, file, is_first) in

@@ -17,10 +17,10 @@ use cairn_chaingen::{
 };
 use sha2::{Digest, Sha256};
 
-/// One of so many blocks is sampled, and one of so many of its outputs and transactions.
+/// One of this many blocks is sampled, and one of this many of its outputs and transactions.
 const SAMPLE: (u32, usize) = (2, 41);
 
-/// What can be asked for.
+/// Scripts and transactions to ask for.
 pub(super) struct Targets {
     pub(super) scripts: Vec<String>,
     pub(super) txids: Vec<String>,

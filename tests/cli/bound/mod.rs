@@ -123,7 +123,7 @@ fn indexer_and_server_stay_within_the_printed_bound() {
     let group = group("served", of_index + of_serve);
     let mut indexer = Running::start(inside(group.as_ref(), index(&folder)));
     indexer.wait_for("index opened");
-    // What this process wrote is not read from the disk otherwise. Only root may do it.
+    // Otherwise the blocks that this process wrote would not be read from the disk. Only root may do it.
     let dropped = fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
     let mut serve = cairn();
     serve.args(["serve", "--cache", &cache, "--mempool-memory", MEMPOOL, "--rate-limit", "0"]);

@@ -29,7 +29,7 @@ use wire::{Client, Request, fault};
 
 /// Clients at the same time.
 const CLIENTS: u64 = 4;
-/// What the process may grow by while it is under fire, once it is warm, in KiB.
+/// KiB by which the process may grow while it is under fire, once it is warm.
 const GROWTH: u64 = 48 << 10;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -41,7 +41,7 @@ fn demo(world: &World) -> Running {
     world.start("demo --datadir demo --listen 127.0.0.1:0 --rate-limit 0")
 }
 
-/// What the process holds in memory, in KiB, where the system says so.
+/// Resident memory of the process in KiB, where the system reports it.
 fn resident(running: &Running) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", running.pid())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -70,7 +70,7 @@ fn ask(client: &mut Client, material: &Material, seed: u64) -> Result<u16, Strin
         // Who does not end a request may be left without an answer.
         Ok(None) if !request.is_framed => return Ok(0),
         Ok(None) => "no answer".to_owned(),
-        // What is sent after a request is another one.
+        // Bytes after a request are another one.
         Err(_) if !request.is_framed => return Ok(0),
         Err(error) => error,
     };

@@ -29,7 +29,7 @@ pub(super) struct Material {
     tools: &'static [&'static str],
 }
 
-/// Paths that are no operation.
+/// Paths without an operation.
 const PATHS: [&str; 24] = [
     "/",
     "//",
@@ -322,7 +322,7 @@ impl Material {
         framed(rng, "POST", path.as_bytes(), Some(bytes))
     }
 
-    /// Bytes that are no request, or end where they should not.
+    /// Bytes that are not a request, or end where they should not.
     fn broken(&self, rng: &mut ChaCha8Rng) -> Request {
         let mut request = if rng.random() { self.call(rng) } else { self.message(rng) };
         match rng.random_range(0..6) {
@@ -380,7 +380,7 @@ fn change(rng: &mut ChaCha8Rng, bytes: &mut Vec<u8>) {
 fn framed(rng: &mut ChaCha8Rng, method: &str, target: &[u8], body: Option<Vec<u8>>) -> Request {
     let mut bytes = method.as_bytes().to_vec();
     bytes.push(b' ');
-    // What is no byte of an address would end the request elsewhere.
+    // Bytes that an address cannot have would end the request elsewhere.
     bytes.extend(target.iter().map(|byte| if byte.is_ascii_control() || *byte == b' ' { b'_' } else { *byte }));
     bytes.extend(b" HTTP/1.1\r\nHost: 127.0.0.1\r\n");
     if body.is_some() && rng.random_ratio(9, 10) {

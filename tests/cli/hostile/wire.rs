@@ -39,7 +39,7 @@ impl Answer {
     }
 }
 
-/// A connection that is made anew when it has to be.
+/// A connection that is made again when it has to be.
 pub(super) struct Client {
     address: String,
     stream: Option<TcpStream>,
@@ -59,7 +59,7 @@ impl Client {
         if was_open && matches!(answer, Ok(None)) {
             answer = self.try_once(request);
         }
-        // What is left of an answer that broke off must not be taken for the start of the next.
+        // The rest of an answer that broke off must not be taken for the start of the next.
         let answer = answer.inspect_err(|_| self.stream = None)?;
         let stays = answer.as_ref().is_some_and(|a| a.header("connection") != Some("close"));
         if !request.is_framed || !stays {
@@ -188,7 +188,7 @@ impl Client {
     }
 }
 
-/// What cannot be right with an answer.
+/// The fault of an answer, if it has one.
 pub(super) fn fault(request: &Request, answer: &Answer) -> Option<String> {
     let id = answer.header("x-request-id").unwrap_or_default();
     if id.is_empty() {

@@ -1,4 +1,4 @@
-//! What the HTTP server asks: which interface a request is for, and what changes while it is answered.
+//! Hands each request to its interface (REST or JSON-RPC), and applies what changes while it is answered.
 
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ pub enum Error {
         /// Satoshis needed.
         needed: u64,
     },
-    /// What was asked for makes no sense as asked.
+    /// The request makes no sense as it is.
     #[error("{0}")]
     Parameters(&'static str),
     /// The stand-in is stopped, or was not started again.

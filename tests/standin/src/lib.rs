@@ -27,7 +27,7 @@
 //! * [`StandIn`] is the running node: addresses, cookie, stop and restart, faults.
 //! * [`World`], through [`StandIn::world`], is what happens: mining, forks, reorganizations, `invalidateblock`, the
 //!   mempool, a wallet with payments of every output type, replacements, CPFP, conflicts; being behind, pruned, on
-//!   another network. It also tells what is true, for the oracle: [`World::active`], [`World::pool`],
+//!   another network. It also has the true state, for the oracle: [`World::active`], [`World::pool`],
 //!   [`World::muhash`].
 //! * [`ZmqRule`] and [`HttpRule`] say what goes wrong, always, once, or by chance with a seed.
 //!   [`StandIn::at_request`] changes the world in the middle of a request.
@@ -47,10 +47,10 @@
 //! * REST: `block`, `block/notxdetails`, `headers`, `blockhashbyheight`, `tx`, `mempool/info`, `mempool/contents`,
 //!   `chaininfo`, and `spenttxouts` from v30 on.
 //! * ZMQ: `hashblock`, `rawblock`, `hashtx`, `rawtx`, `sequence`; three parts, hashes as printed, a number for each
-//!   topic that starts at 0 with the node. `hashtx` and `rawtx` tell of transactions that enter the mempool and of
-//!   those in blocks connected or disconnected. Tips (`hashblock`, `rawblock`) are told once for each step of Core's
-//!   chain activation, not for each block of a reorganization, and not at all during the initial block download or
-//!   where blocks are only taken off.
+//!   topic that starts at 0 with the node. `hashtx` and `rawtx` announce transactions that enter the mempool and of
+//!   those in blocks connected or disconnected. Tips (`hashblock`, `rawblock`) are announced once for each step of
+//!   Core's chain activation, not for each block of a reorganization, and not at all during the initial block download
+//!   or where blocks are only taken off.
 //! * The mempool sequence starts at 1; every addition and every removal takes a number. A removal because of a block
 //!   has no message, so that the numbers of A and R then jump. `getrawmempool` gives the number that comes next.
 //! * In a reorganization the messages come in Core's order: D for each block taken off (highest first); R for what the

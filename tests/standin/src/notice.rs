@@ -1,4 +1,4 @@
-//! What the node announces, before it becomes ZMQ messages.
+//! Announcements of the node, before they become ZMQ messages.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use cairn_chaingen::{ChainBuilder, Everything};
 /// How clients prove who they are (HTTP Basic).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Auth {
-    /// A cookie file, made anew at every start and deleted at every stop.
+    /// A cookie file, made again at every start and deleted at every stop.
     #[default]
     Cookie,
     /// `-rpcuser` and `-rpcpassword`; there is no cookie file then.
@@ -77,7 +77,7 @@ pub enum Source {
     Everything(Box<Everything>),
 }
 
-/// What to start.
+/// How to start the stand-in.
 #[derive(Debug)]
 pub struct StandInOptions {
     /// `CLIENT_VERSION`, 250000 to 310000; decides the details in which these versions differ.

@@ -20,11 +20,11 @@ use crate::zmq::{Publisher, ZmqRule};
 
 const POLL: Duration = Duration::from_millis(10);
 
-/// What happens to the node's state between a stop and the next start.
+/// Changes of the node's state between a stop and the next start.
 #[derive(Clone, Debug)]
 pub struct Restart {
     /// Whether the mempool is loaded again from disk (else it was lost, as also where the network changes). Its
-    /// sequence numbers begin anew either way.
+    /// sequence numbers begin again either way.
     pub keep_mempool: bool,
     /// Whether the mempool stays empty and `loaded` false after the start, until
     /// [`World::load_pool`](crate::World::load_pool).
@@ -243,8 +243,8 @@ impl StandIn {
         self.publisher()?.flush(false)
     }
 
-    /// Waits until `count` subscriptions came in since the sockets were opened last (a subscriber to everything is
-    /// one for each of its addresses). False if they do not come in time. What was announced before can still arrive:
+    /// Waits until `count` subscriptions came in since the sockets were opened last (a subscriber to everything is one
+    /// for each of its addresses). False if they do not come in time. Earlier announcements can still arrive:
     /// [`StandIn::settle`] before subscribing avoids that.
     ///
     /// # Errors

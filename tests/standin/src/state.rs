@@ -1,4 +1,4 @@
-//! What the server's threads share.
+//! The state that the server's threads share.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use crate::http::{Call, Faults, When};
 use crate::options::StandInOptions;
 use crate::{Topic, World};
 
-/// What changes with a restart.
+/// The part of the state that changes with a restart.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     /// The value that the Authorization header must have.

@@ -1,5 +1,5 @@
 //! Coin ages, daily metrics and cohorts, found in the most obvious way. Days and ages go by monotone block time, and
-//! all sums are integers. What was destroyed counts seconds; the classes of the supply count days.
+//! all sums are integers. Destroyed age counts in seconds; the classes of the supply count in days.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ impl CoinSum {
     }
 }
 
-/// What a block's spends and the time since the block before did to ages.
+/// Changes of coin ages by a block's spends and by the time since the block before.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct BlockAges {
     /// The coins that the block spends by the day of their birth. Days are those of [`day_of`].
@@ -39,7 +39,7 @@ pub struct BlockAges {
     /// Over the coins that the block spends: value × whole seconds of age. Coin-days destroyed are this by 86 400 and
     /// 10⁸.
     pub destroyed_sat_seconds: u128,
-    /// What all coins in front of the block were worth × the seconds since the block before; 0 for genesis.
+    /// Value of all coins before the block × the seconds since the block before; 0 for genesis.
     pub created_sat_seconds: u128,
 }
 
@@ -48,7 +48,7 @@ pub struct BlockAges {
 pub struct TxSums {
     /// Fee; 0 for a coinbase.
     pub fee_sats: Sats,
-    /// What its inputs bring; 0 for a coinbase.
+    /// Sum of its inputs; 0 for a coinbase.
     pub input_sats: Sats,
 }
 
@@ -235,7 +235,7 @@ impl Oracle {
         )
     }
 
-    /// What each script holds as of a height.
+    /// Balance of each script as of a height.
     fn balances(&self, height: Height) -> BTreeMap<ScriptBuf, Sats> {
         let mut balances: BTreeMap<ScriptBuf, Sats> = BTreeMap::new();
         for coin in self.coins_at(height).into_values() {

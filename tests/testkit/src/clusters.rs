@@ -52,13 +52,13 @@ impl Sets {
 
 /// The clusters as they were after the block of some height.
 ///
-/// A transaction is eligible if it is no coinbase, the caller does not call it a CoinJoin, and the inputs without a
+/// A transaction is eligible if it is not a coinbase, the caller does not call it a CoinJoin, and the inputs without a
 /// signature of SIGHASH_ANYONECANPAY spend from two different scripts or more that have an owner, as the caller says.
 /// It unites those scripts. A script that no eligible transaction spends from is a cluster of its own.
 #[derive(Clone, Debug)]
 pub struct Clusters {
     height: Height,
-    /// What each eligible transaction unites.
+    /// The scripts that each eligible transaction unites.
     eligible: BTreeMap<TxNum, BTreeSet<ScriptBuf>>,
     /// Every script that had a coin, in the set of its cluster.
     sets: Sets,
@@ -139,7 +139,7 @@ impl Clusters {
         &self.eligible
     }
 
-    /// What the scripts of the cluster of a script held.
+    /// Balance of the cluster of a script.
     #[must_use]
     pub fn balance(&self, script: &Script) -> Sats {
         self.members(script).into_iter().map(|member| self.balances[member]).sum()
@@ -190,10 +190,10 @@ fn united(
     signed.map(|(_, coin)| coin.script.clone()).filter(|script| has_owner(script)).collect()
 }
 
-/// What the transactions of each day up to a height paid to others, by day: their outputs that can be spent, except to
-/// scripts that the transaction spends from and to scripts of the same cluster as one of these, where the transaction
-/// itself has tied its clusters together already. Coinbases pay nothing. Days on which nothing was paid are left out.
-/// The rule is that of [`Clusters::at`].
+/// Sums that the transactions of each day up to a height paid to others, by day: their outputs that can be spent,
+/// except those to scripts that the transaction spends from, and to scripts of the same cluster as one of these, where
+/// the transaction itself has already tied its clusters together. Coinbases pay nothing. Days on which nothing was paid
+/// are left out. The rule is that of [`Clusters::at`].
 ///
 /// # Panics
 /// If the chain does not reach the height.
@@ -212,7 +212,7 @@ pub fn paid_to_others(
     days
 }
 
-/// What a transaction pays.
+/// The sums that a transaction pays.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PaidByTx {
     /// To scripts that it does not spend from.
@@ -221,7 +221,8 @@ pub struct PaidByTx {
     pub to_clusters: Sats,
 }
 
-/// What each transaction up to a height pays to others, as [`paid_to_others`] has it; coinbases are left out.
+/// The sums that each transaction up to a height pays to others, by the rule of [`paid_to_others`]; coinbases are left
+/// out.
 ///
 /// # Panics
 /// If the chain does not reach the height.
@@ -246,7 +247,7 @@ pub fn paid_by_transaction(
         let own: BTreeSet<usize> = coins.iter().map(|coin| sets.set_of[&coin.script]).collect();
         let mut paid = PaidByTx::default();
         for output in &tx.output {
-            // What nobody can spend makes no coin, so its script is in no set.
+            // Outputs that nobody can spend make no coin, so their scripts are in no set.
             if cairn_model::is_unspendable(output.script_pubkey.as_bytes()) {
                 continue;
             }
@@ -262,9 +263,9 @@ pub fn paid_by_transaction(
     all
 }
 
-/// What clusters would be if every transaction told whose its inputs are: each script that had a coin by the height,
-/// with the name of its cluster. Every transaction, CoinJoins among them, unites those of its input scripts that have
-/// the same owner. A script without an owner is a cluster of its own.
+/// Clusters as they would be if every transaction showed the owners of its inputs: each script that had a coin by the
+/// height, with the name of its cluster. Every transaction, CoinJoins among them, unites those of its input scripts
+/// that have the same owner. A script without an owner is a cluster of its own.
 ///
 /// # Panics
 /// If the chain does not reach the height.
@@ -301,8 +302,8 @@ pub fn needs_key(script: &Script) -> bool {
 
 /// Whether an input carries a signature of SIGHASH_ANYONECANPAY, so that others may have added it to the transaction.
 ///
-/// Told by the script that it spends: taproot has Schnorr signatures alone, or in front of script and control block;
-/// all others push DER signatures in the scriptSig or in the witness.
+/// The spent script decides where signatures are: taproot has Schnorr signatures alone, or in front of script and
+/// control block; all others push DER signatures in the scriptSig or in the witness.
 #[must_use]
 pub fn anyone_can_pay(input: &TxIn, coin: &Coin) -> bool {
     let mut items: Vec<Vec<u8>> = input.witness.iter().map(<[u8]>::to_vec).collect();
@@ -318,7 +319,7 @@ pub fn anyone_can_pay(input: &TxIn, coin: &Coin) -> bool {
         return items.iter().any(|item| item.len() == 65 && matches!(item[64], 0x81..=0x83));
     }
     for instruction in input.script_sig.instructions() {
-        // What follows a cut push cannot be read, and cannot be valid either.
+        // The bytes after a cut push cannot be read, and cannot be valid either.
         let Ok(instruction) = instruction else { break };
         items.extend(instruction.push_bytes().map(|push| push.as_bytes().to_vec()));
     }

@@ -20,7 +20,7 @@ pub struct Coin {
     pub coinbase: bool,
 }
 
-/// What one transaction did to one script.
+/// Changes of one script by one transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HistoryRow {
     /// Number of the transaction.
@@ -55,7 +55,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// What is left.
+    /// The balance: received less spent.
     #[must_use]
     pub fn balance_sats(&self) -> Sats {
         self.funded_sats - self.spent_sats

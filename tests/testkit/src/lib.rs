@@ -1,7 +1,7 @@
-//! What the tests of every area share: a naive ledger to compare the index with, naive clusters and coin ages, the
-//! folder of real chain data, tests that skip themselves by name, and folders that vanish.
+//! Tools that the tests of every area share: a naive ledger to compare the index with, naive clusters and coin ages,
+//! the folder of real chain data, tests that skip themselves by name, and folders that vanish.
 //!
-//! This is test code: what cannot be (a block that spends a coin that does not exist, say) panics and says why.
+//! This is test code: an impossible case (a block that spends a coin that does not exist, say) panics and says why.
 
 mod ages;
 mod b_cubed;

@@ -22,7 +22,7 @@ pub struct DayRow {
     pub tx_count: u64,
 }
 
-/// A chain and its ledger. It has no undo to get wrong: a disconnected block is dropped, and the ledger is made anew
+/// A chain and its ledger. It has no undo to get wrong: a disconnected block is dropped, and the ledger is made again
 /// from the blocks that are left, once, when it is next needed. So a fork of 300 blocks costs one replay.
 pub struct Oracle {
     network: Network,
@@ -146,7 +146,7 @@ impl Oracle {
         &self.ledger().overwritten
     }
 
-    /// The coin set as it was after the block of a height, made anew from the blocks up to it.
+    /// The coin set as it was after the block of a height, made again from the blocks up to it.
     #[must_use]
     pub fn coins_at(&self, height: Height) -> BTreeMap<OutPoint, Coin> {
         let until = self.blocks.len().min(height as usize + 1);

@@ -48,7 +48,7 @@ mod tests {
 
     const CHILD: &str = "CAIRN_TESTKIT_SKIP_CHILD";
 
-    /// What a skipped test does, in a process of its own (the environment belongs to the process).
+    /// Skips itself, in a process of its own (the environment belongs to the process).
     #[test]
     fn child_that_skips() {
         if env::var_os(CHILD).is_some() {

@@ -90,7 +90,7 @@ fn days_by_hand() {
     assert_eq!(days.keys().copied().collect::<Vec<_>>(), [G, G + 1, G + 2, G + 4]);
     // The coinbase of genesis makes no coin.
     assert_eq!(days[&G], DayMetrics::default());
-    // The burnt 9 are no coin; the 0 is one.
+    // The burnt 9 do not make a coin; the 0 does.
     assert_eq!(days[&(G + 1)], DayMetrics { created: sum(1_000, 2), receivers: 2, active: 2, ..DayMetrics::default() });
     // Blocks 2 and 3. Received: b, a, c, d; spent: a and b.
     assert_eq!(
@@ -215,7 +215,7 @@ fn holders_without_an_address_are_told_apart() {
     assert_eq!(without, [(1, band(1, 70)), (2, band(1, 110))]);
 }
 
-/// Overwritten coins (BIP 30) leave balances and supply, and are no spend.
+/// Overwritten coins (BIP 30) leave balances and supply, but that is not a spend.
 #[test]
 fn overwritten_coins_are_no_spend() {
     let start = (G + 1) * DAY;
@@ -244,8 +244,8 @@ fn overwritten_coins_are_no_spend() {
     // The new twins are of the day.
     assert_eq!(oracle.supply_by_age(4)[0].sum, sum(134, 3));
 
-    // What was created is destroyed, lost with the overwritten coins, or still there: 34 × 30 lost, 34 × 30 + 100 × 50
-    // still there.
+    // Created satoshi-seconds are destroyed, lost with the overwritten coins, or still there: 34 × 30 lost, 34 × 30 +
+    // 100 × 50 still there.
     let total: u128 = created.iter().sum();
     assert_eq!(total, 34 * 30 + 34 * 30 + 100 * 50);
 }

@@ -219,7 +219,7 @@ fn anyone_can_pay_by_the_script_that_is_spent() {
         // One of several signatures is enough.
         assert_eq!(found(pushed(&[&[], &der(1), &der(kind)]), &[], &legacy), expected);
     }
-    // What ends in the same byte and is no signature.
+    // Bytes that end in the same byte and are not a signature.
     assert!(!found(pushed(&[&[0x81; 9]]), &[], &legacy));
     assert!(!found(vec![], &[&[0x30, 0x81]], &legacy));
 

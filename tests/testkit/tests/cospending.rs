@@ -43,7 +43,8 @@ fn counts<S: Ord>(txs: impl Iterator<Item = Vec<S>>) -> Counts {
     counts
 }
 
-/// What tells the script that an input spends, before taproot: a key or a script that it is the hash of.
+/// Bytes that identify the script that an input spends, before taproot: a key or a script, of which that script is the
+/// hash.
 fn unlocked_by(input: &TxIn) -> Vec<u8> {
     if input.script_sig.is_empty() {
         return input.witness.last().unwrap_or_default().to_vec();

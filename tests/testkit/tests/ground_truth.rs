@@ -125,7 +125,7 @@ fn precision_is_one_on_the_mainnet_shape() {
     let oracle = Oracle::of(Network::Regtest, &blocks);
     let owner_of = |script: &Script| owners.get(script).copied();
     let clusters = by_script(&Clusters::at(&oracle, tip(&oracle), &never, &needs_key));
-    // Genesis made no coin, and data is no script of anyone's.
+    // Genesis made no coin, and a script with data belongs to nobody.
     assert!(clusters.keys().all(|script| owners.contains_key(script)));
     let found = judged(&clusters, &owner_of);
     let best = judged(&clusters_of_perfect_eligibility(&oracle, tip(&oracle), &owner_of), &owner_of);

@@ -284,7 +284,7 @@ fn start_of_mainnet() {
     let tip = "00000000ac08f7d984f6b36027395e654a5f1e3bb006cd9df9c60b9897ea4c40".parse().unwrap();
     assert_eq!(oracle.tip(), Some((4_521, tip)));
     assert_eq!(oracle.txs().len(), 4_583);
-    // The data's own notes say 4 349: they count the genesis coinbase, which is no coin.
+    // The data's own notes say 4 349: they count the genesis coinbase, which is not a coin.
     assert_eq!(oracle.coins().len(), 4_348);
     assert_eq!(oracle.supply_sats(), 4_521 * 50 * BTC, "every block claimed its subsidy and no fee was lost");
     // The first payment between two people, at height 170: 10 of 50 BTC.

@@ -9,8 +9,7 @@ pub const REDACTED: &str = "[redacted]";
 /// Number of words of the shortest recovery phrase (BIP 39).
 const MIN_PHRASE: usize = 12;
 
-/// A path without the values in `hidden`, which become the names of their parameters, and without what looks like a
-/// private key.
+/// Replaces the values in `hidden` by the names of their parameters, and parts that look like a private key by a mark.
 pub(super) fn shown_path(path: &str, hidden: &[(String, String)]) -> String {
     let shown = path.split('/').map(|segment| {
         let text = percent_decode_str(segment).decode_utf8_lossy();
@@ -23,7 +22,7 @@ pub(super) fn shown_path(path: &str, hidden: &[(String, String)]) -> String {
     shown.collect::<Vec<_>>().join("/")
 }
 
-/// True if a text contains what looks like a private key or a recovery phrase. Checksums are not verified: a key with a
+/// True if a text contains something like a private key or a recovery phrase. Checksums are not verified: a key with a
 /// mistake is nearly a key.
 #[must_use]
 pub fn looks_secret(text: &str) -> bool {

@@ -1,10 +1,10 @@
-//! Cost classes of requests: what a request of a class may use, and what it pays.
+//! Cost classes of requests: the limits of a request of a class, and its price.
 
 use std::time::Duration;
 
 use cairn_work::{Limits, Used};
 
-/// Processor time that one unit stands for.
+/// Processor time of one unit.
 pub(crate) const UNIT: Duration = Duration::from_micros(1_000);
 /// Bytes of an answer that cost one unit more.
 const ANSWER_BYTES_PER_UNIT: u64 = 256 << 10;
@@ -52,8 +52,8 @@ impl Cost {
         }
     }
 
-    /// Units for what a request has used: its processor time, and the bytes of its answer beyond the first part. The
-    /// units of its class are a deposit; the rest is charged at the end.
+    /// Units for the processor time of a request, and the bytes of its answer beyond the first part. The units of its
+    /// class are a deposit; the rest is charged at the end.
     #[must_use]
     pub fn units_of(used: &Used) -> u32 {
         let time = used.processor.as_micros().div_ceil(UNIT.as_micros());

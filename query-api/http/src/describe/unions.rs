@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 /// Where the components are.
 const COMPONENTS: &str = "#/components/schemas/";
 
-/// Writes the words of all schemas as enumerations. What is said of each word goes behind what is said of all.
+/// Writes the words of all schemas as enumerations. The description of the schema comes first, then a line for each
+/// described word.
 pub(crate) fn words(schema: &mut Value) {
     if let Some(members) = schema.as_object_mut()
         && let Some((words, said)) = members.get("oneOf").and_then(words_of)
@@ -50,7 +51,7 @@ fn words_of(alternatives: &Value) -> Option<(Vec<Value>, Vec<String>)> {
     Some((words, said))
 }
 
-/// Gives each variant of the tagged unions among the components a name, and tells the tag.
+/// Names each variant of the tagged unions among the components, and adds the tag as `discriminator`.
 pub(crate) fn variants(schemas: &mut Map<String, Value>) {
     let unions: Vec<(String, Vec<Value>, String)> = schemas
         .iter()
@@ -84,7 +85,7 @@ pub(crate) fn variants(schemas: &mut Map<String, Value>) {
     }
 }
 
-/// The field that tells variants apart: a constant word in each, another one in each.
+/// The field that distinguishes the variants: each has a constant word there, and no two have the same.
 fn tag_of(variants: &[Value]) -> Option<String> {
     let first = variants.first()?.get("properties")?.as_object()?;
     let is_tag = |field: &String| {

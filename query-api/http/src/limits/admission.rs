@@ -95,7 +95,8 @@ impl State {
         site
     }
 
-    /// Removes and returns who is next: the one whose networks have the fewest places, the first of equals.
+    /// Removes and returns the next request: that of the client whose networks have the fewest places; of equals, the
+    /// first.
     fn next(&mut self) -> Option<Waiter> {
         let number = self.queue.iter().min_by_key(|(_, waiter)| self.load(waiter.who)).map(|(number, _)| *number)?;
         self.queue.remove(&number)
@@ -301,7 +302,7 @@ mod tests {
                 number += 1;
             }
         }
-        // The first ones had all places; what is counted is the time after that.
+        // The first requests got all places, so counting begins after that.
         let mut held = std::collections::VecDeque::new();
         let mut counts = vec![0; clients.len()];
         for turn in 0..number {
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(shares(&[("192.0.2.1", 200)], 8).await, [80]);
         let two = shares(&[("192.0.2.1", 200), ("192.0.2.2", 200)], 8).await;
         assert!(two.iter().all(|count| (36..=44).contains(count)), "{two:?}");
-        // Those of one network share what the network has.
+        // Clients of one network share its places.
         let networks = [("2001:db8:1:1::1", 200), ("2001:db8:1:2::1", 200), ("2001:db9::1", 200)];
         let three = shares(&networks, 8).await;
         assert!((36..=44).contains(&three[2]) && (16..=24).contains(&three[0]), "{three:?}");

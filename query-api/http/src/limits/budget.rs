@@ -11,7 +11,7 @@ use crate::limits::client::Client;
 
 /// The time in which a budget refills completely.
 pub const WINDOW: Duration = Duration::from_secs(60);
-/// The same in nanoseconds.
+/// [`WINDOW`] in nanoseconds.
 const WINDOW_NANOS: u64 = 60_000_000_000;
 
 /// Sets of the table and clients per set: one mebibyte for 65 536 clients.
@@ -192,8 +192,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked and when: in no minute does a client get more than two budgets (one that was whole, and
-        /// what came back meanwhile), and what is left never exceeds the limit.
+        /// However requests come, a client gets at most two budgets in a minute (a full one, and the refill meanwhile),
+        /// and the rest never exceeds the limit.
         #[test]
         fn nobody_gets_more_than_is_his(steps in prop::collection::vec((0u32..30, 0u64..5), 1..200)) {
             let budgets = Budgets::new(60);

@@ -9,9 +9,9 @@ use std::{
 
 use uuid::Uuid;
 
-/// The open streams, each with what it is held by: dropping that ends it. If there is no place left, a client whose
-/// network has fewer streams than another takes the place of one of the other's: so one client may use its whole share,
-/// and nobody is shut out by others.
+/// The open streams, each with the value that holds it: dropping that ends the stream. If there is no place left, a
+/// client whose network has fewer streams than another takes the place of one of the other's. So one client may use its
+/// whole share, and nobody is shut out by others.
 pub struct Places<H> {
     /// `None` once all have ended for good.
     open: Mutex<Option<HashMap<Uuid, Place<H>>>>,

@@ -31,7 +31,7 @@ const COLOUR: [u8; 4] = [0x0c, 0x41, 0xc2, 0xff];
 /// Bytes of the headers of file and picture.
 const HEADERS: [usize; 2] = [22, 40];
 
-/// The icon for what looks for `/favicon.ico` alone: pages name the other one.
+/// The icon for clients that ask for `/favicon.ico` without reading a page: pages name the other one.
 fn icon() -> Bytes {
     let pixels = (SIDE * SIDE) as usize;
     let (colours, mask) = (pixels * 4, pixels / 8);

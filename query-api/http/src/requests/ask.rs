@@ -37,7 +37,8 @@ pub trait Backend: Send + Sync + 'static {
     /// There is no answer, and why.
     fn answer(&self, ask: &Ask<'_>) -> Result<Answer, ApiError>;
 
-    /// Checks that it is ready. Returns lines for the operator about what does not work all the same; mostly none.
+    /// Checks that it is ready. Returns lines for the operator about parts that do not work although it is; mostly
+    /// none.
     ///
     /// # Errors
     /// It is not; what is missing, for the operator.
@@ -46,8 +47,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Figures about the data for operators. It may block: it runs on a blocking thread.
     fn readings(&self) -> Vec<Reading>;
 
-    /// A number that changes when what is streamed does. It does not block: it is asked for four times a second by each
-    /// stream.
+    /// A number that changes when the streamed events do. It does not block: each stream asks for it four times a
+    /// second.
     fn mark(&self) -> u64 {
         0
     }

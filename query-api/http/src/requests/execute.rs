@@ -175,7 +175,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     }
 }
 
-/// Charges what a request has used beyond its deposit, whatever became of it.
+/// Charges the units that a request has used beyond its deposit, even if it failed.
 struct Rest<'s> {
     server: &'s Server,
     client: Option<&'s Client>,
@@ -193,7 +193,7 @@ impl Drop for Rest<'_> {
     }
 }
 
-/// An error about too much work, with the parameters that make it less.
+/// Adds the parameters that reduce the work to an error about too much work.
 fn narrowed(error: ApiError, op: &Registered) -> ApiError {
     if error.code != ErrorCode::WorkLimitExceeded {
         return error;

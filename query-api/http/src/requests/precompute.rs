@@ -19,7 +19,7 @@ use crate::{contract::input::Raw, server::Server};
 
 /// Time from one round to the next.
 const ROUND: Duration = Duration::from_secs(60);
-/// The same as long as there is nothing.
+/// The same while there is no snapshot.
 const SOON: Duration = Duration::from_secs(2);
 
 /// Makes snapshots until `stop` is sent or dropped. It returns when nothing of it runs any more: a thread that reads
@@ -115,7 +115,7 @@ mod tests {
         assert!(body.is_object() && body["_meta"].is_object(), "{body}");
         assert!(round(&server, &mut known, &stop).await);
         assert_eq!(server.snapshot.get().unwrap().answers["rows"], first.answers["rows"]);
-        // After a stop nothing is begun, and who waits for it is told at once.
+        // After a stop nothing begins, and a task that waits for the stop ends at once.
         drop(going);
         assert!(!round(&server, &mut known, &stop).await);
         timeout(Duration::from_secs(5), keep(server, stop)).await.unwrap();

@@ -1,9 +1,9 @@
 //! Runs operations on threads that may block.
 //!
-//! To wake a thread for each request costs a quarter of a short request's processor time at load. So threads take short
-//! work one after the other: one if hardly anything waits, else as many as there are processors. Work that takes long
-//! does not count: what comes meanwhile gets a thread. If what was thought to be short takes long, for example because
-//! the disk is slow, a look each millisecond finds that nothing was taken, and adds a thread. See ADR 33.
+//! Waking a thread for each request costs a quarter of a short request's processor time at load. So threads take short
+//! work one after the other: one if hardly anything waits, else as many as there are processors. Long work does not
+//! count: jobs that come meanwhile get a thread. If a job that seemed short takes long, for example because the disk is
+//! slow, a check each millisecond finds that no job was taken, and adds a thread. See ADR 33.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -45,11 +45,11 @@ struct Shared {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
-    /// When each thread took what it is at, by its number.
+    /// When each thread took its job, by its number.
     busy: HashMap<u64, Instant>,
-    /// Numbers so far: a thread that is called gets a new one.
+    /// Numbers given so far: a thread that is called gets a new one.
     numbers: u64,
-    /// Threads that wait, the one last that has waited for the shortest time: it is called first, so that others end.
+    /// Idle threads, most recently used last; that one is woken first, so that the others can time out.
     idle: Vec<Thread>,
     /// Threads that are called, with their numbers.
     called: HashMap<ThreadId, u64>,
@@ -127,8 +127,8 @@ impl WorkQueue {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does work on a thread that may block. It is done even if nobody waits for it any more. Inside is what the work
-    /// returns, or its panic.
+    /// Does work on a thread that may block. It is done even if nobody waits for it any more. The inner result is that
+    /// of the work, or its panic.
     ///
     /// # Errors
     /// The runtime ended before.
@@ -153,7 +153,7 @@ impl WorkQueue {
         waits.await
     }
 
-    /// Nothing is locked any more: whoever comes would wait for it.
+    /// Called without the lock: the thread that comes needs it.
     fn come(&self, call: Call) {
         match call {
             Call::Idle(thread) => thread.unpark(),

@@ -49,7 +49,7 @@ pub(super) fn of_server() -> Response {
     allowed(HeaderValue::from_static(ALL), None)
 }
 
-/// The answer to OPTIONS, from what the path answered: a path that knows its methods refuses this one with `Allow`.
+/// Makes the answer to OPTIONS from the path's own answer: a path that knows its methods refuses this one with `Allow`.
 pub(super) fn preflight(response: Response, asked_headers: Option<HeaderValue>) -> Response {
     if response.status() != StatusCode::METHOD_NOT_ALLOWED {
         return response;

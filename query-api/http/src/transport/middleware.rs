@@ -36,8 +36,8 @@ use crate::{
     },
 };
 
-/// How long a client whose budget is spent waits for each answer. Refusals are free, and a connection may send many
-/// requests at once: without a pause, one client's refusals would keep the processors busy.
+/// Delay of each answer to a client without budget. Refusals are free, and a connection may send many requests at once:
+/// without a pause, one client's refusals would keep the processors busy.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(10);
 
 /// Outermost layer: assigns the request id, applies the rate limit, writes error bodies, counts.

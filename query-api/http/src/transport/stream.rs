@@ -132,7 +132,7 @@ pub(super) async fn open(server: Arc<Server>, at: usize, streamed: Streamed, req
         asked: Instant::now(),
         pause: None,
     };
-    // What is wrong with the request is reported as with any other; but not the id of a client that connects again.
+    // A wrong request is reported as with any other operation, except a wrong event id of a client that connects again.
     let asked = open.ask().await;
     let asked = match asked {
         Err(refused) if reconnects && refused.status() == StatusCode::UNPROCESSABLE_ENTITY => open.start_over().await,
@@ -201,7 +201,7 @@ impl Open {
         charged.map_err(|error| Box::new(error.into_response()))
     }
 
-    /// Asks the operation for what comes after the last event.
+    /// Asks the operation for the events after the last one.
     ///
     /// # Errors
     /// The answer, if it has no events.
@@ -237,8 +237,8 @@ impl Open {
         Ok(())
     }
 
-    /// The event after which the client knows that it has missed events: with the newest id, and where to read what it
-    /// missed.
+    /// The event that reports missed events to the client: with the newest id, and the path where the client can read
+    /// them.
     fn reset(&self, newest: Option<&str>) -> Event {
         let feed = format!("{}{}", self.server.config.base_url, self.streamed.feed);
         let data = serde_json::json!({"last_id": newest, "feed": feed});

@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 /// Below every time-out of a request.
 const TICK: Duration = Duration::from_millis(500);
 
-/// The runtime of a server: threads for connections, and others for what operations do.
+/// The runtime of a server: threads for connections, and others for the work of operations.
 ///
 /// # Errors
 /// The system has no threads left.

@@ -8,9 +8,9 @@ use super::recipes::pay;
 use super::{Everything, Joint};
 use crate::{Error, Lock, Style};
 
-/// What a participant must bring at least, in satoshis.
+/// Least satoshis that a participant must bring.
 const LEAST: u64 = 200_000;
-/// What each participant pays for the transaction.
+/// Satoshis that each participant pays for the transaction.
 const FEE: u64 = 1_000;
 
 /// One side of a joint transaction.

@@ -82,7 +82,7 @@ pub struct Everything {
     shared: Option<Owners>,
     /// Where owners share the chain: scripts that were paid before, by owner.
     paid: HashMap<u32, Vec<ScriptBuf>>,
-    /// Whose the next new key is.
+    /// The owner of the next new key.
     working: u32,
 }
 
@@ -117,7 +117,7 @@ impl Everything {
         Ok(Self { shared: Some(owners), ..Self::new(seed, max_txs, showpieces) })
     }
 
-    /// Whose each script is that was paid so far. Without [`Everything::owned`] all that can be spent is of owner 0.
+    /// The owner of each script that was paid so far. Without [`Everything::owned`] owner 0 has all that can be spent.
     pub fn truth(&self) -> &Truth {
         &self.truth
     }

@@ -1,4 +1,4 @@
-//! Whose each script of the `everything` shape is: the ground truth for clusters.
+//! Owners of the scripts of the `everything` shape: the ground truth for clusters.
 
 use std::collections::HashMap;
 
@@ -34,11 +34,12 @@ pub enum Joint {
     Pledge,
     /// A payment to which the payee adds an input of its own. It looks like any other transaction.
     PayJoin,
-    /// Three to six owners, each with two outputs; no two values are equal, so that nothing tells it from a payment.
+    /// Three to six owners, each with two outputs; no two values are equal, so that nothing distinguishes it from a
+    /// payment.
     Mixer,
 }
 
-/// Whose each script is, and which transactions have inputs of several owners.
+/// The owner of each script, and the transactions that have inputs of several owners.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
     owners: HashMap<ScriptBuf, u32>,
@@ -124,7 +125,7 @@ impl Everything {
         self.rng.random_range(0..count)
     }
 
-    /// Whose coins these are; none if nobody in particular's.
+    /// The owner of the first of these coins that has one; `None` if none has.
     pub(super) fn owner_of(&self, coins: &[OutPoint]) -> Option<u32> {
         coins.iter().find_map(|coin| self.truth.owner(&self.builder.coin(coin)?.txout.script_pubkey))
     }

@@ -90,7 +90,7 @@ impl Everything {
         let junk = bytes(80);
         let hash: [u8; 20] = std::array::from_fn(|index| junk[index]);
         match junk[79] % 10 {
-            // OP_RETURN: bare, short push, PUSHDATA1, raw bytes that are no valid pushes.
+            // OP_RETURN: bare, short push, PUSHDATA1, raw bytes that are not valid pushes.
             0 => ScriptBuf::from_bytes(vec![0x6a]),
             1 => op_return(&junk[..usize::from(junk[78] % 76)]),
             2 => op_return(&junk),
@@ -98,7 +98,7 @@ impl Everything {
             // Several pushes behind one OP_RETURN, numbers among them (Runes start so).
             4 => ScriptBuf::from_bytes([&[0x6a, 0x5d, 0x04], &junk[..4], &[0x51, 0x02], &junk[4..6]].concat()),
             5 => ScriptBuf::new(),
-            // A key that is no point of the curve, in P2PK form.
+            // A key that is not a point of the curve, in P2PK form.
             6 => ScriptBuf::from_bytes([&[0x41, 0x04], &junk[..64], &[0xac]].concat()),
             // Ends inside a push: undecodable, but a coin like any other.
             7 => ScriptBuf::from_bytes([&[0x4c, 0xff], &junk[..10]].concat()),

@@ -6,8 +6,8 @@
 //!
 //! # Co-spending
 //! Every coin has an owner ([`RawBlock::owners`], [`mainnet_owners`]), and every transaction spends coins of one owner:
-//! what spends several scripts together tells whose they are. There are no CoinJoins and no ANYONECANPAY. Measured over
-//! 2 GB, beside what is known of mainnet:
+//! scripts that are spent together have the same owner. There are no CoinJoins and no ANYONECANPAY. Measured over 2 GB,
+//! next to what is known of mainnet:
 //!
 //! | | shape | mainnet |
 //! |---|---|---|
@@ -59,14 +59,14 @@ use transactions::Body;
 const LEAD: u32 = 120;
 /// Regtest's genesis time, Unix seconds.
 const START_TIME: u32 = 1_296_688_602;
-/// A block's time must be later than the median of so many before it.
+/// A block's time must be later than the median of this many before it.
 const MEDIAN_BLOCKS: u32 = 11;
 /// More blocks, ten minutes apart from 2011, would have times after 2026.
 const MAX_BLOCKS: u64 = 780_000;
 /// Count of pools, the first owners; each mines to its first address.
 const POOLS: u32 = 12;
 
-/// What unlocks the outputs of the mainnet shape.
+/// How outputs of the mainnet shape can be spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signatures {
     /// Mainnet's script kinds, with random bytes for signatures.
@@ -132,7 +132,7 @@ pub struct Counts {
     pub outputs: u64,
 }
 
-/// What was generated.
+/// Statistics of the generated chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MainnetStats {
     /// Everything in front of the empty blocks; the densities hold for it.
@@ -178,8 +178,7 @@ pub fn write_mainnet(folder: &Path, files: FileOptions, options: &MainnetOptions
     Ok(stats)
 }
 
-/// Whose each script of the shape is: generates it, and gathers what [`RawBlock::owners`] tells. For chains that fit in
-/// memory.
+/// Generates the shape and returns the owner of each script, from [`RawBlock::owners`]. For chains that fit in memory.
 ///
 /// # Errors
 /// As [`mainnet_blocks`].

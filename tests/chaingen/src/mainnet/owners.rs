@@ -1,8 +1,8 @@
 //! Who is paid by an output of the mainnet shape, and with which other coins its coin will be spent.
 //!
 //! Coins that one transaction will spend are gathered before: a bundle is opened with the number of coins that it
-//! wants, and waits until so many were paid to its owner. So each transaction spends coins of one owner, and nothing
-//! has to be searched for them. What is measured of it stands at the [module above](super).
+//! wants, and waits until its owner was paid that many. So each transaction spends coins of one owner, and nothing has
+//! to be searched for them. Measured figures stand at the [module above](super).
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -17,15 +17,15 @@ const CHANGE_TO_INPUT: u32 = 30;
 /// Of 100 bundles that a payment opens, how many belong to an owner who was paid before, the n-th with a weight of
 /// about 1/n, at its first address. The others belong to a new owner.
 const POPULAR: u32 = 35;
-/// Bundles of so many coins or more are opened by owners with as many addresses, or by the one with more addresses of
-/// two who were paid before: it is services that gather many coins.
+/// Bundles of at least this many coins are opened by owners with as many addresses, or by the one with more addresses
+/// of two who were paid before: mostly services gather many coins.
 const LARGE: u32 = 6;
 /// Of 100 waiting bundles, how many gather coins of one address only, as a wallet does that has no other.
 const ONE_ADDRESS: u32 = 20;
 /// Of 100 coins that join another bundle, how many pay a new address. The others pay one that the owner has, unless the
 /// bundle was opened with just that.
 const JOIN_NEW: u32 = 25;
-/// Below so many waiting bundles a payment opens one, else it joins one.
+/// While fewer bundles than this wait, a payment opens one; otherwise it joins one.
 const WAITING: usize = 150;
 
 /// Owners, and the bundles that wait.
@@ -48,7 +48,7 @@ pub(super) struct Owners {
 #[derive(Debug)]
 struct Waiting {
     wanted: u32,
-    /// What the bundle was opened with.
+    /// The address that the bundle was opened with.
     address: Address,
     one_address: bool,
     coins: Vec<LiveCoin>,
@@ -167,9 +167,9 @@ impl Owners {
         Bundle::of(self.waiting.pop()?.coins)
     }
 
-    /// Where the coin goes with which a bundle of so many is opened.
+    /// Opens a bundle of `wanted` coins; returns where its first coin goes.
     fn open(&mut self, rng: &mut ChaCha8Rng, address: Address, wanted: u32) -> Place {
-        // Change opens bundles however many there are; with a busy address it could outnumber what joins them.
+        // Change opens bundles however many there are; with a busy address it could outnumber the coins that join them.
         if wanted == 1 || self.waiting.len() >= 2 * WAITING {
             return Place::Alone;
         }

@@ -5,7 +5,7 @@ use cairn_model::Network;
 
 use super::bounds::within_bounds;
 
-/// A text; bytes that are no UTF-8 do not get past HTTP.
+/// A text; bytes that are not UTF-8 do not get past HTTP.
 pub fn run(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let any = within_bounds(bytes, |_| parse_address(text, None));

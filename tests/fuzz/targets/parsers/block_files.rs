@@ -29,7 +29,7 @@ pub fn run(bytes: &[u8]) {
         fs::write(with_key.path().join("blk00000.dat"), keyed(bytes, KEY)).unwrap();
         for folder in [plain, with_key] {
             within(FREE_BYTES + 80 * bytes.len() as u64, || {
-                // What is no folder of blocks has an error with a type.
+                // A folder that is not one of blocks has an error with a type.
                 let _ = check(folder, bytes);
             });
         }

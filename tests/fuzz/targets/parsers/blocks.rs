@@ -14,7 +14,7 @@ pub fn run(bytes: &[u8]) {
     check(bytes.to_vec());
 }
 
-/// What decoded must be what rust-bitcoin says.
+/// A decoded block must equal rust-bitcoin's.
 fn assert_same(decoded: &Decoded, block: &Block) {
     assert_eq!(decoded.hash.0, block.block_hash().to_byte_array());
     assert_eq!(decoded.weight(), block.weight().to_wu());
@@ -69,7 +69,7 @@ pub fn check(mut bytes: Vec<u8>) -> bool {
     let theirs = deserialize::<Block>(&bytes).ok().and_then(|mut block| {
         block.header.merkle_root = block.compute_merkle_root()?;
         bytes[..80].copy_from_slice(&serialize(&block.header));
-        // What rust-bitcoin reads but would write otherwise is no canonical block.
+        // A block that rust-bitcoin reads but would write in another form is not canonical.
         (serialize(&block) == bytes).then_some(block)
     });
     match (within_bounds(&bytes, |bytes| decode_block(bytes, 8)), theirs) {

@@ -15,7 +15,7 @@ const NOW: u32 = 1_800_000_000;
 const FREE_BYTES: u64 = 1 << 20;
 const BYTES_PER_BYTE: u64 = 400;
 
-/// The layouts that need nothing besides; `None`: the file tells.
+/// The layouts that need nothing besides; with `None`, the file shows its layout.
 const LAYOUTS: [Option<ClaimLayout>; 7] = [
     None,
     Some(ClaimLayout::TagPack),
@@ -62,7 +62,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// What was taken is a document, and reads back from its file.
+/// The rows taken make a document, which reads back from its file.
 fn keep(rows: Vec<Claim>) {
     let Some((source, list)) = "fuzz".parse().ok().zip("list".parse().ok()) else { return };
     let document = Document {

@@ -16,7 +16,7 @@ fn decode<T: Table>(bytes: &[u8], rows: &mut Vec<Vec<u8>>) {
     }
     if let Ok(value) = within_bounds(bytes, T::decode_value) {
         let again = encode_value::<T>(&value);
-        // What is written anew is grown as well.
+        // A value that is written again is grown as well.
         let is_earlier = T::is_earlier_form(bytes) && !T::is_earlier_form(&again);
         assert!(is_earlier || again == bytes, "{}: a value has a second form", T::NAME);
         rows.push(again);

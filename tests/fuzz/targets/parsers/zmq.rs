@@ -5,7 +5,7 @@ use cairn_node::{Topic, fuzzing};
 use super::bounds::within_bounds;
 
 /// Messages one after the other. Each is a count of parts (modulo 5), then the parts: a length of two bytes
-/// (little-endian), and so many bytes, or what is left.
+/// (little-endian), and this many bytes, or the rest.
 pub fn run(bytes: &[u8]) {
     let (mut rest, mut read) = (bytes, Vec::new());
     while let Some((&count, mut from)) = rest.split_first() {

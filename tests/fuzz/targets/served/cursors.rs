@@ -49,7 +49,7 @@ pub fn run(bytes: &[u8]) {
         let Some(token) = cursor else { return };
         let answer = world.get_path(&format!("{}&cursor={token}", list.path));
         answer.assert_documented();
-        // 400: the text is no UTF-8.
+        // 400: the text is not UTF-8.
         if page == 0 && matches!(answer.status, 400 | 409 | 422) {
             return;
         }

@@ -7,8 +7,8 @@ use axum::{
 
 use super::world::World;
 
-/// A request as on the wire, with lines that end in LF: method and target, headers, an empty line, the body. What is no
-/// request does not reach the router.
+/// A request as on the wire, with lines that end in LF: method and target, headers, an empty line, the body. Bytes that
+/// are not a request do not reach the router.
 pub fn run(bytes: &[u8]) {
     if let Some(request) = parse(bytes) {
         let is_head = *request.method() == Method::HEAD;

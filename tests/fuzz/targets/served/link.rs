@@ -1,5 +1,5 @@
-//! Frames between the process that writes and those that serve: what reads is written and read the same, and a mempool
-//! that is told of anything stands.
+//! Frames between the process that writes and those that serve: a frame that can be read is written and read the same,
+//! and a mempool stands whatever messages it gets.
 
 use cairn_link::{IndexSlot, IndexSource, MAX_FRAME, Message, Publish, mempool_messages};
 use cairn_model::MempoolDelta;
@@ -43,7 +43,7 @@ fn take_in(slot: &IndexSlot, coming: &mut Vec<MempoolDelta>, message: Message) {
                 slot.mempool().refresh();
                 let (pinned, kept) = (slot.mempool().pin(), slot.mempool().snapshot());
                 let _ = (pinned.version(), slot.mempool().stats());
-                // A reader that comes later is told the same.
+                // A reader that comes later gets the same.
                 let late = IndexSlot::new();
                 late.publish_mempool(&kept);
                 assert_eq!(late.mempool().snapshot(), kept, "a late reader has another mempool");

@@ -1,4 +1,4 @@
-//! What goes wrong with requests, and what happens while they are answered.
+//! Faults of requests, and events while they are answered.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub enum Match {
     Rest(&'static str),
 }
 
-/// What a request calls.
+/// A call of a request: a method of JSON-RPC, or a path of REST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Rpc(String),

@@ -19,9 +19,9 @@ const MAX_PIECE: usize = 1 << 16;
 /// How long to try for a port that the former server may still hold.
 const REBIND: Duration = Duration::from_secs(10);
 
-/// What answers requests.
+/// Answers requests.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// What a request calls.
+    /// The calls of a request.
     fn calls(&self, request: &Request) -> Vec<Call>;
     /// The fault that a request meets.
     fn fault(&self, calls: &[Call]) -> Option<HttpFault>;

@@ -17,7 +17,7 @@ pub(crate) use accept::{Context, Found, signals_replacement};
 pub use reject::{Reject, RejectKind};
 pub(crate) use template::Template;
 
-/// What a node's version and options decide about the mempool. Fee rates are sat per 1000 virtual bytes.
+/// The rules of the mempool that follow from a node's version and options. Fee rates are sat per 1000 virtual bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub(crate) version: u32,
@@ -89,7 +89,7 @@ pub(crate) struct Mempool {
     vsize: u64,
     fees: u64,
     usage: u64,
-    /// What evictions raised the minimum fee rate to.
+    /// The minimum fee rate after evictions.
     raised_fee: u64,
 }
 
@@ -222,7 +222,7 @@ impl Mempool {
     }
 
     /// Removes transactions in the order of their ids, as Core does. Every removal takes a sequence number; those that
-    /// a block causes are not told.
+    /// a block causes are not announced.
     fn remove_set(&mut self, txids: &BTreeSet<Txid>, told: bool, notices: &mut Vec<Notice>) {
         for txid in txids {
             let Some(entry) = self.entries.remove(txid) else { continue };

@@ -22,7 +22,7 @@ pub struct Reject {
     pub kind: RejectKind,
     /// Core's reject reason, such as `min relay fee not met`.
     pub reason: &'static str,
-    /// What Core adds to it, such as `100 < 141`; often empty.
+    /// The details that Core adds to it, such as `100 < 141`; often empty.
     pub details: String,
 }
 

@@ -146,7 +146,7 @@ mod tests {
     use crate::StandInOptions;
     use crate::world::{Payment, World};
 
-    /// The same rule without queue or bookkeeping: all packages are computed anew at each step.
+    /// The same rule without queue or bookkeeping: all packages are computed again at each step.
     fn naive(pool: &Mempool) -> Vec<Txid> {
         let mut taken = BTreeSet::new();
         let mut order = Vec::new();

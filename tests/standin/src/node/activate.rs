@@ -130,7 +130,8 @@ impl Node {
         stored.block.txdata.clone()
     }
 
-    /// Makes a child of the tip the tip. What the mempool loses to it is announced here, the block later.
+    /// Makes a child of the tip the new tip. Announces the transactions that the mempool loses to it; the block itself
+    /// is announced later.
     fn put_on(&mut self, at: usize, notices: &mut Vec<Notice>) -> Result<(), &'static str> {
         let stored = Arc::clone(&self.tree[at].stored);
         let spent = coins::connect(&mut self.coins, &stored.block, stored.height)?;
@@ -209,7 +210,7 @@ impl Node {
                 self.tree[other].bad = false;
             }
         }
-        // What stands on a block that is still invalid is invalid with it.
+        // Blocks on a block that is still invalid are invalid with it.
         for other in 1..self.tree.len() {
             if self.tree[self.tree[other].parent].bad {
                 self.tree[other].bad = true;

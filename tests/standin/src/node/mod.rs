@@ -149,7 +149,7 @@ impl Node {
                 branch += 1;
                 below = self.tree[below].parent;
             }
-            // A block on the active chain below the tip is no tip, even where what follows it was taken off.
+            // A block on the active chain below the tip is not a tip, even if the blocks after it were taken off.
             if branch == 0 && !active {
                 continue;
             }

@@ -118,7 +118,7 @@ pub(super) fn blockchain_info(shared: &Shared, _: &Args) -> Result {
     Ok(chain_info(&shared.world().node))
 }
 
-/// A header as `getblockheader` tells it.
+/// A header in the form of `getblockheader`.
 pub(crate) fn header_json(node: &Node, stored: &Stored) -> Value {
     let header = &stored.block.header;
     let active = node.is_active(stored);
@@ -158,7 +158,7 @@ pub(super) fn block_header(shared: &Shared, args: &Args) -> Result {
     Ok(if verbose { header_json(&world.node, stored) } else { json!(serialize_hex(&stored.block.header)) })
 }
 
-/// A block as `getblock` tells it: verbosity 1 (txids), 2 (transactions), 3 (with the coins they spend).
+/// A block in the form of `getblock`: verbosity 1 (txids), 2 (transactions), 3 (with the coins they spend).
 pub(crate) fn block_json(node: &Node, stored: &Stored, verbosity: i64) -> Value {
     let block = &stored.block;
     let mut value = header_json(node, stored);

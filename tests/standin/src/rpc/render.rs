@@ -127,7 +127,7 @@ fn output_json(txout: &TxOut, n: usize, style: Style) -> Value {
     json!({ "value": btc(txout.value.to_sat()), "n": n, "scriptPubKey": script_json(&txout.script_pubkey, style) })
 }
 
-/// A transaction; `spent` are the coins it spends, if known: then its fee is told, and with `prevouts` the coins too.
+/// A transaction; `spent` are the coins it spends, if known: then it has its fee, and with `prevouts` the coins too.
 pub(crate) fn tx_json(tx: &Transaction, spent: Option<&[Coin]>, prevouts: bool, style: Style) -> Value {
     let vin: Vec<Value> = tx
         .input

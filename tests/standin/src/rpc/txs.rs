@@ -109,7 +109,7 @@ fn decode(text: &str) -> Result<Arc<Transaction>> {
     Ok(Arc::new(deserialize::<Transaction>(&bytes).map_err(|_| undecodable())?))
 }
 
-/// The highest fee rate wanted, sat per 1000 virtual bytes; 0 is no limit. A number or a text, in BTC.
+/// The highest fee rate wanted, sat per 1000 virtual bytes; 0 means no limit. A number or a text, in BTC.
 fn max_fee_rate(args: &Args, at: usize) -> Result<u64> {
     let amount = match args.value(at) {
         None => return Ok(MAX_FEE_RATE),

@@ -8,7 +8,7 @@ use super::World;
 use crate::Error;
 use crate::options::Source;
 
-/// What a block holds besides its coinbase.
+/// The transactions of a block besides its coinbase.
 #[derive(Clone, Debug, Default)]
 pub enum Txs {
     /// The node's own template, as far as it fits. On a parent other than the tip: nothing.

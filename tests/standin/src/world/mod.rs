@@ -78,7 +78,7 @@ impl World {
         if let Some(outlet) = &self.outlet
             && !notices.is_empty()
         {
-            // A publisher that is gone has nobody to tell.
+            // If the publisher is gone, nobody listens.
             let _ = outlet.send(Command::Notices(notices));
         }
     }
@@ -178,21 +178,21 @@ impl World {
         self.elsewhere.insert(former.network, former);
     }
 
-    /// What a stop does to the mempool: it goes to disk.
+    /// Writes the mempool to disk, as at a stop; without `keep`, loses it.
     pub(crate) fn unload_pool(&mut self, keep: bool) {
         let txs = self.node.pool.unload();
-        // What waited there from an earlier start is still there.
+        // Transactions that waited there since an earlier start are still there.
         let waiting = std::mem::take(&mut self.on_disk);
         self.on_disk = if keep { waiting.into_iter().chain(txs).collect() } else { Vec::new() };
         self.node.pool_loaded = false;
     }
 
-    /// Loads the mempool from disk after a start, which is announced transaction by transaction, with mempool sequence
-    /// numbers that begin anew. Only needed after a start with [`Restart::slow_load`](crate::Restart::slow_load).
+    /// Loads the mempool from disk after a start. This is announced transaction by transaction, with mempool sequence
+    /// numbers that begin again. Only needed after a start with [`Restart::slow_load`](crate::Restart::slow_load).
     pub fn load_pool(&mut self) {
         let mut notices = Vec::new();
         for (tx, time) in std::mem::take(&mut self.on_disk) {
-            // What is not acceptable any more is lost, as with Core.
+            // Transactions that are not acceptable any more are lost, as with Core.
             let _ = self.node.accept_tx(&tx, time, &mut notices);
         }
         self.node.pool_loaded = true;

@@ -104,8 +104,8 @@ impl World {
         self.pooled(|world, notices| world.node.pool.evict_all(old, notices));
     }
 
-    /// Sets the minimum fee rate that evictions have led to, sat per 1000 virtual bytes; 0 is none. It does not fall
-    /// with time here, as it does with Core.
+    /// Sets the minimum fee rate that evictions have led to, sat per 1000 virtual bytes; 0 means that there were none.
+    /// It does not fall with time here, as it does with Core.
     pub fn set_min_fee(&mut self, rate: u64) {
         self.node.pool.set_raised_fee(rate);
     }

@@ -1,4 +1,4 @@
-//! What happens to messages on their way out.
+//! Faults of messages on their way out.
 
 use std::time::Duration;
 

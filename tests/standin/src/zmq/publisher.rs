@@ -141,7 +141,7 @@ impl Outlet {
         }
     }
 
-    /// An XPUB socket: on the wire a PUB socket, but it tells of subscriptions.
+    /// An XPUB socket: on the wire a PUB socket, but it reports subscriptions.
     fn bind(&self, address: &str) -> Result<::zmq::Socket, Error> {
         let socket = self.context.socket(::zmq::XPUB)?;
         socket.set_sndhwm(self.high_water_mark)?;

@@ -259,7 +259,7 @@ fn the_messages_tell_all() {
         for _ in 0..120 {
             let mut world = node.world();
             let some = world.pool_txids().choose(&mut rng).copied();
-            // What is refused changes nothing.
+            // A refused transaction changes nothing.
             match (rng.random_range(0..20), some) {
                 (0..6, _) => drop(world.send(&Payment::at(rng.random_range(1_000..20_000)))),
                 (6..9, _) => drop(world.send_chain(rng.random_range(1..5), 3_000)),

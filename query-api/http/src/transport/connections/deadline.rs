@@ -1,4 +1,4 @@
-//! Bodies of requests that have to arrive in time, whoever reads them.
+//! Time limits for the bodies of requests, whatever reads them.
 
 use std::{
     error::Error,
@@ -13,7 +13,7 @@ use axum::body::{Bytes, HttpBody};
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-/// Operations have time limits of their own, and better words; this one is for what has none.
+/// Operations have time limits of their own, with better error texts; this one is for the rest.
 const MORE: Duration = Duration::from_secs(1);
 
 /// A body, and when its time is up.

@@ -18,7 +18,7 @@ const MAX_TIME: Duration = Duration::from_secs(5);
 /// How much of it is read, in bytes.
 const MAX_BYTES: usize = 32 << 20;
 
-/// A body whose rest is read when it is dropped.
+/// A body that is read to its end when it is dropped.
 pub(super) struct Lingering<B: HttpBody<Data = Bytes> + Unpin + Send + 'static> {
     /// `None` once there is nothing more to read.
     body: Option<B>,

@@ -55,8 +55,7 @@ const REFUSING: Duration = Duration::from_secs(2);
 /// After a failure to accept: there are no file descriptors left, most likely.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Accepts connections and answers what they ask, until `shutdown` resolves; then those are finished that are under
-/// way.
+/// Accepts connections and answers their requests until `shutdown` resolves; then finishes those under way.
 ///
 /// # Errors
 /// The clock is so wrong that HTTP cannot write the time. Connections that cannot be accepted are logged.
@@ -157,7 +156,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Answers what is asked on it, one request after the other if it may stay.
+    /// Answers the requests of the connection, one after the other if it may stay.
     async fn serve(self, router: Router, limit: Duration, may_stay: bool) {
         let Connection { stream, peer, server, mut stopped } = self;
         // Answers are written whole; waiting for more would only delay them.

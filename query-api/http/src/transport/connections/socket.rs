@@ -1,5 +1,5 @@
-//! A socket whose other side has to take what is written within some time. It also completes the answers that the HTTP
-//! library gives on its own, to bytes that are not a request: these have a status and nothing else.
+//! A socket with a time limit for the other side to take written bytes. It also completes the answers that the HTTP
+//! library gives on its own to bytes that are not a request: these have a status and nothing else.
 
 use std::{
     future::Future,
@@ -56,7 +56,7 @@ impl Socket {
         status.is_some()
     }
 
-    /// Writes what is to be written instead. The library flushes after its answer, and nothing follows it.
+    /// Writes the replacement. The library flushes after its answer, and nothing follows it.
     fn write_instead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.instead.is_empty() {
             let result = Pin::new(&mut self.stream).poll_write(cx, &self.instead);
