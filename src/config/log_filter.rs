@@ -20,9 +20,9 @@ pub(crate) fn filter(text: &str) -> Result<String, String> {
     };
     for word in text.split(',').filter(|_| !text.contains(['[', '{'])) {
         match word.rsplit_once('=') {
-            None if !is_level(word) => return Err(format!("not a log filter: {word:?} is no level; {}", allowed())),
+            None if !is_level(word) => return Err(format!("not a log filter: {word:?} is not a level; {}", allowed())),
             Some((_, level)) if !is_level(level) => {
-                return Err(format!("not a log filter: {level:?} in {word:?} is no level; {}", allowed()));
+                return Err(format!("not a log filter: {level:?} in {word:?} is not a level; {}", allowed()));
             }
             _ => (),
         }

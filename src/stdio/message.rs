@@ -55,7 +55,7 @@ pub(super) fn line_of(head: &Head, status: u16, body: Vec<u8>) -> Option<Vec<u8>
         other => {
             let detail = other.ok().and_then(|problem| problem["detail"].as_str().map(str::to_owned));
             let detail = detail
-                .unwrap_or_else(|| "the answer is no message of the protocol; is the URL that of /mcp?".to_owned());
+                .unwrap_or_else(|| "the answer is not a message of the protocol; is the URL that of /mcp?".to_owned());
             refused(head, &format!("HTTP status {status}: {detail}"))
         }
     }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(line(200, "{\"jsonrpc\":\"2.0\",\n\"id\":7}").unwrap(), r#"{"jsonrpc":"2.0","id":7}"#);
         let problem = line(429, r#"{"title":"x","detail":"slow down"}"#).unwrap();
         assert!(problem.contains("\"id\":7") && problem.contains("429: slow down"), "{problem}");
-        assert!(line(502, "<html>").unwrap().contains("no message of the protocol"));
+        assert!(line(502, "<html>").unwrap().contains("not a message of the protocol"));
         let notice = Head::of(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         assert_eq!(line_of(&notice, 502, b"<html>".to_vec()), None);
     }

@@ -139,7 +139,7 @@ fn a_replica_takes_what_is_new_and_is_never_without_an_index() {
     assert!(refused.to_string().contains("is a replica of s3://"), "{refused}");
     let ours = replica(&world.path("data"));
     let refused = restore(&newest, &Trust::Any, &ours, &never(), &|_, _| {}).map(drop).unwrap_err();
-    assert!(refused.to_string().contains("no replica"), "{refused}");
+    assert!(refused.to_string().contains("not a replica"), "{refused}");
 }
 
 /// Flips a byte of each table file; their number.

@@ -150,7 +150,7 @@ fn a_store_keeps_checkpoints_and_a_replica_follows_them() {
         (format!("snapshot restore {store} --name 2026 --datadir x"), 1, "none of this name"),
         (format!("snapshot restore {store} --name ../x --datadir x"), 2, "cairn snapshot list"),
         (format!("snapshot restore {none} --datadir replica --replica"), 2, "is a replica of"),
-        (format!("snapshot restore {store} --datadir data --replica"), 2, "no replica"),
+        (format!("snapshot restore {store} --datadir data --replica"), 2, "not a replica"),
         (format!("snapshot restore {store} --datadir replica"), 2, "--replica"),
     ] {
         let output = with_bucket(&world, &bucket, &args).output().unwrap();

@@ -85,7 +85,11 @@ fn a_mistyped_level_of_the_log_is_refused_wherever_it_is_given() {
     let world = World::empty();
     let levels = "the levels are off, error, warn, info, debug, trace";
     fails(world.run("--log loud config"), 2, &["'loud' for '--log <FILTER>'", levels]);
-    fails(world.run("--log info,cairn_http=loud config"), 2, &["\"loud\" in \"cairn_http=loud\" is no level", levels]);
+    fails(
+        world.run("--log info,cairn_http=loud config"),
+        2,
+        &["\"loud\" in \"cairn_http=loud\" is not a level", levels],
+    );
     fails(with_variable(&world, "config", "CAIRN_LOG", "loud"), 2, &["environment: CAIRN_LOG = \"loud\"", levels]);
     fails(with_variable(&world, "config", "RUST_LOG", "loud"), 2, &["environment: RUST_LOG = \"loud\"", levels]);
     fs::write(world.path("cairn.toml"), "# a comment\n\nlog = 'loud'\n").unwrap();

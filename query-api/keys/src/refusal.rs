@@ -130,7 +130,7 @@ pub enum Refusal {
     Lengths,
     /// A threshold is impossible.
     #[error(
-        "has a threshold of 0, above the number of keys or conditions, or that is no number; it must be from 1 to their number"
+        "has a threshold of 0, above the number of keys or conditions, or that is not a number; it must be from 1 to their number"
     )]
     Threshold,
     /// Too many keys.

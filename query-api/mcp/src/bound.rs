@@ -97,7 +97,7 @@ pub(crate) fn answer(
 ) -> Answer {
     if reply.is_document {
         let what =
-            "a document: fetch it over HTTP; search_endpoints and describe_endpoint tell what it says of one endpoint";
+            "a document: fetch it over HTTP; search_endpoints and describe_endpoint have its content for one endpoint";
         return Answer::own(endpoint, &json!({"url": reply.url, "content_type": reply.media_type, "note": what}));
     }
     let is_success = (200..300).contains(&reply.status);

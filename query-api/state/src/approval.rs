@@ -102,7 +102,7 @@ impl Approvals {
         let (list, script, party_uid, party_name, address, feed_sha256, approver, at) = stored;
         let bad = |what: &str| StateError::Row(format!("the approval of {address:?} has {what}"));
         let mut hash = [0; 32];
-        hex::decode_to_slice(&script, &mut hash).map_err(|_| bad("a hash that is none"))?;
+        hex::decode_to_slice(&script, &mut hash).map_err(|_| bad("a script hash that is not 64 hexadecimal digits"))?;
         let at = u64::try_from(at).map_err(|_| bad("an invalid time"))?;
         let rows = self.0.entry(list).or_default().entry(hash).or_default();
         let approval = Approval { approver, at, feed_sha256 };

@@ -143,7 +143,7 @@ fn check_place(source: &Source<'_>, target: &Target, index: &Path) -> Result<(),
             "{shown} is a replica: give --replica to bring it up to date, or name another data folder"
         ))),
         None if index.exists() => Err(CheckpointError::Folder(format!(
-            "{shown} has an index that is no replica; move it away, or name another data folder"
+            "{shown} has an index that is not a replica; move it away, or name another data folder"
         ))),
         _ => Ok(()),
     }

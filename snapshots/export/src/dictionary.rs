@@ -35,12 +35,12 @@ Datasets of `cairn snapshot export`. Each is a folder of Parquet files. Those by
 chain: `from_height=…`, or `on_day=…` with `--partition day`.
 
 - Hashes of blocks and transactions are bytes in the order in which they are shown; `--hashes hex` writes text.
-- A `script_id` is 9 bytes: the first 8 of SHA-256 of the scriptPubKey, and a number that tells scripts apart which share
-  these. `scripts` has its script and address.
+- A `script_id` is 9 bytes: the first 8 of SHA-256 of the scriptPubKey, and a number that distinguishes scripts with the same
+  8 bytes. `scripts` has its script and address.
 - A `tx_num` is the index of a transaction in the chain; `transactions` has its txid.
 - Amounts are satoshis. With `--amounts btc` they are `decimal(18, 8)` in bitcoin, and their names end with `_btc`.
 - Days and ages go by monotone block time: the latest header time up to a block. Ages are in seconds; a coin-second is one
   satoshi that is unspent for one second.
-- What each source says of scripts and entities is its statement, not a finding of Cairn.
+- Claims about scripts and entities are statements of their sources, not findings of Cairn.
 
 ";

@@ -32,10 +32,10 @@ error_codes! {
         "The address has a wrong checksum, length or form.";
     WrongNetwork, 400, "wrong_network", "Wrong network", "The address belongs to another network than the index.";
     InvalidDescriptor, 400, "invalid_descriptor", "Invalid descriptor",
-        "An output descriptor or extended public key cannot be read: its form, its checksum or a hardened step. What was sent is \
+        "An output descriptor or extended public key cannot be read: its form, its checksum or a hardened step. The input is \
          not repeated.";
     PrivateKeyRefused, 400, "private_key_refused", "Private key refused",
-        "The request has a private key or a recovery phrase. It was not kept. Whoever has seen it can spend the coins.";
+        "The request has a private key or a recovery phrase. It was not kept. Anybody who has seen it can spend the coins.";
     InvalidTxid, 400, "invalid_txid", "Invalid transaction id", "A transaction id has 64 hexadecimal digits.";
     InvalidHash, 400, "invalid_hash", "Invalid block",
         "Give a block height in decimal digits, or a block hash of 64 hexadecimal digits.";

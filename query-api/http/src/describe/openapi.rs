@@ -208,7 +208,7 @@ fn describe_extras(schemas: &mut Map<String, Value>) {
             "catalog_url_reason": text("Why there is no catalog."),
             "description": text("One sentence about it."),
             "bridge_access": {"type": "boolean"},
-            "requested_capability": text("What was requested."),
+            "requested_capability": text("The requested capability."),
             "future_native_l402_price_sats": {"type": ["integer", "null"],
                 "description": "Price of a call after the beta; null with `future_native_reason`."},
             "future_native_price_unit": {"type": ["string", "null"],
@@ -221,7 +221,7 @@ fn describe_extras(schemas: &mut Map<String, Value>) {
         "type": "object",
         "required": ["requested_capability", "payment_required", "how_to_access", "checkout_page_url", "getting_started_url"],
         "properties": {
-            "requested_capability": text("What was requested."),
+            "requested_capability": text("The requested capability."),
             "payment_required": bridge,
             "how_to_access": text("How to get access."),
             "checkout_page_url": text("Page of the checkout."),

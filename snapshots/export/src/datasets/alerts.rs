@@ -22,13 +22,13 @@ use crate::{
 
 pub(super) const ALERTS: Dataset = Dataset {
     name: "alerts",
-    about: "What stages note of transactions: whale_tx (100 BTC and more paid to others), consolidation (many inputs, few outputs), \
+    about: "Events of transactions that late stages found: whale_tx (100 BTC and more paid to others), consolidation (many inputs, few outputs), \
         old_movement (coins of five years and more, 10 BTC at least), dormancy_flush (a cluster spent 100 BTC of coins of two years and \
         more within 144 blocks), whale_wakeup (a cluster with 1,000 BTC of old coins spends), dust_campaign. As of the block that \
         `as_of_height` in the manifest names, if it is there: late stages may be behind the tip.",
     sorted_by: &["kind", "tx_num"],
     columns: &[
-        column("kind", Kind::Word, "What it is."),
+        column("kind", Kind::Word, "Kind of event: one of the words above."),
         column("tx_num", Kind::Long, "The transaction."),
         column("height", Kind::Int, "Height of its block."),
         column("day", Kind::Day, "Day of the block's monotone time."),

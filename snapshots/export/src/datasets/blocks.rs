@@ -30,9 +30,9 @@ pub(super) const BLOCKS: Dataset = Dataset {
         column("outputs", Kind::Int, "Outputs."),
         column("size", Kind::Int, "Serialized size in bytes, with witness."),
         column("weight", Kind::Int, "Weight units (BIP 141)."),
-        column("subsidy", Kind::Sats, "What the coinbase may pay beyond the fees."),
+        column("subsidy", Kind::Sats, "New coins that the coinbase may create, besides the fees."),
         column("fee", Kind::Sats, "Fees of all transactions."),
-        column("coinbase", Kind::Sats, "What the coinbase pays: less than subsidy and fees if it leaves some."),
+        column("coinbase", Kind::Sats, "Sum of the coinbase's outputs: less than subsidy and fees if it claims less."),
         column("output", Kind::Sats, "Value of all outputs."),
         column(
             "overwritten_coins",

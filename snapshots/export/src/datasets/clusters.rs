@@ -23,7 +23,7 @@ pub(super) const CLUSTERS: Dataset = Dataset {
         column("cluster", Kind::Long, "Number of the transaction that the cluster is named after."),
         column("scripts", Kind::Long, "Its scripts."),
         column("transactions", Kind::Long, "Transactions that show it."),
-        column("balance", Kind::Sats, "What its scripts hold."),
+        column("balance", Kind::Sats, "Balance of its scripts."),
     ],
     source: Source::Whole(clusters),
 };

@@ -47,7 +47,7 @@ pub(super) const BALANCE_BANDS: Dataset = Dataset {
         column("band", Kind::Int, "A balance of 10^band satoshis and more, below the next; the last band has no end."),
         column("scripts", Kind::Long, "Change of the number of scripts."),
         column("scripts_balance", Kind::Sats, "Change of their balances together."),
-        column("scripts_without_address", Kind::Long, "Of these scripts, those that have no address."),
+        column("scripts_without_address", Kind::Long, "Number of these scripts without an address."),
         column(
             "clusters",
             Kind::Long,

@@ -19,7 +19,7 @@ use crate::{
 
 pub(super) const LABELS: Dataset = Dataset {
     name: "labels",
-    about: "What claims say of each script together: who or what it is said to be. Sources say it; nothing here is a finding of Cairn.",
+    about: "The label of each script, from all claims about it: its entity and its kind. Sources assert it; nothing here is a finding of Cairn.",
     sorted_by: &["script_sha256"],
     columns: &[
         column("script_sha256", Kind::Hash, "SHA-256 of the script."),
@@ -29,10 +29,10 @@ pub(super) const LABELS: Dataset = Dataset {
         nullable("entity", Kind::Text, "Who it is said to be; null if nobody is named."),
         nullable("entity_name", Kind::Text, "The name as people write it."),
         nullable("label", Kind::Text, "The source's own words."),
-        nullable("category", Kind::Word, "What kind of entity."),
-        nullable("behaviour", Kind::Word, "What it is said to do."),
-        nullable("claim_type", Kind::Word, "What is said."),
-        nullable("tier", Kind::Word, "What that rests on."),
+        nullable("category", Kind::Word, "Category of the entity."),
+        nullable("behaviour", Kind::Word, "Behaviour of the script, as claimed."),
+        nullable("claim_type", Kind::Word, "Type of the claim."),
+        nullable("tier", Kind::Word, "Evidence tier of the claim."),
         nullable("level", Kind::Int, "Confidence, 0 to 100."),
         nullable("asserted_at", Kind::Time, "When it was asserted, else when its document was retrieved."),
         nullable("is_conflicted", Kind::Flag, "True if no entity has three quarters of the votes."),
@@ -46,8 +46,8 @@ pub(super) const LABELS: Dataset = Dataset {
 
 pub(super) const CLAIMS: Dataset = Dataset {
     name: "claims",
-    about: "What each document says of each script. Of a list of a source, the document that was retrieved last holds. Texts are what the \
-        sources say.",
+    about: "Claims about each script, by document. For each list of a source, the document that was retrieved last holds. Texts are \
+        the sources' own.",
     sorted_by: &["script_sha256", "source", "list", "retrieved_at"],
     columns: &[
         column("script_sha256", Kind::Hash, "SHA-256 of the script."),
@@ -58,17 +58,17 @@ pub(super) const CLAIMS: Dataset = Dataset {
         column("retrieved_at", Kind::Time, "When the document was retrieved."),
         column("document", Kind::Bytes, "First bytes of the document's hash."),
         column("row", Kind::Long, "Row of the document."),
-        column("claim_type", Kind::Word, "What is said."),
-        column("tier", Kind::Word, "What that rests on."),
+        column("claim_type", Kind::Word, "Type of the claim."),
+        column("tier", Kind::Word, "Evidence tier of the claim."),
         column("level", Kind::Int, "Confidence, 0 to 100."),
-        nullable("entity", Kind::Text, "Who; null if the source names nobody."),
+        nullable("entity", Kind::Text, "The entity; null if the source names none."),
         nullable("entity_name", Kind::Text, "The name as people write it."),
-        nullable("category", Kind::Word, "What kind of entity."),
-        nullable("behaviour", Kind::Word, "What it is said to do."),
+        nullable("category", Kind::Word, "Category of the entity."),
+        nullable("behaviour", Kind::Word, "Behaviour of the script, as claimed."),
         nullable("label", Kind::Text, "The source's own words."),
         nullable("source_url", Kind::Text, "Where the source says it."),
         nullable("origin_url", Kind::Text, "Where the source has it from."),
-        nullable("note", Kind::Text, "What else the source says."),
+        nullable("note", Kind::Text, "Further remarks of the source."),
         nullable("asserted_at", Kind::Time, "When it was asserted; null if the source does not say."),
         nullable("valid_from", Kind::Time, "Since when it is said to hold."),
         nullable("valid_to", Kind::Time, "Until when it is said to have held."),

@@ -19,8 +19,8 @@ pub(super) const SCRIPTS: Dataset = Dataset {
         column(
             "script_id",
             Kind::ScriptId,
-            "Its id: the first 8 bytes of SHA-256 of the script, and a number that tells scripts apart \
-            which share these.",
+            "Its id: the first 8 bytes of SHA-256 of the script, and a number that distinguishes scripts \
+            with the same first bytes.",
         ),
         column("script", Kind::Bytes, "The scriptPubKey."),
         column("script_type", Kind::Word, "Its type, by Bitcoin Core's name."),
