@@ -1,13 +1,13 @@
 //! `GET /v1/chain/dormant-alerts`.
 
 use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
-use cairn_http::{ApiError, Format, Formatted, Info, Tool};
+use cairn_http::{ApiError, Format, Formatted, Info, Table, Tool};
 use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    movement::{DormantMovement, table},
+    movement::DormantMovement,
     recent::{page, unconfirmed},
 };
 use crate::{
@@ -88,8 +88,8 @@ impl Operation for DormantAlerts {
         let page = page(ctx, view, (window, None), least, limit)?;
         let listed = || unconfirmed.iter().chain(&page.rows);
         let total = listed().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
-        Ok(match input.format {
-            Format::Json => Formatted::Json(AlertsOutput {
+        let object = |(unconfirmed, confirmed): (Vec<_>, Vec<_>)| {
+            Ok(AlertsOutput {
                 since_height: window.since,
                 min_sats: sats,
                 min_btc: Btc::of(sats),
@@ -97,16 +97,16 @@ impl Operation for DormantAlerts {
                 limit: input.limit,
                 unconfirmed_omitted: count.saturating_sub(unconfirmed.len()) as u64,
                 unconfirmed,
-                confirmed: page.rows,
+                confirmed,
                 truncated: page.next.is_some(),
                 total_old_sats: total,
                 total_old_btc: Btc::of(total),
                 definition: OLD_COINS,
-            }),
-            format => {
-                let rows = table(unconfirmed.into_iter().chain(page.rows).collect());
-                if format == Format::Csv { Formatted::Csv(rows) } else { Formatted::Markdown(rows) }
-            }
-        })
+            })
+        };
+        let table = |(unconfirmed, confirmed): (Vec<DormantMovement>, Vec<_>)| {
+            Ok(Table::new(unconfirmed.into_iter().chain(confirmed)))
+        };
+        input.format.answer((unconfirmed, page.rows), object, table)
     }
 }

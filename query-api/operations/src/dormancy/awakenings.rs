@@ -5,7 +5,7 @@ use cairn_domain::{
     dormancy::{AWAKENING_DAYS, AWAKENING_SATS},
     script_type,
 };
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
 use cairn_model::{Height, ScriptId, SpentCoin, TxNum};
 use cairn_reader::{FoundScript, StoredTx, View};
 use cairn_tables::block_log::BlockLog;
@@ -169,27 +169,22 @@ impl Operation for Awakenings {
         };
         let rows = pages.labelled()?;
         let next_cursor = end.next.map(|next| next.token(view, &filters)).transpose()?;
-        if input.format != Format::Json && next_cursor.is_some() {
-            ctx.warn("more_rows", format!("more coins follow: this is a part of {}", input.limit));
-        }
-        Ok(match input.format {
-            Format::Json => Formatted::Json(AwakeningsOutput {
-                since_height: window.since,
-                until_height: window.until,
-                min_sats: sats,
-                min_btc: Btc::of(sats),
-                min_dormancy_days: input.min_dormancy_days,
-                address_filter: text,
-                limit: input.limit,
-                awakenings: rows,
-                next_cursor,
-                covered_from_height: end.covered_from,
-                truncated: end.is_cut,
-                definition: OLD_COINS,
-            }),
-            Format::Csv => Formatted::Csv(table(rows)),
-            Format::Markdown => Formatted::Markdown(table(rows)),
-        })
+        let part = format_args!("coins follow: this is a part of {}", input.limit);
+        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
+        Ok(input.format.rows(rows, |awakenings| AwakeningsOutput {
+            since_height: window.since,
+            until_height: window.until,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            min_dormancy_days: input.min_dormancy_days,
+            address_filter: text,
+            limit: input.limit,
+            awakenings,
+            next_cursor,
+            covered_from_height: end.covered_from,
+            truncated: end.is_cut,
+            definition: OLD_COINS,
+        }))
     }
 }
 
@@ -304,21 +299,16 @@ impl Pages<'_> {
 /// More inputs than a transaction has.
 const MOST_INPUTS: u32 = (1 << 24) - 1;
 
-fn table(rows: Vec<Awakening>) -> Table {
-    let row = |of: Awakening| {
-        vec![
-            of.time,
-            of.height.to_string(),
-            of.txid,
-            of.vin.to_string(),
-            of.value_sats.to_string(),
-            of.dormant_days.to_string(),
-            of.created_at,
-            of.created_height.to_string(),
-            of.address,
-        ]
-    };
-    let columns =
-        &["time", "height", "txid", "vin", "value_sats", "dormant_days", "created_at", "created_height", "address"];
-    Table { columns, rows: Box::new(rows.into_iter().map(row)) }
+impl TableRow for Awakening {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("time", |of| of.time.clone()),
+        ("height", |of| of.height.to_string()),
+        ("txid", |of| of.txid.clone()),
+        ("vin", |of| of.vin.to_string()),
+        ("value_sats", |of| of.value_sats.to_string()),
+        ("dormant_days", |of| of.dormant_days.to_string()),
+        ("created_at", |of| of.created_at.clone()),
+        ("created_height", |of| of.created_height.to_string()),
+        ("address", |of| of.address.clone()),
+    ];
 }

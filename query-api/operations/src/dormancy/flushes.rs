@@ -7,10 +7,7 @@ use cairn_tables::stages::FLUSHES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    by_input::ByInput,
-    flush::{DormancyFlush, table},
-};
+use super::{by_input::ByInput, flush::DormancyFlush};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::DORMANCY_FLUSHES,
@@ -125,26 +122,21 @@ impl Operation for DormancyFlushes {
             Ok(Some(flushes))
         })?;
         let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        if input.format != Format::Json && next_cursor.is_some() {
-            ctx.warn("more_rows", format!("more flushes follow: this is a part of {}", input.limit));
-        }
+        let part = format_args!("flushes follow: this is a part of {}", input.limit);
+        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         let flushes: Vec<DormancyFlush> = page.rows.into_iter().flatten().collect();
-        Ok(match input.format {
-            Format::Json => Formatted::Json(FlushesOutput {
-                since_height: window.since,
-                until_height: window.until,
-                followed_height,
-                min_sats: sats,
-                min_btc: Btc::of(sats),
-                limit: input.limit,
-                flushes,
-                next_cursor,
-                covered_from_height: page.covered_from,
-                truncated: page.is_cut,
-                definition: DORMANCY_FLUSHES,
-            }),
-            Format::Csv => Formatted::Csv(table(flushes)),
-            Format::Markdown => Formatted::Markdown(table(flushes)),
-        })
+        Ok(input.format.rows(flushes, |flushes| FlushesOutput {
+            since_height: window.since,
+            until_height: window.until,
+            followed_height,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            limit: input.limit,
+            flushes,
+            next_cursor,
+            covered_from_height: page.covered_from,
+            truncated: page.is_cut,
+            definition: DORMANCY_FLUSHES,
+        }))
     }
 }

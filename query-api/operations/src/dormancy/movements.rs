@@ -6,10 +6,7 @@ use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    movement::{DormantMovement, table},
-    recent::page,
-};
+use super::{movement::DormantMovement, recent::page};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::OLD_COINS,
@@ -111,25 +108,20 @@ impl Operation for DormantMovements {
         let least = (input.min_age_years.saturating_mul(YEAR), sats);
         let page = page(ctx, view, (window, from), least, input.limit as usize)?;
         let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        if input.format != Format::Json && next_cursor.is_some() {
-            ctx.warn("more_rows", format!("more movements follow: this is a part of {}", input.limit));
-        }
-        Ok(match input.format {
-            Format::Json => Formatted::Json(MovementsOutput {
-                since_height: window.since,
-                until_height: window.until,
-                min_sats: sats,
-                min_btc: Btc::of(sats),
-                min_age_years: input.min_age_years,
-                limit: input.limit,
-                movements: page.rows,
-                next_cursor,
-                covered_from_height: page.covered_from,
-                truncated: page.is_cut,
-                definition: OLD_COINS,
-            }),
-            Format::Csv => Formatted::Csv(table(page.rows)),
-            Format::Markdown => Formatted::Markdown(table(page.rows)),
-        })
+        let part = format_args!("movements follow: this is a part of {}", input.limit);
+        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
+        Ok(input.format.rows(page.rows, |movements| MovementsOutput {
+            since_height: window.since,
+            until_height: window.until,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            min_age_years: input.min_age_years,
+            limit: input.limit,
+            movements,
+            next_cursor,
+            covered_from_height: page.covered_from,
+            truncated: page.is_cut,
+            definition: OLD_COINS,
+        }))
     }
 }

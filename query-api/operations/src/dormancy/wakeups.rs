@@ -1,7 +1,7 @@
 //! `GET /v1/dormancy/whale-wakeups`.
 
 use cairn_domain::dormancy::WAKEUP_SATS;
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
 use cairn_model::{Height, day_of};
 use cairn_reader::View;
 use cairn_tables::{block_log::BlockLog, flushes::InputKey, stages::WAKEUPS, wakeups::WakeupRow};
@@ -22,7 +22,7 @@ use crate::{
     },
     standing::Standing,
     transfers::Owners,
-    values::{Btc, Decimal},
+    values::{Btc, Decimal, optional},
     vocabulary::cursor::CURSOR,
     window::{Looking, Page, Place, TX, Window},
 };
@@ -149,27 +149,22 @@ impl Operation for WhaleWakeups {
             rows.into_iter().map(wakeup).collect::<Result<Vec<_>, _>>().map(Some)
         })?;
         let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        if input.format != Format::Json && next_cursor.is_some() {
-            ctx.warn("more_rows", format!("more wake-ups follow: this is a part of {}", input.limit));
-        }
+        let part = format_args!("wake-ups follow: this is a part of {}", input.limit);
+        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         let wakeups: Vec<WhaleWakeup> = page.rows.into_iter().flatten().collect();
-        Ok(match input.format {
-            Format::Json => Formatted::Json(WakeupsOutput {
-                since_height: window.since,
-                until_height: window.until,
-                followed_height,
-                min_sats: sats,
-                min_btc: Btc::of(sats),
-                limit: input.limit,
-                wakeups,
-                next_cursor,
-                covered_from_height: page.covered_from,
-                truncated: page.is_cut,
-                definition: WHALE_WAKEUPS,
-            }),
-            Format::Csv => Formatted::Csv(table(wakeups)),
-            Format::Markdown => Formatted::Markdown(table(wakeups)),
-        })
+        Ok(input.format.rows(wakeups, |wakeups| WakeupsOutput {
+            since_height: window.since,
+            until_height: window.until,
+            followed_height,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            limit: input.limit,
+            wakeups,
+            next_cursor,
+            covered_from_height: page.covered_from,
+            truncated: page.is_cut,
+            definition: WHALE_WAKEUPS,
+        }))
     }
 }
 
@@ -202,37 +197,19 @@ impl WhaleWakeup {
     }
 }
 
-/// Wake-ups as rows.
-fn table(wakeups: Vec<WhaleWakeup>) -> Table {
-    let row = move |of: WhaleWakeup| {
-        vec![
-            of.standing.time().to_owned(),
-            of.standing.height.map_or_else(String::new, |height| height.to_string()),
-            of.txid.clone(),
-            of.old_sats.to_string(),
-            of.spent_sats.to_string(),
-            of.spent_percent.to_string(),
-            of.test_spend.to_string(),
-            of.script_count.to_string(),
-            of.quiet_days.to_string(),
-            of.quiet_since_txid.clone(),
-            of.holder.address().to_owned(),
-            of.holder.entity(),
-        ]
-    };
-    let columns = &[
-        "time",
-        "height",
-        "txid",
-        "old_sats",
-        "spent_sats",
-        "spent_percent",
-        "test_spend",
-        "script_count",
-        "quiet_days",
-        "quiet_since_txid",
-        "address",
-        "entity",
+impl TableRow for WhaleWakeup {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("time", |of| of.standing.time().to_owned()),
+        ("height", |of| optional(of.standing.height)),
+        ("txid", |of| of.txid.clone()),
+        ("old_sats", |of| of.old_sats.to_string()),
+        ("spent_sats", |of| of.spent_sats.to_string()),
+        ("spent_percent", |of| of.spent_percent.to_string()),
+        ("test_spend", |of| of.test_spend.to_string()),
+        ("script_count", |of| of.script_count.to_string()),
+        ("quiet_days", |of| of.quiet_days.to_string()),
+        ("quiet_since_txid", |of| of.quiet_since_txid.clone()),
+        ("address", |of| of.holder.address().to_owned()),
+        ("entity", |of| of.holder.entity()),
     ];
-    Table { columns, rows: Box::new(wakeups.into_iter().map(row)) }
 }

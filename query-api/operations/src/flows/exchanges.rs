@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, ops::RangeInclusive};
 
 use cairn_events::{Category, EntityName};
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
+use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, Location, Table, TableRow, Tool};
 use cairn_model::{Height, Sats};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -205,7 +205,7 @@ impl Operation for ExchangeFlows {
         if !view.has_claims()? {
             ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
         }
-        let Some(flows) = ExchangeDays::read(view, input.mode)? else { return Ok(input.being_made()) };
+        let Some(flows) = ExchangeDays::read(view, input.mode)? else { return input.being_made() };
         let (held, days) = (flows.held(), input.days(flows.last_day()?)?);
         let asked = match &input.exchange {
             Some(name) => Some(exchange(ctx, name)?),
@@ -234,8 +234,8 @@ impl Operation for ExchangeFlows {
             FlowsOfExchange::of(&name, held, &by_day)
         });
         let exchanges: Vec<FlowsOfExchange> = exchanges.collect();
-        Ok(match input.format {
-            Format::Json => Formatted::Json(FlowsOutput {
+        let object = |exchanges| {
+            Ok(FlowsOutput {
                 mode: input.mode,
                 from_date: Some(date(*days.start())),
                 to_date: Some(date(*days.end())),
@@ -247,18 +247,17 @@ impl Operation for ExchangeFlows {
                 has_more,
                 totals: Some(ExchangeTotals::of(&totals)),
                 definition: EXCHANGE_FLOWS,
-            }),
-            Format::Csv => Formatted::Csv(table(exchanges)),
-            Format::Markdown => Formatted::Markdown(table(exchanges)),
-        })
+            })
+        };
+        input.format.answer(exchanges, object, |exchanges| Ok(table(exchanges)))
     }
 }
 
 impl FlowsInput {
     /// The answer while there are none.
-    fn being_made(&self) -> Formatted<FlowsOutput> {
-        match self.format {
-            Format::Json => Formatted::Json(FlowsOutput {
+    fn being_made(&self) -> Result<Formatted<FlowsOutput>, ApiError> {
+        let object = |exchanges| {
+            Ok(FlowsOutput {
                 mode: self.mode,
                 from_date: None,
                 to_date: None,
@@ -266,14 +265,13 @@ impl FlowsInput {
                 reason: Some(BEING_MADE),
                 generation_height: None,
                 exchange_count: None,
-                exchanges: Vec::new(),
+                exchanges,
                 has_more: false,
                 totals: None,
                 definition: EXCHANGE_FLOWS,
-            }),
-            Format::Csv => Formatted::Csv(table(Vec::new())),
-            Format::Markdown => Formatted::Markdown(table(Vec::new())),
-        }
+            })
+        };
+        self.format.answer(Vec::new(), object, |exchanges| Ok(table(exchanges)))
     }
 
     /// The days that are asked for; `last` is the last that there is.
@@ -336,28 +334,27 @@ impl FlowsOfExchange {
     }
 }
 
-fn table(exchanges: Vec<FlowsOfExchange>) -> Table {
-    let rows = exchanges.into_iter().flat_map(|of| of.days.into_iter().map(move |day| (of.slug.clone(), day)));
-    let row = |(slug, FlowsOfDay { date, flows }): (String, FlowsOfDay)| {
-        let sats = [flows.inflow_sats, flows.outflow_sats].map(|sats| sats.to_string());
-        let more = [flows.internal_sats, flows.fees_sats, flows.from_exchanges_sats, flows.to_exchanges_sats];
-        let more = more.map(|sats| sats.to_string());
-        let last = [flows.reclassified_sats.to_string(), flows.backfilled_sats.to_string(), flows.tx_count.to_string()];
-        [date, slug].into_iter().chain(sats).chain([flows.net_sats.to_string()]).chain(more).chain(last).collect()
-    };
-    let columns = &[
-        "date",
-        "exchange",
-        "inflow_sats",
-        "outflow_sats",
-        "net_sats",
-        "internal_sats",
-        "fees_sats",
-        "from_exchanges_sats",
-        "to_exchanges_sats",
-        "reclassified_sats",
-        "backfilled_sats",
-        "tx_count",
+/// A day with its exchange.
+struct DayOfExchange(String, FlowsOfDay);
+
+impl TableRow for DayOfExchange {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("date", |Self(_, of)| of.date.clone()),
+        ("exchange", |Self(exchange, _)| exchange.clone()),
+        ("inflow_sats", |Self(_, of)| of.flows.inflow_sats.to_string()),
+        ("outflow_sats", |Self(_, of)| of.flows.outflow_sats.to_string()),
+        ("net_sats", |Self(_, of)| of.flows.net_sats.to_string()),
+        ("internal_sats", |Self(_, of)| of.flows.internal_sats.to_string()),
+        ("fees_sats", |Self(_, of)| of.flows.fees_sats.to_string()),
+        ("from_exchanges_sats", |Self(_, of)| of.flows.from_exchanges_sats.to_string()),
+        ("to_exchanges_sats", |Self(_, of)| of.flows.to_exchanges_sats.to_string()),
+        ("reclassified_sats", |Self(_, of)| of.flows.reclassified_sats.to_string()),
+        ("backfilled_sats", |Self(_, of)| of.flows.backfilled_sats.to_string()),
+        ("tx_count", |Self(_, of)| of.flows.tx_count.to_string()),
     ];
-    Table { columns, rows: Box::new(rows.map(row)) }
+}
+
+fn table(exchanges: Vec<FlowsOfExchange>) -> Table {
+    let days = |of: FlowsOfExchange| of.days.into_iter().map(move |day| DayOfExchange(of.slug.clone(), day));
+    Table::new(exchanges.into_iter().flat_map(days))
 }

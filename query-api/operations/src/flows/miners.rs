@@ -6,7 +6,7 @@ use std::{
 };
 
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Table, TableRow, Tool};
 use cairn_model::{Height, Sats, TxNum};
 use cairn_reader::{FoundScript, View};
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ use crate::{
     operation::Operation,
     parameters::since::SinceParam,
     pools::Judge,
-    values::{Btc, date},
+    values::{Btc, date, optional},
     window::Window,
 };
 
@@ -194,20 +194,19 @@ impl Operation for MinerFlows {
             all.for_each(|of| sum.add(of.blocks, of.sats));
             MinedSum::of(sum)
         };
-        Ok(match input.format {
-            Format::Json => Formatted::Json(FlowsOutput {
+        let object = |pools| {
+            Ok(FlowsOutput {
                 range: input.range,
                 since_height: window.since,
                 holder_blocks: HOLDER_BLOCKS.min(view.tip().height),
                 lists_loaded: judge.is_loaded()?,
-                pools: rows,
+                pools,
                 other: sum(&mut others.iter().map(|(_, pool)| pool.mined())),
                 unidentified: sum(&mut unidentified.values().copied()),
                 definition: MINER_FLOWS,
-            }),
-            Format::Csv => Formatted::Csv(table(rows)),
-            Format::Markdown => Formatted::Markdown(table(rows)),
-        })
+            })
+        };
+        input.format.answer(rows, object, |pools| Ok(table(pools)))
     }
 }
 
@@ -280,19 +279,21 @@ fn by_day(mined: &BTreeMap<u32, Mined>, left: Option<&BTreeMap<u32, Left>>) -> V
     days.into_iter().rev().map(row).collect()
 }
 
+/// A day with its pool.
+struct DayOfPool(String, DayFlows);
+
+impl TableRow for DayOfPool {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("date", |Self(_, day)| day.date.clone()),
+        ("pool", |Self(pool, _)| pool.clone()),
+        ("block_count", |Self(_, day)| day.block_count.to_string()),
+        ("mined_sats", |Self(_, day)| day.mined_sats.to_string()),
+        ("outflow_sats", |Self(_, day)| optional(day.outflow_sats)),
+        ("to_exchange_sats", |Self(_, day)| optional(day.to_exchange_sats)),
+    ];
+}
+
 fn table(pools: Vec<PoolFlows>) -> Table {
-    let rows = pools.into_iter().flat_map(|pool| pool.days.into_iter().map(move |day| (pool.slug.clone(), day)));
-    let or_nothing = |sats: Option<u64>| sats.map_or_else(String::new, |sats| sats.to_string());
-    let row = move |(pool, day): (String, DayFlows)| {
-        vec![
-            day.date,
-            pool,
-            day.block_count.to_string(),
-            day.mined_sats.to_string(),
-            or_nothing(day.outflow_sats),
-            or_nothing(day.to_exchange_sats),
-        ]
-    };
-    let columns = &["date", "pool", "block_count", "mined_sats", "outflow_sats", "to_exchange_sats"];
-    Table { columns, rows: Box::new(rows.map(row)) }
+    let days = |pool: PoolFlows| pool.days.into_iter().map(move |day| DayOfPool(pool.slug.clone(), day));
+    Table::new(pools.into_iter().flat_map(days))
 }

@@ -2,7 +2,7 @@
 
 use cairn_domain::{Subject, address_of, parse_address, script_sha256};
 use cairn_events::{Behaviour, Category, EntityName};
-use cairn_http::{ApiError, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, Format, Formatted, Info, Table, TableRow, Tool};
 use cairn_reader::{FoundName, NameMatch, NameQuery, View};
 use cairn_tables::{
     entities::FacetKind,
@@ -215,22 +215,20 @@ impl Operation for LabelsSearch {
             ctx.work.poll()?;
             results.push(NameRow::of(view, name)?);
         }
-        match input.format {
-            Format::Csv => return Ok(Formatted::Csv(table(results))),
-            Format::Markdown => return Ok(Formatted::Markdown(table(results))),
-            Format::Json => {}
-        }
-        Ok(Formatted::Json(LabelsSearchOutput {
-            address: AddressLabel::of(view, input.q.trim())?,
-            query: input.q,
-            results,
-            reason,
-            matches: found.matches,
-            truncated: found.is_cut,
-            untrusted_content: true,
-            caveats: [CAVEAT],
-            definition: CLAIMS_DEFINITION,
-        }))
+        let object = |results| {
+            Ok(LabelsSearchOutput {
+                address: AddressLabel::of(view, input.q.trim())?,
+                query: input.q,
+                results,
+                reason,
+                matches: found.matches,
+                truncated: found.is_cut,
+                untrusted_content: true,
+                caveats: [CAVEAT],
+                definition: CLAIMS_DEFINITION,
+            })
+        };
+        input.format.answer(results, object, |results| Ok(Table::new(results)))
     }
 }
 
@@ -277,29 +275,20 @@ impl NameRow {
             sample_labels,
         })
     }
-
-    /// The cells of the columns of [`COLUMNS`].
-    fn cells(self) -> Vec<String> {
-        vec![
-            self.name,
-            self.kind.word().to_owned(),
-            self.entity.unwrap_or_default(),
-            self.category.unwrap_or_default().to_owned(),
-            self.behaviour.unwrap_or_default().to_owned(),
-            self.matched.to_owned(),
-            self.typos.to_string(),
-            self.address_count.to_string(),
-            self.sample_addresses.join(" "),
-        ]
-    }
 }
 
-/// Columns of the rows, in the order of the fields.
-const COLUMNS: &[&str] =
-    &["name", "kind", "entity", "category", "behaviour", "match", "typos", "address_count", "sample_addresses"];
-
-fn table(rows: Vec<NameRow>) -> Table {
-    Table { columns: COLUMNS, rows: Box::new(rows.into_iter().map(NameRow::cells)) }
+impl TableRow for NameRow {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("name", |of| of.name.clone()),
+        ("kind", |of| of.kind.word().to_owned()),
+        ("entity", |of| of.entity.clone().unwrap_or_default()),
+        ("category", |of| of.category.unwrap_or_default().to_owned()),
+        ("behaviour", |of| of.behaviour.unwrap_or_default().to_owned()),
+        ("match", |of| of.matched.to_owned()),
+        ("typos", |of| of.typos.to_string()),
+        ("address_count", |of| of.address_count.to_string()),
+        ("sample_addresses", |of| of.sample_addresses.join(" ")),
+    ];
 }
 
 impl AddressLabel {

@@ -2,7 +2,7 @@
 
 use cairn_domain::price::{Rate, Series};
 use cairn_events::{Chosen, Currency, Interval};
-use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
+use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Location, TableRow, Tool};
 use cairn_reader::View;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
@@ -143,23 +143,17 @@ impl Operation for FxHistory {
             }
         });
         let rows: Vec<FxRow> = rows.collect();
-        if input.format != Format::Json && next_cursor.is_some() {
-            let message = format!("more rates follow: this is the first part of {limit}; ask for a later from");
-            ctx.warn("more_rows", message);
-        }
-        Ok(match input.format {
-            Format::Json => Formatted::Json(FxHistoryOutput {
-                definition: "exchange-rate",
-                base: base.to_string(),
-                quote: quote.to_string(),
-                cross: legs.iter().all(Option::is_some),
-                reason: newest.is_none().then_some("no exchange rates of these currencies are loaded"),
-                rates: rows,
-                next_cursor,
-            }),
-            Format::Csv => Formatted::Csv(table(rows)),
-            Format::Markdown => Formatted::Markdown(table(rows)),
-        })
+        let part = format_args!("rates follow: this is the first part of {limit}; ask for a later from");
+        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
+        Ok(input.format.rows(rows, |rates| FxHistoryOutput {
+            definition: "exchange-rate",
+            base: base.to_string(),
+            quote: quote.to_string(),
+            cross: legs.iter().all(Option::is_some),
+            reason: newest.is_none().then_some("no exchange rates of these currencies are loaded"),
+            rates,
+            next_cursor,
+        }))
     }
 }
 
@@ -219,12 +213,12 @@ fn rate(closes_at: u32, first: &Chosen, second: Option<&Chosen>, is_base: bool) 
     }
 }
 
-/// The rates as rows.
-fn table(rows: Vec<FxRow>) -> Table {
-    let row = |row: FxRow| {
-        let (rate, missing) = (row.rate.to_string(), row.missing_before.to_string());
-        vec![row.date, row.closes_at, rate, row.source.unwrap_or_default(), missing]
-    };
-    let columns = &["date", "closes_at", "rate", "source", "missing_before"];
-    Table { columns, rows: Box::new(rows.into_iter().map(row)) }
+impl TableRow for FxRow {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("date", |of| of.date.clone()),
+        ("closes_at", |of| of.closes_at.clone()),
+        ("rate", |of| of.rate.to_string()),
+        ("source", |of| of.source.clone().unwrap_or_default()),
+        ("missing_before", |of| of.missing_before.to_string()),
+    ];
 }

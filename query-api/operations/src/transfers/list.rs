@@ -9,10 +9,7 @@ use cairn_reader::{Transfer, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    owners::Owners,
-    transfer::{WhaleAlert, table},
-};
+use super::{owners::Owners, transfer::WhaleAlert};
 use crate::{
     context::Ctx,
     definitions::WHALE_ALERTS,
@@ -156,30 +153,25 @@ pub(super) fn list(
     let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
     let page = wanted.page(ctx, view, (window, from), input.limit as usize)?;
     let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-    if input.format != Format::Json && next_cursor.is_some() {
-        ctx.warn("more_rows", format!("more alerts follow: this is a part of {}", input.limit));
-    }
+    let part = format_args!("alerts follow: this is a part of {}", input.limit);
+    ctx.warn_if_more(input.format, next_cursor.is_some(), part);
     let next_offset = offset.saturating_add(page.rows.len() as u32);
     let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MOST_SKIPPED;
-    Ok(match input.format {
-        Format::Json => Formatted::Json(ListOutput {
-            range: input.range,
-            since_height: window.since,
-            min_sats: sats,
-            min_btc: Btc::of(sats),
-            flow_type: input.flow_type,
-            limit: input.limit,
-            offset: from.is_none().then_some(offset),
-            alerts: page.rows,
-            next_offset: goes_on.then_some(next_offset),
-            next_cursor,
-            covered_from_height: page.covered_from,
-            truncated: page.is_cut,
-            definition: WHALE_ALERTS,
-        }),
-        Format::Csv => Formatted::Csv(table(page.rows)),
-        Format::Markdown => Formatted::Markdown(table(page.rows)),
-    })
+    Ok(input.format.rows(page.rows, |alerts| ListOutput {
+        range: input.range,
+        since_height: window.since,
+        min_sats: sats,
+        min_btc: Btc::of(sats),
+        flow_type: input.flow_type,
+        limit: input.limit,
+        offset: from.is_none().then_some(offset),
+        alerts,
+        next_offset: goes_on.then_some(next_offset),
+        next_cursor,
+        covered_from_height: page.covered_from,
+        truncated: page.is_cut,
+        definition: WHALE_ALERTS,
+    }))
 }
 
 /// Which alerts a page has.
