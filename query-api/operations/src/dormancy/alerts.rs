@@ -14,7 +14,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::amount::{BtcParam, least_sats},
+    parameters::{amount::{BtcParam, least_sats}, limit::Limit},
     values::Btc,
     window::Window,
 };
@@ -29,16 +29,11 @@ pub(crate) struct AlertsInput {
     #[schemars(example = 100)]
     min_btc: Option<BtcParam>,
     /// Alerts of each kind at most: unconfirmed, and confirmed.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Movements of the last 24 hours.
@@ -83,7 +78,7 @@ impl Operation for DormantAlerts {
         let window = Window::of(view, None, None)?;
         let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
         let least = (MOVEMENT_YEARS.saturating_mul(YEAR), sats);
-        let limit = input.limit as usize;
+        let limit = input.limit.get() as usize;
         let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
         let page = page(ctx, view, (window, None), least, limit)?;
         let listed = || unconfirmed.iter().chain(&page.rows);
@@ -94,7 +89,7 @@ impl Operation for DormantAlerts {
                 min_sats: sats,
                 min_btc: Btc::of(sats),
                 min_age_years: MOVEMENT_YEARS,
-                limit: input.limit,
+                limit: input.limit.get(),
                 unconfirmed_omitted: count.saturating_sub(unconfirmed.len()) as u64,
                 unconfirmed,
                 confirmed,

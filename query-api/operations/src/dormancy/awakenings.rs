@@ -21,6 +21,7 @@ use crate::{
     definitions::OLD_COINS,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         identifier::AddressParam,
         since::SinceParam,
@@ -28,7 +29,7 @@ use crate::{
     sides::name_of,
     values::{Btc, rfc3339},
     vocabulary::{
-        cursor::CURSOR,
+        cursor::CursorParam,
         label::{ShortLabel, Unlabeled},
     },
     window::{Place, Step, Window},
@@ -59,12 +60,10 @@ pub(crate) struct AwakeningsInput {
     /// Only coins of this address.
     address_filter: Option<AddressParam>,
     /// Coins per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 500))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<100, 500>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
@@ -72,10 +71,6 @@ pub(crate) struct AwakeningsInput {
 
 fn default_days() -> u32 {
     AWAKENING_DAYS
-}
-
-fn default_limit() -> u32 {
-    100
 }
 
 /// Old coins that were spent.
@@ -161,7 +156,7 @@ impl Operation for Awakenings {
         let filters: [&[u8]; 2] = [b"chain_awakenings", asked.as_bytes()];
         let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
         let script = input.address_filter.as_ref().map(|address| found(view, address)).transpose()?;
-        let mut pages = Pages { ctx, view, least, limit: input.limit as usize, rows: Vec::new() };
+        let mut pages = Pages { ctx, view, least, limit: input.limit.get() as usize, rows: Vec::new() };
         let end = match script {
             // No block has the address.
             Some(None) => End { next: None, covered_from: window.since, is_cut: false },
@@ -169,7 +164,7 @@ impl Operation for Awakenings {
         };
         let rows = pages.labelled()?;
         let next_cursor = end.next.map(|next| next.token(view, &filters)).transpose()?;
-        let part = format_args!("coins follow: this is a part of {}", input.limit);
+        let part = format_args!("coins follow: this is a part of {}", input.limit.get());
         ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         Ok(input.format.rows(rows, |awakenings| AwakeningsOutput {
             since_height: window.since,
@@ -178,7 +173,7 @@ impl Operation for Awakenings {
             min_btc: Btc::of(sats),
             min_dormancy_days: input.min_dormancy_days,
             address_filter: text,
-            limit: input.limit,
+            limit: input.limit.get(),
             awakenings,
             next_cursor,
             covered_from_height: end.covered_from,

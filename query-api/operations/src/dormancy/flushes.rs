@@ -13,12 +13,13 @@ use crate::{
     definitions::DORMANCY_FLUSHES,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         since::SinceParam,
     },
     transfers::Owners,
     values::Btc,
-    vocabulary::cursor::CURSOR,
+    vocabulary::cursor::CursorParam,
     window::{Looking, Page, Place, TX, Window},
 };
 
@@ -39,19 +40,13 @@ pub(crate) struct FlushesInput {
     #[schemars(example = 500)]
     min_btc: Option<BtcParam>,
     /// Flushes per page; those that begin with one transaction come together.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 50))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<10, 50>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    10
 }
 
 /// Clusters that spend many old coins at once.
@@ -112,7 +107,7 @@ impl Operation for DormancyFlushes {
             let older = || Ok(rows.older(|row| row.sats >= sats)?);
             looking.next(&ctx.work, older, |rows| !rows.is_empty())
         };
-        let page = Page::read(view, Window { end, ..window }, input.limit as usize, next, |_, rows| {
+        let page = Page::read(view, Window { end, ..window }, input.limit.get() as usize, next, |_, rows| {
             let mut flushes = Vec::new();
             for (key, row) in rows {
                 let (flush, txs) = DormancyFlush::of(ctx, view, &mut owners, key, &row)?;
@@ -122,7 +117,7 @@ impl Operation for DormancyFlushes {
             Ok(Some(flushes))
         })?;
         let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        let part = format_args!("flushes follow: this is a part of {}", input.limit);
+        let part = format_args!("flushes follow: this is a part of {}", input.limit.get());
         ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         let flushes: Vec<DormancyFlush> = page.rows.into_iter().flatten().collect();
         Ok(input.format.rows(flushes, |flushes| FlushesOutput {
@@ -131,7 +126,7 @@ impl Operation for DormancyFlushes {
             followed_height,
             min_sats: sats,
             min_btc: Btc::of(sats),
-            limit: input.limit,
+            limit: input.limit.get(),
             flushes,
             next_cursor,
             covered_from_height: page.covered_from,

@@ -12,11 +12,12 @@ use crate::{
     definitions::OLD_COINS,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         since::SinceParam,
     },
     values::Btc,
-    vocabulary::cursor::CURSOR,
+    vocabulary::cursor::CursorParam,
     window::{Place, Window},
 };
 
@@ -40,12 +41,10 @@ pub(crate) struct MovementsInput {
     #[schemars(range(min = 5, max = 30))]
     min_age_years: u32,
     /// Movements per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
@@ -53,10 +52,6 @@ pub(crate) struct MovementsInput {
 
 fn default_years() -> u32 {
     MOVEMENT_YEARS
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Movements of coins that were not spent for years.
@@ -106,9 +101,9 @@ impl Operation for DormantMovements {
         let filters: [&[u8]; 2] = [b"dormant_movements", asked.as_bytes()];
         let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
         let least = (input.min_age_years.saturating_mul(YEAR), sats);
-        let page = page(ctx, view, (window, from), least, input.limit as usize)?;
+        let page = page(ctx, view, (window, from), least, input.limit.get() as usize)?;
         let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        let part = format_args!("movements follow: this is a part of {}", input.limit);
+        let part = format_args!("movements follow: this is a part of {}", input.limit.get());
         ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         Ok(input.format.rows(page.rows, |movements| MovementsOutput {
             since_height: window.since,
@@ -116,7 +111,7 @@ impl Operation for DormantMovements {
             min_sats: sats,
             min_btc: Btc::of(sats),
             min_age_years: input.min_age_years,
-            limit: input.limit,
+            limit: input.limit.get(),
             movements,
             next_cursor,
             covered_from_height: page.covered_from,

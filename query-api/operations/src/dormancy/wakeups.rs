@@ -17,13 +17,14 @@ use crate::{
     definitions::WHALE_WAKEUPS,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         since::SinceParam,
     },
     standing::Standing,
     transfers::Owners,
     values::{Btc, Decimal, optional},
-    vocabulary::cursor::CURSOR,
+    vocabulary::cursor::CursorParam,
     window::{Looking, Page, Place, TX, Window},
 };
 
@@ -43,19 +44,13 @@ pub(crate) struct WakeupsInput {
     #[schemars(example = 5_000)]
     min_btc: Option<BtcParam>,
     /// Wake-ups per page; those of one transaction come together.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Large holders that spend after years.
@@ -144,12 +139,12 @@ impl Operation for WhaleWakeups {
             looking.spend(TX);
             Ok(step)
         };
-        let page = Page::read(view, Window { end, ..window }, input.limit as usize, next, |_, rows| {
+        let page = Page::read(view, Window { end, ..window }, input.limit.get() as usize, next, |_, rows| {
             let wakeup = |(key, row): (InputKey, WakeupRow)| WhaleWakeup::of(view, &mut owners, key, row);
             rows.into_iter().map(wakeup).collect::<Result<Vec<_>, _>>().map(Some)
         })?;
         let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        let part = format_args!("wake-ups follow: this is a part of {}", input.limit);
+        let part = format_args!("wake-ups follow: this is a part of {}", input.limit.get());
         ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         let wakeups: Vec<WhaleWakeup> = page.rows.into_iter().flatten().collect();
         Ok(input.format.rows(wakeups, |wakeups| WakeupsOutput {
@@ -158,7 +153,7 @@ impl Operation for WhaleWakeups {
             followed_height,
             min_sats: sats,
             min_btc: Btc::of(sats),
-            limit: input.limit,
+            limit: input.limit.get(),
             wakeups,
             next_cursor,
             covered_from_height: page.covered_from,

@@ -16,7 +16,7 @@ use crate::{
     context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
     definitions::DORMANCY_WATCHLIST,
     operation::Operation,
-    parameters::amount::{BtcParam, least_sats},
+    parameters::{amount::{BtcParam, least_sats}, limit::Limit},
     transfers::Owners,
     values::Btc,
 };
@@ -31,9 +31,8 @@ pub(crate) struct WatchlistInput {
     #[schemars(example = 1_000)]
     min_btc: Option<BtcParam>,
     /// Clusters per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// Clusters to pass over.
     #[serde(default)]
     #[schemars(range(min = 0, max = 50_000))]
@@ -41,10 +40,6 @@ pub(crate) struct WatchlistInput {
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Large holders that have been quiet for years.
@@ -109,7 +104,7 @@ impl Operation for DormancyWatchlist {
         let sats = least_sats(input.min_btc, WATCH_SATS)?;
         let head = view.watch_head()?;
         let (rows, has_more) = match &head {
-            Some(_) => view.watched(sats, input.offset as usize, input.limit as usize)?,
+            Some(_) => view.watched(sats, input.offset as usize, input.limit.get() as usize)?,
             None => (Vec::new(), false),
         };
         let (mut owners, mut watchlist) = (Owners::default(), Vec::new());
@@ -118,7 +113,7 @@ impl Operation for DormancyWatchlist {
             ctx.work.poll()?;
             watchlist.push(Watched::of(view, &mut owners, row, height)?);
         }
-        let part = format_args!("clusters follow: this is a part of {}", input.limit);
+        let part = format_args!("clusters follow: this is a part of {}", input.limit.get());
         ctx.warn_if_more(input.format, has_more, part);
         Ok(input.format.rows(watchlist, |watchlist| WatchlistOutput {
             as_of_height: head.map(|head| head.height),
@@ -130,7 +125,7 @@ impl Operation for DormancyWatchlist {
             total_old_btc: head.map(|head| Btc::of(head.sats)),
             min_sats: sats,
             min_btc: Btc::of(sats),
-            limit: input.limit,
+            limit: input.limit.get(),
             offset: input.offset,
             watchlist,
             has_more,

@@ -9,11 +9,12 @@ use sha2::{Digest, Sha256};
 
 use super::facts::{Basis, CategoryParam, EntityBrief, warn_if_cut, word};
 use crate::{
+    parameters::limit::Limit,
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
     register::Entry,
-    vocabulary::cursor::{CURSOR, Cursor},
+    vocabulary::cursor::{CursorParam, Cursor},
 };
 
 /// The table of entities.
@@ -33,19 +34,13 @@ pub(crate) struct ListInput {
     #[serde(default)]
     sort: Sort,
     /// Entities per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 500))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<100, 500>,
     /// `next_cursor` of the previous page, with the same `category`, `min_members` and `sort`.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// Format: a JSON object, or only the rows as CSV or Markdown. These have no cursor.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    100
 }
 
 /// Order of the list.
@@ -125,17 +120,17 @@ impl Operation for EntityList {
                 1 + at.ok_or_else(gone)?
             }
         };
-        let page: Vec<&Entry> = found.iter().skip(start).take(input.limit as usize).copied().collect();
+        let page: Vec<&Entry> = found.iter().skip(start).take(input.limit.get() as usize).copied().collect();
         let last = page.last().filter(|_| start + page.len() < found.len());
         let next_cursor = last.map(|last| Cursor { position: place(&last.name) }.token(view, &filters));
         let entities: Vec<EntityBrief> = page.iter().map(|entry| EntityBrief::of(entry, view, ctx.now())).collect();
-        let part = format_args!("entities follow: this is a part of {}; narrow the filters", input.limit);
+        let part = format_args!("entities follow: this is a part of {}; narrow the filters", input.limit.get());
         ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         let basis = Basis::of(ctx, view)?;
         Ok(input.format.rows(entities, |entities| ListOutput {
             total: found.len() as u64,
             sort: input.sort,
-            limit: input.limit,
+            limit: input.limit.get(),
             entities,
             next_cursor,
             untrusted_content: true,

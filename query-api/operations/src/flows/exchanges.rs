@@ -14,7 +14,7 @@ use crate::{
     definitions::EXCHANGE_FLOWS,
     entities::Found,
     operation::Operation,
-    parameters::date::DateParam,
+    parameters::{date::DateParam, limit::Limit},
     transfers::Owners,
     values::{Btc, date},
 };
@@ -78,16 +78,11 @@ pub(crate) struct FlowsInput {
     #[schemars(length(min = 1, max = 100), example = "cairn-exchange")]
     exchange: Option<String>,
     /// Maximum number of exchanges, those with most flows first; the totals are of all.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 50))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<20, 50>,
     /// `json`, `csv` or `markdown`; the latter two have a row for each exchange and day.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    20
 }
 
 /// Flows of exchanges.
@@ -227,8 +222,8 @@ impl Operation for ExchangeFlows {
             [(_, by_day)] if asked.is_some() => total(by_day.values()),
             _ => total(flows.of(None, days.clone())?.values()),
         };
-        let has_more = found.len() > input.limit as usize;
-        found.truncate(input.limit as usize);
+        let has_more = found.len() > input.limit.get() as usize;
+        found.truncate(input.limit.get() as usize);
         let exchanges = found.into_iter().map(|(name, by_day)| {
             let held = held.get(&name).copied().unwrap_or_default();
             FlowsOfExchange::of(&name, held, &by_day)

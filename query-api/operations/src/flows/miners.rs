@@ -20,7 +20,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::MINER_FLOWS,
     operation::Operation,
-    parameters::since::SinceParam,
+    parameters::{since::SinceParam, limit::Limit},
     pools::Judge,
     values::{Btc, date, optional},
     window::Window,
@@ -60,16 +60,11 @@ pub(crate) struct FlowsInput {
     #[schemars(length(min = 1, max = 64))]
     pool: Option<String>,
     /// Maximum number of pools, those that mined most first; the others are counted in `other`.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 50))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<20, 50>,
     /// `json`, `csv` or `markdown`; the latter two have a row for each pool and day.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    20
 }
 
 /// Flows of miners.
@@ -183,7 +178,7 @@ impl Operation for MinerFlows {
         }
         let mut ranked: Vec<(EntityName, Pool)> = pools.into_iter().collect();
         ranked.sort_by(|a, b| Reverse(a.1.mined().sats).cmp(&Reverse(b.1.mined().sats)).then_with(|| a.0.cmp(&b.0)));
-        let others = ranked.split_off(ranked.len().min(input.limit as usize));
+        let others = ranked.split_off(ranked.len().min(input.limit.get() as usize));
         let mut reading = Reading::default();
         let mut rows = Vec::new();
         for (name, pool) in ranked {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{BehaviourWord, CategoryWord};
 use crate::{
+    parameters::limit::Limit,
     context::{CLAIMS, Ctx, TIP, index_get},
     definitions::CLAIMS as CLAIMS_DEFINITION,
     operation::Operation,
@@ -50,9 +51,8 @@ pub(crate) struct LabelsSearchInput {
     /// Only names that some script with this behaviour has.
     behaviour: Option<BehaviourWord>,
     /// Most names.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<20, 100>,
     /// True to look for words with typos as well, unless `limit` names are found without: one typo from 4 letters on,
     /// two from 8 letters on.
     #[serde(default = "default_fuzzy")]
@@ -60,10 +60,6 @@ pub(crate) struct LabelsSearchInput {
     /// Format: a JSON object, or only the names as CSV or Markdown.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    20
 }
 
 fn default_fuzzy() -> bool {
@@ -196,7 +192,7 @@ impl Operation for LabelsSearch {
     fn run(ctx: &Ctx<'_>, input: LabelsSearchInput) -> Result<Formatted<LabelsSearchOutput>, ApiError> {
         let view = ctx.view()?;
         let has_labels = view.has_labels()?;
-        let query = NameQuery::new(&input.q, input.limit as usize).map(|mut query| {
+        let query = NameQuery::new(&input.q, input.limit.get() as usize).map(|mut query| {
             query.kind = input.kind.map(Kind::name_kind);
             query.category = input.category.map(|word| word.0);
             query.behaviour = input.behaviour.map(|word| word.0);

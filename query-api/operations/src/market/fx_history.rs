@@ -12,9 +12,10 @@ use super::span::{Asked, Span, missing_between};
 use crate::{
     context::{Ctx, index_get},
     operation::Operation,
-    parameters::{currency::CurrencyParam, time::TimeParam},
+    parameters::{
+        limit::Limit,currency::CurrencyParam, time::TimeParam},
     values::{PriceNumber, date, rfc3339},
-    vocabulary::cursor::CURSOR,
+    vocabulary::cursor::CursorParam,
 };
 
 /// Daily exchange rates.
@@ -37,20 +38,14 @@ pub(crate) struct FxHistoryInput {
     #[schemars(example = "2024-12-31")]
     to: Option<TimeParam>,
     /// Rates per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 5_000))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<366, 5_000>,
     /// `next_cursor` of the previous page, with the same `base`, `quote`, `from` and `to`.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// Format: a JSON object, or only the rows as CSV or Markdown. These have no cursor: ask
     /// for a later `from`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    366
 }
 
 /// Daily exchange rates.
@@ -122,11 +117,11 @@ impl Operation for FxHistory {
             from: input.from,
             to: input.to,
             cursor: input.cursor.as_deref(),
-            limit: input.limit,
+            limit: input.limit.get(),
             filters: &[b"fx_history", &base.bytes(), &quote.bytes()],
         };
         let span = asked.span(view, newest, DAY)?;
-        let limit = input.limit as usize;
+        let limit = input.limit.get() as usize;
         let mut found = rates(ctx, view, legs, span, limit + 1)?;
         let more = found.len() > limit;
         found.truncate(limit);

@@ -11,11 +11,12 @@ use crate::{
     candles::Candles,
     context::{Ctx, index_get},
     operation::Operation,
-    parameters::{currency::CurrencyParam, time::TimeParam},
+    parameters::{
+        limit::Limit,currency::CurrencyParam, time::TimeParam},
     price_now::why_no_rate,
     series::Known,
     values::{PriceNumber, date, optional, rfc3339},
-    vocabulary::cursor::CURSOR,
+    vocabulary::cursor::CursorParam,
 };
 
 /// Candles of the price of bitcoin.
@@ -38,20 +39,14 @@ pub(crate) struct PriceHistoryInput {
     #[serde(default)]
     interval: Length,
     /// Candles per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 5_000))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<366, 5_000>,
     /// `next_cursor` of the previous page, with the same `currency`, `interval`, `from` and `to`.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// Format: a JSON object, or only the rows as CSV or Markdown. These have no cursor: ask
     /// for a later `from`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    366
 }
 
 /// Candles of the price of bitcoin.
@@ -134,11 +129,11 @@ impl Operation for PriceHistory {
             from: input.from,
             to: input.to,
             cursor: input.cursor.as_deref(),
-            limit: input.limit,
+            limit: input.limit.get(),
             filters: &[b"price_history", &currency.bytes(), &interval.seconds().to_be_bytes()],
         };
         let span = asked.span(view, last, interval.seconds())?;
-        let (limit, from) = (input.limit as usize, span.after.saturating_add(1));
+        let (limit, from) = (input.limit.get() as usize, span.after.saturating_add(1));
         let read = |series| view.quotes(series, from, span.until, limit + 1);
         let quoted = read(own)?.into_iter().map(|(closes_at, chosen)| (closes_at, chosen, false));
         let other = if is_convertible { read(dollars)? } else { Vec::new() };
@@ -152,7 +147,7 @@ impl Operation for PriceHistory {
         let candles = Candles::new(view, &known);
         if let (Some((begin, ..)), Some((end, ..))) = (found.first(), found.last())
             && is_convertible
-            && (end - begin) / Interval::Day.seconds() <= 2 * input.limit
+            && (end - begin) / Interval::Day.seconds() <= 2 * input.limit.get()
         {
             for quote in [Currency::USD, currency].into_iter().filter(|quote| *quote != Currency::EUR) {
                 candles.load(Series { base: Currency::EUR, quote, interval: Interval::Day }, *begin, *end)?;

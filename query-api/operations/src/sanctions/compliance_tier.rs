@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::feed::{CurrentFeed, Feed, Judged};
 use crate::{
+    parameters::limit::Limit,
     context::{Ctx, TIP, index_get},
     definitions::OFAC_TIER,
     operation::Operation,
@@ -32,19 +33,14 @@ pub(crate) struct ComplianceTier;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ComplianceTierInput {
     /// Maximum number of rows.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 500))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<100, 500>,
     /// `next_cursor` of the previous page. It holds for one document: after an import start again.
     #[schemars(length(max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
     /// Format: a JSON object, or only the rows as CSV or Markdown.
     #[serde(default)]
     format: Format,
-}
-
-const fn default_limit() -> u32 {
-    100
 }
 
 /// Approved rows of the current feed.
@@ -169,7 +165,7 @@ fn page(
         Some(cursor) => Cursor::read(cursor, view, &filters)?.position,
         None => 0,
     };
-    let (limit, mut place, mut rows) = (input.limit as usize, from, Vec::new());
+    let (limit, mut place, mut rows) = (input.limit.get() as usize, from, Vec::new());
     loop {
         ctx.work.poll()?;
         let claims = feed.rows_from(place)?;

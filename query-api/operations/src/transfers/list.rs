@@ -15,10 +15,11 @@ use crate::{
     definitions::WHALE_ALERTS,
     parameters::{
         amount::{BtcParam, least_sats},
+        limit::Limit,
         since::SinceParam,
     },
     values::Btc,
-    vocabulary::cursor::CURSOR,
+    vocabulary::cursor::CursorParam,
     window::{Looking, Page, Place, Step, TX, Window},
 };
 
@@ -84,16 +85,14 @@ pub(crate) struct ListInput {
     #[serde(default)]
     range: Range,
     /// Alerts per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 1_000>,
     /// Alerts to skip at the head of the list.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100_000))]
     offset: u32,
     /// `next_cursor` of the previous page. It replaces `offset`, and new blocks do not move it.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// Least amount paid to others in bitcoin, 100 or more.
     #[schemars(example = 1_000)]
     min_btc: Option<BtcParam>,
@@ -102,10 +101,6 @@ pub(crate) struct ListInput {
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Whale alerts.
@@ -151,9 +146,9 @@ pub(super) fn list(
     let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
     let offset = if from.is_some() { 0 } else { input.offset.min(MOST_SKIPPED) };
     let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
-    let page = wanted.page(ctx, view, (window, from), input.limit as usize)?;
+    let page = wanted.page(ctx, view, (window, from), input.limit.get() as usize)?;
     let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-    let part = format_args!("alerts follow: this is a part of {}", input.limit);
+    let part = format_args!("alerts follow: this is a part of {}", input.limit.get());
     ctx.warn_if_more(input.format, next_cursor.is_some(), part);
     let next_offset = offset.saturating_add(page.rows.len() as u32);
     let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MOST_SKIPPED;
@@ -163,7 +158,7 @@ pub(super) fn list(
         min_sats: sats,
         min_btc: Btc::of(sats),
         flow_type: input.flow_type,
-        limit: input.limit,
+        limit: input.limit.get(),
         offset: from.is_none().then_some(offset),
         alerts,
         next_offset: goes_on.then_some(next_offset),
