@@ -32,7 +32,7 @@ use crate::{
         cursor::CursorParam,
         label::{ShortLabel, Unlabeled},
     },
-    window::{Place, Step, Window},
+    window::{Page, PageRequest, Place, Step, Window},
 };
 
 /// Seconds of a day.
@@ -153,20 +153,17 @@ impl Operation for Awakenings {
         let least = Least { age: input.min_dormancy_days.saturating_mul(DAY), sats };
         let text = input.address_filter.as_ref().map(|address| address.text.clone());
         let asked = format!("{:?} {:?} {sats} {} {text:?}", input.since, input.until, input.min_dormancy_days);
-        let filters: [&[u8]; 2] = [b"chain_awakenings", asked.as_bytes()];
-        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let bound_to = (Self::INFO.name, asked);
+        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
         let script = input.address_filter.as_ref().map(|address| found(view, address)).transpose()?;
         let mut pages = Pages { ctx, view, least, limit: input.limit.get() as usize, rows: Vec::new() };
-        let end = match script {
+        let mut page = match script {
             // No block has the address.
-            Some(None) => End { next: None, covered_from: window.since, is_cut: false },
-            script => pages.read(window, from, script.flatten())?,
+            Some(None) => Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false },
+            script => pages.read(window, request.from, script.flatten())?,
         };
-        let rows = pages.labelled()?;
-        let next_cursor = end.next.map(|next| next.token(view, &filters)).transpose()?;
-        let part = format_args!("coins follow: this is a part of {}", input.limit.get());
-        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
-        Ok(input.format.rows(rows, |awakenings| AwakeningsOutput {
+        page.rows = pages.labelled()?;
+        request.answer((ctx, input.format), "coins", page, |awakenings, end| AwakeningsOutput {
             since_height: window.since,
             until_height: window.until,
             min_sats: sats,
@@ -175,11 +172,11 @@ impl Operation for Awakenings {
             address_filter: text,
             limit: input.limit.get(),
             awakenings,
-            next_cursor,
+            next_cursor: end.next_cursor,
             covered_from_height: end.covered_from,
             truncated: end.is_cut,
             definition: OLD_COINS,
-        }))
+        })
     }
 }
 
@@ -189,13 +186,6 @@ fn found(view: &View<'_>, address: &AddressParam) -> Result<Option<FoundScript>,
         Subject::Script(script) => view.find_script(script)?,
         Subject::ScriptHash(hash) => view.find_script_hash(hash)?.map(|(found, _)| found),
     })
-}
-
-/// Where a page ends.
-struct End {
-    next: Option<Place>,
-    covered_from: Height,
-    is_cut: bool,
 }
 
 /// The rows of a page, with their scripts.
@@ -208,19 +198,28 @@ struct Pages<'p> {
 }
 
 impl Pages<'_> {
-    fn read(&mut self, window: Window, from: Option<Place>, script: Option<FoundScript>) -> Result<End, ApiError> {
+    /// Reads the rows of a page; the page itself has none until they are labelled.
+    fn read(
+        &mut self,
+        window: Window,
+        from: Option<Place>,
+        script: Option<FoundScript>,
+    ) -> Result<Page<Awakening>, ApiError> {
         let id = script.as_ref().map(|script| script.id);
         // The transaction of the place may have further coins.
         let end = from.map_or(window.end, |from| TxNum(from.tx_num.0.saturating_add(1)).min(window.end));
         let mut search = Search::of(self.view, (window.first, end), script, self.least)?;
-        let stop = |at: Place, is_cut| End {
+        let stop = |at: Place, is_cut| Page {
+            rows: Vec::new(),
             next: Some(at),
             covered_from: self.view.chain().height_of(at.tx_num).unwrap_or_default(),
             is_cut,
         };
         loop {
             match search.next(&self.ctx.work)? {
-                Step::End => return Ok(End { next: None, covered_from: window.since, is_cut: false }),
+                Step::End => {
+                    return Ok(Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false });
+                }
                 // All its coins were looked at.
                 Step::Enough(last) => return Ok(stop(Place { tx_num: last, vin: MOST_INPUTS }, true)),
                 Step::Tx(tx_num, ()) => {

@@ -20,7 +20,7 @@ use crate::{
     transfers::Owners,
     values::Btc,
     vocabulary::cursor::CursorParam,
-    window::{Looking, Page, Place, TX, Window},
+    window::{Looking, Page, PageRequest, TX, Window},
 };
 
 /// Clusters that spend many old coins at once.
@@ -94,12 +94,10 @@ impl Operation for DormancyFlushes {
         let since = input.since.unwrap_or(SinceParam::Days(30));
         let window = Window::of(view, Some(since), input.until)?;
         let sats = least_sats(input.min_btc, FLUSH_SATS)?;
-        let asked = format!("{since:?} {:?} {sats}", input.until);
-        let filters: [&[u8]; 2] = [b"dormancy_flushes", asked.as_bytes()];
-        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let bound_to = (Self::INFO.name, format!("{since:?} {:?} {sats}", input.until));
+        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
         let followed_height = view.late(&FLUSHES)?;
-        let end = from.map_or(window.end, |from| from.tx_num.min(window.end));
-        let mut rows = ByInput::over(view.flushes_before(end)?);
+        let mut rows = ByInput::over(view.flushes_before(request.rest().end)?);
         let (mut looking, mut owners) = (Looking::back_to(window.first), Owners::default());
         let spent = std::cell::Cell::new(0);
         let next = || {
@@ -107,7 +105,7 @@ impl Operation for DormancyFlushes {
             let older = || Ok(rows.older(|row| row.sats >= sats)?);
             looking.next(&ctx.work, older, |rows| !rows.is_empty())
         };
-        let page = Page::read(view, Window { end, ..window }, input.limit.get() as usize, next, |_, rows| {
+        let page = Page::read(view, request.rest(), input.limit.get() as usize, next, |_, rows| {
             let mut flushes = Vec::new();
             for (key, row) in rows {
                 let (flush, txs) = DormancyFlush::of(ctx, view, &mut owners, key, &row)?;
@@ -116,11 +114,7 @@ impl Operation for DormancyFlushes {
             }
             Ok(Some(flushes))
         })?;
-        let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        let part = format_args!("flushes follow: this is a part of {}", input.limit.get());
-        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
-        let flushes: Vec<DormancyFlush> = page.rows.into_iter().flatten().collect();
-        Ok(input.format.rows(flushes, |flushes| FlushesOutput {
+        request.answer((ctx, input.format), "flushes", page.flatten(), |flushes, end| FlushesOutput {
             since_height: window.since,
             until_height: window.until,
             followed_height,
@@ -128,10 +122,10 @@ impl Operation for DormancyFlushes {
             min_btc: Btc::of(sats),
             limit: input.limit.get(),
             flushes,
-            next_cursor,
-            covered_from_height: page.covered_from,
-            truncated: page.is_cut,
+            next_cursor: end.next_cursor,
+            covered_from_height: end.covered_from,
+            truncated: end.is_cut,
             definition: DORMANCY_FLUSHES,
-        }))
+        })
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     },
     values::Btc,
     vocabulary::cursor::CursorParam,
-    window::{Place, Window},
+    window::{PageRequest, Window},
 };
 
 /// Movements of coins that were not spent for years.
@@ -98,14 +98,11 @@ impl Operation for DormantMovements {
         let window = Window::of(view, input.since, input.until)?;
         let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
         let asked = format!("{:?} {:?} {sats} {}", input.since, input.until, input.min_age_years);
-        let filters: [&[u8]; 2] = [b"dormant_movements", asked.as_bytes()];
-        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let bound_to = (Self::INFO.name, asked);
+        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
         let least = (input.min_age_years.saturating_mul(YEAR), sats);
-        let page = page(ctx, view, (window, from), least, input.limit.get() as usize)?;
-        let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        let part = format_args!("movements follow: this is a part of {}", input.limit.get());
-        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
-        Ok(input.format.rows(page.rows, |movements| MovementsOutput {
+        let page = page(ctx, view, (window, request.from), least, input.limit.get() as usize)?;
+        request.answer((ctx, input.format), "movements", page, |movements, end| MovementsOutput {
             since_height: window.since,
             until_height: window.until,
             min_sats: sats,
@@ -113,10 +110,10 @@ impl Operation for DormantMovements {
             min_age_years: input.min_age_years,
             limit: input.limit.get(),
             movements,
-            next_cursor,
-            covered_from_height: page.covered_from,
-            truncated: page.is_cut,
+            next_cursor: end.next_cursor,
+            covered_from_height: end.covered_from,
+            truncated: end.is_cut,
             definition: OLD_COINS,
-        }))
+        })
     }
 }

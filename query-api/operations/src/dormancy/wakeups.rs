@@ -25,7 +25,7 @@ use crate::{
     transfers::Owners,
     values::{Btc, Decimal, optional},
     vocabulary::cursor::CursorParam,
-    window::{Looking, Page, Place, TX, Window},
+    window::{Looking, Page, PageRequest, TX, Window},
 };
 
 /// Large holders that spend after years.
@@ -126,12 +126,10 @@ impl Operation for WhaleWakeups {
         let since = input.since.unwrap_or(SinceParam::Days(30));
         let window = Window::of(view, Some(since), input.until)?;
         let sats = least_sats(input.min_btc, WAKEUP_SATS)?;
-        let asked = format!("{since:?} {:?} {sats}", input.until);
-        let filters: [&[u8]; 2] = [b"whale_wakeups", asked.as_bytes()];
-        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let bound_to = (Self::INFO.name, format!("{since:?} {:?} {sats}", input.until));
+        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
         let followed_height = view.late(&WAKEUPS)?;
-        let end = from.map_or(window.end, |from| from.tx_num.min(window.end));
-        let mut rows = ByInput::over(view.wakeups_before(end)?);
+        let mut rows = ByInput::over(view.wakeups_before(request.rest().end)?);
         let (mut looking, mut owners) = (Looking::back_to(window.first), Owners::default());
         let next = || {
             let older = || Ok(rows.older(|row| row.sats >= sats)?);
@@ -139,15 +137,11 @@ impl Operation for WhaleWakeups {
             looking.spend(TX);
             Ok(step)
         };
-        let page = Page::read(view, Window { end, ..window }, input.limit.get() as usize, next, |_, rows| {
+        let page = Page::read(view, request.rest(), input.limit.get() as usize, next, |_, rows| {
             let wakeup = |(key, row): (InputKey, WakeupRow)| WhaleWakeup::of(view, &mut owners, key, row);
             rows.into_iter().map(wakeup).collect::<Result<Vec<_>, _>>().map(Some)
         })?;
-        let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        let part = format_args!("wake-ups follow: this is a part of {}", input.limit.get());
-        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
-        let wakeups: Vec<WhaleWakeup> = page.rows.into_iter().flatten().collect();
-        Ok(input.format.rows(wakeups, |wakeups| WakeupsOutput {
+        request.answer((ctx, input.format), "wake-ups", page.flatten(), |wakeups, end| WakeupsOutput {
             since_height: window.since,
             until_height: window.until,
             followed_height,
@@ -155,11 +149,11 @@ impl Operation for WhaleWakeups {
             min_btc: Btc::of(sats),
             limit: input.limit.get(),
             wakeups,
-            next_cursor,
-            covered_from_height: page.covered_from,
-            truncated: page.is_cut,
+            next_cursor: end.next_cursor,
+            covered_from_height: end.covered_from,
+            truncated: end.is_cut,
             definition: WHALE_WAKEUPS,
-        }))
+        })
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
     },
     values::Btc,
     vocabulary::cursor::CursorParam,
-    window::{Looking, Page, Place, Step, TX, Window},
+    window::{Looking, Page, PageRequest, Place, Step, TX, Window},
 };
 
 /// Most alerts that can be skipped.
@@ -142,31 +142,29 @@ pub(super) fn list(
     let window = Window::of(view, Some(SinceParam::Days(input.range.days())), None)?;
     let sats = least_sats(input.min_btc, LARGE_SATS)?;
     let asked = format!("{:?} {sats} {:?}", input.range, input.flow_type);
-    let filters: [&[u8]; 2] = [name.as_bytes(), asked.as_bytes()];
-    let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+    let limit = input.limit.get();
+    let request = PageRequest::new((view, window), (name, asked), (limit, input.cursor.as_deref()))?;
+    let from = request.from;
     let offset = if from.is_some() { 0 } else { input.offset.min(MOST_SKIPPED) };
     let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
-    let page = wanted.page(ctx, view, (window, from), input.limit.get() as usize)?;
-    let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-    let part = format_args!("alerts follow: this is a part of {}", input.limit.get());
-    ctx.warn_if_more(input.format, next_cursor.is_some(), part);
+    let page = wanted.page(ctx, view, (window, from), limit as usize)?;
     let next_offset = offset.saturating_add(page.rows.len() as u32);
     let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MOST_SKIPPED;
-    Ok(input.format.rows(page.rows, |alerts| ListOutput {
+    request.answer((ctx, input.format), "alerts", page, |alerts, end| ListOutput {
         range: input.range,
         since_height: window.since,
         min_sats: sats,
         min_btc: Btc::of(sats),
         flow_type: input.flow_type,
-        limit: input.limit.get(),
+        limit,
         offset: from.is_none().then_some(offset),
         alerts,
         next_offset: goes_on.then_some(next_offset),
-        next_cursor,
-        covered_from_height: page.covered_from,
-        truncated: page.is_cut,
+        next_cursor: end.next_cursor,
+        covered_from_height: end.covered_from,
+        truncated: end.is_cut,
         definition: WHALE_ALERTS,
-    }))
+    })
 }
 
 /// Which alerts a page has.
