@@ -38,7 +38,9 @@ pub use contract::{
     nearest::nearest,
     offer::{Agreed, Offer, Package, Tier, Unit},
     operation::{Detail, Freshness, Info, NoInput, Registered, Streamed},
-    output::{CSV, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, Table, Written},
+    output::{
+        CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, Table, TableRow, Written,
+    },
     tool::{Effect, MAX_TOOL_ANSWER, Tool},
 };
 pub use describe::{

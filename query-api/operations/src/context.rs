@@ -3,6 +3,7 @@
 use std::{
     cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
+    fmt,
     ops::Deref,
     sync::Arc,
 };
@@ -12,7 +13,7 @@ use cairn_domain::{
     price::{Missing, Price},
 };
 use cairn_events::LiveQuote;
-use cairn_http::{ApiError, Call, ErrorCode, Freshness, Info, Method};
+use cairn_http::{ApiError, Call, ErrorCode, Format, Freshness, Info, Method};
 use cairn_link::{Absent, MempoolSlot};
 use cairn_model::{Height, MempoolWatch, Network, SourceKind, SourceStatus, Trouble, Txid};
 use cairn_reader::{Damages, ReadError, Reader, Tip, View};
@@ -225,6 +226,13 @@ impl<'a> Ctx<'a> {
         };
         self.warn(code, message);
         found
+    }
+
+    /// Warns that more rows follow, in formats that have no place for a cursor; `part` follows "more".
+    pub(crate) fn warn_if_more(&self, format: Format, has_more: bool, part: fmt::Arguments<'_>) {
+        if format != Format::Json && has_more {
+            self.warn("more_rows", format!("more {part}"));
+        }
     }
 
     /// Lag of the index in blocks, if known.

@@ -30,6 +30,11 @@ pub(crate) struct Side {
     label: Option<ShortLabel>,
 }
 
+/// The cell of the address with the largest sum of a side.
+pub(crate) fn largest(sides: &[Side]) -> String {
+    sides.first().map_or_else(String::new, |side| side.address.clone())
+}
+
 /// The sums of some scripts.
 pub(crate) struct Sides {
     /// The largest first.

@@ -1,11 +1,12 @@
 //! Lists of transactions, the newest first: the part of the chain that one covers, where a page of it begins, and how
 //! much is looked through for a page.
 
-use cairn_http::{ApiError, Location, Work};
+use cairn_http::{ApiError, Format, Formatted, Location, TableRow, Work};
 use cairn_model::{Height, TxNum};
 use cairn_reader::View;
 
 use crate::{
+    context::Ctx,
     parameters::since::SinceParam,
     vocabulary::cursor::{Cursor, NO_FIT},
 };
@@ -76,6 +77,71 @@ impl Place {
     }
 }
 
+/// A request for a page of a list of transactions.
+pub(crate) struct PageRequest<'a> {
+    /// The index.
+    pub(crate) view: &'a View<'a>,
+    /// The part of the chain that the list covers.
+    pub(crate) window: Window,
+    /// Where the page begins; `None` at the head of the list.
+    pub(crate) from: Option<Place>,
+    /// Maximum number of rows.
+    pub(crate) limit: u32,
+    /// Name of the list and its filters, to which its cursors are bound.
+    bound_to: (&'static str, String),
+}
+
+impl<'a> PageRequest<'a> {
+    /// A page of the list `name` with these filters.
+    ///
+    /// # Errors
+    /// The cursor is of another list, or has expired.
+    pub(crate) fn new(
+        (view, window): (&'a View<'a>, Window),
+        bound_to: (&'static str, String),
+        (limit, cursor): (u32, Option<&str>),
+    ) -> Result<Self, ApiError> {
+        let filters = [bound_to.0.as_bytes(), bound_to.1.as_bytes()];
+        let from = cursor.map(|token| Place::read(token, view, &filters)).transpose()?;
+        Ok(PageRequest { view, window, from, limit, bound_to })
+    }
+
+    /// The window without the transactions of previous pages.
+    pub(crate) fn rest(&self) -> Window {
+        let end = self.from.map_or(self.window.end, |from| from.tx_num.min(self.window.end));
+        Window { end, ..self.window }
+    }
+
+    /// Answers with a page, and warns if a table leaves rows out; `noun` names the rows.
+    ///
+    /// # Errors
+    /// The header of the block of the next page cannot be read.
+    pub(crate) fn answer<R: TableRow, T>(
+        &self,
+        (ctx, format): (&Ctx<'_>, Format),
+        noun: &str,
+        page: Page<R>,
+        object: impl FnOnce(Vec<R>, PageEnd) -> T,
+    ) -> Result<Formatted<T>, ApiError> {
+        let filters = [self.bound_to.0.as_bytes(), self.bound_to.1.as_bytes()];
+        let next_cursor = page.next.map(|next| next.token(self.view, &filters)).transpose()?;
+        let part = format_args!("{noun} follow: this is a part of {}", self.limit);
+        ctx.warn_if_more(format, next_cursor.is_some(), part);
+        let end = PageEnd { next_cursor, covered_from: page.covered_from, is_cut: page.is_cut };
+        Ok(format.rows(page.rows, |rows| object(rows, end)))
+    }
+}
+
+/// The end of a page, as answers show it.
+pub(crate) struct PageEnd {
+    /// Cursor of the next page; `None` at the end.
+    pub(crate) next_cursor: Option<String>,
+    /// The page covers the blocks from this height on.
+    pub(crate) covered_from: Height,
+    /// True if the scan limit ended the page early.
+    pub(crate) is_cut: bool,
+}
+
 /// Scan limit of one page, in rows of a table: some 20 milliseconds.
 const MOST_LOOKED_THROUGH: usize = 30_000;
 /// Cost of reading a transaction with its inputs, in such rows.
@@ -144,8 +210,16 @@ pub(crate) struct Page<T> {
     pub(crate) next: Option<Place>,
     /// The page covers the blocks from this height on.
     pub(crate) covered_from: Height,
-    /// True if so much was looked through that the page has fewer rows than were asked for.
+    /// True if the scan limit ended the page early.
     pub(crate) is_cut: bool,
+}
+
+impl<T> Page<Vec<T>> {
+    /// The page with the rows of its transactions in one list.
+    pub(crate) fn flatten(self) -> Page<T> {
+        let Page { rows, next, covered_from, is_cut } = self;
+        Page { rows: rows.into_iter().flatten().collect(), next, covered_from, is_cut }
+    }
 }
 
 impl<T> Page<T> {

@@ -1,6 +1,6 @@
 //! Output of an operation: a JSON object, a file, or rows in the format that the request chose.
 
-use std::{fmt, marker::PhantomData};
+use std::{convert::Infallible, fmt, marker::PhantomData};
 
 use cairn_work::Work;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -123,17 +123,64 @@ pub enum Format {
     Markdown,
 }
 
+/// A column of a table: its name, and the cell of a row in it.
+pub type Column<R> = (&'static str, fn(&R) -> String);
+
+/// A row of a table, for tabular formats.
+pub trait TableRow: Send + Sized + 'static {
+    /// The columns, in order.
+    const COLUMNS: &'static [Column<Self>];
+}
+
 /// Rows and column names, for tabular formats.
 pub struct Table {
-    /// Names of the columns.
-    pub columns: &'static [&'static str],
-    /// Rows, each with one cell per column.
-    pub rows: Box<dyn Iterator<Item = Vec<String>> + Send>,
+    columns: Vec<&'static str>,
+    rows: Box<dyn Iterator<Item = Vec<String>> + Send>,
 }
 
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+impl Table {
+    /// A table of these rows; their cells are made while the answer is sent.
+    #[must_use]
+    pub fn new<R: TableRow>(rows: impl IntoIterator<Item = R, IntoIter: Send + 'static>) -> Self {
+        Table::with(R::COLUMNS, rows)
+    }
+
+    /// Like [`Table::new`], for rows that several sets of columns show.
+    #[must_use]
+    pub fn with<R>(columns: &'static [Column<R>], rows: impl IntoIterator<Item = R, IntoIter: Send + 'static>) -> Self {
+        let cells = move |row: R| columns.iter().map(|(_, cell)| cell(&row)).collect();
+        Table { columns: columns.iter().map(|(name, _)| *name).collect(), rows: Box::new(rows.into_iter().map(cells)) }
+    }
+}
+
+impl Format {
+    /// Answers in this format: with the JSON object, or with the table.
+    ///
+    /// # Errors
+    /// Those of `object` and `table`.
+    pub fn answer<S, T, E>(
+        self,
+        source: S,
+        object: impl FnOnce(S) -> Result<T, E>,
+        table: impl FnOnce(S) -> Result<Table, E>,
+    ) -> Result<Formatted<T>, E> {
+        Ok(match self {
+            Format::Json => Formatted::Json(object(source)?),
+            Format::Csv => Formatted::Csv(table(source)?),
+            Format::Markdown => Formatted::Markdown(table(source)?),
+        })
+    }
+
+    /// Answers in this format: with the JSON object that has the rows, or with a table of them.
+    pub fn rows<R: TableRow, T>(self, rows: Vec<R>, object: impl FnOnce(Vec<R>) -> T) -> Formatted<T> {
+        let Ok(answer) = self.answer(rows, |rows| Ok::<T, Infallible>(object(rows)), |rows| Ok(Table::new(rows)));
+        answer
     }
 }
 
@@ -174,7 +221,7 @@ impl<T: Serialize + JsonSchema> Output for Formatted<T> {
 fn lines(table: Table, line: fn(&mut String, &mut dyn Iterator<Item = &str>), rule: Option<String>) -> Parts {
     let Table { columns, mut rows } = table;
     let mut head = String::new();
-    line(&mut head, &mut columns.iter().copied());
+    line(&mut head, &mut columns.into_iter());
     head.extend(rule);
     let body = std::iter::from_fn(move || {
         let mut part = String::new();
@@ -237,9 +284,12 @@ mod tests {
         (String::from_utf8(parts.concat()).unwrap(), parts.len())
     }
 
-    fn table(rows: Vec<[&str; 2]>) -> Table {
-        let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.map(str::to_owned).into()).collect();
-        Table { columns: &["a", "b"], rows: Box::new(rows.into_iter()) }
+    impl TableRow for [&'static str; 2] {
+        const COLUMNS: &'static [Column<Self>] = &[("a", |[a, _]| (*a).to_owned()), ("b", |[_, b]| (*b).to_owned())];
+    }
+
+    fn table(rows: Vec<[&'static str; 2]>) -> Table {
+        Table::new(rows)
     }
 
     #[test]

@@ -12,10 +12,10 @@ use super::{Claimed, CoinbaseTag, block_rates, coinbase_tag};
 use crate::{
     context::{CLAIMS, Ctx, TIP, block_ref, confirmations, index_get, lacks},
     operation::Operation,
-    parameters::identifier::BlockParam,
+    parameters::{identifier::BlockParam, limit::Limit},
     pools::{BlockPool, Judge},
     values::{Btc, SatVb, rfc3339, sat_vb},
-    vocabulary::cursor::{CURSOR, Cursor},
+    vocabulary::cursor::{CursorParam, Cursor},
 };
 
 /// A block.
@@ -26,20 +26,14 @@ pub(crate) struct BlockDetail;
 pub(crate) struct BlockDetailInput {
     height_or_hash: BlockParam,
     /// Maximum number of transactions to return, starting at `tx_offset`.
-    #[serde(default = "default_tx_limit")]
-    #[schemars(range(min = 0, max = 100))]
-    tx_limit: u32,
+    #[serde(default)]
+    tx_limit: Limit<25, 100, 0>,
     /// Index of the first transaction to return; 0 is the coinbase.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100_000))]
     tx_offset: u32,
     /// `next_cursor` of the previous page. It replaces `tx_offset` and has no maximum.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
-}
-
-fn default_tx_limit() -> u32 {
-    25
+    cursor: Option<CursorParam>,
 }
 
 /// A block.
@@ -187,15 +181,15 @@ impl Operation for BlockDetail {
         if let Some(token) = &input.cursor {
             input.tx_offset = u32::try_from(Cursor::read(token, view, &filters)?.position).unwrap_or(u32::MAX);
         }
-        let next = u64::from(input.tx_offset) + u64::from(input.tx_limit);
-        let has_more = input.tx_limit > 0 && next < u64::from(row.tx_count);
+        let next = u64::from(input.tx_offset) + u64::from(input.tx_limit.get());
+        let has_more = input.tx_limit.get() > 0 && next < u64::from(row.tx_count);
         let next_hash = match height < view.tip().height {
             true => Some(block_ref(view, height + 1)?.hash),
             false => None,
         };
         let (pool, pool_reason) = BlockPool::find(&mut Judge::new(ctx)?, height, &row.coinbase_script)?;
         let percentiles = fee_percentiles(&mut block_rates(view, height)?);
-        let shown_to = input.tx_offset.saturating_add(input.tx_limit).min(row.tx_count);
+        let shown_to = input.tx_offset.saturating_add(input.tx_limit.get()).min(row.tx_count);
         Ok(BlockDetailOutput {
             height,
             hash: row.hash.to_string(),
@@ -233,7 +227,7 @@ impl Operation for BlockDetail {
                 p75_sat_vb: SatVb(p75),
                 p90_sat_vb: SatVb(p90),
             }),
-            transactions: view.brief_txs(height, input.tx_offset, input.tx_limit)?.iter().map(brief).collect(),
+            transactions: view.brief_txs(height, input.tx_offset, input.tx_limit.get())?.iter().map(brief).collect(),
             next_tx_offset: (shown_to < row.tx_count && input.tx_offset < row.tx_count).then_some(shown_to),
         })
     }

@@ -7,7 +7,7 @@ use cairn_domain::{
     AGE_CLASSES,
     onchain::{Closes, Figures, Prices},
 };
-use cairn_http::{ApiError, Cost, Detail, ErrorCode, Format, Formatted, Info, Location, Tool};
+use cairn_http::{ApiError, Cost, Detail, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
 use cairn_model::{Height, day_of};
 use cairn_reader::View;
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     read::{DailyCloses, last_second, walk},
-    rows::{DayRow, Number, Window, natural, reason, share, table},
+    rows::{DayRow, Number, Window, natural, reason, share},
 };
 use crate::{
     context::{BlockRef, Ctx, block_ref, index_get},
@@ -170,32 +170,29 @@ impl Operation for Onchain {
             DayRow::of(figures, scripts, price.map(|day| closes.number(day)))
         });
         let rows = rows.collect::<Result<Vec<DayRow>, ApiError>>()?;
-        match input.format {
-            Format::Csv => return Ok(Formatted::Csv(table(rows))),
-            Format::Markdown => return Ok(Formatted::Markdown(table(rows))),
-            Format::Json => {}
-        }
-        let mut rows = rows;
-        let day = if span.is_series { rows.last().cloned() } else { rows.pop() };
-        // The last day is always there.
-        let (Some(day), Some((figures, _))) = (day, found.last()) else {
-            return Err(cairn_reader::ReadError::Broken("a day without figures".to_owned()).into());
+        let object = |mut rows: Vec<DayRow>| {
+            let day = if span.is_series { rows.last().cloned() } else { rows.pop() };
+            // The last day is always there.
+            let (Some(day), Some((figures, _))) = (day, found.last()) else {
+                return Err(cairn_reader::ReadError::Broken("a day without figures".to_owned()).into());
+            };
+            let complete = span.last < newest;
+            let realized = state.realized_waves(span.last);
+            let all: Vec<&Figures> = found.iter().map(|(figures, _)| figures).collect();
+            let window = |days: u32| Window::of(&all[all.len().saturating_sub(days as usize)..], days);
+            Ok(OnchainOutput {
+                as_of: block_ref(view, span.height)?,
+                day_complete: complete,
+                price: price(view, &closes, prices, span.last, !complete),
+                hodl_waves: waves(figures, realized.ok())?,
+                hodl_waves_reason: realized.err().map(reason),
+                windows: Windows { week: window(WEEK)?, month: window(MONTH)? },
+                day,
+                days: rows,
+                definitions: DEFINED,
+            })
         };
-        let complete = span.last < newest;
-        let realized = state.realized_waves(span.last);
-        let all: Vec<&Figures> = found.iter().map(|(figures, _)| figures).collect();
-        let window = |days: u32| Window::of(&all[all.len().saturating_sub(days as usize)..], days);
-        Ok(Formatted::Json(OnchainOutput {
-            as_of: block_ref(view, span.height)?,
-            day_complete: complete,
-            price: price(view, &closes, prices, span.last, !complete),
-            hodl_waves: waves(figures, realized.ok())?,
-            hodl_waves_reason: realized.err().map(reason),
-            windows: Windows { week: window(WEEK)?, month: window(MONTH)? },
-            day,
-            days: rows,
-            definitions: DEFINED,
-        }))
+        input.format.answer(rows, object, |rows| Ok(Table::new(rows)))
     }
 }
 

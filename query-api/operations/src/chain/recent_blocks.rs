@@ -7,12 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    parameters::limit::Limit,
     blocks::{Claimed, CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
     context::{CLAIMS, Ctx, TIP, index_get, lacks},
     operation::Operation,
     pools::{BlockPool, Judge},
     values::{SatVb, rfc3339, sat_vb},
-    vocabulary::cursor::{CURSOR, Cursor},
+    vocabulary::cursor::{CursorParam, Cursor},
 };
 
 /// The newest blocks.
@@ -22,16 +23,10 @@ pub(crate) struct RecentBlocks;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct RecentBlocksInput {
     /// Blocks per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 50))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<10, 50>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
-}
-
-fn default_limit() -> u32 {
-    10
+    cursor: Option<CursorParam>,
 }
 
 /// The newest blocks.
@@ -101,14 +96,14 @@ impl Operation for RecentBlocks {
             Some(token) => Cursor::read(token, view, &filters)?.position.min(all),
             None => all,
         };
-        let start = end.saturating_sub(input.limit.into());
+        let start = end.saturating_sub(input.limit.get().into());
         let mut judge = Judge::new(ctx)?;
         if !judge.is_loaded()? {
             ctx.warn("no_pool_list", "no list of mining pools is loaded: pool is null");
         }
         let blocks = (start..end).rev().map(|height| block(view, &mut judge, height)).collect::<Result<_, _>>()?;
         let next_cursor = (start > 0).then(|| Cursor { position: start }.token(view, &filters));
-        Ok(RecentBlocksOutput { limit: input.limit, blocks, next_cursor })
+        Ok(RecentBlocksOutput { limit: input.limit.get(), blocks, next_cursor })
     }
 }
 

@@ -1,20 +1,20 @@
 //! `GET /v1/chain/dormant-alerts`.
 
 use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
-use cairn_http::{ApiError, Format, Formatted, Info, Tool};
+use cairn_http::{ApiError, Format, Formatted, Info, Table, Tool};
 use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    movement::{DormantMovement, table},
+    movement::DormantMovement,
     recent::{page, unconfirmed},
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::amount::{BtcParam, least_sats},
+    parameters::{amount::{BtcParam, least_sats}, limit::Limit},
     values::Btc,
     window::Window,
 };
@@ -29,16 +29,11 @@ pub(crate) struct AlertsInput {
     #[schemars(example = 100)]
     min_btc: Option<BtcParam>,
     /// Alerts of each kind at most: unconfirmed, and confirmed.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Movements of the last 24 hours.
@@ -83,30 +78,30 @@ impl Operation for DormantAlerts {
         let window = Window::of(view, None, None)?;
         let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
         let least = (MOVEMENT_YEARS.saturating_mul(YEAR), sats);
-        let limit = input.limit as usize;
+        let limit = input.limit.get() as usize;
         let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
         let page = page(ctx, view, (window, None), least, limit)?;
         let listed = || unconfirmed.iter().chain(&page.rows);
         let total = listed().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
-        Ok(match input.format {
-            Format::Json => Formatted::Json(AlertsOutput {
+        let object = |(unconfirmed, confirmed): (Vec<_>, Vec<_>)| {
+            Ok(AlertsOutput {
                 since_height: window.since,
                 min_sats: sats,
                 min_btc: Btc::of(sats),
                 min_age_years: MOVEMENT_YEARS,
-                limit: input.limit,
+                limit: input.limit.get(),
                 unconfirmed_omitted: count.saturating_sub(unconfirmed.len()) as u64,
                 unconfirmed,
-                confirmed: page.rows,
+                confirmed,
                 truncated: page.next.is_some(),
                 total_old_sats: total,
                 total_old_btc: Btc::of(total),
                 definition: OLD_COINS,
-            }),
-            format => {
-                let rows = table(unconfirmed.into_iter().chain(page.rows).collect());
-                if format == Format::Csv { Formatted::Csv(rows) } else { Formatted::Markdown(rows) }
-            }
-        })
+            })
+        };
+        let table = |(unconfirmed, confirmed): (Vec<DormantMovement>, Vec<_>)| {
+            Ok(Table::new(unconfirmed.into_iter().chain(confirmed)))
+        };
+        input.format.answer((unconfirmed, page.rows), object, table)
     }
 }

@@ -5,7 +5,7 @@ use cairn_domain::{
     dormancy::{AWAKENING_DAYS, AWAKENING_SATS},
     script_type,
 };
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
 use cairn_model::{Height, ScriptId, SpentCoin, TxNum};
 use cairn_reader::{FoundScript, StoredTx, View};
 use cairn_tables::block_log::BlockLog;
@@ -21,6 +21,7 @@ use crate::{
     definitions::OLD_COINS,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         identifier::AddressParam,
         since::SinceParam,
@@ -28,10 +29,10 @@ use crate::{
     sides::name_of,
     values::{Btc, rfc3339},
     vocabulary::{
-        cursor::CURSOR,
+        cursor::CursorParam,
         label::{ShortLabel, Unlabeled},
     },
-    window::{Place, Step, Window},
+    window::{Page, PageRequest, Place, Step, Window},
 };
 
 /// Seconds of a day.
@@ -59,12 +60,10 @@ pub(crate) struct AwakeningsInput {
     /// Only coins of this address.
     address_filter: Option<AddressParam>,
     /// Coins per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 500))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<100, 500>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
@@ -72,10 +71,6 @@ pub(crate) struct AwakeningsInput {
 
 fn default_days() -> u32 {
     AWAKENING_DAYS
-}
-
-fn default_limit() -> u32 {
-    100
 }
 
 /// Old coins that were spent.
@@ -158,37 +153,29 @@ impl Operation for Awakenings {
         let least = Least { age: input.min_dormancy_days.saturating_mul(DAY), sats };
         let text = input.address_filter.as_ref().map(|address| address.text.clone());
         let asked = format!("{:?} {:?} {sats} {} {text:?}", input.since, input.until, input.min_dormancy_days);
-        let filters: [&[u8]; 2] = [b"chain_awakenings", asked.as_bytes()];
-        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let bound_to = (Self::INFO.name, asked);
+        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
         let script = input.address_filter.as_ref().map(|address| found(view, address)).transpose()?;
-        let mut pages = Pages { ctx, view, least, limit: input.limit as usize, rows: Vec::new() };
-        let end = match script {
+        let mut pages = Pages { ctx, view, least, limit: input.limit.get() as usize, rows: Vec::new() };
+        let mut page = match script {
             // No block has the address.
-            Some(None) => End { next: None, covered_from: window.since, is_cut: false },
-            script => pages.read(window, from, script.flatten())?,
+            Some(None) => Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false },
+            script => pages.read(window, request.from, script.flatten())?,
         };
-        let rows = pages.labelled()?;
-        let next_cursor = end.next.map(|next| next.token(view, &filters)).transpose()?;
-        if input.format != Format::Json && next_cursor.is_some() {
-            ctx.warn("more_rows", format!("more coins follow: this is a part of {}", input.limit));
-        }
-        Ok(match input.format {
-            Format::Json => Formatted::Json(AwakeningsOutput {
-                since_height: window.since,
-                until_height: window.until,
-                min_sats: sats,
-                min_btc: Btc::of(sats),
-                min_dormancy_days: input.min_dormancy_days,
-                address_filter: text,
-                limit: input.limit,
-                awakenings: rows,
-                next_cursor,
-                covered_from_height: end.covered_from,
-                truncated: end.is_cut,
-                definition: OLD_COINS,
-            }),
-            Format::Csv => Formatted::Csv(table(rows)),
-            Format::Markdown => Formatted::Markdown(table(rows)),
+        page.rows = pages.labelled()?;
+        request.answer((ctx, input.format), "coins", page, |awakenings, end| AwakeningsOutput {
+            since_height: window.since,
+            until_height: window.until,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            min_dormancy_days: input.min_dormancy_days,
+            address_filter: text,
+            limit: input.limit.get(),
+            awakenings,
+            next_cursor: end.next_cursor,
+            covered_from_height: end.covered_from,
+            truncated: end.is_cut,
+            definition: OLD_COINS,
         })
     }
 }
@@ -201,13 +188,6 @@ fn found(view: &View<'_>, address: &AddressParam) -> Result<Option<FoundScript>,
     })
 }
 
-/// Where a page ends.
-struct End {
-    next: Option<Place>,
-    covered_from: Height,
-    is_cut: bool,
-}
-
 /// The rows of a page, with their scripts.
 struct Pages<'p> {
     ctx: &'p Ctx<'p>,
@@ -218,19 +198,28 @@ struct Pages<'p> {
 }
 
 impl Pages<'_> {
-    fn read(&mut self, window: Window, from: Option<Place>, script: Option<FoundScript>) -> Result<End, ApiError> {
+    /// Reads the rows of a page; the page itself has none until they are labelled.
+    fn read(
+        &mut self,
+        window: Window,
+        from: Option<Place>,
+        script: Option<FoundScript>,
+    ) -> Result<Page<Awakening>, ApiError> {
         let id = script.as_ref().map(|script| script.id);
         // The transaction of the place may have further coins.
         let end = from.map_or(window.end, |from| TxNum(from.tx_num.0.saturating_add(1)).min(window.end));
         let mut search = Search::of(self.view, (window.first, end), script, self.least)?;
-        let stop = |at: Place, is_cut| End {
+        let stop = |at: Place, is_cut| Page {
+            rows: Vec::new(),
             next: Some(at),
             covered_from: self.view.chain().height_of(at.tx_num).unwrap_or_default(),
             is_cut,
         };
         loop {
             match search.next(&self.ctx.work)? {
-                Step::End => return Ok(End { next: None, covered_from: window.since, is_cut: false }),
+                Step::End => {
+                    return Ok(Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false });
+                }
                 // All its coins were looked at.
                 Step::Enough(last) => return Ok(stop(Place { tx_num: last, vin: MOST_INPUTS }, true)),
                 Step::Tx(tx_num, ()) => {
@@ -304,21 +293,16 @@ impl Pages<'_> {
 /// More inputs than a transaction has.
 const MOST_INPUTS: u32 = (1 << 24) - 1;
 
-fn table(rows: Vec<Awakening>) -> Table {
-    let row = |of: Awakening| {
-        vec![
-            of.time,
-            of.height.to_string(),
-            of.txid,
-            of.vin.to_string(),
-            of.value_sats.to_string(),
-            of.dormant_days.to_string(),
-            of.created_at,
-            of.created_height.to_string(),
-            of.address,
-        ]
-    };
-    let columns =
-        &["time", "height", "txid", "vin", "value_sats", "dormant_days", "created_at", "created_height", "address"];
-    Table { columns, rows: Box::new(rows.into_iter().map(row)) }
+impl TableRow for Awakening {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("time", |of| of.time.clone()),
+        ("height", |of| of.height.to_string()),
+        ("txid", |of| of.txid.clone()),
+        ("vin", |of| of.vin.to_string()),
+        ("value_sats", |of| of.value_sats.to_string()),
+        ("dormant_days", |of| of.dormant_days.to_string()),
+        ("created_at", |of| of.created_at.clone()),
+        ("created_height", |of| of.created_height.to_string()),
+        ("address", |of| of.address.clone()),
+    ];
 }

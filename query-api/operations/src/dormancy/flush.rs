@@ -1,7 +1,7 @@
 //! A dormancy flush, as answers show it.
 
 use cairn_domain::dormancy::{FLUSH_BLOCKS, OldCoins};
-use cairn_http::{ApiError, Table};
+use cairn_http::{ApiError, Column, TableRow};
 use cairn_model::Height;
 use cairn_reader::View;
 use cairn_tables::{
@@ -19,7 +19,7 @@ use crate::{
     context::{Ctx, lacks},
     standing::Standing,
     transfers::Owners,
-    values::{Btc, Decimal},
+    values::{Btc, Decimal, optional},
 };
 
 /// Spends that are shown.
@@ -125,39 +125,20 @@ impl DormancyFlush {
     }
 }
 
-/// Flushes as rows.
-pub(super) fn table(flushes: Vec<DormancyFlush>) -> Table {
-    let row = move |of: DormancyFlush| {
-        vec![
-            of.standing.time().to_owned(),
-            of.standing.height.map_or_else(String::new, |height| height.to_string()),
-            of.txid.clone(),
-            of.old_sats.to_string(),
-            of.coin_count.to_string(),
-            of.spend_count.to_string(),
-            of.coin_days_destroyed.to_string(),
-            of.average_age_days.to_string(),
-            of.classification.to_owned(),
-            of.classification_provisional.to_string(),
-            of.exchange_percent.to_string(),
-            of.holder.address().to_owned(),
-            of.holder.entity(),
-        ]
-    };
-    let columns = &[
-        "time",
-        "height",
-        "txid",
-        "old_sats",
-        "coin_count",
-        "spend_count",
-        "coin_days_destroyed",
-        "average_age_days",
-        "classification",
-        "classification_provisional",
-        "exchange_percent",
-        "address",
-        "entity",
+impl TableRow for DormancyFlush {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("time", |of| of.standing.time().to_owned()),
+        ("height", |of| optional(of.standing.height)),
+        ("txid", |of| of.txid.clone()),
+        ("old_sats", |of| of.old_sats.to_string()),
+        ("coin_count", |of| of.coin_count.to_string()),
+        ("spend_count", |of| of.spend_count.to_string()),
+        ("coin_days_destroyed", |of| of.coin_days_destroyed.to_string()),
+        ("average_age_days", |of| of.average_age_days.to_string()),
+        ("classification", |of| of.classification.to_owned()),
+        ("classification_provisional", |of| of.classification_provisional.to_string()),
+        ("exchange_percent", |of| of.exchange_percent.to_string()),
+        ("address", |of| of.holder.address().to_owned()),
+        ("entity", |of| of.holder.entity()),
     ];
-    Table { columns, rows: Box::new(flushes.into_iter().map(row)) }
 }

@@ -7,22 +7,20 @@ use cairn_tables::stages::FLUSHES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    by_input::ByInput,
-    flush::{DormancyFlush, table},
-};
+use super::{by_input::ByInput, flush::DormancyFlush};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::DORMANCY_FLUSHES,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         since::SinceParam,
     },
     transfers::Owners,
     values::Btc,
-    vocabulary::cursor::CURSOR,
-    window::{Looking, Page, Place, TX, Window},
+    vocabulary::cursor::CursorParam,
+    window::{Looking, Page, PageRequest, TX, Window},
 };
 
 /// Clusters that spend many old coins at once.
@@ -42,19 +40,13 @@ pub(crate) struct FlushesInput {
     #[schemars(example = 500)]
     min_btc: Option<BtcParam>,
     /// Flushes per page; those that begin with one transaction come together.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 50))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<10, 50>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    10
 }
 
 /// Clusters that spend many old coins at once.
@@ -102,12 +94,10 @@ impl Operation for DormancyFlushes {
         let since = input.since.unwrap_or(SinceParam::Days(30));
         let window = Window::of(view, Some(since), input.until)?;
         let sats = least_sats(input.min_btc, FLUSH_SATS)?;
-        let asked = format!("{since:?} {:?} {sats}", input.until);
-        let filters: [&[u8]; 2] = [b"dormancy_flushes", asked.as_bytes()];
-        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let bound_to = (Self::INFO.name, format!("{since:?} {:?} {sats}", input.until));
+        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
         let followed_height = view.late(&FLUSHES)?;
-        let end = from.map_or(window.end, |from| from.tx_num.min(window.end));
-        let mut rows = ByInput::over(view.flushes_before(end)?);
+        let mut rows = ByInput::over(view.flushes_before(request.rest().end)?);
         let (mut looking, mut owners) = (Looking::back_to(window.first), Owners::default());
         let spent = std::cell::Cell::new(0);
         let next = || {
@@ -115,7 +105,7 @@ impl Operation for DormancyFlushes {
             let older = || Ok(rows.older(|row| row.sats >= sats)?);
             looking.next(&ctx.work, older, |rows| !rows.is_empty())
         };
-        let page = Page::read(view, Window { end, ..window }, input.limit as usize, next, |_, rows| {
+        let page = Page::read(view, request.rest(), input.limit.get() as usize, next, |_, rows| {
             let mut flushes = Vec::new();
             for (key, row) in rows {
                 let (flush, txs) = DormancyFlush::of(ctx, view, &mut owners, key, &row)?;
@@ -124,27 +114,18 @@ impl Operation for DormancyFlushes {
             }
             Ok(Some(flushes))
         })?;
-        let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        if input.format != Format::Json && next_cursor.is_some() {
-            ctx.warn("more_rows", format!("more flushes follow: this is a part of {}", input.limit));
-        }
-        let flushes: Vec<DormancyFlush> = page.rows.into_iter().flatten().collect();
-        Ok(match input.format {
-            Format::Json => Formatted::Json(FlushesOutput {
-                since_height: window.since,
-                until_height: window.until,
-                followed_height,
-                min_sats: sats,
-                min_btc: Btc::of(sats),
-                limit: input.limit,
-                flushes,
-                next_cursor,
-                covered_from_height: page.covered_from,
-                truncated: page.is_cut,
-                definition: DORMANCY_FLUSHES,
-            }),
-            Format::Csv => Formatted::Csv(table(flushes)),
-            Format::Markdown => Formatted::Markdown(table(flushes)),
+        request.answer((ctx, input.format), "flushes", page.flatten(), |flushes, end| FlushesOutput {
+            since_height: window.since,
+            until_height: window.until,
+            followed_height,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            limit: input.limit.get(),
+            flushes,
+            next_cursor: end.next_cursor,
+            covered_from_height: end.covered_from,
+            truncated: end.is_cut,
+            definition: DORMANCY_FLUSHES,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, hash::Hash};
 
 use cairn_domain::dormancy::OldCoins;
-use cairn_http::{ApiError, Table};
+use cairn_http::{ApiError, Column, TableRow};
 use cairn_model::{Height, MempoolTx, ScriptId, TxNum, is_unspendable};
 use cairn_reader::View;
 use cairn_tables::block_log::BlockLog;
@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::{
     context::{Ctx, lacks},
-    sides::{Side, Sides, add},
+    sides::{Side, Sides, add, largest},
     standing::Standing,
-    values::{Btc, Decimal},
+    values::{Btc, Decimal, optional},
 };
 
 /// A transaction that moves old coins.
@@ -184,34 +184,17 @@ impl DormantMovement {
     }
 }
 
-/// Movements as rows.
-pub(super) fn table(movements: Vec<DormantMovement>) -> Table {
-    let largest = |sides: &[Side]| sides.first().map_or_else(String::new, |side| side.address.clone());
-    let row = move |of: DormantMovement| {
-        vec![
-            of.standing.time().to_owned(),
-            of.standing.height.map_or_else(String::new, |height| height.to_string()),
-            of.txid.clone(),
-            of.old_sats.to_string(),
-            of.old_inputs.to_string(),
-            of.coin_days_destroyed.to_string(),
-            of.average_age_days.to_string(),
-            of.oldest_age_days.to_string(),
-            largest(&of.from),
-            largest(&of.to),
-        ]
-    };
-    let columns = &[
-        "time",
-        "height",
-        "txid",
-        "old_sats",
-        "old_inputs",
-        "coin_days_destroyed",
-        "average_age_days",
-        "oldest_age_days",
-        "largest_from",
-        "largest_to",
+impl TableRow for DormantMovement {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("time", |of| of.standing.time().to_owned()),
+        ("height", |of| optional(of.standing.height)),
+        ("txid", |of| of.txid.clone()),
+        ("old_sats", |of| of.old_sats.to_string()),
+        ("old_inputs", |of| of.old_inputs.to_string()),
+        ("coin_days_destroyed", |of| of.coin_days_destroyed.to_string()),
+        ("average_age_days", |of| of.average_age_days.to_string()),
+        ("oldest_age_days", |of| of.oldest_age_days.to_string()),
+        ("largest_from", |of| largest(&of.from)),
+        ("largest_to", |of| largest(&of.to)),
     ];
-    Table { columns, rows: Box::new(movements.into_iter().map(row)) }
 }

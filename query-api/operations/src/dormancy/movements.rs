@@ -6,21 +6,19 @@ use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    movement::{DormantMovement, table},
-    recent::page,
-};
+use super::{movement::DormantMovement, recent::page};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::OLD_COINS,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         since::SinceParam,
     },
     values::Btc,
-    vocabulary::cursor::CURSOR,
-    window::{Place, Window},
+    vocabulary::cursor::CursorParam,
+    window::{PageRequest, Window},
 };
 
 /// Movements of coins that were not spent for years.
@@ -43,12 +41,10 @@ pub(crate) struct MovementsInput {
     #[schemars(range(min = 5, max = 30))]
     min_age_years: u32,
     /// Movements per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
@@ -56,10 +52,6 @@ pub(crate) struct MovementsInput {
 
 fn default_years() -> u32 {
     MOVEMENT_YEARS
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Movements of coins that were not spent for years.
@@ -106,30 +98,22 @@ impl Operation for DormantMovements {
         let window = Window::of(view, input.since, input.until)?;
         let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
         let asked = format!("{:?} {:?} {sats} {}", input.since, input.until, input.min_age_years);
-        let filters: [&[u8]; 2] = [b"dormant_movements", asked.as_bytes()];
-        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let bound_to = (Self::INFO.name, asked);
+        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
         let least = (input.min_age_years.saturating_mul(YEAR), sats);
-        let page = page(ctx, view, (window, from), least, input.limit as usize)?;
-        let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        if input.format != Format::Json && next_cursor.is_some() {
-            ctx.warn("more_rows", format!("more movements follow: this is a part of {}", input.limit));
-        }
-        Ok(match input.format {
-            Format::Json => Formatted::Json(MovementsOutput {
-                since_height: window.since,
-                until_height: window.until,
-                min_sats: sats,
-                min_btc: Btc::of(sats),
-                min_age_years: input.min_age_years,
-                limit: input.limit,
-                movements: page.rows,
-                next_cursor,
-                covered_from_height: page.covered_from,
-                truncated: page.is_cut,
-                definition: OLD_COINS,
-            }),
-            Format::Csv => Formatted::Csv(table(page.rows)),
-            Format::Markdown => Formatted::Markdown(table(page.rows)),
+        let page = page(ctx, view, (window, request.from), least, input.limit.get() as usize)?;
+        request.answer((ctx, input.format), "movements", page, |movements, end| MovementsOutput {
+            since_height: window.since,
+            until_height: window.until,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            min_age_years: input.min_age_years,
+            limit: input.limit.get(),
+            movements,
+            next_cursor: end.next_cursor,
+            covered_from_height: end.covered_from,
+            truncated: end.is_cut,
+            definition: OLD_COINS,
         })
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     definitions::OLD_COINS,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         since::SinceParam,
     },
@@ -39,17 +40,12 @@ pub(crate) struct PulseInput {
     #[schemars(range(min = 1, max = 30))]
     min_age_years: u32,
     /// Movements of each kind at most: unconfirmed, and confirmed.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<20, 100>,
 }
 
 fn default_years() -> u32 {
     1
-}
-
-fn default_limit() -> u32 {
-    20
 }
 
 /// Current movements of old coins.
@@ -103,7 +99,7 @@ impl Operation for PulseDormant {
         let window = Window::of(view, input.since, None)?;
         let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
         let least = (input.min_age_years.saturating_mul(YEAR), sats);
-        let limit = input.limit as usize;
+        let limit = input.limit.get() as usize;
         let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
         let page = page(ctx, view, (window, None), least, limit)?;
         let total = page.rows.iter().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
@@ -114,7 +110,7 @@ impl Operation for PulseDormant {
             min_sats: sats,
             min_btc: Btc::of(sats),
             min_age_years: input.min_age_years,
-            limit: input.limit,
+            limit: input.limit.get(),
             unconfirmed_omitted: count.saturating_sub(unconfirmed.len()) as u64,
             unconfirmed,
             truncated: page.next.is_some(),

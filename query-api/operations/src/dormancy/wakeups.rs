@@ -1,7 +1,7 @@
 //! `GET /v1/dormancy/whale-wakeups`.
 
 use cairn_domain::dormancy::WAKEUP_SATS;
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
 use cairn_model::{Height, day_of};
 use cairn_reader::View;
 use cairn_tables::{block_log::BlockLog, flushes::InputKey, stages::WAKEUPS, wakeups::WakeupRow};
@@ -17,14 +17,15 @@ use crate::{
     definitions::WHALE_WAKEUPS,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         since::SinceParam,
     },
     standing::Standing,
     transfers::Owners,
-    values::{Btc, Decimal},
-    vocabulary::cursor::CURSOR,
-    window::{Looking, Page, Place, TX, Window},
+    values::{Btc, Decimal, optional},
+    vocabulary::cursor::CursorParam,
+    window::{Looking, Page, PageRequest, TX, Window},
 };
 
 /// Large holders that spend after years.
@@ -43,19 +44,13 @@ pub(crate) struct WakeupsInput {
     #[schemars(example = 5_000)]
     min_btc: Option<BtcParam>,
     /// Wake-ups per page; those of one transaction come together.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Large holders that spend after years.
@@ -131,12 +126,10 @@ impl Operation for WhaleWakeups {
         let since = input.since.unwrap_or(SinceParam::Days(30));
         let window = Window::of(view, Some(since), input.until)?;
         let sats = least_sats(input.min_btc, WAKEUP_SATS)?;
-        let asked = format!("{since:?} {:?} {sats}", input.until);
-        let filters: [&[u8]; 2] = [b"whale_wakeups", asked.as_bytes()];
-        let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+        let bound_to = (Self::INFO.name, format!("{since:?} {:?} {sats}", input.until));
+        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
         let followed_height = view.late(&WAKEUPS)?;
-        let end = from.map_or(window.end, |from| from.tx_num.min(window.end));
-        let mut rows = ByInput::over(view.wakeups_before(end)?);
+        let mut rows = ByInput::over(view.wakeups_before(request.rest().end)?);
         let (mut looking, mut owners) = (Looking::back_to(window.first), Owners::default());
         let next = || {
             let older = || Ok(rows.older(|row| row.sats >= sats)?);
@@ -144,31 +137,22 @@ impl Operation for WhaleWakeups {
             looking.spend(TX);
             Ok(step)
         };
-        let page = Page::read(view, Window { end, ..window }, input.limit as usize, next, |_, rows| {
+        let page = Page::read(view, request.rest(), input.limit.get() as usize, next, |_, rows| {
             let wakeup = |(key, row): (InputKey, WakeupRow)| WhaleWakeup::of(view, &mut owners, key, row);
             rows.into_iter().map(wakeup).collect::<Result<Vec<_>, _>>().map(Some)
         })?;
-        let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-        if input.format != Format::Json && next_cursor.is_some() {
-            ctx.warn("more_rows", format!("more wake-ups follow: this is a part of {}", input.limit));
-        }
-        let wakeups: Vec<WhaleWakeup> = page.rows.into_iter().flatten().collect();
-        Ok(match input.format {
-            Format::Json => Formatted::Json(WakeupsOutput {
-                since_height: window.since,
-                until_height: window.until,
-                followed_height,
-                min_sats: sats,
-                min_btc: Btc::of(sats),
-                limit: input.limit,
-                wakeups,
-                next_cursor,
-                covered_from_height: page.covered_from,
-                truncated: page.is_cut,
-                definition: WHALE_WAKEUPS,
-            }),
-            Format::Csv => Formatted::Csv(table(wakeups)),
-            Format::Markdown => Formatted::Markdown(table(wakeups)),
+        request.answer((ctx, input.format), "wake-ups", page.flatten(), |wakeups, end| WakeupsOutput {
+            since_height: window.since,
+            until_height: window.until,
+            followed_height,
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            limit: input.limit.get(),
+            wakeups,
+            next_cursor: end.next_cursor,
+            covered_from_height: end.covered_from,
+            truncated: end.is_cut,
+            definition: WHALE_WAKEUPS,
         })
     }
 }
@@ -202,37 +186,19 @@ impl WhaleWakeup {
     }
 }
 
-/// Wake-ups as rows.
-fn table(wakeups: Vec<WhaleWakeup>) -> Table {
-    let row = move |of: WhaleWakeup| {
-        vec![
-            of.standing.time().to_owned(),
-            of.standing.height.map_or_else(String::new, |height| height.to_string()),
-            of.txid.clone(),
-            of.old_sats.to_string(),
-            of.spent_sats.to_string(),
-            of.spent_percent.to_string(),
-            of.test_spend.to_string(),
-            of.script_count.to_string(),
-            of.quiet_days.to_string(),
-            of.quiet_since_txid.clone(),
-            of.holder.address().to_owned(),
-            of.holder.entity(),
-        ]
-    };
-    let columns = &[
-        "time",
-        "height",
-        "txid",
-        "old_sats",
-        "spent_sats",
-        "spent_percent",
-        "test_spend",
-        "script_count",
-        "quiet_days",
-        "quiet_since_txid",
-        "address",
-        "entity",
+impl TableRow for WhaleWakeup {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("time", |of| of.standing.time().to_owned()),
+        ("height", |of| optional(of.standing.height)),
+        ("txid", |of| of.txid.clone()),
+        ("old_sats", |of| of.old_sats.to_string()),
+        ("spent_sats", |of| of.spent_sats.to_string()),
+        ("spent_percent", |of| of.spent_percent.to_string()),
+        ("test_spend", |of| of.test_spend.to_string()),
+        ("script_count", |of| of.script_count.to_string()),
+        ("quiet_days", |of| of.quiet_days.to_string()),
+        ("quiet_since_txid", |of| of.quiet_since_txid.clone()),
+        ("address", |of| of.holder.address().to_owned()),
+        ("entity", |of| of.holder.entity()),
     ];
-    Table { columns, rows: Box::new(wakeups.into_iter().map(row)) }
 }

@@ -1,7 +1,7 @@
 //! `GET /v1/dormancy/watchlist`.
 
 use cairn_domain::dormancy::WATCH_SATS;
-use cairn_http::{ApiError, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, Format, Formatted, Info, TableRow, Tool};
 use cairn_model::{Height, day_of};
 use cairn_reader::View;
 use cairn_tables::{
@@ -16,7 +16,7 @@ use crate::{
     context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
     definitions::DORMANCY_WATCHLIST,
     operation::Operation,
-    parameters::amount::{BtcParam, least_sats},
+    parameters::{amount::{BtcParam, least_sats}, limit::Limit},
     transfers::Owners,
     values::Btc,
 };
@@ -31,9 +31,8 @@ pub(crate) struct WatchlistInput {
     #[schemars(example = 1_000)]
     min_btc: Option<BtcParam>,
     /// Clusters per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// Clusters to pass over.
     #[serde(default)]
     #[schemars(range(min = 0, max = 50_000))]
@@ -41,10 +40,6 @@ pub(crate) struct WatchlistInput {
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Large holders that have been quiet for years.
@@ -109,7 +104,7 @@ impl Operation for DormancyWatchlist {
         let sats = least_sats(input.min_btc, WATCH_SATS)?;
         let head = view.watch_head()?;
         let (rows, has_more) = match &head {
-            Some(_) => view.watched(sats, input.offset as usize, input.limit as usize)?,
+            Some(_) => view.watched(sats, input.offset as usize, input.limit.get() as usize)?,
             None => (Vec::new(), false),
         };
         let (mut owners, mut watchlist) = (Owners::default(), Vec::new());
@@ -118,29 +113,24 @@ impl Operation for DormancyWatchlist {
             ctx.work.poll()?;
             watchlist.push(Watched::of(view, &mut owners, row, height)?);
         }
-        if input.format != Format::Json && has_more {
-            ctx.warn("more_rows", format!("more clusters follow: this is a part of {}", input.limit));
-        }
-        Ok(match input.format {
-            Format::Json => Formatted::Json(WatchlistOutput {
-                as_of_height: head.map(|head| head.height),
-                as_of_hash: head.map(|head| head.hash.to_string()),
-                reason: head.is_none().then_some("the list is being made, which takes minutes on a large index"),
-                set_sha256: head.map(|head| hex::encode(head.set)),
-                total_count: head.map(|head| head.clusters),
-                total_old_sats: head.map(|head| head.sats),
-                total_old_btc: head.map(|head| Btc::of(head.sats)),
-                min_sats: sats,
-                min_btc: Btc::of(sats),
-                limit: input.limit,
-                offset: input.offset,
-                watchlist,
-                has_more,
-                definition: DORMANCY_WATCHLIST,
-            }),
-            Format::Csv => Formatted::Csv(table(watchlist)),
-            Format::Markdown => Formatted::Markdown(table(watchlist)),
-        })
+        let part = format_args!("clusters follow: this is a part of {}", input.limit.get());
+        ctx.warn_if_more(input.format, has_more, part);
+        Ok(input.format.rows(watchlist, |watchlist| WatchlistOutput {
+            as_of_height: head.map(|head| head.height),
+            as_of_hash: head.map(|head| head.hash.to_string()),
+            reason: head.is_none().then_some("the list is being made, which takes minutes on a large index"),
+            set_sha256: head.map(|head| hex::encode(head.set)),
+            total_count: head.map(|head| head.clusters),
+            total_old_sats: head.map(|head| head.sats),
+            total_old_btc: head.map(|head| Btc::of(head.sats)),
+            min_sats: sats,
+            min_btc: Btc::of(sats),
+            limit: input.limit.get(),
+            offset: input.offset,
+            watchlist,
+            has_more,
+            definition: DORMANCY_WATCHLIST,
+        }))
     }
 }
 
@@ -169,29 +159,15 @@ impl Watched {
     }
 }
 
-/// Clusters as rows.
-fn table(rows: Vec<Watched>) -> Table {
-    let row = move |of: Watched| {
-        vec![
-            of.old_sats.to_string(),
-            of.script_count.to_string(),
-            of.quiet_days.to_string(),
-            of.quiet_since_height.to_string(),
-            of.quiet_since_txid.clone(),
-            of.never_spent.to_string(),
-            of.holder.address().to_owned(),
-            of.holder.entity(),
-        ]
-    };
-    let columns = &[
-        "old_sats",
-        "script_count",
-        "quiet_days",
-        "quiet_since_height",
-        "quiet_since_txid",
-        "never_spent",
-        "address",
-        "entity",
+impl TableRow for Watched {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("old_sats", |of| of.old_sats.to_string()),
+        ("script_count", |of| of.script_count.to_string()),
+        ("quiet_days", |of| of.quiet_days.to_string()),
+        ("quiet_since_height", |of| of.quiet_since_height.to_string()),
+        ("quiet_since_txid", |of| of.quiet_since_txid.clone()),
+        ("never_spent", |of| of.never_spent.to_string()),
+        ("address", |of| of.holder.address().to_owned()),
+        ("entity", |of| of.holder.entity()),
     ];
-    Table { columns, rows: Box::new(rows.into_iter().map(row)) }
 }

@@ -16,7 +16,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, SETTLED_AT, TIP, confirmations, index_get, lacks},
     definitions::ENTITIES,
     operation::Operation,
-    parameters::since::SinceParam,
+    parameters::{since::SinceParam, limit::Limit},
     register::is_a_person,
     values::{Btc, rfc3339},
 };
@@ -34,17 +34,12 @@ pub(crate) struct ActivityInput {
     #[schemars(length(min = 1, max = 100), example = "cairn-exchange")]
     entity_name: String,
     /// Transactions.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<25, 100>,
     /// No older transactions: a height, a date (YYYY-MM-DD, UTC), a time in RFC 3339, or days before the newest block,
     /// as in `30d`. Times are monotone block times.
     #[schemars(length(min = 1, max = 40), example = "30d")]
     since: Option<SinceParam>,
-}
-
-fn default_limit() -> u32 {
-    25
 }
 
 /// The newest transactions of an entity.
@@ -122,7 +117,7 @@ impl Operation for Activity {
         let since_height = input.since.map(|since| since.height(view));
         let chain = view.chain();
         let first = chain.get(since_height.unwrap_or(0)).map_or(view.tip().tx_end, |block| block.first_tx);
-        let found = recent(ctx, view, &row.name, first, input.limit as usize)?;
+        let found = recent(ctx, view, &row.name, first, input.limit.get() as usize)?;
         let numbers: Vec<_> = found.txs.iter().map(|tx| tx.tx_num).collect();
         view.fetch_txs(&numbers)?;
         let reason = || format!("histories of more than {MOST_HISTORIES} members are needed for older transactions");
@@ -130,7 +125,7 @@ impl Operation for Activity {
             name: row.name.to_string(),
             found_by: by,
             is_person: is_a_person(&row),
-            limit: input.limit,
+            limit: input.limit.get(),
             since_height,
             transactions: found.txs.iter().map(|tx| movement(view, tx)).collect::<Result<_, _>>()?,
             truncated: found.is_cut,

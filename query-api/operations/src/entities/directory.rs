@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::{Basis, EntityBrief, Total, by_category, warn_if_cut};
 use crate::{
+    parameters::limit::Limit,
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
@@ -20,13 +21,8 @@ pub(crate) struct Directory;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct DirectoryInput {
     /// Entities of each category.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 50))]
-    per_category: u32,
-}
-
-fn default_limit() -> u32 {
-    10
+    #[serde(default)]
+    per_category: Limit<10, 50>,
 }
 
 /// The directory of entities: each category with its largest entities.
@@ -78,7 +74,7 @@ impl Operation for Directory {
         let view = ctx.view()?;
         let all = ctx.entities()?;
         warn_if_cut(ctx, &all);
-        let limit = input.per_category as usize;
+        let limit = input.per_category.get() as usize;
         let part = |(category, total, entries): (_, Total, Vec<&Entry>)| DirectoryPart {
             category,
             entity_count: total.entities,
@@ -90,7 +86,7 @@ impl Operation for Directory {
         };
         Ok(DirectoryOutput {
             entity_count: all.entries().len() as u64,
-            per_category: input.per_category,
+            per_category: input.per_category.get(),
             categories: by_category(&all).into_iter().map(part).collect(),
             untrusted_content: true,
             basis: Basis::of(ctx, view)?,

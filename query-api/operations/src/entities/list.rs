@@ -2,18 +2,19 @@
 
 use cairn_domain::entities::Order;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::facts::{Basis, CategoryParam, EntityBrief, warn_if_cut, word};
 use crate::{
+    parameters::limit::Limit,
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
     register::Entry,
-    vocabulary::cursor::{CURSOR, Cursor},
+    vocabulary::cursor::{CursorParam, Cursor},
 };
 
 /// The table of entities.
@@ -33,19 +34,13 @@ pub(crate) struct ListInput {
     #[serde(default)]
     sort: Sort,
     /// Entities per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 500))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<100, 500>,
     /// `next_cursor` of the previous page, with the same `category`, `min_members` and `sort`.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// Format: a JSON object, or only the rows as CSV or Markdown. These have no cursor.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    100
 }
 
 /// Order of the list.
@@ -125,29 +120,23 @@ impl Operation for EntityList {
                 1 + at.ok_or_else(gone)?
             }
         };
-        let page: Vec<&Entry> = found.iter().skip(start).take(input.limit as usize).copied().collect();
+        let page: Vec<&Entry> = found.iter().skip(start).take(input.limit.get() as usize).copied().collect();
         let last = page.last().filter(|_| start + page.len() < found.len());
         let next_cursor = last.map(|last| Cursor { position: place(&last.name) }.token(view, &filters));
         let entities: Vec<EntityBrief> = page.iter().map(|entry| EntityBrief::of(entry, view, ctx.now())).collect();
-        if input.format != Format::Json && next_cursor.is_some() {
-            let message = format!("more entities follow: this is a part of {}; narrow the filters", input.limit);
-            ctx.warn("more_rows", message);
-        }
+        let part = format_args!("entities follow: this is a part of {}; narrow the filters", input.limit.get());
+        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         let basis = Basis::of(ctx, view)?;
-        Ok(match input.format {
-            Format::Json => Formatted::Json(ListOutput {
-                total: found.len() as u64,
-                sort: input.sort,
-                limit: input.limit,
-                entities,
-                next_cursor,
-                untrusted_content: true,
-                basis,
-                definition: ENTITIES,
-            }),
-            Format::Csv => Formatted::Csv(table(entities)),
-            Format::Markdown => Formatted::Markdown(table(entities)),
-        })
+        Ok(input.format.rows(entities, |entities| ListOutput {
+            total: found.len() as u64,
+            sort: input.sort,
+            limit: input.limit.get(),
+            entities,
+            next_cursor,
+            untrusted_content: true,
+            basis,
+            definition: ENTITIES,
+        }))
     }
 }
 
@@ -164,29 +153,15 @@ fn gone() -> ApiError {
     ApiError::new(ErrorCode::CursorExpired, detail)
 }
 
-/// The entities as rows.
-fn table(entities: Vec<EntityBrief>) -> Table {
-    let row = |of: EntityBrief| {
-        vec![
-            of.name,
-            of.display_name,
-            of.category.to_owned(),
-            of.coverage_status.to_owned(),
-            of.address_count.to_string(),
-            of.origin_count.to_string(),
-            of.balance_sats.to_string(),
-            of.last_activity_at.unwrap_or_default(),
-        ]
-    };
-    let columns = &[
-        "name",
-        "display_name",
-        "category",
-        "coverage_status",
-        "address_count",
-        "origin_count",
-        "balance_sats",
-        "last_activity_at",
+impl TableRow for EntityBrief {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("name", |of| of.name.clone()),
+        ("display_name", |of| of.display_name.clone()),
+        ("category", |of| of.category.to_owned()),
+        ("coverage_status", |of| of.coverage_status.to_owned()),
+        ("address_count", |of| of.address_count.to_string()),
+        ("origin_count", |of| of.origin_count.to_string()),
+        ("balance_sats", |of| of.balance_sats.to_string()),
+        ("last_activity_at", |of| of.last_activity_at.clone().unwrap_or_default()),
     ];
-    Table { columns, rows: Box::new(entities.into_iter().map(row)) }
 }

@@ -14,12 +14,13 @@ use super::{
     profiles::EntityProfile,
 };
 use crate::{
+    parameters::limit::Limit,
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
     register::{MOST_NAMES, MOST_ORIGINS, MOST_OWN_LISTS, OwnLists, is_a_person, last_of},
     values::{Btc, rfc3339},
-    vocabulary::cursor::CURSOR,
+    vocabulary::cursor::CursorParam,
 };
 
 /// Why the last activity is missing.
@@ -39,16 +40,10 @@ pub(crate) struct LookupInput {
     #[schemars(length(min = 1, max = 100), example = "cairn-exchange")]
     entity_name: String,
     /// Members per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 0, max = 200))]
-    member_limit: u32,
+    #[serde(default)]
+    member_limit: Limit<20, 200, 0>,
     /// `next_cursor` of the previous page of members.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
-}
-
-fn default_limit() -> u32 {
-    20
+    cursor: Option<CursorParam>,
 }
 
 /// An entity: whom labels name, with what is known of its addresses together.
@@ -209,7 +204,7 @@ impl Operation for Lookup {
     fn run(ctx: &Ctx<'_>, input: LookupInput) -> Result<LookupOutput, ApiError> {
         let view = ctx.view()?;
         let Found { row, by } = Found::find(ctx, view, &input.entity_name)?;
-        let limit = input.member_limit as usize;
+        let limit = input.member_limit.get() as usize;
         let members = page(ctx, view, &row.name, ScriptClass::Member, input.cursor.as_deref(), limit)?;
         let named = match input.cursor {
             None => page(ctx, view, &row.name, ScriptClass::Named, None, MOST_NAMED)?.rows,

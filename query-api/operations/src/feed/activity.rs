@@ -14,10 +14,10 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::FEED,
     operation::Operation,
-    parameters::amount::BtcParam,
+    parameters::{amount::BtcParam, limit::Limit},
     transfers::Owners,
     values::{Btc, rfc3339},
-    vocabulary::cursor::{CURSOR, Cursor, NO_FIT},
+    vocabulary::cursor::{CursorParam, Cursor, NO_FIT},
 };
 
 /// Announcements that are looked through for one page.
@@ -38,16 +38,10 @@ pub(crate) struct FeedInput {
     #[schemars(example = 500)]
     min_btc: Option<BtcParam>,
     /// Events per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// `next_cursor` of the previous page.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
-}
-
-fn default_limit() -> u32 {
-    50
+    cursor: Option<CursorParam>,
 }
 
 /// Announcements.
@@ -99,13 +93,13 @@ impl Operation for ActivityFeed {
                 _ => return Err(ApiError::validation(Location::Query, "cursor", NO_FIT)),
             },
         };
-        let page = page(ctx, view, (epoch, types, least), from, input.limit as usize)?;
+        let page = page(ctx, view, (epoch, types, least), from, input.limit.get() as usize)?;
         // It is bound to the genesis block, which no reorg replaces: announcements stay.
         let token = |position| Cursor { position }.token_at(view, 0, &filters);
         Ok(FeedOutput {
             min_sats: least,
             min_btc: Btc::of(least),
-            limit: input.limit,
+            limit: input.limit.get(),
             feed_began_at: feed.map(|feed| rfc3339(feed.epoch)),
             feed_epoch: feed.map(|feed| feed.epoch),
             events: page.events,

@@ -17,7 +17,8 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::FEED,
     operation::Operation,
-    parameters::{amount::BtcParam, identifier::AddressParam},
+    parameters::{
+        limit::Limit,amount::BtcParam, identifier::AddressParam},
     transfers::{Owners, touches},
 };
 
@@ -48,13 +49,8 @@ pub(crate) struct EventsInput {
     #[schemars(length(min = 1, max = 64), example = "cairn-exchange")]
     entity: Option<String>,
     /// Events per answer.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
-}
-
-fn default_limit() -> u32 {
-    50
+    #[serde(default)]
+    limit: Limit<50, 100>,
 }
 
 /// Announcements after an event.
@@ -122,7 +118,7 @@ impl Operation for Events {
         let wanted = Wanted { script, entity: entity.as_ref() };
         let least = input.min_btc.map_or(0, |BtcParam(sats)| sats);
         let of = (feed.epoch, input.types.unwrap_or(EventTypes::ALL), least);
-        let (events, at) = page(ctx, view, of, &wanted, (after, last), input.limit as usize)?;
+        let (events, at) = page(ctx, view, of, &wanted, (after, last), input.limit.get() as usize)?;
         Ok(EventsOutput { events, last_id: Some(id(feed.epoch, at)), has_more: at < last, ..none() })
     }
 }

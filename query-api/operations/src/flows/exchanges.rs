@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, ops::RangeInclusive};
 
 use cairn_events::{Category, EntityName};
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
+use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, Location, Table, TableRow, Tool};
 use cairn_model::{Height, Sats};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::{
     definitions::EXCHANGE_FLOWS,
     entities::Found,
     operation::Operation,
-    parameters::date::DateParam,
+    parameters::{date::DateParam, limit::Limit},
     transfers::Owners,
     values::{Btc, date},
 };
@@ -78,16 +78,11 @@ pub(crate) struct FlowsInput {
     #[schemars(length(min = 1, max = 100), example = "cairn-exchange")]
     exchange: Option<String>,
     /// Maximum number of exchanges, those with most flows first; the totals are of all.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 50))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<20, 50>,
     /// `json`, `csv` or `markdown`; the latter two have a row for each exchange and day.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    20
 }
 
 /// Flows of exchanges.
@@ -205,7 +200,7 @@ impl Operation for ExchangeFlows {
         if !view.has_claims()? {
             ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
         }
-        let Some(flows) = ExchangeDays::read(view, input.mode)? else { return Ok(input.being_made()) };
+        let Some(flows) = ExchangeDays::read(view, input.mode)? else { return input.being_made() };
         let (held, days) = (flows.held(), input.days(flows.last_day()?)?);
         let asked = match &input.exchange {
             Some(name) => Some(exchange(ctx, name)?),
@@ -227,15 +222,15 @@ impl Operation for ExchangeFlows {
             [(_, by_day)] if asked.is_some() => total(by_day.values()),
             _ => total(flows.of(None, days.clone())?.values()),
         };
-        let has_more = found.len() > input.limit as usize;
-        found.truncate(input.limit as usize);
+        let has_more = found.len() > input.limit.get() as usize;
+        found.truncate(input.limit.get() as usize);
         let exchanges = found.into_iter().map(|(name, by_day)| {
             let held = held.get(&name).copied().unwrap_or_default();
             FlowsOfExchange::of(&name, held, &by_day)
         });
         let exchanges: Vec<FlowsOfExchange> = exchanges.collect();
-        Ok(match input.format {
-            Format::Json => Formatted::Json(FlowsOutput {
+        let object = |exchanges| {
+            Ok(FlowsOutput {
                 mode: input.mode,
                 from_date: Some(date(*days.start())),
                 to_date: Some(date(*days.end())),
@@ -247,18 +242,17 @@ impl Operation for ExchangeFlows {
                 has_more,
                 totals: Some(ExchangeTotals::of(&totals)),
                 definition: EXCHANGE_FLOWS,
-            }),
-            Format::Csv => Formatted::Csv(table(exchanges)),
-            Format::Markdown => Formatted::Markdown(table(exchanges)),
-        })
+            })
+        };
+        input.format.answer(exchanges, object, |exchanges| Ok(table(exchanges)))
     }
 }
 
 impl FlowsInput {
     /// The answer while there are none.
-    fn being_made(&self) -> Formatted<FlowsOutput> {
-        match self.format {
-            Format::Json => Formatted::Json(FlowsOutput {
+    fn being_made(&self) -> Result<Formatted<FlowsOutput>, ApiError> {
+        let object = |exchanges| {
+            Ok(FlowsOutput {
                 mode: self.mode,
                 from_date: None,
                 to_date: None,
@@ -266,14 +260,13 @@ impl FlowsInput {
                 reason: Some(BEING_MADE),
                 generation_height: None,
                 exchange_count: None,
-                exchanges: Vec::new(),
+                exchanges,
                 has_more: false,
                 totals: None,
                 definition: EXCHANGE_FLOWS,
-            }),
-            Format::Csv => Formatted::Csv(table(Vec::new())),
-            Format::Markdown => Formatted::Markdown(table(Vec::new())),
-        }
+            })
+        };
+        self.format.answer(Vec::new(), object, |exchanges| Ok(table(exchanges)))
     }
 
     /// The days that are asked for; `last` is the last that there is.
@@ -336,28 +329,27 @@ impl FlowsOfExchange {
     }
 }
 
-fn table(exchanges: Vec<FlowsOfExchange>) -> Table {
-    let rows = exchanges.into_iter().flat_map(|of| of.days.into_iter().map(move |day| (of.slug.clone(), day)));
-    let row = |(slug, FlowsOfDay { date, flows }): (String, FlowsOfDay)| {
-        let sats = [flows.inflow_sats, flows.outflow_sats].map(|sats| sats.to_string());
-        let more = [flows.internal_sats, flows.fees_sats, flows.from_exchanges_sats, flows.to_exchanges_sats];
-        let more = more.map(|sats| sats.to_string());
-        let last = [flows.reclassified_sats.to_string(), flows.backfilled_sats.to_string(), flows.tx_count.to_string()];
-        [date, slug].into_iter().chain(sats).chain([flows.net_sats.to_string()]).chain(more).chain(last).collect()
-    };
-    let columns = &[
-        "date",
-        "exchange",
-        "inflow_sats",
-        "outflow_sats",
-        "net_sats",
-        "internal_sats",
-        "fees_sats",
-        "from_exchanges_sats",
-        "to_exchanges_sats",
-        "reclassified_sats",
-        "backfilled_sats",
-        "tx_count",
+/// A day with its exchange.
+struct DayOfExchange(String, FlowsOfDay);
+
+impl TableRow for DayOfExchange {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("date", |Self(_, of)| of.date.clone()),
+        ("exchange", |Self(exchange, _)| exchange.clone()),
+        ("inflow_sats", |Self(_, of)| of.flows.inflow_sats.to_string()),
+        ("outflow_sats", |Self(_, of)| of.flows.outflow_sats.to_string()),
+        ("net_sats", |Self(_, of)| of.flows.net_sats.to_string()),
+        ("internal_sats", |Self(_, of)| of.flows.internal_sats.to_string()),
+        ("fees_sats", |Self(_, of)| of.flows.fees_sats.to_string()),
+        ("from_exchanges_sats", |Self(_, of)| of.flows.from_exchanges_sats.to_string()),
+        ("to_exchanges_sats", |Self(_, of)| of.flows.to_exchanges_sats.to_string()),
+        ("reclassified_sats", |Self(_, of)| of.flows.reclassified_sats.to_string()),
+        ("backfilled_sats", |Self(_, of)| of.flows.backfilled_sats.to_string()),
+        ("tx_count", |Self(_, of)| of.flows.tx_count.to_string()),
     ];
-    Table { columns, rows: Box::new(rows.map(row)) }
+}
+
+fn table(exchanges: Vec<FlowsOfExchange>) -> Table {
+    let days = |of: FlowsOfExchange| of.days.into_iter().map(move |day| DayOfExchange(of.slug.clone(), day));
+    Table::new(exchanges.into_iter().flat_map(days))
 }

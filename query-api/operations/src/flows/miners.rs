@@ -6,7 +6,7 @@ use std::{
 };
 
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Table, TableRow, Tool};
 use cairn_model::{Height, Sats, TxNum};
 use cairn_reader::{FoundScript, View};
 use schemars::JsonSchema;
@@ -20,9 +20,9 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::MINER_FLOWS,
     operation::Operation,
-    parameters::since::SinceParam,
+    parameters::{since::SinceParam, limit::Limit},
     pools::Judge,
-    values::{Btc, date},
+    values::{Btc, date, optional},
     window::Window,
 };
 
@@ -60,16 +60,11 @@ pub(crate) struct FlowsInput {
     #[schemars(length(min = 1, max = 64))]
     pool: Option<String>,
     /// Maximum number of pools, those that mined most first; the others are counted in `other`.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 50))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<20, 50>,
     /// `json`, `csv` or `markdown`; the latter two have a row for each pool and day.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    20
 }
 
 /// Flows of miners.
@@ -183,7 +178,7 @@ impl Operation for MinerFlows {
         }
         let mut ranked: Vec<(EntityName, Pool)> = pools.into_iter().collect();
         ranked.sort_by(|a, b| Reverse(a.1.mined().sats).cmp(&Reverse(b.1.mined().sats)).then_with(|| a.0.cmp(&b.0)));
-        let others = ranked.split_off(ranked.len().min(input.limit as usize));
+        let others = ranked.split_off(ranked.len().min(input.limit.get() as usize));
         let mut reading = Reading::default();
         let mut rows = Vec::new();
         for (name, pool) in ranked {
@@ -194,20 +189,19 @@ impl Operation for MinerFlows {
             all.for_each(|of| sum.add(of.blocks, of.sats));
             MinedSum::of(sum)
         };
-        Ok(match input.format {
-            Format::Json => Formatted::Json(FlowsOutput {
+        let object = |pools| {
+            Ok(FlowsOutput {
                 range: input.range,
                 since_height: window.since,
                 holder_blocks: HOLDER_BLOCKS.min(view.tip().height),
                 lists_loaded: judge.is_loaded()?,
-                pools: rows,
+                pools,
                 other: sum(&mut others.iter().map(|(_, pool)| pool.mined())),
                 unidentified: sum(&mut unidentified.values().copied()),
                 definition: MINER_FLOWS,
-            }),
-            Format::Csv => Formatted::Csv(table(rows)),
-            Format::Markdown => Formatted::Markdown(table(rows)),
-        })
+            })
+        };
+        input.format.answer(rows, object, |pools| Ok(table(pools)))
     }
 }
 
@@ -280,19 +274,21 @@ fn by_day(mined: &BTreeMap<u32, Mined>, left: Option<&BTreeMap<u32, Left>>) -> V
     days.into_iter().rev().map(row).collect()
 }
 
+/// A day with its pool.
+struct DayOfPool(String, DayFlows);
+
+impl TableRow for DayOfPool {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("date", |Self(_, day)| day.date.clone()),
+        ("pool", |Self(pool, _)| pool.clone()),
+        ("block_count", |Self(_, day)| day.block_count.to_string()),
+        ("mined_sats", |Self(_, day)| day.mined_sats.to_string()),
+        ("outflow_sats", |Self(_, day)| optional(day.outflow_sats)),
+        ("to_exchange_sats", |Self(_, day)| optional(day.to_exchange_sats)),
+    ];
+}
+
 fn table(pools: Vec<PoolFlows>) -> Table {
-    let rows = pools.into_iter().flat_map(|pool| pool.days.into_iter().map(move |day| (pool.slug.clone(), day)));
-    let or_nothing = |sats: Option<u64>| sats.map_or_else(String::new, |sats| sats.to_string());
-    let row = move |(pool, day): (String, DayFlows)| {
-        vec![
-            day.date,
-            pool,
-            day.block_count.to_string(),
-            day.mined_sats.to_string(),
-            or_nothing(day.outflow_sats),
-            or_nothing(day.to_exchange_sats),
-        ]
-    };
-    let columns = &["date", "pool", "block_count", "mined_sats", "outflow_sats", "to_exchange_sats"];
-    Table { columns, rows: Box::new(rows.map(row)) }
+    let days = |pool: PoolFlows| pool.days.into_iter().map(move |day| DayOfPool(pool.slug.clone(), day));
+    Table::new(pools.into_iter().flat_map(days))
 }

@@ -2,7 +2,7 @@
 
 use cairn_domain::{Subject, address_of, parse_address, script_sha256};
 use cairn_events::{Behaviour, Category, EntityName};
-use cairn_http::{ApiError, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, Format, Formatted, Info, Table, TableRow, Tool};
 use cairn_reader::{FoundName, NameMatch, NameQuery, View};
 use cairn_tables::{
     entities::FacetKind,
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{BehaviourWord, CategoryWord};
 use crate::{
+    parameters::limit::Limit,
     context::{CLAIMS, Ctx, TIP, index_get},
     definitions::CLAIMS as CLAIMS_DEFINITION,
     operation::Operation,
@@ -50,9 +51,8 @@ pub(crate) struct LabelsSearchInput {
     /// Only names that some script with this behaviour has.
     behaviour: Option<BehaviourWord>,
     /// Most names.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<20, 100>,
     /// True to look for words with typos as well, unless `limit` names are found without: one typo from 4 letters on,
     /// two from 8 letters on.
     #[serde(default = "default_fuzzy")]
@@ -60,10 +60,6 @@ pub(crate) struct LabelsSearchInput {
     /// Format: a JSON object, or only the names as CSV or Markdown.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    20
 }
 
 fn default_fuzzy() -> bool {
@@ -196,7 +192,7 @@ impl Operation for LabelsSearch {
     fn run(ctx: &Ctx<'_>, input: LabelsSearchInput) -> Result<Formatted<LabelsSearchOutput>, ApiError> {
         let view = ctx.view()?;
         let has_labels = view.has_labels()?;
-        let query = NameQuery::new(&input.q, input.limit as usize).map(|mut query| {
+        let query = NameQuery::new(&input.q, input.limit.get() as usize).map(|mut query| {
             query.kind = input.kind.map(Kind::name_kind);
             query.category = input.category.map(|word| word.0);
             query.behaviour = input.behaviour.map(|word| word.0);
@@ -215,22 +211,20 @@ impl Operation for LabelsSearch {
             ctx.work.poll()?;
             results.push(NameRow::of(view, name)?);
         }
-        match input.format {
-            Format::Csv => return Ok(Formatted::Csv(table(results))),
-            Format::Markdown => return Ok(Formatted::Markdown(table(results))),
-            Format::Json => {}
-        }
-        Ok(Formatted::Json(LabelsSearchOutput {
-            address: AddressLabel::of(view, input.q.trim())?,
-            query: input.q,
-            results,
-            reason,
-            matches: found.matches,
-            truncated: found.is_cut,
-            untrusted_content: true,
-            caveats: [CAVEAT],
-            definition: CLAIMS_DEFINITION,
-        }))
+        let object = |results| {
+            Ok(LabelsSearchOutput {
+                address: AddressLabel::of(view, input.q.trim())?,
+                query: input.q,
+                results,
+                reason,
+                matches: found.matches,
+                truncated: found.is_cut,
+                untrusted_content: true,
+                caveats: [CAVEAT],
+                definition: CLAIMS_DEFINITION,
+            })
+        };
+        input.format.answer(results, object, |results| Ok(Table::new(results)))
     }
 }
 
@@ -277,29 +271,20 @@ impl NameRow {
             sample_labels,
         })
     }
-
-    /// The cells of the columns of [`COLUMNS`].
-    fn cells(self) -> Vec<String> {
-        vec![
-            self.name,
-            self.kind.word().to_owned(),
-            self.entity.unwrap_or_default(),
-            self.category.unwrap_or_default().to_owned(),
-            self.behaviour.unwrap_or_default().to_owned(),
-            self.matched.to_owned(),
-            self.typos.to_string(),
-            self.address_count.to_string(),
-            self.sample_addresses.join(" "),
-        ]
-    }
 }
 
-/// Columns of the rows, in the order of the fields.
-const COLUMNS: &[&str] =
-    &["name", "kind", "entity", "category", "behaviour", "match", "typos", "address_count", "sample_addresses"];
-
-fn table(rows: Vec<NameRow>) -> Table {
-    Table { columns: COLUMNS, rows: Box::new(rows.into_iter().map(NameRow::cells)) }
+impl TableRow for NameRow {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("name", |of| of.name.clone()),
+        ("kind", |of| of.kind.word().to_owned()),
+        ("entity", |of| of.entity.clone().unwrap_or_default()),
+        ("category", |of| of.category.unwrap_or_default().to_owned()),
+        ("behaviour", |of| of.behaviour.unwrap_or_default().to_owned()),
+        ("match", |of| of.matched.to_owned()),
+        ("typos", |of| of.typos.to_string()),
+        ("address_count", |of| of.address_count.to_string()),
+        ("sample_addresses", |of| of.sample_addresses.join(" ")),
+    ];
 }
 
 impl AddressLabel {

@@ -2,7 +2,7 @@
 
 use cairn_domain::price::{Rate, Series};
 use cairn_events::{Chosen, Currency, Interval};
-use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
+use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Location, TableRow, Tool};
 use cairn_reader::View;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
@@ -12,9 +12,10 @@ use super::span::{Asked, Span, missing_between};
 use crate::{
     context::{Ctx, index_get},
     operation::Operation,
-    parameters::{currency::CurrencyParam, time::TimeParam},
+    parameters::{
+        limit::Limit,currency::CurrencyParam, time::TimeParam},
     values::{PriceNumber, date, rfc3339},
-    vocabulary::cursor::CURSOR,
+    vocabulary::cursor::CursorParam,
 };
 
 /// Daily exchange rates.
@@ -37,20 +38,14 @@ pub(crate) struct FxHistoryInput {
     #[schemars(example = "2024-12-31")]
     to: Option<TimeParam>,
     /// Rates per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 5_000))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<366, 5_000>,
     /// `next_cursor` of the previous page, with the same `base`, `quote`, `from` and `to`.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// Format: a JSON object, or only the rows as CSV or Markdown. These have no cursor: ask
     /// for a later `from`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    366
 }
 
 /// Daily exchange rates.
@@ -122,11 +117,11 @@ impl Operation for FxHistory {
             from: input.from,
             to: input.to,
             cursor: input.cursor.as_deref(),
-            limit: input.limit,
+            limit: input.limit.get(),
             filters: &[b"fx_history", &base.bytes(), &quote.bytes()],
         };
         let span = asked.span(view, newest, DAY)?;
-        let limit = input.limit as usize;
+        let limit = input.limit.get() as usize;
         let mut found = rates(ctx, view, legs, span, limit + 1)?;
         let more = found.len() > limit;
         found.truncate(limit);
@@ -143,23 +138,17 @@ impl Operation for FxHistory {
             }
         });
         let rows: Vec<FxRow> = rows.collect();
-        if input.format != Format::Json && next_cursor.is_some() {
-            let message = format!("more rates follow: this is the first part of {limit}; ask for a later from");
-            ctx.warn("more_rows", message);
-        }
-        Ok(match input.format {
-            Format::Json => Formatted::Json(FxHistoryOutput {
-                definition: "exchange-rate",
-                base: base.to_string(),
-                quote: quote.to_string(),
-                cross: legs.iter().all(Option::is_some),
-                reason: newest.is_none().then_some("no exchange rates of these currencies are loaded"),
-                rates: rows,
-                next_cursor,
-            }),
-            Format::Csv => Formatted::Csv(table(rows)),
-            Format::Markdown => Formatted::Markdown(table(rows)),
-        })
+        let part = format_args!("rates follow: this is the first part of {limit}; ask for a later from");
+        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
+        Ok(input.format.rows(rows, |rates| FxHistoryOutput {
+            definition: "exchange-rate",
+            base: base.to_string(),
+            quote: quote.to_string(),
+            cross: legs.iter().all(Option::is_some),
+            reason: newest.is_none().then_some("no exchange rates of these currencies are loaded"),
+            rates,
+            next_cursor,
+        }))
     }
 }
 
@@ -219,12 +208,12 @@ fn rate(closes_at: u32, first: &Chosen, second: Option<&Chosen>, is_base: bool) 
     }
 }
 
-/// The rates as rows.
-fn table(rows: Vec<FxRow>) -> Table {
-    let row = |row: FxRow| {
-        let (rate, missing) = (row.rate.to_string(), row.missing_before.to_string());
-        vec![row.date, row.closes_at, rate, row.source.unwrap_or_default(), missing]
-    };
-    let columns = &["date", "closes_at", "rate", "source", "missing_before"];
-    Table { columns, rows: Box::new(rows.into_iter().map(row)) }
+impl TableRow for FxRow {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("date", |of| of.date.clone()),
+        ("closes_at", |of| of.closes_at.clone()),
+        ("rate", |of| of.rate.to_string()),
+        ("source", |of| of.source.clone().unwrap_or_default()),
+        ("missing_before", |of| of.missing_before.to_string()),
+    ];
 }

@@ -2,7 +2,7 @@
 
 use cairn_domain::price::{Rate, Series, convert, rate_at};
 use cairn_events::{Chosen, Currency, Interval};
-use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Table, Tool};
+use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, TableRow, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,12 @@ use crate::{
     candles::Candles,
     context::{Ctx, index_get},
     operation::Operation,
-    parameters::{currency::CurrencyParam, time::TimeParam},
+    parameters::{
+        limit::Limit,currency::CurrencyParam, time::TimeParam},
     price_now::why_no_rate,
     series::Known,
-    values::{PriceNumber, date, rfc3339},
-    vocabulary::cursor::CURSOR,
+    values::{PriceNumber, date, optional, rfc3339},
+    vocabulary::cursor::CursorParam,
 };
 
 /// Candles of the price of bitcoin.
@@ -38,20 +39,14 @@ pub(crate) struct PriceHistoryInput {
     #[serde(default)]
     interval: Length,
     /// Candles per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 5_000))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<366, 5_000>,
     /// `next_cursor` of the previous page, with the same `currency`, `interval`, `from` and `to`.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// Format: a JSON object, or only the rows as CSV or Markdown. These have no cursor: ask
     /// for a later `from`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    366
 }
 
 /// Candles of the price of bitcoin.
@@ -134,11 +129,11 @@ impl Operation for PriceHistory {
             from: input.from,
             to: input.to,
             cursor: input.cursor.as_deref(),
-            limit: input.limit,
+            limit: input.limit.get(),
             filters: &[b"price_history", &currency.bytes(), &interval.seconds().to_be_bytes()],
         };
         let span = asked.span(view, last, interval.seconds())?;
-        let (limit, from) = (input.limit as usize, span.after.saturating_add(1));
+        let (limit, from) = (input.limit.get() as usize, span.after.saturating_add(1));
         let read = |series| view.quotes(series, from, span.until, limit + 1);
         let quoted = read(own)?.into_iter().map(|(closes_at, chosen)| (closes_at, chosen, false));
         let other = if is_convertible { read(dollars)? } else { Vec::new() };
@@ -152,7 +147,7 @@ impl Operation for PriceHistory {
         let candles = Candles::new(view, &known);
         if let (Some((begin, ..)), Some((end, ..))) = (found.first(), found.last())
             && is_convertible
-            && (end - begin) / Interval::Day.seconds() <= 2 * input.limit
+            && (end - begin) / Interval::Day.seconds() <= 2 * input.limit.get()
         {
             for quote in [Currency::USD, currency].into_iter().filter(|quote| *quote != Currency::EUR) {
                 candles.load(Series { base: Currency::EUR, quote, interval: Interval::Day }, *begin, *end)?;
@@ -169,10 +164,8 @@ impl Operation for PriceHistory {
             rows.push(CandleRow::of(closes_at, chosen, rate.as_ref(), missing));
             before = Some(closes_at);
         }
-        if input.format != Format::Json && next_cursor.is_some() {
-            let message = format!("more candles follow: this is the first part of {limit}; ask for a later from");
-            ctx.warn("more_rows", message);
-        }
+        let part = format_args!("candles follow: this is the first part of {limit}; ask for a later from");
+        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         let json = |candles| PriceHistoryOutput {
             definition: "price",
             currency: currency.to_string(),
@@ -185,11 +178,7 @@ impl Operation for PriceHistory {
             candles,
             next_cursor,
         };
-        Ok(match input.format {
-            Format::Json => Formatted::Json(json(rows)),
-            Format::Csv => Formatted::Csv(table(rows)),
-            Format::Markdown => Formatted::Markdown(table(rows)),
-        })
+        Ok(input.format.rows(rows, json))
     }
 }
 
@@ -232,40 +221,20 @@ impl CandleRow {
     }
 }
 
-/// The candles as rows.
-fn table(rows: Vec<CandleRow>) -> Table {
-    let price = |number: Option<PriceNumber>| number.map_or_else(String::new, |number| number.to_string());
-    let row = move |row: CandleRow| {
-        vec![
-            row.closes_at,
-            price(row.open),
-            price(row.high),
-            price(row.low),
-            price(row.close),
-            row.close_reason.unwrap_or_default().to_owned(),
-            row.source.unwrap_or_default(),
-            row.sources.to_string(),
-            row.dropped.to_string(),
-            row.disputed.to_string(),
-            row.converted.to_string(),
-            row.fx_date.unwrap_or_default(),
-            row.missing_before.to_string(),
-        ]
-    };
-    let columns = &[
-        "closes_at",
-        "open",
-        "high",
-        "low",
-        "close",
-        "close_reason",
-        "source",
-        "sources",
-        "dropped",
-        "disputed",
-        "converted",
-        "fx_date",
-        "missing_before",
+impl TableRow for CandleRow {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("closes_at", |of| of.closes_at.clone()),
+        ("open", |of| optional(of.open)),
+        ("high", |of| optional(of.high)),
+        ("low", |of| optional(of.low)),
+        ("close", |of| optional(of.close)),
+        ("close_reason", |of| of.close_reason.unwrap_or_default().to_owned()),
+        ("source", |of| of.source.clone().unwrap_or_default()),
+        ("sources", |of| of.sources.to_string()),
+        ("dropped", |of| of.dropped.to_string()),
+        ("disputed", |of| of.disputed.to_string()),
+        ("converted", |of| of.converted.to_string()),
+        ("fx_date", |of| of.fx_date.clone().unwrap_or_default()),
+        ("missing_before", |of| of.missing_before.to_string()),
     ];
-    Table { columns, rows: Box::new(rows.into_iter().map(row)) }
 }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     context::{Ctx, MEMPOOL, TIP, index_get},
     operation::Operation,
-    parameters::identifier::TxidParam,
+    parameters::{identifier::TxidParam, limit::Limit},
     values::{Btc, SatVb, rfc3339_ms, sat_vb},
 };
 
@@ -35,17 +35,11 @@ pub(crate) struct MempoolTransaction;
 pub(crate) struct MempoolTransactionInput {
     txid: TxidParam,
     /// Maximum number of ancestors and of descendants to list by txid.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 0, max = 1_000))]
-    relatives_limit: u32,
+    #[serde(default)]
+    relatives_limit: Limit<100, 1_000, 0>,
     /// Maximum number of inputs and of outputs to list.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 0, max = 25_000))]
-    io_limit: u32,
-}
-
-fn default_limit() -> u32 {
-    100
+    #[serde(default)]
+    io_limit: Limit<100, 25_000, 0>,
 }
 
 /// An unconfirmed transaction.
@@ -172,7 +166,7 @@ impl Operation for MempoolTransaction {
     fn run(ctx: &Ctx<'_>, input: MempoolTransactionInput) -> Result<MempoolTransactionOutput, ApiError> {
         let now = projected(ctx)?;
         let (mempool, txid, network) = (now.pool.mempool, &input.txid.0, ctx.view()?.network());
-        let (limit, io_limit) = (input.relatives_limit as usize, input.io_limit as usize);
+        let (limit, io_limit) = (input.relatives_limit.get() as usize, input.io_limit.get() as usize);
         let found = mempool.get(txid).zip(mempool.relatives(txid, WALK));
         let Some((tx, relatives)) = found else { return Err(missing(ctx, mempool, txid)) };
         let position = now.projection.position(txid);

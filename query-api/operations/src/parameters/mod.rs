@@ -6,6 +6,7 @@ pub(crate) mod currency;
 pub(crate) mod date;
 pub(crate) mod descriptor;
 pub(crate) mod identifier;
+pub(crate) mod limit;
 pub(crate) mod since;
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ use super::{
     window::Window,
 };
 use crate::{
+    parameters::limit::Limit,
     context::{BlockRef, CLAIMS, Ctx, TIP, block_ref, index_get, lacks},
     definitions::MINING_POOLS,
     network::{Exahashes, hashrate_of},
@@ -23,7 +24,7 @@ use crate::{
     values::rfc3339,
     vocabulary::{
         caveat::Caveat,
-        cursor::{CURSOR, Cursor, NO_FIT},
+        cursor::{CursorParam, Cursor, NO_FIT},
     },
 };
 
@@ -37,16 +38,10 @@ pub(crate) struct PoolDetailInput {
     #[schemars(length(min = 1, max = 200), example = "stone-pool")]
     pool_name: String,
     /// Blocks per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<10, 100>,
     /// `next_cursor` of the previous page of blocks.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
-}
-
-fn default_limit() -> u32 {
-    10
+    cursor: Option<CursorParam>,
 }
 
 /// A mining pool.
@@ -181,7 +176,7 @@ impl Operation for PoolDetail {
             Some(token) => usize::try_from(Cursor::read(token, view, &filters)?.position).unwrap_or(usize::MAX),
             None => own.len(),
         };
-        let start = end.saturating_sub(input.limit as usize);
+        let start = end.saturating_sub(input.limit.get() as usize);
         let page = own.get(start..end).ok_or_else(|| ApiError::validation(Location::Query, "cursor", NO_FIT))?;
         let next_cursor = (start > 0).then(|| Cursor { position: start as u64 }.token(view, &filters));
         let mut places = PayoutAddress::of(&judge, &pool, own.iter());

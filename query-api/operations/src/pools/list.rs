@@ -11,6 +11,7 @@ use super::{
     window::Window,
 };
 use crate::{
+    parameters::limit::Limit,
     context::{BlockRef, CLAIMS, Ctx, TIP, block_ref, index_get},
     definitions::MINING_POOLS,
     network::{Exahashes, hashrate_of},
@@ -31,17 +32,12 @@ pub(crate) struct PoolListInput {
     #[serde(default = "week")]
     window: Window,
     /// Maximum number of pools; the others are counted in `other`.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<100, 200>,
 }
 
 const fn week() -> Window {
     Window::Week
-}
-
-fn default_limit() -> u32 {
-    100
 }
 
 /// Mining pools and their shares of the newest blocks.
@@ -176,7 +172,7 @@ impl Operation for PoolList {
         ctx.work.poll()?;
         let ranking = scanned.ranking(most);
         let (rate, hashrate_reason) = hashrate_of(view, most)?;
-        let shown = ranking.pools.len().min(input.limit as usize);
+        let shown = ranking.pools.len().min(input.limit.get() as usize);
         let (listed, others) = ranking.pools.split_at_checked(shown).unwrap_or_default();
         let mut pools = Vec::with_capacity(shown);
         for (rank, (place, sum)) in (1..).zip(listed) {

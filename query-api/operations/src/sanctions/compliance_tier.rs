@@ -6,12 +6,13 @@ use cairn_domain::{
     sanctions::{Approval, programmes, statement},
 };
 use cairn_events::Claim;
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Freshness, Info, Table, Tool};
+use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Freshness, Info, TableRow, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::feed::{CurrentFeed, Feed, Judged};
 use crate::{
+    parameters::limit::Limit,
     context::{Ctx, TIP, index_get},
     definitions::OFAC_TIER,
     operation::Operation,
@@ -32,19 +33,14 @@ pub(crate) struct ComplianceTier;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ComplianceTierInput {
     /// Maximum number of rows.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 500))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<100, 500>,
     /// `next_cursor` of the previous page. It holds for one document: after an import start again.
     #[schemars(length(max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
     /// Format: a JSON object, or only the rows as CSV or Markdown.
     #[serde(default)]
     format: Format,
-}
-
-const fn default_limit() -> u32 {
-    100
 }
 
 /// Approved rows of the current feed.
@@ -135,9 +131,8 @@ impl Operation for ComplianceTier {
                 (Vec::new(), None)
             }
         };
-        if input.format != Format::Json && next_cursor.is_some() {
-            ctx.warn("more_rows", "more rows follow: the same request with format=json has next_cursor".to_owned());
-        }
+        let part = format_args!("rows follow: the same request with format=json has next_cursor");
+        ctx.warn_if_more(input.format, next_cursor.is_some(), part);
         let json = |addresses| {
             let caveats = feed.as_ref().map_or_else(|_| vec![ClaimCaveat::ListNotExhaustive], CurrentFeed::caveats);
             let (caveat_codes, caveats) = ClaimCode::told(&caveats);
@@ -153,11 +148,7 @@ impl Operation for ComplianceTier {
                 definition: OFAC_TIER,
             }
         };
-        Ok(match input.format {
-            Format::Json => Formatted::Json(json(rows)),
-            Format::Csv => Formatted::Csv(table(rows)),
-            Format::Markdown => Formatted::Markdown(table(rows)),
-        })
+        Ok(input.format.rows(rows, json))
     }
 }
 
@@ -174,7 +165,7 @@ fn page(
         Some(cursor) => Cursor::read(cursor, view, &filters)?.position,
         None => 0,
     };
-    let (limit, mut place, mut rows) = (input.limit as usize, from, Vec::new());
+    let (limit, mut place, mut rows) = (input.limit.get() as usize, from, Vec::new());
     loop {
         ctx.work.poll()?;
         let claims = feed.rows_from(place)?;
@@ -228,39 +219,20 @@ fn listed(
     }
 }
 
-/// The rows, for tabular formats.
-fn table(rows: Vec<ListedAddress>) -> Table {
-    let row = |row: ListedAddress| {
-        vec![
-            row.address.unwrap_or_default(),
-            row.statement,
-            row.authority,
-            row.entity.unwrap_or_default(),
-            row.name.unwrap_or_default(),
-            row.party_uid.unwrap_or_default(),
-            row.programmes.join(" "),
-            row.is_person.to_string(),
-            row.first_snapshot.unwrap_or_default(),
-            row.not_before.unwrap_or_default(),
-            row.row.to_string(),
-            row.approved_at,
-            row.approved_by_count.to_string(),
-        ]
-    };
-    let columns = &[
-        "address",
-        "statement",
-        "authority",
-        "entity",
-        "name",
-        "party_uid",
-        "programmes",
-        "is_person",
-        "first_snapshot",
-        "not_before",
-        "row",
-        "approved_at",
-        "approved_by_count",
+impl TableRow for ListedAddress {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("address", |of| of.address.clone().unwrap_or_default()),
+        ("statement", |of| of.statement.clone()),
+        ("authority", |of| of.authority.clone()),
+        ("entity", |of| of.entity.clone().unwrap_or_default()),
+        ("name", |of| of.name.clone().unwrap_or_default()),
+        ("party_uid", |of| of.party_uid.clone().unwrap_or_default()),
+        ("programmes", |of| of.programmes.join(" ")),
+        ("is_person", |of| of.is_person.to_string()),
+        ("first_snapshot", |of| of.first_snapshot.clone().unwrap_or_default()),
+        ("not_before", |of| of.not_before.clone().unwrap_or_default()),
+        ("row", |of| of.row.to_string()),
+        ("approved_at", |of| of.approved_at.clone()),
+        ("approved_by_count", |of| of.approved_by_count.to_string()),
     ];
-    Table { columns, rows: Box::new(rows.into_iter().map(row)) }
 }

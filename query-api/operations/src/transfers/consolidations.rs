@@ -15,7 +15,8 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::CONSOLIDATIONS,
     operation::Operation,
-    parameters::{amount::BtcParam, since::SinceParam},
+    parameters::{
+        limit::Limit,amount::BtcParam, since::SinceParam},
     values::Btc,
     window::{Looking, Page, TX, Window},
 };
@@ -37,17 +38,12 @@ pub(crate) struct ConsolidationsInput {
     #[schemars(range(min = 10, max = 25_000))]
     min_inputs: u32,
     /// Transactions of each kind at most: unconfirmed, and confirmed.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<20, 100>,
 }
 
 fn default_inputs() -> u32 {
     GATHERED_INPUTS as u32
-}
-
-fn default_limit() -> u32 {
-    20
 }
 
 /// Current consolidations.
@@ -97,7 +93,7 @@ impl Operation for PulseConsolidations {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, None)?;
         let least = (input.min_inputs, input.min_btc.map_or(0, |BtcParam(sats)| sats));
-        let limit = input.limit as usize;
+        let limit = input.limit.get() as usize;
         let unconfirmed = unconfirmed::consolidations(ctx, view, (least.0 as usize, least.1), limit)?;
         let page = page(ctx, view, window, least, limit)?;
         let total = page.rows.iter().map(Gathering::sats).fold(0, u64::saturating_add);
@@ -107,7 +103,7 @@ impl Operation for PulseConsolidations {
             min_sats: least.1,
             min_btc: Btc::of(least.1),
             min_inputs: input.min_inputs,
-            limit: input.limit,
+            limit: input.limit.get(),
             unconfirmed: unconfirmed.rows,
             unconfirmed_omitted: unconfirmed.omitted,
             truncated: page.next.is_some(),

@@ -9,20 +9,18 @@ use cairn_reader::{Transfer, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    owners::Owners,
-    transfer::{WhaleAlert, table},
-};
+use super::{owners::Owners, transfer::WhaleAlert};
 use crate::{
     context::Ctx,
     definitions::WHALE_ALERTS,
     parameters::{
         amount::{BtcParam, least_sats},
+        limit::Limit,
         since::SinceParam,
     },
     values::Btc,
-    vocabulary::cursor::CURSOR,
-    window::{Looking, Page, Place, Step, TX, Window},
+    vocabulary::cursor::CursorParam,
+    window::{Looking, Page, PageRequest, Place, Step, TX, Window},
 };
 
 /// Most alerts that can be skipped.
@@ -87,16 +85,14 @@ pub(crate) struct ListInput {
     #[serde(default)]
     range: Range,
     /// Alerts per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 1_000))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 1_000>,
     /// Alerts to skip at the head of the list.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100_000))]
     offset: u32,
     /// `next_cursor` of the previous page. It replaces `offset`, and new blocks do not move it.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// Least amount paid to others in bitcoin, 100 or more.
     #[schemars(example = 1_000)]
     min_btc: Option<BtcParam>,
@@ -105,10 +101,6 @@ pub(crate) struct ListInput {
     /// `json`, `csv` or `markdown`.
     #[serde(default)]
     format: Format,
-}
-
-fn default_limit() -> u32 {
-    50
 }
 
 /// Whale alerts.
@@ -150,35 +142,28 @@ pub(super) fn list(
     let window = Window::of(view, Some(SinceParam::Days(input.range.days())), None)?;
     let sats = least_sats(input.min_btc, LARGE_SATS)?;
     let asked = format!("{:?} {sats} {:?}", input.range, input.flow_type);
-    let filters: [&[u8]; 2] = [name.as_bytes(), asked.as_bytes()];
-    let from = input.cursor.as_deref().map(|token| Place::read(token, view, &filters)).transpose()?;
+    let limit = input.limit.get();
+    let request = PageRequest::new((view, window), (name, asked), (limit, input.cursor.as_deref()))?;
+    let from = request.from;
     let offset = if from.is_some() { 0 } else { input.offset.min(MOST_SKIPPED) };
     let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
-    let page = wanted.page(ctx, view, (window, from), input.limit as usize)?;
-    let next_cursor = page.next.map(|next| next.token(view, &filters)).transpose()?;
-    if input.format != Format::Json && next_cursor.is_some() {
-        ctx.warn("more_rows", format!("more alerts follow: this is a part of {}", input.limit));
-    }
+    let page = wanted.page(ctx, view, (window, from), limit as usize)?;
     let next_offset = offset.saturating_add(page.rows.len() as u32);
     let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MOST_SKIPPED;
-    Ok(match input.format {
-        Format::Json => Formatted::Json(ListOutput {
-            range: input.range,
-            since_height: window.since,
-            min_sats: sats,
-            min_btc: Btc::of(sats),
-            flow_type: input.flow_type,
-            limit: input.limit,
-            offset: from.is_none().then_some(offset),
-            alerts: page.rows,
-            next_offset: goes_on.then_some(next_offset),
-            next_cursor,
-            covered_from_height: page.covered_from,
-            truncated: page.is_cut,
-            definition: WHALE_ALERTS,
-        }),
-        Format::Csv => Formatted::Csv(table(page.rows)),
-        Format::Markdown => Formatted::Markdown(table(page.rows)),
+    request.answer((ctx, input.format), "alerts", page, |alerts, end| ListOutput {
+        range: input.range,
+        since_height: window.since,
+        min_sats: sats,
+        min_btc: Btc::of(sats),
+        flow_type: input.flow_type,
+        limit,
+        offset: from.is_none().then_some(offset),
+        alerts,
+        next_offset: goes_on.then_some(next_offset),
+        next_cursor: end.next_cursor,
+        covered_from_height: end.covered_from,
+        truncated: end.is_cut,
+        definition: WHALE_ALERTS,
     })
 }
 

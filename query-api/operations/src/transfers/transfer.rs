@@ -1,7 +1,7 @@
 //! A transaction that moves much, as answers show it.
 
 use cairn_domain::{flows::FlowDirection, transfers::LARGE_SATS};
-use cairn_http::{ApiError, Table};
+use cairn_http::{ApiError, Column, TableRow};
 use cairn_model::{MempoolTx, Sats, TxNum};
 use cairn_reader::View;
 use cairn_tables::block_log::BlockLog;
@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     context::{Ctx, lacks},
-    sides::Side,
+    sides::{Side, largest},
     standing::Standing,
-    values::Btc,
+    values::{Btc, optional},
     vocabulary::caveat::Caveat,
 };
 
@@ -189,39 +189,25 @@ fn band(sats: Sats) -> u32 {
     BANDS.iter().rev().find(reached).copied().unwrap_or((LARGE_SATS / 100_000_000) as u32)
 }
 
-/// Alerts as rows.
-pub(super) fn table(alerts: Vec<WhaleAlert>) -> Table {
-    let largest = |sides: &[Side]| sides.first().map_or_else(String::new, |side| side.address.clone());
-    let name = |owner: &Option<SideOwner>| owner.as_ref().map_or_else(String::new, |of| of.as_owner().0.to_owned());
-    let row = move |of: WhaleAlert| {
-        vec![
-            of.standing.time().to_owned(),
-            of.standing.height.map_or_else(String::new, |height| height.to_string()),
-            of.txid.clone(),
-            of.net_external_sats.to_string(),
-            of.net_external_min_sats.to_string(),
-            of.band_btc.to_string(),
-            of.flow_direction.to_owned(),
-            name(&of.from_owner),
-            name(&of.to_owner),
-            largest(&of.from),
-            largest(&of.to),
-        ]
-    };
-    let columns = &[
-        "time",
-        "height",
-        "txid",
-        "net_external_sats",
-        "net_external_min_sats",
-        "band_btc",
-        "flow_direction",
-        "from_entity",
-        "to_entity",
-        "largest_from",
-        "largest_to",
+/// The cell of an owner's name.
+fn entity(owner: Option<&SideOwner>) -> String {
+    owner.map_or_else(String::new, |owner| owner.as_owner().0.to_owned())
+}
+
+impl TableRow for WhaleAlert {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("time", |of| of.standing.time().to_owned()),
+        ("height", |of| optional(of.standing.height)),
+        ("txid", |of| of.txid.clone()),
+        ("net_external_sats", |of| of.net_external_sats.to_string()),
+        ("net_external_min_sats", |of| of.net_external_min_sats.to_string()),
+        ("band_btc", |of| of.band_btc.to_string()),
+        ("flow_direction", |of| of.flow_direction.to_owned()),
+        ("from_entity", |of| entity(of.from_owner.as_ref())),
+        ("to_entity", |of| entity(of.to_owner.as_ref())),
+        ("largest_from", |of| largest(&of.from)),
+        ("largest_to", |of| largest(&of.to)),
     ];
-    Table { columns, rows: Box::new(alerts.into_iter().map(row)) }
 }
 
 #[cfg(test)]

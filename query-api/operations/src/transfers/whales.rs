@@ -12,6 +12,7 @@ use crate::{
     definitions::WHALE_ALERTS,
     operation::Operation,
     parameters::{
+        limit::Limit,
         amount::{BtcParam, least_sats},
         since::SinceParam,
     },
@@ -32,13 +33,8 @@ pub(crate) struct WhalesInput {
     #[schemars(example = 1_000)]
     min_btc: Option<BtcParam>,
     /// Transactions of each kind at most: unconfirmed, and confirmed.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
-}
-
-fn default_limit() -> u32 {
-    20
+    #[serde(default)]
+    limit: Limit<20, 100>,
 }
 
 /// Current large transfers.
@@ -88,7 +84,7 @@ impl Operation for PulseWhales {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, None)?;
         let sats = least_sats(input.min_btc, LARGE_SATS)?;
-        let limit = input.limit as usize;
+        let limit = input.limit.get() as usize;
         let unconfirmed = unconfirmed::whales(ctx, view, sats, limit)?;
         let wanted = Wanted { least: sats, direction: None, labelled: false, offset: 0 };
         let page = wanted.page(ctx, view, (window, None), limit)?;
@@ -98,7 +94,7 @@ impl Operation for PulseWhales {
             covered_from_height: page.covered_from,
             min_sats: sats,
             min_btc: Btc::of(sats),
-            limit: input.limit,
+            limit: input.limit.get(),
             unconfirmed: unconfirmed.rows,
             unconfirmed_omitted: unconfirmed.omitted,
             truncated: page.next.is_some(),

@@ -1,10 +1,14 @@
 //! Cursors: opaque tokens for the next page. A cursor is bound to the filters and to the chain: after a reorg below the
 //! block that it names, it has expired.
 
+use std::{borrow::Cow, ops::Deref};
+
 use cairn_http::{ApiError, BadText, ErrorCode, Location, TextFormat, trimmed};
 use cairn_model::{BlockHash, Height};
 use cairn_reader::View;
 use cairn_tables::headers::Headers;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::context::lacks;
@@ -32,6 +36,40 @@ pub(crate) const CURSOR: TextFormat = TextFormat {
         ))
     },
 };
+
+/// A cursor in a request.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct CursorParam(String);
+
+impl Deref for CursorParam {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl JsonSchema for CursorParam {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Cursor".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "`next_cursor` of the previous page.",
+            "minLength": 1,
+            "maxLength": 256,
+            "format": CURSOR.name,
+        })
+    }
+}
+
 /// Digits of a time in milliseconds and a txid.
 pub(crate) const KEY_DIGITS: usize = 80;
 

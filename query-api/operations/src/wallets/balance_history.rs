@@ -7,7 +7,7 @@ use cairn_domain::{
     price::{NoDayPrice, Price, Series, day_price},
 };
 use cairn_events::{Currency, Interval};
-use cairn_http::{ApiError, Cost, Format, Formatted, Info, Location, Table, Tool};
+use cairn_http::{ApiError, Column, Cost, Format, Formatted, Info, Location, Table, TableRow, Tool};
 use cairn_model::{Sats, TxNum, day_of};
 use cairn_reader::{FoundScript, ReadError, SumsBefore, View};
 use cairn_tables::{
@@ -24,7 +24,7 @@ use crate::{
     operation::Operation,
     parameters::{currency::CurrencyParam, date::DateParam, identifier::AddressParam},
     price_now::{source, why_missing},
-    values::{Btc, Fiat, PriceNumber, date, rfc3339},
+    values::{Btc, Fiat, PriceNumber, date, optional, rfc3339},
 };
 
 /// Daily balances of a script.
@@ -119,14 +119,12 @@ impl Operation for BalanceHistory {
             Some(script) => days(ctx, view, script, input.from, input.to)?,
         };
         let currency = input.currency.0;
-        Ok(match input.format {
-            Format::Json => {
-                let Days { points, price_stale } = Days::of(ctx, view, currency, daily)?;
-                let (address, currency) = (wallet.address, currency.to_string());
-                Formatted::Json(BalanceHistoryOutput { address, currency, price_stale, points })
-            }
-            Format::Csv => Formatted::Csv(table(priced(ctx, view, currency, daily)?)),
-            Format::Markdown => Formatted::Markdown(table(priced(ctx, view, currency, daily)?)),
+        let object = |daily| {
+            let Days { points, price_stale } = Days::of(ctx, view, currency, daily)?;
+            Ok(BalanceHistoryOutput { address: wallet.address, currency: currency.to_string(), price_stale, points })
+        };
+        input.format.answer(daily, object, |daily| {
+            Ok(Table::new(priced(ctx, view, currency, daily)?.map(|(day, price)| Point::of(day, &price))))
         })
     }
 }
@@ -215,35 +213,19 @@ impl Point {
     }
 }
 
-/// The days as rows.
-fn table(points: impl Iterator<Item = (DayPoint, DayPrice)> + Send + 'static) -> Table {
-    let row = |(day, price): (DayPoint, DayPrice)| {
-        let point = Point::of(day, &price);
-        let numbers = [point.balance_sats, point.received_sats, point.sent_sats, point.tx_count];
-        let mut cells = vec![point.date];
-        cells.extend(numbers.map(|number| number.to_string()));
-        cells.extend([
-            point.value.map_or_else(String::new, |value| value.to_string()),
-            point.price.map_or_else(String::new, |price| price.to_string()),
-            point.price_as_of.unwrap_or_default(),
-            point.price_source.unwrap_or_default(),
-            point.value_reason.unwrap_or_default().to_owned(),
-        ]);
-        cells
-    };
-    let columns = &[
-        "date",
-        "balance_sats",
-        "received_sats",
-        "sent_sats",
-        "tx_count",
-        "value",
-        "price",
-        "price_as_of",
-        "price_source",
-        "value_reason",
+impl TableRow for Point {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("date", |point| point.date.clone()),
+        ("balance_sats", |point| point.balance_sats.to_string()),
+        ("received_sats", |point| point.received_sats.to_string()),
+        ("sent_sats", |point| point.sent_sats.to_string()),
+        ("tx_count", |point| point.tx_count.to_string()),
+        ("value", |point| optional(point.value)),
+        ("price", |point| optional(point.price)),
+        ("price_as_of", |point| point.price_as_of.clone().unwrap_or_default()),
+        ("price_source", |point| point.price_source.clone().unwrap_or_default()),
+        ("value_reason", |point| point.value_reason.unwrap_or_default().to_owned()),
     ];
-    Table { columns, rows: Box::new(points.map(row)) }
 }
 
 /// The days of a wallet, from `from` to `to`, limited to the first activity and to the tip: of what each of its

@@ -14,7 +14,7 @@ use crate::{
     context::{CLAIMS, Ctx, TIP, index_get, lacks},
     definitions::CLAIMS as CLAIMS_DEFINITION,
     operation::Operation,
-    parameters::identifier::AddressParam,
+    parameters::{identifier::AddressParam, limit::Limit},
     values::rfc3339,
     vocabulary::cursor::{CURSOR, Cursor, NO_FIT},
 };
@@ -31,16 +31,11 @@ pub(crate) struct WalletDetailInput {
     #[schemars(example = 100)]
     as_of: Option<Height>,
     /// Maximum number of claims.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 200))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<50, 200>,
     /// `next_cursor` of the previous page.
     #[schemars(length(max = 256), extend("format" = CURSOR.name))]
     cursor: Option<String>,
-}
-
-const fn default_limit() -> u32 {
-    50
 }
 
 /// Every claim about an address, with where it comes from.
@@ -247,7 +242,7 @@ impl Operation for WalletDetail {
             Some(cursor) => Cursor::read(cursor, view, &filters)?.position,
             None => 0,
         };
-        let (from, limit) = (usize::try_from(from).unwrap_or(usize::MAX), input.limit as usize);
+        let (from, limit) = (usize::try_from(from).unwrap_or(usize::MAX), input.limit.get() as usize);
         let stated = said.stated();
         let found = detail(&stated, said.facts.at, from, limit);
         if from > found.total_claims {

@@ -28,9 +28,9 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, TIP, and_mempool, index_post},
     definitions::WHOLE_WALLETS,
     operation::Operation,
-    parameters::descriptor::{DescriptorParam, EXAMPLE},
+    parameters::{descriptor::{DescriptorParam, EXAMPLE}, limit::Limit},
     values::Btc,
-    vocabulary::cursor::CURSOR,
+    vocabulary::cursor::CursorParam,
 };
 
 const NAME: &str = "wallet_lookup";
@@ -51,9 +51,8 @@ pub(crate) struct LookupInput {
     #[schemars(length(min = 1, max = 20), example = [json!(EXAMPLE)])]
     wallet: Vec<Item>,
     /// A branch ends after this many consecutive addresses that no transaction has used (BIP 44).
-    #[serde(default = "gap_limit")]
-    #[schemars(range(min = 1, max = 1000))]
-    gap_limit: u32,
+    #[serde(default)]
+    gap_limit: Limit<20, 1000>,
     /// Parts of the answer besides the balance.
     #[serde(default = "addresses_only")]
     #[schemars(length(max = 5))]
@@ -65,20 +64,10 @@ pub(crate) struct LookupInput {
     #[serde(flatten)]
     gains: GainsAsked,
     /// Transactions per page.
-    #[serde(default = "limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<25, 100>,
     /// `next_cursor` of the previous page of transactions, with the same `wallet`.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
-}
-
-const fn gap_limit() -> u32 {
-    20
-}
-
-const fn limit() -> u32 {
-    25
+    cursor: Option<CursorParam>,
 }
 
 fn addresses_only() -> Vec<Part> {
@@ -203,7 +192,7 @@ impl Operation for WalletLookup {
         let pool = ctx.unconfirmed();
         let mut scan = Scan::default();
         for (at, item) in input.wallet.iter().enumerate() {
-            scan.add((ctx, view), pool, (at, item.text(), item.end(at, input.gap_limit)?))?;
+            scan.add((ctx, view), pool, (at, item.text(), item.end(at, input.gap_limit.get())?))?;
         }
         let union = Union::of(&scan.wallets, ctx);
         let place = (NAME, Location::Body);
@@ -216,7 +205,7 @@ impl Operation for WalletLookup {
             false => Vec::new(),
         };
         let fingerprint: Vec<&[u8]> = input.wallet.iter().map(|item| item.text().as_bytes()).collect();
-        let page = Page { gate: NAME, limit: input.limit, cursor: input.cursor.as_deref(), wallet: &fingerprint };
+        let page = Page { gate: NAME, limit: input.limit.get(), cursor: input.cursor.as_deref(), wallet: &fingerprint };
         let transactions = wants(Part::Transactions).then(|| {
             let wallet = (&scan.wallets[..], &union, pending.as_ref());
             TransactionPage::of((ctx, view), wallet, &entries, (&page, currency))

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     compute::{Computed, Priced, compute},
-    csv::{CsvProfile, MOST_CSV_ROWS},
+    csv::{CsvProfile, MOST_CSV_ROWS, Rows},
     explained::{ExplainedRow, Explaining},
 };
 use super::{Wallet, union::Union};
@@ -322,7 +322,7 @@ pub(super) fn gains(
         union.need_session(ctx, name, SESSION)?;
     }
     let is_wanted = |year: u32| asked.year.is_none_or(|wanted| wanted == year);
-    let (mut span, mut rows) = (None, Vec::new());
+    let (mut span, mut rows) = (None, Rows::new(asked.csv_profile));
     let mut explaining = asked.explain.then(|| Explaining::new(asked.method.into()));
     let money = (asked.method.into(), currency);
     let computed = compute(ctx, view, (union, &txs), money, &mut |step| {
@@ -332,7 +332,7 @@ pub(super) fn gains(
             return Ok(());
         }
         if is_file {
-            csv::add(step, asked.csv_profile, (money.0, currency), &mut rows);
+            rows.add(step, money);
             if rows.len() > MOST_CSV_ROWS {
                 let message = format!("is needed: without it the file has more than {MOST_CSV_ROWS} rows");
                 return Err(ApiError::validation(at, "year", message));
@@ -344,7 +344,7 @@ pub(super) fn gains(
     })?;
     check(ctx, &computed.report, union.balance())?;
     if is_file {
-        return Ok(Formatted::Csv(csv::table(asked.csv_profile, rows)));
+        return Ok(Formatted::Csv(rows.into_table()));
     }
     let (explained, explained_omitted) = match explaining {
         Some(explaining) => {

@@ -17,10 +17,11 @@ use crate::{
         lacks,
     },
     operation::Operation,
-    parameters::{currency::CurrencyParam, identifier::AddressParam},
+    parameters::{
+        limit::Limit,currency::CurrencyParam, identifier::AddressParam},
     price_now::why_missing,
     values::{Btc, Fiat, PriceNumber, rfc3339, rfc3339_ms},
-    vocabulary::{cursor::CURSOR, label::ShortLabel},
+    vocabulary::{cursor::CursorParam, label::ShortLabel},
 };
 
 /// Transactions of a script.
@@ -31,16 +32,14 @@ pub(crate) struct Transactions;
 pub(crate) struct TransactionsInput {
     address: AddressParam,
     /// Transactions per page.
-    #[serde(default = "default_limit")]
-    #[schemars(range(min = 1, max = 100))]
-    limit: u32,
+    #[serde(default)]
+    limit: Limit<25, 100>,
     /// Transactions to skip at the head of the list, which begins with the unconfirmed ones.
     #[serde(default)]
     #[schemars(range(min = 0, max = 10_000))]
     offset: u32,
     /// `next_cursor` of the previous page. It replaces `offset` and has no maximum.
-    #[schemars(length(min = 1, max = 256), extend("format" = CURSOR.name))]
-    cursor: Option<String>,
+    cursor: Option<CursorParam>,
     /// Code of the currency of prices and values.
     #[serde(default = "CurrencyParam::usd")]
     currency: CurrencyParam,
@@ -52,10 +51,6 @@ pub(crate) struct TransactionsInput {
 
 /// Message of the gate.
 const SESSION: &str = "transaction pages after the first need a wallet session or a key, except for showcase addresses";
-
-fn default_limit() -> u32 {
-    25
-}
 
 /// A page of transactions.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -186,7 +181,7 @@ impl Operation for Transactions {
         if later_page && !wallet.is_showcase(ctx.chain) {
             ctx.need_session("wallet_transactions", SESSION)?;
         }
-        let page = page(ctx, view, &wallet, input.limit, input.offset, input.cursor.as_deref())?;
+        let page = page(ctx, view, &wallet, input.limit.get(), input.offset, input.cursor.as_deref())?;
         let own = std::slice::from_ref(&wallet);
         let transactions = rows(ctx, view, (own, input.currency.0), (&page.unconfirmed, &page.confirmed))?;
         Ok(TransactionsOutput {
@@ -194,7 +189,7 @@ impl Operation for Transactions {
             total: page.confirmed_total,
             unconfirmed_total: page.unconfirmed_total,
             unconfirmed_reason: ctx.pool.as_ref().err().map(|absent| absent.reason()),
-            limit: input.limit,
+            limit: input.limit.get(),
             currency: input.currency.0.to_string(),
             offset: page.offset,
             next_offset: page.next_offset,

@@ -11,8 +11,8 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::{
-    About, Answer, Ask, Backend, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metrics, NoInput, Offer,
-    Output, Reading, Selection, Standing, Table,
+    About, Answer, Ask, Backend, Column, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metrics, NoInput,
+    Offer, Output, Reading, Selection, Standing, TableRow,
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -30,6 +30,13 @@ struct EchoInput {
 struct RowsInput {
     #[serde(default)]
     format: Format,
+}
+
+/// A row with its number.
+struct Numbered(u32);
+
+impl TableRow for Numbered {
+    const COLUMNS: &'static [Column<Self>] = &[("n", |row| row.0.to_string()), ("what", |_| "x".to_owned())];
 }
 
 /// Operations that misbehave, and some that do not.
@@ -56,14 +63,9 @@ impl Backend for Toy {
                 Said { text: input.text }.write(Selection::All, &ask.call.work)?
             }
             "rows" => {
-                let rows = (0..3).map(|n| vec![n.to_string(), "x".to_owned()]);
-                let table = Table { columns: &["n", "what"], rows: Box::new(rows) };
-                match RowsInput::deserialize(&ask.input)?.format {
-                    Format::Json => Formatted::Json(Said { text: "rows".to_owned() }),
-                    Format::Csv => Formatted::Csv(table),
-                    Format::Markdown => Formatted::Markdown(table),
-                }
-                .write(Selection::All, &ask.call.work)?
+                let format = RowsInput::deserialize(&ask.input)?.format;
+                let output = format.rows((0..3).map(Numbered).collect(), |_| Said { text: "rows".to_owned() });
+                output.write(Selection::All, &ask.call.work)?
             }
             _ => {
                 ask.call.with_state(|_| async { Ok(()) })?;

@@ -3,13 +3,13 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use cairn_domain::onchain::{CoinTime, Figures, Flows, Missing, Spending};
-use cairn_http::{ApiError, Table};
+use cairn_http::{ApiError, Column, TableRow};
 use cairn_reader::ReadError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer, ser::Error};
 use serde_json::value::RawValue;
 
-use crate::values::{Decimal, date};
+use crate::values::{Decimal, date, optional};
 
 /// A number that is printed as it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -235,98 +235,55 @@ impl DayRow {
             reasons,
         })
     }
-
-    /// The cells of the columns of [`COLUMNS`].
-    fn cells(self) -> Vec<String> {
-        fn of<T: ToString>(figure: Option<T>) -> String {
-            figure.map_or_else(String::new, |figure| figure.to_string())
-        }
-        let reasons = self.reasons.iter().map(|(field, reason)| format!("{field}: {reason}"));
-        let reasons = reasons.collect::<Vec<_>>().join("; ");
-        let mut cells = vec![
-            self.date,
-            self.blocks.to_string(),
-            self.txs.to_string(),
-            self.supply_sats.to_string(),
-            self.coins.to_string(),
-            self.created_coins.to_string(),
-            self.created_sats.to_string(),
-            self.spent_coins.to_string(),
-            self.spent_sats.to_string(),
-            self.volume_sats.to_string(),
-            self.volume_net_sats.to_string(),
-            self.fees_sats.to_string(),
-            self.active_scripts.to_string(),
-            self.sending_scripts.to_string(),
-            self.receiving_scripts.to_string(),
-            self.coin_days_created.to_string(),
-            self.coin_days_destroyed.to_string(),
-            of(self.dormancy_days),
-            of(self.liveliness),
-            of(self.liveliness_of_day),
-            of(self.price_usd.map(|number| number.0)),
-            of(self.market_cap_usd),
-            of(self.realized_cap_usd),
-            of(self.mvrv),
-            of(self.unpriced_sats),
-            of(self.sopr),
-            of(self.sopr_excluding_same_day),
-            of(self.unpriced_spent_sats),
-        ];
-        cells.extend(self.hodl_shares.iter().map(ToString::to_string));
-        cells.push(reasons);
-        cells
-    }
 }
 
-/// Columns of the rows, in the order of the fields.
-const COLUMNS: &[&str] = &[
-    "date",
-    "blocks",
-    "txs",
-    "supply_sats",
-    "coins",
-    "created_coins",
-    "created_sats",
-    "spent_coins",
-    "spent_sats",
-    "volume_sats",
-    "volume_net_sats",
-    "fees_sats",
-    "active_scripts",
-    "sending_scripts",
-    "receiving_scripts",
-    "coin_days_created",
-    "coin_days_destroyed",
-    "dormancy_days",
-    "liveliness",
-    "liveliness_of_day",
-    "price_usd",
-    "market_cap_usd",
-    "realized_cap_usd",
-    "mvrv",
-    "unpriced_sats",
-    "sopr",
-    "sopr_excluding_same_day",
-    "unpriced_spent_sats",
-    "hodl_0d",
-    "hodl_1d",
-    "hodl_7d",
-    "hodl_30d",
-    "hodl_90d",
-    "hodl_180d",
-    "hodl_365d",
-    "hodl_730d",
-    "hodl_1095d",
-    "hodl_1825d",
-    "hodl_2555d",
-    "hodl_3650d",
-    "reasons",
-];
-
-/// The days as rows.
-pub(super) fn table(rows: Vec<DayRow>) -> Table {
-    Table { columns: COLUMNS, rows: Box::new(rows.into_iter().map(DayRow::cells)) }
+impl TableRow for DayRow {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("date", |day| day.date.clone()),
+        ("blocks", |day| day.blocks.to_string()),
+        ("txs", |day| day.txs.to_string()),
+        ("supply_sats", |day| day.supply_sats.to_string()),
+        ("coins", |day| day.coins.to_string()),
+        ("created_coins", |day| day.created_coins.to_string()),
+        ("created_sats", |day| day.created_sats.to_string()),
+        ("spent_coins", |day| day.spent_coins.to_string()),
+        ("spent_sats", |day| day.spent_sats.to_string()),
+        ("volume_sats", |day| day.volume_sats.to_string()),
+        ("volume_net_sats", |day| day.volume_net_sats.to_string()),
+        ("fees_sats", |day| day.fees_sats.to_string()),
+        ("active_scripts", |day| day.active_scripts.to_string()),
+        ("sending_scripts", |day| day.sending_scripts.to_string()),
+        ("receiving_scripts", |day| day.receiving_scripts.to_string()),
+        ("coin_days_created", |day| day.coin_days_created.to_string()),
+        ("coin_days_destroyed", |day| day.coin_days_destroyed.to_string()),
+        ("dormancy_days", |day| optional(day.dormancy_days)),
+        ("liveliness", |day| optional(day.liveliness)),
+        ("liveliness_of_day", |day| optional(day.liveliness_of_day)),
+        ("price_usd", |day| optional(day.price_usd.as_ref().map(|number| &number.0))),
+        ("market_cap_usd", |day| optional(day.market_cap_usd)),
+        ("realized_cap_usd", |day| optional(day.realized_cap_usd)),
+        ("mvrv", |day| optional(day.mvrv)),
+        ("unpriced_sats", |day| optional(day.unpriced_sats)),
+        ("sopr", |day| optional(day.sopr)),
+        ("sopr_excluding_same_day", |day| optional(day.sopr_excluding_same_day)),
+        ("unpriced_spent_sats", |day| optional(day.unpriced_spent_sats)),
+        ("hodl_0d", |day| optional(day.hodl_shares.get(0))),
+        ("hodl_1d", |day| optional(day.hodl_shares.get(1))),
+        ("hodl_7d", |day| optional(day.hodl_shares.get(2))),
+        ("hodl_30d", |day| optional(day.hodl_shares.get(3))),
+        ("hodl_90d", |day| optional(day.hodl_shares.get(4))),
+        ("hodl_180d", |day| optional(day.hodl_shares.get(5))),
+        ("hodl_365d", |day| optional(day.hodl_shares.get(6))),
+        ("hodl_730d", |day| optional(day.hodl_shares.get(7))),
+        ("hodl_1095d", |day| optional(day.hodl_shares.get(8))),
+        ("hodl_1825d", |day| optional(day.hodl_shares.get(9))),
+        ("hodl_2555d", |day| optional(day.hodl_shares.get(10))),
+        ("hodl_3650d", |day| optional(day.hodl_shares.get(11))),
+        ("reasons", |day| {
+            let reasons = day.reasons.iter().map(|(field, reason)| format!("{field}: {reason}"));
+            reasons.collect::<Vec<_>>().join("; ")
+        }),
+    ];
 }
 
 impl Window {

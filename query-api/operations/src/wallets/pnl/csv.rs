@@ -5,9 +5,12 @@
 //! * CoinTracker: all columns of its template, and no other; times MM/DD/YYYY HH:MM:SS in UTC.
 //! * CoinTracking: its eleven columns and the transaction id; amounts contain the fee.
 
-use cairn_domain::pnl::{Kind, Method, Row};
+use cairn_domain::{
+    pnl::{Kind, Method, Row},
+    price::Price,
+};
 use cairn_events::Currency;
-use cairn_http::Table;
+use cairn_http::{Column, Table, TableRow};
 use cairn_model::Sats;
 use jiff::{Timestamp, tz::TimeZone};
 use schemars::JsonSchema;
@@ -19,7 +22,7 @@ use super::{
 };
 use crate::{
     price_now::source,
-    values::{Decimal, PriceNumber, rfc3339},
+    values::{Decimal, PriceNumber, optional, rfc3339},
 };
 
 /// Rows of a file.
@@ -34,84 +37,44 @@ pub(super) enum CsvProfile {
     Cointracking,
 }
 
-const GAINS: &[&str] = &[
-    "kind",
-    "time",
-    "txid",
-    "quantity_btc",
-    "proceeds",
-    "cost_basis",
-    "gain",
-    "currency",
-    "method",
-    "price",
-    "price_as_of",
-    "price_source",
-    "reason",
-];
-
-const KOINLY: &[&str] = &[
-    "Date",
-    "Sent Amount",
-    "Sent Currency",
-    "Received Amount",
-    "Received Currency",
-    "Fee Amount",
-    "Fee Currency",
-    "Net Worth Amount",
-    "Net Worth Currency",
-    "Label",
-    "Description",
-    "TxHash",
-];
-
-const COINTRACKER: &[&str] = &[
-    "Date",
-    "Received Quantity",
-    "Received Currency",
-    "Sent Quantity",
-    "Sent Currency",
-    "Fee Amount",
-    "Fee Currency",
-    "Tag",
-];
-
-const COINTRACKING: &[&str] = &[
-    "Type",
-    "Buy Amount",
-    "Buy Currency",
-    "Sell Amount",
-    "Sell Currency",
-    "Fee",
-    "Fee Currency",
-    "Exchange",
-    "Trade-Group",
-    "Comment",
-    "Date",
-    "Tx-ID",
-];
-
-/// A file of rows.
-pub(super) fn table(profile: Option<CsvProfile>, rows: Vec<Vec<String>>) -> Table {
-    let columns = match profile {
-        None => GAINS,
-        Some(CsvProfile::Koinly) => KOINLY,
-        Some(CsvProfile::Cointracker) => COINTRACKER,
-        Some(CsvProfile::Cointracking) => COINTRACKING,
-    };
-    Table { columns, rows: Box::new(rows.into_iter()) }
+/// Rows of a file, by what its columns show.
+pub(super) enum Rows {
+    Gains(Vec<Gain>),
+    Movements(CsvProfile, Vec<Moved>),
 }
 
-/// Adds the rows of a transaction.
-pub(super) fn add(
-    step: &Step<'_>,
-    profile: Option<CsvProfile>,
-    (method, currency): (Method, Currency),
-    rows: &mut Vec<Vec<String>>,
-) {
-    match profile {
-        None => rows.extend(step.rows.iter().filter_map(|row| gain(step, row, method, currency))),
-        Some(profile) => rows.extend(Moved::of(step, currency).map(|moved| moved.row(profile))),
+impl Rows {
+    /// No rows yet.
+    pub(super) fn new(profile: Option<CsvProfile>) -> Self {
+        profile.map_or(Rows::Gains(Vec::new()), |profile| Rows::Movements(profile, Vec::new()))
+    }
+
+    /// Adds the rows of a transaction.
+    pub(super) fn add(&mut self, step: &Step<'_>, (method, currency): (Method, Currency)) {
+        match self {
+            Rows::Gains(rows) => {
+                rows.extend(step.rows.iter().filter_map(|row| Gain::of(step, row, method, currency)));
+            }
+            Rows::Movements(_, rows) => rows.extend(Moved::of(step, currency)),
+        }
+    }
+
+    /// Their number.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Rows::Gains(rows) => rows.len(),
+            Rows::Movements(_, rows) => rows.len(),
+        }
+    }
+
+    /// The file.
+    pub(super) fn into_table(self) -> Table {
+        match self {
+            Rows::Gains(rows) => Table::new(rows),
+            Rows::Movements(CsvProfile::Koinly, rows) => Table::with(KOINLY, rows),
+            Rows::Movements(CsvProfile::Cointracker, rows) => Table::with(COINTRACKER, rows),
+            Rows::Movements(CsvProfile::Cointracking, rows) => Table::with(COINTRACKING, rows),
+        }
     }
 }
 
@@ -123,35 +86,63 @@ fn money(micros: Option<i128>) -> String {
     micros.map_or_else(String::new, |micros| Decimal::<6>(micros).to_string())
 }
 
-/// What left.
-fn gain(step: &Step<'_>, row: &Row, method: Method, currency: Currency) -> Option<Vec<String>> {
-    if !matches!(row.kind, Kind::Disposal | Kind::Fee) {
-        return None;
+/// A realized gain: coins that left.
+pub(super) struct Gain {
+    kind: &'static str,
+    time: u32,
+    txid: String,
+    sats: Sats,
+    proceeds: Option<i128>,
+    cost: Option<i128>,
+    gain: Option<i128>,
+    currency: Currency,
+    method: Method,
+    price: Option<Price>,
+    reason: Option<&'static str>,
+}
+
+impl Gain {
+    /// `None` for a row of coins that stay or come in.
+    fn of(step: &Step<'_>, row: &Row, method: Method, currency: Currency) -> Option<Self> {
+        matches!(row.kind, Kind::Disposal | Kind::Fee).then(|| Gain {
+            kind: RowKind::of(row.kind).name(),
+            time: row.time,
+            txid: step.tx.txid().to_string(),
+            sats: row.sats,
+            proceeds: row.value,
+            cost: row.cost,
+            gain: row.gain(),
+            currency,
+            method,
+            price: step.price.as_ref().ok().filter(|_| row.kind.needs_price()).cloned(),
+            reason: why_null(row, step.price),
+        })
     }
-    let price = step.price.as_ref().ok().filter(|_| row.kind.needs_price());
-    Some(vec![
-        RowKind::of(row.kind).name().to_owned(),
-        rfc3339(row.time),
-        step.tx.txid().to_string(),
-        btc(row.sats),
-        money(row.value),
-        money(row.cost),
-        money(row.gain()),
-        currency.to_string(),
-        match method {
-            Method::Average => "average",
-            Method::Fifo => "fifo",
-        }
-        .to_owned(),
-        price.map_or_else(String::new, |price| PriceNumber(price.price).to_string()),
-        price.map_or_else(String::new, |price| rfc3339(price.as_of)),
-        price.and_then(source).unwrap_or_default(),
-        why_null(row, step.price).unwrap_or_default().to_owned(),
-    ])
+}
+
+impl TableRow for Gain {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("kind", |of| of.kind.to_owned()),
+        ("time", |of| rfc3339(of.time)),
+        ("txid", |of| of.txid.clone()),
+        ("quantity_btc", |of| btc(of.sats)),
+        ("proceeds", |of| money(of.proceeds)),
+        ("cost_basis", |of| money(of.cost)),
+        ("gain", |of| money(of.gain)),
+        ("currency", |of| of.currency.to_string()),
+        ("method", |of| match of.method {
+            Method::Average => "average".to_owned(),
+            Method::Fifo => "fifo".to_owned(),
+        }),
+        ("price", |of| optional(of.price.as_ref().map(|price| PriceNumber(price.price)))),
+        ("price_as_of", |of| optional(of.price.as_ref().map(|price| rfc3339(price.as_of)))),
+        ("price_source", |of| of.price.as_ref().and_then(source).unwrap_or_default()),
+        ("reason", |of| of.reason.unwrap_or_default().to_owned()),
+    ];
 }
 
 /// A movement of coins.
-struct Moved {
+pub(super) struct Moved {
     time: u32,
     txid: String,
     received: Sats,
@@ -188,60 +179,95 @@ impl Moved {
         (moved.received > 0 || moved.sent > 0 || moved.fee > 0).then_some(moved)
     }
 
-    /// An amount and its currency; nothing for none.
-    fn amount(sats: Sats) -> [String; 2] {
-        if sats == 0 { [String::new(), String::new()] } else { [btc(sats), "BTC".to_owned()] }
-    }
-
     /// True if nothing moved but a fee.
     fn is_only_fee(&self) -> bool {
         self.sent == 0 && self.received == 0
     }
 
-    fn row(self, profile: CsvProfile) -> Vec<String> {
-        // Importers take a fee without a payment for nothing.
-        let (sent, fee) = if self.is_only_fee() { (self.fee, 0) } else { (self.sent, self.fee) };
-        let at = Timestamp::from_second(self.time.into()).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(TimeZone::UTC);
-        let description = if self.is_only_fee() { "network fee of a transfer within the wallet" } else { "" };
-        match profile {
-            CsvProfile::Koinly => {
-                let label = match () {
-                    () if self.is_mined => "mining",
-                    () if self.is_only_fee() => "cost",
-                    () => "",
-                };
-                let (worth, of) = self.worth.clone().unwrap_or_default();
-                let [sent, sent_in] = Moved::amount(sent);
-                let [received, received_in] = Moved::amount(self.received);
-                let [fee, fee_in] = Moved::amount(fee);
-                let date = at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
-                let texts = [label.to_owned(), description.to_owned(), self.txid];
-                [vec![date, sent, sent_in, received, received_in, fee, fee_in, worth, of], texts.to_vec()].concat()
-            }
-            CsvProfile::Cointracker => {
-                let [sent, sent_in] = Moved::amount(sent);
-                let [received, received_in] = Moved::amount(self.received);
-                let [fee, fee_in] = Moved::amount(fee);
-                let date = at.strftime("%m/%d/%Y %H:%M:%S").to_string();
-                let tag = if self.is_mined { "mined" } else { "" };
-                vec![date, received, received_in, sent, sent_in, fee, fee_in, tag.to_owned()]
-            }
-            CsvProfile::Cointracking => {
-                // Amounts contain the fee.
-                let (came, went) = (self.received, sent.saturating_add(fee));
-                let [buy, buy_in] = Moved::amount(came.saturating_sub(went));
-                let [sell, sell_in] = Moved::amount(went.saturating_sub(came));
-                let kind = match () {
-                    () if self.is_mined => "Mining",
-                    () if self.is_only_fee() => "Other Fee",
-                    () if came >= went => "Deposit",
-                    () => "Withdrawal",
-                };
-                let [fee, fee_in] = Moved::amount(fee);
-                let date = at.strftime("%Y-%m-%d %H:%M:%S").to_string();
-                let texts = [String::new(), String::new(), description.to_owned(), date, self.txid];
-                [vec![kind.to_owned(), buy, buy_in, sell, sell_in, fee, fee_in], texts.to_vec()].concat()
-            }
-        }
+    /// What was sent, and the fee beside it: importers ignore a fee without a payment.
+    fn sent_and_fee(&self) -> (Sats, Sats) {
+        if self.is_only_fee() { (self.fee, 0) } else { (self.sent, self.fee) }
+    }
+
+    /// What came in and what left, net: amounts of CoinTracking contain the fee.
+    fn bought_and_sold(&self) -> (Sats, Sats) {
+        let (sent, fee) = self.sent_and_fee();
+        let left = sent.saturating_add(fee);
+        (self.received.saturating_sub(left), left.saturating_sub(self.received))
+    }
+
+    fn at(&self, format: &str) -> String {
+        let at = Timestamp::from_second(self.time.into()).unwrap_or(Timestamp::UNIX_EPOCH);
+        at.to_zoned(TimeZone::UTC).strftime(format).to_string()
+    }
+
+    /// `mined` for what is mined, `only_fee` for a fee without a payment, otherwise empty.
+    fn word(&self, mined: &str, only_fee: &str) -> String {
+        let word = match () {
+            () if self.is_mined => mined,
+            () if self.is_only_fee() => only_fee,
+            () => "",
+        };
+        word.to_owned()
+    }
+
+    fn description(&self) -> String {
+        let text = if self.is_only_fee() { "network fee of a transfer within the wallet" } else { "" };
+        text.to_owned()
     }
 }
+
+/// The cell of an amount; empty for none.
+fn amount(sats: Sats) -> String {
+    if sats == 0 { String::new() } else { btc(sats) }
+}
+
+/// The cell of an amount's currency; empty for none.
+fn coin(sats: Sats) -> String {
+    if sats == 0 { String::new() } else { "BTC".to_owned() }
+}
+
+const KOINLY: &[Column<Moved>] = &[
+    ("Date", |of| of.at("%Y-%m-%d %H:%M:%S UTC")),
+    ("Sent Amount", |of| amount(of.sent_and_fee().0)),
+    ("Sent Currency", |of| coin(of.sent_and_fee().0)),
+    ("Received Amount", |of| amount(of.received)),
+    ("Received Currency", |of| coin(of.received)),
+    ("Fee Amount", |of| amount(of.sent_and_fee().1)),
+    ("Fee Currency", |of| coin(of.sent_and_fee().1)),
+    ("Net Worth Amount", |of| of.worth.as_ref().map_or_else(String::new, |(worth, _)| worth.clone())),
+    ("Net Worth Currency", |of| of.worth.as_ref().map_or_else(String::new, |(_, currency)| currency.clone())),
+    ("Label", |of| of.word("mining", "cost")),
+    ("Description", Moved::description),
+    ("TxHash", |of| of.txid.clone()),
+];
+
+const COINTRACKER: &[Column<Moved>] = &[
+    ("Date", |of| of.at("%m/%d/%Y %H:%M:%S")),
+    ("Received Quantity", |of| amount(of.received)),
+    ("Received Currency", |of| coin(of.received)),
+    ("Sent Quantity", |of| amount(of.sent_and_fee().0)),
+    ("Sent Currency", |of| coin(of.sent_and_fee().0)),
+    ("Fee Amount", |of| amount(of.sent_and_fee().1)),
+    ("Fee Currency", |of| coin(of.sent_and_fee().1)),
+    ("Tag", |of| of.word("mined", "")),
+];
+
+const COINTRACKING: &[Column<Moved>] = &[
+    ("Type", |of| {
+        let is_deposit = of.bought_and_sold().1 == 0;
+        let word = of.word("Mining", "Other Fee");
+        if word.is_empty() { if is_deposit { "Deposit" } else { "Withdrawal" }.to_owned() } else { word }
+    }),
+    ("Buy Amount", |of| amount(of.bought_and_sold().0)),
+    ("Buy Currency", |of| coin(of.bought_and_sold().0)),
+    ("Sell Amount", |of| amount(of.bought_and_sold().1)),
+    ("Sell Currency", |of| coin(of.bought_and_sold().1)),
+    ("Fee", |of| amount(of.sent_and_fee().1)),
+    ("Fee Currency", |of| coin(of.sent_and_fee().1)),
+    ("Exchange", |_| String::new()),
+    ("Trade-Group", |_| String::new()),
+    ("Comment", Moved::description),
+    ("Date", |of| of.at("%Y-%m-%d %H:%M:%S")),
+    ("Tx-ID", |of| of.txid.clone()),
+];
