@@ -1,8 +1,7 @@
 //! What an engine has in memory of flows.
 
-use std::sync::Mutex;
-
 use cairn_model::BlockHash;
+use parking_lot::Mutex;
 
 use super::Made;
 use crate::beside::Beside;
