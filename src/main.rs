@@ -16,6 +16,7 @@ mod logs;
 mod out;
 mod progress;
 mod replicas;
+mod runtime;
 mod scratch;
 mod scrubbing;
 mod service;
@@ -23,6 +24,7 @@ mod serving;
 mod signals;
 mod starter;
 mod stdio;
+mod with_state;
 
 use std::{ffi::OsString, io::Write};
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use jiff::Timestamp;
+
 use crate::exit::{Exit, Failure, plain};
 
 /// Writes text. A reader that closes the pipe early (`| head`) is not a failure.
@@ -60,6 +62,32 @@ pub(crate) fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A time in RFC 3339.
+pub(crate) fn time(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or_else(|| format!("@{seconds}"), |time| time.to_string())
+}
+
+/// Makes a client's text safe for a terminal: control characters, invisible ones and those that change the direction of
+/// text are printed as code points.
+pub(crate) fn harmless(text: &str) -> String {
+    let moves = |c: char| {
+        matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let mut shown = String::new();
+    for c in text.chars() {
+        if c == '\t' {
+            shown.push(' ');
+        } else if c.is_control() || moves(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 #[cfg(test)]

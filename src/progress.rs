@@ -3,7 +3,6 @@
 use std::{
     collections::VecDeque,
     io::{self, IsTerminal, Write},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -11,6 +10,7 @@ use cairn_follow::round;
 use cairn_model::CancelToken;
 use cairn_pipeline::{Phase, Progress, ProgressStep};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::{Mutex, MutexGuard};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::eta::Eta;
@@ -98,7 +98,7 @@ impl Reporter {
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Current>> {
-        lock(&self.now)
+        self.now.lock()
     }
 
     fn start(&self, step: &ProgressStep) -> Current {
@@ -114,7 +114,7 @@ impl Reporter {
 
     /// Height of a step in phases that follow the chain.
     fn height_at(&self, step: &ProgressStep) -> Option<u64> {
-        let height = *lock(&self.height);
+        let height = *self.height.lock();
         match step.phase {
             Phase::Connect => Some(height.map_or(0, |h| u64::from(h) + 1) + step.done.saturating_sub(1)),
             Phase::Unwind => Some(u64::from(height?).saturating_sub(step.done)),
@@ -122,10 +122,6 @@ impl Reporter {
             _ => None,
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Progress for Reporter {
@@ -140,7 +136,7 @@ impl Progress for Reporter {
         let now = Instant::now();
         let speed = current.rate.take(now, step.done, step.bytes);
         // Bulk work has an estimate over all phases; other work has only one phase.
-        let in_all = lock(&self.eta).left(now, &step);
+        let in_all = self.eta.lock().left(now, &step);
         let left = if is_bulk(step.phase) { in_all } else { seconds_left(&step, speed) };
         if self.screen.terminal {
             current.bar.set_length(step.total);
@@ -154,8 +150,8 @@ impl Progress for Reporter {
 
     fn begin(&self, height: Option<u32>) {
         self.end();
-        *lock(&self.height) = height;
-        *lock(&self.eta) = Eta::default();
+        *self.height.lock() = height;
+        *self.eta.lock() = Eta::default();
     }
 
     /// Ends the running phase and removes its bar.

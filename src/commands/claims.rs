@@ -5,7 +5,7 @@ use cairn_events::{Claim, Listing, Slug};
 use cairn_model::Network;
 use serde::Serialize;
 
-use super::{feedback::harmless, keys::time};
+use crate::out::{harmless, time};
 
 /// A claim, as JSON. Texts are what the source says.
 #[derive(Serialize)]

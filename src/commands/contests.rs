@@ -10,14 +10,12 @@ use sha2::{Digest, Sha256};
 use super::{
     db::open,
     events::{now, operator},
-    feedback::harmless,
-    keys::time,
     submit::submit,
 };
 use crate::{
     cli::LabelsContest,
     exit::{Exit, Failure},
-    out::print,
+    out::{harmless, print, time},
 };
 
 /// Last contest of the statement of a claim, as JSON. A holder's words are untrusted.

@@ -12,7 +12,6 @@ use cairn_events::{
     file::{self, FileError, FileWriter},
 };
 use cairn_reader::{Assembler, Reader, View, last_seq_of};
-use cairn_state::State;
 use cairn_tables::events::{EventRow, Events};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -21,14 +20,13 @@ use super::{
     claims::{ClaimRow, ListedRow},
     contests::ShownContest,
     db::open,
-    feedback::harmless,
-    keys::time,
     submit::submit,
 };
 use crate::{
     cli::{EventsCommand, EventsExport, EventsImport, EventsList, EventsShow, EventsWaiting, EventsWithdraw},
     exit::{Exit, Failure},
-    out::{print, table, thousands},
+    out::{harmless, print, table, thousands, time},
+    with_state::with_state,
 };
 
 /// Runs a subcommand.
@@ -370,13 +368,8 @@ impl From<io::Error> for SubmitError {
 
 fn waiting(args: &EventsWaiting) -> Result<Exit, Failure> {
     let url = args.state.url(&args.index)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let found = runtime.block_on(async {
-        let state = State::open(&url).await?;
-        let found = state.waiting(args.limit.saturating_add(1)).await;
-        state.close().await;
-        found
-    })?;
+    let found: Vec<_> =
+        with_state(&url, async |state| Ok::<_, Failure>(state.waiting(args.limit.saturating_add(1)).await?))?;
     let rows: Vec<Vec<String>> = found
         .iter()
         .take(args.limit as usize)

@@ -3,34 +3,26 @@
 use cairn_clock::now_secs;
 use cairn_state::{Closing, State, Ticket};
 
-use super::keys::{open, time};
 use crate::{
     cli::{FeedbackCommand, FeedbackResolve},
     exit::{Exit, Failure},
-    out::print,
+    out::{harmless, print, time},
+    with_state::with_state,
 };
 
 /// Runs a subcommand.
 pub(crate) fn feedback(command: &FeedbackCommand) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        match command {
-            FeedbackCommand::List(args) => {
-                let state = open(args.state.url(&args.index)?).await?;
-                // Reads one more than it prints, to know if there are more.
-                let tickets = state.tickets(args.only.into(), args.limit.saturating_add(1)).await;
-                state.close().await;
-                print(&listed(&tickets?, args.limit))?;
-                Ok(Exit::Done)
-            }
-            FeedbackCommand::Resolve(args) => {
-                let state = open(args.state.url(&args.index)?).await?;
-                let result = resolve(&state, args).await;
-                state.close().await;
-                result
-            }
+    match command {
+        FeedbackCommand::List(args) => with_state(&args.state.url(&args.index)?, async |state| {
+            // Reads one more than it prints, to know if there are more.
+            let tickets = state.tickets(args.only.into(), args.limit.saturating_add(1)).await?;
+            print(&listed(&tickets, args.limit))?;
+            Ok(Exit::Done)
+        }),
+        FeedbackCommand::Resolve(args) => {
+            with_state(&args.state.url(&args.index)?, async |state| resolve(state, args).await)
         }
-    })
+    }
 }
 
 /// The first `limit` tickets, one paragraph each.
@@ -69,26 +61,6 @@ fn paragraph(ticket: &Ticket) -> String {
         text += &format!("  | {}\n", harmless(line));
     }
     text
-}
-
-/// Makes a client's text safe for a terminal: control characters, invisible ones and those that change the direction of
-/// text are printed as code points.
-pub(crate) fn harmless(text: &str) -> String {
-    let moves = |c: char| {
-        matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    let mut shown = String::new();
-    for c in text.chars() {
-        if c == '\t' {
-            shown.push(' ');
-        } else if c.is_control() || moves(c) {
-            shown.extend(c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }
 
 async fn resolve(state: &State, args: &FeedbackResolve) -> Result<Exit, Failure> {

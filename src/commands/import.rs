@@ -17,11 +17,11 @@ use cairn_tables::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{db::open, events::now, keys::time, submit::submit};
+use super::{db::open, events::now, submit::submit};
 use crate::{
     cli::Import,
     exit::{Exit, Failure},
-    out::{print, thousands},
+    out::{print, thousands, time},
     signals::Signals,
 };
 

@@ -3,51 +3,27 @@
 use std::io::{self, Write};
 
 use cairn_clock::now_secs;
-use cairn_state::{Key, KeyKind, KeyState, NewKey, Revocation, Secret, State, StateUrl};
-use jiff::Timestamp;
+use cairn_state::{Key, KeyKind, KeyState, NewKey, Revocation, Secret, State};
 
 use crate::{
     cli::{KeysCommand, KeysIssue, KeysRevoke},
     exit::{Exit, Failure},
-    out::{print, table},
+    out::{print, table, time},
+    with_state::with_state,
 };
 
 /// Runs one of the commands.
 pub(crate) fn keys(command: &KeysCommand) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        match command {
-            KeysCommand::Issue(args) => {
-                let state = open(args.at.state.url(&args.at.index)?).await?;
-                let result = issue(&state, args).await;
-                state.close().await;
-                result
-            }
-            KeysCommand::List(at) => {
-                let state = open(at.state.url(&at.index)?).await?;
-                let keys = state.keys().await;
-                state.close().await;
-                print(&listed(&keys?, now_secs()))?;
-                Ok(Exit::Done)
-            }
-            KeysCommand::Revoke(args) => {
-                let state = open(args.at.state.url(&args.at.index)?).await?;
-                let result = revoke(&state, args).await;
-                state.close().await;
-                result
-            }
+    let (KeysCommand::Issue(KeysIssue { at, .. }) | KeysCommand::List(at) | KeysCommand::Revoke(KeysRevoke { at, .. })) =
+        command;
+    with_state(&at.state.url(&at.index)?, async |state| match command {
+        KeysCommand::Issue(args) => issue(state, args).await,
+        KeysCommand::List(_) => {
+            print(&listed(&state.keys().await?, now_secs()))?;
+            Ok(Exit::Done)
         }
+        KeysCommand::Revoke(args) => revoke(state, args).await,
     })
-}
-
-pub(super) async fn open(url: StateUrl) -> Result<State, Failure> {
-    Ok(State::open(&url).await?)
-}
-
-/// A time in RFC 3339.
-pub(super) fn time(seconds: u64) -> String {
-    let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
-    time.map_or_else(|| format!("@{seconds}"), |time| time.to_string())
 }
 
 async fn issue(state: &State, args: &KeysIssue) -> Result<Exit, Failure> {

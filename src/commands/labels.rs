@@ -16,13 +16,12 @@ use super::{
     db::open,
     events::now,
     import::{Content, Imported, Refused, import},
-    keys::time,
 };
 use crate::{
     cli::{Import, LabelsCommand, LabelsImport, LabelsShow, LabelsStatus, PoolsCommand},
     config::IndexDir,
     exit::{Exit, Failure},
-    out::{print, table, thousands},
+    out::{print, table, thousands, time},
 };
 
 /// Most documents of lists that a command looks at.

@@ -6,12 +6,11 @@ use cairn_inputs::{Options, Report, read_quotes, sorted};
 use super::{
     events::now,
     import::{Content, import},
-    keys::time,
 };
 use crate::{
     cli::{PricesCommand, PricesImport},
     exit::{Exit, Failure},
-    out::{print, thousands},
+    out::{print, thousands, time},
 };
 
 /// Runs a subcommand.

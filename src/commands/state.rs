@@ -6,6 +6,7 @@ use crate::{
     cli::{KeysAt, StateAccept, StateBackup, StateCommand},
     exit::{Exit, Failure},
     out::print,
+    runtime::current_thread,
 };
 
 /// How to get a whole database again.
@@ -15,8 +16,7 @@ const RESTORE: &str = "stop all servers, put a backup in place of the database (
 
 /// Runs one of the commands.
 pub(crate) fn state(command: &StateCommand) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    current_thread()?.block_on(async {
         match command {
             StateCommand::Backup(args) => back_up(args).await,
             StateCommand::Check(at) => checked(at).await,

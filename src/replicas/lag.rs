@@ -15,6 +15,7 @@ use cairn_reader::replica_of;
 use cairn_state::{State, StateError, StateUrl};
 
 use super::outage::Outage;
+use crate::runtime::current_thread;
 
 /// Interval of looks.
 const LOOK: Duration = Duration::from_secs(2);
@@ -38,7 +39,7 @@ impl WriterWatch {
     /// The thread cannot be started.
     pub(crate) fn start(self, cancel: &CancelToken) -> io::Result<JoinHandle<()>> {
         let cancel = cancel.clone();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = current_thread()?;
         let thread = thread::Builder::new().name("writer-watch".to_owned());
         thread.spawn(move || runtime.block_on(self.watch(&cancel)))
     }

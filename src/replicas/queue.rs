@@ -14,9 +14,9 @@ use cairn_clock::now_ms;
 use cairn_events::{Document, file::FileWriter};
 use cairn_model::Network;
 use cairn_reader::{REPLICA, replica_of};
-use cairn_state::{MAX_WAITING_BYTES, NewEntry, State, StateError, StateUrl};
+use cairn_state::{MAX_WAITING_BYTES, NewEntry, StateError, StateUrl};
 
-use crate::{config::StateDb, exit::Failure};
+use crate::{config::StateDb, exit::Failure, with_state::with_state};
 
 /// Bytes after which an entry takes no further document.
 const ENTRY_BYTES: u64 = 4 << 20;
@@ -51,16 +51,10 @@ pub(crate) fn queue<E: From<io::Error> + From<StateError> + Send>(
     let mut entries = Entries::default();
     fill(&mut |document| entries.add(document))?;
     let entries = entries.finish()?;
-    let queued = async {
-        let state = State::open(url).await?;
-        let queued = state.queue_documents(network.name(), origin, &entries, now_ms()).await;
-        state.close().await;
-        queued
-    };
     // A thread of its own: the caller may be one of a runtime.
     thread::scope(|scope| {
-        let run = move || -> Result<(), E> {
-            Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(queued)?)
+        let run = || -> Result<(), E> {
+            with_state(url, async |state| Ok(state.queue_documents(network.name(), origin, &entries, now_ms()).await?))
         };
         let panicked = |_| E::from(io::Error::other("the thread of the queue panicked; this is a bug"));
         thread::Builder::new().spawn_scoped(scope, run)?.join().map_err(panicked)?

@@ -20,6 +20,7 @@ use cairn_pipeline::{put_file_into_inbox, waiting_in_inbox};
 use cairn_state::{State, StateError, StateUrl, WriterTip};
 
 use super::outage::Outage;
+use crate::runtime::current_thread;
 
 /// Interval of looks: a tip is published at most once a second.
 const LOOK: Duration = Duration::from_secs(1);
@@ -84,7 +85,7 @@ impl ForReplicas {
         let stop = CancelToken::new();
         let last = Arc::new(AtomicBool::new(false));
         let (looked, looks) = channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = current_thread()?;
         let (cancel, is_last) = (stop.clone(), Arc::clone(&last));
         let run = move || runtime.block_on(self.share(&cancel, &is_last, &looked));
         let thread = thread::Builder::new().name("replicas".to_owned()).spawn(run)?;

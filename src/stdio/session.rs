@@ -1,11 +1,8 @@
 //! A client's messages, answered side by side.
 
-use std::{
-    collections::HashMap,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, io, sync::Arc};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{
     sync::mpsc::{Receiver, Sender},
@@ -26,10 +23,6 @@ pub(super) struct Session {
     version: Mutex<Option<String>>,
     /// Requests that are being answered, by their ids as JSON.
     running: Mutex<HashMap<String, AbortHandle>>,
-}
-
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Session {
@@ -54,7 +47,7 @@ impl Session {
             let head = Head::of(&message);
             if let Some(id) = head.cancelled() {
                 // Dropping the request ends its work. Nothing is answered, as the protocol has it.
-                if let Some(task) = locked(&self.running).remove(&id.to_string()) {
+                if let Some(task) = self.running.lock().remove(&id.to_string()) {
                     task.abort();
                 }
                 continue;
@@ -69,7 +62,7 @@ impl Session {
             }
             let id = head.id.as_ref().map(Value::to_string);
             let session = Arc::clone(self);
-            let mut running = locked(&self.running);
+            let mut running = self.running.lock();
             let task = tasks.spawn(async move { session.answer(message, head).await });
             if let Some(id) = id {
                 running.insert(id, task);
@@ -82,13 +75,13 @@ impl Session {
     }
 
     async fn answer(&self, message: Vec<u8>, head: Head) {
-        let version = locked(&self.version).clone();
+        let version = self.version.lock().clone();
         let line = match self.peer.post(message, version).await {
             Ok((status, body)) => {
                 if head.is_initialize()
                     && let Some(version) = agreed_version(&body)
                 {
-                    *locked(&self.version) = Some(version);
+                    *self.version.lock() = Some(version);
                 }
                 line_of(&head, status, body)
             }
@@ -98,7 +91,7 @@ impl Session {
             }
         };
         if let Some(id) = &head.id {
-            locked(&self.running).remove(&id.to_string());
+            self.running.lock().remove(&id.to_string());
         }
         self.send(line).await;
     }

@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     fmt::Display,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use cairn_clock::now_secs;
 use cairn_link::{Publish, Publishers};
 use cairn_model::{Part, Trouble, one_line};
+use parking_lot::Mutex;
 
 /// A trouble whose reason changes is logged at most this often.
 const LOG_EACH: Duration = Duration::from_secs(10);
@@ -33,10 +33,6 @@ impl Troubles {
         Troubles { readers, known: Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Part, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn publish(&self, known: &BTreeMap<Part, Known>) {
         let all: Vec<Trouble> = known.values().map(|known| known.trouble.clone()).collect();
         self.readers.publish_troubles(&all);
@@ -44,13 +40,13 @@ impl Troubles {
 
     /// Publishes that there is none. From then on, readers miss this follower when it is gone.
     pub(crate) fn begin(&self) {
-        self.publish(&self.known());
+        self.publish(&self.known.lock());
     }
 
     /// A part does not work. The trouble began with the first of these calls since the last [`Troubles::clear`].
     pub(crate) fn set(&self, part: Part, error: &dyn Display, next: &str) {
         let error = error.to_string();
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let before = known.get(&part);
         let since = before.map_or_else(now_secs, |before| before.trouble.since);
         let trouble = Trouble::new(part, &error, next, since);
@@ -69,7 +65,7 @@ impl Troubles {
 
     /// A part works.
     pub(crate) fn clear(&self, part: Part) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         if let Some(gone) = known.remove(&part) {
             let seconds = now_secs().saturating_sub(gone.trouble.since);
             tracing::info!(part = part.name(), seconds, "it works again");
@@ -79,7 +75,7 @@ impl Troubles {
 
     /// Since when a part does not work, in seconds since 1970; `None` if it does.
     pub(crate) fn since(&self, part: Part) -> Option<u64> {
-        self.known().get(&part).map(|known| known.trouble.since)
+        self.known.lock().get(&part).map(|known| known.trouble.since)
     }
 }
 

@@ -4,10 +4,10 @@ use std::{
     fmt, fs,
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use parking_lot::Mutex;
 use ureq::http::HeaderValue;
 
 use crate::error::NodeError;
@@ -67,7 +67,7 @@ impl Credentials {
 
     /// The last read header.
     pub(crate) fn header(&self) -> Result<HeaderValue, NodeError> {
-        let mut header = self.header.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut header = self.header.lock();
         if let Some(header) = &*header {
             return Ok(header.clone());
         }
@@ -77,7 +77,7 @@ impl Credentials {
 
     /// Reads the cookie again after the node rejected `refused`; `None` if it has not changed.
     pub(crate) fn renewed(&self, refused: &HeaderValue) -> Result<Option<HeaderValue>, NodeError> {
-        let mut header = self.header.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut header = self.header.lock();
         let read = self.read()?;
         let other = (read != *refused).then(|| read.clone());
         *header = Some(read);

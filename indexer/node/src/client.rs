@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU8, AtomicU64, Ordering},
     },
     thread,
@@ -12,6 +12,7 @@ use std::{
 
 use cairn_model::CancelToken;
 use cairn_sources::MAX_BLOCK_SIZE;
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -263,7 +264,7 @@ impl NodeClient {
 
     /// Warns that a request is repeated, now and then, for as long as is `left`.
     fn say_that_it_retries(&self, error: &NodeError, left: Duration) {
-        let mut warned = self.shared.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned = self.shared.warned.lock();
         if warned.is_none_or(|at| at.elapsed() >= WARN_EACH) {
             *warned = Some(Instant::now());
             let seconds = left.as_secs_f64().round();

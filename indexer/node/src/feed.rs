@@ -1,10 +1,8 @@
 //! Blocks fetched ahead by several threads and handed over in order, in bounded memory.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
-};
+use std::{collections::BTreeMap, sync::Arc, thread};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::{blocks::NodeBlock, chain::BlockAt, client::NodeClient, error::NodeError};
 
@@ -51,30 +49,22 @@ struct State {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Fetches until the list or the feed is over.
     fn work(&self, client: &NodeClient) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             let at = state.fetching;
             let Some(block) = self.list.get(at).filter(|_| !state.over) else { return };
             let full = at >= state.taking + self.options.ahead_blocks
                 || (state.ready_bytes >= self.options.ahead_bytes && at > state.taking);
             if full {
-                state = self.wait(state);
+                self.changed.wait(&mut state);
                 continue;
             }
             state.fetching += 1;
             drop(state);
             let fetched = client.block(block.height, &block.hash);
-            state = self.state();
+            state = self.state.lock();
             state.ready_bytes += fetched.as_ref().map_or(0, NodeBlock::memory);
             // Blocks behind an error are never taken.
             state.over |= fetched.is_err();
@@ -117,7 +107,7 @@ impl BlockFeed {
 
     /// Waits for the next block; `None` after the last. After an error nothing more comes.
     pub(crate) fn next_block(&mut self) -> Option<Result<NodeBlock, NodeError>> {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         let at = state.taking;
         let block = self.shared.list.get(at)?;
         if !self.threaded {
@@ -137,7 +127,7 @@ impl BlockFeed {
             if state.over && at >= state.fetching {
                 return None;
             }
-            state = self.shared.wait(state);
+            self.shared.changed.wait(&mut state);
         }
     }
 }
@@ -145,7 +135,7 @@ impl BlockFeed {
 impl Drop for BlockFeed {
     fn drop(&mut self) {
         // Threads end after the request that they are at; nobody waits for them.
-        self.shared.state().over = true;
+        self.shared.state.lock().over = true;
         self.shared.changed.notify_all();
     }
 }

@@ -1,9 +1,8 @@
 //! The known state of the node and of its notifications: plain data for health answers.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use cairn_clock::now_secs;
 use cairn_model::BlockHash;
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::{
@@ -117,28 +116,24 @@ impl SharedStatus {
         SharedStatus(Mutex::new(State { status, announced: None }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn get(&self) -> NodeStatus {
-        self.state().status.clone()
+        self.0.lock().status.clone()
     }
 
     pub(crate) fn repaired(&self, gaps: u64) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let status = &mut state.status;
         status.gaps_repaired = status.gaps_repaired.saturating_add(gaps).min(status.gaps_seen);
     }
 
     /// Whether tips are announced by ZMQ at present.
     pub(crate) fn has_zmq(&self) -> bool {
-        self.state().status.notifications == Notifications::Zmq
+        self.0.lock().status.notifications == Notifications::Zmq
     }
 
     /// The node answered; whether it had not answered before, and whether no one has announced this tip yet.
     pub(crate) fn answered(&self, best: BlockHash, rest: Option<bool>) -> (bool, bool) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let back = !state.status.reachable;
         let news = state.announced != Some(best);
         let status = &mut state.status;
@@ -150,7 +145,7 @@ impl SharedStatus {
 
     /// The tip that a look at the node found was announced to the owner.
     pub(crate) fn polled(&self, best: BlockHash) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.announced = Some(best);
         if state.status.notifications == Notifications::Zmq {
             state.status.tips_found_by_polling += 1;
@@ -158,14 +153,14 @@ impl SharedStatus {
     }
 
     pub(crate) fn chain(&self, info: &ChainInfo) {
-        let status = &mut self.state().status;
+        let status = &mut self.0.lock().status;
         (status.blocks, status.headers) = (Some(info.blocks), Some(info.headers));
         (status.initial_download, status.pruned) = (Some(info.initial_download), Some(info.pruned));
     }
 
     /// The node did not answer; whether it had before.
     pub(crate) fn failed(&self, error: String) -> bool {
-        let status = &mut self.state().status;
+        let status = &mut self.0.lock().status;
         let news = status.reachable || status.error.is_none();
         (status.reachable, status.error) = (false, Some(error));
         news
@@ -174,7 +169,7 @@ impl SharedStatus {
 
 impl Observer for SharedStatus {
     fn connection(&self, endpoint: &ZmqEndpoint, connected: bool) {
-        let status = &mut self.state().status;
+        let status = &mut self.0.lock().status;
         for topic in status.topics.iter_mut().filter(|topic| endpoint.topics.contains(&topic.topic)) {
             topic.connected = connected;
             topic.connections += u64::from(connected);
@@ -184,7 +179,7 @@ impl Observer for SharedStatus {
     }
 
     fn message(&self, topic: Topic, number: u32, content: &Content) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         match content {
             Content::Tip(hash) | Content::Block { hash, .. } | Content::Connected(hash) => {
                 state.announced = Some(*hash);
@@ -201,7 +196,7 @@ impl Observer for SharedStatus {
     }
 
     fn gap(&self, gap: &Gap) {
-        let status = &mut self.state().status;
+        let status = &mut self.0.lock().status;
         status.gaps_seen += 1;
         if let Some(topic) = status.topics.iter_mut().find(|of| of.topic == gap.topic) {
             topic.lost += u64::from(matches!(gap.cause, GapCause::Sequence | GapCause::Garbled));

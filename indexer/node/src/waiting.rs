@@ -1,9 +1,8 @@
 //! Requests that have no answer yet: a node that is silent shows before the request fails.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Requests with a longer limit are expected to take long, and do not count.
 const LONG: Duration = Duration::from_secs(120);
@@ -19,13 +18,9 @@ struct Requests {
 }
 
 impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, Requests> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes a request until the result is dropped.
     pub(crate) fn begin(&self, what: &str, limit: Duration) -> Request<'_> {
-        let mut requests = self.lock();
+        let mut requests = self.0.lock();
         let number = requests.next;
         requests.next += 1;
         if limit <= LONG {
@@ -36,7 +31,7 @@ impl Waiting {
 
     /// The oldest request without an answer, and for how long it has none.
     pub(crate) fn oldest(&self) -> Option<(String, Duration)> {
-        self.lock().all.first().map(|(_, what, since)| (what.clone(), since.elapsed()))
+        self.0.lock().all.first().map(|(_, what, since)| (what.clone(), since.elapsed()))
     }
 }
 
@@ -48,7 +43,7 @@ pub(crate) struct Request<'w> {
 
 impl Drop for Request<'_> {
     fn drop(&mut self) {
-        self.waiting.lock().all.retain(|(number, ..)| *number != self.number);
+        self.waiting.0.lock().all.retain(|(number, ..)| *number != self.number);
     }
 }
 

@@ -1,14 +1,12 @@
 //! Work on the whole index that is done in a thread beside new blocks.
 
 use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::atomic::{AtomicU32, Ordering},
     thread::JoinHandle,
 };
 
 use cairn_model::{CancelToken, Height};
+use parking_lot::Mutex;
 
 use crate::PipelineError;
 
@@ -46,7 +44,7 @@ impl<M> Drop for Thread<M> {
 impl<M: Send + 'static> Beside<M> {
     /// Takes the result of the thread if it is done, or waits for it if `waits`; `None` if there is nothing to take.
     pub(crate) fn take(&self, waits: bool) -> Option<Outcome<M>> {
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = self.thread.lock();
         let is_done = |thread: &Thread<M>| waits || thread.handle.as_ref().is_none_or(JoinHandle::is_finished);
         let mut done = thread.take_if(|thread| is_done(thread))?;
         // A thread that panicked has made nothing, and has said so.
@@ -56,7 +54,7 @@ impl<M: Send + 'static> Beside<M> {
     /// True if a thread is at work, or work failed at one of the last blocks.
     pub(crate) fn is_busy(&self, tip: Height) -> bool {
         let is_resting = tip < self.rests_until.load(Ordering::Relaxed);
-        is_resting || self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        is_resting || self.thread.lock().is_some()
     }
 
     /// Notes that work failed with this tip.
@@ -71,7 +69,7 @@ impl<M: Send + 'static> Beside<M> {
         match std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&stop)) {
             Ok(handle) => {
                 let thread = Thread { cancel, handle: Some(handle) };
-                *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+                *self.thread.lock() = Some(thread);
             }
             Err(error) => tracing::error!(%error, name, "no thread for work beside new blocks; it is tried again"),
         }

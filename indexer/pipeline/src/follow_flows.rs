@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, PoisonError},
+    sync::Arc,
 };
 
 use cairn_events::EntityName;
@@ -60,7 +60,7 @@ impl Engine {
         let is_done = taken.is_some();
         let mut wrote = taken.map_or(Ok(false), |made| self.take_flows(&view, made))?;
         let now = (view.tip().hash, view.tip().seq);
-        let seen = *self.flows.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = *self.flows.seen.lock();
         if !is_done && seen == Some(now) || !can_make(&view)? {
             return Ok(wrote);
         }
@@ -80,7 +80,7 @@ impl Engine {
             view = self.reader.view()?;
         }
         wrote |= self.add_flows(&view, &exchanges, progress.cancel_token())?;
-        *self.flows.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        *self.flows.seen.lock() = Some(now);
         Ok(wrote)
     }
 
@@ -185,7 +185,7 @@ impl Engine {
 
     /// Removes the flows: they are made again when the chain is followed next.
     pub(crate) fn forget_flows(&self) -> Result<(), PipelineError> {
-        *self.flows.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.flows.seen.lock() = None;
         [TableInfo::of::<FlowsHead>(), TableInfo::of::<ExchangeFlows>(), TableInfo::of::<FlowBlocks>()]
             .iter()
             .try_for_each(|table| Ok(self.writer.clear(table)?))

@@ -1,9 +1,6 @@
 //! Brings late stages to the tip.
 
-use std::{
-    sync::PoisonError,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use cairn_model::{BlockHash, Height};
 use cairn_reader::{ReadError, View};
@@ -164,7 +161,7 @@ impl Following<'_> {
     fn follow(&self, first: Height, tip: Height) -> Result<(), PipelineError> {
         let (engine, cancel) = (self.engine, self.progress.cancel_token());
         let mut view = engine.reader.view()?;
-        let kept = engine.folds.lock().unwrap_or_else(PoisonError::into_inner).remove(self.stage.name);
+        let kept = engine.folds.lock().remove(self.stage.name);
         let before = first.checked_sub(1).map(|below| self.hash_of(&view, below)).transpose()?;
         let mut fold = match kept.filter(|(hash, _)| Some(*hash) == before) {
             Some((_, fold)) => fold,
@@ -214,7 +211,7 @@ impl Following<'_> {
             self.progress.step(ProgressStep { phase: Phase::Late, done, total, bytes: 0, of_bytes: 0 });
         }
         let hash = self.hash_of(&view, tip)?;
-        engine.folds.lock().unwrap_or_else(PoisonError::into_inner).insert(self.stage.name, (hash, fold));
+        engine.folds.lock().insert(self.stage.name, (hash, fold));
         Ok(())
     }
 

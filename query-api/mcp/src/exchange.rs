@@ -1,7 +1,7 @@
 //! Data that passes between front and handler around the protocol server: arguments on their way in and answers on
 //! their way out. Both may be long, and the protocol server would parse, copy and write them once more.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::{
     body::{Body, Bytes},
@@ -9,6 +9,7 @@ use axum::{
     response::Response,
 };
 use futures_util::stream;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -62,10 +63,6 @@ pub(crate) struct Exchange {
     answer: Mutex<Vec<(String, Vec<Bytes>)>>,
 }
 
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Exchange {
     pub(crate) fn new(bytes: usize, form: Form, arguments: Map<String, Value>) -> Arc<Self> {
         let (token, arguments) = (Uuid::new_v4().simple().to_string(), Mutex::new(arguments));
@@ -74,13 +71,13 @@ impl Exchange {
 
     /// The arguments of the call. They can be taken once.
     pub(crate) fn arguments(&self) -> Map<String, Value> {
-        std::mem::take(&mut *locked(&self.arguments))
+        std::mem::take(&mut *self.arguments.lock())
     }
 
     /// Leaves a JSON value in pieces, and returns the text that stands for it. Values are left in the order in which
     /// the answer has them.
     pub(crate) fn leave(&self, pieces: Vec<Bytes>) -> String {
-        let mut left = locked(&self.answer);
+        let mut left = self.answer.lock();
         let token = format!("{}-{}", self.token, left.len());
         left.push((format!("\"{token}\""), pieces));
         token
@@ -89,13 +86,13 @@ impl Exchange {
     /// Leaves pieces for a part of the protocol server's answer. A text in it cannot contain the part, because quotes
     /// in texts are escaped.
     pub(crate) fn leave_for(&self, part: &str, pieces: Vec<Bytes>) {
-        locked(&self.answer).push((part.to_owned(), pieces));
+        self.answer.lock().push((part.to_owned(), pieces));
     }
 
     /// Puts the parts that were left into the protocol server's answer.
     pub(crate) fn complete(&self, body: Bytes) -> Vec<Bytes> {
         let (mut all, mut rest) = (Vec::new(), body);
-        for (part, pieces) in std::mem::take(&mut *locked(&self.answer)) {
+        for (part, pieces) in std::mem::take(&mut *self.answer.lock()) {
             let Some(at) = rest.windows(part.len()).position(|window| window == part.as_bytes()) else { continue };
             all.push(rest.slice(..at));
             all.extend(pieces);

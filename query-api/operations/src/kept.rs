@@ -1,10 +1,11 @@
 //! What is read of the ledger as a whole and kept from request to request, since it changes only when a document comes
 //! in.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use cairn_http::ApiError;
 use cairn_reader::{Reader, View};
+use parking_lot::Mutex;
 
 /// Something that follows from the documents of the ledger alone.
 pub(crate) trait OfLedger: Sized {
@@ -36,7 +37,7 @@ impl<T: OfLedger> LedgerSlot<T> {
     /// The index cannot be read.
     pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Arc<T>, ApiError> {
         let seq = view.tip().seq;
-        if let Some((of, known_at, known)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Some((of, known_at, known)) = &*self.0.lock()
             && *known_at == seq
             && std::ptr::eq(of.as_ptr(), Arc::as_ptr(reader))
         {
@@ -45,8 +46,7 @@ impl<T: OfLedger> LedgerSlot<T> {
         let own = reader.view()?;
         // Another document may have come in since.
         let known = Arc::new(T::read(if own.tip().seq == seq { &own } else { view })?);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some((Arc::downgrade(reader), seq, Arc::clone(&known)));
+        *self.0.lock() = Some((Arc::downgrade(reader), seq, Arc::clone(&known)));
         Ok(known)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError, TryLockError, Weak},
+    sync::{Arc, Weak},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -17,6 +17,7 @@ use cairn_tables::{
     claims::{ClaimLists, ListDocument, ListKey, ListVersion},
     entities::{EntityFacet, EntityFacets, FacetKind, ScriptClass},
 };
+use parking_lot::Mutex;
 
 /// Most entities that are listed.
 pub(crate) const MOST_ENTITIES: usize = 50_000;
@@ -321,14 +322,11 @@ impl RegisterSlot {
             return Ok(found);
         }
         let _one = loop {
-            match self.reading.try_lock() {
-                Ok(guard) => break guard,
-                Err(TryLockError::Poisoned(guard)) => break guard.into_inner(),
-                Err(TryLockError::WouldBlock) => {
-                    work.poll()?;
-                    sleep(WAIT);
-                }
+            if let Some(guard) = self.reading.try_lock() {
+                break guard;
             }
+            work.poll()?;
+            sleep(WAIT);
         };
         if let Some(found) = self.kept(reader, view.tip(), is_pending) {
             return Ok(found);
@@ -336,13 +334,12 @@ impl RegisterSlot {
         let own = reader.view()?;
         let is_same = own.tip() == view.tip() && own.labels_are_settled()? != is_pending;
         let register = Arc::new(Register::read(if is_same { &own } else { view }, work)?);
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some((Arc::downgrade(reader), Arc::clone(&register)));
+        *self.kept.lock() = Some((Arc::downgrade(reader), Arc::clone(&register)));
         Ok(register)
     }
 
     fn kept(&self, reader: &Arc<Reader>, tip: &Tip, is_pending: bool) -> Option<Arc<Register>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let (of, register) = kept.as_ref()?;
         let fits = std::ptr::eq(of.as_ptr(), Arc::as_ptr(reader)) && register.is_of(tip, is_pending);
         fits.then(|| Arc::clone(register))

@@ -1,11 +1,12 @@
 //! Which prices and rates the index has, and the newest of each: kept from request to request, since it changes only
 //! when a document comes in.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use cairn_domain::price::Series;
 use cairn_events::LiveQuote;
 use cairn_reader::{Damages, ReadError, Reader, SeriesSpan, View};
+use parking_lot::Mutex;
 
 /// The series of an index.
 #[derive(Debug, Default)]
@@ -53,7 +54,7 @@ impl SeriesSlot {
     /// another reader; those rows do not count as the request's.
     pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>, damages: &Damages) -> Result<Arc<Known>, ReadError> {
         let seq = view.tip().seq;
-        if let Some((of, known)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Some((of, known)) = &*self.0.lock()
             && known.seq == seq
             && std::ptr::eq(of.as_ptr(), Arc::as_ptr(reader))
         {
@@ -62,7 +63,7 @@ impl SeriesSlot {
         let own = reader.view()?;
         // Another document may have come in since.
         let known = Arc::new(Known::read(if own.tip().seq == seq { &own } else { view }, damages)?);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Arc::downgrade(reader), Arc::clone(&known)));
+        *self.0.lock() = Some((Arc::downgrade(reader), Arc::clone(&known)));
         Ok(known)
     }
 }

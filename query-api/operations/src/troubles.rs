@@ -1,10 +1,9 @@
 //! What does not work at present, in this process and in the one that writes the index.
 
-use std::sync::{PoisonError, RwLock};
-
 use cairn_http::Reading;
 use cairn_link::IndexSource;
 use cairn_model::{Part, Trouble};
+use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +16,7 @@ pub struct TroubleSlot(RwLock<Vec<Trouble>>);
 impl TroubleSlot {
     /// A part does not work. If it did not work before, it is since then.
     pub fn set(&self, part: Part, error: &str, next: &str, now: u64) {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.write();
         let since = all.iter().find(|trouble| trouble.part == part).map_or(now, |before| before.since);
         all.retain(|trouble| trouble.part != part);
         all.push(Trouble::new(part, error, next, since));
@@ -25,13 +24,13 @@ impl TroubleSlot {
 
     /// A part works. Returns since when it had not.
     pub fn clear(&self, part: Part) -> Option<u64> {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.write();
         let at = all.iter().position(|trouble| trouble.part == part)?;
         Some(all.swap_remove(at).since)
     }
 
     fn all(&self) -> Vec<Trouble> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 }
 

@@ -1,10 +1,11 @@
 //! What the young coinbases pay, kept until the tip changes: it is the same for every wallet.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cairn_http::ApiError;
 use cairn_model::BlockHash;
 use cairn_reader::{Reader, View, YoungCoinbases};
+use parking_lot::Mutex;
 
 /// The outputs of the coinbases that are immature at a tip.
 #[derive(Debug, Default)]
@@ -17,7 +18,7 @@ impl YoungSlot {
     /// The index cannot be read.
     pub(crate) fn of(&self, reader: Option<&Arc<Reader>>, view: &View<'_>) -> Result<Arc<YoungCoinbases>, ApiError> {
         let tip = view.tip().hash;
-        if let Some((at, known)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Some((at, known)) = &*self.0.lock()
             && *at == tip
         {
             return Ok(Arc::clone(known));
@@ -25,7 +26,7 @@ impl YoungSlot {
         let own = reader.map(|reader| reader.view()).transpose()?;
         let own = own.as_ref().filter(|own| own.tip().hash == tip);
         let known = Arc::new(own.unwrap_or(view).young_coinbases()?);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((tip, Arc::clone(&known)));
+        *self.0.lock() = Some((tip, Arc::clone(&known)));
         Ok(known)
     }
 }

@@ -3,10 +3,9 @@
 //! An approval is for a script and a party of a list, as the approver has seen them in one document. It holds until it
 //! is withdrawn. Whether the list still has the row is for the reader to look up.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
+
+use parking_lot::Mutex;
 
 use crate::{MAX_APPROVER_CHARS, StateError};
 

@@ -1,6 +1,6 @@
 //! Approvals of rows of lists of sanctions, and when such a list was last checked.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::{
     Approvals, Approver, FeedCheck, MAX_APPROVALS, SeenRow, StateError, approval::StoredApproval, keys::to_stored,
@@ -53,7 +53,7 @@ impl State {
         // The version is read first: a change in between is read again next time.
         let version: (i64, i64) =
             on!(&self.reads, pool => sqlx::query_as(VERSION).fetch_one(pool).await).map_err(failed())?;
-        let kept = self.approvals.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let kept = self.approvals.0.lock().clone();
         if let Some((_, approvals)) = kept.filter(|(of, _)| *of == version) {
             return Ok(approvals);
         }
@@ -63,7 +63,7 @@ impl State {
         let mut approvals = Approvals::default();
         rows.into_iter().try_for_each(|row| approvals.add(row))?;
         let approvals = Arc::new(approvals);
-        *self.approvals.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, Arc::clone(&approvals)));
+        *self.approvals.0.lock() = Some((version, Arc::clone(&approvals)));
         Ok(approvals)
     }
 

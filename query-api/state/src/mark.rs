@@ -15,9 +15,9 @@ use std::{
     fs, io,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::StateError;
@@ -95,7 +95,7 @@ fn parse(bytes: &[u8]) -> Option<Mark> {
 /// # Errors
 /// The disk fails.
 pub(crate) fn write(database: &Path, mark: &Mark) -> Result<(), StateError> {
-    let _turn = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = WRITING.lock();
     let path = path_of(database);
     let mut text = format!("id={}\nchanges={}\n", mark.id, mark.changes);
     if let Some((changes, hash)) = &mark.rows {

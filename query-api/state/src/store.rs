@@ -4,10 +4,11 @@ use std::{
     fmt,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use sqlx::{ConnectOptions, Connection, SqliteConnection, pool::PoolOptions};
 
 use crate::{
@@ -119,12 +120,12 @@ impl State {
     }
 
     fn is_made_ready(&self, file: Option<FileId>) {
-        *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = file;
+        *self.ready.lock() = file;
     }
 
     /// True if the file was made ready and is still in its place: changes of a removed file are lost.
     pub(crate) fn is_ready(&self) -> bool {
-        let ready = *self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = *self.ready.lock();
         match &self.url.0 {
             Target::Sqlite(path) => ready.is_some() && ready == file_id(path),
             Target::Postgres(_) => ready.is_some(),
@@ -193,7 +194,7 @@ impl OpenedFile {
     /// True if a connection of this age is one to the file that is at the path now.
     fn is_current(&self, age: Duration) -> bool {
         let Ok(there) = std::fs::metadata(&self.path).map(|file| (file.dev(), file.ino())) else { return false };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         match *known {
             Some((file, since)) if file == there => age <= since.elapsed(),
             // The first is the one that the connection opened.

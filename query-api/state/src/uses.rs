@@ -1,11 +1,8 @@
 //! Uses of keys that wait for their record: joined and bounded.
 
-use std::{
-    collections::BTreeMap,
-    mem,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, mem};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// Maximum number of keys that wait for their record. The use of further ones is not recorded.
@@ -26,13 +23,9 @@ impl Default for Uses {
 }
 
 impl Uses {
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, i64>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a use. Returns true if the caller must start a task that writes.
     pub(crate) fn add(&self, id: &str, now: i64) -> bool {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if let Some(at) = waiting.get_mut(id) {
             *at = now.max(*at);
         } else if waiting.len() < WAITING {
@@ -49,7 +42,7 @@ impl Uses {
 
     /// Takes the waiting uses; `None` ends the task that writes.
     pub(crate) fn take(&self) -> Option<BTreeMap<String, i64>> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if waiting.is_empty() {
             self.writing.send_replace(false);
             return None;

@@ -1,6 +1,8 @@
 //! Bytes of events, in the ledger and in files. Each value has one form. Decoding never panics and never takes more
 //! memory than the bytes can fill.
 
+use cairn_model::leb128;
+pub use cairn_model::leb128::put_u128 as put_varint;
 use rust_decimal::Decimal;
 
 use crate::{Currency, DocumentHash, Interval, Provenance, Quote, QuoteRow, Range, Series, Slug};
@@ -62,19 +64,7 @@ impl<'b> Bytes<'b> {
     /// # Errors
     /// It is cut short, too large, or longer than it need be.
     pub fn varint(&mut self) -> Result<u128, Malformed> {
-        let mut value = 0u128;
-        for at in 0..19u32 {
-            let byte = self.array::<1>()?[0];
-            let bits = u128::from(byte & 0x7f);
-            if at == 18 && bits > 3 {
-                break;
-            }
-            value |= bits << (7 * at);
-            if byte & 0x80 == 0 {
-                return if byte == 0 && at > 0 { Err(Malformed("long number")) } else { Ok(value) };
-            }
-        }
-        Err(Malformed("number too large"))
+        leb128::take_u128(&mut self.0).map_err(|error| Malformed(error.0))
     }
 
     /// A number that fits.
@@ -188,15 +178,6 @@ impl<'b> Bytes<'b> {
         }
         Ok(rows)
     }
-}
-
-/// Appends a LEB128 number.
-pub fn put_varint(out: &mut Vec<u8>, mut value: u128) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 /// Appends a text, cut at [`MAX_TEXT`] bytes.

@@ -9,7 +9,7 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
@@ -17,6 +17,7 @@ use std::{
 };
 
 use cairn_model::CancelToken;
+use parking_lot::Mutex;
 
 use crate::{Message, VERSION};
 
@@ -61,12 +62,6 @@ struct Readers {
     next: u64,
 }
 
-impl Shared {
-    fn readers(&self) -> MutexGuard<'_, Readers> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Announcer {
     /// Listens on a socket at `path`. The socket of a killed writer is replaced: the caller has the index open for
     /// writing, so no other process listens on it. Its owner may connect, its group if the umask lets it, and nobody
@@ -86,7 +81,7 @@ impl Announcer {
 
     /// Sends to every reader. Never waits: a reader that is too slow is disconnected.
     pub fn announce(&self, message: &Message) {
-        let mut readers = self.shared.readers();
+        let mut readers = self.shared.readers.lock();
         if readers.all.is_empty() {
             return;
         }
@@ -104,14 +99,14 @@ impl Announcer {
     /// Number of readers.
     #[must_use]
     pub fn readers(&self) -> usize {
-        self.shared.readers().all.len()
+        self.shared.readers.lock().all.len()
     }
 }
 
 impl Drop for Announcer {
     fn drop(&mut self) {
         self.shared.cancel.cancel();
-        self.shared.readers().all.clear();
+        self.shared.readers.lock().all.clear();
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
         }
@@ -199,7 +194,7 @@ fn welcome(stream: UnixStream, shared: &Arc<Shared>) {
     let (sender, frames) = sync_channel::<Frame>(QUEUE);
     // From here on it gets every announcement; the present state is taken after that, so nothing falls between.
     let number = {
-        let mut readers = shared.readers();
+        let mut readers = shared.readers.lock();
         if readers.all.len() >= MAX_READERS {
             // The stream is closed; the reader tries again later.
             tracing::warn!(readers = MAX_READERS, "too many readers of the index: one was turned away");
@@ -210,7 +205,7 @@ fn welcome(stream: UnixStream, shared: &Arc<Shared>) {
         readers.all.push((number, sender));
         number
     };
-    let leave = move |shared: &Shared| shared.readers().all.retain(|(of, _)| *of != number);
+    let leave = move |shared: &Shared| shared.readers.lock().all.retain(|(of, _)| *of != number);
     let present = Arc::clone(shared);
     let spawned = thread::Builder::new().name("link".to_owned()).spawn(move || {
         // A reader that disconnects is not an event.

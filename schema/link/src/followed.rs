@@ -6,7 +6,7 @@ use std::{
     io, mem,
     path::Path,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
@@ -17,6 +17,7 @@ use cairn_clock::now_secs;
 use cairn_events::LiveQuote;
 use cairn_model::{BlockHash, CancelToken, Height, MempoolDelta, Part, SourceStatus, Trouble};
 use cairn_reader::{Advanced, Damages, ReadError, Reader, SecondaryReader};
+use parking_lot::Mutex;
 
 use crate::{
     Absent, Event, IndexSlot, IndexSource, Listener, MempoolSlot, Message, Projector, Publish, publisher::SOCKET,
@@ -103,7 +104,7 @@ impl FollowedIndex {
         if self.secondary().is_some() {
             return;
         }
-        let mut last_error = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_error = self.opening.lock();
         // Another thread may have been first.
         if self.secondary().is_some() {
             return;
@@ -171,7 +172,7 @@ impl FollowedIndex {
 
     /// Discards the mempool, because its changes are no longer received.
     fn forget_mempool(&self) {
-        self.coming.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.coming.lock().clear();
         self.told.mempool().set_absent(Absent::Lost);
     }
 
@@ -214,7 +215,7 @@ impl FollowedIndex {
             Message::Events(seq) => self.publish_events(seq),
             Message::Best(best) => self.publish_best_height(best),
             Message::Mempool { deltas, complete } => {
-                let mut coming = self.coming.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut coming = self.coming.lock();
                 coming.extend(deltas);
                 if complete {
                     self.publish_mempool(&mem::take(&mut *coming));

@@ -1,13 +1,10 @@
 //! Publishes the state of an index over the socket to readers in other processes.
 
-use std::{
-    mem,
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{mem, path::Path, sync::Arc};
 
 use cairn_events::LiveQuote;
 use cairn_model::{BlockHash, Height, MempoolDelta, SourceStatus, Trouble};
+use parking_lot::Mutex;
 
 use crate::{Announcer, MempoolSlot, Message, Publish, mempool_messages};
 
@@ -53,7 +50,7 @@ impl SocketPublisher {
         let known = Arc::<Mutex<Known>>::default();
         let present = Arc::clone(&known);
         let present = move || {
-            let mut messages = lock(&present).messages();
+            let mut messages = present.lock().messages();
             messages.extend(mempool_messages(&mempool.snapshot()));
             messages
         };
@@ -83,17 +80,13 @@ impl SocketPublisher {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Publish for SocketPublisher {
     fn publish_tip(&self, tip: Option<(Height, BlockHash)>) {
-        let known = mem::replace(&mut lock(&self.known).tip, tip);
+        let known = mem::replace(&mut self.known.lock().tip, tip);
         if let Some((height, hash)) = tip.filter(|_| known != tip) {
             self.announce(&Message::Tip { height, hash });
         }
-        let held = mem::take(&mut *lock(&self.held));
+        let held = mem::take(&mut *self.held.lock());
         self.announce_mempool(&held);
     }
 
@@ -103,32 +96,32 @@ impl Publish for SocketPublisher {
     }
 
     fn publish_live_quotes(&self, quotes: &[LiveQuote]) {
-        lock(&self.known).prices = quotes.to_vec();
+        self.known.lock().prices = quotes.to_vec();
         self.announce(&Message::Prices(quotes.to_vec()));
     }
 
     fn publish_best_height(&self, best: Option<Height>) {
-        if mem::replace(&mut lock(&self.known).best, best) != best {
+        if mem::replace(&mut self.known.lock().best, best) != best {
             self.announce(&Message::Best(best));
         }
     }
 
     fn publish_source(&self, status: &SourceStatus) {
-        lock(&self.known).source = status.clone();
+        self.known.lock().source = status.clone();
         self.announce(&Message::Source(Box::new(status.clone())));
     }
 
     fn publish_troubles(&self, troubles: &[Trouble]) {
-        lock(&self.known).troubles = Some(troubles.to_vec());
+        self.known.lock().troubles = Some(troubles.to_vec());
         self.announce(&Message::Troubles(troubles.to_vec()));
     }
 
     fn publish_connected(&self, deltas: &[MempoolDelta]) {
-        lock(&self.held).extend_from_slice(deltas);
+        self.held.lock().extend_from_slice(deltas);
     }
 
     fn publish_mempool(&self, deltas: &[MempoolDelta]) {
-        let mut held = lock(&self.held);
+        let mut held = self.held.lock();
         if held.is_empty() {
             drop(held);
             self.announce_mempool(deltas);

@@ -5,13 +5,15 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Waker},
     thread,
     time::Duration,
 };
+
+use parking_lot::{Condvar, Mutex};
 
 /// A cancellation token. Clones share their state; a cancelled token stays cancelled.
 ///
@@ -32,12 +34,6 @@ struct Shared {
 struct Tasks {
     next: u64,
     wakers: BTreeMap<u64, Waker>,
-}
-
-impl Shared {
-    fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Default for CancelToken {
@@ -63,7 +59,7 @@ impl CancelToken {
     pub fn cancel(&self) {
         let Some(shared) = &self.0 else { return };
         let wakers = {
-            let mut tasks = shared.tasks();
+            let mut tasks = shared.tasks.lock();
             // Under the lock, so that nobody who has just looked begins to wait afterwards.
             shared.cancelled.store(true, Ordering::SeqCst);
             std::mem::take(&mut tasks.wakers)
@@ -81,12 +77,9 @@ impl CancelToken {
     /// Blocks this thread until cancellation, at most this long. Returns true if it was cancelled.
     pub fn wait(&self, at_most: Duration) -> bool {
         match &self.0 {
-            Some(shared) => drop(
-                shared
-                    .changed
-                    .wait_timeout_while(shared.tasks(), at_most, |_| !self.is_cancelled())
-                    .unwrap_or_else(PoisonError::into_inner),
-            ),
+            Some(shared) => {
+                shared.changed.wait_while_for(&mut shared.tasks.lock(), |_| !self.is_cancelled(), at_most);
+            }
             None => thread::sleep(at_most),
         }
         self.is_cancelled()
@@ -119,7 +112,7 @@ impl Future for Cancelled {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let token = self.token.clone();
         let Some(shared) = &token.0 else { return Poll::Pending };
-        let mut tasks = shared.tasks();
+        let mut tasks = shared.tasks.lock();
         if token.is_cancelled() {
             return Poll::Ready(());
         }
@@ -136,7 +129,7 @@ impl Future for Cancelled {
 impl Drop for Cancelled {
     fn drop(&mut self) {
         if let (Some(shared), Some(number)) = (&self.token.0, self.number) {
-            shared.tasks().wakers.remove(&number);
+            shared.tasks.lock().wakers.remove(&number);
         }
     }
 }
@@ -220,7 +213,7 @@ mod tests {
     }
 
     fn waiting(token: &CancelToken) -> usize {
-        token.0.as_ref().map_or(0, |shared| shared.tasks().wakers.len())
+        token.0.as_ref().map_or(0, |shared| shared.tasks.lock().wakers.len())
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod amount;
 mod block;
 mod cancel;
 mod ids;
+pub mod leb128;
 mod mempool;
 mod muhash;
 mod network;

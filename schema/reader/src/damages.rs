@@ -1,9 +1,8 @@
 //! Damage that a running server found, and progress of its scrubber.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
 
 use crate::ReadError;
 
@@ -67,7 +66,7 @@ impl Damages {
     /// Notes that a table was found damaged while it was read. Returns true if that was not known: then it is worth a
     /// line in the log.
     pub fn note(&self, error: &ReadError) -> bool {
-        let mut found = self.found();
+        let mut found = self.0.lock();
         let scrub = found.scrub;
         let table = found.tables.entry(error.damaged_table().unwrap_or(NAMELESS)).or_default();
         let is_known = table.is_damaged();
@@ -81,7 +80,7 @@ impl Damages {
 
     /// Notes that the scrubber found a file of this table damaged. Returns true if the table was not known to be.
     pub fn note_file(&self, table: &'static str) -> bool {
-        let mut found = self.found();
+        let mut found = self.0.lock();
         let scrub = found.scrub;
         let table = found.tables.entry(table).or_default();
         let is_known = table.is_damaged();
@@ -93,12 +92,12 @@ impl Damages {
     /// The tables that are damaged, as far as known.
     #[must_use]
     pub fn tables(&self) -> Vec<&'static str> {
-        self.found().tables.iter().filter(|(_, table)| table.is_damaged()).map(|(name, _)| *name).collect()
+        self.0.lock().tables.iter().filter(|(_, table)| table.is_damaged()).map(|(name, _)| *name).collect()
     }
 
     /// Another index is served now: nothing is known of its tables. How often damage was met stays.
     pub fn forget(&self) {
-        for table in self.found().tables.values_mut() {
+        for table in self.0.lock().tables.values_mut() {
             (table.in_file, table.in_rows) = (None, false);
         }
     }
@@ -106,36 +105,36 @@ impl Damages {
     /// How often damage was met, by table.
     #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
-        self.found().tables.iter().map(|(name, table)| (*name, table.met)).collect()
+        self.0.lock().tables.iter().map(|(name, table)| (*name, table.met)).collect()
     }
 
     /// How far the scrubber is.
     #[must_use]
     pub fn scrubbed(&self) -> Scrubbed {
-        self.found().scrubbed
+        self.0.lock().scrubbed
     }
 
     /// The scrubber waits.
     pub fn scrub_waits(&self) {
-        self.found().scrubbed.state = ScrubState::Waiting;
+        self.0.lock().scrubbed.state = ScrubState::Waiting;
     }
 
     /// A scrub begins.
     pub fn scrub_begins(&self) {
-        let mut found = self.found();
+        let mut found = self.0.lock();
         found.scrubbed.state = ScrubState::Running;
         found.scrub += 1;
     }
 
     /// The scrubber has read further bytes.
     pub fn scrub_reads(&self, bytes: u64) {
-        self.found().scrubbed.bytes += bytes;
+        self.0.lock().scrubbed.bytes += bytes;
     }
 
     /// A scrub has read every table file. Tables whose files it found whole are no longer damaged; those with wrong
     /// rows are, because checksums do not show that.
     pub fn scrub_ends(&self, now: u64) {
-        let mut found = self.found();
+        let mut found = self.0.lock();
         let scrub = found.scrub;
         for table in found.tables.values_mut() {
             table.in_file = table.in_file.filter(|seen| *seen >= scrub);
@@ -143,10 +142,6 @@ impl Damages {
         found.scrubbed.complete += 1;
         found.scrubbed.last_end = Some(now);
         found.scrubbed.state = ScrubState::Waiting;
-    }
-
-    fn found(&self) -> MutexGuard<'_, Found> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

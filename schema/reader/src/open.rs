@@ -2,10 +2,11 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
 use cairn_tables::{Family, Table, checkpoints::Checkpoints, encode_key, stages::CHAIN};
+use parking_lot::RwLock;
 
 use rocksdb::Cache;
 
@@ -215,7 +216,7 @@ impl Reader {
 
     /// The chain in memory, up to the last seen tip.
     pub(crate) fn chain(&self) -> Arc<ChainIndex> {
-        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.read();
         seen.as_ref().map(|seen| Arc::clone(&seen.chain)).unwrap_or_default()
     }
 
@@ -255,21 +256,21 @@ impl Reader {
     /// # Errors
     /// The index is empty or cannot be read.
     pub fn view(&self) -> Result<View<'_>, ReadError> {
-        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let seen = self.seen.read().clone();
         let known = seen.as_ref().and_then(|seen| Some((seen.tip?, seen.checkpoints.is_some())));
         let mut view = View::open(&self.db, self.pinned, &self.facts, self.raw.as_ref(), seen)?;
         // Labels settle without another tip.
         if known != Some((*view.tip(), !self.pinned)) || !view.settled && view.find_settled() {
             let seen = view.seen();
             (view.any_claim, view.settled) = (seen.any_claim, seen.settled);
-            *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+            *self.seen.write() = Some(seen);
         }
         Ok(view)
     }
 
     /// The handle has caught up with its writer: the next view reads the checkpoints again.
     pub(crate) fn changed(&self) {
-        if let Some(seen) = self.seen.write().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        if let Some(seen) = self.seen.write().as_mut() {
             (seen.checkpoints, seen.any_claim, seen.settled) = (None, None, false);
         }
     }

@@ -14,7 +14,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -22,6 +22,7 @@ use std::{
 
 use cairn_model::{BlockHash, Height};
 use cairn_tables::Family;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use rocksdb::ColumnFamilyDescriptor;
 
 use crate::{
@@ -109,7 +110,7 @@ impl SecondaryReader {
     /// The serving reader. A request keeps it until it ends.
     #[must_use]
     pub fn reader(&self) -> Arc<Reader> {
-        Arc::clone(&self.active.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.active.read())
     }
 
     /// Moves to the newest tip; `wanted` is the announced one. One call runs at a time; others wait.
@@ -117,7 +118,7 @@ impl SecondaryReader {
     /// # Errors
     /// The index cannot be read. The previous reader keeps serving.
     pub fn advance(&self, wanted: Option<(Height, BlockHash)>) -> Result<Advanced, ReadError> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         let before = self.tip_before()?;
         if let Some(tip) = before.filter(|tip| wanted.is_some_and(|(_, hash)| hash == tip.hash))
             && !is_replaced(&self.reader())
@@ -149,7 +150,7 @@ impl SecondaryReader {
     /// # Errors
     /// The index cannot be read. The previous reader keeps serving.
     pub fn refresh(&self) -> Result<Advanced, ReadError> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         let before = self.tip_before()?;
         let (next, tip, reopened) = self.prepare(&mut idle, None)?;
         let replaced = !same_folder(&self.reader(), &next);
@@ -158,7 +159,7 @@ impl SecondaryReader {
     }
 
     fn swap(&self, idle: &mut MutexGuard<'_, Option<Arc<Reader>>>, next: Arc<Reader>) {
-        let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
+        let mut active = self.active.write();
         let same = same_folder(&active, &next);
         let before = std::mem::replace(&mut *active, next);
         drop(active);

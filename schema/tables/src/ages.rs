@@ -13,9 +13,9 @@
 use cairn_model::{Height, Sats, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint, put_varint128},
     periods::Period,
-    sums::{Sums, put_wide, wide},
+    sums::Sums,
     table::{Home, Origin, Table, Tuning},
 };
 
@@ -53,7 +53,7 @@ pub struct SpentRow {
 
 impl ValueCodec for SpentRow {
     fn encode(&self, out: &mut Vec<u8>) {
-        put_wide(out, self.destroyed);
+        put_varint128(out, self.destroyed);
         let mut next = 0;
         for birth in &self.births {
             put_varint(out, u64::from(birth.day - next));
@@ -64,7 +64,7 @@ impl ValueCodec for SpentRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let destroyed = wide(b)?;
+        let destroyed = b.varint128()?;
         let mut births = Vec::with_capacity(b.left() / 4);
         let mut next = 0u32;
         while b.left() > 0 {
@@ -132,7 +132,7 @@ impl ValueCodec for DormantRow {
             out.push(dormant.class);
             put_amount(out, dormant.sats);
             put_varint(out, dormant.coins);
-            put_wide(out, dormant.destroyed);
+            put_varint128(out, dormant.destroyed);
         }
     }
 
@@ -144,7 +144,7 @@ impl ValueCodec for DormantRow {
             if usize::from(class) >= DORMANT_YEARS.len() || !rises {
                 return Err(b.error("age class"));
             }
-            row.push(Dormant { class, sats: b.amount()?, coins: some(b)?, destroyed: wide(b)? });
+            row.push(Dormant { class, sats: b.amount()?, coins: some(b)?, destroyed: b.varint128()? });
         }
         if row.is_empty() { Err(b.error("no coin")) } else { Ok(DormantRow(row)) }
     }

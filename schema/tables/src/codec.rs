@@ -1,6 +1,7 @@
 //! Encoding and decoding. Decoding never panics and never allocates more than the input can contain.
 
-use cairn_model::{MAX_MONEY, Sats, ScriptTemplate, TxNum};
+pub use cairn_model::leb128::{put_u64 as put_varint, put_u128 as put_varint128};
+use cairn_model::{MAX_MONEY, Sats, ScriptTemplate, TxNum, leb128};
 
 /// Largest block in bytes (Bitcoin Core's `MAX_BLOCK_SERIALIZED_SIZE`): the upper bound of counts within a block.
 pub const MAX_BLOCK_SIZE: u32 = 4_000_000;
@@ -136,25 +137,15 @@ impl<'a> Input<'a> {
     }
 
     fn long_varint(&mut self) -> Result<u64, DecodeError> {
-        let mut value = 0u64;
-        let mut shift = 0u32;
-        loop {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                return Err(self.error("number too large"));
-            }
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                if byte == 0 && shift > 0 {
-                    return Err(self.error("number longer than needed"));
-                }
-                return Ok(value);
-            }
-            shift += 7;
-            if shift > 63 {
-                return Err(self.error("number too long"));
-            }
-        }
+        leb128::take_u64(&mut self.bytes).map_err(|error| self.error(error.0))
+    }
+
+    /// A LEB128 number of at most 128 bits.
+    ///
+    /// # Errors
+    /// As [`Input::varint`].
+    pub fn varint128(&mut self) -> Result<u128, DecodeError> {
+        leb128::take_u128(&mut self.bytes).map_err(|error| self.error(error.0))
     }
 
     /// Skips a LEB128 number.
@@ -255,16 +246,6 @@ impl<'a> Input<'a> {
     pub fn finish(&self) -> Result<(), DecodeError> {
         if self.bytes.is_empty() { Ok(()) } else { Err(self.error("too long")) }
     }
-}
-
-/// Appends a LEB128 number.
-#[inline]
-pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 /// Appends an amount. Round amounts take fewer bytes, as in Bitcoin Core's `CompressAmount`: trailing decimal zeros

@@ -16,8 +16,7 @@
 use cairn_model::{Sats, ScriptId, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
-    sums::{put_wide, wide},
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint, put_varint128},
     table::{Home, Origin, Table},
 };
 
@@ -129,7 +128,7 @@ impl ValueCodec for FlushRow {
         self.holder.encode(out);
         put_amount(out, self.sats);
         put_varint(out, self.coins);
-        put_wide(out, self.destroyed);
+        put_varint128(out, self.destroyed);
         put_varint(out, self.spends);
         put_varint(out, self.last.0);
         for (tx_num, sats) in &self.largest {
@@ -139,7 +138,7 @@ impl ValueCodec for FlushRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let (holder, sats, coins, destroyed) = (Holder::decode(b)?, b.amount()?, b.varint()?, wide(b)?);
+        let (holder, sats, coins, destroyed) = (Holder::decode(b)?, b.amount()?, b.varint()?, b.varint128()?);
         let (spends, last) = (b.varint()?, tx_num(b)?);
         let mut largest: Vec<(TxNum, Sats)> = Vec::new();
         while b.left() > 0 {

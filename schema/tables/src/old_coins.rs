@@ -12,9 +12,9 @@
 use cairn_model::{Sats, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
+    codec::{DecodeError, Input, ValueCodec, put_amount, put_varint, put_varint128},
     periods::Period,
-    sums::{Sums, put_wide, wide},
+    sums::Sums,
     table::{Home, Origin, Table},
 };
 
@@ -80,11 +80,11 @@ impl ValueCodec for MovementRow {
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.coins);
         put_amount(out, self.sats);
-        put_wide(out, self.destroyed);
+        put_varint128(out, self.destroyed);
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let row = MovementRow { coins: b.varint()?, sats: b.amount()?, destroyed: wide(b)? };
+        let row = MovementRow { coins: b.varint()?, sats: b.amount()?, destroyed: b.varint128()? };
         if row.coins > 0 && row.sats > 0 { Ok(row) } else { Err(b.error("no coin")) }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use crate::codec::{DecodeError, Input, ValueCodec, put_varint};
+use crate::codec::{DecodeError, Input, ValueCodec, put_varint, put_varint128};
 
 /// Largest position, exclusive. It bounds the memory of a row.
 pub const POSITIONS: u32 = 1 << 16;
@@ -125,7 +125,7 @@ impl ValueCodec for Sums {
         let mut next = 0;
         for (position, sum) in &self.0 {
             put_varint(out, u64::from(position - next));
-            put_wide(out, ((*sum as u128) << 1) ^ ((*sum >> 127) as u128));
+            put_varint128(out, ((*sum as u128) << 1) ^ ((*sum >> 127) as u128));
             next = position + 1;
         }
     }
@@ -137,7 +137,7 @@ impl ValueCodec for Sums {
         while b.left() > 0 {
             let position = next.checked_add(b.varint32()?).filter(|position| *position < POSITIONS);
             let position = position.ok_or_else(|| b.error("position"))?;
-            let zigzag = wide(b)?;
+            let zigzag = b.varint128()?;
             if zigzag == 0 {
                 return Err(b.error("a sum of zero"));
             }
@@ -146,34 +146,6 @@ impl ValueCodec for Sums {
         }
         Ok(Sums(entries))
     }
-}
-
-/// Appends a LEB128 number of up to 128 bits.
-pub fn put_wide(out: &mut Vec<u8>, mut value: u128) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// A LEB128 number of up to 128 bits.
-///
-/// # Errors
-/// The row is too short, the number does not fit, or its encoding is not the shortest.
-pub fn wide(b: &mut Input<'_>) -> Result<u128, DecodeError> {
-    let mut value = 0u128;
-    for shift in (0..128).step_by(7) {
-        let byte = b.byte()?;
-        if shift == 126 && byte > 3 {
-            break;
-        }
-        value |= u128::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return if byte == 0 && shift > 0 { Err(b.error("number longer than needed")) } else { Ok(value) };
-        }
-    }
-    Err(b.error("number too large"))
 }
 
 #[cfg(test)]

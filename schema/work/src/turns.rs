@@ -1,10 +1,9 @@
 //! Turns of long work. Without them, a client with many long requests has as many threads at the processors, and a
 //! short request waits behind all of them at each hand-over.
 
-use std::{
-    sync::{Condvar, Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 /// Processor time of work that needs no turn.
 pub const SHORT: Duration = Duration::from_millis(4);
@@ -25,9 +24,8 @@ impl Turns {
 
     /// Takes a turn, or returns false after this time without one.
     pub(crate) fn take(&self, within: Duration) -> bool {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.freed.wait_timeout_while(free, within, |free| *free == 0);
-        let (mut free, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
+        self.freed.wait_while_for(&mut free, |free| *free == 0, within);
         let is_mine = *free > 0;
         *free -= usize::from(is_mine);
         is_mine
@@ -35,7 +33,7 @@ impl Turns {
 
     /// Gives it back.
     pub(crate) fn give(&self) {
-        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *self.free.lock() += 1;
         self.freed.notify_one();
     }
 }

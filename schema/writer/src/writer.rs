@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -22,6 +22,7 @@ use cairn_tables::{
     facts::Facts as FactsTable,
     format::{FORMAT, Format, FormatVersion},
 };
+use parking_lot::Mutex;
 use rocksdb::{
     BottommostLevelCompaction, BoundColumnFamily, ColumnFamilyDescriptor, CompactOptions, DBPinnableSlice,
     FlushOptions, IngestExternalFileOptions, ReadOptions, WriteBatch, WriteOptions,
@@ -243,7 +244,7 @@ impl Writer {
 
     /// Keeps files that are replaced from now on for [`KEEP_FILES`].
     fn keep_files(&self) -> Result<(), WriteError> {
-        let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.kept_since.lock();
         match *since {
             Some(at) if at.elapsed() < KEEP_FILES => return Ok(()),
             Some(_) => self.db.enable_file_deletions()?,
@@ -317,7 +318,7 @@ impl Writer {
 
     /// Removes replaced files now, since bulk work leaves large ones.
     fn remove_files(&self) -> Result<(), WriteError> {
-        let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.kept_since.lock();
         if since.take().is_some() {
             self.db.enable_file_deletions()?;
         }
@@ -331,7 +332,7 @@ impl Writer {
         let Ok(Some(_paused)) = ReadersPaused::begin(&self.dir, READERS_TAKE) else { return };
         // Also flushes written rows.
         self.db.cancel_all_background_work(true);
-        let mut since = self.kept_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.kept_since.lock();
         // The next writer removes files that cannot be removed now.
         if since.take().is_none() {
             let _ = self.db.disable_file_deletions();

@@ -6,10 +6,10 @@ use std::{
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
 use cairn_store::files::write_file;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::CheckpointError;
@@ -62,7 +62,7 @@ impl Hashes {
             Some(known) => (known.clone(), false),
             None => (make()?, true),
         };
-        self.now.lock().unwrap_or_else(PoisonError::into_inner).push((identity, known.clone()));
+        self.now.lock().push((identity, known.clone()));
         Ok((known, is_new))
     }
 
@@ -71,7 +71,7 @@ impl Hashes {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(CheckpointError::at(folder))?;
         }
-        let now = self.now.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let now = self.now.into_inner();
         let text = serde_json::to_vec(&now).map_err(|e| CheckpointError::at(&self.path)(e.into()))?;
         Ok(write_file(&self.path, &text)?)
     }

@@ -3,10 +3,7 @@
 use std::{
     fs,
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use cairn_model::CancelToken;
@@ -14,6 +11,7 @@ use cairn_store::{
     files::{files_below, sync_folder, write_file},
     on_threads,
 };
+use parking_lot::Mutex;
 
 use crate::{
     Beside, CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Signer,
@@ -88,10 +86,10 @@ fn hash_all(
             let (pieces, _) = hashes.of(path, |_| true, || Ok(read_all(path, cancel, |_| Ok(()))?.pieces))?;
             let relative = path.strip_prefix(to).unwrap_or(path).to_string_lossy().into_owned();
             let file = FileEntry { path: relative, bytes, pieces };
-            files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+            files.lock().push(file);
             seen(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
             Ok(())
         },
     )?;
-    Ok(files.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(files.into_inner())
 }

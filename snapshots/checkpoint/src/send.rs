@@ -4,10 +4,7 @@ use std::{
     collections::HashSet,
     fs,
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use cairn_model::CancelToken;
@@ -16,6 +13,7 @@ use cairn_store::{
     files::{files_below, remove_path},
     on_threads,
 };
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -127,7 +125,7 @@ struct Uploads<'u> {
 
 impl Uploads<'_> {
     fn piece(&self, piece: Vec<u8>, hash: &str) -> Result<(), CheckpointError> {
-        let is_new = self.there.lock().unwrap_or_else(PoisonError::into_inner).insert(hash.to_owned());
+        let is_new = self.there.lock().insert(hash.to_owned());
         if is_new {
             let bytes = piece.len() as u64;
             self.store.write(&name_of(hash), piece)?;
@@ -137,7 +135,7 @@ impl Uploads<'_> {
     }
 
     fn has_all(&self, pieces: &[String]) -> bool {
-        let there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = self.there.lock();
         pieces.iter().all(|piece| there.contains(piece))
     }
 }
@@ -183,9 +181,9 @@ fn send_files(
             }
             let relative = path.strip_prefix(work).unwrap_or(path).to_string_lossy().into_owned();
             let file = FileEntry { path: relative, bytes: *bytes, pieces };
-            files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+            files.lock().push(file);
             Ok(())
         },
     )?;
-    Ok(files.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(files.into_inner())
 }

@@ -2,14 +2,12 @@
 
 use std::{
     collections::HashSet,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use cairn_model::CancelToken;
 use cairn_store::{Difference, files::files_below, on_threads};
+use parking_lot::Mutex;
 
 use crate::{CHECKPOINT, CheckpointError, Manifest, SIGNATURE, Source, Trust, work::Seen};
 
@@ -41,13 +39,13 @@ pub fn verify(
             let Some(file) = manifest.files.get(at) else { return Ok(()) };
             if let Some(what) = source.compare(file, cancel)? {
                 let path = file.path.clone();
-                found.lock().unwrap_or_else(PoisonError::into_inner).push(Difference { path, what });
+                found.lock().push(Difference { path, what });
             }
             seen(done.fetch_add(file.bytes, Ordering::Relaxed) + file.bytes, total);
             Ok(())
         },
     )?;
-    let mut differences = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut differences = found.into_inner();
     if let Source::Folder(folder) = source {
         let known: HashSet<_> = manifest.files.iter().map(|file| folder.join(&file.path)).collect();
         let is_ours = |path: &std::path::Path| path == folder.join(CHECKPOINT) || path == folder.join(SIGNATURE);

@@ -4,8 +4,9 @@ use std::{
     fs::{self, File},
     io::{BufWriter, Write},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
+
+use parking_lot::Mutex;
 
 use crate::ExportError;
 
@@ -33,13 +34,13 @@ impl Buckets {
     /// Appends a record to a file.
     pub(crate) fn put(&self, at: usize, record: &[u8]) -> Result<(), ExportError> {
         let (path, file) = self.0.get(at).ok_or(ExportError::Defect("a record of no group"))?;
-        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(record).map_err(ExportError::at(path))
+        file.lock().write_all(record).map_err(ExportError::at(path))
     }
 
     /// All records are there.
     pub(crate) fn fill(self) -> Result<Filled, ExportError> {
         let close = |(path, file): (PathBuf, Mutex<BufWriter<File>>)| {
-            file.into_inner().unwrap_or_else(PoisonError::into_inner).flush().map_err(ExportError::at(&path))?;
+            file.into_inner().flush().map_err(ExportError::at(&path))?;
             Ok(path)
         };
         self.0.into_iter().map(close).collect::<Result<_, ExportError>>().map(Filled)

@@ -2,16 +2,14 @@
 
 use std::{
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use cairn_model::CancelToken;
 use cairn_reader::{Reader, View};
 use cairn_store::on_threads;
 use cairn_tables::{TABLES, Table, totals::TotalsTable};
+use parking_lot::Mutex;
 
 use crate::{
     Dataset, ExportError, ExportOptions, FileEntry, Manifest, Part, Place,
@@ -178,7 +176,7 @@ impl Run<'_> {
             || Ok(self.reader.view()?),
             |view, job| self.job(view, job),
         )?;
-        Ok(self.made.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(self.made.into_inner())
     }
 
     fn job(&self, view: &View<'_>, job: usize) -> Result<(), ExportError> {
@@ -213,7 +211,7 @@ impl Run<'_> {
     fn made(&self, files: Vec<FileEntry>, bytes: u64) -> Result<(), ExportError> {
         self.work.note(&files)?;
         let count = files.len() as u64;
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
+        self.made.lock().extend(files);
         let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let files = self.files.fetch_add(count, Ordering::Relaxed) + count;
         (self.progress)(ExportStep { bytes, files, ..self.total });

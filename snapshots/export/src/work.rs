@@ -5,13 +5,13 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::Write,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
 use cairn_store::{
     files::{read_file as read, remove_path as remove, write_file as write},
     identity,
 };
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::{Dataset, ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, Place, SCHEMA_VERSION, place::Held};
@@ -158,7 +158,7 @@ impl<'p> WorkFolder<'p> {
             serde_json::to_writer(&mut lines, file).map_err(|_| ExportError::Defect("a file has no JSON"))?;
             lines.push(b'\n');
         }
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = self.done.lock();
         done.write_all(&lines).and_then(|()| done.sync_data()).map_err(ExportError::at(self.folder.join(DONE)))
     }
 

@@ -3,10 +3,10 @@
 use std::{
     fs, io,
     path::Path,
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::{Store, StoreError};
@@ -111,7 +111,7 @@ impl<'s> Lease<'s> {
     /// # Errors
     /// The store fails.
     pub fn renew(&self) -> Result<(), StoreError> {
-        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut renewed = self.renewed.lock();
         if renewed.elapsed() > LASTS / 5 {
             self.store.write(&self.name, self.text.clone().into_bytes())?;
             *renewed = Instant::now();

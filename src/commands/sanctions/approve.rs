@@ -8,32 +8,31 @@ use cairn_model::Network;
 use cairn_state::{SeenRow, State};
 
 use super::{
-    super::{db, keys},
+    super::db,
     feed::{Feed, IMPORT, party_of},
 };
 use crate::{
     cli::{SanctionsApprove, Seen},
     exit::{Exit, Failure},
-    out::{print, thousands},
+    out::{print, thousands, time},
+    with_state::with_state,
 };
 
-pub(super) async fn approve(args: &SanctionsApprove) -> Result<Exit, Failure> {
+pub(super) fn approve(args: &SanctionsApprove) -> Result<Exit, Failure> {
     // A wrong folder is reported before a database is made.
     let reader = db::open(args.index.datadir()?)?;
-    let state = keys::open(args.state.url(&args.index)?).await?;
-    let done = match args.withdraw {
-        true => withdraw(args, &state, reader.facts().network).await,
-        false => match Feed::find(&reader, &state, &args.sanctions).await {
-            Ok(Some(feed)) => give(args, &state, &feed, reader.facts().network).await,
-            Ok(None) => {
-                let message = format!("there is no current feed: no complete document of {}", args.sanctions.name());
-                Err(Failure::new(Exit::Other, message).hint(IMPORT))
-            }
-            Err(error) => Err(error),
-        },
-    };
-    state.close().await;
-    done.map(|()| Exit::Done)
+    let network = reader.facts().network;
+    with_state(&args.state.url(&args.index)?, async |state| {
+        if args.withdraw {
+            withdraw(args, state, network).await?;
+        } else if let Some(feed) = Feed::find(&reader, state, &args.sanctions).await? {
+            give(args, state, &feed, network).await?;
+        } else {
+            let message = format!("there is no current feed: no complete document of {}", args.sanctions.name());
+            return Err(Failure::new(Exit::Other, message).hint(IMPORT));
+        }
+        Ok(Exit::Done)
+    })
 }
 
 /// The SHA-256 of an address's script.
@@ -77,9 +76,9 @@ async fn give(args: &SanctionsApprove, state: &State, feed: &Feed, network: Netw
         thousands(counts),
         thousands(rows.len() as u64)
     );
-    text += &format!("feed {} of {}\n", feed.hash, keys::time(feed.retrieved_at.into()));
+    text += &format!("feed {} of {}\n", feed.hash, time(feed.retrieved_at.into()));
     if feed.is_stale() {
-        let checked = keys::time(feed.checked_at.into());
+        let checked = time(feed.checked_at.into());
         text += &format!("the feed is stale: it was last checked at {checked}; import the list again\n");
     }
     print(&text)

@@ -17,6 +17,7 @@ use crate::{
     commands::events::now,
     config::Sanctions,
     exit::{Exit, Failure},
+    out::harmless,
 };
 
 /// Rows that a command reads.
@@ -104,7 +105,7 @@ fn seen(claim: &Claim, network: Network) -> SeenRow {
 
 /// The party of a row, for people.
 pub(super) fn party_of(row: &SeenRow) -> String {
-    let name = super::super::feedback::harmless(&row.party_name);
+    let name = harmless(&row.party_name);
     match (name.as_str(), row.party_uid.as_str()) {
         ("", "") => "(no party named)".to_owned(),
         ("", uid) => format!("(uid {uid})"),

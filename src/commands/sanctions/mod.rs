@@ -7,7 +7,7 @@ mod status;
 
 use cairn_events::{Behaviour, ClaimType, EvidenceTier};
 use cairn_inputs::{ClaimCode, ClaimDefaults, ClaimLayout, ClaimReport};
-use cairn_state::{FeedCheck, State};
+use cairn_state::FeedCheck;
 
 use super::{
     import::Imported,
@@ -16,19 +16,16 @@ use super::{
 use crate::{
     cli::{SanctionsCommand, SanctionsImport},
     exit::{Exit, Failure},
+    with_state::with_state,
 };
 
 /// Runs a subcommand.
 pub(crate) fn sanctions(command: &SanctionsCommand) -> Result<Exit, Failure> {
     match command {
         SanctionsCommand::Import(args) => import(args),
-        SanctionsCommand::Approve(args) => in_runtime(approve::approve(args)),
-        SanctionsCommand::Status(args) => in_runtime(status::status(args)),
+        SanctionsCommand::Approve(args) => approve::approve(args),
+        SanctionsCommand::Status(args) => status::status(args),
     }
-}
-
-fn in_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
 /// The layouts of lists of sanctions.
@@ -47,20 +44,20 @@ fn import(args: &SanctionsImport) -> Result<Exit, Failure> {
     let (imported, report) = import_claims(&args.from, Some(&args.source), what)?;
     let exit = imported.exit;
     // The list is in the ledger whatever happens here.
-    if let Err(error) = in_runtime(note(args, imported, report)) {
+    if let Err(error) = note(args, imported, report) {
         tracing::warn!(%error, "when the list was checked cannot be kept, nor what was left out of it: import it again");
     }
     Ok(exit)
 }
 
 /// Keeps when the list was checked, and how many rows were left out.
-async fn note(args: &SanctionsImport, imported: Imported, report: Option<ClaimReport>) -> Result<(), Failure> {
+fn note(args: &SanctionsImport, imported: Imported, report: Option<ClaimReport>) -> Result<(), Failure> {
     let Some(document) = imported.document else { return Ok(()) };
     let list = format!("{}/{LIST}", args.source);
-    let state = State::open(&args.from.state.url(&args.from.index)?).await?;
-    let noted = state.feed_was_checked(&list, &document.0, check(imported.checked_at, report.as_ref())).await;
-    state.close().await;
-    Ok(noted?)
+    let check = check(imported.checked_at, report.as_ref());
+    with_state(&args.from.state.url(&args.from.index)?, async |state| {
+        Ok(state.feed_was_checked(&list, &document.0, check).await?)
+    })
 }
 
 fn check(checked_at: u32, report: Option<&ClaimReport>) -> FeedCheck {

@@ -7,13 +7,14 @@ use cairn_state::{Approvals, SeenRow};
 use serde::Serialize;
 
 use super::{
-    super::{db, feedback::harmless, keys},
+    super::db,
     feed::{Feed, IMPORT, party_of},
 };
 use crate::{
     cli::{SanctionRows, SanctionsStatus},
     exit::{Exit, Failure},
-    out::{print, table, thousands},
+    out::{harmless, print, table, thousands, time},
+    with_state::with_state,
 };
 
 /// The state, as `--json` prints it.
@@ -58,14 +59,11 @@ struct RowStatus {
     approvers: Vec<String>,
 }
 
-pub(super) async fn status(args: &SanctionsStatus) -> Result<Exit, Failure> {
+pub(super) fn status(args: &SanctionsStatus) -> Result<Exit, Failure> {
     let reader = db::open(args.index.datadir()?)?;
-    let state = keys::open(args.state.url(&args.index)?).await?;
-    let read =
-        async { Ok::<_, Failure>((Feed::find(&reader, &state, &args.sanctions).await?, state.approvals().await?)) };
-    let read = read.await;
-    state.close().await;
-    let (feed, approvals) = read?;
+    let (feed, approvals) = with_state(&args.state.url(&args.index)?, async |state| {
+        Ok::<_, Failure>((Feed::find(&reader, state, &args.sanctions).await?, state.approvals().await?))
+    })?;
     let list = args.sanctions.name();
     let status = Status {
         approvers: approvers(&approvals, &list),
@@ -89,8 +87,8 @@ impl FeedStatus {
         FeedStatus {
             date: date(feed.retrieved_at),
             sha256: feed.hash.to_string(),
-            retrieved_at: keys::time(feed.retrieved_at.into()),
-            checked_at: keys::time(feed.checked_at.into()),
+            retrieved_at: time(feed.retrieved_at.into()),
+            checked_at: time(feed.checked_at.into()),
             stale: feed.is_stale(),
             listed: coverage.listed,
             approved: coverage.approved,

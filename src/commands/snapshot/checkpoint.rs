@@ -22,6 +22,7 @@ use crate::{
     exit::{Exit, Failure},
     out::{print, table, thousands},
     progress::Reporter,
+    runtime::current_thread,
     signals::{self, Signals},
 };
 
@@ -64,7 +65,7 @@ pub(super) fn make(args: &SnapshotCheckpoint, context: &Context) -> Result<Exit,
     let url = if args.with_state { Some(args.state.url(&args.index)?) } else { None };
     let signer = args.sign_with.as_ref().map(|key| Signer::read(key, std::env::var("CAIRN_SIGNING_PASSWORD").ok()));
     let signer = signer.transpose()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = current_thread()?;
     let copy_state = |path: &Path| match &url {
         Some(url) => runtime.block_on(backup(url, path, true)).map_err(|error| error.to_string()),
         None => Ok(()),

@@ -9,7 +9,7 @@ use std::{
     path::PathBuf,
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -22,6 +22,7 @@ use hyper::{
     service::Service,
 };
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use s3s::{
     auth::SimpleAuth,
     service::{S3Service, S3ServiceBuilder},
@@ -135,12 +136,12 @@ impl Bucket {
 
     /// From now on, this goes wrong.
     pub fn fail(&self, plan: impl Fn(&Seen) -> Option<Fault> + Send + Sync + 'static) {
-        *self.front.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(plan));
+        *self.front.plan.lock() = Some(Arc::new(plan));
     }
 
     /// From now on, nothing goes wrong.
     pub fn heal(&self) {
-        *self.front.plan.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.front.plan.lock() = None;
     }
 
     /// Requests so far.
@@ -173,7 +174,7 @@ impl Service<Request<Incoming>> for Front {
             path: request.uri().path().trim_start_matches('/').to_owned(),
             query: request.uri().query().unwrap_or_default().to_owned(),
         };
-        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let plan = self.plan.lock().clone();
         let fault = plan.and_then(|plan| plan(&seen));
         let service = self.service.clone();
         Box::pin(async move {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitcoin::Network;
+use parking_lot::MutexGuard;
 use rand::Rng;
 use tempfile::TempDir;
 

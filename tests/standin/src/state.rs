@@ -1,7 +1,8 @@
 //! The state that the server's threads share.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::http::{Call, Faults, When};
@@ -30,11 +31,6 @@ pub(crate) struct Shared {
     pub(crate) high_water_mark: i32,
 }
 
-/// A test that panics while it holds a lock has failed already; the rest may go on.
-fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Shared {
     pub(crate) fn new(world: World, options: &StandInOptions) -> Self {
         let session = Session { authorization: String::new(), started: Instant::now(), addresses: BTreeMap::new() };
@@ -51,27 +47,27 @@ impl Shared {
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
-        hold(&self.world)
+        self.world.lock()
     }
 
     pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
-        hold(&self.faults)
+        self.faults.lock()
     }
 
     pub(crate) fn set_session(&self, session: Session) {
-        *hold(&self.session) = session;
+        *self.session.lock() = session;
     }
 
     pub(crate) fn authorization(&self) -> String {
-        hold(&self.session).authorization.clone()
+        self.session.lock().authorization.clone()
     }
 
     pub(crate) fn uptime(&self) -> Duration {
-        hold(&self.session).started.elapsed()
+        self.session.lock().started.elapsed()
     }
 
     pub(crate) fn zmq_addresses(&self) -> BTreeMap<Topic, String> {
-        hold(&self.session).addresses.clone()
+        self.session.lock().addresses.clone()
     }
 
     /// Runs what waits for this point of this call.

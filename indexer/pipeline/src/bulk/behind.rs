@@ -4,11 +4,13 @@ use std::{
     fs::File,
     io,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::Builder,
 };
+
+use parking_lot::{Condvar, Mutex};
 
 /// Most files that wait. With more, the disk does not keep up, and asking for still more would not help.
 const WAITING: usize = 64;
@@ -35,14 +37,10 @@ struct UnderWay {
 }
 
 impl State {
-    fn lock(&self) -> MutexGuard<'_, UnderWay> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn work(&self, files: &Receiver<File>) {
         for file in files {
             let result = file.sync_data();
-            let mut under_way = self.lock();
+            let mut under_way = self.under_way.lock();
             under_way.files -= 1;
             if let Err(e) = result {
                 under_way.failed.get_or_insert(e);
@@ -66,9 +64,9 @@ impl WriteBehind {
     /// Begins to make durable what a file has now, unless too many others wait already.
     pub(crate) fn begin(&self, file: &File) {
         if let (Some(files), Ok(file)) = (&self.files, file.try_clone()) {
-            self.state.lock().files += 1;
+            self.state.under_way.lock().files += 1;
             if files.try_send(file).is_err() {
-                self.state.lock().files -= 1;
+                self.state.under_way.lock().files -= 1;
             }
         }
     }
@@ -79,9 +77,9 @@ impl WriteBehind {
     /// # Errors
     /// What was begun since the last time failed.
     pub(crate) fn wait(&self) -> io::Result<()> {
-        let mut under_way = self.state.lock();
+        let mut under_way = self.state.under_way.lock();
         while under_way.files > 0 {
-            under_way = self.state.changed.wait(under_way).unwrap_or_else(PoisonError::into_inner);
+            self.state.changed.wait(&mut under_way);
         }
         under_way.failed.take().map_or(Ok(()), Err)
     }

@@ -1,13 +1,11 @@
 //! Outpoints meet the numbers of their transactions.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashSet;
 
 use cairn_model::{TxNum, Txid};
 use cairn_sources::Survey;
 use cairn_tables::codec::{DecodeError, Input, put_varint};
+use parking_lot::Mutex;
 use rayon::prelude::*;
 
 use super::{
@@ -59,7 +57,7 @@ pub(crate) fn run(
         let repeated = few.par_iter().map(join).collect::<Result<Vec<_>, PipelineError>>()?;
         manifest.repeated_txids.extend(repeated.into_iter().flatten());
         done += few.len() as u64;
-        let w = writers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let w = writers.get_mut();
         if saver.due() || done as usize == plan.partitions {
             manifest.save_partway(Done::Join, done, [&mut w.prevouts, &mut w.spent, &mut w.wanted])?;
             // Not before it is noted: until then the join may have to read them again.
@@ -103,7 +101,7 @@ impl Collected {
     }
 
     fn write(&mut self, writers: &Mutex<Writers>) -> Result<(), PipelineError> {
-        let mut w = writers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut w = writers.lock();
         for partition in 0..self.prevouts.len() {
             w.prevouts.put_chunk(partition, &self.prevouts[partition].bytes)?;
             w.spent.put_chunk(partition, &self.spent[partition])?;

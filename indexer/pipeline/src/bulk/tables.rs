@@ -1,13 +1,11 @@
 //! Deltas into table files, and table files into the database.
 
-use std::{
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
-};
+use std::path::PathBuf;
 
 use cairn_stages::{ChainTimes, Delta, HearContext, Merge, NoPast, Rows, Spread};
 use cairn_tables::Family;
 use cairn_writer::Writer;
+use parking_lot::Mutex;
 use rayon::prelude::*;
 
 use super::{
@@ -129,7 +127,7 @@ pub(crate) fn run(
         // One by one, so that no thread sits on a list while another has nothing to do.
         wave.par_iter().with_max_len(1).try_for_each(|unit| {
             let files = making.run(*unit)?;
-            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shared = shared.lock();
             files.into_iter().try_for_each(|(family, name)| shared.manifest.add_file(family, name))?;
             shared.manifest.tables.push((unit.job, unit.partition));
             shared.fresh.push(*unit);
@@ -140,12 +138,12 @@ pub(crate) fn run(
             step(progress, ProgressStep { phase: Phase::Tables, done: shared.done, total, bytes: 0, of_bytes: 0 })
         })?;
         if task == Task::Sort {
-            shared.lock().unwrap_or_else(PoisonError::into_inner).save(jobs)?;
+            shared.lock().save(jobs)?;
             let heard = jobs.iter().filter(|job| job.lane.merge == Merge::Ordered && job.fed == Fed::Heard);
             heard.into_iter().try_for_each(|job| shuffle::remove_all(&dir, &spill_name(job.lane), plan.partitions))?;
         }
     }
-    shared.into_inner().unwrap_or_else(PoisonError::into_inner).save(jobs)
+    shared.into_inner().save(jobs)
 }
 
 /// Everything that making the files of a unit needs.

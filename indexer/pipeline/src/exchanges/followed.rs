@@ -1,8 +1,7 @@
 //! State of flows that an engine keeps in memory.
 
-use std::sync::Mutex;
-
 use cairn_model::BlockHash;
+use parking_lot::Mutex;
 
 use super::Made;
 use crate::beside::Beside;

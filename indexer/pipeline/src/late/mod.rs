@@ -12,11 +12,12 @@ mod sleep;
 mod wakeups;
 pub(crate) mod watchlist;
 
-use std::{collections::HashMap, sync::Mutex};
+use std::collections::HashMap;
 
 use cairn_model::{BlockHash, CancelToken, Height};
 use cairn_reader::{ReadError, View};
 use cairn_tables::stages::{DUST, FLUSHES, LATE, StageInfo, WAKEUPS};
+use parking_lot::Mutex;
 
 pub(crate) use self::rows::{LateRows, put_all};
 use self::{dust::DustFold, flushes::FlushFold, wakeups::WakeupFold};

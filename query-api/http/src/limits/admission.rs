@@ -7,12 +7,13 @@ use std::{
     fmt,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
@@ -116,15 +117,11 @@ impl State {
 }
 
 impl Class {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Gives free places to those that wait.
     fn fill(self: &Arc<Self>) {
         loop {
             let (waiter, permit) = {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 if state.taken >= self.places {
                     return;
                 }
@@ -166,7 +163,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.class.state().give_back(self.who);
+        self.class.state.lock().give_back(self.who);
         if !self.is_filled {
             self.class.fill();
         }
@@ -197,7 +194,7 @@ impl Admission {
         let who = client.map_or([None; 3], Client::lineage);
         let (admit, admitted) = oneshot::channel();
         let number = {
-            let mut state = class.state();
+            let mut state = class.state.lock();
             if state.taken < class.places && state.queue.is_empty() {
                 state.take(who);
                 let beside = state.of_site(who);
@@ -235,7 +232,7 @@ struct Waits<'a> {
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        self.class.state().queue.remove(&self.number);
+        self.class.state.lock().queue.remove(&self.number);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -282,7 +279,7 @@ mod tests {
         let _held = admission.enter(Cost::Standard, None, SOON).await.unwrap();
         let gone = timeout(SOON, admission.enter(Cost::Standard, None, LONG)).await;
         assert!(gone.is_err() && admission.waiting.load(Ordering::Relaxed) == 0);
-        assert!(admission.classes[1].state().queue.is_empty());
+        assert!(admission.classes[1].state.lock().queue.is_empty());
     }
 
     /// Requests that each client keeps running until all have been served: how many places each had.

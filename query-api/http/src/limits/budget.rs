@@ -3,9 +3,10 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use crate::limits::client::Client;
 
@@ -93,7 +94,7 @@ impl Budgets {
         // The number of sets is a power of two; the low bits choose one.
         let place = usize::try_from(who % SETS as u64).unwrap_or_default();
         let Some(set) = self.sets.get(place) else { return };
-        let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut set = set.lock();
         let known = set.iter().position(|entry| entry.who == who);
         // An empty entry, or the client that has used least.
         let least = || set.iter().enumerate().min_by_key(|(_, e)| e.whole_at).map_or(0, |(at, _)| at);

@@ -5,12 +5,13 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use cairn_work::Memory;
+use parking_lot::Mutex;
 
 use crate::{
     answers::error::{ApiError, no_room},
@@ -49,10 +50,6 @@ impl FlightMemory {
         let who = client.map_or([None; 3], Client::lineage);
         Share { memory: Arc::clone(self), who, bytes: AtomicU64::new(0) }
     }
-
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The memory of one body or answer; dropping it gives it back.
@@ -73,7 +70,7 @@ impl Share {
         if more == 0 {
             return true;
         }
-        let mut taken = self.memory.taken();
+        let mut taken = self.memory.taken.lock();
         let Some(left) = self.memory.all.checked_sub(taken.all + more) else { return false };
         let networks = || self.who.into_iter().enumerate().filter_map(|(level, network)| Some((level, network?)));
         if networks().any(|key| taken.by_network.get(&key).copied().unwrap_or_default() - own > left) {
@@ -108,7 +105,7 @@ impl Drop for Share {
         if own == 0 {
             return;
         }
-        let mut taken = self.memory.taken();
+        let mut taken = self.memory.taken.lock();
         taken.all = taken.all.saturating_sub(own);
         for (level, network) in self.who.into_iter().enumerate() {
             let Some(key) = network.map(|network| (level, network)) else { continue };
@@ -139,7 +136,7 @@ mod tests {
         assert!(!memory.share(None).grow(1));
         drop(share);
         assert!(memory.share(None).grow(100));
-        assert!(memory.taken().all == 0 && memory.taken().by_network.is_empty());
+        assert!(memory.taken.lock().all == 0 && memory.taken.lock().by_network.is_empty());
     }
 
     #[test]

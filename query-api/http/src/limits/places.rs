@@ -1,12 +1,8 @@
 //! Places for streams that stay open, shared fairly between networks.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::{collections::HashMap, net::IpAddr, time::Instant};
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 /// The open streams, each with the value that holds it: dropping that ends the stream. If there is no place left, a
@@ -49,7 +45,7 @@ fn networks(client: Option<IpAddr>) -> Networks {
 
 impl<H> Places<H> {
     fn with<T: Default>(&self, work: impl FnOnce(&mut HashMap<Uuid, Place<H>>) -> T) -> T {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(work).unwrap_or_default()
+        self.open.lock().as_mut().map(work).unwrap_or_default()
     }
 
     /// Adds a stream, if there is a place: at most `max` in all and `max_per_client` for a client.
@@ -88,7 +84,7 @@ impl<H> Places<H> {
 
     /// Ends all streams; there are no places from then on.
     pub fn close(&self) {
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.open.lock() = None;
     }
 
     /// How many there are.

@@ -1,14 +1,12 @@
 //! Wallet sessions and bridge keys of requests. An invalid one counts as absent, with a warning. An unreachable
 //! database never fails a request.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use cairn_state::{BadSecret, KeyKind, Secret, State, Verdict};
 use moka::{policy::EvictionPolicy, sync::Cache};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::answers::meta::Warning;
@@ -119,7 +117,7 @@ impl Sessions {
         if self.is_valid(&hash, unix) {
             return Ok(());
         }
-        if self.down_until().is_some_and(|until| Instant::now() < until) {
+        if self.down_until.lock().is_some_and(|until| Instant::now() < until) {
             return Err(Why::Unavailable);
         }
         let failure = match timeout(PATIENCE, state.check(secret, unix)).await {
@@ -139,12 +137,8 @@ impl Sessions {
             Err(_) => "no answer in time".to_owned(),
         };
         tracing::warn!(error = failure, "sessions and keys cannot be checked: they count as absent");
-        *self.down_until() = Some(Instant::now() + PAUSE);
+        *self.down_until.lock() = Some(Instant::now() + PAUSE);
         Err(Why::Unavailable)
-    }
-
-    fn down_until(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.down_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,11 +8,12 @@
 use std::{
     collections::{HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread::{self, Result as ThreadResult, Thread, ThreadId, available_parallelism},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
     sync::{
@@ -123,10 +124,6 @@ impl WorkQueue {
         WorkQueue(Arc::new(Shared { state: Mutex::default(), watch: Notify::new(), most }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Does work on a thread that may block. It is done even if nobody waits for it any more. The inner result is that
     /// of the work, or its panic.
     ///
@@ -139,7 +136,7 @@ impl WorkQueue {
         let (done, waits) = oneshot::channel();
         let job = Box::new(move || drop(done.send(catch_unwind(AssertUnwindSafe(work)))));
         let (Needs { call, watch }, is_first) = {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             let is_first = !std::mem::replace(&mut state.has_watch, true);
             (state.push(job, self.0.most, Instant::now()), is_first)
         };
@@ -167,7 +164,7 @@ impl WorkQueue {
     /// The work of a thread.
     fn work(&self, mut number: u64) {
         loop {
-            while let Some(job) = { self.state().take(number) } {
+            while let Some(job) = { self.0.state.lock().take(number) } {
                 job();
             }
             match self.wait() {
@@ -181,7 +178,7 @@ impl WorkQueue {
     fn wait(&self) -> Option<u64> {
         let (this, ends) = (thread::current(), Instant::now() + IDLE);
         {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             // A job that was pushed since would not find it waiting.
             if !state.waiting.is_empty() {
                 state.numbers += 1;
@@ -197,7 +194,7 @@ impl WorkQueue {
         loop {
             let left = ends.saturating_duration_since(Instant::now());
             thread::park_timeout(left);
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             if let Some(number) = state.called.remove(&this.id()) {
                 return Some(number);
             }
@@ -218,11 +215,11 @@ impl Watch {
         let queue = &self.0;
         loop {
             queue.0.watch.notified().await;
-            let mut taken = queue.state().taken;
+            let mut taken = queue.0.state.lock().taken;
             loop {
                 sleep(SHORT).await;
                 let call = {
-                    let mut state = queue.state();
+                    let mut state = queue.0.state.lock();
                     if state.waiting.is_empty() {
                         state.is_watched = false;
                         break;
@@ -239,7 +236,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.0.0.state.lock();
         (state.has_watch, state.is_watched) = (false, false);
         let idle = std::mem::take(&mut state.idle);
         drop(state);
@@ -260,7 +257,7 @@ mod tests {
     use super::*;
 
     fn settled(queue: &WorkQueue) -> bool {
-        let state = queue.state();
+        let state = queue.0.state.lock();
         state.busy.is_empty() && state.waiting.is_empty() && !state.is_watched
     }
 
@@ -351,10 +348,10 @@ mod tests {
         for _ in 0..2 {
             let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
             assert_eq!(runtime.block_on(queue.run(|| 7)).unwrap().unwrap(), 7);
-            assert!(queue.state().has_watch);
+            assert!(queue.0.state.lock().has_watch);
             // Waits for all of its threads.
             drop(runtime);
-            let state = queue.state();
+            let state = queue.0.state.lock();
             assert!(!state.has_watch && state.idle.is_empty() && state.busy.is_empty() && state.called.is_empty());
         }
     }

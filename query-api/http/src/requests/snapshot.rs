@@ -1,11 +1,9 @@
 //! Answers that were made before anyone asked.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use axum::body::Bytes;
+use parking_lot::RwLock;
 
 /// Answers of some operations, made at about the same time.
 #[derive(Clone, Default, Debug)]
@@ -23,11 +21,11 @@ pub(crate) struct SnapshotSlot(RwLock<Option<Arc<Snapshot>>>);
 impl SnapshotSlot {
     /// The snapshot; `None` before the first.
     pub(crate) fn get(&self) -> Option<Arc<Snapshot>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 
     /// Replaces it.
     pub(super) fn set(&self, snapshot: Snapshot) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
+        *self.0.write() = Some(Arc::new(snapshot));
     }
 }

@@ -1,11 +1,9 @@
 //! How far the feed is, for streams.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use cairn_link::IndexSource;
+use parking_lot::Mutex;
 
 /// How long it is remembered: a thousand streams ask for it four times a second.
 const REMEMBERED: Duration = Duration::from_millis(200);
@@ -17,7 +15,7 @@ pub(crate) struct FeedMark(Mutex<Option<(Instant, u64)>>);
 impl FeedMark {
     /// A number that changes when there is something new; three rows are read at most, five times a second.
     pub(crate) fn of(&self, index: &dyn IndexSource) -> u64 {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if let Some((_, mark)) = known.filter(|(at, _)| at.elapsed() < REMEMBERED) {
             return mark;
         }

@@ -4,7 +4,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     thread,
     time::Duration,
 };
@@ -12,6 +12,7 @@ use std::{
 use cairn_model::Height;
 use cairn_reader::{BlockVolume, ReadError, Reader, View, Volume};
 use cairn_tables::events::{EventRow, Events};
+use parking_lot::{Condvar, Mutex};
 
 /// How long a request waits for it: chains with few transactions take less.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -57,17 +58,11 @@ pub(super) struct Week {
     pub(super) volume: Arc<Volume>,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl VolumeSlot {
     /// The week before the tip of a view, which is one of this reader, or the last one that is known; else why there is
     /// none.
     pub(super) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Week, &'static str> {
-        let (tip, mut state) = (view.tip(), self.0.state());
+        let (tip, mut state) = (view.tip(), self.0.state.lock());
         let is_same = std::ptr::eq(state.of.as_ptr(), Arc::as_ptr(reader));
         if is_same && state.seq < tip.seq && !may_change_labels(view, state.seq).unwrap_or(true) {
             state.seq = tip.seq;
@@ -91,7 +86,7 @@ impl VolumeSlot {
                 }
             }
             let wait = |state: &mut State| state.is_running && !is_known(state);
-            state = self.0.done.wait_timeout_while(state, PATIENCE, wait).unwrap_or_else(PoisonError::into_inner).0;
+            self.0.done.wait_while_for(&mut state, wait, PATIENCE);
         }
         match &state.complete {
             Some((height, volume)) => Ok(Week { height: *height, volume: Arc::clone(volume) }),
@@ -123,7 +118,7 @@ fn compute(shared: &Shared) {
             Err(error) => break Err(error),
         }
     };
-    let mut state = shared.state();
+    let mut state = shared.state.lock();
     if let Err(error) = outcome {
         tracing::warn!(%error, "the labelled share of a week's volume cannot be computed");
         state.has_failed = true;
@@ -136,7 +131,7 @@ fn compute(shared: &Shared) {
 /// Reads some blocks that are missing; false if none is, or if nobody has the index any more.
 fn step(shared: &Shared) -> Result<bool, ReadError> {
     let (of, seq) = {
-        let state = shared.state();
+        let state = shared.state.lock();
         (state.of.clone(), state.seq)
     };
     let Some(reader) = of.upgrade() else { return Ok(false) };
@@ -147,7 +142,7 @@ fn step(shared: &Shared) -> Result<bool, ReadError> {
     }
     let (first, last) = view.week();
     let missing: Vec<Height> = {
-        let mut state = shared.state();
+        let mut state = shared.state.lock();
         state.blocks.retain(|at, of| (first..=last).contains(at) && view.chain().is(*at, &of.hash));
         (first..=last).filter(|at| !state.blocks.contains_key(at)).take(BLOCKS_A_VIEW).collect()
     };
@@ -155,7 +150,7 @@ fn step(shared: &Shared) -> Result<bool, ReadError> {
     for height in missing {
         read.push((height, view.block_volume(height)?));
     }
-    let mut state = shared.state();
+    let mut state = shared.state.lock();
     if !Weak::ptr_eq(&state.of, &of) || state.seq != seq {
         // Somebody asked about another state meanwhile.
         return Ok(true);

@@ -1,7 +1,7 @@
 //! The source of the index for requests. The index may not exist yet, and may be replaced while requests run.
 
 use std::sync::{
-    Arc, PoisonError, RwLock,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -12,6 +12,7 @@ use cairn_domain::{
 use cairn_events::LiveQuote;
 use cairn_model::{BlockHash, Height, MempoolDelta, MempoolWatch, SourceStatus, Trouble};
 use cairn_reader::Reader;
+use parking_lot::RwLock;
 
 use super::mempool::{Absent, MempoolSlot};
 use crate::Publish;
@@ -79,7 +80,7 @@ impl IndexSlot {
 
     /// Replaces the index. Running requests keep the previous one.
     pub fn set_reader(&self, reader: Arc<Reader>) {
-        *self.reader.write().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+        *self.reader.write() = Some(reader);
     }
 
     /// Sets the height of the best known chain.
@@ -95,13 +96,13 @@ impl IndexSlot {
 
     /// Sets the status of the source of blocks.
     pub fn set_source(&self, status: Option<SourceStatus>) {
-        *self.source.write().unwrap_or_else(PoisonError::into_inner) = status;
+        *self.source.write() = status;
     }
 }
 
 impl IndexSource for IndexSlot {
     fn reader(&self) -> Option<Arc<Reader>> {
-        self.reader.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.reader.read().clone()
     }
 
     fn best_height(&self) -> Option<Height> {
@@ -114,11 +115,11 @@ impl IndexSource for IndexSlot {
     }
 
     fn source(&self) -> Option<SourceStatus> {
-        self.source.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.source.read().clone()
     }
 
     fn troubles(&self) -> Arc<[Trouble]> {
-        Arc::clone(&self.troubles.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.troubles.read())
     }
 
     fn feed_end(&self) -> Option<u64> {
@@ -126,7 +127,7 @@ impl IndexSource for IndexSlot {
     }
 
     fn live_quotes(&self) -> Arc<[LiveQuote]> {
-        Arc::clone(&self.prices.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.prices.read())
     }
 }
 
@@ -141,7 +142,7 @@ impl Publish for IndexSlot {
     }
 
     fn publish_live_quotes(&self, quotes: &[LiveQuote]) {
-        *self.prices.write().unwrap_or_else(PoisonError::into_inner) = quotes.into();
+        *self.prices.write() = quotes.into();
     }
 
     fn publish_best_height(&self, best: Option<Height>) {
@@ -163,7 +164,7 @@ impl Publish for IndexSlot {
     }
 
     fn publish_troubles(&self, troubles: &[Trouble]) {
-        *self.troubles.write().unwrap_or_else(PoisonError::into_inner) = troubles.into();
+        *self.troubles.write() = troubles.into();
     }
 
     fn publish_connected(&self, deltas: &[MempoolDelta]) {

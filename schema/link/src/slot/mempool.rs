@@ -10,13 +10,14 @@
 
 use std::{
     mem,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use cairn_clock::now_ms;
 use cairn_domain::mempool::{Mempool, MempoolLimits, Projection, Stats, Template};
 use cairn_model::{BlockHash, MempoolDelta};
+use parking_lot::{Condvar, Mutex, RwLock};
 
 /// Minimum interval between projections without a new block.
 const PROJECTION_PAUSE: Duration = Duration::from_millis(500);
@@ -123,7 +124,7 @@ impl MempoolSlot {
     }
 
     fn mark_absent(&self, change: impl FnOnce(Option<Absent>) -> Option<Absent>) {
-        let next = self.next();
+        let next = self.next.lock();
         let before = self.published().version;
         let absent = change(before.absent);
         if absent != before.absent {
@@ -133,14 +134,14 @@ impl MempoolSlot {
 
     /// Sets the node's block template rules for further projections.
     pub fn set_template(&self, template: Template) {
-        *self.template.write().unwrap_or_else(PoisonError::into_inner) = template;
+        *self.template.write() = template;
     }
 
     /// Applies deltas in order. They become visible at once, as one version. It takes time in proportion to the deltas,
     /// not to the mempool, and never waits for readers.
     pub fn apply<'d>(&self, deltas: impl IntoIterator<Item = &'d MempoolDelta>) {
         let now = now_ms();
-        let mut next = self.next();
+        let mut next = self.next.lock();
         let mut is_changed = false;
         for delta in deltas {
             next.apply(delta, now);
@@ -154,7 +155,7 @@ impl MempoolSlot {
             self.publish(&next, None, now);
         }
         drop(next);
-        *self.moved.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *self.moved.0.lock() += 1;
         self.moved.1.notify_all();
     }
 
@@ -163,7 +164,7 @@ impl MempoolSlot {
         let version = Arc::new(Version { mempool: next.clone(), absent, as_of_ms });
         // Data that only the previous version held is dropped after the lock.
         let _previous = {
-            let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+            let mut published = self.published.write();
             mem::replace(&mut published.version, version)
         };
     }
@@ -171,8 +172,8 @@ impl MempoolSlot {
     /// Recomputes the projection if the mempool has changed: immediately after a new tip, otherwise limited to a small
     /// share of a processor. Call it after deltas and periodically. Returns true if it did.
     pub fn refresh(&self) -> bool {
-        let Ok(mut last) = self.projecting.try_lock() else { return false };
-        let template = *self.template.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut last) = self.projecting.try_lock() else { return false };
+        let template = *self.template.read();
         let Published { version, projection: known } = self.published();
         let stats = version.mempool.stats(now_ms());
         if version.absent.is_some() || stats.loading {
@@ -191,7 +192,7 @@ impl MempoolSlot {
         drop(version);
         let projection = Some(Arc::new(outline.project(&template)));
         let _previous = {
-            let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+            let mut published = self.published.write();
             mem::replace(&mut published.projection, projection)
         };
         *last = Some((Instant::now(), started.elapsed()));
@@ -227,11 +228,7 @@ impl MempoolSlot {
     }
 
     fn published(&self) -> Published {
-        self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn next(&self) -> MutexGuard<'_, Mempool> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+        self.published.read().clone()
     }
 
     /// Pins the current version for a request. Takes constant time and never waits for a writer's work.
@@ -242,14 +239,13 @@ impl MempoolSlot {
 
     /// Counter of applied deltas: a mark for [`Self::wait`].
     pub fn mark(&self) -> u64 {
-        *self.moved.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.moved.0.lock()
     }
 
     /// Waits for deltas after `mark`, until the timeout.
     pub fn wait(&self, mark: u64, at_most: Duration) {
-        let count = self.moved.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The caller looks again, and so sees whether it timed out.
-        drop(self.moved.1.wait_timeout_while(count, at_most, |count| *count == mark));
+        self.moved.1.wait_while_for(&mut self.moved.0.lock(), |count| *count == mark, at_most);
     }
 }
 

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use super::{MempoolDelta, MempoolInput, MempoolOutput, MempoolSample, MempoolTx, NodeFloor, RemoveReason};
-use crate::{BlockHash, Txid};
+use crate::{
+    BlockHash, Txid,
+    leb128::{self, put_u64 as put},
+};
 
 /// No delta is longer. A standard transaction, with its raw bytes and the scripts that it spends, is far below.
 pub const MAX_DELTA_BYTES: usize = 64 << 20;
@@ -49,21 +52,7 @@ impl<'a> Input<'a> {
 
     /// LEB128 in its shortest form, so that equal values have equal bytes.
     fn u64(&mut self) -> Read<u64> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                return Err(BadMempoolBytes("a number above 64 bits"));
-            }
-            if shift > 0 && byte == 0 {
-                return Err(BadMempoolBytes("a number longer than needed"));
-            }
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(BadMempoolBytes("a number above 64 bits"))
+        leb128::take_u64(&mut self.0).map_err(|error| BadMempoolBytes(error.0))
     }
 
     fn u32(&mut self) -> Read<u32> {
@@ -98,14 +87,6 @@ impl<'a> Input<'a> {
     fn end<T>(&self, value: T) -> Read<T> {
         if self.0.is_empty() { Ok(value) } else { Err(BadMempoolBytes("bytes left over")) }
     }
-}
-
-fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 fn put_maybe(out: &mut Vec<u8>, value: Option<u64>) {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::faults::{Call, HttpFault};
 use super::message::{self, Request, Response};
@@ -122,7 +124,7 @@ fn accept(listener: &TcpListener, handler: &Arc<dyn Handler>, running: &Arc<Runn
         threads.retain(|thread| !thread.is_finished());
         number += 1;
         let Ok(copy) = stream.try_clone() else { continue };
-        running.connections.lock().unwrap_or_else(PoisonError::into_inner).insert(number, copy);
+        running.connections.lock().insert(number, copy);
         let (handler, shared) = (Arc::clone(handler), Arc::clone(running));
         let spawned = std::thread::Builder::new().name("standin-connection".to_owned()).spawn(move || {
             // A broken connection concerns its client only. A reset takes place when the last handle is closed, and
@@ -131,11 +133,11 @@ fn accept(listener: &TcpListener, handler: &Arc<dyn Handler>, running: &Arc<Runn
             if !result.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionReset) {
                 let _ = stream.shutdown(Shutdown::Both);
             }
-            shared.connections.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+            shared.connections.lock().remove(&number);
         });
         threads.extend(spawned.ok());
     }
-    for stream in running.connections.lock().unwrap_or_else(PoisonError::into_inner).values() {
+    for stream in running.connections.lock().values() {
         let _ = stream.shutdown(Shutdown::Both);
     }
     for thread in threads {

@@ -1,11 +1,9 @@
 //! Permits for connections: a limit in all, and one for each client. A client or network may also have no more than are
 //! free: however many clients want all of them, each leaves as many free as it has itself.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, net::IpAddr, sync::Arc};
+
+use parking_lot::Mutex;
 
 use crate::limits::client::{Client, Lineage};
 
@@ -50,7 +48,7 @@ impl ConnectionPermits {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Taken) -> T) -> T {
-        work(&mut self.taken.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.taken.lock())
     }
 
     /// Takes a permit, for a client if it counts for one.
