@@ -4,8 +4,8 @@
 use cairn_domain::{Subject, address_of, parse_address, script_sha256};
 use cairn_model::{ScriptId, TxNum};
 use cairn_reader::{
-    AsOf, ClusterRoot, ClusterSize, Explanation, FoundScript, MOST_COUNTED_CHILDREN, MOST_STEPS, MemberPlace,
-    ReadError, SUSPECT_TRANSACTIONS, Tie, View,
+    AsOf, ClusterRoot, ClusterSize, Explanation, FoundScript, MAX_COUNTED_CHILDREN, MAX_STEPS, MemberPlace, ReadError,
+    SUSPECT_TRANSACTIONS, Tie, View,
 };
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Members whose balances are added up for an earlier block.
-const MOST_SUMMED: u64 = 10_000;
+const MAX_SUMMED: u64 = 10_000;
 
 /// The answer, as `--json` prints it.
 #[derive(Serialize)]
@@ -140,16 +140,16 @@ impl Asked<'_, '_> {
         answer.transactions = size.map(|size| size.transactions);
         answer.balance_sats = match size {
             Some(ClusterSize { balance: Some(balance), .. }) => Some(balance),
-            Some(size) if size.scripts <= MOST_SUMMED => Some(self.balance(root)?),
+            Some(size) if size.scripts <= MAX_SUMMED => Some(self.balance(root)?),
             _ => None,
         };
         answer.unknown = match (size, answer.balance_sats) {
             (None, _) => Some(format!(
-                "at an earlier height, clusters that more than {MOST_COUNTED_CHILDREN} transactions joined are not \
+                "at an earlier height, clusters that more than {MAX_COUNTED_CHILDREN} transactions joined are not \
                  counted: leave out --at"
             )),
             (_, None) => Some(format!(
-                "at an earlier height, balances are added up for at most {MOST_SUMMED} scripts: leave out --at"
+                "at an earlier height, balances are added up for at most {MAX_SUMMED} scripts: leave out --at"
             )),
             _ => None,
         };
@@ -197,7 +197,7 @@ impl Asked<'_, '_> {
         let same_cluster = explained != Explanation::Apart;
         let (steps, unknown) = match explained {
             Explanation::Apart => (Some(Vec::new()), None),
-            Explanation::TooLong => (None, Some(format!("the explanation would have more than {MOST_STEPS} steps"))),
+            Explanation::TooLong => (None, Some(format!("the explanation would have more than {MAX_STEPS} steps"))),
             Explanation::Steps(steps) => {
                 let link = |step: &cairn_reader::Step| -> Result<Link, Failure> {
                     Ok(Link {

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Most documents of lists that a command looks at.
-const MOST_DOCUMENTS: usize = 1_000_000;
+const MAX_DOCUMENTS: usize = 1_000_000;
 
 /// Runs a subcommand of `cairn labels`.
 pub(crate) fn labels(command: &LabelsCommand) -> Result<Exit, Failure> {
@@ -144,7 +144,7 @@ pub(super) fn import_claims(
 }
 
 /// Most documents that one file becomes.
-const MOST_PARTS: u64 = 64;
+const MAX_PARTS: u64 = 64;
 
 /// The claims of each document that a file becomes. All claims of a script are in one: of two documents of the same
 /// time only one holds.
@@ -157,7 +157,7 @@ fn parts(claims: Vec<Claim>) -> Result<Vec<Vec<Claim>>, Refused> {
         hash.iter().take(8).fold(0u64, |number, byte| number << 8 | u64::from(*byte))
     };
     let least = claims.len().div_ceil(MAX_ROWS) as u64;
-    for count in least..=MOST_PARTS {
+    for count in least..=MAX_PARTS {
         let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
         claims.iter().for_each(|claim| *sizes.entry(number(claim) % count).or_default() += 1);
         if sizes.values().all(|size| *size <= MAX_ROWS) {
@@ -169,7 +169,7 @@ fn parts(claims: Vec<Claim>) -> Result<Vec<Vec<Claim>>, Refused> {
         }
     }
     let most = thousands(MAX_ROWS as u64);
-    Err(Refused::File(format!("the file cannot become {MOST_PARTS} documents of at most {most} claims: split it")))
+    Err(Refused::File(format!("the file cannot become {MAX_PARTS} documents of at most {most} claims: split it")))
 }
 
 /// Summary of the rows that were read.
@@ -301,7 +301,7 @@ const STALE_DAYS: u64 = 365;
 fn lists(view: &View<'_>) -> Result<Vec<ListStatus>, Failure> {
     let mut found: Vec<ListStatus> = Vec::new();
     let mut newest = None;
-    for (key, size) in view.claim_lists(MOST_DOCUMENTS)? {
+    for (key, size) in view.claim_lists(MAX_DOCUMENTS)? {
         let (source, list) = (key.list.source.to_string(), key.list.list.to_string());
         let is_same = found.last().is_some_and(|last| (&last.source, &last.list) == (&source, &list));
         let documents = if is_same { found.last().map_or(0, |last| last.documents) } else { 0 } + 1;
@@ -427,7 +427,7 @@ fn licences(index: &IndexDir) -> Result<Exit, Failure> {
     let reader = open(index.datadir()?)?;
     let view = reader.view()?;
     let mut rows: Vec<Vec<String>> = Vec::new();
-    let claims = view.claim_lists(MOST_DOCUMENTS)?.into_iter().map(|(key, _)| (key.list, key.version));
+    let claims = view.claim_lists(MAX_DOCUMENTS)?.into_iter().map(|(key, _)| (key.list, key.version));
     let profiles = view.listings::<Profiles>()?.lists.into_iter().map(|of| (of.list, of.version));
     for (list, version) in claims.chain(profiles) {
         let Some(document) = view.claim_document(&version)? else { continue };

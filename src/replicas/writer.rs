@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// How long a run that ends at a height waits for the first look, and a finished one for its last.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Files in the inbox above which no more are taken: those in the database are bounded, too.
-const MOST_FILES: usize = 64;
+const MAX_FILES: usize = 64;
 
 /// Shares the tip and the inbox with replicas.
 pub(crate) struct ForReplicas {
@@ -155,7 +155,7 @@ impl ForReplicas {
     /// the process is killed in between, it comes once more, under the same name, and documents that the ledger has
     /// change nothing.
     async fn take(&self, state: &State) -> Result<(), LookError> {
-        while waiting_in_inbox(&self.datadir)? < MOST_FILES {
+        while waiting_in_inbox(&self.datadir)? < MAX_FILES {
             let Some((id, file)) = state.oldest_waiting(self.network.name()).await? else { break };
             put_file_into_inbox(&self.datadir, &id, &file)?;
             state.remove_waiting(&id).await?;

@@ -14,7 +14,7 @@ use tower::ServiceExt;
 use super::lines::LONGEST;
 
 /// Most bytes of an answer: pictures are the longest.
-const MOST_ANSWERED: usize = 4 << 20;
+const MAX_ANSWERED: usize = 4 << 20;
 /// How long a server may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The header with the agreed revision.
@@ -53,7 +53,7 @@ impl Remote {
         let mut headers = vec![(header::ACCEPT.as_str(), "application/json, text/event-stream")];
         headers.extend(version.map(|version| (VERSION, version)));
         headers.extend(self.key.as_deref().map(|key| ("x-wr-api-key", key)));
-        let limits = Limits { received: MOST_ANSWERED as u64, unpacked: MOST_ANSWERED as u64, time: PATIENCE };
+        let limits = Limits { received: MAX_ANSWERED as u64, unpacked: MAX_ANSWERED as u64, time: PATIENCE };
         let answer = self.client.post(&self.url, &headers, message, limits).map_err(|error| error.to_string())?;
         let body = answer.body.content().map_err(|error| error.to_string())?;
         Ok((answer.status, body))
@@ -87,6 +87,6 @@ async fn local(router: Router, message: Vec<u8>, version: Option<String>) -> Res
         Err(never) => match never {},
     };
     let status = response.status().as_u16();
-    let body = to_bytes(response.into_body(), MOST_ANSWERED).await.map_err(|error| error.to_string())?;
+    let body = to_bytes(response.into_body(), MAX_ANSWERED).await.map_err(|error| error.to_string())?;
     Ok((status, body.to_vec()))
 }

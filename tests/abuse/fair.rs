@@ -41,7 +41,7 @@ fn overviews(server: &Server, hosts: impl Iterator<Item = u8>, count: usize) -> 
 }
 
 /// The server's memory beyond what it had before an attack, the attacker's own buffers included.
-const MOST_MEMORY: usize = 96 << 20;
+const MAX_MEMORY: usize = 96 << 20;
 
 /// Each attack, one after the other, with a budget of its own.
 #[test]
@@ -89,7 +89,7 @@ fn a_second_client_hardly_notices() {
         if busy > bound {
             failed.push(format!("{name}: p99 {busy:?}, at most {bound:?}"));
         }
-        if grown > MOST_MEMORY {
+        if grown > MAX_MEMORY {
             failed.push(format!("{name}: {} MiB more", grown >> 20));
         }
     }

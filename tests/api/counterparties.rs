@@ -22,10 +22,10 @@ use crate::{
 
 const DASHBOARD: &str = "/v1/wallets/{address}/dashboard";
 /// Most entities in an answer, and most scripts that are looked up.
-const MOST_ENTITIES: usize = 50;
-const MOST_SCRIPTS: usize = 20_000;
+const MAX_ENTITIES: usize = 50;
+const MAX_SCRIPTS: usize = 20_000;
 /// Parts of payments that are kept apart.
-const MOST_PARTS: usize = 200_000;
+const MAX_PARTS: usize = 200_000;
 
 /// Shares of an amount by the largest remainder, of equal ones the first.
 pub fn shares(amount: u64, weights: &[u64]) -> Vec<u64> {
@@ -169,7 +169,7 @@ impl<'w> Book<'w> {
         let (mut sums, mut kept, mut left_out): (BTreeMap<&ScriptBuf, u64>, usize, HashSet<TxNum>) = Default::default();
         for step in steps {
             let of_scripts = matches!(&step.parts[..], [(Other::Script(_), _), ..]);
-            if of_scripts && kept + step.parts.len() > MOST_PARTS {
+            if of_scripts && kept + step.parts.len() > MAX_PARTS {
                 left_out.insert(step.num);
                 kept += 1;
                 continue;
@@ -185,7 +185,7 @@ impl<'w> Book<'w> {
             sums.into_iter().map(|(script, sats)| (Reverse(sats), script)).collect();
         looked_up.sort();
         let looked_up: HashSet<&ScriptBuf> =
-            looked_up.into_iter().take(MOST_SCRIPTS).map(|(_, script)| script).collect();
+            looked_up.into_iter().take(MAX_SCRIPTS).map(|(_, script)| script).collect();
         let (mut entities, mut buckets): (BTreeMap<&str, Flow>, BTreeMap<&str, Flow>) = Default::default();
         for step in steps {
             for (other, sats) in &step.parts {
@@ -221,10 +221,10 @@ impl<'w> Book<'w> {
             .values()
             .for_each(|flow| saw("partly inherited", (1..flow.received + flow.sent).contains(&flow.inherited)));
         entities.values().for_each(|flow| saw("entity", flow.received + flow.sent > 0));
-        saw("other entities", entities.len() > MOST_ENTITIES);
+        saw("other entities", entities.len() > MAX_ENTITIES);
         let mut entities: Vec<(&str, Flow)> = entities.into_iter().collect();
         entities.sort_by_key(|(name, flow)| (Reverse(flow.received + flow.sent), *name));
-        let others = entities.split_off(entities.len().min(MOST_ENTITIES));
+        let others = entities.split_off(entities.len().min(MAX_ENTITIES));
         // A transaction counts once for each of them.
         let rest = |of: fn(&Flow) -> u64| others.iter().map(|(_, flow)| of(flow)).sum::<u64>();
         let rest = json!({

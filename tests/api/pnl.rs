@@ -17,8 +17,8 @@ use crate::{
 pub const PNL: &str = "/v1/wallets/{address}/pnl";
 pub const METHODS: [&str; 2] = ["average", "fifo"];
 /// Most steps in an answer, and most lots of a step.
-const MOST_STEPS: usize = 500;
-const MOST_LOTS: usize = 20;
+const MAX_STEPS: usize = 500;
+const MAX_LOTS: usize = 20;
 
 pub fn path(script: &Script) -> String {
     PNL.replace("{address}", &script_hash(script))
@@ -328,7 +328,7 @@ fn assert_price(found: &Value, price: Option<&Price>, what: &str) {
 /// The steps of an answer.
 pub fn assert_steps(body: &Value, steps: &[&Step], what: &str) {
     let told = body["explained"].as_array().unwrap();
-    assert_eq!(told.len(), steps.len().min(MOST_STEPS), "{what}");
+    assert_eq!(told.len(), steps.len().min(MAX_STEPS), "{what}");
     assert_eq!(body["explained_omitted"], steps.len() - told.len(), "{what}");
     for (found, step) in told.iter().zip(steps) {
         let what = &format!("{what} {step:?}");
@@ -346,7 +346,7 @@ pub fn assert_steps(body: &Value, steps: &[&Step], what: &str) {
             ("cost_before", 6, step.before.1),
             ("quantity_after_sats", 0, Some(step.after.0.into())),
             ("cost_after", 6, step.after.1),
-            ("lots_omitted", 0, Some(step.lots.len().saturating_sub(MOST_LOTS) as i128)),
+            ("lots_omitted", 0, Some(step.lots.len().saturating_sub(MAX_LOTS) as i128)),
         ];
         assert_numbers(found, &numbers, what);
         assert_price(found, step.price.as_ref(), what);
@@ -355,7 +355,7 @@ pub fn assert_steps(body: &Value, steps: &[&Step], what: &str) {
         let quantity = Decimal::from_i128_with_scale(step.sats.into(), 8).normalize().to_string();
         assert!(found["arithmetic"].as_str().unwrap().contains(&quantity), "{what}: {found}");
         let lots = found["lots"].as_array().unwrap();
-        assert_eq!(lots.len(), step.lots.len().min(MOST_LOTS), "{what}");
+        assert_eq!(lots.len(), step.lots.len().min(MAX_LOTS), "{what}");
         for (found, lot) in lots.iter().zip(&step.lots) {
             assert_eq!((&found["txid"], &found["vout"]), (&json!(lot.txid), &json!(lot.from.1)), "{what}");
             assert_numbers(found, &[("sats", 0, Some(lot.sats.into())), ("cost", 6, lot.cost)], what);

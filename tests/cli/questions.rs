@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Most calls for a question, and most bytes of what they answer.
-const MOST: (usize, usize) = (3, 24_000);
+const MAX: (usize, usize) = (3, 24_000);
 
 /// A question, the calls that answer it after the search, and where the answer is in the last one. In arguments,
 /// `{wallet}` and the like stand for what the demo has.
@@ -203,8 +203,8 @@ fn sixty_questions_are_answered_in_three_calls() {
             }
         }
         if said["data"].pointer(at).is_none_or(Value::is_null)
-            || (asker.calls, asker.bytes) > (MOST.0, usize::MAX)
-            || asker.bytes > MOST.1
+            || (asker.calls, asker.bytes) > (MAX.0, usize::MAX)
+            || asker.bytes > MAX.1
         {
             let text = said.to_string().chars().take(300).collect::<String>();
             wrong.push(format!("{question}: {} calls, {} bytes, {at} in {text}", asker.calls, asker.bytes));

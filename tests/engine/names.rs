@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cairn_domain::names::{Typos, typos_for};
 use cairn_events::{Category, ClaimType, EvidenceTier};
 use cairn_pipeline::{Driver, Engine};
-use cairn_reader::{FoundNames, MOST_NAME_ROWS, NameMatch, NameQuery};
+use cairn_reader::{FoundNames, MAX_NAME_ROWS, NameMatch, NameQuery};
 use cairn_tables::{
     labels::{Label, ScriptHash, ScriptLabel},
     names::{NameKey, NameKind, Names, rows_of, words},
@@ -194,7 +194,7 @@ fn a_search_finds_what_a_scan_finds() {
         let all: BTreeSet<_> = found.names.iter().map(|of| (of.kind, of.name.clone(), of.matched)).collect();
         if found.is_cut {
             // A search that was cut stopped at its limit.
-            assert!(found.rows_read <= MOST_NAME_ROWS + found.names.len() as u64, "{asked}");
+            assert!(found.rows_read <= MAX_NAME_ROWS + found.names.len() as u64, "{asked}");
             continue;
         }
         assert_eq!(all, by_hand(&labels, &asked), "{asked}");
@@ -212,7 +212,7 @@ fn a_flood_of_names_neither_hides_an_entity_nor_costs_more() {
         ["binance", "binanc", "bianance", "b", "binance 77", "binance 5999", "biannce 77", "1 2 3 4 5 6 7 8 9 a b c"]
     {
         let found = search(&index, text);
-        assert!(found.rows_read <= MOST_NAME_ROWS + 100, "{text}: {} rows", found.rows_read);
+        assert!(found.rows_read <= MAX_NAME_ROWS + 100, "{text}: {} rows", found.rows_read);
         let is_named = found.names.first().is_some_and(|of| of.name == "binance");
         assert_eq!(is_named, ["binance", "binanc", "bianance", "b"].contains(&text), "{text}: {:?}", told(&found));
     }

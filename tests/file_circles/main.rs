@@ -82,7 +82,7 @@ fn defines(files: &Files, mut module: Module, mut path: Vec<String>, left: usize
 
 /// The arrows: for each module those that it names.
 fn arrows(files: &Files) -> BTreeMap<&Module, BTreeSet<&Module>> {
-    const MOST_REEXPORTS: usize = 8;
+    const MAX_REEXPORTS: usize = 8;
     let mut arrows: BTreeMap<&Module, BTreeSet<&Module>> = BTreeMap::new();
     for (module, (_, source)) in files {
         // A path in the code may begin with a name that a `use` brings in.
@@ -94,7 +94,7 @@ fn arrows(files: &Files) -> BTreeMap<&Module, BTreeSet<&Module>> {
         let named = source.uses.iter().map(|found| found.path.clone()).chain(in_code);
         let to = named
             .filter_map(|path| start(files, module, &path))
-            .filter_map(|(from, rest)| defines(files, from, rest, MOST_REEXPORTS))
+            .filter_map(|(from, rest)| defines(files, from, rest, MAX_REEXPORTS))
             .filter_map(|to| files.get_key_value(&to).map(|(to, _)| to));
         arrows.insert(module, to.filter(|to| *to != module).collect());
     }

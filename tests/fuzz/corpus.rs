@@ -17,7 +17,7 @@ use crate::{
 /// Files of a target, at least.
 const LEAST: usize = 12;
 /// Bytes of all files, at most.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// The part of the mutated cases that targets get which take longer for each.
 const SLOW: [(&str, u64); 9] = [
     ("block_files", 20),
@@ -79,7 +79,7 @@ fn every_target_has_a_corpus_and_holds_over_it() {
     eprintln!("replayed {counts:?}, {bytes} bytes");
     assert_eq!(counts.len(), targets::all().count(), "two targets have one name");
     assert!(corpus.is_empty(), "folders of no target: {:?}", corpus.keys());
-    assert!(bytes <= MOST_BYTES, "{bytes} bytes, at most {MOST_BYTES} are allowed");
+    assert!(bytes <= MAX_BYTES, "{bytes} bytes, at most {MAX_BYTES} are allowed");
 }
 
 /// A target over mutations of its corpus.

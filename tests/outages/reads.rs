@@ -14,7 +14,7 @@ use crate::client::Client;
 /// Between two reads.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Failures that are kept.
-const MOST_FAILURES: usize = 20;
+const MAX_FAILURES: usize = 20;
 
 /// Reads so far, and their failures.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl Reads {
                 let tip = client.ok("/v1/chain/recent-blocks?limit=1").map(drop);
                 for failure in [stays, tip].into_iter().filter_map(Result::err) {
                     let mut failures = ours.failures.lock().unwrap();
-                    if failures.len() < MOST_FAILURES {
+                    if failures.len() < MAX_FAILURES {
                         failures.push(failure);
                     }
                 }

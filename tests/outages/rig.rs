@@ -25,7 +25,7 @@ pub(crate) const OVER: Duration = Duration::from_secs(10);
 /// A trouble lasts for at least this time after it was named.
 const LASTS: Duration = Duration::from_millis(700);
 /// Maximum growth of the resident memory of a process, in KiB.
-const MOST_GROWTH: u64 = 200 << 10;
+const MAX_GROWTH: u64 = 200 << 10;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
 /// Blocks at the start.
@@ -119,7 +119,7 @@ impl Rig {
                 before = self.cast.pids();
             }
             for (name, grown) in self.growth(before, at_start) {
-                if grown > MOST_GROWTH {
+                if grown > MAX_GROWTH {
                     tally.complaints.push(format!("{}: {name} has grown by {} MiB", outage.name, grown >> 10));
                 }
             }

@@ -10,11 +10,11 @@ const GROWTH_PER_MINUTE: u64 = 128;
 /// Memory of a table file while it is open, in KiB. Each block at the tip brings new ones, until they are merged.
 const PER_TABLE: u64 = 160;
 /// Maximum memory of a process, in KiB.
-const MOST_MEMORY: u64 = 768 << 10;
+const MAX_MEMORY: u64 = 768 << 10;
 /// Maximum growth of the number of descriptors, without table files.
 const MORE_FILES: u64 = 8;
 /// Table files may be open, once for each handle of the index: a few for each table and block that are not yet merged.
-const MOST_TABLES: u64 = 2_000;
+const MAX_TABLES: u64 = 2_000;
 /// Of these, what may grow by deleted ones that are still open.
 const MORE_DELETED: u64 = 48;
 /// Maximum growth of the number of threads: those for blocking work come and go.
@@ -116,8 +116,8 @@ impl Gauges {
             compare("threads", |look| look.threads, MORE_THREADS);
             let most = |of: fn(&Look) -> u64| looks.iter().map(of).max().unwrap_or_default();
             let (memory, tables) = (most(|look| look.memory), most(|look| look.tables));
-            assert!(memory <= MOST_MEMORY, "{name} took {memory} KiB, at most {MOST_MEMORY} are allowed");
-            assert!(tables <= MOST_TABLES, "{name} had {tables} table files open, at most {MOST_TABLES} are allowed");
+            assert!(memory <= MAX_MEMORY, "{name} took {memory} KiB, at most {MAX_MEMORY} are allowed");
+            assert!(tables <= MAX_TABLES, "{name} had {tables} table files open, at most {MAX_TABLES} are allowed");
         }
     }
 }

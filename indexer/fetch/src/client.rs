@@ -23,9 +23,9 @@ use crate::{
 };
 
 /// Most redirects that are followed.
-pub const MOST_REDIRECTS: u32 = 5;
+pub const MAX_REDIRECTS: u32 = 5;
 /// Most bytes of an answer that is not a document, for the message.
-const MOST_OF_AN_ERROR: u64 = 64 << 10;
+const MAX_OF_AN_ERROR: u64 = 64 << 10;
 /// Bytes of each read.
 const CHUNK: usize = 64 << 10;
 
@@ -137,7 +137,7 @@ impl Client {
     pub fn get(&self, url: &Url, limits: Limits, validators: &Validators) -> Result<Answer, FetchError> {
         let until = Instant::now() + limits.time;
         let mut at = url.clone();
-        for _ in 0..=MOST_REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             if at.is_https() && !self.has_roots {
                 return Err(FetchError::NoRoots);
             }
@@ -171,7 +171,7 @@ impl Client {
             }
             return self.read(at, limits, response);
         }
-        Err(FetchError::Redirects { url: url.shown(), most: MOST_REDIRECTS })
+        Err(FetchError::Redirects { url: url.shown(), most: MAX_REDIRECTS })
     }
 
     /// The answer to a POST request with a JSON body, whatever its status; no redirect is followed.
@@ -204,7 +204,7 @@ impl Client {
         };
         let date = text(headers, header::DATE.as_str()).and_then(http_date);
         let retry_after = text(headers, header::RETRY_AFTER.as_str()).and_then(|text| retry_after(text, date));
-        let most = if status == 200 { limits.received } else { limits.received.min(MOST_OF_AN_ERROR) };
+        let most = if status == 200 { limits.received } else { limits.received.min(MAX_OF_AN_ERROR) };
         let too_long = || FetchError::TooLong { url: url.shown(), limit: most };
         let announced = text(headers, header::CONTENT_LENGTH.as_str()).and_then(|text| text.parse::<u64>().ok());
         if status == 200 && announced.is_some_and(|length| length > most) {

@@ -19,7 +19,7 @@ mod wire;
 
 pub use address::is_global;
 pub use body::Body;
-pub use client::{Answer, Client, Fetched, Limits, MOST_REDIRECTS};
+pub use client::{Answer, Client, Fetched, Limits, MAX_REDIRECTS};
 pub use error::{FetchError, UrlError};
 pub use pack::{PackError, unpack};
 pub use url::Url;

@@ -30,7 +30,7 @@ const KNOCK: Duration = Duration::from_millis(5);
 /// Longest attempt to connect to one address.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Most addresses of a name that are tried.
-const MOST_ADDRESSES: usize = 4;
+const MAX_ADDRESSES: usize = 4;
 
 /// Why a connection was not made or given up, besides what ureq knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Resolver for Names {
             match told.recv_timeout(LOOK) {
                 Ok(Ok(found)) => {
                     let mut addresses = self.empty();
-                    found.into_iter().take(MOST_ADDRESSES).for_each(|address| addresses.push(address));
+                    found.into_iter().take(MAX_ADDRESSES).for_each(|address| addresses.push(address));
                     return if addresses.is_empty() { Err(Error::HostNotFound) } else { Ok(addresses) };
                 }
                 Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(Error::HostNotFound),

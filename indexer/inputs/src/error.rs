@@ -132,8 +132,8 @@ pub enum InputError {
 
 /// The beginning of a text from a file, for a message: at most 60 characters.
 pub(crate) fn excerpt(text: &str) -> String {
-    const MOST: usize = 60;
-    let mut short: String = text.chars().take(MOST).collect();
+    const MAX: usize = 60;
+    let mut short: String = text.chars().take(MAX).collect();
     if short.len() < text.len() {
         short.push('…');
     }

@@ -27,9 +27,9 @@ const EVERY: u32 = 144;
 const EVERY_CHANGE: u32 = 6;
 /// Blocks that are added in one commit, while no new block can be taken in. If more are missing, they wait for the next
 /// generation.
-const MOST_AT_ONCE: u32 = 144;
+const MAX_AT_ONCE: u32 = 144;
 /// Blocks that are added to a generation: a week's, if the next one cannot be made.
-const MOST_SINCE: u32 = 1_008;
+const MAX_SINCE: u32 = 1_008;
 /// Blocks that keep the balances of exchanges: a reorganization goes back to the newest of them.
 const HELD_BLOCKS: u32 = 12;
 /// Rows of a commit.
@@ -145,7 +145,7 @@ impl Engine {
         };
         let tip = view.tip().height;
         let (base, held) = base_of(view, &head)?;
-        if base == tip || tip - base > MOST_AT_ONCE || tip - head.height > MOST_SINCE {
+        if base == tip || tip - base > MAX_AT_ONCE || tip - head.height > MAX_SINCE {
             return Ok(false);
         }
         let mut before = held;

@@ -26,7 +26,7 @@ use crate::{
 const FIRST_STEP: usize = 512;
 /// Most scripts that are judged and written in one commit: some megabytes. Rows that they have in common, as the sums
 /// of an entity, are read and written once.
-const MOST_IN_STEP: usize = 8_192;
+const MAX_IN_STEP: usize = 8_192;
 /// Scripts that are written between two flushes: what a kill can lose of the work. A flush for each document suffices.
 const FLUSH_SCRIPTS: usize = 1 << 19;
 
@@ -148,7 +148,7 @@ impl Engine {
             }
             let to = some.last;
             replaced += some.replaced;
-            step = (step * 2).min(MOST_IN_STEP);
+            step = (step * 2).min(MAX_IN_STEP);
             written += some.count;
             any = true;
             let (next, wrote) = rayon::join(|| self.judge_some(Some(&to), step), || self.write_judged(some));

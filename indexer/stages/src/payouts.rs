@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use cairn_domain::script_sha256;
 use cairn_model::{Block, OutputMeta};
 use cairn_tables::{
-    payouts::{MOST_PAYOUTS, Payout, Payouts, PayoutsRow},
+    payouts::{MAX_PAYOUTS, Payout, Payouts, PayoutsRow},
     stages::{self, StageInfo},
 };
 
@@ -39,7 +39,7 @@ impl Stage for PayoutsStage {
         // Stable: of equal values the order stays that of the outputs.
         spendable.sort_by_key(|output| Reverse(output.value));
         let payout = |output: &&OutputMeta| Payout { value: output.value, script: script_sha256(block.script(output)) };
-        let largest = spendable.iter().take(MOST_PAYOUTS).map(payout).collect();
+        let largest = spendable.iter().take(MAX_PAYOUTS).map(payout).collect();
         Emitter::new(sink).row(&PAYOUTS, &block.height, &PayoutsRow { outputs: count, largest });
     }
 }

@@ -10,7 +10,7 @@ use bitcoin::{
 
 use crate::{
     musig,
-    refusal::{MOST_BRANCHES, Refusal},
+    refusal::{MAX_BRANCHES, Refusal},
 };
 
 static SECP: LazyLock<Secp256k1<VerifyOnly>> = LazyLock::new(Secp256k1::verification_only);
@@ -204,7 +204,7 @@ pub(crate) fn branch_count(keys: &[Vec<Key>]) -> Result<usize, Refusal> {
     if keys.iter().any(|key| key.len() != 1 && key.len() != count) {
         return Err(Refusal::Lengths);
     }
-    if count > MOST_BRANCHES { Err(Refusal::Branches) } else { Ok(count) }
+    if count > MAX_BRANCHES { Err(Refusal::Branches) } else { Ok(count) }
 }
 
 /// The keys of one branch.
@@ -268,7 +268,7 @@ fn read_path(text: Option<&str>) -> Result<Vec<Path>, Refusal> {
     for (at, step) in text.split('/').enumerate() {
         if let Some(inner) = step.strip_prefix('<') {
             let inner = inner.strip_suffix('>').ok_or(Refusal::Alternatives)?;
-            if inner.split(';').count() > MOST_BRANCHES {
+            if inner.split(';').count() > MAX_BRANCHES {
                 return Err(Refusal::Branches);
             }
             let mut values = Vec::new();

@@ -17,7 +17,7 @@ mod template;
 use bitcoin::Network;
 
 pub use branch::Branch;
-pub use refusal::{Flaw, MOST_BRANCHES, MOST_BYTES, Refusal};
+pub use refusal::{Flaw, MAX_BRANCHES, MAX_BYTES, Refusal};
 
 /// The branches of a descriptor, or of an extended public key.
 ///
@@ -28,7 +28,7 @@ pub fn read(text: &str, network: Network) -> Result<Vec<Branch>, Refusal> {
     if secrets::has_any(text) {
         return Err(Refusal::PrivateKey);
     }
-    if text.is_empty() || text.len() > MOST_BYTES {
+    if text.is_empty() || text.len() > MAX_BYTES {
         return Err(Refusal::Length);
     }
     if !text.is_ascii() {
@@ -36,5 +36,5 @@ pub fn read(text: &str, network: Network) -> Result<Vec<Branch>, Refusal> {
     }
     let branches =
         if extended::is_bare(text) { extended::branches(text, network)? } else { descriptor::branches(text, network)? };
-    if branches.len() > MOST_BRANCHES { Err(Refusal::Branches) } else { Ok(branches) }
+    if branches.len() > MAX_BRANCHES { Err(Refusal::Branches) } else { Ok(branches) }
 }

@@ -3,9 +3,9 @@
 use thiserror::Error;
 
 /// Longest text in bytes: a descriptor with 20 keys and their origins has some 3,500.
-pub const MOST_BYTES: usize = 8_192;
+pub const MAX_BYTES: usize = 8_192;
 /// Branches that one text has at most.
-pub const MOST_BRANCHES: usize = 16;
+pub const MAX_BRANCHES: usize = 16;
 /// Longest script in bytes that can be spent.
 pub(crate) const MAX_SCRIPT_BYTES: usize = 10_000;
 
@@ -19,13 +19,13 @@ pub enum Refusal {
     )]
     PrivateKey,
     /// It is empty or too long.
-    #[error("must have 1 to {} characters", MOST_BYTES)]
+    #[error("must have 1 to {} characters", MAX_BYTES)]
     Length,
     /// It has characters that no descriptor has.
     #[error("has characters that neither a descriptor nor a key has; descriptors are plain ASCII")]
     Letters,
     /// It has too many paths.
-    #[error("stands for more than {} branches; give fewer alternatives in <…>", MOST_BRANCHES)]
+    #[error("stands for more than {} branches; give fewer alternatives in <…>", MAX_BRANCHES)]
     Branches,
     /// Its checksum is wrong.
     #[error(

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use bitcoin::Network;
-use cairn_keys::{Branch, Flaw, MOST_BYTES, Refusal, read};
+use cairn_keys::{Branch, Flaw, MAX_BYTES, Refusal, read};
 use proptest::prelude::*;
 
 const XPUB: &str =
@@ -134,7 +134,7 @@ fn each_refusal_says_what_is_wrong() {
     ] {
         assert_eq!(with(text), wanted, "{text}");
     }
-    assert_eq!(refusal(&"a".repeat(MOST_BYTES + 1)), Refusal::Length);
+    assert_eq!(refusal(&"a".repeat(MAX_BYTES + 1)), Refusal::Length);
     // As deep as fits.
     let deep = format!("{}pk({XPUB}){}", "or_i(0,".repeat(900), ")".repeat(900));
     assert_eq!(refusal(&format!("wsh({deep})")), Refusal::Miniscript);

@@ -142,7 +142,7 @@ pub(crate) fn in_all(ctx: &Ctx<'_>, known: &Known, most: usize) -> Result<(Vec<(
 }
 
 /// Most currencies in which the price is told at once.
-pub(crate) const MOST_CURRENCIES: usize = 64;
+pub(crate) const MAX_CURRENCIES: usize = 64;
 
 /// Adds what an answer with the price in dollars depends on.
 pub(crate) fn add_dollars(ctx: &Ctx<'_>, versions: &mut Versions) {
@@ -156,7 +156,7 @@ pub(crate) fn add_dollars(ctx: &Ctx<'_>, versions: &mut Versions) {
 
 /// Adds what an answer with all prices depends on.
 pub(crate) fn add_market(ctx: &Ctx<'_>, versions: &mut Versions) {
-    match ctx.known().and_then(|known| in_all(ctx, &known, MOST_CURRENCIES)) {
+    match ctx.known().and_then(|known| in_all(ctx, &known, MAX_CURRENCIES)) {
         Err(_) => versions.add(b"unknown"),
         Ok((all, omitted)) => {
             versions.add(&omitted.to_be_bytes());

@@ -20,15 +20,15 @@ use cairn_tables::{
 use parking_lot::Mutex;
 
 /// Most entities that are listed.
-pub(crate) const MOST_ENTITIES: usize = 50_000;
+pub(crate) const MAX_ENTITIES: usize = 50_000;
 /// Most names of an entity, as people write them, that are looked at.
-pub(crate) const MOST_NAMES: usize = 32;
+pub(crate) const MAX_NAMES: usize = 32;
 /// Most origins of an entity that are counted.
-pub(crate) const MOST_ORIGINS: usize = 64;
+pub(crate) const MAX_ORIGINS: usize = 64;
 /// Most lists of an entity itself that are looked at.
-pub(crate) const MOST_OWN_LISTS: usize = 16;
+pub(crate) const MAX_OWN_LISTS: usize = 16;
 /// Most documents of a list that are looked at.
-const MOST_DOCUMENTS: usize = 10_000;
+const MAX_DOCUMENTS: usize = 10_000;
 /// Rows of other entities that are stepped over before a search is cheaper.
 const STEPS: usize = 16;
 /// Entities that are read at a time.
@@ -98,7 +98,7 @@ impl Register {
         let (mut entries, mut written) = (Vec::new(), Vec::new());
         let (mut after, mut seen) = (None, 0);
         let is_cut = loop {
-            let mut rows = view.entities(after.as_ref(), 1 + AT_A_TIME.min(MOST_ENTITIES - seen))?;
+            let mut rows = view.entities(after.as_ref(), 1 + AT_A_TIME.min(MAX_ENTITIES - seen))?;
             // The walk goes on with the last one that was read.
             rows.retain(|row| Some(&row.name) != after.as_ref());
             seen += rows.len();
@@ -112,7 +112,7 @@ impl Register {
                     written.push(texts.names);
                 }
             }
-            if seen >= MOST_ENTITIES {
+            if seen >= MAX_ENTITIES {
                 break view.entities(after.as_ref(), 2)?.len() > 1;
             }
         };
@@ -244,11 +244,11 @@ impl<'v> Facets<'v> {
         while self.next.as_ref().is_some_and(|(of, _)| of.entity == *entity) {
             let Some((facet, scripts)) = self.advance()? else { break };
             match facet.kind {
-                FacetKind::Name if texts.names.len() < MOST_NAMES => texts.names.push((facet.text, scripts)),
+                FacetKind::Name if texts.names.len() < MAX_NAMES => texts.names.push((facet.text, scripts)),
                 FacetKind::Name => self.seek(entity, FacetKind::Origin)?,
-                FacetKind::Origin if texts.origins < MOST_ORIGINS as u64 => texts.origins += 1,
+                FacetKind::Origin if texts.origins < MAX_ORIGINS as u64 => texts.origins += 1,
                 FacetKind::Origin => self.seek(entity, FacetKind::OwnList)?,
-                FacetKind::OwnList if texts.own_lists.len() < MOST_OWN_LISTS => texts.own_lists.push(facet.text),
+                FacetKind::OwnList if texts.own_lists.len() < MAX_OWN_LISTS => texts.own_lists.push(facet.text),
                 FacetKind::OwnList => break,
             }
         }
@@ -295,7 +295,7 @@ impl<'v> OwnLists<'v> {
         let first = ListVersion { retrieved_at: 0, document: [0; 8] };
         let from = ListDocument { list: list.clone(), is_complete: true, version: first };
         let mut newest = None;
-        for row in self.view.scan::<ClaimLists>(Some(&from))?.take(MOST_DOCUMENTS) {
+        for row in self.view.scan::<ClaimLists>(Some(&from))?.take(MAX_DOCUMENTS) {
             let (found, _) = row?;
             if found.list != *list || !found.is_complete {
                 break;

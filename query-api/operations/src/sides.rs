@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Scripts that are shown on each side.
-const MOST_SIDES: usize = 5;
+const MAX_SIDES: usize = 5;
 
 /// A script of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,8 +61,8 @@ impl Sides {
     ) -> Result<Self, ApiError> {
         let mut sums: Vec<(K, u64)> = sums.into_iter().collect();
         sums.sort_unstable_by_key(|(key, sats)| (Reverse(*sats), *key));
-        let omitted = sums.len().saturating_sub(MOST_SIDES) as u64;
-        sums.truncate(MOST_SIDES);
+        let omitted = sums.len().saturating_sub(MAX_SIDES) as u64;
+        sums.truncate(MAX_SIDES);
         let shown = sums.into_iter().map(|(key, sats)| Ok((script(key)?, sats))).collect::<Result<_, ApiError>>()?;
         Ok(Sides { shown, omitted })
     }

@@ -143,7 +143,7 @@ pub(crate) struct PageEnd {
 }
 
 /// Scan limit of one page, in rows of a table: some 20 milliseconds.
-const MOST_LOOKED_THROUGH: usize = 30_000;
+const MAX_LOOKED_THROUGH: usize = 30_000;
 /// Cost of reading a transaction with its inputs, in such rows.
 pub(crate) const TX: usize = 30;
 
@@ -188,7 +188,7 @@ impl Looking {
         fits: impl Fn(&R) -> bool,
     ) -> Result<Step<R>, ApiError> {
         loop {
-            if let Some(last) = self.last.filter(|_| self.looked_through >= MOST_LOOKED_THROUGH) {
+            if let Some(last) = self.last.filter(|_| self.looked_through >= MAX_LOOKED_THROUGH) {
                 return Ok(Step::Enough(last));
             }
             work.poll()?;

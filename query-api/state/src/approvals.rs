@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Approvals that are read: two processes that approve at the same time may exceed the limit.
-const MOST_READ: i64 = 2 * MAX_APPROVALS as i64;
+const MAX_READ: i64 = 2 * MAX_APPROVALS as i64;
 
 const VERSION: &str = "SELECT count(*), count(withdrawn_at) FROM sanction_approvals";
 const STANDING: &str = "SELECT list, script_sha256, party_uid, party_name, address, feed_sha256, approver, approved_at \
@@ -58,8 +58,7 @@ impl State {
             return Ok(approvals);
         }
         let rows: Vec<StoredApproval> =
-            on!(&self.reads, pool => sqlx::query_as(STANDING).bind(MOST_READ).fetch_all(pool).await)
-                .map_err(failed())?;
+            on!(&self.reads, pool => sqlx::query_as(STANDING).bind(MAX_READ).fetch_all(pool).await).map_err(failed())?;
         let mut approvals = Approvals::default();
         rows.into_iter().try_for_each(|row| approvals.add(row))?;
         let approvals = Arc::new(approvals);

@@ -16,7 +16,7 @@ pub const PARTIAL_MEMBERS: u64 = 10;
 /// An entity counts as a natural person if claims attribute at least one in N of its scripts to a natural person.
 const PERSON_SHARE: u64 = 10;
 /// Most edits between a name and one that is near it.
-const MOST_EDITS: usize = 3;
+const MAX_EDITS: usize = 3;
 /// Letters from which a name that begins with them is near.
 const LONG_PREFIX: usize = 3;
 
@@ -150,7 +150,7 @@ impl Rank<'_> {
 pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let asked = asked.to_lowercase();
     let letters = asked.chars().count();
-    let allowed = MOST_EDITS.min(1 + letters / 4);
+    let allowed = MAX_EDITS.min(1 + letters / 4);
     let distance = |name: &str| {
         let begins = |text: &str, with: &str| with.len() >= LONG_PREFIX && text.starts_with(with);
         if begins(name, &asked) || begins(&asked, name) {

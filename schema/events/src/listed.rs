@@ -9,7 +9,7 @@ pub trait Listed: Clone + Eq + Ord + Hash + Debug + Send + Sync + Sized + 'stati
     /// Its name, for errors.
     const NOUN: &'static str;
     /// Most rows of a document.
-    const MOST: usize;
+    const MAX: usize;
     /// Most rows in one row of the ledger.
     const PER_ROW: usize;
 
@@ -86,8 +86,8 @@ impl Bytes<'_> {
 
 /// Checks the rules that their types do not enforce.
 pub(crate) fn check<L: Listed>(rows: &[L]) -> Result<(), BadListing> {
-    if rows.len() > L::MOST {
-        return Err(BadListing::TooLong { noun: L::NOUN, count: rows.len(), most: L::MOST });
+    if rows.len() > L::MAX {
+        return Err(BadListing::TooLong { noun: L::NOUN, count: rows.len(), most: L::MAX });
     }
     let mut before = 0;
     for (at, row) in (1..).zip(rows) {

@@ -36,7 +36,7 @@ pub struct PoolTag {
 
 impl Listed for PoolTag {
     const NOUN: &'static str = "tag";
-    const MOST: usize = MAX_POOL_TAGS;
+    const MAX: usize = MAX_POOL_TAGS;
     const PER_ROW: usize = 128;
 
     fn row(&self) -> u32 {

@@ -69,7 +69,7 @@ pub struct Profile {
 
 impl Listed for Profile {
     const NOUN: &'static str = "profile";
-    const MOST: usize = 20_000;
+    const MAX: usize = 20_000;
     const PER_ROW: usize = 32;
 
     fn row(&self) -> u32 {

@@ -139,14 +139,14 @@ pub struct QuoteRow {
 }
 
 /// Prices and volumes are at most 10^15, so that sums and means of them do not overflow.
-const MOST: i64 = 1_000_000_000_000_000;
+const MAX: i64 = 1_000_000_000_000_000;
 
 impl Quote {
     /// True if all prices are above zero, the volume is not below it, and none is above 10^15 and they have no trailing
     /// zeros.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let most = Decimal::from(MOST);
+        let most = Decimal::from(MAX);
         let is_plain = |number: Decimal| number <= most && number.normalize().scale() == number.scale();
         let prices = self.range.map(|range| [range.open, range.high, range.low]);
         let mut prices = prices.into_iter().flatten().chain([self.close]);

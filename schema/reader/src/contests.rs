@@ -11,7 +11,7 @@ use cairn_tables::{
 use crate::{ReadError, View, forward::Forward};
 
 /// Most rows of contests of one script that are read.
-pub const MOST_CONTESTS: usize = 1_024;
+pub const MAX_CONTESTS: usize = 1_024;
 
 /// Last contest of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ pub(crate) fn of_script(
         let Some((key, value)) = rows.row()?.filter(|(key, _)| key.starts_with(&from)) else {
             return Ok((found, false));
         };
-        if found.len() == MOST_CONTESTS {
+        if found.len() == MAX_CONTESTS {
             return Ok((found, true));
         }
         view.count_bytes(value)?;
@@ -68,7 +68,7 @@ pub(crate) fn of_script(
 
 impl View<'_> {
     /// Contests of claims about a script, by the SHA-256 of the script, ascending; with a time, those that were
-    /// retrieved by then. And whether there are more than [`MOST_CONTESTS`]. One row read, and one for each.
+    /// retrieved by then. And whether there are more than [`MAX_CONTESTS`]. One row read, and one for each.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.

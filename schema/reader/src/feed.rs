@@ -9,7 +9,7 @@ use cairn_tables::{
 use crate::{ReadError, View};
 
 /// Most announcements that are read in one look-up.
-pub const MOST_ANNOUNCED: usize = 1_000;
+pub const MAX_ANNOUNCED: usize = 1_000;
 
 /// The whole feed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,13 +43,13 @@ impl View<'_> {
         self.get::<Feed>(&seq)
     }
 
-    /// Announcements with the `limit` sequence numbers from `from` on, at most [`MOST_ANNOUNCED`], ascending, in one
+    /// Announcements with the `limit` sequence numbers from `from` on, at most [`MAX_ANNOUNCED`], ascending, in one
     /// look-up. Those that a repair dropped are left out.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
     pub fn announcements(&self, from: u64, limit: usize) -> Result<Vec<(u64, FeedRow)>, ReadError> {
-        let end = from.saturating_add(limit.min(MOST_ANNOUNCED) as u64);
+        let end = from.saturating_add(limit.min(MAX_ANNOUNCED) as u64);
         let seqs: Vec<u64> = (from..end).collect();
         let rows = self.bytes_of_many::<Feed>(&seqs)?;
         let found = seqs.into_iter().zip(rows).filter_map(|(seq, row)| Some((seq, row?)));

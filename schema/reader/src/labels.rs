@@ -26,16 +26,16 @@ pub struct SourceShare {
 }
 
 /// Most sources that are listed.
-pub const MOST_SOURCES: usize = 1_000;
+pub const MAX_SOURCES: usize = 1_000;
 
 impl View<'_> {
-    /// How much of the chain is labelled: all together, then by source, ascending, at most [`MOST_SOURCES`]. A row read
+    /// How much of the chain is labelled: all together, then by source, ascending, at most [`MAX_SOURCES`]. A row read
     /// for each.
     ///
     /// # Errors
     /// The database cannot be read, or a row is damaged.
     pub fn label_shares(&self) -> Result<Vec<SourceShare>, ReadError> {
-        let rows = self.scan::<LabelSources>(None)?.take(MOST_SOURCES + 1);
+        let rows = self.scan::<LabelSources>(None)?.take(MAX_SOURCES + 1);
         rows.map(|row| {
             let (LabelSource(source), sums) = row?;
             let of = |sum: SourceSum| {

@@ -13,7 +13,7 @@ use crate::{AsOf, Backward, ReadError, View, view::check_version};
 
 /// A late stage that is further behind the tip is being made, as far as answers go: a day. A reorganization takes it a
 /// few blocks back for a moment.
-const MOST_BEHIND: u32 = 144;
+const MAX_BEHIND: u32 = 144;
 
 /// Walks through dormancy flushes, the newest first.
 pub type FlushWalk<'v> = Backward<'v, Flushes>;
@@ -30,7 +30,7 @@ impl View<'_> {
     pub fn late(&self, stage: &StageInfo) -> Result<Height, ReadError> {
         let found = self.checkpoint(stage.name)?.ok_or(ReadError::Unfinished(stage.name))?;
         check_version(stage, &found)?;
-        let is_near = self.tip().height.saturating_sub(found.height) <= MOST_BEHIND;
+        let is_near = self.tip().height.saturating_sub(found.height) <= MAX_BEHIND;
         if found.is_of(stage) && is_near && self.chain().is(found.height, &found.hash) {
             Ok(found.height)
         } else {

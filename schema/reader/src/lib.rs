@@ -48,14 +48,14 @@ mod volume;
 
 pub use backward::{Backward, ConsolidationWalk, DormantWalk, MovementWalk, Transfer, TransferWalk};
 pub use chain_index::{Brief, ChainIndex};
-pub use claims::{ClaimDocument, ClaimWalk, ListClaims, MOST_LISTS, MOST_OF_A_LIST, ScriptClaims};
+pub use claims::{ClaimDocument, ClaimWalk, ListClaims, MAX_LISTS, MAX_OF_A_LIST, ScriptClaims};
 pub use clusters::{
     AsOf, ClaimedParts, ClaimedScripts, ClusterNodes, ClusterRoot, ClusterSize, Explanation, LeftOut,
-    MOST_COUNTED_CHILDREN, MOST_EXPLAINED_ROWS, MOST_STEPS, MemberPage, MemberPlace, Membership, SUSPECT_TRANSACTIONS,
+    MAX_COUNTED_CHILDREN, MAX_EXPLAINED_ROWS, MAX_STEPS, MemberPage, MemberPlace, Membership, SUSPECT_TRANSACTIONS,
     Step, SuspectMerge, Tie, WalkedNode, root_of,
 };
 pub use coins::UnspentCoin;
-pub use contests::{ContestOf, MOST_CONTESTS};
+pub use contests::{ContestOf, MAX_CONTESTS};
 pub use damages::{Damages, NAMELESS, ScrubState, Scrubbed};
 pub use days::{BirthChange, BornOn, DaySums};
 pub use db::{Db, damaged_db_options, db_options, family_options, family_options_within};
@@ -65,17 +65,17 @@ pub use events::{Assembler, SeriesSpan, VersionWalk, Versions, last_seq_of};
 pub use exchange_flows::EXCHANGE_FLOWS;
 pub use facts::Facts;
 pub use families::{DroppingFamily, ReadersPaused};
-pub use feed::{FeedSpan, MOST_ANNOUNCED};
+pub use feed::{FeedSpan, MAX_ANNOUNCED};
 pub use format::{check_format, check_format_in};
 pub use freeze::freeze;
 pub use immature::{COINBASE_MATURITY, YoungCoinbases};
 pub use journal::JournalBlocks;
 pub use label_walk::LabelWalk;
-pub use labels::{MOST_SOURCES, SourceShare};
+pub use labels::{MAX_SOURCES, SourceShare};
 pub use late::{FlushWalk, WakeupWalk};
-pub use listings::{ListOf, ListsOf, MOST_LISTED, MOST_LISTINGS};
+pub use listings::{ListOf, ListsOf, MAX_LISTED, MAX_LISTINGS};
 pub use memory::{ReadMemory, files_memory};
-pub use names::{FoundName, FoundNames, MOST_NAME_ROWS, NameMatch, NameQuery};
+pub use names::{FoundName, FoundNames, MAX_NAME_ROWS, NameMatch, NameQuery};
 pub use open::{Reader, facts_in};
 pub use place::IndexFolder;
 pub use pubkeys::FoundKey;

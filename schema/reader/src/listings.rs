@@ -12,9 +12,9 @@ use rocksdb::DBRawIteratorWithThreadMode;
 use crate::{Db, ReadError, View};
 
 /// Most lists of a table that are read.
-pub const MOST_LISTINGS: usize = 64;
+pub const MAX_LISTINGS: usize = 64;
 /// Most rows of a table that are read, of all lists together.
-pub const MOST_LISTED: usize = 20_000;
+pub const MAX_LISTED: usize = 20_000;
 
 /// The rows of a list: those of its newest document.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ pub struct ListOf<R> {
 pub struct ListsOf<R> {
     /// Rows by list, ascending by source and name.
     pub lists: Vec<ListOf<R>>,
-    /// True if there are more than are read: more than [`MOST_LISTINGS`] lists, or [`MOST_LISTED`] rows.
+    /// True if there are more than are read: more than [`MAX_LISTINGS`] lists, or [`MAX_LISTED`] rows.
     pub is_cut: bool,
 }
 
@@ -43,10 +43,10 @@ impl View<'_> {
     /// The database cannot be read, or a row is damaged.
     pub fn listings<T: ListingTable>(&self) -> Result<ListsOf<T::Value>, ReadError> {
         let mut walk = Walk::<T>::of(self)?;
-        let (mut found, mut left) = (ListsOf { lists: Vec::new(), is_cut: false }, MOST_LISTED);
+        let (mut found, mut left) = (ListsOf { lists: Vec::new(), is_cut: false }, MAX_LISTED);
         let mut next = walk.seek(T::TAG.as_slice())?;
         while let Some(first) = next {
-            if found.lists.len() == MOST_LISTINGS || left == 0 {
+            if found.lists.len() == MAX_LISTINGS || left == 0 {
                 found.is_cut = true;
                 break;
             }
@@ -68,7 +68,7 @@ impl View<'_> {
         let before_all = ListVersion { retrieved_at: 0, document: [0; 8] };
         let first = ListingKey { list: list.clone(), version: before_all, row: 0 };
         let first = walk.seek(&encode_key::<T>(&first))?.filter(|key| key.list == *list);
-        first.map(|first| Ok(walk.newest(first, MOST_LISTED)?.0)).transpose()
+        first.map(|first| Ok(walk.newest(first, MAX_LISTED)?.0)).transpose()
     }
 }
 

@@ -80,12 +80,12 @@ impl BelowSum {
 }
 
 /// Most entities that a row has.
-pub const MOST_OWNERS: usize = 16;
+pub const MAX_OWNERS: usize = 16;
 
 /// Owners of a cluster by claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnersRow {
-    /// The owners, ascending: one; 1 to [`MOST_OWNERS`] if the cluster has a suspect merge.
+    /// The owners, ascending: one; 1 to [`MAX_OWNERS`] if the cluster has a suspect merge.
     pub owners: Vec<EntityName>,
     /// True if it has a suspect merge: then it counts in no sum.
     pub is_suspect: bool,
@@ -124,7 +124,7 @@ impl ValueCodec for OwnersRow {
             }
             owners.push(name);
         }
-        let most = if is_suspect { MOST_OWNERS } else { 1 };
+        let most = if is_suspect { MAX_OWNERS } else { 1 };
         if (1..=most).contains(&owners.len()) {
             Ok(OwnersRow { owners, is_suspect, scripts, balance })
         } else {

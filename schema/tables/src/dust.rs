@@ -76,9 +76,9 @@ impl ValueCodec for DustAlertRow {
 }
 
 /// Most groups of a ping: itself and three transactions that fund it.
-pub const MOST_GROUPS: usize = 4;
+pub const MAX_GROUPS: usize = 4;
 /// Most pings that a group keeps unless it is a campaign.
-pub const MOST_KEPT: usize = 1_000;
+pub const MAX_KEPT: usize = 1_000;
 
 /// Property that pings share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -131,7 +131,7 @@ impl ValueCodec for DustPingRow {
         let recipients = b.varint()?;
         let mut groups = Vec::new();
         while b.left() > 0 {
-            if groups.len() == MOST_GROUPS {
+            if groups.len() == MAX_GROUPS {
                 return Err(b.error("more groups than a ping has"));
             }
             groups.push(DustGroup::decode(b)?);
@@ -210,7 +210,7 @@ impl ValueCodec for DustGroupRow {
                     let distance = b.varint()?;
                     let number = last.checked_add(distance).filter(|number| *number < TxNum::LIMIT);
                     let number = number.ok_or_else(|| b.error("transaction number"))?;
-                    if pings.len() == MOST_KEPT || distance == 0 && !pings.is_empty() {
+                    if pings.len() == MAX_KEPT || distance == 0 && !pings.is_empty() {
                         return Err(b.error("pings of a group"));
                     }
                     pings.push((TxNum(number), b.varint()?));

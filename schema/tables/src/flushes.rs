@@ -102,7 +102,7 @@ pub(crate) fn tx_num(b: &mut Input<'_>) -> Result<TxNum, DecodeError> {
 }
 
 /// Spends that a row names.
-pub const MOST_SPENDS: usize = 16;
+pub const MAX_SPENDS: usize = 16;
 
 /// Coins of two years and more that a cluster spent in a window.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -119,7 +119,7 @@ pub struct FlushRow {
     pub spends: u64,
     /// The newest of them.
     pub last: TxNum,
-    /// Spends with most such value, [`MOST_SPENDS`] at most, each with that value, ascending.
+    /// Spends with most such value, [`MAX_SPENDS`] at most, each with that value, ascending.
     pub largest: Vec<(TxNum, Sats)>,
 }
 
@@ -148,7 +148,7 @@ impl ValueCodec for FlushRow {
             }
             largest.push(spend);
         }
-        if largest.is_empty() || largest.len() > MOST_SPENDS || largest.len() as u64 > spends || coins < spends {
+        if largest.is_empty() || largest.len() > MAX_SPENDS || largest.len() as u64 > spends || coins < spends {
             return Err(b.error("number of spends"));
         }
         Ok(FlushRow { holder, sats, coins, destroyed, spends, last, largest })

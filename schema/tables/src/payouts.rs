@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Most outputs that a row has.
-pub const MOST_PAYOUTS: usize = 8;
+pub const MAX_PAYOUTS: usize = 8;
 
 /// The table.
 pub struct Payouts;
@@ -43,7 +43,7 @@ pub struct Payout {
 pub struct PayoutsRow {
     /// How many there are.
     pub outputs: u32,
-    /// The [`MOST_PAYOUTS`] largest, the largest first; of equal values, in the order of the outputs.
+    /// The [`MAX_PAYOUTS`] largest, the largest first; of equal values, in the order of the outputs.
     pub largest: Vec<Payout>,
 }
 
@@ -61,7 +61,7 @@ impl ValueCodec for PayoutsRow {
         if outputs > MAX_BLOCK_SIZE {
             return Err(b.error("counts that no block has"));
         }
-        let count = MOST_PAYOUTS.min(outputs as usize);
+        let count = MAX_PAYOUTS.min(outputs as usize);
         let mut largest: Vec<Payout> = Vec::with_capacity(count);
         for _ in 0..count {
             let payout = Payout { value: b.amount()?, script: b.array()? };

@@ -17,7 +17,7 @@ use crate::{
 /// Folder of the manifests in a store.
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// Most bytes of a manifest: those of some 15 million pieces.
-pub(crate) const MOST_MANIFEST: u64 = 1 << 30;
+pub(crate) const MAX_MANIFEST: u64 = 1 << 30;
 /// A piece that no checkpoint has is kept for this time: another process may be about to need it.
 const YOUNG: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -94,7 +94,7 @@ pub fn prune_as_of(datadir: &Path, store: &Store, keep: usize, now: SystemTime) 
         let name = format!("{CHECKPOINTS}/{}/{CHECKPOINT}", checkpoint.name);
         let place = store.shown(&name);
         let gone = || CheckpointError::Manifest { place: place.clone(), what: "it has just been removed".to_owned() };
-        let text = store.read(&name, MOST_MANIFEST)?.ok_or_else(gone)?;
+        let text = store.read(&name, MAX_MANIFEST)?.ok_or_else(gone)?;
         let manifest = Manifest::parse(&text, &place)?;
         needed.extend(manifest.files.into_iter().flat_map(|file| file.pieces));
     }

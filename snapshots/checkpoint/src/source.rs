@@ -12,7 +12,7 @@ use crate::{
     CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Trust,
     cut::Found,
     files::{copy, read_all},
-    kept::{CHECKPOINTS, MOST_MANIFEST, kept},
+    kept::{CHECKPOINTS, MAX_MANIFEST, kept},
     pieces::{each, join},
 };
 
@@ -69,7 +69,7 @@ impl Source<'_> {
                 let name = name.clone().map_or_else(newest, Ok)?;
                 let object = |file: &str| format!("{CHECKPOINTS}/{name}/{file}");
                 let place = store.shown(&object(CHECKPOINT));
-                let text = store.read(&object(CHECKPOINT), MOST_MANIFEST)?;
+                let text = store.read(&object(CHECKPOINT), MAX_MANIFEST)?;
                 let text = text.ok_or_else(|| none(place.clone(), "there is none of this name"))?;
                 (place, text, store.read(&object(SIGNATURE), 64 << 10)?)
             }

@@ -23,7 +23,7 @@ pub enum Place<'p> {
 }
 
 /// Most bytes of a manifest.
-const MOST_MANIFEST: u64 = 1 << 30;
+const MAX_MANIFEST: u64 = 1 << 30;
 
 /// File that marks an incomplete export, and the process that writes it.
 pub(crate) enum Held<'p> {
@@ -55,7 +55,7 @@ impl<'p> Place<'p> {
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, ExportError> {
         match self {
             Place::Folder(folder) => Ok(read_file(&folder.join(name))?),
-            Place::Store(store) => Ok(store.read(name, MOST_MANIFEST)?),
+            Place::Store(store) => Ok(store.read(name, MAX_MANIFEST)?),
         }
     }
 

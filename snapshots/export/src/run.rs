@@ -48,7 +48,7 @@ pub struct Exported {
 }
 
 /// Most groups of parts: each has an open file while rows are divided.
-const MOST_GROUPS: usize = 512;
+const MAX_GROUPS: usize = 512;
 /// Memory of a script while it waits for its first output.
 const SCRIPT_BYTES: u64 = 80;
 /// Memory of an input while it waits for the coin that it spends.
@@ -141,7 +141,7 @@ fn groups(reader: &Reader, parts: &[Part], options: &ExportOptions) -> Result<Ve
     let workers = options.workers.max(1) as u64;
     let bytes = scripts * SCRIPT_BYTES + inputs * INPUT_BYTES;
     let wanted = (bytes / (options.memory / workers / 4).max(1)).max(workers * 4);
-    let count = usize::try_from(wanted).unwrap_or(MOST_GROUPS).clamp(1, MOST_GROUPS);
+    let count = usize::try_from(wanted).unwrap_or(MAX_GROUPS).clamp(1, MAX_GROUPS);
     Ok(parts.chunks(parts.len().div_ceil(count).max(1)).map(<[Part]>::to_vec).collect())
 }
 

@@ -82,12 +82,12 @@ impl StoreError {
 /// Errors of stores for unknown credentials.
 const REFUSALS: [&str; 2] = ["403 Forbidden", "401 Unauthorized"];
 /// Most characters of a store's message.
-const MOST: usize = 300;
+const MAX: usize = 300;
 
 /// A text in one line, cut where it gets long: stores answer with pages.
 fn brief(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(MAX) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
     }

@@ -15,7 +15,7 @@ pub const PIECE: usize = 16 << 20;
 /// Attempts to send a file.
 const ATTEMPTS: u32 = 3;
 /// Most pieces of an object. S3 allows 10,000.
-const MOST_PIECES: u64 = 9_000;
+const MAX_PIECES: u64 = 9_000;
 
 impl Store {
     /// Sends a file in pieces. The object is there as a whole or not at all; `seen` is called with the bytes of each
@@ -37,7 +37,7 @@ impl Store {
     fn try_send(&self, name: &str, from: &Path, seen: &mut dyn FnMut(u64)) -> Result<(), StoreError> {
         let mut file = File::open(from).map_err(StoreError::at(from))?;
         let bytes = file.metadata().map_err(StoreError::at(from))?.len();
-        let piece = usize::try_from(bytes.div_ceil(MOST_PIECES)).unwrap_or(PIECE).max(PIECE);
+        let piece = usize::try_from(bytes.div_ceil(MAX_PIECES)).unwrap_or(PIECE).max(PIECE);
         let first = fill(&mut file, piece).map_err(StoreError::at(from))?;
         if first.len() as u64 == bytes {
             self.write(name, first)?;

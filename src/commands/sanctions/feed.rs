@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Rows that a command reads.
-const MOST_ROWS: usize = 250_000;
+const MAX_ROWS: usize = 250_000;
 
 /// A row of the feed.
 pub(super) struct Row {
@@ -69,8 +69,8 @@ impl Feed {
                 break;
             }
             claims.iter().for_each(|claim| feed.add(claim, &view, of.sanctions_four_eyes));
-            if feed.rows.len() > MOST_ROWS {
-                return Err(Failure::new(Exit::Other, format!("the feed has more than {MOST_ROWS} rows")));
+            if feed.rows.len() > MAX_ROWS {
+                return Err(Failure::new(Exit::Other, format!("the feed has more than {MAX_ROWS} rows")));
             }
         }
         let scripts: BTreeSet<[u8; 32]> = feed.rows.iter().map(|row| row.seen.script).collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// After the first failure, in seconds.
 const FIRST: u32 = 60;
 /// At most, unless the server asks for more.
-const MOST: u32 = 3_600;
+const MAX: u32 = 3_600;
 
 /// Failures in a row, and until when to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,7 +18,7 @@ impl Backoff {
     /// True if it may be asked again.
     pub(super) fn is_open(&self, now: u32) -> bool {
         // A clock that was set back does not close it for ever.
-        now >= self.until || self.until - now > 25 * MOST
+        now >= self.until || self.until - now > 25 * MAX
     }
 
     /// Until when it is left alone, in seconds since 1970.
@@ -33,7 +33,7 @@ impl Backoff {
     /// Waits twice as long as the last time, a fifth more or less, and at least as long as the server asks for.
     /// `chance` is any number.
     pub(super) fn failed(&mut self, now: u32, asked: Option<Duration>, chance: u32) {
-        let wait = FIRST.saturating_mul(1 << self.failures.min(16)).min(MOST);
+        let wait = FIRST.saturating_mul(1 << self.failures.min(16)).min(MAX);
         // From 80 % to 120 %.
         let wait = wait * (80 + chance % 41) / 100;
         let asked = asked.map_or(0, |asked| u32::try_from(asked.as_secs()).unwrap_or(u32::MAX));
@@ -59,10 +59,10 @@ mod tests {
         for round in 0..20 {
             backoff.failed(1_000, None, 20);
             let wait = backoff.until() - 1_000;
-            assert!(wait >= before && wait <= MOST, "{round}: {wait}");
+            assert!(wait >= before && wait <= MAX, "{round}: {wait}");
             before = wait;
         }
-        assert!(!backoff.is_open(1_000) && backoff.is_open(1_000 + MOST));
+        assert!(!backoff.is_open(1_000) && backoff.is_open(1_000 + MAX));
         backoff.succeeded();
         assert!(backoff.is_open(1_000));
         backoff.failed(1_000, Some(Duration::from_secs(7_200)), 0);

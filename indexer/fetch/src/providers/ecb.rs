@@ -19,7 +19,7 @@ use super::{
 pub(super) struct Ecb;
 
 /// Most rates of an answer.
-const MOST: usize = 20_000;
+const MAX: usize = 20_000;
 
 fn form(what: impl ToString) -> Wrong {
     Wrong::Form(short(&what.to_string()))
@@ -102,7 +102,7 @@ impl Provider for Ecb {
                     }
                     if let (Some(code), Some(text)) = (attribute(of, "currency")?, attribute(of, "rate")?) {
                         let at = rows.good.len() + rows.bad.len() + 1;
-                        if at > MOST {
+                        if at > MAX {
                             return Err(form("it has more than 20,000 rates"));
                         }
                         let day = day.ok_or_else(|| form("a rate has no day"))?;

@@ -163,8 +163,8 @@ impl<'a> Collector<'a> {
             self.refuse(row, Some("id"), ClaimCode::Repeated, entity);
             return Ok(());
         }
-        if self.report.profiles.len() == Profile::MOST {
-            return Err(InputError::TooManyRows(Profile::MOST as u64));
+        if self.report.profiles.len() == Profile::MAX {
+            return Err(InputError::TooManyRows(Profile::MAX as u64));
         }
         self.took(row, profile.asserted_at);
         self.report.profiles.push(profile);

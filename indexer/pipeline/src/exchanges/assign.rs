@@ -73,7 +73,7 @@ pub(super) fn assign(
             script = Some(key.script);
             stop(cancel)?;
         }
-        if rows.len() < MOST_ROWS {
+        if rows.len() < MAX_ROWS {
             rows.push((key, claim));
         }
     }
@@ -82,7 +82,7 @@ pub(super) fn assign(
 }
 
 /// Most claims of one script that are looked at.
-const MOST_ROWS: usize = 1 << 16;
+const MAX_ROWS: usize = 1 << 16;
 
 fn stop(cancel: &CancelToken) -> Result<(), PipelineError> {
     if cancel.is_cancelled() { Err(PipelineError::Stopped) } else { Ok(()) }

@@ -18,7 +18,7 @@ const BUFFER: usize = 64 << 10;
 /// Bytes of an item.
 const ITEM: usize = 24;
 /// Bytes that may be kept in memory where there is no folder.
-const MOST_IN_MEMORY: usize = 256 << 20;
+const MAX_IN_MEMORY: usize = 256 << 20;
 
 /// Effect of a transaction on a script of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -92,7 +92,7 @@ impl Buckets {
     /// # Errors
     /// What an earlier process left in the folder cannot be removed.
     pub(super) fn new(dir: Option<&Path>) -> Result<Self, SpillError> {
-        Self::of_sizes(dir, BUFFER, SPAN, MOST_IN_MEMORY)
+        Self::of_sizes(dir, BUFFER, SPAN, MAX_IN_MEMORY)
     }
 
     fn of_sizes(dir: Option<&Path>, buffer: usize, span: u64, room: usize) -> Result<Self, SpillError> {

@@ -19,7 +19,7 @@ use cairn_tables::{
 };
 
 use super::known::{Exchanges, Who};
-use crate::labels::{MOST_HEIRS, Named, named_at, owner_by};
+use crate::labels::{MAX_HEIRS, Named, named_at, owner_by};
 
 /// The exchange that a script counts as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -220,8 +220,8 @@ impl<'v> Timelines<'v> {
     fn read_root(&mut self, node: TxNum) -> Result<Spans, ReadError> {
         let start = self.height_of(node);
         let suspect = self.view.first_suspect(node)?.map_or(Height::MAX, |by| self.height_of(by));
-        let mut scripts = self.view.claimed_parts(node, self.view.as_of_tip(), MOST_HEIRS)?.own;
-        scripts.truncate(MOST_HEIRS);
+        let mut scripts = self.view.claimed_parts(node, self.view.as_of_tip(), MAX_HEIRS)?.own;
+        scripts.truncate(MAX_HEIRS);
         // Of each script when it came into the tree, and its claims.
         let mut heirs = Vec::new();
         let mut heights = BTreeSet::from([start, suspect]);

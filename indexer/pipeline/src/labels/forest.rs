@@ -17,7 +17,7 @@ use cairn_tables::{
 
 use super::{
     Moved, Side,
-    judge::MOST_HEIRS,
+    judge::MAX_HEIRS,
     owners::{owners_by, row_of},
     rows::{Changes, at_and_above, claim_child, left_out, overflow},
 };
@@ -192,9 +192,9 @@ impl<'b> BlockForest<'b> {
     ) -> Result<HashMap<TxNum, ClaimedParts>, PipelineError> {
         let mut of_node = |node: TxNum| -> Result<ClaimedParts, ReadError> {
             if node < self.first_tx {
-                return view.claimed_parts(node, view.as_of_tip(), MOST_HEIRS);
+                return view.claimed_parts(node, view.as_of_tip(), MAX_HEIRS);
             }
-            Ok(ClaimedParts::of_root(claimed.remove(&node).unwrap_or_default(), MOST_HEIRS))
+            Ok(ClaimedParts::of_root(claimed.remove(&node).unwrap_or_default(), MAX_HEIRS))
         };
         let mut parts: HashMap<TxNum, ClaimedParts> = HashMap::new();
         if roots.is_empty() {
@@ -213,7 +213,7 @@ impl<'b> BlockForest<'b> {
                 None => of_node(tie.parent)?,
             };
             let mut joined = parent;
-            joined.join(child, tie.is_suspect(), MOST_HEIRS);
+            joined.join(child, tie.is_suspect(), MAX_HEIRS);
             parts.insert(tie.parent, joined);
         }
         parts.retain(|root, _| roots.contains(root));
@@ -242,7 +242,7 @@ impl<'b> BlockForest<'b> {
         }
         let mut parts = HashMap::new();
         for root in asked.intersection(&self.roots.keys().copied().collect()) {
-            parts.insert(*root, view.claimed_parts(*root, before, MOST_HEIRS)?);
+            parts.insert(*root, view.claimed_parts(*root, before, MAX_HEIRS)?);
         }
         self.replace_owners(view, changes, parts, self.gone.clone())
     }

@@ -68,10 +68,10 @@ impl Judged {
 }
 
 /// Scripts of a cluster of which the claims are read.
-pub(crate) const MOST_HEIRS: usize = 16;
+pub(crate) const MAX_HEIRS: usize = 16;
 
 /// Returns the owner of the other scripts of a cluster, by the claims of `scripts` that extend to them, at a time or
-/// for the end of time; `None` if the votes conflict. The first [`MOST_HEIRS`] scripts count.
+/// for the end of time; `None` if the votes conflict. The first [`MAX_HEIRS`] scripts count.
 ///
 /// # Errors
 /// As [`judge`].
@@ -81,7 +81,7 @@ pub(crate) fn owner_by(
     at: Option<u32>,
 ) -> Result<Option<EntityName>, ReadError> {
     let mut all: Vec<ScriptClaims> = Vec::new();
-    for script in scripts.iter().take(MOST_HEIRS) {
+    for script in scripts.iter().take(MAX_HEIRS) {
         all.push(claims.of(&script.0, at)?);
     }
     let documents: Vec<Vec<DocumentHash>> =

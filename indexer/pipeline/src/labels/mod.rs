@@ -27,7 +27,7 @@ pub(crate) use self::{
     blocks::{OfBlock, of_block},
     due::{Marks, forget, marked},
     forest::{ForestRow, is_forest},
-    judge::{Judged, MOST_HEIRS, Named, judge, named_at, owner_by},
+    judge::{Judged, MAX_HEIRS, Named, judge, named_at, owner_by},
     owners::judge_owners,
     rows::{Changes, Moved, Rows, Side, rows_of, rows_of_owners, rows_of_suspect},
 };

@@ -7,7 +7,7 @@ use cairn_model::TxNum;
 use cairn_reader::{ClaimWalk, ClaimedParts, LeftOut, ReadError, View};
 use cairn_tables::{cluster_owners::OwnersRow, clusters::Counts, sums::Sums};
 
-use super::judge::{MOST_HEIRS, owner_by};
+use super::judge::{MAX_HEIRS, owner_by};
 
 /// Returns the row of a root; `None` if the cluster has no owner.
 ///
@@ -54,6 +54,6 @@ pub(crate) fn judge_owners(
     root: TxNum,
 ) -> Result<Option<OwnersRow>, ReadError> {
     let Some(counts) = view.counts_of_root(root)? else { return Ok(None) };
-    let parts = view.claimed_parts(root, view.as_of_tip(), MOST_HEIRS)?;
+    let parts = view.claimed_parts(root, view.as_of_tip(), MAX_HEIRS)?;
     row_of(root, owners_by(claims, &parts)?, &counts, &view.below(root)?)
 }

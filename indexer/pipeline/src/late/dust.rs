@@ -10,7 +10,7 @@ use cairn_tables::{
     Table,
     block_log::BlockLog,
     dust::{
-        DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState, MOST_KEPT,
+        DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState, MAX_KEPT,
     },
     pings::{PingRow, Pings},
 };
@@ -158,7 +158,7 @@ fn add(
             row.recipients = row.recipients.saturating_add(recipients_of_ping);
         }
         DustState::Growing { bound, pings } => {
-            if pings.len() == MOST_KEPT {
+            if pings.len() == MAX_KEPT {
                 pings.remove(0);
             }
             pings.push((tx_num, recipients_of_ping));

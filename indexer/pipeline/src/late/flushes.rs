@@ -9,7 +9,7 @@ use cairn_tables::{
     Table,
     ages::{DORMANT_YEARS, DormantSpends},
     block_log::BlockLog,
-    flushes::{FlushAlertRow, FlushAlerts, FlushRow, Flushes, Holder, InputKey, MOST_SPENDS},
+    flushes::{FlushAlertRow, FlushAlerts, FlushRow, Flushes, Holder, InputKey, MAX_SPENDS},
 };
 
 use super::{LateFold, LateRows};
@@ -228,7 +228,7 @@ fn joined(mut row: FlushRow, other: &FlushRow) -> FlushRow {
         *of = of.saturating_add(*sats);
     }
     row.largest = largest.into_iter().collect();
-    while row.largest.len() > MOST_SPENDS {
+    while row.largest.len() > MAX_SPENDS {
         // Of equal ones the newest goes.
         let least = row.largest.iter().enumerate().min_by_key(|(at, (_, sats))| (*sats, std::cmp::Reverse(*at)));
         let least = least.map_or(0, |(at, _)| at);

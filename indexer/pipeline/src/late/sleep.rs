@@ -12,7 +12,7 @@ use crate::PipelineError;
 /// Scripts of a cluster that are looked at between two looks at whether to stop.
 const PAGE: usize = 256;
 /// Clusters whose newest known spend is remembered.
-const MOST_AWAKE: usize = 1 << 16;
+const MAX_AWAKE: usize = 1 << 16;
 
 /// A place in the chain, and the limit of "long before".
 #[derive(Clone, Copy)]
@@ -107,7 +107,7 @@ impl Sleep {
                     walk(view, root, at, &mut sleeper, cancel)?
                 };
                 if let Some(spend) = spend {
-                    if self.awake.len() >= MOST_AWAKE {
+                    if self.awake.len() >= MAX_AWAKE {
                         self.awake.clear();
                     }
                     self.awake.insert(root, spend);

@@ -26,7 +26,7 @@ const NAME: &str = "late stages match the chain";
 const STEP: Height = 256;
 
 /// Entries of histories from which flows are made again to be compared: they are all in memory.
-const MOST_ENTRIES: u64 = 8_000_000;
+const MAX_ENTRIES: u64 = 8_000_000;
 
 /// Rows by their keys without the tag.
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -140,7 +140,7 @@ fn flows(
     if !is_of_tip {
         return Ok(format!("{figure}, which add up; labels or blocks have come since"));
     }
-    if Exchanges::read(view)?.entries > MOST_ENTRIES {
+    if Exchanges::read(view)?.entries > MAX_ENTRIES {
         return Ok(format!("{figure}, which add up; they are too many to be made again"));
     }
     match make(view, None, meter.cancel()) {

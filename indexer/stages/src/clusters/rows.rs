@@ -17,7 +17,7 @@ use super::{
 use crate::deltas::{Prior, Rows, StageError};
 
 /// A climb takes fewer steps: the number of transactions doubles with each but the first.
-const MOST_STEPS: usize = 48;
+const MAX_STEPS: usize = 48;
 
 /// Rows that were read, and those that changed.
 pub(super) struct RowForest<'p> {
@@ -51,7 +51,7 @@ impl<'p> RowForest<'p> {
 
     /// The root of a node as of the transaction before `end`.
     fn root_before(&mut self, mut node: TxNum, end: TxNum) -> Result<TxNum, StageError> {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             node = match self.row(node)? {
                 ClusterRow::Newcomer { parent } => parent,
                 ClusterRow::Merged { parent, by, .. } if by < end => parent,

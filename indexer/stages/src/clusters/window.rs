@@ -99,7 +99,7 @@ fn push<T>(list: &mut Vec<T>, item: T) {
 const GROWTH: usize = 8;
 
 /// Nodes that a window may have, with those from before that they refer to.
-pub(super) const MOST_NODES: u64 = 1 << 30;
+pub(super) const MAX_NODES: u64 = 1 << 30;
 
 /// Bytes per non-root node, and the extra bytes of a root.
 pub(super) const NODE_BYTES: u64 = size_of::<u32>() as u64;
@@ -154,7 +154,7 @@ impl Window {
         let nodes = self.parents.len() as u64;
         let held = nodes * NODE_BYTES + self.roots.len() as u64 * ROOT_BYTES + Ranked::bytes(tx.0 + 1 - self.start);
         // The old list is there until the new one is filled.
-        held * 2 + held / GROWTH as u64 > memory || nodes >= MOST_NODES
+        held * 2 + held / GROWTH as u64 > memory || nodes >= MAX_NODES
     }
 
     fn number(&self, node: TxNum) -> Result<u32, StageError> {

@@ -8,7 +8,7 @@ use super::{
     connect::{Effects, Lists, connect},
     moves_of,
     stored::Stored,
-    window::{Coming, MOST_NODES, NODE_BYTES, OUTER_BYTES, OuterRoot, ROOT_BYTES, Ranked, Window},
+    window::{Coming, MAX_NODES, NODE_BYTES, OUTER_BYTES, OuterRoot, ROOT_BYTES, Ranked, Window},
 };
 use crate::{
     deltas::StageError,
@@ -64,7 +64,7 @@ impl Survey {
         let Coming { nodes, roots, .. } = self.coming;
         let bytes = nodes * NODE_BYTES + roots * ROOT_BYTES + Ranked::bytes(transactions);
         let outer = self.outer.len() as u64;
-        bytes + outer * OUTER_BYTES > memory || nodes + outer > MOST_NODES
+        bytes + outer * OUTER_BYTES > memory || nodes + outer > MAX_NODES
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Parameters that a query string may have.
-const MOST_PARAMETERS: usize = 100;
+const MAX_PARAMETERS: usize = 100;
 
 /// Path and query parameters, decoded.
 pub(super) async fn from_request(parts: &mut Parts) -> Result<Raw, ApiError> {
@@ -30,8 +30,8 @@ pub(super) async fn from_request(parts: &mut Parts) -> Result<Raw, ApiError> {
     let path = path.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
     let unreadable = |detail: &str| ApiError::new(ErrorCode::InvalidQuery, detail);
     // Before they are parsed: each is decoded, compared and perhaps warned of.
-    if parts.uri.query().is_some_and(|query| query.split('&').nth(MOST_PARAMETERS).is_some()) {
-        let detail = format!("the query string has more than {MOST_PARAMETERS} parameters; no operation has as many");
+    if parts.uri.query().is_some_and(|query| query.split('&').nth(MAX_PARAMETERS).is_some()) {
+        let detail = format!("the query string has more than {MAX_PARAMETERS} parameters; no operation has as many");
         return Err(unreadable(&detail));
     }
     let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)

@@ -28,7 +28,7 @@ use crate::{
 pub(crate) struct Onchain;
 
 /// Most days of an answer.
-const MOST_DAYS: u32 = 1_000;
+const MAX_DAYS: u32 = 1_000;
 /// Days of the longer window.
 const MONTH: u32 = 30;
 /// Days of the shorter one.
@@ -232,11 +232,11 @@ impl Span {
         if first > last {
             return bad("from", format!("the newest block is of {}", date(newest)));
         }
-        if last - first >= MOST_DAYS {
+        if last - first >= MAX_DAYS {
             let days = last - first + 1;
             return bad(
                 "from",
-                format!("these are {days} days; at most {MOST_DAYS} are answered at once: ask in parts"),
+                format!("these are {days} days; at most {MAX_DAYS} are answered at once: ask in parts"),
             );
         }
         let height = view.chain().height_at(last_second(last)).unwrap_or(0);

@@ -221,7 +221,7 @@ impl Pages<'_> {
                     return Ok(Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false });
                 }
                 // All its coins were looked at.
-                Step::Enough(last) => return Ok(stop(Place { tx_num: last, vin: MOST_INPUTS }, true)),
+                Step::Enough(last) => return Ok(stop(Place { tx_num: last, vin: MAX_INPUTS }, true)),
                 Step::Tx(tx_num, ()) => {
                     let first = from.filter(|from| from.tx_num == tx_num).map_or(0, |from| from.vin);
                     if let Some(vin) = self.coins_of(tx_num, first, id)? {
@@ -291,7 +291,7 @@ impl Pages<'_> {
 }
 
 /// More inputs than a transaction has.
-const MOST_INPUTS: u32 = (1 << 24) - 1;
+const MAX_INPUTS: u32 = (1 << 24) - 1;
 
 impl TableRow for Awakening {
     const COLUMNS: &'static [Column<Self>] = &[

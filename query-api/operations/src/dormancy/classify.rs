@@ -15,9 +15,9 @@ use crate::{context::Ctx, transfers::Owners};
 /// Blocks for which outputs stay unspent if a holder keeps them.
 pub(super) const KEPT_BLOCKS: u32 = 1_008;
 /// Outputs of a transaction that are followed: those with most value.
-const MOST_OUTPUTS: usize = 16;
+const MAX_OUTPUTS: usize = 16;
 /// Transactions that are read for one flush.
-const MOST_TXS: usize = 48;
+const MAX_TXS: usize = 48;
 
 /// Purpose of a flush by its transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,8 +142,8 @@ impl Trace<'_> {
     /// The outputs of a transaction with most value.
     fn largest(&mut self, mut all: Vec<Output>) -> Vec<Output> {
         all.sort_by_key(|output| (std::cmp::Reverse(output.sats), output.vout));
-        self.is_cut |= all.len() > MOST_OUTPUTS;
-        all.truncate(MOST_OUTPUTS);
+        self.is_cut |= all.len() > MAX_OUTPUTS;
+        all.truncate(MAX_OUTPUTS);
         all
     }
 
@@ -171,7 +171,7 @@ impl Trace<'_> {
                 None if self.view.tip().height < to => self.waits = self.waits.saturating_add(part),
                 None => {}
                 Some(spender) if self.height_of(spender) <= to => {
-                    if self.txs >= MOST_TXS {
+                    if self.txs >= MAX_TXS {
                         self.is_cut = true;
                         continue;
                     }

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Spends that are shown.
-const MOST_SHOWN: usize = 5;
+const MAX_SHOWN: usize = 5;
 
 /// Old coins that one cluster spends within 144 blocks.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -92,7 +92,7 @@ impl DormancyFlush {
         let old = OldCoins { coins: row.coins, sats: row.sats, destroyed: row.destroyed, oldest: 0 };
         let mut shown = row.largest.clone();
         shown.sort_by_key(|(tx_num, sats)| (std::cmp::Reverse(*sats), *tx_num));
-        shown.truncate(MOST_SHOWN);
+        shown.truncate(MAX_SHOWN);
         shown.sort_unstable();
         let spend = |(tx_num, old_sats): (cairn_model::TxNum, u64)| -> Result<FlushSpend, ApiError> {
             let height = view.chain().height_of(tx_num).unwrap_or_default();

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Movements that are listed.
-const MOST_MOVEMENTS: usize = 10;
+const MAX_MOVEMENTS: usize = 10;
 /// Weeks of a trailing year.
 const YEAR_WEEKS: u32 = 52;
 /// Days of a week.
@@ -253,8 +253,8 @@ fn top(ctx: &Ctx<'_>, view: &View<'_>, from: u32, to: u32) -> Result<(Vec<Dorman
         found.push((row.sats, tx_num));
     }
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    let omitted = found.len().saturating_sub(MOST_MOVEMENTS) as u64;
-    found.truncate(MOST_MOVEMENTS);
+    let omitted = found.len().saturating_sub(MAX_MOVEMENTS) as u64;
+    found.truncate(MAX_MOVEMENTS);
     let least = (MOVEMENT_YEARS.saturating_mul(YEAR), MOVEMENT_SATS);
     let mut rows = Vec::new();
     for (_, tx_num) in found {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     facts::Basis,
     find::{Found, FoundBy},
-    recent::{EntityTx, MOST_HISTORIES, recent},
+    recent::{EntityTx, MAX_HISTORIES, recent},
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, SETTLED_AT, TIP, confirmations, index_get, lacks},
@@ -120,7 +120,7 @@ impl Operation for Activity {
         let found = recent(ctx, view, &row.name, first, input.limit.get() as usize)?;
         let numbers: Vec<_> = found.txs.iter().map(|tx| tx.tx_num).collect();
         view.fetch_txs(&numbers)?;
-        let reason = || format!("histories of more than {MOST_HISTORIES} members are needed for older transactions");
+        let reason = || format!("histories of more than {MAX_HISTORIES} members are needed for older transactions");
         Ok(ActivityOutput {
             name: row.name.to_string(),
             found_by: by,

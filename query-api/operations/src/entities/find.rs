@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Most names that a failure suggests.
-const MOST_SUGGESTED: usize = 5;
+const MAX_SUGGESTED: usize = 5;
 
 /// How an entity was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -94,6 +94,6 @@ fn unknown(ctx: &Ctx<'_>, all: &Register, asked: Option<&EntityName>) -> ApiErro
         None => "no entity has this name; names have letters and digits: /v1/entities/list has them".to_owned(),
     };
     let names = all.entries().iter().map(|entry| entry.name.as_str());
-    let near = asked.map(|asked| nearest_names(asked.as_str(), names, MOST_SUGGESTED)).unwrap_or_default();
+    let near = asked.map(|asked| nearest_names(asked.as_str(), names, MAX_SUGGESTED)).unwrap_or_default();
     ctx.missing(ErrorCode::EntityNotFound, detail).with("did_you_mean", near)
 }

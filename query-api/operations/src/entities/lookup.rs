@@ -18,7 +18,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
-    register::{MOST_NAMES, MOST_ORIGINS, MOST_OWN_LISTS, OwnLists, is_a_person, last_of},
+    register::{MAX_NAMES, MAX_ORIGINS, MAX_OWN_LISTS, OwnLists, is_a_person, last_of},
     values::{Btc, rfc3339},
     vocabulary::cursor::CursorParam,
 };
@@ -28,7 +28,7 @@ const NO_ACTIVITY: &str = "the chain has no script that is a member";
 /// Why the category is missing.
 const NO_CATEGORY: &str = "no source says what kind of entity it is";
 /// Scripts that are only named, on a page.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// An entity.
 pub(crate) struct Lookup;
@@ -207,13 +207,13 @@ impl Operation for Lookup {
         let limit = input.member_limit.get() as usize;
         let members = page(ctx, view, &row.name, ScriptClass::Member, input.cursor.as_deref(), limit)?;
         let named = match input.cursor {
-            None => page(ctx, view, &row.name, ScriptClass::Named, None, MOST_NAMED)?.rows,
+            None => page(ctx, view, &row.name, ScriptClass::Named, None, MAX_NAMED)?.rows,
             Some(_) => Vec::new(),
         };
-        let mut names = view.entity_facets(&row.name, FacetKind::Name, MOST_NAMES)?;
+        let mut names = view.entity_facets(&row.name, FacetKind::Name, MAX_NAMES)?;
         let display_name = shown_name(&row.name, &names).to_owned();
         sort(&mut names);
-        let mut origins = view.entity_facets(&row.name, FacetKind::Origin, MOST_ORIGINS)?;
+        let mut origins = view.entity_facets(&row.name, FacetKind::Origin, MAX_ORIGINS)?;
         sort(&mut origins);
         let (own_lists, own_list_at) = own_lists(view, &row)?;
         let evidence = Evidence { members: row.members, origins: origins.len() as u64, own_list_at };
@@ -297,7 +297,7 @@ fn categories(row: &EntityRow) -> Vec<CategoryOf> {
 fn own_lists(view: &View<'_>, row: &EntityRow) -> Result<(Vec<OwnList>, Option<u32>), ApiError> {
     let mut lists = OwnLists::of(view);
     let (mut rows, mut newest) = (Vec::new(), None);
-    for (list, address_count) in view.entity_facets(&row.name, FacetKind::OwnList, MOST_OWN_LISTS)? {
+    for (list, address_count) in view.entity_facets(&row.name, FacetKind::OwnList, MAX_OWN_LISTS)? {
         let complete_at = lists.complete_at(&list)?;
         newest = newest.max(complete_at);
         rows.push(OwnList { list, address_count, complete_at: complete_at.map(rfc3339) });

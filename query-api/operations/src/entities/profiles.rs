@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::{kept::OfLedger, values::rfc3339};
 
 /// Most profiles of an entity that an answer has.
-const MOST_SHOWN: usize = 8;
+const MAX_SHOWN: usize = 8;
 
 /// A profile, and who says it.
 #[derive(Debug)]
@@ -68,8 +68,8 @@ impl KnownProfiles {
     /// Profiles of an entity by sources, and the number of those left out.
     pub(super) fn shown(&self, entity: &EntityName) -> (Vec<EntityProfile>, usize) {
         let stated = self.of.get(entity).map_or(&[][..], Vec::as_slice);
-        let shown = stated.iter().take(MOST_SHOWN).map(EntityProfile::of).collect();
-        (shown, stated.len().saturating_sub(MOST_SHOWN))
+        let shown = stated.iter().take(MAX_SHOWN).map(EntityProfile::of).collect();
+        (shown, stated.len().saturating_sub(MAX_SHOWN))
     }
 }
 

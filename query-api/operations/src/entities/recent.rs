@@ -20,9 +20,9 @@ use cairn_tables::{
 use crate::context::{Ctx, lacks};
 
 /// Most members whose history is read.
-pub(super) const MOST_HISTORIES: usize = 5_000;
+pub(super) const MAX_HISTORIES: usize = 5_000;
 /// At most this many members of one transaction are counted without reading them.
-const MOST_MEMBERS: usize = 20_000;
+const MAX_MEMBERS: usize = 20_000;
 /// Members that are read at a time.
 const AT_A_TIME: usize = 128;
 /// Entries of a history that are read at a time.
@@ -149,7 +149,7 @@ impl Merge<'_> {
             if new.is_empty() {
                 break;
             }
-            if self.histories.len() + new.len() > MOST_HISTORIES {
+            if self.histories.len() + new.len() > MAX_HISTORIES {
                 return self.too_many(tx, at.len() + new.len());
             }
             for found in self.scripts(&new)? {
@@ -177,7 +177,7 @@ impl Merge<'_> {
     /// A transaction of more members than are read: how many there are at least.
     fn too_many(&mut self, tx: EntityTx, known: usize) -> Result<EntityTx, ApiError> {
         let mut members = known;
-        while members < MOST_MEMBERS && self.front()?.is_some_and(|script| script.last.0 == Some(tx.tx_num)) {
+        while members < MAX_MEMBERS && self.front()?.is_some_and(|script| script.last.0 == Some(tx.tx_num)) {
             self.work.poll()?;
             self.waiting.pop_front();
             members += 1;

@@ -1,7 +1,7 @@
 //! `GET /v1/chain/activity-feed`.
 
 use cairn_http::{ApiError, Info, Location, Tool};
-use cairn_reader::{MOST_ANNOUNCED, View};
+use cairn_reader::{MAX_ANNOUNCED, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Announcements that are looked through for one page.
-const MOST_LOOKED_THROUGH: usize = 30_000;
+const MAX_LOOKED_THROUGH: usize = 30_000;
 /// Cost of joining the labels of a transaction, in announcements.
 const JOIN: usize = 30;
 
@@ -129,12 +129,12 @@ fn page(
     let (mut owners, mut looked_through, mut end) = (Owners::default(), 0, from.saturating_add(1));
     // The first row is the beginning of the feed.
     while end > 1 {
-        let step = (MOST_ANNOUNCED as u64).min(end - 1).min(if types.has_flows() { 200 } else { u64::MAX });
+        let step = (MAX_ANNOUNCED as u64).min(end - 1).min(if types.has_flows() { 200 } else { u64::MAX });
         ctx.work.poll()?;
         let rows = view.announcements(end - step, step as usize)?;
         for said in said(view, rows)?.into_iter().rev() {
             let seq = said.seq;
-            let is_cut = looked_through >= MOST_LOOKED_THROUGH;
+            let is_cut = looked_through >= MAX_LOOKED_THROUGH;
             if is_cut || page.events.len() == limit {
                 page.next = Some(seq);
                 page.is_cut = is_cut;

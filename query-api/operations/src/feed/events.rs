@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Announcements that are looked through for one answer.
-const MOST_LOOKED_THROUGH: usize = 10_000;
+const MAX_LOOKED_THROUGH: usize = 10_000;
 /// Cost of reading a transaction, in announcements.
 const JOIN: usize = 30;
 /// Announcements that are read at a time.
@@ -139,7 +139,7 @@ fn page(
         let rows = view.announcements(at + 1, (end - at) as usize)?;
         for said in said(view, rows)? {
             let seq = said.seq;
-            if events.len() == limit || looked_through >= MOST_LOOKED_THROUGH {
+            if events.len() == limit || looked_through >= MAX_LOOKED_THROUGH {
                 return Ok((events, at));
             }
             looked_through += 1;

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Exchanges that are named of each window.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Flows of all exchanges together.
 pub(crate) struct ExchangeFlowsSummary;
@@ -151,5 +151,5 @@ impl Operation for ExchangeFlowsSummary {
 fn named(nets: &mut dyn Iterator<Item = &(&EntityName, i64)>) -> Vec<NetFlow> {
     let named =
         |(name, net): &(&EntityName, i64)| NetFlow { slug: name.to_string(), net_sats: *net, net_btc: Btc(*net) };
-    nets.take(MOST_NAMED).map(named).collect()
+    nets.take(MAX_NAMED).map(named).collect()
 }

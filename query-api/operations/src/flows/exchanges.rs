@@ -52,9 +52,9 @@ impl Range {
 }
 
 /// Days of all exchanges that one answer has.
-const MOST_DAYS: u32 = 31;
+const MAX_DAYS: u32 = 31;
 /// Days of one exchange that one answer has.
-const MOST_DAYS_OF_ONE: u32 = 366;
+const MAX_DAYS_OF_ONE: u32 = 366;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -281,7 +281,7 @@ impl FlowsInput {
             Some(from) => from..=to,
             None => days_to(to, self.range.days()),
         };
-        let most = if self.exchange.is_some() { MOST_DAYS_OF_ONE } else { MOST_DAYS };
+        let most = if self.exchange.is_some() { MAX_DAYS_OF_ONE } else { MAX_DAYS };
         let count = days.end() - days.start() + 1;
         if count <= most {
             return Ok(days);
@@ -292,7 +292,7 @@ impl FlowsInput {
             match self.exchange {
                 Some(_) => format!("{count} days are asked for; {most} are allowed in one request"),
                 None => format!(
-                    "{count} days are asked for; {most} are allowed for all exchanges, and {MOST_DAYS_OF_ONE} for one: name it with \
+                    "{count} days are asked for; {most} are allowed for all exchanges, and {MAX_DAYS_OF_ONE} for one: name it with \
                  exchange"
                 ),
             },

@@ -13,7 +13,7 @@ use crate::{context::lacks, pools::Judge};
 /// Blocks whose coinbases tell which scripts are a pool's: those of a year.
 pub(super) const HOLDER_BLOCKS: u32 = 52_560;
 /// A coinbase with more outputs that can be spent pays members.
-const MOST_OWN_OUTPUTS: u32 = 2;
+const MAX_OWN_OUTPUTS: u32 = 2;
 
 /// Blocks, and what their coinbases pay.
 #[derive(Clone, Copy, Default, Debug)]
@@ -85,7 +85,7 @@ impl Pools {
             };
             let pool = found.pools.entry(judged.pool).or_default();
             pool.holders.extend(judged.paid.map(|paid| paid.script));
-            let is_own = paid.outputs <= MOST_OWN_OUTPUTS;
+            let is_own = paid.outputs <= MAX_OWN_OUTPUTS;
             if is_own {
                 pool.holders.extend(paid.largest.iter().map(|paid| paid.script));
             }

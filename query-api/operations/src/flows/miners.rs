@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Scripts of a pool that are looked at.
-const MOST_HOLDERS: usize = 500;
+const MAX_HOLDERS: usize = 500;
 /// Why a pool's flows are missing.
 const OF_MEMBERS: &str =
     "most of its blocks pay its members in the coinbase: what it holds says nothing of what was mined";
@@ -216,7 +216,7 @@ fn flows(
 ) -> Result<PoolFlows, ApiError> {
     let mined = facts.mined();
     let mut reason = facts.is_of_members().then_some(OF_MEMBERS);
-    if reason.is_none() && facts.holders.len() > MOST_HOLDERS {
+    if reason.is_none() && facts.holders.len() > MAX_HOLDERS {
         reason = Some(TOO_MANY);
     }
     let mut found: Vec<FoundScript> = Vec::new();

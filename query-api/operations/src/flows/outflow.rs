@@ -15,9 +15,9 @@ use crate::{
 };
 
 /// Entries of histories that are read for one answer.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 /// Inputs and outputs that are looked at for one answer.
-const MOST_PARTS: usize = 60_000;
+const MAX_PARTS: usize = 60_000;
 /// Entries of a history that are read at a time.
 const ENTRIES: usize = 512;
 
@@ -39,7 +39,7 @@ pub(super) struct Reading {
 
 impl Default for Reading {
     fn default() -> Self {
-        Reading { entries: MOST_ENTRIES, parts: MOST_PARTS, owners: Owners::default() }
+        Reading { entries: MAX_ENTRIES, parts: MAX_PARTS, owners: Owners::default() }
     }
 }
 

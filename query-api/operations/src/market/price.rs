@@ -12,7 +12,7 @@ use crate::{
     context::{Ctx, MARKET, TIP, index_get},
     operation::Operation,
     parameters::currency::CurrencyParam,
-    price_now::{MOST_CURRENCIES, in_all, source, why_missing},
+    price_now::{MAX_CURRENCIES, in_all, source, why_missing},
     values::{Fiat, PriceNumber, date, rfc3339},
 };
 
@@ -162,7 +162,7 @@ impl Operation for CurrentPrice {
             Ok(price) => change_over_day(&candles, price, currency)?.map_err(why_no_change),
         };
         let dollars = ctx.dollars()?;
-        let (told, omitted) = in_all(ctx, &known, MOST_CURRENCIES)?;
+        let (told, omitted) = in_all(ctx, &known, MAX_CURRENCIES)?;
         let prices = told.into_iter().map(|(currency, price)| PriceIn {
             currency: currency.to_string(),
             price: PriceNumber(price.price),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 use super::identifier::{ADDRESS, AddressParam, canonical_address};
 
 /// Addresses that one list has at most.
-pub(crate) const MOST_ADDRESSES: usize = 100;
+pub(crate) const MAX_ADDRESSES: usize = 100;
 
 /// Lists of addresses.
 pub(crate) const ADDRESSES: TextFormat = TextFormat {
@@ -20,8 +20,8 @@ pub(crate) const ADDRESSES: TextFormat = TextFormat {
     example: ADDRESS.example,
     look: |value, text, network| {
         let count = text.split(',').count();
-        if count > MOST_ADDRESSES {
-            return Err(BadText::new(format!("has {count} addresses; at most {MOST_ADDRESSES} are allowed")));
+        if count > MAX_ADDRESSES {
+            return Err(BadText::new(format!("has {count} addresses; at most {MAX_ADDRESSES} are allowed")));
         }
         text.split(',').try_for_each(|one| (ADDRESS.look)(value, one, network))
     },

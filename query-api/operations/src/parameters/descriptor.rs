@@ -78,7 +78,7 @@ impl JsonSchema for DescriptorParam {
             "type": "string",
             "format": DESCRIPTOR.name,
             "minLength": 1,
-            "maxLength": cairn_keys::MOST_BYTES,
+            "maxLength": cairn_keys::MAX_BYTES,
             "description": "Output descriptor (BIP 380 to 387, 389, 390; addr, raw, rawtr and combo, too) with public keys, with its \
                 checksum or without; or extended public key of an account (xpub, ypub, zpub, tpub, upub, vpub).",
             "examples": [EXAMPLE],

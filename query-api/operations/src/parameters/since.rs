@@ -33,14 +33,14 @@ pub(crate) enum SinceParam {
 
 const DAY: u32 = 86_400;
 /// Most bytes of the parameter: more than any moment has.
-const MOST_BYTES: usize = 40;
+const MAX_BYTES: usize = 40;
 /// Most days; a hundred years.
-const MOST_DAYS: u32 = 36_500;
+const MAX_DAYS: u32 = 36_500;
 
 fn parse(text: &str) -> Result<SinceParam, &'static str> {
     const EXPECTED: &str =
         "expected a height, a date as YYYY-MM-DD, a time as in RFC 3339, or days before the newest block as in 30d";
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         return Err(EXPECTED);
     }
     let number = |digits: &str| {
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Result<SinceParam, &'static str> {
         return Ok(SinceParam::Height(height));
     }
     if let Some(days) = text.strip_suffix('d').and_then(number) {
-        let fits = (1..=MOST_DAYS).contains(&days);
+        let fits = (1..=MAX_DAYS).contains(&days);
         return if fits { Ok(SinceParam::Days(days)) } else { Err("allowed are 1d to 36500d") };
     }
     time::parse(text).map(|time| SinceParam::Time(time.start)).map_err(|_| EXPECTED)

@@ -134,9 +134,9 @@ pub(crate) struct PoolBlock {
 }
 
 /// Most addresses in an answer.
-const MOST_ADDRESSES: usize = 50;
+const MAX_ADDRESSES: usize = 50;
 /// Most tags in an answer.
-const MOST_TAGS: usize = 100;
+const MAX_TAGS: usize = 100;
 
 impl Operation for PoolDetail {
     const INFO: Info = Info {
@@ -180,8 +180,8 @@ impl Operation for PoolDetail {
         let page = own.get(start..end).ok_or_else(|| ApiError::validation(Location::Query, "cursor", NO_FIT))?;
         let next_cursor = (start > 0).then(|| Cursor { position: start as u64 }.token(view, &filters));
         let mut places = PayoutAddress::of(&judge, &pool, own.iter());
-        let payout_addresses_omitted = places.len().saturating_sub(MOST_ADDRESSES);
-        places.truncate(MOST_ADDRESSES);
+        let payout_addresses_omitted = places.len().saturating_sub(MAX_ADDRESSES);
+        places.truncate(MAX_ADDRESSES);
         let mut sum = Sum::default();
         own.iter().for_each(|block| sum.add(block));
         let caveat_codes: Vec<Caveat> =
@@ -202,8 +202,8 @@ impl Operation for PoolDetail {
             next_cursor,
             payout_addresses: places,
             payout_addresses_omitted,
-            tags: judge.tags.of(&pool).take(MOST_TAGS).map(|tag| tag.tag.to_string()).collect(),
-            tags_omitted: judge.tags.of(&pool).count().saturating_sub(MOST_TAGS),
+            tags: judge.tags.of(&pool).take(MAX_TAGS).map(|tag| tag.tag.to_string()).collect(),
+            tags_omitted: judge.tags.of(&pool).count().saturating_sub(MAX_TAGS),
             slug: pool.to_string(),
             untrusted_content: true,
             caveats: Caveat::sentences(&caveat_codes),

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Rows of the list that an answer looks at.
-const MOST_LOOKED_AT: u64 = 20_000;
+const MAX_LOOKED_AT: u64 = 20_000;
 
 /// Approved rows of the current feed.
 pub(crate) struct ComplianceTier;
@@ -179,13 +179,13 @@ fn page(
                     return Ok((rows, Some(Cursor { position: place }.token(view, &filters))));
                 }
                 let first = view
-                    .claims_of_list(&judged.script, &feed.list, cairn_reader::MOST_OF_A_LIST)?
+                    .claims_of_list(&judged.script, &feed.list, cairn_reader::MAX_OF_A_LIST)?
                     .map(|of| of.first_at);
                 rows.push(listed(view.network(), feed, &claim, &judged, first));
             }
             place = place.saturating_add(1);
         }
-        if place.saturating_sub(from) >= MOST_LOOKED_AT {
+        if place.saturating_sub(from) >= MAX_LOOKED_AT {
             return Ok((rows, Some(Cursor { position: place }.token(view, &filters))));
         }
     }

@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// Rows of the list that are counted.
-const MOST_COUNTED: u64 = 20_000;
+const MAX_COUNTED: u64 = 20_000;
 /// Entities that are named.
-const MOST_ENTITIES: usize = 20;
+const MAX_ENTITIES: usize = 20;
 
 /// Plans for the premium tier. None of it is built, and no date is promised.
 const PREMIUM_ROADMAP: &[&str] = &[
@@ -179,7 +179,7 @@ fn counted(ctx: &Ctx<'_>, feed: &CurrentFeed<'_>) -> Result<(Counts, Vec<Covered
             scripts.insert(judged.script);
             place += 1;
         }
-        if place > MOST_COUNTED {
+        if place > MAX_COUNTED {
             let reason = Some("the feed has more rows than are counted");
             return Ok((Counts { reason, ..of_import }, Vec::new()));
         }
@@ -196,5 +196,5 @@ fn counted(ctx: &Ctx<'_>, feed: &CurrentFeed<'_>) -> Result<(Counts, Vec<Covered
         approved_nameless: Some(coverage.nameless),
         ..of_import
     };
-    Ok((counts, coverage.top(MOST_ENTITIES)))
+    Ok((counts, coverage.top(MAX_ENTITIES)))
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     context::Ctx,
-    wallets::union::{FREE_TXS, MOST_TXS},
+    wallets::union::{FREE_TXS, MAX_TXS},
 };
 
 /// Operations of a package, by tier.
@@ -145,7 +145,7 @@ fn access(info: &Info, showcase: &[String]) -> ConditionalAccess {
         free_max_transactions: of_histories(FREE_TXS),
         public_showcase_addresses: showcase.to_vec(),
         upgrade_access: "wallet_plus",
-        hard_max_transactions: of_histories(MOST_TXS),
+        hard_max_transactions: of_histories(MAX_TXS),
         over_hard_limit_status: is_over_histories.then(|| ErrorCode::HistoryLimitExceeded.status().as_u16()),
     }
 }

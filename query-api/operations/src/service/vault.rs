@@ -21,9 +21,9 @@ use crate::{
 };
 
 /// Documents of lists that are looked at.
-const MOST_DOCUMENTS: usize = 10_000;
+const MAX_DOCUMENTS: usize = 10_000;
 /// Sources that are listed.
-const MOST_LISTED: usize = 50;
+const MAX_LISTED: usize = 50;
 const PENDING: &str = "claims are being worked in; ask again in a moment";
 
 /// Claims about addresses.
@@ -118,7 +118,7 @@ impl Shares {
 /// The age of the newest list in seconds, and the details; `None` if there is no list.
 pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>, ApiError> {
     let Some(view) = ctx.index else { return Ok(None) };
-    let documents = view.claim_lists(MOST_DOCUMENTS)?;
+    let documents = view.claim_lists(MAX_DOCUMENTS)?;
     let Some(newest) = documents.iter().map(|(of, _)| of.version.retrieved_at).max() else { return Ok(None) };
     let lists: BTreeSet<_> = documents.iter().map(|(of, _)| &of.list).collect();
     let mut sources: BTreeMap<&Slug, Loaded<'_>> = BTreeMap::new();
@@ -140,7 +140,7 @@ pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>
     let of = |source: Option<&Slug>| shares.as_ref().map(|shares| (shares.of(source), shares));
     let mut by_coins: Vec<(&Slug, &Loaded<'_>)> = sources.iter().map(|(source, loaded)| (*source, loaded)).collect();
     by_coins.sort_by_key(|(source, _)| (Reverse(of(Some(source)).map(|((_, sats), _)| sats)), *source));
-    let listed = by_coins.iter().take(MOST_LISTED).map(|(source, loaded)| {
+    let listed = by_coins.iter().take(MAX_LISTED).map(|(source, loaded)| {
         let (as_of, found) = (loaded.newest(), of(Some(source)));
         let age_seconds = ctx.now().saturating_sub(as_of);
         SourceDetails {
@@ -167,7 +167,7 @@ pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>
         week_volume_as_of_height: week.as_ref().ok().map(|week| week.height),
         week_volume_reason: week.as_ref().err().copied(),
         sources: listed.collect(),
-        sources_omitted: by_coins.len().saturating_sub(MOST_LISTED),
+        sources_omitted: by_coins.len().saturating_sub(MAX_LISTED),
     };
     Ok(Some((ctx.now().saturating_sub(newest), details)))
 }

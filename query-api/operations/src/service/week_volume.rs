@@ -17,7 +17,7 @@ use parking_lot::{Condvar, Mutex};
 /// How long a request waits for it: chains with few transactions take less.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Rows of the ledger that are looked at for whether labels may have changed.
-const MOST_EVENTS: usize = 256;
+const MAX_EVENTS: usize = 256;
 /// Blocks that are read with one view: what a reader holds keeps old files on the disk.
 const BLOCKS_A_VIEW: usize = 16;
 
@@ -102,7 +102,7 @@ fn may_change_labels(view: &View<'_>, after: u64) -> Result<bool, ReadError> {
         let (_, row) = row?;
         // A document is told by its rows.
         let is_price = matches!(row, EventRow::Document { .. } | EventRow::Quotes { .. });
-        if !is_price || looked_at == MOST_EVENTS {
+        if !is_price || looked_at == MAX_EVENTS {
             return Ok(true);
         }
     }

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Most alerts that can be skipped.
-const MOST_SKIPPED: u32 = 100_000;
+const MAX_SKIPPED: u32 = 100_000;
 
 /// The part of the chain before its newest block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -145,11 +145,11 @@ pub(super) fn list(
     let limit = input.limit.get();
     let request = PageRequest::new((view, window), (name, asked), (limit, input.cursor.as_deref()))?;
     let from = request.from;
-    let offset = if from.is_some() { 0 } else { input.offset.min(MOST_SKIPPED) };
+    let offset = if from.is_some() { 0 } else { input.offset.min(MAX_SKIPPED) };
     let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
     let page = wanted.page(ctx, view, (window, from), limit as usize)?;
     let next_offset = offset.saturating_add(page.rows.len() as u32);
-    let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MOST_SKIPPED;
+    let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MAX_SKIPPED;
     request.answer((ctx, input.format), "alerts", page, |alerts, end| ListOutput {
         range: input.range,
         since_height: window.since,

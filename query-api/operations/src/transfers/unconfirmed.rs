@@ -11,7 +11,7 @@ use super::{gathering::Gathering, owners::Owners, transfer::WhaleAlert};
 use crate::context::Ctx;
 
 /// Inputs and outputs whose scripts are looked up for one answer: some 20 milliseconds.
-const MOST_LOOKED_UP: usize = 4_000;
+const MAX_LOOKED_UP: usize = 4_000;
 
 /// Rows of unconfirmed transactions.
 pub(super) struct Unconfirmed<T> {
@@ -32,7 +32,7 @@ fn rows<'t, T>(
     let mut looked_up = 0;
     for (_, tx) in candidates {
         let cost = tx.inputs.len() + tx.outputs.len();
-        if found.rows.len() == limit || (looked_up > 0 && looked_up + cost > MOST_LOOKED_UP) {
+        if found.rows.len() == limit || (looked_up > 0 && looked_up + cost > MAX_LOOKED_UP) {
             found.omitted += 1;
             continue;
         }

@@ -53,12 +53,12 @@ pub(crate) struct TxLookupInput {
 /// Rows of a list, where the request names no number; and their bytes.
 const ROWS: (u32, usize) = (1_000, 350 << 10);
 /// Bytes of a list, where it does.
-const MOST_BYTES: usize = 3 << 20;
+const MAX_BYTES: usize = 3 << 20;
 
 impl TxLookupInput {
     /// The inputs to list, and the outputs.
     fn parts(&self) -> (Part, Part) {
-        let (rows, bytes) = self.io_limit.map_or(ROWS, |rows| (rows, MOST_BYTES));
+        let (rows, bytes) = self.io_limit.map_or(ROWS, |rows| (rows, MAX_BYTES));
         let part = |from| Part { from, rows, bytes };
         (part(self.inputs_from), part(self.outputs_from))
     }

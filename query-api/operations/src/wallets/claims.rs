@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Most other scripts of the cluster whose claims are read.
-const MOST_INHERITED: usize = 16;
+const MAX_INHERITED: usize = 16;
 
 /// Why inherited claims are missing.
 const UNFINISHED: &str = "the clusters are being made";
@@ -99,10 +99,10 @@ impl Said {
         reading.read(&wallet.script_hash, false)?;
         let cluster = heirs(view, &wallet, ctx.as_of(height)?)?;
         let others = || cluster.iter().flat_map(|of| &of.scripts).filter(|script| script.0 != wallet.script_hash);
-        for script in others().take(MOST_INHERITED) {
+        for script in others().take(MAX_INHERITED) {
             reading.read(&script.0, true)?;
         }
-        let has_more = others().count() > MOST_INHERITED;
+        let has_more = others().count() > MAX_INHERITED;
         let Reading { lists, is_cut, .. } = reading;
         let first = wallet.found.as_ref().map(|found| found.totals.first.tx_num);
         let seen =
@@ -183,7 +183,7 @@ fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<Clai
         Err(ReadError::Unfinished(_)) => return Ok(None),
         of => of?,
     };
-    Ok(Some(view.claimed_in_cluster(&of, at, MOST_INHERITED + 1)?))
+    Ok(Some(view.claimed_in_cluster(&of, at, MAX_INHERITED + 1)?))
 }
 
 /// What is said of one script after another.

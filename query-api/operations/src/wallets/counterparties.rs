@@ -12,9 +12,9 @@ use super::Wallet;
 use crate::{context::Ctx, vocabulary::label::ShortLabel};
 
 /// Inputs or outputs of a transaction that are looked at.
-const MOST_LOOKED_AT: usize = 64;
+const MAX_LOOKED_AT: usize = 64;
 /// Labels that are told of a transaction.
-const MOST_TOLD: usize = 8;
+const MAX_TOLD: usize = 8;
 
 /// Looks up the labels of those who send to a script, or receive from it.
 pub(super) struct Counterparties<'c> {
@@ -49,11 +49,11 @@ impl<'c> Counterparties<'c> {
             Direction::In if tx.is_coinbase() => Vec::new(),
             Direction::In => {
                 let coins = self.view.inputs(tx)?;
-                coins.iter().take(MOST_LOOKED_AT).map(|coin| coin.script).collect()
+                coins.iter().take(MAX_LOOKED_AT).map(|coin| coin.script).collect()
             }
             Direction::Out => {
                 let spendable = tx.outputs().iter().filter(|output| output.spendable);
-                spendable.take(MOST_LOOKED_AT).map(|output| output.id).collect()
+                spendable.take(MAX_LOOKED_AT).map(|output| output.id).collect()
             }
             Direction::OwnTransfer => Vec::new(),
         };
@@ -71,8 +71,8 @@ impl<'c> Counterparties<'c> {
             return Ok(Vec::new());
         }
         let scripts: Vec<&[u8]> = match direction(effect) {
-            Direction::In => tx.inputs.iter().take(MOST_LOOKED_AT).map(|input| &input.script[..]).collect(),
-            Direction::Out => tx.outputs.iter().take(MOST_LOOKED_AT).map(|output| &output.script[..]).collect(),
+            Direction::In => tx.inputs.iter().take(MAX_LOOKED_AT).map(|input| &input.script[..]).collect(),
+            Direction::Out => tx.outputs.iter().take(MAX_LOOKED_AT).map(|output| &output.script[..]).collect(),
             Direction::OwnTransfer => Vec::new(),
         };
         let others = distinct(scripts.into_iter().filter(|script| !self.own_scripts.contains(script)));
@@ -84,7 +84,7 @@ impl<'c> Counterparties<'c> {
 
     fn tell(&self, told: &mut Vec<ShortLabel>, label: Option<&ScriptLabel>) {
         let label = label.and_then(|label| ShortLabel::of(label, self.ctx.now()));
-        let news = label.filter(|label| told.len() < MOST_TOLD && !told.iter().any(|before| before.is_same(label)));
+        let news = label.filter(|label| told.len() < MAX_TOLD && !told.iter().any(|before| before.is_same(label)));
         told.extend(news);
     }
 }

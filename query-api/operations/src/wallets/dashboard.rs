@@ -30,7 +30,7 @@ use crate::{
     definitions::PROFIT_AND_LOSS,
     operation::Operation,
     parameters::{
-        addresses::{AddressesParam, MOST_ADDRESSES},
+        addresses::{AddressesParam, MAX_ADDRESSES},
         currency::CurrencyParam,
         date::DateParam,
         identifier::AddressParam,
@@ -263,7 +263,7 @@ impl Operation for Dashboard {
     fn run(ctx: &Ctx<'_>, mut input: WalletDashboardInput) -> Result<WalletDashboardOutput, ApiError> {
         let view = ctx.view()?;
         let more = input.addresses.take().map_or_else(Vec::new, |more| more.0);
-        debug_assert!(more.len() <= MOST_ADDRESSES);
+        debug_assert!(more.len() <= MAX_ADDRESSES);
         let asked = std::iter::once(input.address.clone()).chain(more);
         let wallets = asked.map(|address| Wallet::find(view, None, address)).collect::<Result<Vec<_>, _>>()?;
         let union = Union::of(&wallets, ctx);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     drawn::{GraphEdge, GraphNode, draw},
-    walk::{Asked, CANDIDATES, Fold, HISTORY, MOST_PARTS, MOST_TXS, Walk},
+    walk::{Asked, CANDIDATES, Fold, HISTORY, MAX_PARTS, MAX_TXS, Walk},
 };
 use super::Wallet;
 use crate::{
@@ -262,8 +262,8 @@ impl Operation for FlowGraph {
                 history_per_script: HISTORY,
                 edge_candidates_per_hop: CANDIDATES,
                 node_limit: input.node_limit,
-                transactions: MOST_TXS,
-                transaction_parts: MOST_PARTS,
+                transactions: MAX_TXS,
+                transaction_parts: MAX_PARTS,
             },
             partial: !truncated_reasons.is_empty(),
             truncated_reasons,

@@ -35,9 +35,9 @@ use crate::{
 
 const NAME: &str = "wallet_lookup";
 /// Descriptors and keys of one request.
-const MOST_ITEMS: usize = 20;
+const MAX_ITEMS: usize = 20;
 /// Addresses that are told.
-const MOST_ADDRESSES: usize = 1_000;
+const MAX_ADDRESSES: usize = 1_000;
 
 /// A whole wallet, by its descriptors.
 pub(crate) struct WalletLookup;
@@ -236,7 +236,7 @@ impl Operation for WalletLookup {
             unconfirmed_tx_count: pending.filter(|pending| pending.is_whole).map(|pending| pending.totals.tx_count),
             addresses: input.include.contains(&Part::Addresses).then(|| addresses(&scan)),
             addresses_omitted: match input.include.contains(&Part::Addresses) {
-                true => scan.wallets.len().saturating_sub(MOST_ADDRESSES) as u64,
+                true => scan.wallets.len().saturating_sub(MAX_ADDRESSES) as u64,
                 false => 0,
             },
             branches: scan.branches,
@@ -251,7 +251,7 @@ impl Operation for WalletLookup {
 
 /// What no schema says.
 fn check(input: &LookupInput, is_file: bool) -> Result<(), ApiError> {
-    debug_assert!(input.wallet.len() <= MOST_ITEMS);
+    debug_assert!(input.wallet.len() <= MAX_ITEMS);
     let refuse = |name, message: &str| Err(ApiError::validation(Location::Body, name, message));
     match () {
         () if is_file && input.include != [Part::Pnl] => refuse("format", "csv is for include: [\"pnl\"], alone"),
@@ -299,5 +299,5 @@ fn addresses(scan: &Scan) -> Vec<AddressRow> {
             received_sats: totals.map_or(0, |totals| totals.funded),
         }
     };
-    scan.used.iter().zip(&scan.wallets).take(MOST_ADDRESSES).map(row).collect()
+    scan.used.iter().zip(&scan.wallets).take(MAX_ADDRESSES).map(row).collect()
 }

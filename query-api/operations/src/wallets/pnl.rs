@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     compute::{Computed, Priced, compute},
-    csv::{CsvProfile, MOST_CSV_ROWS, Rows},
+    csv::{CsvProfile, MAX_CSV_ROWS, Rows},
     explained::{ExplainedRow, Explaining},
 };
 use super::{Wallet, union::Union};
@@ -333,8 +333,8 @@ pub(super) fn gains(
         }
         if is_file {
             rows.add(step, money);
-            if rows.len() > MOST_CSV_ROWS {
-                let message = format!("is needed: without it the file has more than {MOST_CSV_ROWS} rows");
+            if rows.len() > MAX_CSV_ROWS {
+                let message = format!("is needed: without it the file has more than {MAX_CSV_ROWS} rows");
                 return Err(ApiError::validation(at, "year", message));
             }
         } else if let Some(explaining) = &mut explaining {

@@ -30,9 +30,9 @@ use crate::{
 };
 
 /// Transactions of the address that are looked at, the newest.
-const MOST_ENTRIES: u64 = 2_000;
+const MAX_ENTRIES: u64 = 2_000;
 /// Pings that are judged, the newest.
-const MOST_PINGS: usize = 50;
+const MAX_PINGS: usize = 50;
 /// What the answer says, and what not.
 const NOTE: &str = "Dust says nothing of who sent it, and a campaign is attributed to nobody. Whoever spends dust together with other \
     coins shows that both are one owner's.";
@@ -130,12 +130,12 @@ impl Operation for SurveillanceStatus {
         };
         let known = view.dust_pings(&payments)?;
         let pings: Vec<_> = payments.iter().copied().zip(known).filter_map(|(tx, row)| Some((tx, row?))).collect();
-        let truncated = tx_count > MOST_ENTRIES || pings.len() > MOST_PINGS;
+        let truncated = tx_count > MAX_ENTRIES || pings.len() > MAX_PINGS;
         let mut judge = Judge::new(view);
         let mut grouped: BTreeMap<DustGroup, Grouped> = BTreeMap::new();
         let [mut other, mut from_service, mut inscribed] = [0; 3];
         let mut co_spent_dust = Vec::new();
-        for (tx_num, row) in pings.into_iter().take(MOST_PINGS) {
+        for (tx_num, row) in pings.into_iter().take(MAX_PINGS) {
             ctx.work.poll()?;
             let Some(group) = judge.group(tx_num, &row)? else {
                 from_service += 1;
@@ -175,7 +175,7 @@ impl Operation for SurveillanceStatus {
             other_ping_count: other,
             from_service_count: from_service,
             inscription_count: inscribed,
-            examined_tx_count: tx_count.min(MOST_ENTRIES),
+            examined_tx_count: tx_count.min(MAX_ENTRIES),
             tx_count,
             truncated,
             followed_height,
@@ -190,7 +190,7 @@ impl Operation for SurveillanceStatus {
 /// Transactions that pay a script dust, and nothing else, after its first one, the newest first.
 fn dust_payments(ctx: &Ctx<'_>, view: &View<'_>, found: &FoundScript) -> Result<Vec<TxNum>, ApiError> {
     let (mut payments, mut read) = (Vec::new(), 0);
-    while read < MOST_ENTRIES {
+    while read < MAX_ENTRIES {
         ctx.work.poll()?;
         let entries = view.history(found, read, ENTRIES)?;
         let is_payment = |entry: &&cairn_tables::history::HistoryEntry| {

@@ -14,11 +14,11 @@ use crate::context::{Ctx, lacks};
 /// Histories up to this length need no session.
 pub(crate) const FREE_TXS: u64 = 100;
 /// Limit for all histories, except those of showcase addresses.
-pub(crate) const MOST_TXS: u64 = 1_000;
+pub(crate) const MAX_TXS: u64 = 1_000;
 
 /// Limit without gates: longer histories exceed the work budget and the memory of a
 /// request.
-const MOST_OPEN: u64 = 100_000;
+const MAX_OPEN: u64 = 100_000;
 
 /// Transactions that are read at a time: as many as a view keeps rows.
 const READ_AT_ONCE: usize = 128;
@@ -87,7 +87,7 @@ impl Union {
     /// # Errors
     /// Beyond what is computed: 503 `history_limit_exceeded`.
     pub(super) fn entries(&self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Vec<HistoryEntry>, ApiError> {
-        self.entries_within(ctx, view, MOST_OPEN)
+        self.entries_within(ctx, view, MAX_OPEN)
     }
 
     /// The transactions of all scripts, each once, ascending.
@@ -96,7 +96,7 @@ impl Union {
     /// Beyond what is computed: 503 `history_limit_exceeded`; beyond what is free, without a session: 402.
     pub(super) fn txs(&self, ctx: &Ctx<'_>, view: &View<'_>, name: &'static str) -> Result<Vec<TxNum>, ApiError> {
         let is_open = self.is_showcase || !ctx.config.gates_enabled;
-        let entries = self.entries_within(ctx, view, if is_open { MOST_OPEN } else { MOST_TXS })?;
+        let entries = self.entries_within(ctx, view, if is_open { MAX_OPEN } else { MAX_TXS })?;
         let count = entries.len() as u64;
         if !is_open && count > FREE_TXS {
             let detail = format!(

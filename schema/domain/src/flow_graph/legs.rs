@@ -5,7 +5,7 @@ use cairn_model::{Sats, ScriptId};
 use crate::apportion;
 
 /// Products of input owners and outputs from which on a transaction is not taken apart.
-const MOST_PRODUCTS: usize = 250_000;
+const MAX_PRODUCTS: usize = 250_000;
 
 /// Origin or destination of value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -91,7 +91,7 @@ pub fn legs_from(parties: &Parties, script: ScriptId) -> Result<Vec<Leg>, TooMan
     match parties {
         Parties::Coinbase(_) => Ok(Vec::new()),
         Parties::CoinJoin(inputs, _) => Ok(leg(from, End::CoinJoin, of(inputs, script)).into_iter().collect()),
-        Parties::Payment(_, outputs) if outputs.len() > MOST_PRODUCTS => Err(TooManyParts),
+        Parties::Payment(_, outputs) if outputs.len() > MAX_PRODUCTS => Err(TooManyParts),
         Parties::Payment(inputs, outputs) => {
             let shares = shares(inputs, outputs);
             let weights: Vec<Sats> = shares.iter().map(|(_, sats)| *sats).collect();
@@ -112,7 +112,7 @@ pub fn legs_to(parties: &Parties, script: ScriptId) -> Result<Vec<Leg>, TooManyP
         Parties::CoinJoin(_, outputs) => Ok(leg(End::CoinJoin, to, of(outputs, to)).into_iter().collect()),
         Parties::Payment(inputs, outputs) => {
             let (payers, shares) = (grouped(inputs), shares(inputs, outputs));
-            if payers.len().saturating_mul(shares.len()) > MOST_PRODUCTS {
+            if payers.len().saturating_mul(shares.len()) > MAX_PRODUCTS {
                 return Err(TooManyParts);
             }
             let Some(at) = shares.iter().position(|(end, _)| *end == to) else { return Ok(Vec::new()) };

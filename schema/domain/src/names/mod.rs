@@ -2,4 +2,4 @@
 
 mod typos;
 
-pub use typos::{MOST_TYPOS, Typos, typos_for};
+pub use typos::{MAX_TYPOS, Typos, typos_for};

@@ -6,7 +6,7 @@
 //! seek. [`Typos::next`] says where the next one may be.
 
 /// Most typos that are looked for.
-pub const MOST_TYPOS: u8 = 2;
+pub const MAX_TYPOS: u8 = 2;
 
 /// Typos that a word of this length may have: short words are close to too many others.
 #[must_use]
@@ -27,19 +27,19 @@ pub struct Typos {
     fixed: usize,
 }
 
-/// After some letters: the distances from them of those beginnings of the word that are at most [`MOST_TYPOS`] letters
+/// After some letters: the distances from them of those beginnings of the word that are at most [`MAX_TYPOS`] letters
 /// shorter or longer, the shortest first. All others are further away. Distances above the limit count as one above it.
 type Row = [u8; BAND];
 
-const BAND: usize = 2 * MOST_TYPOS as usize + 1;
+const BAND: usize = 2 * MAX_TYPOS as usize + 1;
 /// Index of the beginning that is as long as the letters read.
-const MIDDLE: usize = MOST_TYPOS as usize;
+const MIDDLE: usize = MAX_TYPOS as usize;
 
 impl Typos {
-    /// Words with at most `most` typos, at most [`MOST_TYPOS`], whose first `fixed` letters are right.
+    /// Words with at most `most` typos, at most [`MAX_TYPOS`], whose first `fixed` letters are right.
     #[must_use]
     pub fn new(word: &str, most: u8, fixed: usize) -> Self {
-        Typos { most: most.min(MOST_TYPOS), fixed, word: word.chars().collect() }
+        Typos { most: most.min(MAX_TYPOS), fixed, word: word.chars().collect() }
     }
 
     fn start(&self) -> Row {

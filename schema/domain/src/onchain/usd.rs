@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 /// 10^14: the limit of a part.
 const PART: i128 = 100_000_000_000_000;
 /// Prices are below; the ledger takes none above.
-const MOST: i128 = 1_000_000_000_000_000;
+const MAX: i128 = 1_000_000_000_000_000;
 /// Satoshis of a bitcoin, by cents of a dollar: 10^8 / 10^2.
 const PER_CENT: i128 = 1_000_000;
 
@@ -23,7 +23,7 @@ impl Price {
     #[must_use]
     pub fn of(price: Decimal) -> Self {
         let unit = 10i128.pow(price.scale());
-        let whole = (price.mantissa() / unit).clamp(0, MOST);
+        let whole = (price.mantissa() / unit).clamp(0, MAX);
         let decimals = (price.mantissa() % unit).max(0) * 10i128.pow(28u32.saturating_sub(price.scale()));
         // Each is at most 10^15.
         Price([whole as i64, (decimals / PART) as i64, (decimals % PART) as i64])
@@ -219,6 +219,6 @@ mod tests {
         assert_eq!(sum(&[(3, Decimal::ONE)]).ratio(&sum(&[(2, Decimal::ONE)])), Some(1_500_000));
         // A quotient of 10^15 × 10^15 × 2 × 10^15 has no place.
         let least = Decimal::from_i128_with_scale(1, 28);
-        assert_eq!(sum(&[(2_000_000_000_000_000, Decimal::from(MOST))]).ratio(&sum(&[(1, least)])), None);
+        assert_eq!(sum(&[(2_000_000_000_000_000, Decimal::from(MAX))]).ratio(&sum(&[(1, least)])), None);
     }
 }

@@ -13,7 +13,7 @@ use super::{
     shapes::{Coin, Tx, coin},
 };
 
-const MOST_SATS: Sats = 2_100_000_000_000_000;
+const MAX_SATS: Sats = 2_100_000_000_000_000;
 
 fn shuffled(tx: &Tx, seed: u64) -> Tx {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -36,8 +36,8 @@ fn amount() -> impl Strategy<Value = Sats> {
     prop_oneof![
         6 => (prop::sample::select(near.to_vec()), 0..3u64).prop_map(|(amount, more)| amount + more),
         2 => (0..50u32).prop_map(|power| 1 << power),
-        1 => 0..=MOST_SATS,
-        1 => Just(MOST_SATS),
+        1 => 0..=MAX_SATS,
+        1 => Just(MAX_SATS),
     ]
 }
 
@@ -80,7 +80,7 @@ proptest! {
 #[test]
 fn amounts_at_the_limit_do_not_overflow() {
     let side = |count: u32, value| (0..count).map(|number| coin(value, 'w', number)).collect::<Vec<_>>();
-    for value in [MOST_SATS, u64::MAX] {
+    for value in [MAX_SATS, u64::MAX] {
         for count in [3, 10, 3_000] {
             let tx = Tx { inputs: side(count, value), outputs: side(count, value) };
             assert_eq!(detect(&tx), Some(CoinJoin::EqualOutput), "{count} of {value}");

@@ -4,7 +4,7 @@ use cairn_domain::pnl::{BookError, Kind, Ledger, Method, Movement, Report, Row, 
 use cairn_model::{Outpoint, Sats, TxNum};
 use rust_decimal::Decimal;
 
-use super::{histories::MOST_SATS, oracle};
+use super::{histories::MAX_SATS, oracle};
 
 const METHODS: [Method; 2] = [Method::Average, Method::Fifo];
 
@@ -88,7 +88,7 @@ fn values_in_the_middle_go_to_the_even_side() {
     // 5 × 1 ÷ 2 = 2.5, 7 × 1 ÷ 2 = 3.5.
     assert_eq!((part_of(5, 1, 2), part_of(7, 1, 2)), (Some(2), Some(4)));
     // All bitcoins at 100,000 are 2.1 million millions.
-    assert_eq!(value_of(MOST_SATS, Decimal::new(100_000, 0)), Some(2_100_000_000_000 * 1_000_000));
+    assert_eq!(value_of(MAX_SATS, Decimal::new(100_000, 0)), Some(2_100_000_000_000 * 1_000_000));
 }
 
 /// Lots of 3 for 3; of 2 for 4.4, which is 4; and of 5 for 11. Then 7 go, and one for the fee; 2 stay.
@@ -251,7 +251,7 @@ fn more_than_there_is_and_more_than_can_be_told() {
         ledger.take(&receipt(2, &[(0, 5)]), price(1), 2020).unwrap();
         assert_eq!(ledger.take(&spend(3, 6, 0, 1), price(1), 2020), Err(BookError::Short));
         let mut ledger = Ledger::new(method);
-        let all = receipt(1, &[(0, MOST_SATS)]);
+        let all = receipt(1, &[(0, MAX_SATS)]);
         assert_eq!(ledger.take(&all, Some(Decimal::MAX), 2020), Err(BookError::TooLarge));
     }
 }

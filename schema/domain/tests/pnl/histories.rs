@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng, seq::IndexedRandom, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use rust_decimal::Decimal;
 
-pub(super) const MOST_SATS: Sats = 2_100_000_000_000_000;
+pub(super) const MAX_SATS: Sats = 2_100_000_000_000_000;
 /// Script of outputs that nobody can spend.
 pub(super) const OP_RETURN: u8 = 255;
 const SCRIPTS_OF_WALLET: [u8; 5] = [1, 2, 3, 4, 5];
@@ -341,7 +341,7 @@ pub(super) fn history(seed: u64) -> History {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let count = rng.random_range(1..=30);
     let prices = Prices::new(&mut rng, count);
-    let most = *[5, 1_000, 1_000_000, 5_000_000_000, MOST_SATS].choose(&mut rng).unwrap();
+    let most = *[5, 1_000, 1_000_000, 5_000_000_000, MAX_SATS].choose(&mut rng).unwrap();
     let most_seconds = *[3_600, 86_400, 3_000_000, 15_000_000].choose(&mut rng).unwrap();
     let time = rng.random_range(1_231_006_505..2_000_000_000);
     let mut chain = Chain { rng: rng.clone(), most, tx_num: 0, time, coins: Vec::new() };

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rust_decimal::Decimal;
 
 use super::{
-    histories::{History, MOST_SATS, Tx, history, start_of_year},
+    histories::{History, MAX_SATS, Tx, history, start_of_year},
     oracle::{self, Fraction},
 };
 
@@ -212,7 +212,7 @@ fn costs_of_any_lots_leave_whole() {
         let mut book = Book::new(method);
         let (mut paid, mut left) = (0, 0);
         for number in 0..rng.random_range(1..20) {
-            let most = *[3, 1_000, MOST_SATS].choose(&mut rng).unwrap();
+            let most = *[3, 1_000, MAX_SATS].choose(&mut rng).unwrap();
             if rng.random_ratio(1, 2) {
                 let cost = rng.random_range(0..i128::from(most) * 1_000);
                 let from = Outpoint { tx_num: TxNum(number), vout: 0 };
@@ -248,11 +248,11 @@ fn products_and_values_are_rounded_half_to_even_once() {
         assert_eq!(mul_div(a, b, divisor), u128::try_from(exact).ok(), "{a} × {b} ÷ {divisor}");
 
         let price = Decimal::from_i128_with_scale((bits(&mut rng) >> 32) as i128, rng.random_range(0..=28));
-        let sats = rng.random_range(0..=MOST_SATS) >> rng.random_range(0..51);
+        let sats = rng.random_range(0..=MAX_SATS) >> rng.random_range(0..51);
         let exact = i128::try_from(oracle::value(sats, price)).ok();
         assert_eq!(value_of(sats, price), exact, "{sats} at {price}");
 
-        let of = rng.random_range(1..=MOST_SATS) >> rng.random_range(0..48) | 1;
+        let of = rng.random_range(1..=MAX_SATS) >> rng.random_range(0..48) | 1;
         let (part, cost) = (rng.random_range(0..=of), (bits(&mut rng) >> 1) as i128);
         let exact = Fraction::new(BigInt::from(cost) * part, of).half_even();
         assert_eq!(part_of(cost, part, of), i128::try_from(exact).ok(), "{part} of {of}, {cost}");

@@ -15,11 +15,11 @@ pub use self::walk::ClaimWalk;
 use crate::{ContestOf, ReadError, View};
 
 /// Most lists from which the claims about a script are read.
-pub const MOST_LISTS: usize = 64;
+pub const MAX_LISTS: usize = 64;
 /// Most claims of one script that are read of a list.
-pub const MOST_OF_A_LIST: usize = 64;
+pub const MAX_OF_A_LIST: usize = 64;
 /// Most documents of a list that are looked through for the one that held at a time.
-const MOST_VERSIONS: usize = 64;
+const MAX_VERSIONS: usize = 64;
 
 const BEFORE_ALL: ListVersion = ListVersion { retrieved_at: 0, document: [0; 8] };
 const AFTER_ALL: ListVersion = ListVersion { retrieved_at: u32::MAX, document: [0xff; 8] };
@@ -66,8 +66,8 @@ impl ListClaims {
 pub struct ScriptClaims {
     /// Claims by list, ascending by source and name.
     pub lists: Vec<ListClaims>,
-    /// True if more is said than is read: more than [`MOST_LISTS`] lists, [`MOST_OF_A_LIST`] claims of one, or
-    /// [`crate::MOST_CONTESTS`] contests.
+    /// True if more is said than is read: more than [`MAX_LISTS`] lists, [`MAX_OF_A_LIST`] claims of one, or
+    /// [`crate::MAX_CONTESTS`] contests.
     pub is_cut: bool,
 }
 

@@ -11,7 +11,7 @@ use cairn_tables::{
 };
 use rocksdb::DBRawIteratorWithThreadMode;
 
-use super::{AFTER_ALL, BEFORE_ALL, ListClaims, MOST_LISTS, MOST_OF_A_LIST, MOST_VERSIONS, ScriptClaims};
+use super::{AFTER_ALL, BEFORE_ALL, ListClaims, MAX_LISTS, MAX_OF_A_LIST, MAX_VERSIONS, ScriptClaims};
 use crate::{
     Db, ReadError, View,
     contests::{newest_of, of_script},
@@ -21,7 +21,7 @@ use crate::{
 /// Rows of a list about one script that are simply read. Where there are more, seeks pass over older documents.
 const FEW: usize = 8;
 /// Most rows about one script that are read together.
-const MOST_ROWS: usize = 1 << 16;
+const MAX_ROWS: usize = 1 << 16;
 
 /// Reads the claims about scripts: with the fewest reads if the scripts ascend, since the iterators are mostly at the
 /// right place then.
@@ -61,11 +61,11 @@ impl ClaimWalk<'_> {
             return Ok(found);
         }
         while let Some(first) = next {
-            if found.lists.len() == MOST_LISTS {
+            if found.lists.len() == MAX_LISTS {
                 found.is_cut = true;
                 break;
             }
-            let (of, is_cut, following) = self.list(&first, at, MOST_OF_A_LIST)?;
+            let (of, is_cut, following) = self.list(&first, at, MAX_OF_A_LIST)?;
             found.lists.extend(of);
             found.is_cut |= is_cut;
             next = following;
@@ -180,7 +180,7 @@ impl ClaimWalk<'_> {
     fn long_list(&mut self, first: &ClaimKey, at: Option<u32>, most: usize) -> Result<OfList, ReadError> {
         let (mut found, mut is_cut, mut following) = (None, true, None);
         let mut before = self.before(&ClaimKey { version: AFTER_ALL, row: u32::MAX, ..first.clone() })?;
-        for _ in 0..MOST_VERSIONS {
+        for _ in 0..MAX_VERSIONS {
             let Some(version) = before else {
                 is_cut = false;
                 break;
@@ -253,7 +253,7 @@ impl ClaimWalk<'_> {
     /// The database cannot be read, or a row is damaged.
     pub fn rows(&mut self, script: &[u8; 32]) -> Result<Vec<(ClaimKey, Claim)>, ReadError> {
         let (mut rows, mut next) = (Vec::new(), self.seek(script, script)?);
-        while let Some(key) = next.filter(|_| rows.len() < MOST_ROWS) {
+        while let Some(key) = next.filter(|_| rows.len() < MAX_ROWS) {
             rows.push((key, self.claim()?));
             next = self.next(script)?;
         }

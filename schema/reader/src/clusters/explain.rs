@@ -8,9 +8,9 @@ use super::{AsOf, Membership};
 use crate::{ReadError, View};
 
 /// Steps of an explanation at most.
-pub const MOST_STEPS: usize = 1_000;
+pub const MAX_STEPS: usize = 1_000;
 /// Rows that are read for it at most, about.
-pub const MOST_EXPLAINED_ROWS: u64 = 10_000;
+pub const MAX_EXPLAINED_ROWS: u64 = 10_000;
 
 /// A transaction that spends from two scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub enum Explanation {
     Apart,
     /// Each step goes on where the one before ended. None for a script and itself.
     Steps(Vec<Step>),
-    /// It would take more than [`MOST_STEPS`] or [`MOST_EXPLAINED_ROWS`].
+    /// It would take more than [`MAX_STEPS`] or [`MAX_EXPLAINED_ROWS`].
     TooLong,
 }
 
@@ -58,7 +58,7 @@ impl View<'_> {
                 Part::Way(a, b, _) if a == b => continue,
                 Part::Way(a, b, at) => (a, b, at),
             };
-            if steps.len() + left.len() >= MOST_STEPS || self.rows_read() - before > MOST_EXPLAINED_ROWS {
+            if steps.len() + left.len() >= MAX_STEPS || self.rows_read() - before > MAX_EXPLAINED_ROWS {
                 return Ok(Explanation::TooLong);
             }
             let found = self.clusters_at(&[a, b], at)?;

@@ -3,7 +3,7 @@
 use cairn_model::TxNum;
 use cairn_tables::{
     cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
-    cluster_owners::MOST_OWNERS,
+    cluster_owners::MAX_OWNERS,
     clusters::{ClusterRow, Clusters},
     labels::ScriptHash,
 };
@@ -12,7 +12,7 @@ use super::{AsOf, Membership, SUSPECT_TRANSACTIONS};
 use crate::{ReadError, View};
 
 /// Most steps down and up again for the claims of a cluster.
-const MOST_STEPS: usize = 1_000;
+const MAX_STEPS: usize = 1_000;
 
 const FIRST: ScriptHash = ScriptHash([0; 32]);
 
@@ -32,7 +32,7 @@ pub struct ClaimedScripts {
 pub struct ClaimedParts {
     /// Scripts of the part with the root, in the order in which they joined; one more than the limit if there are more.
     pub own: Vec<ScriptHash>,
-    /// The same of each other part that has some, in the order in which the parts joined, at most [`MOST_OWNERS`] less
+    /// The same of each other part that has some, in the order in which the parts joined, at most [`MAX_OWNERS`] less
     /// one. None if there are more of the root's part than the limit.
     pub others: Vec<Vec<ScriptHash>>,
 }
@@ -59,7 +59,7 @@ impl ClaimedParts {
 
     fn cut(&mut self, limit: usize) {
         self.own.truncate(limit + 1);
-        self.others.truncate(if self.own.len() > limit { 0 } else { MOST_OWNERS - 1 });
+        self.others.truncate(if self.own.len() > limit { 0 } else { MAX_OWNERS - 1 });
     }
 }
 
@@ -146,7 +146,7 @@ impl View<'_> {
         // The first one on top.
         let mut waiting: Vec<TxNum> = suspects.into_iter().rev().collect();
         while let Some(top) = waiting.pop() {
-            if parts.own.len() > limit || parts.others.len() == MOST_OWNERS - 1 {
+            if parts.own.len() > limit || parts.others.len() == MAX_OWNERS - 1 {
                 break;
             }
             let Walked { scripts, suspects, .. } = self.walk_down(top, at, limit + 1)?;
@@ -164,7 +164,7 @@ impl View<'_> {
         while let Some((node, last)) = way.pop() {
             // One more shows if there are more.
             let room = (limit + 1).saturating_sub(found.scripts.len());
-            if room == 0 || steps == MOST_STEPS {
+            if room == 0 || steps == MAX_STEPS {
                 found.is_cut = true;
                 break;
             }

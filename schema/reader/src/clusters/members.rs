@@ -9,7 +9,7 @@ use cairn_tables::{
     clusters::{CHILDREN_PER_ROW, Child, ClusterOf},
 };
 
-use super::{AsOf, ClusterRoot, MOST_CLIMBS};
+use super::{AsOf, ClusterRoot, MAX_CLIMBS};
 use crate::{ReadError, View};
 
 /// A place in the walk through a cluster's scripts: as text, numbers of children from the root down, each with a dot
@@ -38,7 +38,7 @@ impl FromStr for MemberPlace {
         };
         let mut numbers = text.split('.').map(number).collect::<Result<Vec<u32>, _>>()?;
         let script = numbers.pop().ok_or_else(wrong)?;
-        if numbers.len() > MOST_CLIMBS { Err(wrong()) } else { Ok(MemberPlace { children: numbers, script }) }
+        if numbers.len() > MAX_CLIMBS { Err(wrong()) } else { Ok(MemberPlace { children: numbers, script }) }
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Level {
 }
 
 /// Nodes without scripts that a page passes at most, in rows of children.
-const MOST_ROWS: u32 = 1_000;
+const MAX_ROWS: u32 = 1_000;
 
 impl View<'_> {
     /// Scripts that a transaction is the first to show, ascending. Reads the transaction, and a row for each of its
@@ -142,7 +142,7 @@ impl View<'_> {
                     levels.push(level);
                 }
                 // Without scripts it is passed, unless the page has done enough.
-                Some(child) if child.scripts == 0 && passed < MOST_ROWS => {}
+                Some(child) if child.scripts == 0 && passed < MAX_ROWS => {}
                 Some(child) if child.scripts == 0 => {
                     page.next = Some(MemberPlace { children: place(&levels, child.node, root.0), script: 0 });
                     return Ok(Some(page));

@@ -17,7 +17,7 @@ use cairn_tables::{
 };
 
 pub use self::{
-    explain::{Explanation, MOST_EXPLAINED_ROWS, MOST_STEPS, Step},
+    explain::{Explanation, MAX_EXPLAINED_ROWS, MAX_STEPS, Step},
     inherited::{ClaimedParts, ClaimedScripts},
     members::{MemberPage, MemberPlace},
     owners::{LeftOut, SuspectMerge},
@@ -98,10 +98,10 @@ pub struct ClusterSize {
 }
 
 /// Children of a root that are counted for an earlier block.
-pub const MOST_COUNTED_CHILDREN: u32 = 100_000;
+pub const MAX_COUNTED_CHILDREN: u32 = 100_000;
 
 /// Climbs end sooner, or rows are damaged: the number of transactions at least doubles with each step but the first.
-const MOST_CLIMBS: usize = 48;
+const MAX_CLIMBS: usize = 48;
 
 impl View<'_> {
     /// The chain up to a block of it; `None` above the tip.
@@ -153,7 +153,7 @@ impl View<'_> {
         let mut paths: Vec<Vec<Tie>> = nodes.iter().map(|_| Vec::new()).collect();
         let mut climbing: Vec<usize> = (0..nodes.len()).collect();
         let top = |paths: &[Vec<Tie>], i: usize| root_of(nodes[i], &paths[i]).0;
-        for _ in 0..MOST_CLIMBS {
+        for _ in 0..MAX_CLIMBS {
             if climbing.is_empty() {
                 return Ok(paths);
             }
@@ -206,7 +206,7 @@ impl View<'_> {
         self.require(&CLUSTERS)?;
         let mut path = Vec::new();
         let mut root = node;
-        for _ in 0..MOST_CLIMBS {
+        for _ in 0..MAX_CLIMBS {
             let tie = match self.get::<Clusters>(&root)?.filter(|_| root < at.tx_end) {
                 None if root == node => return Ok(None),
                 None => return Err(self.broken("a row of clusters is missing")),
@@ -231,7 +231,7 @@ impl View<'_> {
     }
 
     /// Figures of a cluster as of a block: for the tip one row, for an earlier block one for each 128 children and one
-    /// for each cluster that was merged. `None` if it has more than [`MOST_COUNTED_CHILDREN`] for that.
+    /// for each cluster that was merged. `None` if it has more than [`MAX_COUNTED_CHILDREN`] for that.
     ///
     /// # Errors
     /// As [`View::cluster_at`].
@@ -244,7 +244,7 @@ impl View<'_> {
         let own = self.scripts_of_node(root.0)?.len() as u64;
         let mut size = ClusterSize { transactions: 1, scripts: own, balance: None };
         for slot in 0..=counts.children / CHILDREN_PER_ROW {
-            if slot >= MOST_COUNTED_CHILDREN / CHILDREN_PER_ROW {
+            if slot >= MAX_COUNTED_CHILDREN / CHILDREN_PER_ROW {
                 return Ok(None);
             }
             for child in self.children(root.0, slot, counts.children)? {

@@ -1,6 +1,6 @@
 //! Search for names by the parts that a user remembers: whole words, beginnings of words, words with typos.
 //!
-//! The words are sorted, so that each way of looking is a walk of seeks. A search reads at most [`MOST_NAME_ROWS`]
+//! The words are sorted, so that each way of looking is a walk of seeks. A search reads at most [`MAX_NAME_ROWS`]
 //! rows: first the whole words, then the beginnings, then what is close, each of entities before texts. The unused
 //! share of one of these six walks goes to the next ones.
 
@@ -21,7 +21,7 @@ use self::walk::Walk;
 use crate::{ReadError, View};
 
 /// Most rows that a search for names reads, before it looks up what it has found.
-pub const MOST_NAME_ROWS: u64 = 2_000;
+pub const MAX_NAME_ROWS: u64 = 2_000;
 /// Most names of one word that are read where the word is not asked for as it is.
 const OF_A_WORD: u64 = 32;
 
@@ -136,7 +136,7 @@ pub struct FoundNames {
 }
 
 impl View<'_> {
-    /// Names that have the words of a question, wholly, as beginnings or with typos. At most [`MOST_NAME_ROWS`] rows
+    /// Names that have the words of a question, wholly, as beginnings or with typos. At most [`MAX_NAME_ROWS`] rows
     /// and one for each name of the answer.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl View<'_> {
             NameKind::ALL.into_iter().filter(|kind| query.kind.is_none_or(|asked| asked == *kind)).collect();
         let mut walk = Walk::new(self, query)?;
         let mut passes = 3 * kinds.len() as u64;
-        let mut left = MOST_NAME_ROWS;
+        let mut left = MAX_NAME_ROWS;
         for how in [NameMatch::Word, NameMatch::Prefix, NameMatch::Fuzzy] {
             if how == NameMatch::Fuzzy && (!query.fuzzy || walk.found.len() >= query.limit) {
                 break;

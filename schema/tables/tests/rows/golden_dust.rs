@@ -3,7 +3,7 @@
 use cairn_model::TxNum;
 use cairn_tables::{
     dust::{
-        DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState, MOST_GROUPS,
+        DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState, MAX_GROUPS,
     },
     funding::{Funding, FundingRow},
     pings::{PingRow, Pings},
@@ -63,7 +63,7 @@ impl Tested for DustPings {
     }
 
     fn values() -> BoxedStrategy<DustPingRow> {
-        let row = (1..=u64::MAX, vec(group(), 1..=MOST_GROUPS));
+        let row = (1..=u64::MAX, vec(group(), 1..=MAX_GROUPS));
         row.prop_map(|(recipients, groups)| DustPingRow { recipients, groups }).boxed()
     }
 

@@ -5,7 +5,7 @@ use cairn_model::TxNum;
 use cairn_tables::{
     claims::ListKey,
     cluster_claims::{ClaimChild, ClaimChildren, ClaimNodes, SCRIPTS_BELOW},
-    cluster_owners::{BelowSum, ClusterBelow, ClusterOwners, MOST_OWNERS, OwnersDue, OwnersRow},
+    cluster_owners::{BelowSum, ClusterBelow, ClusterOwners, MAX_OWNERS, OwnersDue, OwnersRow},
     entities::{
         EntityFacet, EntityFacets, EntityScript, EntityScripts, EntitySum, EntityTotals, FacetKind, Newest, ScriptClass,
     },
@@ -218,7 +218,7 @@ impl Tested for ClusterOwners {
 
     fn values() -> BoxedStrategy<OwnersRow> {
         let owners = |most: usize| btree_set(entity(), 1..=most).prop_map(|owners| owners.into_iter().collect());
-        let owners = prop_oneof![(Just(false), owners(1)), (Just(true), owners(MOST_OWNERS))];
+        let owners = prop_oneof![(Just(false), owners(1)), (Just(true), owners(MAX_OWNERS))];
         (owners, any::<u64>(), values::sats())
             .prop_map(|((is_suspect, owners), scripts, balance)| OwnersRow { owners, is_suspect, scripts, balance })
             .boxed()

@@ -2,7 +2,7 @@
 
 use cairn_model::{BlockHash, ScriptId, ScriptPrefix, TxNum};
 use cairn_tables::{
-    flushes::{FlushAlertRow, FlushAlerts, FlushRow, Flushes, Holder, InputKey, MOST_SPENDS},
+    flushes::{FlushAlertRow, FlushAlerts, FlushRow, Flushes, Holder, InputKey, MAX_SPENDS},
     late::{LateUndo, UndoKey, UndoRow},
     returns::{ReturnRow, Returns},
     wakeups::{WakeupRow, Wakeups},
@@ -41,7 +41,7 @@ impl Tested for Flushes {
     }
 
     fn values() -> BoxedStrategy<FlushRow> {
-        let largest = btree_map(tx(), values::sats(), 1..=MOST_SPENDS);
+        let largest = btree_map(tx(), values::sats(), 1..=MAX_SPENDS);
         let numbers = (values::sats(), 0..1_000u64, 0..1_000u64, any::<u128>());
         (holder(), numbers, tx(), largest)
             .prop_map(|(holder, (sats, more_coins, more_spends, destroyed), last, largest)| {

@@ -4,7 +4,7 @@ use cairn_events::{Category, PoolTag, Profile};
 use cairn_tables::{
     claims::{ListKey, ListVersion},
     listings::{ListingKey, PoolTags, Profiles},
-    payouts::{MOST_PAYOUTS, Payout, Payouts, PayoutsRow},
+    payouts::{MAX_PAYOUTS, Payout, Payouts, PayoutsRow},
 };
 use proptest::{collection::vec, prelude::*, strategy::BoxedStrategy};
 
@@ -17,10 +17,10 @@ impl Tested for Payouts {
 
     fn values() -> BoxedStrategy<PayoutsRow> {
         let payout = (values::sats(), any::<[u8; 32]>()).prop_map(|(value, script)| Payout { value, script });
-        (vec(payout, 0..=MOST_PAYOUTS), 0..100_000u32)
+        (vec(payout, 0..=MAX_PAYOUTS), 0..100_000u32)
             .prop_map(|(mut largest, more)| {
                 largest.sort_by_key(|payout| std::cmp::Reverse(payout.value));
-                let more = if largest.len() == MOST_PAYOUTS { more } else { 0 };
+                let more = if largest.len() == MAX_PAYOUTS { more } else { 0 };
                 PayoutsRow { outputs: largest.len() as u32 + more, largest }
             })
             .boxed()

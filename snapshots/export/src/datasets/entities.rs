@@ -81,7 +81,7 @@ pub(super) const ENTITY_FLOWS: Dataset = Dataset {
 };
 
 /// Names of an entity that are looked through.
-const MOST_NAMES: usize = 1_000;
+const MAX_NAMES: usize = 1_000;
 /// Entities that are read at a time.
 const AT_A_TIME: usize = 1_000;
 
@@ -93,7 +93,7 @@ fn entities(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), E
         from = if found.len() > AT_A_TIME { found.pop().map(|next| next.name) } else { None };
         for entity in found {
             let (rows, inherited) = (&mut sink.rows, entity.inherited);
-            let names = view.entity_facets(&entity.name, FacetKind::Name, MOST_NAMES)?;
+            let names = view.entity_facets(&entity.name, FacetKind::Name, MAX_NAMES)?;
             rows.text(entity.name.as_str());
             rows.text(shown_name(&entity.name, &names));
             rows.maybe(shown_category(&entity.categories), |rows, category| rows.text(category.as_str()));

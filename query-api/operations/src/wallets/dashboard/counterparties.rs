@@ -17,11 +17,11 @@ use super::super::{seen::Seen, union::Union};
 use crate::context::Ctx;
 
 /// Scripts whose owners are looked up: those with the most.
-const MOST_SCRIPTS: usize = 20_000;
+const MAX_SCRIPTS: usize = 20_000;
 /// Parts of payments that are kept apart.
-const MOST_PARTS: usize = 200_000;
+const MAX_PARTS: usize = 200_000;
 /// Entities that are told.
-const MOST_ENTITIES: usize = 50;
+const MAX_ENTITIES: usize = 50;
 
 /// What moved between the wallet and somebody.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
@@ -115,7 +115,7 @@ impl Payments {
         };
         others.retain(|(id, sats)| *sats > 0 && !union.has(*id));
         // Coins of zero pay nobody; and one transaction has room for very many outputs.
-        if others.is_empty() || self.parts.len() + others.len() > MOST_PARTS {
+        if others.is_empty() || self.parts.len() + others.len() > MAX_PARTS {
             return self.parts.push(part(Other::NotExamined, row.sats));
         }
         let weights: Vec<Sats> = others.iter().map(|(_, sats)| *sats).collect();
@@ -160,7 +160,7 @@ impl Payments {
         let mut entities: Vec<Entity> = flows.into_iter().filter_map(entity).collect();
         let moved = |entity: &Entity| entity.flow.received_sats.saturating_add(entity.flow.sent_sats);
         entities.sort_by(|a, b| moved(b).cmp(&moved(a)).then_with(|| a.entity.cmp(&b.entity)));
-        let others = entities.split_off(entities.len().min(MOST_ENTITIES));
+        let others = entities.split_off(entities.len().min(MAX_ENTITIES));
         let sum = |sum: Flow, other: &Entity| Flow {
             received_sats: sum.received_sats.saturating_add(other.flow.received_sats),
             sent_sats: sum.sent_sats.saturating_add(other.flow.sent_sats),
@@ -181,7 +181,7 @@ impl Payments {
         }
         let mut scripts: Vec<(ScriptId, Sats)> = sums.into_iter().collect();
         scripts.sort_unstable_by_key(|(id, sats)| (std::cmp::Reverse(*sats), *id));
-        scripts.truncate(MOST_SCRIPTS);
+        scripts.truncate(MAX_SCRIPTS);
         let ids: Vec<ScriptId> = scripts.into_iter().map(|(id, _)| id).collect();
         let mut owners = HashMap::new();
         for some in ids.chunks(1_024) {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Points at most.
-const MOST_POINTS: u32 = 120;
+const MAX_POINTS: u32 = 120;
 const DAY: u32 = 86_400;
 
 /// A point.
@@ -47,7 +47,7 @@ pub(super) struct Curve {
 impl Curve {
     /// The last day is always one of them.
     pub(super) fn of(first: u32, last: u32) -> Self {
-        let step = (last.saturating_sub(first) + 1).div_ceil(MOST_POINTS).max(1);
+        let step = (last.saturating_sub(first) + 1).div_ceil(MAX_POINTS).max(1);
         let days = (first..=last).rev().step_by(step as usize).collect();
         Curve { days, points: Vec::new(), holds: (0, Some(0)) }
     }

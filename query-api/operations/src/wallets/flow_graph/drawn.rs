@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Transactions that are told of an edge, the newest.
-const MOST_TXIDS: usize = 5;
+const MAX_TXIDS: usize = 5;
 /// Confirmations from which a transaction counts as settled.
 const SETTLED: u32 = 6;
 
@@ -142,7 +142,7 @@ pub(super) fn draw(
     let mut ids: HashMap<TxNum, String> = HashMap::new();
     for edge in &walked.graph.edges {
         ctx.work.poll()?;
-        let newest = edge.txs.iter().rev().take(MOST_TXIDS);
+        let newest = edge.txs.iter().rev().take(MAX_TXIDS);
         let txids = newest.map(|tx| txid_of(view, *tx, &mut ids)).collect::<Result<Vec<_>, _>>()?;
         let time = |tx: Option<&TxNum>| {
             let block = tx.and_then(|tx| view.chain().get(view.chain().height_of(*tx)?));

@@ -24,15 +24,15 @@ pub(super) const HISTORY: usize = 1_000;
 /// Edges that are looked at in a hop.
 pub(super) const CANDIDATES: usize = 5_000;
 /// Transactions that are read for one answer.
-pub(super) const MOST_TXS: usize = 10_000;
+pub(super) const MAX_TXS: usize = 10_000;
 /// Inputs and outputs that are taken apart for one answer.
-pub(super) const MOST_PARTS: usize = 200_000;
+pub(super) const MAX_PARTS: usize = 200_000;
 /// Time after which no more is read: where tables are not in memory, an answer has less then, and says so.
-const MOST_TIME: Duration = Duration::from_millis(1_200);
+const MAX_TIME: Duration = Duration::from_millis(1_200);
 /// Scripts of a node of several that are followed, those with the largest sums.
-const MOST_OF_NODE: usize = 20;
+const MAX_OF_NODE: usize = 20;
 /// Scripts whose owners or clusters are looked up in a hop, those with the largest sums.
-const MOST_FOLDED: usize = 5_000;
+const MAX_FOLDED: usize = 5_000;
 
 /// What becomes one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -175,7 +175,7 @@ impl<'w> Walk<'w> {
         let mut building = Building::around(key.clone(), asked.direction, asked.limits);
         let mut frontier = vec![(key, Side::Center)];
         for hop in 1..=asked.limits.hops {
-            let left = MOST_TXS.saturating_sub(walk.walked.txs_read);
+            let left = MAX_TXS.saturating_sub(walk.walked.txs_read);
             let budget = left.div_ceil((asked.limits.hops - hop + 1) as usize);
             let legs = walk.expand(&frontier, budget)?;
             for (tx, Leg { from, to, sats }) in legs {
@@ -258,13 +258,13 @@ impl<'w> Walk<'w> {
             if matches!(key, Key::Coinbase | Key::Fee | Key::CoinJoin | Key::Burned) {
                 continue;
             }
-            if scripts.len() > MOST_OF_NODE {
+            if scripts.len() > MAX_OF_NODE {
                 self.walked.cuts.insert(Cut::NodeMembers);
             }
-            for script in scripts.into_iter().take(MOST_OF_NODE) {
+            for script in scripts.into_iter().take(MAX_OF_NODE) {
                 let cut = match left {
                     0 => Some(Cut::TransactionBudget),
-                    _ => (self.ctx.work.elapsed() > MOST_TIME).then_some(Cut::TimeBudget),
+                    _ => (self.ctx.work.elapsed() > MAX_TIME).then_some(Cut::TimeBudget),
                 };
                 if let Some(cut) = cut {
                     self.walked.cuts.insert(cut);
@@ -295,10 +295,10 @@ impl<'w> Walk<'w> {
         if self.asked.fold != Fold::None {
             let mut new: Vec<(ScriptId, Sats)> = new.into_iter().collect();
             new.sort_unstable_by_key(|(id, sats)| (std::cmp::Reverse(*sats), *id));
-            if new.len() > MOST_FOLDED {
+            if new.len() > MAX_FOLDED {
                 self.walked.cuts.insert(Cut::FoldCap);
                 // What is not looked up stays a script of its own.
-                for (id, _) in new.split_off(MOST_FOLDED) {
+                for (id, _) in new.split_off(MAX_FOLDED) {
                     self.keys.insert(id, Key::Script(id));
                 }
             }
@@ -344,7 +344,7 @@ impl<'w> Walk<'w> {
                 let lacks = || lacks::<BlockLog>(format!("transaction {}", entry.tx_num.0));
                 let tx = self.view.tx(entry.tx_num)?.ok_or_else(lacks)?;
                 let parts = tx.outputs().len() + tx.logged_inputs().len();
-                let legs = if self.parts + parts > MOST_PARTS {
+                let legs = if self.parts + parts > MAX_PARTS {
                     None
                 } else {
                     self.parts += parts;

@@ -10,8 +10,8 @@ use super::super::Wallet;
 use crate::context::{Ctx, MempoolView};
 
 /// Unconfirmed transactions of one script that are read, and rows of all scripts together.
-const MOST_OF_SCRIPT: usize = 1_000;
-const MOST_ROWS: usize = 50_000;
+const MAX_OF_SCRIPT: usize = 1_000;
+const MAX_ROWS: usize = 50_000;
 
 /// The unconfirmed transactions of a wallet.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Pending {
             if of_script.tx_count == 0 {
                 continue;
             }
-            let most = MOST_OF_SCRIPT.min(MOST_ROWS - rows);
+            let most = MAX_OF_SCRIPT.min(MAX_ROWS - rows);
             is_whole &= of_script.tx_count <= most as u64;
             for effect in pool.mempool.script_txs(&wallet.script_hash, None, most) {
                 rows += 1;

@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// Scripts that are looked at, of all branches together.
-const MOST_SCRIPTS: u32 = 20_000;
+const MAX_SCRIPTS: u32 = 20_000;
 /// Branches of all descriptors together.
-const MOST_BRANCHES: usize = 64;
+const MAX_BRANCHES: usize = 64;
 
 /// Where a branch ends.
 #[derive(Clone, Copy)]
@@ -82,8 +82,8 @@ impl Scan {
         let branches = text.branches(view.network()).map_err(refused)?;
         let mut seen: HashSet<[u8; 32]> = self.wallets.iter().map(|wallet| wallet.script_hash).collect();
         for branch in branches {
-            if self.branches.len() >= MOST_BRANCHES {
-                let message = format!("all together have more than {MOST_BRANCHES} branches; ask for fewer at a time");
+            if self.branches.len() >= MAX_BRANCHES {
+                let message = format!("all together have more than {MAX_BRANCHES} branches; ask for fewer at a time");
                 return Err(ApiError::validation(Location::Body, "wallet", message));
             }
             let branch = branch.prepared().map_err(|error| refuse(item, None, error.to_string()))?;
@@ -127,9 +127,9 @@ impl Scan {
             }
             ctx.work.poll()?;
             self.looked_at += 1;
-            if self.looked_at > MOST_SCRIPTS {
+            if self.looked_at > MAX_SCRIPTS {
                 let message = format!(
-                    "has more than {MOST_SCRIPTS} scripts to look at; ask for fewer at a time, or with a smaller gap_limit or range"
+                    "has more than {MAX_SCRIPTS} scripts to look at; ask for fewer at a time, or with a smaller gap_limit or range"
                 );
                 return Err(ApiError::validation(Location::Body, "wallet", message));
             }

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Rows of a file.
-pub(super) const MOST_CSV_ROWS: usize = 20_000;
+pub(super) const MAX_CSV_ROWS: usize = 20_000;
 
 /// Whose columns a file of movements has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]

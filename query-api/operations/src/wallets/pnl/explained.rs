@@ -15,9 +15,9 @@ use crate::{
 };
 
 /// Steps that are told.
-const MOST_ROWS: usize = 500;
+const MAX_ROWS: usize = 500;
 /// Lots that are told of one.
-const MOST_LOTS: usize = 20;
+const MAX_LOTS: usize = 20;
 
 /// Kind of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -133,8 +133,8 @@ fn arithmetic(row: &Row, price: &Priced, method: Method) -> String {
             format!("cost {cost} = {all_cost} × {quantity} ÷ {all}")
         }
         Method::Fifo => {
-            let parts: Vec<String> = row.lots.iter().take(MOST_LOTS).map(|lot| money(lot.cost)).collect();
-            let more = if row.lots.len() > MOST_LOTS { " + …" } else { "" };
+            let parts: Vec<String> = row.lots.iter().take(MAX_LOTS).map(|lot| money(lot.cost)).collect();
+            let more = if row.lots.len() > MAX_LOTS { " + …" } else { "" };
             format!("cost {cost} = {}{more}", parts.join(" + "))
         }
     };
@@ -166,7 +166,7 @@ impl Explaining {
 
     pub(super) fn add(&mut self, step: &Step<'_>) {
         for row in step.rows {
-            if self.kept.len() == MOST_ROWS {
+            if self.kept.len() == MAX_ROWS {
                 self.omitted += 1;
                 continue;
             }
@@ -189,11 +189,11 @@ impl Explaining {
                 quantity_after_sats: row.after.0,
                 cost_after: row.after.1.map(Decimal),
                 lots: Vec::new(),
-                lots_omitted: row.lots.len().saturating_sub(MOST_LOTS) as u64,
+                lots_omitted: row.lots.len().saturating_sub(MAX_LOTS) as u64,
                 arithmetic: arithmetic(row, step.price, self.method),
                 reason: why_null(row, step.price),
             };
-            self.kept.push(Kept { row: explained, lots: row.lots.iter().take(MOST_LOTS).copied().collect() });
+            self.kept.push(Kept { row: explained, lots: row.lots.iter().take(MAX_LOTS).copied().collect() });
         }
     }
 

@@ -18,7 +18,7 @@ use super::coins::DustCoin;
 use crate::{context::lacks, transfers::Owners, values::rfc3339};
 
 /// Most characters of a text that are shown.
-const MOST_TEXT: usize = 256;
+const MAX_TEXT: usize = 256;
 /// Bytes of the id of a campaign.
 const ID_BYTES: usize = 16;
 
@@ -157,7 +157,7 @@ fn text(view: &View<'_>, tx_num: TxNum) -> Result<Option<String>, ApiError> {
     let tx = view.tx(tx_num)?.ok_or_else(missing)?;
     let mark = dust::mark(tx.outputs().iter().map(|output| tx.script(output)));
     let decoded = mark.and_then(|mark| decode_op_return(mark, false));
-    let text = decoded.and_then(|of| readable(&of.data).map(|text| text.chars().take(MOST_TEXT).collect::<String>()));
+    let text = decoded.and_then(|of| readable(&of.data).map(|text| text.chars().take(MAX_TEXT).collect::<String>()));
     Ok(text.filter(|text| !text.is_empty()))
 }
 

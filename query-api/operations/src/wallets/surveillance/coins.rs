@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::{context::lacks, values::rfc3339};
 
 /// Coins of one ping that are looked at: one is the rule.
-const MOST_COINS: usize = 8;
+const MAX_COINS: usize = 8;
 
 /// A coin of dust.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -59,7 +59,7 @@ impl DustCoin {
         };
         let spenders = view.spenders(tx_num)?;
         let mut coins = Vec::new();
-        for (vout, output) in (0u32..).zip(tx.outputs()).filter(|(_, output)| is_own(output)).take(MOST_COINS) {
+        for (vout, output) in (0u32..).zip(tx.outputs()).filter(|(_, output)| is_own(output)).take(MAX_COINS) {
             let spender = spenders.iter().find(|(of, ..)| *of == vout).map(|(_, spender, _)| *spender);
             let mut coin =
                 DustCoin { vout, value_sats: output.value, state: "unspent", spent_txid: None, co_spent: None };
