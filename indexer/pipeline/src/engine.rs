@@ -17,7 +17,7 @@ use cairn_writer::Writer;
 
 use crate::{
     BulkOptions, BulkSizes, Phase, PipelineError, Progress, ProgressStep,
-    beside::Beside,
+    background::Background,
     bulk,
     collisions::Collisions,
     exchanges::FollowedFlows,
@@ -96,7 +96,7 @@ pub struct Engine {
     /// Folds of late stages, kept in memory.
     pub(crate) folds: KeptFolds,
     /// The watchlist that is being made.
-    pub(crate) watchlist: Beside<WatchlistMade>,
+    pub(crate) watchlist: Background<WatchlistMade>,
     /// Flows of exchanges that are being made.
     pub(crate) flows: FollowedFlows,
     /// The second copy of the ledger.

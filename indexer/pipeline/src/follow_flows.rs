@@ -17,7 +17,7 @@ use cairn_writer::WriteError;
 
 use crate::{
     Engine, PipelineError, Progress,
-    beside::Outcome,
+    background::Outcome,
     exchanges::{Exchanges, Made, can_make, change, flows_of_block, make, overflow},
 };
 

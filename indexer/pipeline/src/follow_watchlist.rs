@@ -10,7 +10,7 @@ use cairn_tables::{
 
 use crate::{
     Engine, PipelineError, Progress,
-    beside::Outcome,
+    background::Outcome,
     late::watchlist::{Made, make},
 };
 

@@ -1,7 +1,7 @@
 //! Drives blocks from a source through the journal into the tables of the stages: in bulk if the index is empty, block
 //! by block at the tip, and backwards in a reorg. All use the same stages.
 
-mod beside;
+mod background;
 mod bulk;
 mod collisions;
 mod engine;
@@ -13,11 +13,11 @@ mod follow_late;
 mod follow_watchlist;
 mod groups;
 mod joined;
-mod kept;
 mod labels;
 mod late;
 mod ledger;
 mod newest;
+mod observations;
 mod open;
 mod progress;
 mod rebuild;

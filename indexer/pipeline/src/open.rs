@@ -10,8 +10,8 @@ use cairn_stages::{CHAIN, Stage};
 use cairn_writer::Writer;
 
 use crate::{
-    BulkSizes, Engine, PipelineError, beside::Beside, exchanges::FollowedFlows, late::KeptFolds, ledger::Archive,
-    repair, replica::refuse_replica,
+    BulkSizes, Engine, PipelineError, background::Background, exchanges::FollowedFlows, late::KeptFolds,
+    ledger::Archive, repair, replica::refuse_replica,
 };
 
 /// Default memory limit of indexing in bytes.
@@ -137,7 +137,7 @@ impl Engine {
             save_seconds,
             sizes: None,
             folds,
-            watchlist: Beside::default(),
+            watchlist: Background::default(),
             flows: FollowedFlows::default(),
             archive,
             archive_matches: AtomicBool::new(false),

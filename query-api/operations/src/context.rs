@@ -27,8 +27,8 @@ use serde::Serialize;
 use crate::{
     config::ChainConfig,
     entities::KnownProfiles,
-    kept::LedgerSlot,
     ledger::LedgerAccess,
+    ledger_cache::LedgerSlot,
     node::NodeAccess,
     node_bytes::NodeBytes,
     pools::KnownTags,

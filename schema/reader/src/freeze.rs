@@ -9,7 +9,7 @@ use crate::{
     ReadError, check_format_in,
     db::{all_read_only, while_written},
     families::FamiliesKept,
-    place::IndexFolder,
+    index_folder::IndexFolder,
 };
 
 /// Makes a copy of the index in `dir` at `to`, which must not exist and be on the same file system, or files are

@@ -14,8 +14,8 @@ use crate::{
     ChainIndex, Db, Facts, RawBlocks, ReadError, ReadMemory, TableFile, View, check_format, check_format_in,
     db::{read_only, read_only_damaged, readers_families, while_written},
     db_options, files_memory,
+    index_folder::{IndexFolder, in_one_place},
     memory::chain_memory,
-    place::{IndexFolder, in_one_place},
     table_file::{bad_files, files_of},
     view::{Seen, check_version},
 };

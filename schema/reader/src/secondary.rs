@@ -30,9 +30,9 @@ use crate::{
     db::{readers_families, secondary_options, while_written},
     families::FamiliesKept,
     family_options_within, files_memory,
+    index_folder::IndexFolder,
     memory::chain_memory,
     open::lacking,
-    place::IndexFolder,
 };
 
 /// Attempts to catch up before the instance is reopened, and to open one that is not empty.

@@ -21,8 +21,8 @@ use crate::{
     copy::{copy_index, lock},
     cut::cut,
     hashes::Hashes,
-    kept::CHECKPOINTS,
     pieces::{PIECES, hash_in, name_of},
+    stored::CHECKPOINTS,
     work::{LEASE, Seen, WORK, hashes_in, holder},
 };
 

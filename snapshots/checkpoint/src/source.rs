@@ -12,8 +12,8 @@ use crate::{
     CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Trust,
     cut::Found,
     files::{copy, read_all},
-    kept::{CHECKPOINTS, MAX_MANIFEST, kept},
     pieces::{each, join},
+    stored::{CHECKPOINTS, MAX_MANIFEST, kept},
 };
 
 /// How table files of a folder are placed. They never change; all other files are copied.

@@ -14,7 +14,9 @@ use cairn_store::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::{Dataset, ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, Place, SCHEMA_VERSION, place::Held};
+use crate::{
+    Dataset, ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, Place, SCHEMA_VERSION, destination::Held,
+};
 
 /// Plan of an export: a run with another plan does not continue it.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]

@@ -71,7 +71,7 @@
 //! * HTTP requests with a chunked body are refused.
 //! * Signet, testnet and mainnet consist of their genesis blocks.
 
-mod door;
+mod dispatch;
 mod error;
 mod http;
 mod mempool;

@@ -12,7 +12,7 @@ use rand::Rng;
 use tempfile::TempDir;
 
 use crate::Error;
-use crate::door::Door;
+use crate::dispatch::Dispatch;
 use crate::http::{Hook, HttpRule, Match, Server, When};
 use crate::options::{Auth, StandInOptions, Topic, ZmqOptions};
 use crate::state::{Session, Shared};
@@ -107,7 +107,7 @@ impl StandIn {
             started: Instant::now(),
             addresses: self.addresses.clone(),
         });
-        let server = Server::start(self.address.port(), Arc::new(Door(Arc::clone(&self.shared))))?;
+        let server = Server::start(self.address.port(), Arc::new(Dispatch(Arc::clone(&self.shared))))?;
         self.address = server.address();
         self.server = Some(server);
         Ok(())

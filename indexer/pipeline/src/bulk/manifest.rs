@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Plan,
-    behind::WriteBehind,
     spill::{Lengths, SpillWriter},
+    write_behind::WriteBehind,
 };
 use crate::PipelineError;
 

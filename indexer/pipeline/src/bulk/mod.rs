@@ -18,7 +18,6 @@
 //! Finished work is noted in a manifest, each phase at its end and every few seconds on the way; killed at any time,
 //! the work continues after the last note. A partition that does not fit in memory is done in parts or sorted in runs.
 
-mod behind;
 mod coins;
 mod file_rows;
 mod fold;
@@ -36,6 +35,7 @@ mod source;
 mod spill;
 mod streams;
 mod tables;
+mod write_behind;
 
 use std::path::PathBuf;
 

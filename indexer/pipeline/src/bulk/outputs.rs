@@ -8,11 +8,11 @@ use cairn_tables::Family;
 
 use super::{
     Plan,
-    behind::WriteBehind,
     file_rows::FileRows,
     fold::spill_name,
     shuffle::Shuffle,
     spill::{Lengths, SpillWriter, write_partition},
+    write_behind::WriteBehind,
 };
 use crate::{
     PipelineError,

@@ -30,7 +30,7 @@ use crate::{
 /// A block, and which of its outputs are spent before the last block that is indexed.
 pub(crate) struct Resolved {
     pub(crate) block: Block,
-    /// Beside [`Block::outputs`].
+    /// Besides [`Block::outputs`].
     pub(crate) spent: Vec<bool>,
     /// Marks of its coins that are spent less the marks of the coins that it spends; over a whole chain it is 0.
     pub(crate) balance: u64,

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Plan, behind::WriteBehind};
+use super::{Plan, write_behind::WriteBehind};
 use crate::PipelineError;
 
 /// Lengths of the partitions of spills, by name of the spill.

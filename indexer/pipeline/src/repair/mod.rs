@@ -28,7 +28,7 @@ use self::shared::Shared;
 pub use self::source::{BlockSource, FileBlocks, FoundBlock};
 use crate::{
     BulkSizes, Engine, PipelineError, Progress,
-    beside::Beside,
+    background::Background,
     bulk,
     exchanges::FollowedFlows,
     labels,
@@ -245,7 +245,7 @@ impl Mending<'_> {
             save_seconds: self.options.save_seconds,
             sizes: None::<BulkSizes>,
             folds: KeptFolds::default(),
-            watchlist: Beside::default(),
+            watchlist: Background::default(),
             flows: FollowedFlows::default(),
             archive: Archive::new(self.datadir),
             archive_matches: AtomicBool::new(false),

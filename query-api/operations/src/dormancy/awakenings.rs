@@ -26,7 +26,7 @@ use crate::{
         identifier::AddressParam,
         since::SinceParam,
     },
-    sides::name_of,
+    tx_sides::name_of,
     values::{Btc, rfc3339},
     vocabulary::{
         cursor::CursorParam,

@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use crate::{
     context::lacks,
-    sides::name_of,
     transfers::{Owners, SideOwner},
+    tx_sides::name_of,
 };
 
 /// A cluster, or a script outside all clusters.

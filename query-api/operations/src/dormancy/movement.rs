@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use crate::{
     context::{Ctx, lacks},
-    sides::{Side, Sides, add, largest},
     standing::Standing,
+    tx_sides::{Side, Sides, add, largest},
     values::{Btc, Decimal, optional},
 };
 

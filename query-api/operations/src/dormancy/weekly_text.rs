@@ -12,7 +12,7 @@ use super::{
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     operation::Operation,
-    sides::Side,
+    tx_sides::Side,
     values::Decimal,
 };
 

@@ -12,7 +12,7 @@ use cairn_tables::{claims::ListKey, listings::Profiles};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{kept::OfLedger, values::rfc3339};
+use crate::{ledger_cache::OfLedger, values::rfc3339};
 
 /// Most profiles of an entity that an answer has.
 const MAX_SHOWN: usize = 8;

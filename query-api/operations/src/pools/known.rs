@@ -8,7 +8,7 @@ use cairn_http::ApiError;
 use cairn_reader::View;
 use cairn_tables::listings::PoolTags;
 
-use crate::kept::OfLedger;
+use crate::ledger_cache::OfLedger;
 
 /// The tags of an index.
 #[derive(Debug)]

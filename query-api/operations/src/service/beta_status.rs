@@ -4,7 +4,7 @@ use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tool, WINDOW};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::posture::{self, Links, Posture};
+use super::access::{self, Links, Posture};
 use crate::{
     context::{Ctx, TIP, index_get},
     operation::Operation,
@@ -93,10 +93,10 @@ impl Operation for BetaStatus {
 
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<BetaStatusOutput, ApiError> {
         Ok(BetaStatusOutput {
-            product_mode: posture::PRODUCT_MODE,
-            billing_mode: posture::BILLING_MODE,
-            auth_mode: posture::AUTH_MODE,
-            posture: posture::posture(ctx),
+            product_mode: access::PRODUCT_MODE,
+            billing_mode: access::BILLING_MODE,
+            auth_mode: access::AUTH_MODE,
+            posture: access::posture(ctx),
             guardrails: guardrails(ctx),
             links: Links::of(ctx.config),
         })

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     details::{MempoolDetails, NodeDetails, PriceDetails},
-    vault::{ClaimDetails, claims_loaded},
+    claim_details::{ClaimDetails, claims_loaded},
 };
 use crate::{
     backend::damaged,

@@ -1,10 +1,10 @@
 //! The service itself.
 
+pub(crate) mod access;
 pub(crate) mod catalog;
+mod claim_details;
 mod contest;
 mod details;
-pub(crate) mod posture;
-mod vault;
 mod week_volume;
 
 pub(crate) use dashboard::SnapshotState;

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     context::{Ctx, lacks},
-    sides::Side,
     standing::Standing,
+    tx_sides::Side,
     values::Btc,
 };
 

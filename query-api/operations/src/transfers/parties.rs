@@ -9,7 +9,7 @@ use cairn_model::{MempoolTx, Outpoint, Sats, ScriptId, ScriptPrefix, TxNum, Txid
 use cairn_reader::{AsOf, ClusterRoot, ScriptStanding, StoredTx, View};
 
 use super::owners::{Owners, SideOwner, Verdict};
-use crate::sides::{Sides, add};
+use crate::tx_sides::{Sides, add};
 
 /// A script: one that a block has, or else its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     context::{Ctx, lacks},
-    sides::{Side, largest},
     standing::Standing,
+    tx_sides::{Side, largest},
     values::{Btc, optional},
     vocabulary::caveat::Caveat,
 };

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     context::{Ctx, confirmations, lacks},
-    sides::name_of,
+    tx_sides::name_of,
     values::{Btc, rfc3339},
     vocabulary::label::{ShortLabel, Unlabeled},
 };

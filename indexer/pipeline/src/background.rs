@@ -17,14 +17,14 @@ const REST: u32 = 6;
 pub(crate) type Outcome<M> = Result<Option<M>, PipelineError>;
 
 /// Work that makes something, or that is waited for. The thread ends with this.
-pub(crate) struct Beside<M> {
+pub(crate) struct Background<M> {
     thread: Mutex<Option<Thread<M>>>,
     rests_until: AtomicU32,
 }
 
-impl<M> Default for Beside<M> {
+impl<M> Default for Background<M> {
     fn default() -> Self {
-        Beside { thread: Mutex::default(), rests_until: AtomicU32::new(0) }
+        Background { thread: Mutex::default(), rests_until: AtomicU32::new(0) }
     }
 }
 
@@ -41,7 +41,7 @@ impl<M> Drop for Thread<M> {
     }
 }
 
-impl<M: Send + 'static> Beside<M> {
+impl<M: Send + 'static> Background<M> {
     /// Takes the result of the thread if it is done, or waits for it if `waits`; `None` if there is nothing to take.
     pub(crate) fn take(&self, waits: bool) -> Option<Outcome<M>> {
         let mut thread = self.thread.lock();

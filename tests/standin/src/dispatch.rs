@@ -13,9 +13,9 @@ fn is_rest(request: &Request) -> bool {
 
 /// The handler of the HTTP server.
 #[derive(Debug)]
-pub(crate) struct Door(pub(crate) Arc<Shared>);
+pub(crate) struct Dispatch(pub(crate) Arc<Shared>);
 
-impl Handler for Door {
+impl Handler for Dispatch {
     fn calls(&self, request: &Request) -> Vec<Call> {
         match request.path().strip_prefix("/rest/") {
             Some(path) => vec![Call::Rest(path.to_owned())],
