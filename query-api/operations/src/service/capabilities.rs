@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    access,
     beta_status::{Guardrail, guardrails},
-    posture,
 };
 use crate::{
     context::{Ctx, TIP, index_get},
