@@ -149,7 +149,7 @@ async fn ask(router: &Router, path: &str) -> (u16, String, usize) {
 fn redact(datadir: &Path, address: &str) -> Duration {
     let shown = cairn().args(["labels", "show", "--datadir"]).arg(datadir).arg(address).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    let claim = shown.split("\"claim_id\": \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a claim");
+    let claim = shown.split("\"claim_id\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a claim");
     let begun = Instant::now();
     let mut command = cairn();
     command.args(["labels", "redact", "--reason", "bench", "--datadir"]).arg(datadir).arg(claim);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use cairn_link::FollowedIndex;
+use cairn_model::Network;
 use cairn_reader::{ReadError, Reader, SecondaryReader};
 
 use crate::{
@@ -23,11 +24,16 @@ fn if_begun<T>(index: &Path, open: impl FnOnce() -> Result<T, ReadError>) -> Res
 }
 
 /// Opens the index in a data folder. If nothing is indexed yet, it waits for the process that does: requests that need
-/// the index get 503 until then. The folder that comes with it must be dropped after it.
+/// the index get 503 until then. The folder that comes with it must be dropped after it. The network is `None` if
+/// nothing is indexed yet.
 ///
 /// # Errors
 /// The index cannot be used.
-pub(crate) fn open(datadir: &Path, blocks: &BlocksDir, cache: &ReadCache) -> Result<(FollowedIndex, Scratch), Failure> {
+pub(crate) fn open(
+    datadir: &Path,
+    blocks: &BlocksDir,
+    cache: &ReadCache,
+) -> Result<(FollowedIndex, Scratch, Option<Network>), Failure> {
     let index = datadir.join("index");
     // Reports a clear error if the index cannot be used.
     drop(if_begun(&index, || Reader::open(&index))?);
@@ -39,19 +45,19 @@ pub(crate) fn open(datadir: &Path, blocks: &BlocksDir, cache: &ReadCache) -> Res
         let index = index.clone();
         move || if_begun(&index, || SecondaryReader::open(&index, &logs, blocks_dir.clone(), cache))
     };
-    let followed = match open()? {
+    let (followed, network) = match open()? {
         Some(secondary) => {
             let reader = secondary.reader();
             let (tip, network) = (*reader.view()?.tip(), reader.facts().network);
             tracing::info!(%network, height = tip.height, hash = %tip.hash, "index opened");
             drop(reader);
-            FollowedIndex::new(secondary)
+            (FollowedIndex::new(secondary), Some(network))
         }
         None => {
             let index = index.display();
             tracing::warn!(%index, "nothing is indexed yet: waiting for `cairn index` with the same --datadir");
-            FollowedIndex::awaited(open)
+            (FollowedIndex::awaited(open), None)
         }
     };
-    Ok((followed, scratch))
+    Ok((followed, scratch, network))
 }

@@ -8,7 +8,7 @@ use std::{
 
 use cairn_http::{HttpConfig, Metrics};
 use cairn_link::IndexSource;
-use cairn_model::CancelToken;
+use cairn_model::{CancelToken, Network};
 use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TroubleSlot};
 use cairn_reader::Damages;
 use cairn_state::StateUrl;
@@ -96,12 +96,18 @@ impl Server {
             featured: examples.featured,
             max_lag_blocks: http.max_lag_blocks,
             sanctions: http.sanctions.config(),
+            network: None,
         };
         if !local.ip().is_loopback() {
             tracing::warn!(address = %local, "listening on an address that other machines can reach");
         }
         let (metrics, damages, troubles) = (Metrics::default(), Arc::default(), Arc::default());
         Ok(Server { listener, admin, config, node, ledger: None, state: None, metrics, damages, troubles })
+    }
+
+    /// Sets the network of the index, for examples.
+    pub(crate) fn with_network(self, network: Option<Network>) -> Self {
+        Server { config: ApiConfig { network, ..self.config }, ..self }
     }
 
     /// Sets the service state. Without one, no client has a session.

@@ -37,7 +37,7 @@ fn over_index(args: &Mcp, cancel: &CancelToken) -> Result<(), Failure> {
         false => Failure::usage("neither --url nor --datadir is given")
             .hint("give --url with the URL of a server, or --datadir with the data folder of an index"),
     })?;
-    let (followed, _scratch) = following::open(datadir, &args.blocks, &args.cache)?;
+    let (followed, _scratch, network) = following::open(datadir, &args.blocks, &args.cache)?;
     let api = ApiConfig::from(HttpConfig {
         base_url: args.base_url.trim_end_matches('/').to_owned(),
         // The user of this program can read the index itself: nothing is for sale, and nobody is limited.
@@ -46,6 +46,7 @@ fn over_index(args: &Mcp, cancel: &CancelToken) -> Result<(), Failure> {
         mcp_versions: cairn_mcp::protocol_versions(),
         ..HttpConfig::default()
     });
+    let api = ApiConfig { network, ..api };
     let node = Gateway::of(&args.node)?;
     let followed = Arc::new(followed.with_mempool_memory(args.mempool.mempool_memory));
     // They end with this function, before the index is closed.

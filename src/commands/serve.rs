@@ -27,9 +27,10 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;
     // The folder is dropped after the index.
-    let (followed, _scratch) = following::open(datadir, &args.blocks, &args.cache)?;
+    let (followed, _scratch, on_network) = following::open(datadir, &args.blocks, &args.cache)?;
     let node = Gateway::of(&args.node)?;
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
+    let server = server.with_network(on_network);
     let followed = followed.with_mempool_memory(args.mempool.mempool_memory).with_damages(server.damages());
     let followed = Arc::new(followed);
     let shared = args.state.named()?;
@@ -56,7 +57,8 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let registry = Registry::new();
     let server = Server::bind(&args.http, Examples::default(), Gateway::of(&args.node)?)?;
     let inbox = Inbox::of(datadir.to_owned());
-    let server = server.with_state(state.clone()).with_ledger(inbox).with_registry(&registry);
+    let server =
+        server.with_state(state.clone()).with_ledger(inbox).with_registry(&registry).with_network(Some(network));
     let sources = Sources::of(network, &args.blocks, &args.node)?.without_end(true);
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =

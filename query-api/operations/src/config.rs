@@ -1,7 +1,10 @@
 //! Configuration of the operations.
 
 use cairn_http::HttpConfig;
+use cairn_model::Network;
 use cairn_tables::claims::ListKey;
+
+use crate::parameters::identifier::example_address;
 
 /// The part of the configuration that operations use.
 #[derive(Clone, Debug)]
@@ -46,6 +49,8 @@ pub struct ApiConfig {
     pub max_lag_blocks: u32,
     /// Lists of sanctions.
     pub sanctions: SanctionsConfig,
+    /// Network of the index, for examples; `None` if it is not known at the start.
+    pub network: Option<Network>,
 }
 
 impl Default for ApiConfig {
@@ -58,7 +63,14 @@ impl Default for ApiConfig {
 impl From<HttpConfig> for ApiConfig {
     fn from(http: HttpConfig) -> Self {
         let sanctions = SanctionsConfig::default();
-        ApiConfig { http, showcase_addresses: Vec::new(), featured: Vec::new(), max_lag_blocks: 6, sanctions }
+        ApiConfig {
+            http,
+            showcase_addresses: Vec::new(),
+            featured: Vec::new(),
+            max_lag_blocks: 6,
+            sanctions,
+            network: None,
+        }
     }
 }
 
@@ -71,10 +83,13 @@ impl ChainConfig {
 }
 
 impl ApiConfig {
-    /// An address to show as an example.
+    /// An address to show as an example. Where none is configured, the schemas have one of the main network; a test
+    /// network gets its own.
     pub(crate) fn example_address(&self) -> Option<&str> {
         let featured = self.featured.first().map(|featured| &featured.address);
-        featured.or(self.showcase_addresses.first()).map(String::as_str)
+        let configured = featured.or(self.showcase_addresses.first()).map(String::as_str);
+        let is_test = |network: &Network| *network != Network::Main;
+        configured.or_else(|| self.network.filter(is_test).map(|network| example_address(Some(network.name()))))
     }
 
     pub(crate) fn chain(&self) -> ChainConfig {
@@ -96,4 +111,19 @@ pub struct Featured {
     pub description: String,
     /// Its address, or `scripthash:<hex>`.
     pub address: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_is_of_the_network() {
+        let on = |network| ApiConfig { network, ..ApiConfig::default() };
+        assert_eq!(on(None).example_address(), None);
+        assert_eq!(on(Some(Network::Main)).example_address(), None);
+        assert_eq!(on(Some(Network::Regtest)).example_address(), Some("mpXwg4jMtRhuSpVq4xS3HFHmCmWp9NyGKt"));
+        let configured = ApiConfig { showcase_addresses: vec!["a".to_owned()], ..on(Some(Network::Regtest)) };
+        assert_eq!(configured.example_address(), Some("a"));
+    }
 }

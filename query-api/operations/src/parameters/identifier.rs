@@ -75,7 +75,7 @@ fn is_of_a_wallet(text: &str) -> bool {
 
 /// An address of the network: that of the genesis block's key. While the network is unknown, the hash of its script,
 /// which is valid on each.
-fn example_address(network: Option<&'static str>) -> &'static str {
+pub(crate) fn example_address(network: Option<&'static str>) -> &'static str {
     match network {
         None => "scripthash:6191c3b590bfcfa0475e877c302da1e323497acf3b42c08d8fa28e364edf018b",
         Some("main") => "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
