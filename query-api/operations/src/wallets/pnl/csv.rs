@@ -28,7 +28,7 @@ use crate::{
 /// Rows of a file.
 pub(super) const MAX_CSV_ROWS: usize = 20_000;
 
-/// Whose columns a file of movements has.
+/// The importer that reads a file of movements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum CsvProfile {
