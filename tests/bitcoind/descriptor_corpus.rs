@@ -49,11 +49,13 @@ fn descriptors_are_answered_as_recorded() {
     let without_words =
         |answer: &str| if answer.starts_with("error: ") { "error".to_owned() } else { answer.to_owned() };
     for line in recorded.lines() {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let &[descriptor, range, info, addresses, differs] = columns.as_slice() else {
-            assert!(line.starts_with('#'), "{line}");
+        if line.starts_with('#') {
             written.push_str(&format!("{line}\n"));
             continue;
+        }
+        let columns: Vec<&str> = line.split('\t').collect();
+        let &[descriptor, range, info, addresses, differs] = columns.as_slice() else {
+            panic!("five columns: {line}");
         };
         let now = answers(&node, descriptor, range);
         if !is_written {

@@ -267,7 +267,7 @@ impl TableRow for DayRow {
         ("sopr", |day| optional(day.sopr)),
         ("sopr_excluding_same_day", |day| optional(day.sopr_excluding_same_day)),
         ("unpriced_spent_sats", |day| optional(day.unpriced_spent_sats)),
-        ("hodl_0d", |day| optional(day.hodl_shares.get(0))),
+        ("hodl_0d", |day| optional(day.hodl_shares.first())),
         ("hodl_1d", |day| optional(day.hodl_shares.get(1))),
         ("hodl_7d", |day| optional(day.hodl_shares.get(2))),
         ("hodl_30d", |day| optional(day.hodl_shares.get(3))),
