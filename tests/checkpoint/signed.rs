@@ -83,7 +83,7 @@ fn keys_with_passwords_and_what_is_no_key() {
     for (key, password, says) in [
         ("locked", None, "CAIRN_SIGNING_PASSWORD"),
         ("locked", Some("hunter3"), "password is wrong"),
-        ("open.pub", None, "no secret key"),
+        ("open.pub", None, "not a secret key"),
         ("nothing", None, "nothing"),
     ] {
         let refused = Signer::read(&world.path(key), password.map(str::to_owned)).map(drop).unwrap_err().to_string();

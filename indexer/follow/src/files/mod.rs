@@ -63,6 +63,7 @@ impl Source for FileSource {
             files: self.files,
             survey,
             gap: GapWatch::new(),
+            missing: None,
             waits_for_more: !matches!(until, Until::Tip { .. }),
             refused: None,
             moves: 0,
@@ -83,6 +84,8 @@ struct SurveyedFiles {
     files: BlockFiles,
     survey: Survey,
     gap: GapWatch,
+    /// The gap in the files at the last look, if it is reported.
+    missing: Option<String>,
     waits_for_more: bool,
     /// The last block that broke a rule, and the rule.
     refused: Option<(BlockHash, String)>,
@@ -98,19 +101,25 @@ impl SurveyedFiles {
         let now = now_secs();
         let gap = self.gap.look(&self.survey, Instant::now());
         index.readers.publish_best_height(gap::best_height(&self.survey, gap));
+        let gap = gap.map(ToString::to_string);
         index.readers.publish_source(&SourceStatus {
             kind: SourceKind::Files,
             at: now,
             reachable: true,
             last_answer: Some(now),
             blocks: self.survey.tip().map(|tip| tip.height),
-            gap: gap.map(ToString::to_string),
+            gap: gap.clone(),
             ..SourceStatus::default()
         });
+        self.missing = gap;
     }
 
-    /// The files could be read, and what is in them is indexed: the only trouble is a branch that is left out.
+    /// Reports the troubles that stay once the files could be read and their blocks are indexed: blocks are missing, or
+    /// a branch is left out.
     fn report(&self, index: &OpenIndex) {
+        if let Some(gap) = &self.missing {
+            return index.troubles.set(Part::BlockFiles, gap, "waits for the missing blocks");
+        }
         match self.refused.as_ref().filter(|_| self.survey.ignores_more_work()) {
             Some((_, why)) => index.troubles.set(
                 Part::BlockFiles,

@@ -15,7 +15,7 @@ use crate::{
     parameters::{identifier::BlockParam, limit::Limit},
     pools::{BlockPool, Judge},
     values::{Btc, SatVb, rfc3339, sat_vb},
-    vocabulary::cursor::{CursorParam, Cursor},
+    vocabulary::cursor::{Cursor, CursorParam},
 };
 
 /// A block.

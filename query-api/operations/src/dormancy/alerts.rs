@@ -14,7 +14,10 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::{amount::{BtcParam, least_sats}, limit::Limit},
+    parameters::{
+        amount::{BtcParam, least_sats},
+        limit::Limit,
+    },
     values::Btc,
     window::Window,
 };

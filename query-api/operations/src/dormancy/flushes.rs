@@ -13,8 +13,8 @@ use crate::{
     definitions::DORMANCY_FLUSHES,
     operation::Operation,
     parameters::{
-        limit::Limit,
         amount::{BtcParam, least_sats},
+        limit::Limit,
         since::SinceParam,
     },
     transfers::Owners,

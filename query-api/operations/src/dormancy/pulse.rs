@@ -15,8 +15,8 @@ use crate::{
     definitions::OLD_COINS,
     operation::Operation,
     parameters::{
-        limit::Limit,
         amount::{BtcParam, least_sats},
+        limit::Limit,
         since::SinceParam,
     },
     values::{Btc, Decimal},

@@ -17,8 +17,8 @@ use crate::{
     definitions::WHALE_WAKEUPS,
     operation::Operation,
     parameters::{
-        limit::Limit,
         amount::{BtcParam, least_sats},
+        limit::Limit,
         since::SinceParam,
     },
     standing::Standing,

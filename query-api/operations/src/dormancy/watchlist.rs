@@ -16,7 +16,10 @@ use crate::{
     context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
     definitions::DORMANCY_WATCHLIST,
     operation::Operation,
-    parameters::{amount::{BtcParam, least_sats}, limit::Limit},
+    parameters::{
+        amount::{BtcParam, least_sats},
+        limit::Limit,
+    },
     transfers::Owners,
     values::Btc,
 };

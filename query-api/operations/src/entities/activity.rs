@@ -16,7 +16,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, SETTLED_AT, TIP, confirmations, index_get, lacks},
     definitions::ENTITIES,
     operation::Operation,
-    parameters::{since::SinceParam, limit::Limit},
+    parameters::{limit::Limit, since::SinceParam},
     register::is_a_person,
     values::{Btc, rfc3339},
 };

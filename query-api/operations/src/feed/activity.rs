@@ -17,7 +17,7 @@ use crate::{
     parameters::{amount::BtcParam, limit::Limit},
     transfers::Owners,
     values::{Btc, rfc3339},
-    vocabulary::cursor::{CursorParam, Cursor, NO_FIT},
+    vocabulary::cursor::{Cursor, CursorParam, NO_FIT},
 };
 
 /// Announcements that are looked through for one page.

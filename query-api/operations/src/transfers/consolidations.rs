@@ -15,8 +15,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::CONSOLIDATIONS,
     operation::Operation,
-    parameters::{
-        limit::Limit,amount::BtcParam, since::SinceParam},
+    parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::Btc,
     window::{Looking, Page, TX, Window},
 };

@@ -12,8 +12,8 @@ use crate::{
     definitions::WHALE_ALERTS,
     operation::Operation,
     parameters::{
-        limit::Limit,
         amount::{BtcParam, least_sats},
+        limit::Limit,
         since::SinceParam,
     },
     values::Btc,
