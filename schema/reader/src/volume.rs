@@ -70,7 +70,7 @@ impl View<'_> {
     /// script that it spends from: mostly the filter says that it has no label.
     ///
     /// # Errors
-    /// The block is not in the chain, the database cannot be read, or rows are damaged.
+    /// Fails if the block is not in the chain.
     pub fn block_volume(&self, height: Height) -> Result<BlockVolume, ReadError> {
         let missing = || ReadError::Broken(format!("the journal has no block {height}"));
         let block = self.journal_block(height)?.ok_or_else(missing)?;

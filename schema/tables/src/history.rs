@@ -80,9 +80,6 @@ pub struct HistoryRow {
 
 impl HistoryRow {
     /// Decodes the value under a key whose TxNum is `first`.
-    ///
-    /// # Errors
-    /// The row is damaged.
     pub fn absolute(mut self, first: TxNum) -> Result<Self, DecodeError> {
         let error = DecodeError { table: History::NAME, what: "TxNum too large" };
         for e in &mut self.entries {
@@ -106,9 +103,6 @@ pub struct Sums {
 impl HistoryRow {
     /// Sums over all entries of the script before `end`, from the value under a key whose TxNum is `first`, if the next
     /// row begins at `end` or later. Later entries are not decoded.
-    ///
-    /// # Errors
-    /// The row is damaged up to there.
     pub fn sums_until(bytes: &[u8], first: TxNum, end: TxNum) -> Result<Sums, DecodeError> {
         let b = &mut Input::new(History::NAME, bytes);
         let number = b.varint()?;

@@ -138,9 +138,6 @@ pub struct FoundNames {
 impl View<'_> {
     /// Names that have the words of a question, wholly, as beginnings or with typos. At most [`MAX_NAME_ROWS`] rows
     /// and one for each name of the answer.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn search_names(&self, query: &NameQuery) -> Result<FoundNames, ReadError> {
         let before = self.rows_read();
         let kinds: Vec<NameKind> =
@@ -184,9 +181,6 @@ impl View<'_> {
 
     /// Some scripts of a name: of an entity those with the newest transactions, its own before those that are only
     /// named.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn scripts_of_name(&self, kind: NameKind, name: &str, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
         let mut scripts = Vec::new();
         match (kind, name.parse::<EntityName>()) {
