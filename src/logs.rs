@@ -9,9 +9,6 @@ use crate::{
 };
 
 /// Starts logging.
-///
-/// # Errors
-/// The filter is invalid.
 pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
     let wrong = |error: tracing_subscriber::filter::ParseError| Failure::usage(format!("not a log filter: {error}"));
     let mut filter = EnvFilter::builder().parse(&logging.log).map_err(wrong)?;

@@ -94,7 +94,7 @@ pub(crate) struct MempoolMemory {
 /// Parses a size of at least one byte.
 ///
 /// # Errors
-/// The expected form.
+/// Returns the expected form.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     match bytes(text, 0)? {
         0 => Err("too small; the minimum is 1".to_owned()),

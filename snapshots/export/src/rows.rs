@@ -125,9 +125,6 @@ impl Rows {
     }
 
     /// Takes the rows out.
-    ///
-    /// # Errors
-    /// A dataset wrote other values than its columns have: a defect.
     pub(crate) fn take(&mut self) -> Result<RecordBatch, ExportError> {
         if let Some(what) = self.misfit {
             return Err(ExportError::Defect(what));
