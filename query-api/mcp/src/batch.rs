@@ -28,7 +28,7 @@ pub(crate) trait Each: Clone + Send + 'static {
     /// Charges the client.
     ///
     /// # Errors
-    /// Its rate limit is exceeded.
+    /// Fails if the client's rate limit is exceeded.
     fn charge(&self, units: u32, parts: &Parts) -> Result<(), RpcError>;
 
     /// Answers one message.

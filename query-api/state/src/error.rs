@@ -22,7 +22,7 @@ pub const MAX_WAITING_BYTES: u64 = 128 << 20;
 /// The state of a database file that was used and is not the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lost {
-    /// Nothing.
+    /// There is no file.
     Missing,
     /// An empty file.
     Empty,
@@ -102,7 +102,7 @@ pub enum StateError {
         /// Number of the migration.
         version: u32,
     },
-    /// Not a SQLite file.
+    /// The service state is in PostgreSQL, so there is no file to copy or to replace.
     #[error("the service state is in PostgreSQL, which has its own tool for backups: pg_dump")]
     NotAFile,
     /// The file for the copy exists.

@@ -80,9 +80,6 @@ impl<'f> Check<'f> {
     }
 
     /// The result of the check.
-    ///
-    /// # Errors
-    /// A value is invalid.
     pub(super) fn finish(self) -> Result<(), ApiError> {
         if self.errors.is_empty() {
             return Ok(());

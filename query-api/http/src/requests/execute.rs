@@ -54,9 +54,6 @@ pub(crate) struct Caller<'c> {
 const PARSED: u64 = 16;
 
 /// Executes the operation at index `at` of the list.
-///
-/// # Errors
-/// The reason why there is no answer.
 pub(crate) async fn execute(
     server: &Arc<Server>,
     at: usize,
