@@ -55,7 +55,7 @@ impl<R: Read> Read for Capped<R> {
 /// bytes. Packed content unpacks to at most `unpacked` bytes, or reading fails.
 ///
 /// # Errors
-/// Reading fails, or the archive does not have exactly one file.
+/// Fails if the archive does not have exactly one file, or if reading fails.
 pub fn unpack<'r>(mut from: impl Read + 'r, packed: u64, unpacked: u64) -> Result<Box<dyn Read + 'r>, PackError> {
     let mut start = Vec::new();
     (&mut from).take(4).read_to_end(&mut start)?;

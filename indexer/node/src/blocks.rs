@@ -70,8 +70,8 @@ impl NodeClient {
     /// Fetches the block with this hash and height.
     ///
     /// # Errors
-    /// [`NodeError::BlockMissing`], [`NodeError::Pruned`], [`NodeError::BlockNotDownloaded`] if the node does not have
-    /// it, [`NodeError::BadBlock`] if it sends something else.
+    /// Returns [`NodeError::BlockMissing`], [`NodeError::Pruned`] or [`NodeError::BlockNotDownloaded`] if the node does
+    /// not have the block; [`NodeError::BadBlock`] if it sends something else.
     pub fn block(&self, height: Height, hash: &BlockHash) -> Result<NodeBlock, NodeError> {
         if self.offers_rest()? {
             match self.block_by_rest(hash)? {
@@ -98,9 +98,6 @@ impl NodeClient {
     }
 
     /// True if the node offers blocks by REST; asks it once.
-    ///
-    /// # Errors
-    /// See [`NodeError`]: the request failed.
     pub fn offers_rest(&self) -> Result<bool, NodeError> {
         match self.shared.rest.load(Ordering::Relaxed) {
             OFFERED => return Ok(true),

@@ -116,9 +116,6 @@ impl<'c> ReturnTally<'c> {
 
     /// The next entry of a script's history: scripts one after the other, their entries in order. True if it is a spend
     /// after two years.
-    ///
-    /// # Errors
-    /// The past cannot be read.
     pub fn entry(&mut self, id: ScriptId, entry: &HistoryEntry) -> Result<bool, StageError> {
         let script = match &mut self.script {
             Some(script) if script.id == id => script,

@@ -85,9 +85,6 @@ impl Layout {
     }
 
     /// The layout of that name.
-    ///
-    /// # Errors
-    /// Any other text.
     pub fn named(name: &str) -> Result<&'static Layout, LayoutError> {
         Layout::ALL.into_iter().find(|layout| layout.name == name).ok_or(LayoutError)
     }
