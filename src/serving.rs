@@ -30,7 +30,6 @@ const LAST: Duration = Duration::from_millis(500);
 /// A listener and the configuration of its API.
 pub(crate) struct Server {
     listener: TcpListener,
-    /// The admin listener.
     admin: Option<TcpListener>,
     config: ApiConfig,
     node: Option<Arc<dyn NodeAccess>>,

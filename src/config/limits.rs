@@ -42,7 +42,6 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// For an engine.
     pub(crate) fn apply(self, engine: &mut Engine) {
         engine.set_save_seconds(self.save_every);
     }
@@ -55,7 +54,6 @@ pub(crate) struct Memory {
     pub(crate) limits: Limits,
     /// Memory for reading, besides.
     pub(crate) cache: u64,
-    /// Memory of the mempool.
     pub(crate) mempool: u64,
 }
 

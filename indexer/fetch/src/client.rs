@@ -185,7 +185,6 @@ impl Client {
         self.read(url.clone(), limits, response)
     }
 
-    /// Reads the body of an answer.
     fn read(&self, url: Url, limits: Limits, response: Response<ureq::Body>) -> Result<Answer, FetchError> {
         let status = response.status().as_u16();
         let headers = response.headers();
@@ -281,7 +280,6 @@ fn of_io(url: &Url, limits: Limits, is_cancelled: bool, error: std::io::Error) -
     }
 }
 
-/// A header as text.
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok().map(str::trim).filter(|text| !text.is_empty())
 }

@@ -24,7 +24,6 @@ use crate::{
 pub struct OpenIndex {
     pub(crate) engine: Engine,
     pub(crate) datadir: PathBuf,
-    /// All readers.
     pub(crate) readers: Publishers,
     /// The mempool in this process, for samples.
     pub(crate) mempool: Arc<MempoolSlot>,

@@ -53,14 +53,12 @@ impl NodeBlock {
     }
 }
 
-/// The hash of the previous block in a header.
 pub(crate) fn previous(header: &[u8; 80]) -> BlockHash {
     let mut hash = [0; 32];
     hash.copy_from_slice(&header[4..36]);
     BlockHash(hash)
 }
 
-/// The hash of a block with this header.
 pub(crate) fn hash_of(header: &[u8]) -> BlockHash {
     use bitcoin::hashes::Hash;
     BlockHash(bitcoin::hashes::sha256d::Hash::hash(header).to_byte_array())

@@ -19,7 +19,6 @@ use crate::{
     stage::{Heard, MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct ScriptDaysStage;
 
 const LANES: [Lane; 1] = [Lane::add::<ScriptDays>(Spread::Few)];

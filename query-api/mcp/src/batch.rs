@@ -31,7 +31,6 @@ pub(crate) trait Each: Clone + Send + 'static {
     /// Fails if the client's rate limit is exceeded.
     fn charge(&self, units: u32, parts: &Parts) -> Result<(), RpcError>;
 
-    /// Answers one message.
     fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = Answered> + Send;
 }
 

@@ -328,7 +328,6 @@ pub(crate) fn first_seen(ctx: &Ctx<'_>, txid: &Txid) -> Option<String> {
 /// Confirmations from which a transaction counts as settled.
 pub(crate) const SETTLED_AT: u32 = 6;
 
-/// Confirmations of a block.
 pub(crate) fn confirmations(tip: &Tip, height: Height) -> u32 {
     (tip.height + 1).saturating_sub(height)
 }

@@ -9,7 +9,6 @@ use parking_lot::Mutex;
 
 /// Something that follows from the documents of the ledger alone.
 pub(crate) trait OfLedger: Sized {
-    /// Reads it.
     fn read(view: &View<'_>) -> Result<Self, ApiError>;
 }
 

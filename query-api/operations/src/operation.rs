@@ -41,7 +41,6 @@ pub(crate) type ToLine = fn(&[Agreed]) -> Line;
 pub(crate) struct Line {
     /// Its entry for the framework.
     pub(crate) registered: Registered,
-    /// Its runner.
     pub(crate) runner: Runner,
 }
 

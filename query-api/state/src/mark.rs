@@ -55,7 +55,6 @@ pub(crate) fn path_of(database: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Reads it.
 pub(crate) fn read(database: &Path) -> Result<Known, StateError> {
     let path = path_of(database);
     match fs::read(&path) {

@@ -111,7 +111,6 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Its text.
     pub(crate) fn text(&self) -> Result<String, CheckpointError> {
         let text = serde_json::to_string_pretty(self);
         let wrong =

@@ -147,7 +147,6 @@ impl Manifest {
         self.datasets.iter().flat_map(|dataset| &dataset.files)
     }
 
-    /// Its text.
     pub(crate) fn text(&self) -> Result<String, ExportError> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n").map_err(|_| ExportError::Defect("the manifest has no JSON"))

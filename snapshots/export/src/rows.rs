@@ -255,12 +255,10 @@ impl Rows {
         self.shown(txid.0);
     }
 
-    /// The hash of a block.
     pub(crate) fn block_hash(&mut self, hash: &BlockHash) {
         self.shown(hash.0);
     }
 
-    /// The id of a script.
     pub(crate) fn script_id(&mut self, id: ScriptId) {
         let mut bytes = [0; 9];
         bytes[..8].copy_from_slice(&id.prefix.0);
@@ -268,7 +266,6 @@ impl Rows {
         self.bytes(&bytes);
     }
 
-    /// A text.
     pub(crate) fn text(&mut self, text: &str) {
         self.bytes += text.len();
         let fits = match self.next() {

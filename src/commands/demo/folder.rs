@@ -52,7 +52,6 @@ struct Note {
     tip: Option<String>,
 }
 
-/// A folder of a demo.
 pub(super) struct DemoFolder {
     dir: PathBuf,
 }
@@ -63,7 +62,6 @@ impl DemoFolder {
         DemoFolder { dir }
     }
 
-    /// The folder.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }

@@ -167,7 +167,6 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads them.
     pub(crate) fn read<R: BufRead>(input: &mut Lines<R>, delimiter: u8) -> Result<Self, InputError> {
         let (mut head, mut cells) = (Head { lines: Vec::new(), rows: Vec::new() }, Cells::default());
         while head.lines.len() < HEAD {

@@ -40,7 +40,6 @@ pub(crate) fn places(cost: Cost, all: usize) -> usize {
     }
 }
 
-/// One class.
 struct Class {
     places: usize,
     state: Mutex<State>,

@@ -18,7 +18,6 @@ use crate::{
     vocabulary::cursor::{CursorParam, Cursor},
 };
 
-/// A block.
 pub(crate) struct BlockDetail;
 
 /// Parameters.
