@@ -26,7 +26,7 @@ pub struct WatchOptions {
     pub poll: Duration,
     /// Polling interval with ZMQ.
     pub safety_poll: Duration,
-    /// Timeout of a poll.
+    /// Longest wait for the answer to a poll.
     pub poll_timeout: Duration,
     /// Maximum number of queued events.
     pub queue_events: usize,

@@ -69,7 +69,7 @@ pub enum DecodeErrorKind {
 pub struct DecodeError {
     /// Offset in the raw block, in bytes.
     pub at: usize,
-    /// The error.
+    /// The rule that the bytes break there.
     pub kind: DecodeErrorKind,
 }
 

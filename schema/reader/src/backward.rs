@@ -82,7 +82,7 @@ pub struct Transfer {
     /// Satoshis that it pays to others. Payments to scripts that it spends from do not count, nor those to their
     /// clusters, as of this transaction. For a CoinJoin, only payments to its own scripts do not count.
     pub net_external: u64,
-    /// True if it is a CoinJoin.
+    /// True if it has the form of a CoinJoin.
     pub coinjoin: bool,
 }
 

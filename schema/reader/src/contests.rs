@@ -16,7 +16,7 @@ pub const MAX_CONTESTS: usize = 1_024;
 /// Last contest of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ContestOf {
-    /// The statement.
+    /// Hash of the statement that is contested.
     pub statement: StatementHash,
     /// Action and party.
     pub state: ContestState,

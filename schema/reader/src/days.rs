@@ -22,7 +22,7 @@ use crate::{ReadError, View};
 pub struct BornOn {
     /// The day, counted from 1970-01-01.
     pub day: u32,
-    /// Their value.
+    /// Sum of their values.
     pub sats: Sats,
     /// Their number.
     pub coins: u64,

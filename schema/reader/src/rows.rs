@@ -12,7 +12,7 @@ const READ_AHEAD: usize = 2 << 20;
 /// blocks in files are left out: they differ between two folders of one chain, and a node has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableSum {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
     /// Bytes of keys and values.
     pub bytes: u64,
@@ -24,7 +24,7 @@ pub struct TableSum {
 /// How large a table is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableSize {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
     /// Compressed bytes on disk; for a table in a shared family, bytes of its keys and values.
     pub bytes: u64,

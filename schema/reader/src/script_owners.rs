@@ -27,7 +27,7 @@ pub struct ScriptStanding {
 }
 
 impl ScriptStanding {
-    /// Direct label of the script.
+    /// The standing of a script by its own label alone, without its cluster.
     #[must_use]
     pub fn direct(label: &ScriptLabel) -> Self {
         let owner =

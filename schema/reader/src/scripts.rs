@@ -20,7 +20,7 @@ use crate::{Db, ReadError, View};
 pub struct FoundScript {
     /// Its id.
     pub id: ScriptId,
-    /// Its totals.
+    /// Sums over its whole history.
     pub totals: Totals,
 }
 
@@ -29,9 +29,9 @@ pub struct FoundScript {
 pub struct SumsBefore {
     /// Number of transactions.
     pub tx_count: u64,
-    /// Received.
+    /// Sum of the outputs that pay the script.
     pub received: Sats,
-    /// Sent.
+    /// Sum of those of them that were spent.
     pub sent: Sats,
 }
 

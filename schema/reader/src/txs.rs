@@ -46,11 +46,11 @@ impl std::ops::Deref for RowBytes<'_> {
 /// A confirmed transaction from the log.
 #[derive(Clone, Debug)]
 pub struct StoredTx {
-    /// Its number.
+    /// Its number in the order of the chain.
     pub tx_num: TxNum,
     /// Height of its block.
     pub height: Height,
-    /// Its index in the block.
+    /// Its index in the block; 0 is the coinbase.
     pub index: u32,
     /// Offset of its first byte in the block.
     pub raw_offset: u32,
@@ -74,7 +74,7 @@ impl StoredTx {
         self.meta().txid
     }
 
-    /// True if it is a coinbase.
+    /// True for the first transaction of a block.
     #[must_use]
     pub fn is_coinbase(&self) -> bool {
         self.index == 0

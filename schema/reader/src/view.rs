@@ -30,7 +30,7 @@ pub struct Tip {
     pub height: Height,
     /// Its hash.
     pub hash: BlockHash,
-    /// The header's own time.
+    /// The header's own time, in seconds since 1970.
     pub time: u32,
     /// Monotone time.
     pub mono_time: MonoTime,

@@ -92,11 +92,11 @@ impl HistoryRow {
 /// Sums over a script's entries before a point of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sums {
-    /// Number of entries.
+    /// Number of entries, one for each transaction.
     pub entries: u64,
-    /// Received.
+    /// Sum of the outputs that pay the script.
     pub received: Sats,
-    /// Sent.
+    /// Sum of those of them that were spent.
     pub sent: Sats,
 }
 

@@ -29,7 +29,7 @@ impl Sums {
         Ok(sums)
     }
 
-    /// The sum at a position.
+    /// The sum at a position; 0 if it has none.
     #[must_use]
     pub fn get(&self, position: u32) -> i128 {
         self.0.binary_search_by_key(&position, |entry| entry.0).map_or(0, |at| self.0[at].1)

@@ -68,9 +68,9 @@ pub struct Audit {
     pub height: Height,
     /// Its hash.
     pub hash: BlockHash,
-    /// Number of coins.
+    /// Number of unspent coins at that block.
     pub coins: u64,
-    /// Their sum.
+    /// Sum of their values.
     pub supply_sats: Sats,
     /// MuHash3072 of the coins in Bitcoin Core's serialization, as `gettxoutsetinfo muhash` prints it.
     pub muhash: MuHashDigest,

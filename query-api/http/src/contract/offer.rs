@@ -63,7 +63,7 @@ impl Offer {
 /// An operation of the agreed interface, implemented or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Agreed {
-    /// Method.
+    /// HTTP method.
     pub method: &'static str,
     /// Path template.
     pub path: &'static str,

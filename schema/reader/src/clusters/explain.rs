@@ -15,11 +15,11 @@ pub const MAX_EXPLAINED_ROWS: u64 = 10_000;
 /// A transaction that spends from two scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// One.
+    /// The script that the step starts from.
     pub from: ScriptId,
-    /// The transaction.
+    /// The transaction that spends from both.
     pub by: TxNum,
-    /// The other.
+    /// The script that the step leads to.
     pub to: ScriptId,
 }
 

@@ -89,9 +89,9 @@ pub struct Membership {
 /// Figures of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClusterSize {
-    /// Transactions that show it.
+    /// Number of transactions that show it.
     pub transactions: u64,
-    /// Its scripts.
+    /// Number of its scripts.
     pub scripts: u64,
     /// Their balance; `None` for an earlier block.
     pub balance: Option<Sats>,

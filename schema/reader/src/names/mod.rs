@@ -77,10 +77,10 @@ pub enum NameMatch {
     Fuzzy,
 }
 
-/// A name.
+/// A name that a search found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundName {
-    /// Its kind.
+    /// Kind: an entity, or a text of labels.
     pub kind: NameKind,
     /// The entity, or the text of the labels.
     pub name: String,
@@ -131,7 +131,7 @@ pub struct FoundNames {
     /// True if there may be more, or better ones: the search ended at its limit of rows, or passed names of words that
     /// have many.
     pub is_cut: bool,
-    /// Rows read.
+    /// Rows that the search read.
     pub rows_read: u64,
 }
 
