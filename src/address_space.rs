@@ -10,9 +10,6 @@ use crate::exit::{Exit, Failure};
 const REST: u64 = 2 << 30;
 
 /// Checks that the process may have its configured memory and the rest that it needs.
-///
-/// # Errors
-/// The limit is too low.
 pub(crate) fn check(configured: u64) -> Result<(), Failure> {
     // A system without this limit reports no soft limit.
     let limit = Resource::AS.get_soft().unwrap_or(INFINITY);

@@ -55,7 +55,6 @@ impl Exit {
         Exit::Terminated,
     ];
 
-    /// The number.
     pub(crate) fn code(self) -> u8 {
         self as u8
     }

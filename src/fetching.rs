@@ -94,7 +94,7 @@ impl Fetching {
     /// Fetchers with these settings.
     ///
     /// # Errors
-    /// The settings do not fit together, or the registry already has metrics with these names.
+    /// Fails if the settings do not fit together, or the registry already has metrics with these names.
     pub(crate) fn new(settings: &Settings, ledger: IndexLedger, registry: &Registry) -> Result<Self, Failure> {
         let stop = CancelToken::new();
         let figures = Figures::register(registry).map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
@@ -104,9 +104,6 @@ impl Fetching {
     }
 
     /// Starts their thread. It ends when the result is dropped.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
     pub(crate) fn start(self) -> io::Result<Running> {
         let fetchers = self.fetchers;
         let thread = thread::Builder::new().name("prices".to_owned()).spawn(move || fetchers.run())?;

@@ -26,9 +26,6 @@ fn if_begun<T>(index: &Path, open: impl FnOnce() -> Result<T, ReadError>) -> Res
 /// Opens the index in a data folder. If nothing is indexed yet, it waits for the process that does: requests that need
 /// the index get 503 until then. The folder that comes with it must be dropped after it. The network is `None` if
 /// nothing is indexed yet.
-///
-/// # Errors
-/// The index cannot be used.
 pub(crate) fn open(
     datadir: &Path,
     blocks: &BlocksDir,

@@ -18,9 +18,6 @@ pub(crate) struct Gateway(NodeClient);
 
 impl Gateway {
     /// The configured node; `None` if none is set. Sends no request yet.
-    ///
-    /// # Errors
-    /// URL or credentials cannot be used.
     pub(crate) fn of(node: &Node) -> Result<Option<Arc<dyn NodeAccess>>, Failure> {
         let Some(config) = node.config(8)? else { return Ok(None) };
         // No retries here: the API request fails, and the client may retry it.

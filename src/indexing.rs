@@ -36,7 +36,7 @@ impl Sources {
     /// The sources of the settings.
     ///
     /// # Errors
-    /// Neither is set, or credentials are missing.
+    /// Fails if neither a folder of block files nor a node is set, or if credentials are missing.
     pub(crate) fn of(network: Network, blocks: &BlocksDir, node: &Node) -> Result<Self, Failure> {
         let config = node.config(Facts::of(network).script_prefix)?;
         let blocks = match config {
@@ -73,7 +73,7 @@ impl Indexing {
     /// with the prices that ship with Cairn.
     ///
     /// # Errors
-    /// A source or the index cannot be used, or they belong to different networks.
+    /// Fails if a source or the index cannot be used, or if they belong to different networks.
     pub(crate) fn open(
         network: Network,
         datadir: &Path,
@@ -134,7 +134,7 @@ impl Indexing {
     /// The same, with metrics in this registry.
     ///
     /// # Errors
-    /// It already has metrics with these names.
+    /// Fails if the registry already has metrics with these names.
     pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, Failure> {
         Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
     }
@@ -143,7 +143,7 @@ impl Indexing {
     /// registry.
     ///
     /// # Errors
-    /// The settings do not fit together, or the registry already has metrics with these names.
+    /// Fails if the settings do not fit together, or the registry already has metrics with these names.
     pub(crate) fn with_prices(self, settings: Option<live::Settings>, registry: &Registry) -> Result<Self, Failure> {
         let Some(settings) = settings else { return Ok(self) };
         let ledger = IndexLedger::new(self.slot(), &self.datadir, self.newest.clone());
@@ -165,7 +165,7 @@ impl Indexing {
     /// Indexes until the given end, or until cancelled.
     ///
     /// # Errors
-    /// A source, the index or the disk fails. Committed blocks stay.
+    /// Fails if a source, the index or the disk fails; committed blocks stay.
     pub(crate) fn follow(self, until: Until) -> Result<Exit, Failure> {
         let fetching = self.fetching.map(Fetching::start).transpose()?;
         let sharing = self.for_replicas.map(ForReplicas::start).transpose()?;

@@ -6,7 +6,7 @@ const MAX_DAYS: u64 = 3_650;
 /// Parses a lifetime: a number of minutes, hours or days, for example 31d. In seconds.
 ///
 /// # Errors
-/// The expected form.
+/// Returns the expected form.
 pub(crate) fn lifetime(text: &str) -> Result<u64, String> {
     let unit = match text.chars().last() {
         Some('m') => 60,

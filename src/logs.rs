@@ -8,10 +8,6 @@ use crate::{
     progress::Screen,
 };
 
-/// Starts logging.
-///
-/// # Errors
-/// The filter is invalid.
 pub(crate) fn start(logging: &Logging, screen: &Screen) -> Result<(), Failure> {
     let wrong = |error: tracing_subscriber::filter::ParseError| Failure::usage(format!("not a log filter: {error}"));
     let mut filter = EnvFilter::builder().parse(&logging.log).map_err(wrong)?;

@@ -7,9 +7,6 @@ use jiff::Timestamp;
 use crate::exit::{Exit, Failure, plain};
 
 /// Writes text. A reader that closes the pipe early (`| head`) is not a failure.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
@@ -17,9 +14,6 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// The result of writing to standard output. Its disk is not that of the index: if it is full, nothing of the index is
 /// concerned.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

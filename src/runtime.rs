@@ -5,9 +5,6 @@ use std::io;
 use tokio::runtime::{Builder, Runtime};
 
 /// Builds a runtime that runs its tasks on the calling thread.
-///
-/// # Errors
-/// The system refuses its descriptors.
 pub(crate) fn current_thread() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }

@@ -30,9 +30,6 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Creates a folder that only this user can use: in `datadir` if possible, otherwise in the user's runtime folder,
     /// otherwise in the folder for temporary files. Nothing that is already there is used, whoever made it.
-    ///
-    /// # Errors
-    /// It can be created in none of them.
     pub(crate) fn create(datadir: &Path) -> Result<Self, Failure> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
         let parents = [Some(datadir.to_owned()), runtime, Some(std::env::temp_dir())];

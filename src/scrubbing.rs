@@ -29,9 +29,6 @@ struct Stopped;
 
 impl Scrubber {
     /// Starts it for the index in `dir`, which may not exist yet; not if it is switched off.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
     pub(crate) fn start(dir: &Path, settings: &Scrub, damages: Arc<Damages>, cancel: &CancelToken) -> io::Result<Self> {
         if settings.scrub_rate == 0 {
             tracing::warn!("the scrubber is off: damage of the disk shows only when a request meets it");

@@ -50,7 +50,7 @@ pub(crate) async fn watch(state: State, troubles: Arc<TroubleSlot>) {
 /// again, keys and sessions count as absent.
 ///
 /// # Errors
-/// An operator must act, for example because a newer program changed the schema.
+/// Fails only if an operator must act, for example because a newer program changed the schema.
 pub(crate) async fn open(url: &StateUrl) -> Result<State, Failure> {
     let state = State::of(url);
     match state.ready().await {

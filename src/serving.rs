@@ -30,7 +30,6 @@ const LAST: Duration = Duration::from_millis(500);
 /// A listener and the configuration of its API.
 pub(crate) struct Server {
     listener: TcpListener,
-    /// The admin listener.
     admin: Option<TcpListener>,
     config: ApiConfig,
     node: Option<Arc<dyn NodeAccess>>,
@@ -54,7 +53,7 @@ impl Server {
     /// Binds the address. Answers nothing yet.
     ///
     /// # Errors
-    /// The address is in use or not permitted.
+    /// Fails if the address is in use or not permitted.
     pub(crate) fn bind(http: &Http, examples: Examples, node: Option<Arc<dyn NodeAccess>>) -> Result<Self, Failure> {
         let listener = listen(http.listen, "--listen")?;
         let admin = http.admin_listen.map(|address| listen(address, "--admin-listen")).transpose()?;
@@ -136,9 +135,6 @@ impl Server {
     }
 
     /// Answers requests until cancelled.
-    ///
-    /// # Errors
-    /// The listener or the runtime fails.
     pub(crate) fn serve(self, index: Arc<dyn IndexSource>, cancel: &CancelToken) -> Result<(), Failure> {
         let runtime = cairn_http::runtime()?;
         let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
@@ -207,9 +203,6 @@ fn reachable(local: SocketAddr) -> SocketAddr {
 }
 
 /// The OpenAPI document of a server with default settings.
-///
-/// # Errors
-/// No known case; errors of the JSON encoder are passed on.
 pub(crate) fn openapi() -> Result<String, Failure> {
     let document = cairn_operations::openapi_document(&ApiConfig::default());
     let text = serde_json::to_string_pretty(&document).map_err(|e| Failure::new(Exit::Other, e.to_string()))?;

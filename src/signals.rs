@@ -39,9 +39,6 @@ pub(crate) fn received() -> Option<Exit> {
 
 impl Signals {
     /// Handles SIGINT and SIGTERM. Only for commands that must finish work: other commands end at once.
-    ///
-    /// # Errors
-    /// The operating system refuses the handlers.
     pub(crate) fn take_over() -> io::Result<Self> {
         let mut arriving = SignalsIterator::new([SIGINT, SIGTERM])?;
         let signals = Signals { cancel: CancelToken::new() };

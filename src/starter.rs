@@ -26,9 +26,6 @@ fn shipped(of: Starters) -> Vec<Shipped> {
 
 /// Puts those into the inbox that the ledger has neither taken nor withdrawn. The follower takes them, once there are
 /// blocks.
-///
-/// # Errors
-/// The index cannot be read, or the disk fails.
 pub(crate) fn offer(engine: &Engine, datadir: &Path, of: Starters) -> Result<(), Failure> {
     let is_empty = engine.tip()?.is_none();
     // Documents that an earlier start has put there wait for the first block.

@@ -10,7 +10,7 @@ use crate::runtime::current_thread;
 /// runtime.
 ///
 /// # Errors
-/// The state cannot be opened, or `work` fails.
+/// Fails if the state cannot be opened, or `work` fails.
 pub(crate) fn with_state<T, E: From<io::Error> + From<StateError>>(
     url: &StateUrl,
     work: impl AsyncFnOnce(&State) -> Result<T, E>,

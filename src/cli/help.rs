@@ -41,7 +41,6 @@ const WIDTH: usize = 80;
 /// Columns before the texts of commands.
 const INDENT: usize = 14;
 
-/// The command with this help.
 pub(super) fn with_help(command: Command) -> Command {
     let groups = groups(&command);
     let template =

@@ -14,9 +14,6 @@ use crate::{
 };
 
 /// Opens the index in a data folder for reading.
-///
-/// # Errors
-/// The index is missing, empty or unreadable.
 pub(crate) fn open(datadir: &Path) -> Result<Reader, Failure> {
     Ok(Reader::open(&datadir.join("index"))?)
 }

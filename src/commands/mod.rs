@@ -33,10 +33,6 @@ use crate::{
     out, serving,
 };
 
-/// Runs a command.
-///
-/// # Errors
-/// The failure, with its exit code.
 pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> {
     if let Some(memory) = memory_of(&command) {
         address_space::check(memory)?;

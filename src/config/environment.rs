@@ -19,7 +19,7 @@ const OTHERS: [&str; 2] = ["CAIRN_CONFIG", "CAIRN_SIGNING_PASSWORD"];
 /// that nothing reads.
 ///
 /// # Errors
-/// The first variable with an invalid value.
+/// Reports the first variable with an invalid value.
 pub(crate) fn check_environment(
     command: &Command,
     variables: &BTreeMap<String, String>,

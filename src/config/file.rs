@@ -53,7 +53,7 @@ impl ConfigFile {
     /// Reads a file that the user named.
     ///
     /// # Errors
-    /// It cannot be read, is not TOML, or contains tables.
+    /// Fails if the file cannot be read, is not TOML, or contains tables.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let (meta, text) = opened(path).map_err(|error| {
             Failure::usage(format!("the settings file {} cannot be read: {}", path.display(), plain(&error)))
@@ -68,7 +68,7 @@ impl ConfigFile {
     /// user or of root.
     ///
     /// # Errors
-    /// As for [`ConfigFile::read`]; or somebody else may have written it.
+    /// Fails as [`ConfigFile::read`] does, and if somebody else may have written the file.
     pub(crate) fn read_found(path: &Path) -> Result<Self, Failure> {
         let wrong = |e: io::Error| Failure::usage(format!("{}: {}", path.display(), plain(&e)));
         let user = rustix::process::geteuid().as_raw();
@@ -93,7 +93,7 @@ impl ConfigFile {
     /// Parses a file's text.
     ///
     /// # Errors
-    /// It is not TOML, or contains tables.
+    /// Fails if the text is not TOML, or contains tables.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
         let line_of = |at: usize| text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
         let wrong = |line: usize, what: &str| Failure::usage(format!("{}, line {line}: {what}", path.display()));
@@ -129,7 +129,7 @@ impl ConfigFile {
     /// Checks that every key is a setting and every value is valid for it.
     ///
     /// # Errors
-    /// The first mistake, with the file's name.
+    /// Reports the first mistake, with the file's name.
     pub(super) fn check(&self, command: &Command) -> Result<(), Failure> {
         let settings = reference::settings(command);
         for (key, Entry { line, values }) in &self.values {

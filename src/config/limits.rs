@@ -42,7 +42,6 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// For an engine.
     pub(crate) fn apply(self, engine: &mut Engine) {
         engine.set_save_seconds(self.save_every);
     }
@@ -55,7 +54,6 @@ pub(crate) struct Memory {
     pub(crate) limits: Limits,
     /// Memory for reading, besides.
     pub(crate) cache: u64,
-    /// Memory of the mempool.
     pub(crate) mempool: u64,
 }
 
@@ -94,7 +92,7 @@ pub(crate) struct MempoolMemory {
 /// Parses a size of at least one byte.
 ///
 /// # Errors
-/// The expected form.
+/// Returns the expected form.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     match bytes(text, 0)? {
         0 => Err("too small; the minimum is 1".to_owned()),

@@ -4,9 +4,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Parses an address and a port. The only name is `localhost`, which stands for 127.0.0.1: a name that is looked up may
 /// lead elsewhere at the next start.
-///
-/// # Errors
-/// What is wrong: the port, or the address.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);

@@ -9,7 +9,7 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// any other word for the name of a crate whose lines alone are logged, so a mistyped level would switch off the log.
 ///
 /// # Errors
-/// What is wrong, with the levels.
+/// Returns the mistake, with the levels.
 pub(crate) fn filter(text: &str) -> Result<String, String> {
     let allowed = || format!("the levels are {}; for one crate: warn,cairn_http=debug", LEVELS.join(", "));
     let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));

@@ -81,7 +81,7 @@ impl IndexDir {
     /// The folder.
     ///
     /// # Errors
-    /// Not set.
+    /// Fails if no folder is set.
     pub(crate) fn datadir(&self) -> Result<&PathBuf, Failure> {
         required_folder(self.datadir.as_ref(), "datadir")
     }
@@ -104,7 +104,7 @@ impl Chain {
     /// The network.
     ///
     /// # Errors
-    /// Not set.
+    /// Fails if no network is set.
     pub(crate) fn network(&self) -> Result<Network, Failure> {
         required(self.network, "network")
     }
@@ -123,7 +123,7 @@ impl BlocksDir {
     /// The folder, for a command that has no node to read blocks from.
     ///
     /// # Errors
-    /// Not set, or not a folder.
+    /// Fails if no folder is set, or if it is not a folder.
     pub(crate) fn without_node(&self) -> Result<&PathBuf, Failure> {
         let key = "blocks_dir";
         if self.blocks_dir.is_none() {
@@ -203,9 +203,6 @@ pub(crate) struct DemoDir {
 
 impl DemoDir {
     /// The folder; `None` if it is the default one.
-    ///
-    /// # Errors
-    /// It is not a folder.
     pub(crate) fn folder(&self) -> Result<Option<&PathBuf>, Failure> {
         self.demo_datadir.is_some().then(|| required_folder(self.demo_datadir.as_ref(), "datadir")).transpose()
     }
@@ -328,7 +325,8 @@ pub(crate) fn prepare(command: Command, file: Option<&ConfigFile>, env: &dyn Fn(
 /// The file that the command line or the environment names, else `cairn.toml` where it exists.
 ///
 /// # Errors
-/// A named file cannot be read, or a file is invalid; or another user may have written the `cairn.toml` that was found.
+/// Fails if a named file cannot be read, a file is invalid, or another user may have written the `cairn.toml` that was
+/// found.
 pub(crate) fn read_file(command: &Command, args: &[OsString]) -> Result<Option<ConfigFile>, Failure> {
     // Other mistakes on the command line are reported by the real parse.
     let matches = command.clone().ignore_errors(true).try_get_matches_from(args).ok();

@@ -35,7 +35,7 @@ impl Node {
     /// How to reach the node; `None` if no node is set.
     ///
     /// # Errors
-    /// Credentials are missing.
+    /// Fails if credentials are missing.
     pub(crate) fn config(&self, prefix_len: usize) -> Result<Option<NodeConfig>, Failure> {
         let Some(url) = &self.node else { return Ok(None) };
         let auth = match (&self.node_cookie, &self.node_user, &self.node_password) {

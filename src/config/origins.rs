@@ -3,7 +3,7 @@
 /// Parses an origin, or `*` for all.
 ///
 /// # Errors
-/// Allowed values.
+/// Returns the allowed values.
 pub(super) fn origin(text: &str) -> Result<String, String> {
     const ALLOWED: &str =
         "expected an origin without a path, such as https://app.example or http://localhost:5173, or * for all";

@@ -44,9 +44,6 @@ impl Prices {
     }
 
     /// Settings of the fetchers; `None` if they are off.
-    ///
-    /// # Errors
-    /// They do not fit together.
     pub(crate) fn settings(&self) -> Result<Option<live::Settings>, Failure> {
         if !self.are_fetched() {
             return Ok(None);

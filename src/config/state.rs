@@ -36,9 +36,6 @@ impl fmt::Debug for Hidden {
 
 impl StateDb {
     /// The configured database; `None` if none is.
-    ///
-    /// # Errors
-    /// The URL is invalid.
     pub(crate) fn named(&self) -> Result<Option<StateUrl>, Failure> {
         Ok(self.state_url.as_ref().map(|Hidden(text)| StateUrl::from_str(text)).transpose()?)
     }
@@ -46,7 +43,7 @@ impl StateDb {
     /// The configured database, otherwise the one in the data folder.
     ///
     /// # Errors
-    /// Neither is set, or the URL is invalid.
+    /// Fails if neither is set, or the URL is invalid.
     pub(crate) fn url(&self, index: &IndexDir) -> Result<StateUrl, Failure> {
         match self.named()? {
             Some(url) => Ok(url),

@@ -45,7 +45,7 @@ impl fmt::Display for Origin<'_> {
 /// Checks the values of a setting.
 ///
 /// # Errors
-/// One of them is invalid: where it was given, what is allowed, and an example.
+/// Reports where the invalid value was given, the allowed values, and an example.
 pub(super) fn check(arg: &Arg, values: &[String], origin: Origin<'_>) -> Result<(), Failure> {
     let Err(why) = parsed(arg, values) else { return Ok(()) };
     let name = match origin {

@@ -34,9 +34,6 @@ pub(crate) struct WriterWatch {
 
 impl WriterWatch {
     /// Starts the thread. It ends when cancelled.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
     pub(crate) fn start(self, cancel: &CancelToken) -> io::Result<JoinHandle<()>> {
         let cancel = cancel.clone();
         let runtime = current_thread()?;

@@ -24,7 +24,7 @@ const ENTRY_BYTES: u64 = 4 << 20;
 /// The database in which documents that are handed in here wait; `None` if the data folder is not a replica.
 ///
 /// # Errors
-/// It is a replica, and no database is named; or the mark cannot be read.
+/// Fails if the folder is a replica and no database is named.
 pub(crate) fn shared_url(datadir: &Path, state: &StateDb) -> Result<Option<StateUrl>, Failure> {
     let Some(from) = replica_of(datadir).map_err(Failure::io(&datadir.join(REPLICA)))? else { return Ok(None) };
     match state.named()? {
@@ -41,7 +41,7 @@ pub(crate) fn shared_url(datadir: &Path, state: &StateDb) -> Result<Option<State
 /// in. Returns their number.
 ///
 /// # Errors
-/// `fill` fails, too much waits, or the database fails.
+/// Fails if `fill` fails, too much waits, or the database fails.
 pub(crate) fn queue<E: From<io::Error> + From<StateError> + Send>(
     url: &StateUrl,
     network: Network,

@@ -78,9 +78,6 @@ impl ForReplicas {
     }
 
     /// Starts the thread. It ends when the result is dropped.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
     pub(crate) fn start(self) -> io::Result<Sharing> {
         let stop = CancelToken::new();
         let last = Arc::new(AtomicBool::new(false));

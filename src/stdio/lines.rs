@@ -17,9 +17,6 @@ pub(super) enum Line {
 }
 
 /// The next line that is not empty; `None` at the end.
-///
-/// # Errors
-/// The input cannot be read.
 pub(super) fn next(input: &mut impl BufRead) -> io::Result<Option<Line>> {
     loop {
         let mut line = Vec::new();
@@ -53,9 +50,6 @@ fn pass_over(input: &mut impl BufRead) -> io::Result<()> {
 }
 
 /// Writes answers, one a line, until all senders are gone.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub(super) fn write_all(mut answers: Receiver<Vec<u8>>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     while let Some(mut answer) = answers.blocking_recv() {

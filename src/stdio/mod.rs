@@ -23,9 +23,6 @@ use crate::{
 const WAITING: usize = 16;
 
 /// Answers the messages on standard input until it ends or the token is cancelled.
-///
-/// # Errors
-/// Standard input cannot be read, or standard output cannot be written.
 pub(crate) fn serve(peer: Peer, cancel: &CancelToken) -> Result<(), Failure> {
     let runtime = cairn_http::runtime()?;
     let (lines, mut incoming) = mpsc::channel::<io::Result<Line>>(WAITING);

@@ -38,9 +38,6 @@ pub(crate) struct Remote {
 
 impl Remote {
     /// The endpoint at a URL. One without a path means that of the server's root.
-    ///
-    /// # Errors
-    /// What is wrong with the URL.
     pub(crate) fn at(url: &str, key: Option<String>, cancel: &CancelToken) -> Result<Self, String> {
         let parsed: Url = url.parse().map_err(|error: cairn_fetch::UrlError| error.to_string())?;
         let rest = url.trim().split_once("://").map_or("", |(_, rest)| rest);

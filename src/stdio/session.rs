@@ -31,9 +31,6 @@ impl Session {
     }
 
     /// Answers all messages; at their end, it waits for the last answers.
-    ///
-    /// # Errors
-    /// Standard input cannot be read.
     pub(super) async fn answer_all(self: &Arc<Self>, lines: &mut Receiver<io::Result<Line>>) -> io::Result<()> {
         let mut tasks = JoinSet::new();
         while let Some(line) = lines.recv().await {

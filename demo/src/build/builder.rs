@@ -151,7 +151,7 @@ impl ChainBuilder {
     /// Makes another block the parent of the next one; the open block is discarded.
     ///
     /// # Errors
-    /// [`Error::UnknownBlock`].
+    /// Returns [`Error::UnknownBlock`] if no block of the tree has this hash.
     pub fn checkout(&mut self, hash: &BlockHash) -> Result<(), Error> {
         let target = self.chain.find(hash).ok_or(Error::UnknownBlock(*hash))?;
         self.discard();
@@ -181,7 +181,7 @@ impl ChainBuilder {
     /// Makes a signed transaction that spends coins of the keyring. It is not added to the open block.
     ///
     /// # Errors
-    /// [`Error::MissingCoin`], [`Error::UnknownScript`], [`Error::EmptyTransaction`].
+    /// Returns [`Error::MissingCoin`], [`Error::UnknownScript`] or [`Error::EmptyTransaction`].
     pub fn spend(&self, inputs: &[OutPoint], outputs: Vec<TxOut>, style: &Style) -> Result<Transaction, Error> {
         if inputs.is_empty() || outputs.is_empty() {
             return Err(Error::EmptyTransaction);
@@ -215,7 +215,7 @@ impl ChainBuilder {
     /// Adds a transaction to the open block; its outputs can be spent at once.
     ///
     /// # Errors
-    /// Every reason for which a block with it would be invalid, signatures apart; the open block is then unchanged.
+    /// Fails if the block would be invalid with it, signatures apart; the open block is then unchanged.
     pub fn add(&mut self, tx: Transaction) -> Result<Txid, Error> {
         self.admit(tx, true)
     }
@@ -224,7 +224,7 @@ impl ChainBuilder {
     /// operations. An open block that outgrew them cannot be mined.
     ///
     /// # Errors
-    /// As [`Self::add`], but never [`Error::BlockFull`].
+    /// Fails as [`Self::add`] does, but never with [`Error::BlockFull`].
     pub fn add_unconfirmed(&mut self, tx: Transaction) -> Result<Txid, Error> {
         self.admit(tx, false)
     }
@@ -290,8 +290,8 @@ impl ChainBuilder {
     /// Mines the open block and makes it the head.
     ///
     /// # Errors
-    /// [`Error::TimeTooOld`], [`Error::TagTooLong`], [`Error::Unclaimed`], [`Error::BlockFull`] (the coinbase does not
-    /// fit); the open block is then unchanged.
+    /// Returns [`Error::TimeTooOld`], [`Error::TagTooLong`], [`Error::Unclaimed`], or [`Error::BlockFull`] if the
+    /// coinbase does not fit; the open block is then unchanged.
     pub fn mine(&mut self, spec: &BlockSpec) -> Result<BlockHash, Error> {
         let median = self.median_time();
         let parent = self.head();

@@ -37,9 +37,6 @@ impl Keyring {
     }
 
     /// Makes the scriptPubKey of a lock and remembers how to spend it.
-    ///
-    /// # Errors
-    /// [`Error::Key`] if a key index derives no valid secret key.
     pub fn script(&mut self, lock: &Lock) -> Result<ScriptBuf, Error> {
         for index in key_indexes(lock) {
             self.derive(index)?;
@@ -71,9 +68,6 @@ impl Keyring {
     }
 
     /// Makes the regtest address of a lock and remembers how to spend it; none if the script has no address form.
-    ///
-    /// # Errors
-    /// [`Error::Key`] if a key index derives no valid secret key.
     pub fn address(&mut self, lock: &Lock) -> Result<Option<bitcoin::Address>, Error> {
         let script = self.script(lock)?;
         Ok(bitcoin::Address::from_script(&script, Network::Regtest).ok())
@@ -93,7 +87,8 @@ impl Keyring {
     /// input's signatures. SIGHASH_SINGLE on an input without its own output falls back to SIGHASH_ALL.
     ///
     /// # Errors
-    /// [`Error::UnknownScript`] for a script not made here; [`Error::Sighash`] if `spent` does not match the inputs.
+    /// Returns [`Error::UnknownScript`] for a script not made here; [`Error::Sighash`] if `spent` does not match the
+    /// inputs.
     pub fn sign(
         &self,
         tx: &mut Transaction,

@@ -66,9 +66,6 @@ pub struct Written {
 /// Writes the files of a node that received the blocks in the order of the layout. It connects a block as soon as it
 /// has all its ancestors and the most work, and writes the undo record then, into the undo file with the number of the
 /// block's own file. Blocks that were never connected have no undo record; genesis has none either.
-///
-/// # Errors
-/// [`Error::Io`].
 pub fn write_chain(folder: &Path, chain: &Chain, layout: &Layout) -> Result<Written, Error> {
     let mut rng = ChaCha8Rng::seed_from_u64(layout.seed);
     let mut writer = Writer::create(folder, layout.files.clone())?;

@@ -70,9 +70,6 @@ pub struct Writer {
 
 impl Writer {
     /// Creates the folder if it is missing, and begins `blk00000.dat`, replacing such a file.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn create(folder: &Path, options: FileOptions) -> Result<Self, Error> {
         std::fs::create_dir_all(folder)?;
         if let Some(key) = options.xor_key {
@@ -86,7 +83,7 @@ impl Writer {
     /// Writes a block, given serialized, and returns where.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Parameters`] above 4 GiB.
+    /// Returns [`Error::Parameters`] if the block is longer than 4 GiB.
     pub fn block(&mut self, raw: &[u8]) -> Result<Location, Error> {
         self.make_room(raw.len())?;
         self.record_header(raw.len())?;
@@ -96,9 +93,6 @@ impl Writer {
     }
 
     /// Writes a block as a crash leaves it: its magic and full size, but only the first `keep` bytes.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn half_block(&mut self, raw: &[u8], keep: usize) -> Result<(), Error> {
         self.make_room(raw.len())?;
         self.record_header(raw.len())?;
@@ -106,9 +100,6 @@ impl Writer {
     }
 
     /// Writes bytes without any frame into the current block file, such as the tail of an overwritten record.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn stray(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.blocks.write(bytes)
     }
@@ -118,7 +109,7 @@ impl Writer {
     /// leave undo files out.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Parameters`] above 4 GiB.
+    /// Returns [`Error::Parameters`] if the record is longer than 4 GiB.
     pub fn undo(&mut self, file: u32, previous: &BlockHash, undo: &[u8]) -> Result<Option<Location>, Error> {
         if !self.options.undo {
             return Ok(None);
@@ -139,9 +130,6 @@ impl Writer {
     }
 
     /// Writes an undo record as a crash leaves it: its magic and full size, but only the first `keep` bytes.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn half_undo(&mut self, file: u32, undo: &[u8], keep: usize) -> Result<(), Error> {
         if self.options.undo {
             let magic = self.options.magic;
@@ -161,9 +149,6 @@ impl Writer {
     }
 
     /// Hands all written bytes to the system, so that others can read them.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn flush(&mut self) -> Result<(), Error> {
         self.blocks.flush()?;
         if let Some((_, undo)) = &mut self.undo {
@@ -173,9 +158,6 @@ impl Writer {
     }
 
     /// Flushes everything to the operating system and ends.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn finish(mut self) -> Result<(), Error> {
         self.flush()?;
         if self.options.preallocate {

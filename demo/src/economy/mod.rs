@@ -40,25 +40,16 @@ const START_TIME: u32 = 1_296_688_602;
 const KEY_SEED: u64 = 0xca12_de40;
 
 /// Everyone with a name, with the addresses worth looking at.
-///
-/// # Errors
-/// None that is known; key derivation is passed on.
 pub fn actors() -> Result<Vec<Actor>, Error> {
     actors::list(&mut Keyring::new(KEY_SEED))
 }
 
 /// Three addresses to ask about first: a busy one, one that slept, one whose coins never moved.
-///
-/// # Errors
-/// None that is known; key derivation is passed on.
 pub fn showcase() -> Result<[Showcase; 3], Error> {
     actors::showcase(&mut Keyring::new(KEY_SEED))
 }
 
 /// Generates the demo chain.
-///
-/// # Errors
-/// None that a seed is known to cause; the builder's checks are passed on.
 pub fn chain(seed: u64) -> Result<Chain, Error> {
     Ok(economy(seed)?.into_chain())
 }
@@ -66,9 +57,6 @@ pub fn chain(seed: u64) -> Result<Chain, Error> {
 /// Generates the demo chain, and maps each script that a participant made to the number of that participant: the ground
 /// truth for clusters. Joint transactions with equal outputs spend coins of several participants, all others those of
 /// one.
-///
-/// # Errors
-/// As [`chain`].
 pub fn chain_and_owners(seed: u64) -> Result<(Chain, HashMap<ScriptBuf, u32>), Error> {
     let economy = economy(seed)?;
     let owners = economy.owners();
@@ -78,9 +66,6 @@ pub fn chain_and_owners(seed: u64) -> Result<(Chain, HashMap<ScriptBuf, u32>), E
 /// Generates the demo chain, and the transactions that wait over its tip: more than a thousand in the order in which
 /// they came, parents first, enough for several blocks. All of them can be mined on the tip, except those that were
 /// replaced.
-///
-/// # Errors
-/// None that a seed is known to cause; the builder's checks are passed on.
 pub fn chain_and_mempool(seed: u64) -> Result<(Chain, Vec<Unconfirmed>), Error> {
     let mut pool = MempoolBuilder::over(economy(seed)?);
     half_hour::pass(&mut pool)?;

@@ -58,7 +58,7 @@ impl Body {
     /// The whole content.
     ///
     /// # Errors
-    /// It is longer than the limit, or not encoded as it should be.
+    /// Fails if the content is longer than the limit, or not encoded as it should be.
     pub fn content(&self) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
         self.reader().read_to_end(&mut content)?;

@@ -115,7 +115,7 @@ impl Client {
     /// Fetches a document. With validators, the server may say that it has not changed.
     ///
     /// # Errors
-    /// See [`FetchError`]; any status but 200, and 304 if validators were given.
+    /// Returns [`FetchError::Status`] for any status but 200 (with validators, also 304).
     pub fn fetch(&self, url: &Url, limits: Limits, validators: &Validators) -> Result<Fetched, FetchError> {
         let answer = self.get(url, limits, validators)?;
         match answer.status {
@@ -131,9 +131,6 @@ impl Client {
     }
 
     /// The answer to a GET request, whatever its status; redirects are followed.
-    ///
-    /// # Errors
-    /// See [`FetchError`].
     pub fn get(&self, url: &Url, limits: Limits, validators: &Validators) -> Result<Answer, FetchError> {
         let until = Instant::now() + limits.time;
         let mut at = url.clone();
@@ -175,9 +172,6 @@ impl Client {
     }
 
     /// The answer to a POST request with a JSON body, whatever its status; no redirect is followed.
-    ///
-    /// # Errors
-    /// See [`FetchError`].
     pub fn post(&self, url: &Url, headers: &[(&str, &str)], body: &[u8], limits: Limits) -> Result<Answer, FetchError> {
         if url.is_https() && !self.has_roots {
             return Err(FetchError::NoRoots);
@@ -191,7 +185,6 @@ impl Client {
         self.read(url.clone(), limits, response)
     }
 
-    /// Reads the body of an answer.
     fn read(&self, url: Url, limits: Limits, response: Response<ureq::Body>) -> Result<Answer, FetchError> {
         let status = response.status().as_u16();
         let headers = response.headers();
@@ -287,7 +280,6 @@ fn of_io(url: &Url, limits: Limits, is_cancelled: bool, error: std::io::Error) -
     }
 }
 
-/// A header as text.
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok().map(str::trim).filter(|text| !text.is_empty())
 }

@@ -5,13 +5,13 @@ use std::{net::IpAddr, time::Duration};
 /// Why a URL is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// Another scheme, or none.
+    /// The scheme is neither http nor https.
     #[error("only http:// and https:// URLs can be fetched")]
     Scheme,
-    /// User or password in it.
+    /// The URL has a user or a password in it.
     #[error("the URL has credentials in it; they would end up in logs: fetch the file yourself and import it")]
     Credentials,
-    /// Not a URL.
+    /// The text is not a URL.
     #[error("not a URL: {0}")]
     Malformed(&'static str),
 }
@@ -46,13 +46,13 @@ pub enum FetchError {
         /// Its address.
         address: IpAddr,
     },
-    /// The name is not known.
+    /// The name of the host is not known, or the name service does not answer.
     #[error("{host}: no such host, or the name service does not answer")]
     NoHost {
         /// The host.
         host: String,
     },
-    /// No connection, or it broke.
+    /// There is no connection, or it broke.
     #[error("{url}: {reason}")]
     Unreachable {
         /// The URL.
@@ -60,7 +60,7 @@ pub enum FetchError {
         /// The cause.
         reason: String,
     },
-    /// It took too long.
+    /// The answer was not complete within the limit.
     #[error("{url}: no complete answer within {} s", limit.as_secs_f32())]
     TimedOut {
         /// The URL.
@@ -68,7 +68,7 @@ pub enum FetchError {
         /// The limit.
         limit: Duration,
     },
-    /// The answer is too long.
+    /// The answer has more bytes than the limit.
     #[error("{url}: the answer is longer than {limit} bytes")]
     TooLong {
         /// The URL.
@@ -76,7 +76,7 @@ pub enum FetchError {
         /// The limit.
         limit: u64,
     },
-    /// Too many redirects.
+    /// There are more redirects than the limit, or a loop of them.
     #[error("{url}: more than {most} redirects, or a loop of them")]
     Redirects {
         /// The URL.
@@ -84,13 +84,13 @@ pub enum FetchError {
         /// The limit.
         most: u32,
     },
-    /// From https to http.
+    /// A redirect leads from https to http.
     #[error("{url} redirects from https to http, where others could read and change the answer: refused")]
     Downgrade {
         /// The URL.
         url: String,
     },
-    /// It leads nowhere.
+    /// A redirect leads to a URL that is refused.
     #[error("{url} redirects to what cannot be fetched: {reason}")]
     BadRedirect {
         /// The URL.
@@ -98,7 +98,7 @@ pub enum FetchError {
         /// Why.
         reason: UrlError,
     },
-    /// Another status than 200.
+    /// The status is not 200.
     #[error("{url}: HTTP status {status}{}", said(words))]
     Status {
         /// The URL.
@@ -110,7 +110,7 @@ pub enum FetchError {
         /// How long the server wants us to wait.
         retry_after: Option<Duration>,
     },
-    /// TLS failed.
+    /// The TLS connection failed, for example because of the server's certificate.
     #[error("{url}: TLS: {reason}")]
     Tls {
         /// The URL.
@@ -118,10 +118,10 @@ pub enum FetchError {
         /// Why.
         reason: String,
     },
-    /// No certificates to check the server's with.
+    /// This machine has no root certificates to check that of the server.
     #[error("this machine has no root certificates; install them (Debian: ca-certificates), or set SSL_CERT_FILE")]
     NoRoots,
-    /// Packed in an unknown way.
+    /// The content encoding of the answer is unknown.
     #[error("{url}: the content encoding {encoding:?} is unknown; gzip was asked for")]
     Encoding {
         /// The URL.
@@ -129,7 +129,7 @@ pub enum FetchError {
         /// Its name.
         encoding: String,
     },
-    /// Not HTTP.
+    /// The answer is not HTTP.
     #[error("{url}: {reason}")]
     Protocol {
         /// The URL.
@@ -137,7 +137,7 @@ pub enum FetchError {
         /// Description of the error.
         reason: String,
     },
-    /// The process ends.
+    /// The fetch was cancelled.
     #[error("cancelled")]
     Cancelled,
 }

@@ -13,16 +13,16 @@ pub enum PackError {
     /// Reading failed.
     #[error("cannot read: {0}")]
     Io(#[from] io::Error),
-    /// Not an archive, or cut short.
+    /// The file is a ZIP archive that is damaged or cut short.
     #[error("the ZIP archive is damaged or cut short: {0}")]
     Damaged(&'static str),
-    /// None, or several.
+    /// The ZIP archive has no file in it, or several.
     #[error("the ZIP archive has {0} members; unpack it, and import the file that you mean")]
     Members(u16),
-    /// Another method than deflate.
+    /// The ZIP archive is encrypted, in the 64-bit format, or packed by a method other than deflate.
     #[error("the ZIP archive is {0}; unpack it, and import the file")]
     Unsupported(&'static str),
-    /// Too long to be unpacked in memory.
+    /// The ZIP archive is too long to be held in memory.
     #[error("the ZIP archive is longer than {0} bytes; unpack it, or allow more (--max-size)")]
     TooLong(u64),
 }
@@ -55,7 +55,7 @@ impl<R: Read> Read for Capped<R> {
 /// bytes. Packed content unpacks to at most `unpacked` bytes, or reading fails.
 ///
 /// # Errors
-/// Reading fails, or the archive does not have exactly one file.
+/// Fails if the archive does not have exactly one file, or if reading fails.
 pub fn unpack<'r>(mut from: impl Read + 'r, packed: u64, unpacked: u64) -> Result<Box<dyn Read + 'r>, PackError> {
     let mut start = Vec::new();
     (&mut from).take(4).read_to_end(&mut start)?;

@@ -106,17 +106,11 @@ impl Url {
     }
 
     /// The URL of a path of this one's server, below this one's path.
-    ///
-    /// # Errors
-    /// The path is malformed.
     pub fn below(&self, path: &str) -> Result<Url, UrlError> {
         format!("{}{}{path}", self.origin(), self.0.path().trim_end_matches('/')).parse()
     }
 
     /// Where a redirect leads, with an absolute URL or one that is relative to this one.
-    ///
-    /// # Errors
-    /// It cannot be fetched.
     pub(crate) fn join(&self, location: &str) -> Result<Url, UrlError> {
         let location = location.trim();
         let before_query = location.split(['?', '#']).next().unwrap_or_default();

@@ -82,9 +82,6 @@ pub fn kept(datadir: &Path, url: &Url) -> Option<Kept> {
 }
 
 /// Stores the data that a later fetch of a URL can use.
-///
-/// # Errors
-/// The disk fails.
 pub fn keep(datadir: &Path, url: &Url, kept: &Kept) -> io::Result<()> {
     let path = path(datadir, url);
     let folder = datadir.join(FOLDER);

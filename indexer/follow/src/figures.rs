@@ -19,7 +19,7 @@ impl Figures {
     /// Registers the metrics.
     ///
     /// # Errors
-    /// The registry already has metrics with these names.
+    /// Fails if the registry already has metrics with these names.
     pub(crate) fn register(registry: &Registry) -> Result<Self, FollowError> {
         let counter = |name, help| {
             let counter = IntCounter::new(name, help)?;

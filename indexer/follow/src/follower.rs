@@ -37,7 +37,7 @@ impl Follower {
     /// The same, with metrics in this registry.
     ///
     /// # Errors
-    /// It already has metrics with these names.
+    /// Fails if the registry already has metrics with these names.
     pub fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
         Ok(Follower { index: self.index.counted_in(registry)?, ..self })
     }
@@ -45,8 +45,8 @@ impl Follower {
     /// Indexes until the end condition is met, or until cancelled.
     ///
     /// # Errors
-    /// A source, the index or the disk fails. Committed blocks stay. With [`Until::Cancelled`] this is an error only
-    /// where a source is begun; later it is published, and tried again.
+    /// Fails if a source, the index or the disk fails; committed blocks stay. With [`Until::Cancelled`], a failure is
+    /// an error only while a source begins; later it is published, and tried again.
     pub fn follow(mut self, until: Until) -> Result<Outcome, FollowError> {
         let Some(last) = self.sources.pop() else { return Err(FollowError::NoSource) };
         self.index.publish_kept_prices()?;

@@ -24,7 +24,6 @@ use crate::{
 pub struct OpenIndex {
     pub(crate) engine: Engine,
     pub(crate) datadir: PathBuf,
-    /// All readers.
     pub(crate) readers: Publishers,
     /// The mempool in this process, for samples.
     pub(crate) mempool: Arc<MempoolSlot>,
@@ -90,7 +89,7 @@ impl OpenIndex {
     /// The same, with metrics in this registry.
     ///
     /// # Errors
-    /// It already has metrics with these names.
+    /// Fails if the registry already has metrics with these names.
     pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
         Ok(OpenIndex { figures: Some(Figures::register(registry)?), ..self })
     }
@@ -101,25 +100,16 @@ impl OpenIndex {
     }
 
     /// Its newest block; `None` if it is empty.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn tip(&self) -> Result<Option<(Height, BlockHash)>, FollowError> {
         Ok(self.engine.tip()?)
     }
 
     /// Height of its newest block; `None` if it is empty.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn height(&self) -> Result<Option<Height>, FollowError> {
         Ok(self.tip()?.map(|(height, _)| height))
     }
 
     /// True if it is at this height or above.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn is_at(&self, to: Height) -> Result<bool, FollowError> {
         Ok(self.height()?.is_some_and(|height| height >= to))
     }
@@ -140,7 +130,7 @@ impl OpenIndex {
     /// Takes in the inbox of events and the newest prices, and publishes them.
     ///
     /// # Errors
-    /// The index or the disk fails. A file that is at fault is set aside, and no error.
+    /// Fails if the index or the disk fails. A file that is at fault is set aside instead.
     pub(crate) fn take_events(&self) -> Result<(), FollowError> {
         if self.paused {
             return Ok(());
@@ -185,9 +175,6 @@ impl OpenIndex {
 
     /// Publishes the newest prices that the index has, from an earlier run. They are observations: damage of them does
     /// not stop blocks.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(crate) fn publish_kept_prices(&self) -> Result<(), FollowError> {
         if self.tip()?.is_none() {
             return Ok(());
@@ -204,9 +191,6 @@ impl OpenIndex {
     /// Announces what the connected blocks have, at the tip of the source, after late stages have followed it; `waits`:
     /// for the watchlist, too, which is made in a thread otherwise. Returns whether there was anything; it is durable
     /// and published with the next [`OpenIndex::settle`].
-    ///
-    /// # Errors
-    /// The index or the disk fails.
     pub(crate) fn announce(&self, waits: bool) -> Result<bool, FollowError> {
         let wrote = self.engine.follow_up(self.progress.as_ref(), waits)?;
         let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
@@ -214,9 +198,6 @@ impl OpenIndex {
     }
 
     /// Makes the connected blocks durable, and publishes the tip.
-    ///
-    /// # Errors
-    /// The disk fails.
     pub fn settle(&self) -> Result<(), FollowError> {
         self.engine.settle()?;
         self.readers.publish_tip(self.engine.tip()?);

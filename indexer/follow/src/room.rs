@@ -49,7 +49,6 @@ impl fmt::Display for NoRoom {
 }
 
 impl Disk {
-    /// The disk of a folder.
     pub(crate) fn of(folder: &Path) -> Self {
         Disk(folder.to_owned())
     }

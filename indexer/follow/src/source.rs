@@ -7,9 +7,6 @@ use crate::{FollowError, OpenIndex, Until};
 /// A source of blocks, before it is followed.
 pub trait Source: Send {
     /// Starts: reads the current state, and prepares to receive changes. `until` is the follower's end condition.
-    ///
-    /// # Errors
-    /// The source cannot be followed, or the index fails.
     fn begin(self: Box<Self>, index: &mut OpenIndex, until: Until) -> Result<Box<dyn ActiveSource>, FollowError>;
 }
 
@@ -28,19 +25,16 @@ pub trait ActiveSource: Send {
     /// to end.
     ///
     /// # Errors
-    /// The source can no longer be followed, or the index fails.
+    /// Fails if the source can no longer be followed, or if the index fails.
     fn advance(&mut self, index: &mut OpenIndex, to: Option<Height>) -> Result<Reached, FollowError>;
 
     /// At the tip: waits for a possible new tip, for a bounded time, and follows the mempool if there is one.
-    ///
-    /// # Errors
-    /// As for [`ActiveSource::advance`].
     fn wait(&mut self, index: &mut OpenIndex) -> Result<(), FollowError>;
 
     /// Checks that the source is complete below `to`, or below its tip. Called once the index is there.
     ///
     /// # Errors
-    /// Something is missing; the error says what.
+    /// Says what is missing.
     fn check_complete(&self, index: &OpenIndex, to: Option<Height>) -> Result<(), FollowError>;
 
     /// The part of the service that blocks come from.
@@ -48,14 +42,8 @@ pub trait ActiveSource: Send {
 
     /// Gets ready to go on after an error of [`ActiveSource::advance`] or [`ActiveSource::wait`], whose changes may be
     /// incomplete in memory.
-    ///
-    /// # Errors
-    /// As for [`ActiveSource::advance`].
     fn recover(&mut self, index: &mut OpenIndex, error: &FollowError) -> Result<(), FollowError>;
 
     /// Ends, also after an error: writes its data to disk.
-    ///
-    /// # Errors
-    /// The index fails.
     fn end(self: Box<Self>, index: &mut OpenIndex) -> Result<(), FollowError>;
 }

@@ -56,7 +56,7 @@ impl Digits {
 /// A number, exactly as written, without zeros at its end.
 ///
 /// # Errors
-/// The text is not a number, has more than 28 digits, or is beyond 10^15.
+/// Fails if the text is not a number, has more than 28 digits, or is beyond 10^15.
 pub(crate) fn number(text: &str, style: NumberStyle) -> Result<Decimal, Code> {
     let text = text.trim();
     let (negative, text) = match text.strip_prefix('-') {

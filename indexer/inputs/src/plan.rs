@@ -51,7 +51,6 @@ pub(crate) struct Columns {
 /// The content of the other columns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Values {
-    /// A candle.
     Candle(Columns),
     /// The rate of a currency in each column.
     Table(Vec<(usize, Pair)>),
@@ -123,7 +122,6 @@ impl Plan {
         if number.is_sign_negative() && !number.is_zero() { Err(fault(Code::Negative)) } else { Ok(number) }
     }
 
-    /// A price.
     pub(crate) fn price<'a>(&self, cells: &'a Cells, column: usize) -> Result<Decimal, Fault<'a>> {
         let price = self.number(cells, column)?;
         if price.is_zero() { Err(Fault::new(Code::Zero, column, cells.get(column))) } else { Ok(price) }

@@ -24,9 +24,6 @@ const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
 ///
 /// Rows that are wrong are refused one by one and stand in the report. If there is an error, no row that was delivered
 /// before it may be used.
-///
-/// # Errors
-/// See [`InputError`].
 pub fn read_quotes(
     input: impl Read,
     options: &Options,

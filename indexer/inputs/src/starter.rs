@@ -47,10 +47,10 @@ pub const STARTERS: [Starter; 2] = [
 /// A file that ships with Cairn cannot be read: no such file is meant to ship.
 #[derive(Debug, thiserror::Error)]
 pub enum StarterError {
-    /// As a file of prices.
+    /// The content cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// It is badly described.
+    /// Its source or its licence is not a valid name.
     #[error(transparent)]
     Slug(#[from] SlugError),
 }
@@ -63,9 +63,6 @@ impl Starter {
     }
 
     /// The file as a document.
-    ///
-    /// # Errors
-    /// The file cannot be read: no file that ships is such.
     pub fn document(&self) -> Result<Document, StarterError> {
         let options = Options { pair: self.pair, ..Options::new(self.until) };
         let mut rows: Vec<QuoteRow> = Vec::new();

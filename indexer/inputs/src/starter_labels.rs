@@ -238,9 +238,6 @@ impl StarterLabels {
     }
 
     /// The file as a document: the whole list of its source, so that a later file ends what it no longer has.
-    ///
-    /// # Errors
-    /// The file cannot be read: no file that ships is such.
     pub fn document(&self) -> Result<Document, StarterError> {
         let layout = Some(ClaimLayout::Facts);
         let options = ClaimOptions { layout, ..ClaimOptions::new(self.retrieved_at, Network::Main) };

@@ -50,9 +50,6 @@ impl StarterTags {
     }
 
     /// The file as a document.
-    ///
-    /// # Errors
-    /// The file cannot be read: no file that ships is such.
     pub fn document(&self) -> Result<Document, StarterError> {
         let labels = self.labels().ok_or(crate::InputError::Empty)?;
         let layout = Some(ClaimLayout::Pools);

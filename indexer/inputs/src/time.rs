@@ -30,7 +30,7 @@ pub(crate) enum TimeFormat {
 /// Seconds since 1970 (UTC) of a time; local times without an offset are in `zone`, else in UTC.
 ///
 /// # Errors
-/// The text is not a time, is a local time that clocks skip or show twice, or has fractions of a second.
+/// Fails if the text is not a time, is a local time that clocks skip or show twice, or has fractions of a second.
 pub(crate) fn seconds(text: &str, format: &TimeFormat, zone: Option<&TimeZone>) -> Result<i64, Code> {
     let text = text.trim();
     let has_digits_only = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

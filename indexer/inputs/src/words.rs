@@ -74,9 +74,6 @@ impl FromStr for Pair {
 pub struct IntervalError;
 
 /// An interval by its name.
-///
-/// # Errors
-/// Any other text.
 pub fn parse_interval(text: &str) -> Result<Interval, IntervalError> {
     match text {
         "minute" => Ok(Interval::Minute),
@@ -94,7 +91,7 @@ pub struct ZoneError;
 /// A time zone by its name in the IANA database.
 ///
 /// # Errors
-/// Names that this machine does not know.
+/// Fails for a name that this machine does not know.
 pub fn parse_zone(text: &str) -> Result<TimeZone, ZoneError> {
     TimeZone::get(text).map_err(|_| ZoneError)
 }

@@ -21,15 +21,9 @@ pub struct ConfirmedCoin {
 /// The confirmed and unspent coins of our index at our tip: the tip given to [`crate::MempoolWatcher::step`].
 pub trait CoinSource {
     /// The coin of output `vout` of transaction `txid`; `None` if there is none, or it is spent.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     fn coin(&self, txid: &Txid, vout: u32) -> Result<Option<ConfirmedCoin>, CoinsError>;
 
     /// The same for many, in the order of the request.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     fn coins(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<ConfirmedCoin>>, CoinsError> {
         outpoints.iter().map(|(txid, vout)| self.coin(txid, *vout)).collect()
     }

@@ -178,7 +178,7 @@ impl MempoolWatcher {
     /// tip of our index, to which `coins` belong; `now_ms` is in milliseconds since 1970.
     ///
     /// # Errors
-    /// [`WatchError`]; the next step resumes where this one ended.
+    /// Fails with [`WatchError`]; the next step resumes where this one ended.
     pub fn step(&mut self, coins: &dyn CoinSource, tip: IndexTip, now_ms: u64) -> Result<MempoolUpdate, WatchError> {
         self.clock.set(now_ms);
         self.meet(tip);

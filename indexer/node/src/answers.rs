@@ -48,7 +48,7 @@ pub struct NetworkInfo {
     /// Lowest feerate that it relays, in satoshis per 1 000 virtual bytes.
     #[serde(rename = "relayfee", deserialize_with = "amount::optional_sats", default)]
     pub relay_fee: Option<Sats>,
-    /// Its warnings.
+    /// Warnings of the node for its operator.
     #[serde(default, deserialize_with = "warnings")]
     pub warnings: Vec<String>,
 }

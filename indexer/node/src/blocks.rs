@@ -53,14 +53,12 @@ impl NodeBlock {
     }
 }
 
-/// The hash of the previous block in a header.
 pub(crate) fn previous(header: &[u8; 80]) -> BlockHash {
     let mut hash = [0; 32];
     hash.copy_from_slice(&header[4..36]);
     BlockHash(hash)
 }
 
-/// The hash of a block with this header.
 pub(crate) fn hash_of(header: &[u8]) -> BlockHash {
     use bitcoin::hashes::Hash;
     BlockHash(bitcoin::hashes::sha256d::Hash::hash(header).to_byte_array())
@@ -70,8 +68,8 @@ impl NodeClient {
     /// Fetches the block with this hash and height.
     ///
     /// # Errors
-    /// [`NodeError::BlockMissing`], [`NodeError::Pruned`], [`NodeError::BlockNotDownloaded`] if the node does not have
-    /// it, [`NodeError::BadBlock`] if it sends something else.
+    /// Returns [`NodeError::BlockMissing`], [`NodeError::Pruned`] or [`NodeError::BlockNotDownloaded`] if the node does
+    /// not have the block; [`NodeError::BadBlock`] if it sends something else.
     pub fn block(&self, height: Height, hash: &BlockHash) -> Result<NodeBlock, NodeError> {
         if self.offers_rest()? {
             match self.block_by_rest(hash)? {
@@ -98,9 +96,6 @@ impl NodeClient {
     }
 
     /// True if the node offers blocks by REST; asks it once.
-    ///
-    /// # Errors
-    /// See [`NodeError`]: the request failed.
     pub fn offers_rest(&self) -> Result<bool, NodeError> {
         match self.shared.rest.load(Ordering::Relaxed) {
             OFFERED => return Ok(true),

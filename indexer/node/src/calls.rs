@@ -25,42 +25,27 @@ const OUT_OF_RANGE: i64 = -8;
 
 impl NodeClient {
     /// State of the node's chain.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn chain_info(&self) -> Result<ChainInfo, NodeError> {
         self.call("getblockchaininfo", &json!([]))
     }
 
     /// The node's version and peers.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn network_info(&self) -> Result<NetworkInfo, NodeError> {
         self.call("getnetworkinfo", &json!([]))
     }
 
     /// Hash of the node's tip.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn best_block_hash(&self) -> Result<BlockHash, NodeError> {
         self.call::<Hash<BlockHash>>("getbestblockhash", &json!([])).map(|hash| hash.0)
     }
 
     /// Hash of the block at a height of the node's best chain; `None` above its tip.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn block_hash(&self, height: Height) -> Result<Option<BlockHash>, NodeError> {
         absent(self.call::<Hash<BlockHash>>("getblockhash", &json!([height])), OUT_OF_RANGE)
             .map(|hash| hash.map(|hash| hash.0))
     }
 
     /// The same for many heights, in requests of some hundred each. The node's chain may change between requests.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn block_hashes(&self, heights: &[Height]) -> Result<Vec<Option<BlockHash>>, NodeError> {
         let params: Vec<Value> = heights.iter().map(|height| json!([height])).collect();
         let outcomes = self.batch("getblockhash", &params)?;
@@ -68,9 +53,6 @@ impl NodeClient {
     }
 
     /// The 80 bytes of headers, in requests of some hundred each; `None` for blocks that the node does not have.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn block_headers(&self, hashes: &[BlockHash]) -> Result<Vec<Option<[u8; 80]>>, NodeError> {
         const METHOD: &str = "getblockheader";
         let params: Vec<Value> = hashes.iter().map(|hash| json!([hash.to_string(), false])).collect();
@@ -82,18 +64,12 @@ impl NodeClient {
     }
 
     /// Counts, sum and MuHash3072 of the node's coins at its tip. Takes minutes.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn tx_out_set_info(&self) -> Result<TxOutSetInfo, NodeError> {
         self.call_long("gettxoutsetinfo", json!(["muhash"]), COIN_SET_TIMEOUT)
     }
 
     /// Bytes of a transaction in the mempool, in the given block, or anywhere if the node has `txindex=1`; `None` if
     /// it is not there.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn raw_transaction(&self, txid: &Txid, block: Option<&BlockHash>) -> Result<Option<Vec<u8>>, NodeError> {
         let params = match block {
             Some(block) => json!([txid.to_string(), false, block.to_string()]),
@@ -103,9 +79,6 @@ impl NodeClient {
     }
 
     /// Bytes of transactions in the mempool, in requests of some hundred each; `None` for those that left it.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn raw_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<Vec<u8>>>, NodeError> {
         const METHOD: &str = "getrawtransaction";
         let params: Vec<Value> = txids.iter().map(|txid| json!([txid.to_string(), false])).collect();
@@ -116,7 +89,7 @@ impl NodeClient {
     /// Broadcasts a transaction. A limit that is not given is the node's own; `max_burn_sats` needs Bitcoin Core 25.
     ///
     /// # Errors
-    /// See [`NodeError`]; [`NodeError::Rpc`] with code −25, −26 or −27 and the node's reason if it rejects it.
+    /// Returns [`NodeError::Rpc`] with code −25, −26 or −27 and the node's reason if the node rejects it.
     pub fn send_raw_transaction(
         &self,
         raw: &[u8],
@@ -131,17 +104,11 @@ impl NodeClient {
 
     /// Txids in the mempool, and the number of its next `sequence` message. `expected` is about how many there are: an
     /// answer of more than twice as many, and some thousands, is refused.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn raw_mempool(&self, expected: u64) -> Result<RawMempool, NodeError> {
         self.call_within("getrawmempool", &json!([false, true]), mempool_bytes(expected))
     }
 
     /// Transactions in the mempool, in requests of some hundred each; `None` for those that are not there.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>, NodeError> {
         const METHOD: &str = "getmempoolentry";
         let params: Vec<Value> = txids.iter().map(|txid| json!([txid.to_string()])).collect();
@@ -150,25 +117,16 @@ impl NodeClient {
     }
 
     /// Size and limits of the mempool.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn mempool_info(&self) -> Result<MempoolInfo, NodeError> {
         self.call("getmempoolinfo", &json!([]))
     }
 
     /// The node's settings for block templates.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn mining_info(&self) -> Result<MiningInfo, NodeError> {
         self.call("getmininginfo", &json!([]))
     }
 
     /// The node's ZMQ publishers.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn zmq_notifications(&self) -> Result<Vec<ZmqNotification>, NodeError> {
         self.call("getzmqnotifications", &json!([]))
     }

@@ -30,15 +30,9 @@ pub struct BlockAt {
 /// The chain that is to be brought to the node's.
 pub trait OurChain {
     /// Its tip; `None` while it has no block.
-    ///
-    /// # Errors
-    /// The chain cannot be read.
     fn tip(&self) -> Result<Option<BlockAt>, OwnerError>;
 
     /// Hash of its block at a height; `None` above the tip.
-    ///
-    /// # Errors
-    /// The chain cannot be read.
     fn hash_at(&self, height: Height) -> Result<Option<BlockHash>, OwnerError>;
 }
 
@@ -86,8 +80,8 @@ impl HeaderChain {
     /// as we are: it is waited for.
     ///
     /// # Errors
-    /// [`NodeError::Behind`], [`NodeError::Pruned`], [`NodeError::OtherChain`], [`NodeError::Unsettled`], or the node
-    /// or our chain cannot be read.
+    /// Returns [`NodeError::Behind`], [`NodeError::Pruned`], [`NodeError::OtherChain`] or [`NodeError::Unsettled`];
+    /// fails also if the node or our chain cannot be read.
     pub fn update(&self, ours: &dyn OurChain, limit: u32) -> Result<ChainUpdate, NodeError> {
         for _ in 0..ATTEMPTS {
             if let Some(update) = self.try_update(ours, limit)? {

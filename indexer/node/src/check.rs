@@ -56,9 +56,6 @@ impl ChainInfo {
     }
 
     /// Fails if the node has deleted the block at this height.
-    ///
-    /// # Errors
-    /// [`NodeError::Pruned`].
     pub fn needs_block(&self, height: Height) -> Result<(), NodeError> {
         match self.prune_height {
             Some(lowest) if self.pruned && height < lowest => {
@@ -72,9 +69,6 @@ impl ChainInfo {
 impl NodeClient {
     /// Checks the node, and fails with a clear error if it cannot be used: not Bitcoin Core, wrong credentials, still
     /// starting, too old, on another network. A version newer than the tested ones gives a warning.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
     pub fn check(&self, network: Network) -> Result<NodeInfo, NodeError> {
         let info = NodeInfo { network: self.network_info()?, chain: self.chain_info()? };
         if info.network.version < OLDEST {

@@ -122,9 +122,6 @@ impl fmt::Debug for NodeClient {
 
 impl NodeClient {
     /// Creates a client. Sends nothing yet.
-    ///
-    /// # Errors
-    /// The URL is invalid.
     pub fn new(config: &NodeConfig, cancel: CancelToken) -> Result<Self, NodeError> {
         let shared = Shared {
             http: Http::new(&config.url, config.connections)?,
@@ -170,7 +167,7 @@ impl NodeClient {
     /// Calls a method and parses its answer.
     ///
     /// # Errors
-    /// See [`NodeError`]; transient ones after all retries.
+    /// Returns a transient error only after all retries.
     pub fn call<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, NodeError> {
         self.call_within(method, params, max_answer(method))
     }

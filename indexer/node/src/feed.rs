@@ -95,12 +95,10 @@ impl BlockFeed {
         Ok(feed)
     }
 
-    /// The last block of the list.
     pub(crate) fn last(&self) -> Option<BlockAt> {
         self.shared.list.last().copied()
     }
 
-    /// Whether a block is in the list.
     pub(crate) fn lists(&self, hash: &cairn_model::BlockHash) -> bool {
         self.shared.list.iter().any(|block| block.hash == *hash)
     }

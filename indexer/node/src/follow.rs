@@ -106,7 +106,7 @@ impl ChainFollower {
     /// is checked for each block, however the node's chain has changed.
     ///
     /// # Errors
-    /// See [`NodeError`]; after [`NodeError::is_worth_waiting`] a later call continues.
+    /// Call it again later after an error that is worth waiting for: see [`NodeError::is_worth_waiting`].
     pub fn next_step(&mut self, ours: &dyn OurChain) -> Result<ChainStep, NodeError> {
         loop {
             if self.client.cancel_token().is_cancelled() {

@@ -34,7 +34,7 @@ pub struct ZmqMessage {
 /// Reads the parts of a ZMQ message; the topic, if there is one, of a message that does not read.
 ///
 /// # Errors
-/// It does not read.
+/// Returns the topic, if there is one, of a message that does not read.
 pub fn zmq_message(parts: Vec<Vec<u8>>) -> Result<ZmqMessage, Option<Topic>> {
     let Message { topic, number, content } = Message::read(parts).map_err(|garbled| garbled.0)?;
     let (raw, hash) = match content {

@@ -104,7 +104,6 @@ fn outcome(method: &str, reply: Reply<'_>) -> Outcome {
     }
 }
 
-/// Reads the result of a method.
 pub(crate) fn read<T: DeserializeOwned>(method: &str, raw: &RawValue) -> Result<T, NodeError> {
     serde_json::from_str(raw.get()).map_err(|error| bad_answer(method, error.to_string()))
 }

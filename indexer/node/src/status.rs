@@ -38,9 +38,9 @@ pub struct NodeStatus {
     pub headers: Option<u32>,
     /// Hash of the node's tip as last seen, in the order in which people read it.
     pub best_block: Option<String>,
-    /// Whether the node is in its initial download.
+    /// True while the node downloads the chain for the first time; `None` if unknown.
     pub initial_download: Option<bool>,
-    /// Whether the node prunes.
+    /// True if the node deletes old blocks; `None` if unknown.
     pub pruned: Option<bool>,
     /// Whether blocks are fetched by REST; `None` before the first.
     pub rest: Option<bool>,
@@ -79,7 +79,7 @@ pub struct TopicStatus {
     pub connections: u64,
     /// Messages received.
     pub messages: u64,
-    /// Number of the last one.
+    /// Number that the node gave the last message of this topic.
     pub last_number: Option<u32>,
     /// When it came.
     pub last_message: Option<u64>,

@@ -26,7 +26,7 @@ pub struct WatchOptions {
     pub poll: Duration,
     /// Polling interval with ZMQ.
     pub safety_poll: Duration,
-    /// Timeout of a poll.
+    /// Longest wait for the answer to a poll.
     pub poll_timeout: Duration,
     /// Maximum number of queued events.
     pub queue_events: usize,
@@ -65,7 +65,7 @@ impl TipWatcher {
     /// Starts watching. ZMQ connects and reconnects in the background.
     ///
     /// # Errors
-    /// An endpoint's address is invalid, or a thread cannot be started.
+    /// Fails if an endpoint's address is invalid, or if a thread cannot be started.
     pub fn start(client: &NodeClient, options: WatchOptions) -> Result<Self, NodeError> {
         let cancel = CancelToken::new();
         let limits = QueueLimits { events: options.queue_events, bytes: options.queue_bytes };

@@ -124,9 +124,6 @@ impl Engine {
     }
 
     /// The newest block of the journal.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn tip(&self) -> Result<Option<(Height, BlockHash)>, PipelineError> {
         Ok(self.writer.checkpoint(CHAIN)?.map(|c| (c.height, c.hash)))
     }
@@ -138,9 +135,6 @@ impl Engine {
     }
 
     /// Its stages, each with its checkpoint; a stage without one must be rebuilt.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn stages(&self) -> Result<Vec<(StageInfo, Option<Checkpoint>)>, PipelineError> {
         let of = |stage: &dyn Stage| Ok((stage.info(), self.writer.checkpoint(stage.name())?));
         self.stages.iter().map(|stage| of(stage.as_ref())).collect()
@@ -155,7 +149,7 @@ impl Engine {
     /// reorgs. Stages that must be rebuilt are rebuilt first.
     ///
     /// # Errors
-    /// Earlier commits stay. [`PipelineError::Stopped`] if cancelled.
+    /// Returns [`PipelineError::Stopped`] if cancelled. Earlier commits stay.
     pub fn sync(
         &mut self,
         files: &BlockFiles,
@@ -336,7 +330,7 @@ impl Engine {
     /// Connects a block without a file position to the tip. Visible at once, durable with the next [`Engine::settle`].
     ///
     /// # Errors
-    /// It does not follow the tip, or spends a missing coin; nothing is written then.
+    /// Fails if the block does not follow the tip, or spends a missing coin; nothing is written then.
     pub fn extend(&mut self, decoded: Decoded) -> Result<(), PipelineError> {
         let time = decoded.header.get(68..72).and_then(|b| b.first_chunk::<4>()).map_or(0, |b| u32::from_le_bytes(*b));
         let place = match self.tip()? {
@@ -363,15 +357,12 @@ impl Engine {
     /// Makes all connected blocks durable, atomically.
     ///
     /// # Errors
-    /// The disk fails; earlier flushes stay durable.
+    /// Fails if the disk fails; earlier flushes stay durable.
     pub fn settle(&self) -> Result<(), PipelineError> {
         Ok(self.writer.flush()?)
     }
 
     /// Rebuilds stages that must be rebuilt before blocks can be connected or disconnected.
-    ///
-    /// # Errors
-    /// The database fails, or the work is cancelled.
     pub fn prepare(&mut self, progress: &dyn Progress) -> Result<(), PipelineError> {
         self.repair(progress)
     }
@@ -379,8 +370,8 @@ impl Engine {
     /// Disconnects blocks until the tip is at `to`.
     ///
     /// # Errors
-    /// `to` is above the tip, or the database fails. [`PipelineError::Stopped`] if cancelled: the index is then at a
-    /// height in between.
+    /// Fails if `to` is above the tip; returns [`PipelineError::Stopped`] if cancelled: the index is then at a height
+    /// in between.
     pub fn unwind(&mut self, to: Height, progress: &dyn Progress) -> Result<(), PipelineError> {
         let tip = self.tip()?.ok_or(ReadError::Empty)?.0;
         if to > tip {

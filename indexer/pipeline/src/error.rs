@@ -12,16 +12,16 @@ use cairn_writer::WriteError;
 /// Indexing failed or was cancelled. Committed blocks stay, and the index opens at the last commit.
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
-    /// The source of blocks.
+    /// The source of blocks fails.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// Writing the index.
+    /// The index cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Reading the index.
+    /// The index cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A stage.
+    /// A stage fails: the index and its input contradict each other.
     #[error(transparent)]
     Stage(#[from] StageError),
     /// The index belongs to another network.

@@ -31,9 +31,6 @@ impl Engine {
     /// Brings the feed to the tip, at `now` in seconds since 1970: visible at once, durable with the next
     /// [`Engine::settle`], atomically with the blocks. Does nothing while tables that it reads are not at the tip.
     /// Returns whether it wrote anything.
-    ///
-    /// # Errors
-    /// The database fails, or a row is damaged.
     pub fn follow_feed(&self, now: u32) -> Result<bool, PipelineError> {
         if self.tip()?.is_none() {
             return Ok(false);
@@ -245,9 +242,6 @@ fn awakenings(view: &View<'_>, tx_num: TxNum, now: u32, mut show: impl FnMut(u64
 }
 
 /// Announces that a document changed labels, in the commit that takes it; nothing if no feed has begun.
-///
-/// # Errors
-/// The database cannot be read, or a row is damaged.
 pub(crate) fn announce_labels(
     view: &View<'_>,
     batch: &mut Batch<'_>,

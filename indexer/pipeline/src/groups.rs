@@ -6,9 +6,6 @@ use cairn_tables::Family;
 use crate::sums;
 
 /// Folds a complete group, for the tip.
-///
-/// # Errors
-/// What the stage or the rows say.
 pub(crate) fn fold_group(
     stage: &dyn Stage,
     lane_index: usize,

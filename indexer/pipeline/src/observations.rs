@@ -20,7 +20,7 @@ impl Engine {
     /// `added`. Unknown ones may be removed.
     ///
     /// # Errors
-    /// The database cannot be written; nothing is written then.
+    /// Writes nothing if the database fails.
     pub fn keep_mempool(&self, added: &[Arc<MempoolTx>], removed: &[Txid]) -> Result<(), PipelineError> {
         if added.is_empty() && removed.is_empty() {
             return Ok(());
@@ -34,9 +34,6 @@ impl Engine {
 
     /// All stored transactions, ascending by the bytes of the txid. These rows are observations, not part of the chain:
     /// damaged ones are dropped, and a warning gives their number.
-    ///
-    /// # Errors
-    /// The database cannot be read, or damaged rows cannot be dropped.
     pub fn kept_mempool(&self) -> Result<Vec<Arc<MempoolTx>>, PipelineError> {
         let (mut kept, mut damaged) = (Vec::new(), Vec::new());
         let walked = self.writer.rows::<KeptMempool>(|key, value| {
@@ -80,9 +77,6 @@ impl Engine {
     /// Appends a sample of the mempool to the journal: visible at once, durable with the next [`Engine::settle`].
     /// Samples are observations that nothing can make again: one that stands for the same second is kept as it is.
     /// Returns whether the sample was written.
-    ///
-    /// # Errors
-    /// The database cannot be written.
     pub fn put_sample(&self, sample: &MempoolSample) -> Result<bool, PipelineError> {
         let key = encode_key::<MempoolSamples>(&sample.time_unix);
         if self.writer.get(MempoolSamples::FAMILY, &key)?.is_some() {
@@ -95,9 +89,6 @@ impl Engine {
         Ok(true)
     }
     /// Replaces the newest price of each pair: visible at once, durable with the next [`Engine::settle`].
-    ///
-    /// # Errors
-    /// The database cannot be written.
     pub fn keep_live_quotes(&self, quotes: &[LiveQuote]) -> Result<(), PipelineError> {
         if quotes.is_empty() {
             return Ok(());

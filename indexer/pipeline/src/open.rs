@@ -21,7 +21,7 @@ impl Engine {
     /// Opens the index in `datadir`, or creates one with `facts`.
     ///
     /// # Errors
-    /// It belongs to another network, another process writes it, it is a replica, or the disk fails.
+    /// Fails if the index belongs to another network or is a replica, another process writes it, or the disk fails.
     pub fn open(datadir: &Path, facts: &Facts) -> Result<Self, PipelineError> {
         Self::open_within(datadir, facts, DEFAULT_MEMORY)
     }
@@ -29,7 +29,7 @@ impl Engine {
     /// Opens an existing index.
     ///
     /// # Errors
-    /// It is missing, another process writes it, or the disk fails.
+    /// Fails if the index is missing, another process writes it, or the disk fails.
     pub fn open_existing(datadir: &Path) -> Result<Self, PipelineError> {
         Self::open_existing_within(datadir, DEFAULT_MEMORY)
     }
@@ -37,25 +37,16 @@ impl Engine {
     /// As [`Engine::open`], with a memory limit of indexing in bytes: caches and buffers of the database, data that
     /// bulk indexing sorts, and queues between its steps. At least 256 MiB; below that, blocks and headers exceed the
     /// limit.
-    ///
-    /// # Errors
-    /// As [`Engine::open`].
     pub fn open_within(datadir: &Path, facts: &Facts, memory: u64) -> Result<Self, PipelineError> {
         Self::open_serving(datadir, facts, memory, 0)
     }
 
     /// As [`Engine::open_within`], with `cache` bytes more for requests that read through this handle.
-    ///
-    /// # Errors
-    /// As [`Engine::open`].
     pub fn open_serving(datadir: &Path, facts: &Facts, memory: u64, cache: u64) -> Result<Self, PipelineError> {
         Self::open_all(datadir, Some(facts), cairn_stages::all(), (memory, cache))
     }
 
     /// As [`Engine::open_existing`], with the memory limit of [`Engine::open_within`].
-    ///
-    /// # Errors
-    /// As [`Engine::open_existing`].
     pub fn open_existing_within(datadir: &Path, memory: u64) -> Result<Self, PipelineError> {
         let dir = datadir.join("index");
         if !dir.join("CURRENT").exists() {
@@ -65,9 +56,6 @@ impl Engine {
     }
 
     /// As [`Engine::open`], with other stages than the default ones. The first must be the journal's.
-    ///
-    /// # Errors
-    /// As [`Engine::open`].
     pub fn open_with(
         datadir: &Path,
         wanted: Option<&Facts>,

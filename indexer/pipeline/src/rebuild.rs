@@ -34,8 +34,8 @@ impl Engine {
     /// is followed next.
     ///
     /// # Errors
-    /// A stage does not exist or is the journal, or the database fails. An interrupted rebuild starts again with the
-    /// next [`Engine::sync`], [`Engine::unwind`] or [`Engine::reindex`].
+    /// Fails if a stage does not exist or is the journal. An interrupted rebuild starts again with the next
+    /// [`Engine::sync`], [`Engine::unwind`] or [`Engine::reindex`].
     pub fn reindex(&mut self, stages: &[&str], progress: &dyn Progress) -> Result<(), PipelineError> {
         if stages.contains(&CHAIN) {
             return Err(PipelineError::ChainIsTheJournal);

@@ -7,9 +7,6 @@ use cairn_reader::{REPLICA, replica_of};
 use crate::PipelineError;
 
 /// Refuses to write in a data folder that is a replica. Only its mark decides.
-///
-/// # Errors
-/// It has the mark, or the mark cannot be read.
 pub fn refuse_replica(datadir: &Path) -> Result<(), PipelineError> {
     match replica_of(datadir).map_err(PipelineError::io(&datadir.join(REPLICA)))? {
         None => Ok(()),

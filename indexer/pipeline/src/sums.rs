@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use cairn_stages::{Delta, FoldDirection, StageError};
 use cairn_tables::{ValueCodec, codec::Input, sums::Sums};
 
-/// Sums by key.
 #[derive(Default)]
 pub(crate) struct SumsByKey {
     sums: BTreeMap<Vec<u8>, Sums>,

@@ -226,7 +226,7 @@ fn is_among(stages: &[&dyn Stage], wanted: &dyn Stage) -> bool {
 /// joined tables. Not durable until the writer flushes.
 ///
 /// # Errors
-/// The block contradicts the tables, or the database fails; nothing is written then.
+/// Fails if the block contradicts the tables, or the database fails; nothing is written then.
 pub(crate) fn apply(
     (writer, reader): (&Writer, &Reader),
     stages: &[&dyn Stage],

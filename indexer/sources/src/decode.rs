@@ -69,7 +69,7 @@ pub enum DecodeErrorKind {
 pub struct DecodeError {
     /// Offset in the raw block, in bytes.
     pub at: usize,
-    /// The error.
+    /// The rule that the bytes break there.
     pub kind: DecodeErrorKind,
 }
 
@@ -169,8 +169,8 @@ impl Decoded {
 /// `prefix_len` is the number of bytes of a script's hash in its id: 8, except in tests of collisions.
 ///
 /// # Errors
-/// The bytes are not a block, its Merkle root does not match its transactions, or its witness commitment not its
-/// witnesses. Checked are format, counts, amounts and the position of the coinbase. Scripts, signatures and the
+/// Fails if the bytes are not a block, its Merkle root does not match its transactions, or its witness commitment not
+/// its witnesses. Checked are format, counts, amounts and the position of the coinbase. Scripts, signatures and the
 /// existence of the spent coins are not checked.
 pub fn decode_block(raw: &[u8], prefix_len: usize) -> Result<Decoded, DecodeError> {
     let decoded = decode_with(raw, Hashed { prefix_len })?;

@@ -50,8 +50,8 @@ impl BlockFiles {
     /// Opens a folder: reads `xor.dat` (absent means no key) and checks the first record.
     ///
     /// # Errors
-    /// The folder is missing, unreadable or has no block; its first record is of another network or under another key;
-    /// or the first files are missing (pruned).
+    /// Fails if the folder is missing, unreadable or has no block; if its first record is of another network or under
+    /// another key; or if the first files are missing (pruned).
     pub fn open(dir: &Path, network: Network) -> Result<Self, SourceError> {
         let key = read_xor_key(dir)?;
         let genesis = BlockHash(genesis_block(network.to_bitcoin()).block_hash().to_byte_array());
@@ -149,8 +149,7 @@ impl BlockFiles {
     /// position, so any number of threads may call it at once.
     ///
     /// # Errors
-    /// The file cannot be read or no longer contains that block; or the block does not decode: then with file and
-    /// offset.
+    /// Fails if the file no longer contains that block, or if the block does not decode: then with file and offset.
     pub fn read_decoded(&self, block: &BlockRef, prefix_len: usize, buf: &mut Vec<u8>) -> Result<Decoded, SourceError> {
         self.read_bytes(block, buf)?;
         self.decode(block, prefix_len, buf)
@@ -158,9 +157,6 @@ impl BlockFiles {
 
     /// As [`BlockFiles::read_decoded`], with the ids from a note of the block. If the bytes no longer match the note,
     /// they are decoded and checked without it.
-    ///
-    /// # Errors
-    /// As [`BlockFiles::read_decoded`].
     pub fn read_noted(
         &self,
         block: &BlockRef,
@@ -194,7 +190,7 @@ impl BlockFiles {
     /// block with the same counts would pass, so a caller that knows the spent coins must also compare their scripts.
     ///
     /// # Errors
-    /// The file cannot be read, or the record is damaged: then with file and offset.
+    /// Fails with file and offset if the record is damaged.
     pub fn read_undo(
         &self,
         block: &BlockRef,

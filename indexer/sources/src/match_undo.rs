@@ -27,7 +27,6 @@ const MAX_TRIES: usize = 4_000_000;
 /// Maximum number of bytes hashed for one file, in multiples of its length.
 const MAX_PASSES: u64 = 16;
 
-/// Blocks of one file.
 #[derive(Default)]
 pub(crate) struct FileBlocks {
     /// Blocks of the chain except genesis, in order.

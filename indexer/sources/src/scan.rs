@@ -317,7 +317,6 @@ impl Scanner<'_> {
     }
 }
 
-/// The time of a header.
 fn time_of(header: &[u8; 80]) -> u32 {
     u32::from_le_bytes([header[68], header[69], header[70], header[71]])
 }

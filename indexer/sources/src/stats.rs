@@ -36,9 +36,9 @@ pub struct DamagedPlace {
 /// Statistics of a survey.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SurveyStats {
-    /// Block files.
+    /// Number of block files.
     pub files: u64,
-    /// Bytes in them.
+    /// Sum of their lengths, in bytes.
     pub bytes: u64,
     /// Missing file numbers below the highest.
     pub missing_files: u64,

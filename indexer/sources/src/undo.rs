@@ -98,9 +98,6 @@ impl Undo {
 }
 
 /// Decodes undo data, without the checksum that follows it in a file. Amounts and scripts are decompressed.
-///
-/// # Errors
-/// The bytes are not undo data.
 pub fn decode_undo(raw: &[u8]) -> Result<Undo, UndoError> {
     let mut r = Cursor::new(raw);
     let txs = r.count(1 + MIN_COIN_SIZE)?;

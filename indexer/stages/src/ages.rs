@@ -24,7 +24,6 @@ use crate::{
     stage::{MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct AgesStage;
 
 const LANES: [Lane; 7] = [

@@ -18,7 +18,6 @@ use crate::{
     stage::{MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct ChainStage;
 
 const LANES: [Lane; 7] = [

@@ -15,7 +15,6 @@ use crate::{
     stage::{MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct CoinsStage;
 
 const NAME: &str = stages::COINS.name;

@@ -87,9 +87,6 @@ pub type PriorError = Box<dyn std::error::Error + Send + Sync>;
 /// Reads rows of the stage's own tables, as they are before the deltas.
 pub trait Prior {
     /// One row's value.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, PriorError>;
 }
 
@@ -106,15 +103,12 @@ impl Prior for NoPrior {
 /// groups do.
 pub trait Rows {
     /// Writes a row.
-    ///
-    /// # Errors
-    /// The row cannot be written.
     fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError>;
 
     /// Deletes a row.
     ///
     /// # Errors
-    /// The driver takes no deletions: in bulk nothing is there to delete, so the deltas contradict each other.
+    /// Fails if the driver takes no deletions: in bulk nothing is there to delete, so the deltas contradict each other.
     fn delete(&mut self, family: Family, key: &[u8]) -> Result<(), StageError>;
 }
 

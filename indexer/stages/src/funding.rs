@@ -12,7 +12,6 @@ use crate::{
     stage::{MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct FundingStage;
 
 const LANES: [Lane; 1] = [Lane::put::<Funding>(Spread::Ascending)];

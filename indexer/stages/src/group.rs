@@ -30,9 +30,6 @@ impl<'g> Group<'g> {
     /// Returns the decoded group: `read` decodes the deltas once for all callers. It gets a value to fill, perhaps that
     /// of an earlier group, so that it can use the memory again. All callers must read groups of a lane as the same
     /// type.
-    ///
-    /// # Errors
-    /// Those of `read`.
     pub fn read_as<T: Default + 'static>(
         &self,
         read: impl FnOnce(&[Delta<'_>], &mut T) -> Result<(), StageError>,

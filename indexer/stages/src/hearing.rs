@@ -33,15 +33,9 @@ pub trait Listener {
     /// A group, or a part of one that is too long: its next part comes with the next call. It may emit into lanes with
     /// [`Merge::Put`](crate::Merge::Put) and [`Spread::Heard`](crate::Spread::Heard), and into those with
     /// [`Merge::Ordered`](crate::Merge::Ordered).
-    ///
-    /// # Errors
-    /// A damaged delta, or the past cannot be read.
     fn hear(&mut self, group: &Group<'_>, emit: &mut Sink<'_>) -> Result<(), StageError>;
 
     /// There is no group left: emits into lanes with [`Merge::Add`](crate::Merge::Add) what is left to emit.
-    ///
-    /// # Errors
-    /// As [`Listener::hear`].
     fn finish(&mut self, emit: &mut Sink<'_>) -> Result<(), StageError>;
 }
 
@@ -81,28 +75,16 @@ impl Did {
 /// not.
 pub trait Past {
     /// A script, with what it did from `since` on.
-    ///
-    /// # Errors
-    /// A row is damaged, or the database cannot be read.
     fn script(&self, id: ScriptId, since: TxNum) -> Result<ScriptBefore, StageError>;
 
     /// Whether a block had the script.
-    ///
-    /// # Errors
-    /// As [`Past::script`].
     fn is_known(&self, id: ScriptId) -> Result<bool, StageError>;
 
     /// The newest transaction that spends more than nothing from a script; if there is none, the oldest that pays it.
     /// `None` if no block had it.
-    ///
-    /// # Errors
-    /// As [`Past::script`].
     fn quiet_since(&self, id: ScriptId) -> Result<Option<TxNum>, StageError>;
 
     /// The script's node in the forest of clusters, if it had one.
-    ///
-    /// # Errors
-    /// As [`Past::script`].
     fn node(&self, id: ScriptId) -> Result<Option<TxNum>, StageError>;
 }
 

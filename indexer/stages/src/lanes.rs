@@ -54,9 +54,6 @@ impl<K: KeyCodec, V: ValueCodec> DeltaLane<K, V> {
     }
 
     /// Reads a delta.
-    ///
-    /// # Errors
-    /// It is damaged.
     pub fn read(&self, delta: &Delta<'_>) -> Result<(K, V), DecodeError> {
         let (mut key, mut value) = (Input::new(self.1, delta.key), Input::new(self.1, delta.value));
         let read = (K::decode(&mut key)?, V::decode(&mut value)?);
@@ -66,9 +63,6 @@ impl<K: KeyCodec, V: ValueCodec> DeltaLane<K, V> {
     }
 
     /// Reads the value of a delta, for callers that read its key by other means.
-    ///
-    /// # Errors
-    /// It is damaged.
     pub fn read_value(&self, delta: &Delta<'_>) -> Result<V, DecodeError> {
         let mut value = Input::new(self.1, delta.value);
         let read = V::decode(&mut value)?;

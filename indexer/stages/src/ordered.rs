@@ -9,7 +9,7 @@ pub trait Sequence {
     /// Shows the groups whose keys are `from` or greater, until `show` returns false.
     ///
     /// # Errors
-    /// They cannot be read, or what `show` says.
+    /// Passes on the error of `show`.
     fn groups(
         &self,
         from: &[u8],
@@ -20,21 +20,12 @@ pub trait Sequence {
 /// Files for data that does not fit in memory. There is none at the start, and the driver removes them in the end.
 pub trait Scratch {
     /// A new file, to be written front to back and flushed. Writing is buffered.
-    ///
-    /// # Errors
-    /// It cannot be created.
     fn create(&self, name: &str) -> Result<Box<dyn Write>, StageError>;
 
     /// A file that was written, to be read front to back. Reading is buffered.
-    ///
-    /// # Errors
-    /// It cannot be opened.
     fn open(&self, name: &str) -> Result<Box<dyn Read>, StageError>;
 
     /// Removes a file that is done with.
-    ///
-    /// # Errors
-    /// It cannot be removed.
     fn remove(&self, name: &str) -> Result<(), StageError>;
 }
 

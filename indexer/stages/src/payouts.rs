@@ -16,7 +16,6 @@ use crate::{
     stage::{MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct PayoutsStage;
 
 const LANES: [Lane; 1] = [Lane::put::<Payouts>(Spread::Ascending)];

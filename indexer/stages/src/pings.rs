@@ -19,7 +19,6 @@ use crate::{
     times::Times,
 };
 
-/// The stage.
 pub(crate) struct PingsStage;
 
 const LANES: [Lane; 2] = [

@@ -15,7 +15,6 @@ use crate::{
     stage::{MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct PubkeysStage;
 
 const LANES: [Lane; 1] = [Lane::add::<Pubkeys>(Spread::Hash { skip: 1 })];

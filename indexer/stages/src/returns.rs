@@ -19,7 +19,6 @@ use crate::{
     times::Times,
 };
 
-/// The stage.
 pub(crate) struct ReturnsStage;
 
 const LANES: [Lane; 2] = [
@@ -116,9 +115,6 @@ impl<'c> ReturnTally<'c> {
 
     /// The next entry of a script's history: scripts one after the other, their entries in order. True if it is a spend
     /// after two years.
-    ///
-    /// # Errors
-    /// The past cannot be read.
     pub fn entry(&mut self, id: ScriptId, entry: &HistoryEntry) -> Result<bool, StageError> {
         let script = match &mut self.script {
             Some(script) if script.id == id => script,

@@ -19,7 +19,6 @@ use crate::{
     stage::{Heard, MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct ScriptDaysStage;
 
 const LANES: [Lane; 1] = [Lane::add::<ScriptDays>(Spread::Few)];
@@ -79,9 +78,6 @@ impl<'c> ScriptDayTally<'c> {
     }
 
     /// The next entry of a script's history: scripts one after the other, their entries in order.
-    ///
-    /// # Errors
-    /// The past cannot be read.
     pub fn entry(&mut self, id: ScriptId, template: ScriptTemplate, entry: &HistoryEntry) -> Result<(), StageError> {
         let day = self.context.times.day_of(entry.tx_num);
         let begun = match &self.today {

@@ -26,7 +26,6 @@ use crate::{
     stage::{MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct ScriptsStage;
 
 const NAME: &str = stages::SCRIPTS.name;

@@ -16,7 +16,6 @@ use crate::{
     stage::{MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct SpendsStage;
 
 const NAME: &str = stages::SPENDS.name;

@@ -79,7 +79,7 @@ pub trait Stage: Send + Sync {
     /// Folds the deltas of one group into rows. Only called for lanes with [`Merge::Fold`] and [`Merge::Coin`].
     ///
     /// # Errors
-    /// Damaged rows, or deltas that contradict the table.
+    /// Fails if rows are damaged, or if deltas contradict the table.
     fn fold(
         &self,
         _lane: usize,
@@ -94,7 +94,7 @@ pub trait Stage: Send + Sync {
     /// Folds the deltas of some blocks in a lane with [`Merge::Ordered`], where `prior` is what its tables hold before.
     ///
     /// # Errors
-    /// Damaged rows, or deltas that contradict the table.
+    /// Fails if rows are damaged, or if deltas contradict the table.
     #[allow(clippy::too_many_arguments, reason = "a fold, and what it needs beside to emit")]
     fn fold_ordered(
         &self,
@@ -111,9 +111,6 @@ pub trait Stage: Send + Sync {
 
     /// Folds the deltas of the whole chain in a lane with [`Merge::Ordered`]. Its rows it emits, too: into a lane
     /// behind it.
-    ///
-    /// # Errors
-    /// As [`Stage::fold_ordered`], or files cannot be written.
     fn fold_sequence(
         &self,
         _lane: usize,

@@ -13,7 +13,6 @@ use crate::{
     stage::{MapContext, Stage},
 };
 
-/// The stage.
 pub(crate) struct TransfersStage;
 
 const LANES: [Lane; 2] =

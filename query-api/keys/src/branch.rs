@@ -68,7 +68,8 @@ impl Branch {
     /// key.
     ///
     /// # Errors
-    /// A miniscript expression has a key twice; or a step cannot be taken: there is none in 2^127 keys.
+    /// Fails if a miniscript expression has a key twice, or if a step cannot be taken, which happens to one key in
+    /// 2^127.
     pub fn prepared(self) -> Result<Self, Refusal> {
         let source = match self.source {
             Source::Template { template, keys, is_first } => {
@@ -88,7 +89,7 @@ impl Branch {
     /// The script of an index, as an output has it: a multiplication on the curve for each key, if prepared.
     ///
     /// # Errors
-    /// The index is 2^31 or more.
+    /// Fails if the index is 2^31 or more.
     pub fn script(&self, index: u32) -> Result<ScriptBuf, Refusal> {
         if index >= HARDENED {
             return Err(Refusal::Hardened);

@@ -57,7 +57,6 @@ impl Context {
     }
 }
 
-/// The kind of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Argument {
     Key(Around),

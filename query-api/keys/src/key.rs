@@ -105,7 +105,7 @@ impl Key {
     /// Derives the public key of an index.
     ///
     /// # Errors
-    /// A step cannot be taken: there is none in 2^127 keys.
+    /// Fails if a step cannot be taken, which happens to one key in 2^127.
     pub(crate) fn at(&self, index: u32) -> Result<PublicKey, Refusal> {
         match self {
             Key::Single(key) => Ok(*key),

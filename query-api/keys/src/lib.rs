@@ -22,7 +22,7 @@ pub use refusal::{Flaw, MAX_BRANCHES, MAX_BYTES, Refusal};
 /// The branches of a descriptor, or of an extended public key.
 ///
 /// # Errors
-/// It is neither; or it has a private key, a hardened step, or too much of something.
+/// Fails if the text is neither; or if it has a private key, a hardened step, or too much of something.
 pub fn read(text: &str, network: Network) -> Result<Vec<Branch>, Refusal> {
     let text = text.trim();
     if secrets::has_any(text) {

@@ -28,10 +28,9 @@ pub(crate) trait Each: Clone + Send + 'static {
     /// Charges the client.
     ///
     /// # Errors
-    /// Its rate limit is exceeded.
+    /// Fails if the client's rate limit is exceeded.
     fn charge(&self, units: u32, parts: &Parts) -> Result<(), RpcError>;
 
-    /// Answers one message.
     fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = Answered> + Send;
 }
 

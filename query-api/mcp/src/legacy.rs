@@ -47,7 +47,6 @@ impl Drop for OpenStream {
     }
 }
 
-/// Opens a stream.
 pub(crate) fn stream(front: &Front, parts: &Parts) -> Response {
     let client = front.api.client(parts);
     let id = Uuid::new_v4();

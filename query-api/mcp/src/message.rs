@@ -69,7 +69,7 @@ fn is_call(value: &Value) -> bool {
 /// Parses a body.
 ///
 /// # Errors
-/// It is not JSON, or has too many values.
+/// Fails if the body is not JSON, or has too many values.
 pub(crate) fn parse(body: &[u8]) -> Result<Incoming, RpcError> {
     if values(body) > MAX_VALUES {
         let text = format!("Invalid Request: a body must have at most {MAX_VALUES} values; send less at once");

@@ -81,9 +81,6 @@ pub(crate) fn is_request(message: &Value) -> bool {
 }
 
 /// Checks the form of a message: the common fields, and the parameters of the supported methods.
-///
-/// # Errors
-/// What is wrong with it.
 pub(crate) fn check(message: &Value) -> Result<(), RpcError> {
     let invalid = |what: &str| Err(RpcError::new(INVALID_REQUEST, format!("Invalid Request: {what}")));
     let Value::Object(members) = message else { return invalid("a message must be an object") };

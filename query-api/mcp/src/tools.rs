@@ -72,7 +72,6 @@ impl Tools {
         self.listed.iter().find(is).map(|(tool, _)| tool)
     }
 
-    /// The tool with this name.
     pub(crate) fn find(&self, name: &str) -> Option<(&Tool, Does)> {
         self.listed.iter().find(|(tool, _)| tool.name == name).map(|(tool, does)| (tool, *does))
     }

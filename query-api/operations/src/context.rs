@@ -172,7 +172,7 @@ impl<'a> Ctx<'a> {
     /// The index.
     ///
     /// # Errors
-    /// The index is empty.
+    /// Fails if the index is empty.
     pub(crate) fn view(&self) -> Result<&'a View<'a>, ApiError> {
         self.index.ok_or_else(|| ApiError::syncing("nothing has been indexed yet"))
     }
@@ -180,7 +180,7 @@ impl<'a> Ctx<'a> {
     /// The mempool, for operations that need it.
     ///
     /// # Errors
-    /// No mempool is available.
+    /// Fails if no mempool is available.
     pub(crate) fn mempool(&self) -> Result<&MempoolView<'a>, ApiError> {
         self.pool.as_ref().map_err(|absent| {
             // Before the indexer has said so, it may only not have begun.
@@ -328,7 +328,6 @@ pub(crate) fn first_seen(ctx: &Ctx<'_>, txid: &Txid) -> Option<String> {
 /// Confirmations from which a transaction counts as settled.
 pub(crate) const SETTLED_AT: u32 = 6;
 
-/// Confirmations of a block.
 pub(crate) fn confirmations(tip: &Tip, height: Height) -> u32 {
     (tip.height + 1).saturating_sub(height)
 }

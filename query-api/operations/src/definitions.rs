@@ -20,7 +20,6 @@ pub(crate) const MINING_POOLS: &str = "mining-pools";
 /// Id of the definition of what operators approve of a list of sanctions.
 pub(crate) const OFAC_TIER: &str = "ofac-tier";
 
-/// All of them.
 pub(crate) const DEFINITIONS: &[Definition] = &[
     Definition {
         id: "projected-blocks",

@@ -16,6 +16,6 @@ pub trait LedgerAccess: Send + Sync + 'static {
     /// Hands a document in. It is on disk when this returns; the process that writes the index takes it within seconds.
     ///
     /// # Errors
-    /// It cannot be written, or too many wait.
+    /// Fails if too many documents wait, or if the document cannot be written.
     fn hand_in(&self, document: &Document) -> Result<(), NotTaken>;
 }

@@ -9,10 +9,6 @@ use parking_lot::Mutex;
 
 /// Something that follows from the documents of the ledger alone.
 pub(crate) trait OfLedger: Sized {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     fn read(view: &View<'_>) -> Result<Self, ApiError>;
 }
 
@@ -32,9 +28,6 @@ impl<T> Default for LedgerSlot<T> {
 impl<T: OfLedger> LedgerSlot<T> {
     /// What holds in a view, which is one of this reader. It is read again only after a document came in, or of another
     /// reader; those rows do not count as the request's.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Arc<T>, ApiError> {
         let seq = view.tip().seq;
         if let Some((of, known_at, known)) = &*self.0.lock()

@@ -34,12 +34,9 @@ pub trait NodeAccess: Send + Sync + 'static {
     /// Broadcasts a transaction that stays within the limits.
     ///
     /// # Errors
-    /// The node rejects it, or is unreachable.
+    /// Fails if the node rejects it, or is unreachable.
     fn broadcast(&self, raw: &[u8], limits: BroadcastLimits) -> Result<Txid, Refused>;
 
     /// Bytes of a transaction in the given block, or in the mempool without one; `None` if it is not there.
-    ///
-    /// # Errors
-    /// The node is unreachable.
     fn raw_transaction(&self, txid: &Txid, block: Option<&BlockHash>) -> Result<Option<Vec<u8>>, Unreachable>;
 }

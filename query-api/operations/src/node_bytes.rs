@@ -75,7 +75,7 @@ impl<'a> NodeBytes<'a> {
     /// The node's answer.
     ///
     /// # Errors
-    /// The reason why there is nothing: it was not asked, asked for something else, or does not have it.
+    /// Returns why there is nothing: the node was not asked, was asked for something else, or does not have it.
     pub(crate) fn get(&self, wanted: Wanted) -> Result<Whole, &'static str> {
         match self.brought {
             None => Err(UNREACHABLE),
@@ -90,9 +90,6 @@ impl<'a> NodeBytes<'a> {
 
     /// A confirmed transaction with the header of its block; `None` if no block has it. A transaction that is kept from
     /// before is not read again.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(crate) fn find(&self, view: &View<'_>, txid: &Txid) -> Result<Option<InBlock>, ApiError> {
         if let Some((_, found)) = self.found.borrow_mut().take_if(|(of, _)| of == txid) {
             return Ok(found);

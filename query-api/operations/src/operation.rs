@@ -18,17 +18,11 @@ pub(crate) trait Operation {
 
     /// Bytes that it needs from the node. The node is asked before the operation runs, while no lock is held. Most
     /// operations need none.
-    ///
-    /// # Errors
-    /// Those of the operation itself.
     fn wants(_: &Ctx<'_>, _: &Self::Input) -> Result<Option<Wanted>, ApiError> {
         Ok(None)
     }
 
     /// Computes the answer.
-    ///
-    /// # Errors
-    /// The reason why there is no answer.
     fn run(ctx: &Ctx<'_>, input: Self::Input) -> Result<Self::Output, ApiError>;
 }
 
@@ -47,7 +41,6 @@ pub(crate) type ToLine = fn(&[Agreed]) -> Line;
 pub(crate) struct Line {
     /// Its entry for the framework.
     pub(crate) registered: Registered,
-    /// Its runner.
     pub(crate) runner: Runner,
 }
 

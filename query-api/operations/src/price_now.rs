@@ -87,9 +87,6 @@ impl Ctx<'_> {
     }
 
     /// The series of the index.
-    ///
-    /// # Errors
-    /// The index is empty or cannot be read.
     pub(crate) fn known(&self) -> Result<Arc<Known>, ApiError> {
         let view = self.view()?;
         let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
@@ -102,9 +99,6 @@ impl Ctx<'_> {
     }
 
     /// The price in dollars now.
-    ///
-    /// # Errors
-    /// The index is empty or cannot be read.
     pub(crate) fn dollars(&self) -> Result<Result<&Price, Missing>, ApiError> {
         let kept = &self.prices.dollars;
         let price = match kept.get() {

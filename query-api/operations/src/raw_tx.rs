@@ -38,7 +38,7 @@ pub(crate) fn wanted_unconfirmed(tx: &MempoolTx) -> Option<Wanted> {
 /// Its txid is checked. One transaction of a request may come from the node.
 ///
 /// # Errors
-/// The reason why there is none. It never contains a path.
+/// Returns the reason, which never contains a path.
 pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result<Whole, &'static str> {
     if let Some(whole) = ctx.node_bytes.at_hand(&tx.txid()) {
         return Ok(whole);
@@ -56,9 +56,6 @@ pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result
 
 /// An unconfirmed transaction with scripts and witnesses, and its bytes: from the mempool, otherwise from the node. Its
 /// txid is checked. One transaction of a request may come from the node.
-///
-/// # Errors
-/// The reason why there is none.
 pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'static str> {
     let known = tx.raw.as_ref().and_then(|bytes| Some((decode(bytes, &tx.txid)?, bytes.to_vec())));
     match known {
@@ -71,7 +68,7 @@ pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'
 /// A transaction with scripts and witnesses, and its bytes, from the block files only.
 ///
 /// # Errors
-/// The reason why there is none. It never contains a path.
+/// Returns the reason, which never contains a path.
 pub(crate) fn raw_tx(view: &View<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<Whole, &'static str> {
     let (raw, position) = view.raw().zip(position).ok_or(NO_SOURCE)?;
     let size = tx.meta().size as usize;

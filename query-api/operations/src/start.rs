@@ -126,9 +126,6 @@ pub fn admin_router(state: &ApiState) -> Router {
 }
 
 /// Serves the API with further routes (see [`router_with`]) until `shutdown` resolves.
-///
-/// # Errors
-/// The listener fails.
 pub async fn serve<F>(
     listener: TcpListener,
     state: ApiState,

@@ -52,9 +52,6 @@ impl Side {
 
 impl Sides {
     /// The largest sums; `script` reads one.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(crate) fn of<K: Copy + Ord + Hash>(
         sums: HashMap<K, u64>,
         script: impl Fn(K) -> Result<Vec<u8>, ApiError>,
@@ -68,9 +65,6 @@ impl Sides {
     }
 
     /// With what is looked up.
-    ///
-    /// # Errors
-    /// The index cannot be read, or the request is over.
     pub(crate) fn rows(self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Vec<Side>, ApiError> {
         let mut unlabeled = Unlabeled::default();
         self.shown.iter().for_each(|(script, _)| unlabeled.push(script));

@@ -13,9 +13,6 @@ pub(crate) struct YoungSlot(Mutex<Option<(BlockHash, Arc<YoungCoinbases>)>>);
 
 impl YoungSlot {
     /// At the tip of a view. The rows that it reads do not count as those of the request.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(crate) fn of(&self, reader: Option<&Arc<Reader>>, view: &View<'_>) -> Result<Arc<YoungCoinbases>, ApiError> {
         let tip = view.tip().hash;
         if let Some((at, known)) = &*self.0.lock()

@@ -92,7 +92,6 @@ impl Approvals {
         self.of_script(list, script).iter().find(is_it).map_or(&[], |of| of.approvals.as_slice())
     }
 
-    /// Number of approvals.
     pub(crate) fn len(&self) -> usize {
         self.0.values().flat_map(BTreeMap::values).flatten().map(|of| of.approvals.len()).sum()
     }

@@ -44,9 +44,6 @@ macro_rules! all_or_none {
 
 impl State {
     /// The approvals that are not withdrawn, of all lists. They are read again only if there was a change.
-    ///
-    /// # Errors
-    /// A row is damaged, or the database fails.
     pub async fn approvals(&self) -> Result<Arc<Approvals>, StateError> {
         self.ready().await?;
         let failed = || StateError::database("cannot list approvals");
@@ -71,7 +68,7 @@ impl State {
     /// as it is.
     ///
     /// # Errors
-    /// There would be more than [`MAX_APPROVALS`], the time is invalid, or the database fails.
+    /// Fails if there would be more than [`MAX_APPROVALS`], or if the time is out of range.
     pub async fn approve(
         &self,
         list: &str,
@@ -104,7 +101,7 @@ impl State {
     /// Withdraws all approvals of these scripts, whoever gave them, all or none. The result has how many each had.
     ///
     /// # Errors
-    /// The time is invalid, or the database fails.
+    /// Fails if the time is out of range.
     pub async fn withdraw_approvals(
         &self,
         list: &str,
@@ -126,7 +123,7 @@ impl State {
     /// that is `None` keeps its value.
     ///
     /// # Errors
-    /// A number is out of range, or the database fails.
+    /// Fails if a number is out of range.
     pub async fn feed_was_checked(&self, list: &str, sha256: &[u8; 32], check: FeedCheck) -> Result<(), StateError> {
         let checked_at = to_stored(check.checked_at)?;
         let [issued_at, invalid, other] = [check.issued_at, check.invalid, check.listed_under_other_asset]
@@ -143,9 +140,6 @@ impl State {
     }
 
     /// Notes about a document of a list; `None` if there are none.
-    ///
-    /// # Errors
-    /// The row is damaged, or the database fails.
     pub async fn feed_check(&self, list: &str, sha256: &[u8; 32]) -> Result<Option<FeedCheck>, StateError> {
         self.ready().await?;
         let row: Option<(i64, Option<i64>, Option<i64>, Option<i64>)> = on!(&self.reads, pool => {

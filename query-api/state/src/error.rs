@@ -22,7 +22,7 @@ pub const MAX_WAITING_BYTES: u64 = 128 << 20;
 /// The state of a database file that was used and is not the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lost {
-    /// Nothing.
+    /// There is no file.
     Missing,
     /// An empty file.
     Empty,
@@ -102,13 +102,13 @@ pub enum StateError {
         /// Number of the migration.
         version: u32,
     },
-    /// Not a SQLite file.
+    /// The service state is in PostgreSQL, so there is no file to copy or to replace.
     #[error("the service state is in PostgreSQL, which has its own tool for backups: pg_dump")]
     NotAFile,
-    /// The file for the copy exists.
+    /// The file for the copy, or for the new database, exists.
     #[error("{}: the file exists and is not overwritten", .0.display())]
     Exists(PathBuf),
-    /// An invalid label.
+    /// The label of a key is too long, or has control characters.
     #[error("invalid label: at most {max} characters and no control characters are allowed", max = MAX_LABEL_CHARS)]
     Label,
     /// An invalid text of a ticket.
@@ -123,7 +123,7 @@ pub enum StateError {
         max = MAX_APPROVER_CHARS
     )]
     Approver,
-    /// Too many approvals.
+    /// There would be more than [`MAX_APPROVALS`].
     #[error("there would be more than {max} approvals: withdraw those that are no longer needed", max = MAX_APPROVALS)]
     TooManyApprovals,
     /// Too much waits for the process that writes the index.
@@ -139,7 +139,7 @@ pub enum StateError {
         /// Its length.
         bytes: u64,
     },
-    /// A time that cannot be stored.
+    /// A time or a number is out of range for the database.
     #[error("a time is out of range")]
     Time,
     /// No random numbers from the operating system.

@@ -225,7 +225,7 @@ impl State {
     /// the content of an open ticket does not create another one. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// A text or the time is invalid, or the database fails.
+    /// Fails if a text is invalid, or if the time is out of range.
     pub async fn submit(&self, new: NewTicket, client: Option<&str>, now: u64) -> Result<Submission, StateError> {
         new.check()?;
         let (created_at, since) = (to_stored(now)?, to_stored(now.saturating_sub(CLIENT_WINDOW))?);
@@ -273,9 +273,6 @@ impl State {
     }
 
     /// The ticket with this id.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn ticket(&self, id: &str) -> Result<Option<Ticket>, StateError> {
         self.ready().await?;
         let row: Option<StoredTicket> =
@@ -285,9 +282,6 @@ impl State {
     }
 
     /// The oldest tickets, in this state or in any, at most `limit`.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn tickets(&self, state: Option<TicketState>, limit: u32) -> Result<Vec<Ticket>, StateError> {
         self.ready().await?;
         let state = state.map(TicketState::name);
@@ -300,7 +294,7 @@ impl State {
     /// Closes a ticket as resolved, or as rejected. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// The note or the time is invalid, or the database fails.
+    /// Fails if the note is invalid, or if the time is out of range.
     pub async fn close_ticket(
         &self,
         id: &str,

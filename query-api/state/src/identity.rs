@@ -103,7 +103,7 @@ pub(crate) fn known(path: &Path) -> Result<Known, StateError> {
 /// Checks that the database is the one that was used here, with all its changes. Nothing is changed.
 ///
 /// # Errors
-/// [`StateError::Lost`] if it is not, or the database fails.
+/// Returns [`StateError::Lost`] if it is not.
 pub(crate) async fn verify(path: &Path, connection: &mut SqliteConnection) -> Result<(), StateError> {
     let known = known(path)?;
     // Without a mark, nothing is known that it could lack.
@@ -114,9 +114,6 @@ pub(crate) async fn verify(path: &Path, connection: &mut SqliteConnection) -> Re
 }
 
 /// As [`verify`], with a connection of its own.
-///
-/// # Errors
-/// As [`verify`].
 pub(crate) async fn verify_file(path: &Path) -> Result<(), StateError> {
     known(path)?;
     let mut connection = SqliteConnection::connect_with(&sqlite(path)).await.map_err(failed())?;
@@ -127,9 +124,6 @@ pub(crate) async fn verify_file(path: &Path) -> Result<(), StateError> {
 }
 
 /// Gives a database an id and counts its changes, if it does not yet, and remembers it.
-///
-/// # Errors
-/// The database or the disk fails.
 pub(crate) async fn settle(path: &Path, pool: &SqlitePool) -> Result<(), StateError> {
     let mut connection = pool.acquire().await.map_err(failed())?;
     let triggers: i64 = sqlx::query_scalar(TRIGGERS).fetch_one(&mut *connection).await.map_err(failed())?;
@@ -206,9 +200,6 @@ fn form() -> String {
 }
 
 /// Describes how the database differs from its mark.
-///
-/// # Errors
-/// The database fails.
 pub(crate) async fn problems(path: &Path, pool: &SqlitePool) -> Result<Vec<String>, StateError> {
     let known = mark::read(path)?;
     let mut connection = pool.acquire().await.map_err(failed())?;

@@ -125,7 +125,7 @@ impl State {
     /// Issues a key. The secret is returned only here; only its hash is stored. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// The label or a time is invalid, or the database fails.
+    /// Fails if the label is invalid, or if a time is out of range.
     pub async fn issue(&self, new: NewKey, now: u64) -> Result<(Key, Secret), StateError> {
         if new.label.chars().count() > MAX_LABEL_CHARS || new.label.chars().any(char::is_control) {
             return Err(StateError::Label);
@@ -153,9 +153,6 @@ impl State {
     }
 
     /// All keys ever issued, oldest first.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn keys(&self) -> Result<Vec<Key>, StateError> {
         self.ready().await?;
         let rows: Vec<StoredKey> = on!(&self.pool, pool => sqlx::query_as(COLUMNS_OF_ALL).fetch_all(pool).await)
@@ -172,9 +169,6 @@ impl State {
 
     /// Revokes the key with this id permanently. Callers that cache the result of [`State::check`] must drop it
     /// themselves.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn revoke(&self, id: &str, now: u64) -> Result<Revocation, StateError> {
         let now = to_stored(now)?;
         self.ready().await?;
@@ -194,7 +188,7 @@ impl State {
     /// one is recorded afterwards, at most once a minute; see [`State::uses_settled`].
     ///
     /// # Errors
-    /// The database fails. A failure to record the use is only logged.
+    /// Fails if the database fails. A failure to record the use is only logged.
     pub async fn check(&self, secret: &Secret, now: u64) -> Result<Verdict, StateError> {
         self.ready().await?;
         let Some((key, hash)) = self.find(secret.id()).await? else { return Ok(Verdict::Unknown) };

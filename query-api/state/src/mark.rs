@@ -55,10 +55,6 @@ pub(crate) fn path_of(database: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Reads it.
-///
-/// # Errors
-/// The disk fails.
 pub(crate) fn read(database: &Path) -> Result<Known, StateError> {
     let path = path_of(database);
     match fs::read(&path) {
@@ -91,9 +87,6 @@ fn parse(bytes: &[u8]) -> Option<Mark> {
 }
 
 /// Writes it, readable only by its owner. It is on disk when this returns.
-///
-/// # Errors
-/// The disk fails.
 pub(crate) fn write(database: &Path, mark: &Mark) -> Result<(), StateError> {
     let _turn = WRITING.lock();
     let path = path_of(database);
@@ -120,9 +113,6 @@ pub(crate) fn write(database: &Path, mark: &Mark) -> Result<(), StateError> {
 }
 
 /// Forgets the database that was used here.
-///
-/// # Errors
-/// The disk fails.
 pub(crate) fn forget(database: &Path) -> Result<(), StateError> {
     let path = path_of(database);
     match fs::remove_file(&path) {

@@ -71,7 +71,7 @@ macro_rules! bring_up_to_date {
 /// Checks the schema and applies all missing migrations, or none.
 ///
 /// # Errors
-/// The database fails, or has migrations that this program does not have.
+/// Fails if the database has migrations that this program does not have.
 pub(crate) async fn apply(pool: &SqlPool) -> Result<(), StateError> {
     match pool {
         // Takes the write lock at once: of two processes, the second then sees the changes of the first.
@@ -138,7 +138,7 @@ pub(crate) fn newest() -> u32 {
 /// The version of the schema; `None` if the database has none.
 ///
 /// # Errors
-/// It cannot be read, has migrations that this program does not have, or lacks some.
+/// Fails if the database has migrations that this program does not have, or lacks some.
 pub(crate) async fn version(pool: &SqlPool) -> Result<Option<u32>, StateError> {
     let failed = || StateError::database("cannot be read");
     let (known, seen): (i64, Vec<(i64, String)>) = match pool {

@@ -28,9 +28,6 @@ impl fmt::Debug for ServiceSecret {
 
 impl State {
     /// The key with this name; the first call makes it.
-    ///
-    /// # Errors
-    /// The database fails, or the row is damaged.
     pub async fn service_secret(&self, name: &str) -> Result<ServiceSecret, StateError> {
         self.ready().await?;
         let failed = || StateError::database("cannot read a key of the service");

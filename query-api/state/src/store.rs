@@ -77,9 +77,6 @@ impl State {
     }
 
     /// Connects to the state at a URL and migrates its schema.
-    ///
-    /// # Errors
-    /// As [`State::ready`].
     pub async fn open(url: &StateUrl) -> Result<Self, StateError> {
         let state = State::of(url);
         state.ready().await?;
@@ -90,8 +87,8 @@ impl State {
     /// schema. After the first success it only looks if the file is still there. Every other method calls it first.
     ///
     /// # Errors
-    /// The database is unreachable or returns an error, or its schema is newer or foreign. [`StateError::Lost`] if it
-    /// is not the one that was used here, with all its changes.
+    /// Returns [`StateError::Lost`] if the database is not the one that was used here, with all its changes; fails also
+    /// if its schema is newer or foreign.
     pub async fn ready(&self) -> Result<(), StateError> {
         if self.is_ready() {
             return Ok(());
@@ -134,9 +131,6 @@ impl State {
 
     /// Checks that the database can be read and written at present, without changing it and without waiting long for
     /// another process.
-    ///
-    /// # Errors
-    /// It cannot.
     pub async fn probe(&self) -> Result<(), StateError> {
         self.ready().await?;
         let failed = || StateError::database("cannot be used");

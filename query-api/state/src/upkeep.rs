@@ -54,7 +54,7 @@ pub struct Checked {
 /// changes nothing, and creates nothing.
 ///
 /// # Errors
-/// The database is missing or unreachable. Damage is not an error, but a problem in the result.
+/// Fails if the database is missing or unreachable. Damage is not an error, but a problem in the result.
 pub async fn check(url: &StateUrl) -> Result<Checked, StateError> {
     if let Target::Sqlite(path) = &url.0 {
         identity::known(path)?;
@@ -162,8 +162,8 @@ fn problem(error: sqlx::Error) -> Result<String, StateError> {
 /// Copies a SQLite database, also while servers use it, into a new file that only its owner can read.
 ///
 /// # Errors
-/// The database is missing or damaged, or is PostgreSQL ([`StateError::NotAFile`]); or the copy exists or cannot be
-/// written.
+/// Returns [`StateError::NotAFile`] if the database is PostgreSQL; fails also if it is missing or damaged, or if the
+/// copy exists.
 pub async fn backup(url: &StateUrl, to: &Path, replace: bool) -> Result<(), StateError> {
     let Target::Sqlite(from) = &url.0 else { return Err(StateError::NotAFile) };
     let file = |path: &Path| {
@@ -231,8 +231,8 @@ fn place(part: &Path, to: &Path, replace: bool) -> std::io::Result<()> {
 /// empty database where there is none. Forgets the mark of the database before.
 ///
 /// # Errors
-/// [`StateError::Lost`] if nothing is there, unless `new` is set; with `new`, [`StateError::Exists`] if there is a
-/// database. Or it is PostgreSQL, or it fails.
+/// Returns [`StateError::Lost`] if nothing is there, unless `new` is set; with `new`, [`StateError::Exists`] if there
+/// is a database. Fails also for PostgreSQL.
 pub async fn accept(url: &StateUrl, new: bool) -> Result<(), StateError> {
     let Target::Sqlite(path) = &url.0 else { return Err(StateError::NotAFile) };
     let is_there = match identity::known(path) {

@@ -95,7 +95,7 @@ impl State {
     /// milliseconds since 1970.
     ///
     /// # Errors
-    /// An entry is too large, the queue is full, or the database fails.
+    /// Fails if an entry is too large, or if the queue is full.
     pub async fn queue_documents(
         &self,
         network: &str,
@@ -120,9 +120,6 @@ impl State {
     }
 
     /// The id and the file of the oldest entry of a network; `None` if nothing waits.
-    ///
-    /// # Errors
-    /// The row is damaged, or the database fails.
     pub async fn oldest_waiting(&self, network: &str) -> Result<Option<(String, Vec<u8>)>, StateError> {
         self.ready().await?;
         let row: Option<(String, Vec<u8>)> =
@@ -135,9 +132,6 @@ impl State {
     }
 
     /// Removes an entry that the writer has on its disk. Returns false if it is gone already.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn remove_waiting(&self, id: &str) -> Result<bool, StateError> {
         self.ready().await?;
         let removed = on!(&self.pool, pool => {
@@ -149,9 +143,6 @@ impl State {
     }
 
     /// Waiting documents, the oldest first, at most `limit`.
-    ///
-    /// # Errors
-    /// A row is damaged, or the database fails.
     pub async fn waiting(&self, limit: u32) -> Result<Vec<WaitingEntry>, StateError> {
         self.ready().await?;
         let rows: Vec<(String, String, i64, String, i64, i64)> =

@@ -26,7 +26,7 @@ impl State {
     /// Publishes the tip of the index that this process writes. It replaces the one before.
     ///
     /// # Errors
-    /// A number is out of range, or the database fails.
+    /// Fails if a number is out of range.
     pub async fn publish_writer_tip(&self, network: &str, tip: &WriterTip) -> Result<(), StateError> {
         let (seq, at) = (to_stored(tip.event_seq)?, to_stored(tip.published_at)?);
         self.ready().await?;
@@ -38,9 +38,6 @@ impl State {
     }
 
     /// The tip that the writer of a network's index has published last; `None` if none has.
-    ///
-    /// # Errors
-    /// The row is damaged, or the database fails.
     pub async fn writer_tip(&self, network: &str) -> Result<Option<WriterTip>, StateError> {
         self.ready().await?;
         let row: Option<(i64, String, i64, Option<i64>, i64)> =

@@ -31,9 +31,6 @@ const SCRIPT_HASH: &str = "scripthash:";
 const MAX_LEN: usize = 128;
 
 /// Parses an address of `network` (of any network if none is given), or `scripthash:<hex>`.
-///
-/// # Errors
-/// The text is not an address, or belongs to another network.
 pub fn parse_address(text: &str, network: Option<Network>) -> Result<Subject, AddressError> {
     if text.is_empty() {
         return Err(AddressError::Invalid("it is empty"));

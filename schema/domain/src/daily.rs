@@ -48,9 +48,6 @@ impl Daily {
 
     /// Adds the movements of `txs` transactions of `day`. Days must be in order; days in between get points without
     /// movement.
-    ///
-    /// # Errors
-    /// The day is before the newest one, or more was sent than the balance.
     pub fn add(&mut self, day: u32, received: Sats, sent: Sats, txs: u64) -> Result<(), Inconsistent> {
         let bad = Inconsistent { day };
         let newest = self.points.last().copied();

@@ -100,7 +100,7 @@ impl TagMatcher {
     /// equally long ones that of the newest list, then by the name of the pool.
     ///
     /// # Errors
-    /// There are more of them than can be searched for: some 100 MB.
+    /// Fails if there are more tags than can be searched for: some 100 MB.
     pub fn new(tags: impl IntoIterator<Item = (u32, PoolTag)>) -> Result<Self, TagError> {
         let mut tags: Vec<(u32, PoolTag)> = tags.into_iter().collect();
         tags.sort_by(|(one_at, one), (other_at, other)| {

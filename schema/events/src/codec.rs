@@ -40,9 +40,6 @@ impl<'b> Bytes<'b> {
     }
 
     /// The next bytes.
-    ///
-    /// # Errors
-    /// There are fewer.
     pub fn take(&mut self, count: usize) -> Result<&'b [u8], Malformed> {
         let (head, rest) = self.0.split_at_checked(count).ok_or(Malformed("too short"))?;
         self.0 = rest;
@@ -50,9 +47,6 @@ impl<'b> Bytes<'b> {
     }
 
     /// The next bytes as an array.
-    ///
-    /// # Errors
-    /// There are fewer.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (head, rest) = self.0.split_first_chunk().ok_or(Malformed("too short"))?;
         self.0 = rest;
@@ -62,15 +56,12 @@ impl<'b> Bytes<'b> {
     /// A LEB128 number in its shortest form.
     ///
     /// # Errors
-    /// It is cut short, too large, or longer than it need be.
+    /// Fails if the number is cut short, too large, or not in its shortest form.
     pub fn varint(&mut self) -> Result<u128, Malformed> {
         leb128::take_u128(&mut self.0).map_err(|error| Malformed(error.0))
     }
 
     /// A number that fits.
-    ///
-    /// # Errors
-    /// As [`Bytes::varint`].
     pub fn number<N: TryFrom<u128>>(&mut self) -> Result<N, Malformed> {
         N::try_from(self.varint()?).map_err(|_| Malformed("number too large"))
     }
@@ -78,7 +69,7 @@ impl<'b> Bytes<'b> {
     /// A text.
     ///
     /// # Errors
-    /// It is too long, cut short or not UTF-8.
+    /// Fails if the text is too long, cut short or not UTF-8.
     pub fn text(&mut self) -> Result<&'b str, Malformed> {
         let length: usize = self.number()?;
         if length > MAX_TEXT {
@@ -88,9 +79,6 @@ impl<'b> Bytes<'b> {
     }
 
     /// A short name.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     pub fn slug(&mut self) -> Result<Slug, Malformed> {
         self.text()?.parse().map_err(|_| Malformed("not a short name"))
     }
@@ -106,17 +94,11 @@ impl<'b> Bytes<'b> {
     }
 
     /// A price: a number above zero.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     pub fn price(&mut self) -> Result<Decimal, Malformed> {
         Some(self.decimal()?).filter(|number| !number.is_zero()).ok_or(Malformed("a price of zero"))
     }
 
     /// A series.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     pub fn series(&mut self) -> Result<Series, Malformed> {
         let mut currency = || Currency::from_bytes(self.array()?).ok_or(Malformed("currency"));
         let (base, quote) = (currency()?, currency()?);
@@ -125,9 +107,6 @@ impl<'b> Bytes<'b> {
     }
 
     /// A quote.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     pub fn quote(&mut self) -> Result<Quote, Malformed> {
         let parts = self.array::<1>()?[0];
         if parts > 3 {
@@ -144,9 +123,6 @@ impl<'b> Bytes<'b> {
     }
 
     /// Where a document comes from.
-    ///
-    /// # Errors
-    /// The bytes say nothing of the kind.
     pub fn provenance(&mut self) -> Result<Provenance, Malformed> {
         Ok(Provenance {
             document: DocumentHash(self.array()?),
@@ -158,9 +134,6 @@ impl<'b> Bytes<'b> {
     }
 
     /// Rows of one series: each has the number of intervals after the one before.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     pub fn rows(&mut self) -> Result<Vec<QuoteRow>, Malformed> {
         let series = self.series()?;
         let count: usize = self.number()?;

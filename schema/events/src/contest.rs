@@ -113,9 +113,6 @@ pub struct SignedText {
 
 impl Contest {
     /// Checks the rules that the type does not enforce.
-    ///
-    /// # Errors
-    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), &'static str> {
         let is_text = |text: &str| text.len() <= MAX_TEXT && text.lines().all(is_plain);
         if !is_text(&self.reason) {
@@ -157,9 +154,6 @@ pub fn put_contest(out: &mut Vec<u8>, contest: &Contest) {
 
 impl Bytes<'_> {
     /// A contest.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     pub fn contest(&mut self) -> Result<Contest, Malformed> {
         let script = self.array()?;
         let (source, list) = (self.slug()?, self.slug()?);

@@ -76,16 +76,16 @@ pub enum BadDocument {
     /// A contest breaks a rule.
     #[error("the contest has {0}")]
     Contest(&'static str),
-    /// It has none.
+    /// It has no rows.
     #[error("the document has no rows")]
     Empty,
-    /// It has too many.
+    /// It has more than [`MAX_ROWS`] rows.
     #[error("the document has {0} rows; at most {MAX_ROWS} are taken: split the file")]
     TooLong(usize),
     /// It withdraws itself.
     #[error("the document withdraws itself")]
     Itself,
-    /// A text is too long.
+    /// A text is longer than [`MAX_TEXT`] bytes.
     #[error("the {0} of the document is longer than {MAX_TEXT} bytes")]
     Text(&'static str),
 }
@@ -100,9 +100,6 @@ impl Body {
 
 impl Document {
     /// Checks the rules that the type does not enforce.
-    ///
-    /// # Errors
-    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), BadDocument> {
         if self.provenance.origin.len() > MAX_TEXT {
             return Err(BadDocument::Text("origin"));

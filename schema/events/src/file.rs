@@ -35,10 +35,10 @@ const MAX_DOCUMENT: u64 = 64 << 20;
 /// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The disk.
+    /// The file cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is something else.
+    /// The bytes do not begin as a file of events of Cairn.
     #[error("this is not a file of events of Cairn")]
     Foreign,
     /// A later program wrote it.
@@ -46,10 +46,10 @@ pub enum FileError {
         "the file of events has version {0}; this program reads version {VERSION}: use the program that wrote it, or a later one"
     )]
     Version(u8),
-    /// It ends too early.
+    /// The file is cut short.
     #[error("the file of events is cut short; copy or export it again")]
     Short,
-    /// Its hash is another.
+    /// The hash at its end does not match the bytes before it.
     #[error("the file of events is damaged: its hash does not match; copy or export it again")]
     Damaged,
     /// A document in it cannot be decoded.
@@ -154,9 +154,6 @@ pub struct FileWriter<W> {
 
 impl<W: Write> FileWriter<W> {
     /// Begins it.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn begin(to: W) -> io::Result<Self> {
         let mut file = FileWriter { to, hash: Sha256::new() };
         file.put(MAGIC)?;
@@ -172,7 +169,7 @@ impl<W: Write> FileWriter<W> {
     /// Adds a document.
     ///
     /// # Errors
-    /// It cannot be written, or is longer than a file may have.
+    /// Fails if the document is longer than a file may have, or the file cannot be written.
     pub fn add(&mut self, document: &Document) -> io::Result<()> {
         let bytes = encode(document);
         if bytes.len() as u64 > MAX_DOCUMENT {
@@ -187,9 +184,6 @@ impl<W: Write> FileWriter<W> {
     }
 
     /// Ends it; returns the underlying writer and the hash.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn finish(mut self) -> io::Result<(W, [u8; 32])> {
         self.put(&[0])?;
         let hash: [u8; 32] = self.hash.finalize().into();
@@ -221,7 +215,7 @@ fn short(error: io::Error) -> FileError {
 /// end. One document is in memory at a time.
 ///
 /// # Errors
-/// The file cannot be read, or is not a whole file of events, or `take` fails.
+/// Passes on the error of `take`, too.
 pub fn read<E: From<FileError>>(from: impl Read, mut take: impl FnMut(Document) -> Result<(), E>) -> Result<usize, E> {
     let mut file = Hashed { from, hash: Sha256::new() };
     let magic = file.array().map_err(|e| if matches!(e, FileError::Short) { FileError::Foreign } else { e })?;

@@ -21,18 +21,12 @@ pub trait Listed: Clone + Eq + Ord + Hash + Debug + Send + Sync + Sized + 'stati
     fn at_row(&self, row: u32) -> Self;
 
     /// Checks the rules that the type does not enforce.
-    ///
-    /// # Errors
-    /// The first rule that it breaks.
     fn check(&self) -> Result<(), &'static str>;
 
     /// Appends it; its row must be above `before`, that of the one before or 0.
     fn put(&self, out: &mut Vec<u8>, before: u32);
 
     /// Reads one, after the one with the row `before`; 0 for the first.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     fn read(bytes: &mut Bytes<'_>, before: u32) -> Result<Self, Malformed>;
 }
 
@@ -70,9 +64,6 @@ pub fn put_listed<L: Listed>(out: &mut Vec<u8>, rows: &[L]) {
 
 impl Bytes<'_> {
     /// The next `count` rows, or all that are left.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     pub fn listed<L: Listed>(&mut self, count: Option<usize>) -> Result<Vec<L>, Malformed> {
         let (mut rows, mut before) = (Vec::new(), 0);
         while count.map_or(!self.is_empty(), |count| rows.len() < count) {

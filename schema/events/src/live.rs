@@ -47,9 +47,6 @@ impl LiveQuote {
     }
 
     /// Reads the bytes that [`LiveQuote::put`] appended.
-    ///
-    /// # Errors
-    /// The bytes are something else.
     pub fn read(base: Currency, quote: Currency, b: &mut Bytes<'_>) -> Result<Self, Malformed> {
         let (sources, dropped) = (b.number()?, b.number()?);
         let disputed = match b.array()? {
@@ -85,9 +82,6 @@ pub fn put_live_quotes(out: &mut Vec<u8>, quotes: &[LiveQuote]) {
 }
 
 /// Reads the bytes that [`put_live_quotes`] appended; nothing may follow.
-///
-/// # Errors
-/// The bytes are something else.
 pub fn read_live_quotes(bytes: &[u8]) -> Result<Vec<LiveQuote>, Malformed> {
     let mut b = Bytes::new(bytes);
     let [count] = b.array::<1>()?;

@@ -68,7 +68,7 @@ impl Announcer {
     /// else whatever the umask.
     ///
     /// # Errors
-    /// The socket cannot be created, for example because the path is longer than 107 bytes.
+    /// Fails if the socket cannot be created, for example because the path is longer than 107 bytes.
     pub fn bind(path: &Path, present: Present) -> io::Result<Self> {
         let door = Door::open(path)?;
         let shared = Arc::new(Shared { readers: Mutex::default(), present, cancel: CancelToken::new() });

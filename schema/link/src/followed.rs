@@ -128,9 +128,6 @@ impl FollowedIndex {
     }
 
     /// Starts threads that follow the writer until cancelled.
-    ///
-    /// # Errors
-    /// A thread cannot be started.
     pub fn follow(self: &Arc<Self>, datadir: &Path, cancel: &CancelToken) -> io::Result<FollowingThreads> {
         let projector = Projector::start(self.told.pool(), cancel)?;
         let hearing = Arc::clone(self);

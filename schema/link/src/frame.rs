@@ -142,9 +142,6 @@ impl Message {
     }
 
     /// Reads a frame's body.
-    ///
-    /// # Errors
-    /// It is not a message of this version.
     pub fn from_body(body: &[u8]) -> Result<Self, BadFrame> {
         let (&kind, rest) = body.split_first().ok_or(BadFrame::Unreadable(0))?;
         let bad = BadFrame::Unreadable(kind);
@@ -178,9 +175,6 @@ impl Message {
     }
 
     /// Writes the frame.
-    ///
-    /// # Errors
-    /// The other end has disconnected.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         to.write_all(&self.to_frame())
     }
@@ -188,7 +182,7 @@ impl Message {
     /// Reads the next frame. Memory grows with the received bytes, not with the declared length.
     ///
     /// # Errors
-    /// The other end has disconnected, or sent an invalid frame.
+    /// Fails if the other end has disconnected, or has sent an invalid frame.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;

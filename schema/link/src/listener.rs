@@ -38,9 +38,6 @@ pub struct Listener {
 
 impl Listener {
     /// Starts a thread that listens to the socket at `path` and passes on events.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
     pub fn start(path: &Path, mut hear: impl FnMut(Event) + Send + 'static) -> io::Result<Self> {
         let cancel = CancelToken::new();
         let (path, cancelled) = (path.to_owned(), cancel.clone());

@@ -32,9 +32,6 @@ pub enum BadAmount {
 
 /// Parses an amount in bitcoin, written as a JSON number: digits, optional decimals, optional exponent (programs write
 /// the smallest amount as 1e-8). Trailing zeros of the decimals do not count.
-///
-/// # Errors
-/// See [`BadAmount`].
 pub fn parse_btc(text: &str) -> Result<Sats, BadAmount> {
     if text.len() > MAX_LEN {
         return Err(BadAmount::TooLong);

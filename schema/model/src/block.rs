@@ -32,7 +32,7 @@ pub struct SpentCoin {
     pub outpoint: Outpoint,
     /// Its value.
     pub value: Sats,
-    /// Its script.
+    /// Id of its scriptPubKey.
     pub script: ScriptId,
     /// Height of the block that created it.
     pub birth: Height,

@@ -11,7 +11,7 @@ macro_rules! leb128 {
         /// Takes a number off the front of `bytes`.
         ///
         /// # Errors
-        /// The bytes end within the number, it does not fit, or its form is not the shortest.
+        /// Fails if the bytes end within the number, it does not fit, or its form is not the shortest.
         #[inline]
         pub fn $take(bytes: &mut &[u8]) -> Result<$number, BadLeb128> {
             let mut value: $number = 0;

@@ -17,7 +17,6 @@ use crate::Txid;
 
 /// 64-bit limbs of a number.
 const LIMBS: usize = 48;
-/// Bytes of a number.
 const BYTES: usize = LIMBS * 8;
 /// The modulus is 2^3072 − `GAP`, the largest safe prime of that length.
 const GAP: u64 = 1_103_717;

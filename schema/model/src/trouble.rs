@@ -51,7 +51,7 @@ impl Part {
 /// Something that keeps a part of the service from working. Indexed data is served meanwhile.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Trouble {
-    /// The part.
+    /// The part that does not work.
     pub part: Part,
     /// Why it does not work: one line, without addresses and folders.
     pub reason: String,

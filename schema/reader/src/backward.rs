@@ -59,9 +59,6 @@ impl<'v, T: Table<Key: OfTx>> Backward<'v, T> {
     }
 
     /// The next older one. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn older(&mut self) -> Result<Option<(T::Key, T::Value)>, ReadError> {
         if self.started {
             self.rows.prev();
@@ -85,7 +82,7 @@ pub struct Transfer {
     /// Satoshis that it pays to others. Payments to scripts that it spends from do not count, nor those to their
     /// clusters, as of this transaction. For a CoinJoin, only payments to its own scripts do not count.
     pub net_external: u64,
-    /// True if it is a CoinJoin.
+    /// True if it has the form of a CoinJoin.
     pub coinjoin: bool,
 }
 
@@ -101,7 +98,7 @@ impl View<'_> {
     /// Begins at the newest transaction before `end` that spends coins of a year and more.
     ///
     /// # Errors
-    /// The stage `ages` is being rebuilt, or the database cannot be read.
+    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn dormant_before(&self, end: TxNum) -> Result<Option<DormantWalk<'_>>, ReadError> {
         self.require(&AGES)?;
         Backward::before(self, end)
@@ -111,7 +108,7 @@ impl View<'_> {
     /// together.
     ///
     /// # Errors
-    /// The stage `ages` is being rebuilt, or the database cannot be read.
+    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn old_movements_before(&self, end: TxNum) -> Result<Option<MovementWalk<'_>>, ReadError> {
         self.require(&AGES)?;
         Backward::before(self, end)
@@ -120,7 +117,7 @@ impl View<'_> {
     /// Begins at the newest transaction before `end` that gathers many coins in few.
     ///
     /// # Errors
-    /// The stage `transfers` is being rebuilt, or the database cannot be read.
+    /// Returns [`ReadError::Unfinished`] while the stage `transfers` is being rebuilt.
     pub fn consolidations_before(&self, end: TxNum) -> Result<Option<ConsolidationWalk<'_>>, ReadError> {
         self.require(&TRANSFERS)?;
         Backward::before(self, end)
@@ -129,7 +126,7 @@ impl View<'_> {
     /// Begins at the newest transaction before `end` that pays 100 BTC or more to scripts that it does not spend from.
     ///
     /// # Errors
-    /// The stage `transfers` or `clusters` is being rebuilt, or the database cannot be read.
+    /// Returns [`ReadError::Unfinished`] while the stage `transfers` or `clusters` is being rebuilt.
     pub fn transfers_before(&self, end: TxNum) -> Result<Option<TransferWalk<'_>>, ReadError> {
         self.require(&TRANSFERS)?;
         self.require(&CLUSTERS)?;
@@ -143,9 +140,6 @@ impl View<'_> {
 
 impl TransferWalk<'_> {
     /// The next older one. Two rows read at most.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn older(&mut self) -> Result<Option<Transfer>, ReadError> {
         let Some((tx_num, LargeRow { sats, coinjoin })) = self.transfers.older()? else { return Ok(None) };
         // A change without its transfer is damage: it is skipped here, and `cairn verify` reports it.

@@ -39,17 +39,11 @@ struct Candidate {
 impl View<'_> {
     /// The coin of an outpoint; `None` if the output does not exist, is spent or unspendable. At most four row reads,
     /// and three more for each other transaction with the same txid prefix.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn coin_of(&self, txid: &Txid, vout: u32) -> Result<Option<UnspentCoin>, ReadError> {
         Ok(self.coins_of_outpoints(&[(*txid, vout)])?.pop().flatten())
     }
 
     /// The coins of many outpoints, in the order of the request. As [`View::coin_of`], but read in disk order.
-    ///
-    /// # Errors
-    /// As [`View::coin_of`].
     pub fn coins_of_outpoints(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<UnspentCoin>>, ReadError> {
         self.require(&COINS)?;
         let mut found = vec![None; outpoints.len()];

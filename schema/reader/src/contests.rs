@@ -16,7 +16,7 @@ pub const MAX_CONTESTS: usize = 1_024;
 /// Last contest of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ContestOf {
-    /// The statement.
+    /// Hash of the statement that is contested.
     pub statement: StatementHash,
     /// Action and party.
     pub state: ContestState,
@@ -69,9 +69,6 @@ pub(crate) fn of_script(
 impl View<'_> {
     /// Contests of claims about a script, by the SHA-256 of the script, ascending; with a time, those that were
     /// retrieved by then. And whether there are more than [`MAX_CONTESTS`]. One row read, and one for each.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn contests_of(
         &self,
         script: &[u8; 32],
@@ -81,9 +78,6 @@ impl View<'_> {
     }
 
     /// The contest of a document, with its sequence number; `None` if the ledger has no such contest. Three row reads.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn contest(&self, version: &ListVersion) -> Result<Option<(u64, Contest)>, ReadError> {
         let Some((hash, state)) = self.document_beginning(&version.document)? else { return Ok(None) };
         match self.event(state.seq)? {

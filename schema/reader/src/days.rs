@@ -22,7 +22,7 @@ use crate::{ReadError, View};
 pub struct BornOn {
     /// The day, counted from 1970-01-01.
     pub day: u32,
-    /// Their value.
+    /// Sum of their values.
     pub sats: Sats,
     /// Their number.
     pub coins: u64,
@@ -80,7 +80,7 @@ impl View<'_> {
     /// 64 days of birth and each of at most 57 periods.
     ///
     /// # Errors
-    /// The stage `ages` is being rebuilt, the database cannot be read, or rows are damaged.
+    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn supply_by_birth(&self, day: u32) -> Result<Vec<BornOn>, ReadError> {
         self.require(&AGES)?;
         // Sums by position: nearly every row has nearly all.
@@ -113,7 +113,7 @@ impl View<'_> {
     /// it, ascending. Reads a row for each day and each 64 days of birth that changed.
     ///
     /// # Errors
-    /// As [`View::supply_by_birth`], or `show` fails.
+    /// Passes on the error of `show`; returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn supply_changes<E: From<ReadError>>(
         &self,
         days: RangeInclusive<u32>,
@@ -148,7 +148,7 @@ impl View<'_> {
     /// show it. Reads a row for each block.
     ///
     /// # Errors
-    /// As [`View::supply_by_birth`].
+    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn spent_by_birth(&self, day: u32) -> Result<BTreeMap<u32, u128>, ReadError> {
         self.require(&AGES)?;
         let last_at = |time: u64| self.chain().height_at(u32::try_from(time).unwrap_or(u32::MAX));
@@ -171,8 +171,7 @@ impl View<'_> {
     /// The sums of each of some days that have blocks, ascending. Reads up to three rows for a day.
     ///
     /// # Errors
-    /// One of the stages `ages`, `script_days` and `clusters` is being rebuilt, the database cannot be read, or rows
-    /// are damaged.
+    /// Returns [`ReadError::Unfinished`] while one of the stages `ages`, `script_days` and `clusters` is being rebuilt.
     pub fn day_sums(&self, days: RangeInclusive<u32>) -> Result<BTreeMap<u32, DaySums>, ReadError> {
         let mut found: BTreeMap<u32, DaySums> = BTreeMap::new();
         self.of_days::<Daily>(&AGES, &days, |day, sums| found.entry(day).or_default().blocks = sums)?;
@@ -202,7 +201,7 @@ impl View<'_> {
     /// to it; positions as in `script_days`. Reads at most 57 rows.
     ///
     /// # Errors
-    /// The stage `script_days` is being rebuilt, the database cannot be read, or rows are damaged.
+    /// Returns [`ReadError::Unfinished`] while the stage `script_days` is being rebuilt.
     pub fn scripts_by_day(&self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<ScriptDays>(&SCRIPT_DAYS, day)
     }
@@ -210,7 +209,7 @@ impl View<'_> {
     /// Sums over the blocks of all days up to one; positions as in `daily`. Reads at most 57 rows.
     ///
     /// # Errors
-    /// The stage `ages` is being rebuilt, the database cannot be read, or rows are damaged.
+    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn daily_up_to(&self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<Daily>(&AGES, day)
     }
@@ -219,7 +218,7 @@ impl View<'_> {
     /// Reads at most 57 rows.
     ///
     /// # Errors
-    /// The stage `ages` is being rebuilt, the database cannot be read, or rows are damaged.
+    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn dormant_up_to(&self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<DormantDays>(&AGES, day)
     }

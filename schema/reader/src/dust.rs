@@ -13,17 +13,11 @@ use crate::{ReadError, View};
 
 impl View<'_> {
     /// The newest block whose pings are known. One row read.
-    ///
-    /// # Errors
-    /// As [`View::late`].
     pub fn dust_height(&self) -> Result<Height, ReadError> {
         self.late(&DUST)
     }
 
     /// State of transactions as pings, in their order, in one look-up; `None` for others and for forgotten ones.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn dust_pings(&self, txs: &[TxNum]) -> Result<Vec<Option<DustPingRow>>, ReadError> {
         let mut sorted = txs.to_vec();
         sorted.sort_unstable();
@@ -37,17 +31,11 @@ impl View<'_> {
     }
 
     /// A group of pings. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn dust_group(&self, group: &DustGroup) -> Result<Option<DustGroupRow>, ReadError> {
         self.get::<DustGroups>(group)
     }
 
     /// The campaigns that began to count with the transactions of a range, ascending.
-    ///
-    /// # Errors
-    /// As [`View::late`].
     pub fn dust_alerts(&self, txs: Range<TxNum>) -> Result<Vec<(TxNum, DustGroup, DustAlertRow)>, ReadError> {
         self.late(&DUST)?;
         let rows = self.scan::<DustAlerts>(Some(&(txs.start, DustGroup::Mark([0; 32]))))?;

@@ -102,17 +102,11 @@ impl EntityRow {
 
 impl View<'_> {
     /// An entity's sums; `None` if no label names it. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn entity(&self, name: &EntityName) -> Result<Option<EntityRow>, ReadError> {
         self.get::<EntityTotals>(name)?.map(|sums| EntityRow::of(name.clone(), &sums)).transpose()
     }
 
     /// At most `limit` entities in the order of their names, from `from` (or the first) on.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn entities(&self, from: Option<&EntityName>, limit: usize) -> Result<Vec<EntityRow>, ReadError> {
         let rows = self.scan::<EntityTotals>(from)?.take(limit);
         rows.map(|row| row.and_then(|(name, sums)| EntityRow::of(name, &sums))).collect()
@@ -120,9 +114,6 @@ impl View<'_> {
 
     /// At most `limit` texts of a kind about an entity, each with the number of scripts that it rests on, ascending by
     /// text.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn entity_facets(
         &self,
         name: &EntityName,
@@ -144,9 +135,6 @@ impl View<'_> {
 
     /// At most `limit` scripts of an entity, those with the newest transaction first, after a script that an earlier
     /// call returned.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn entity_scripts(
         &self,
         name: &EntityName,

@@ -34,9 +34,6 @@ pub struct SeriesSpan {
 impl View<'_> {
     /// The row of the ledger that has an event, and its sequence number; `None` if there is no such event. Two row
     /// reads.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn event(&self, seq: u64) -> Result<Option<(u64, EventRow)>, ReadError> {
         let mut rows = self.raw_iterator::<Events>()?;
         rows.seek_for_prev(encode_key::<Events>(&seq));
@@ -49,18 +46,12 @@ impl View<'_> {
     }
 
     /// State of a document in the ledger.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn document(&self, hash: &DocumentHash) -> Result<Option<DocumentState>, ReadError> {
         self.get::<Documents>(hash)
     }
 
     /// The quote that holds for the last candle of a series that closed at that time or before, with its close. One row
     /// read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn quote_at(&self, series: Series, time: u32) -> Result<Option<(u32, Chosen)>, ReadError> {
         let mut rows = self.raw_iterator::<Quotes>()?;
         let interval = series.interval.seconds();
@@ -79,9 +70,6 @@ impl View<'_> {
     }
 
     /// At most `limit` quotes that hold for the candles of a series that close between `from` and `to`, ascending.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn quotes(&self, series: Series, from: u32, to: u32, limit: usize) -> Result<Vec<(u32, Chosen)>, ReadError> {
         let mut found = Vec::new();
         for row in self.scan::<Quotes>(Some(&first_of(series, from)))? {
@@ -96,9 +84,6 @@ impl View<'_> {
 
     /// Every series that has quotes, ascending, with its first and its newest candle. Two row reads for each, and one
     /// more.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn series(&self) -> Result<Vec<SeriesSpan>, ReadError> {
         let mut found = Vec::new();
         let mut rows = self.raw_iterator::<Quotes>()?;
@@ -124,18 +109,12 @@ impl View<'_> {
     }
 
     /// The newest price of each pair that the index has, by pair, at most [`MAX_LIVE_QUOTES`]. One row read for each.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn live_quotes(&self) -> Result<Vec<LiveQuote>, ReadError> {
         let rows = self.scan::<LiveQuotes>(None)?.take(MAX_LIVE_QUOTES);
         rows.map(|row| row.map(|(pair, row)| LiveRow::with(pair, row))).collect()
     }
 
     /// Walks versions of quotes, in ascending order of their candles.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn quote_versions(&self) -> Result<VersionWalk<'_>, ReadError> {
         Ok(VersionWalk { rows: self.raw_iterator::<QuoteVersions>()?, at: None })
     }
@@ -158,9 +137,6 @@ impl VersionWalk<'_> {
     }
 
     /// The versions of a candle. Candles must be asked for in ascending order; those between are passed over.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn of(&mut self, candle: &Candle) -> Result<Versions, ReadError> {
         let mut found = Versions::new();
         if self.at.is_none_or(|at| at.is_some_and(|at| at < *candle)) {

@@ -18,8 +18,7 @@ impl View<'_> {
     /// Block of the flows, without later blocks. One row read.
     ///
     /// # Errors
-    /// [`ReadError::Unfinished`]: they are being made, since there are none or their block is gone. Or the database
-    /// cannot be read, or the row is damaged.
+    /// Returns [`ReadError::Unfinished`] while the flows are being made: there are none, or their block is gone.
     pub fn flows_head(&self) -> Result<FlowsHeadRow, ReadError> {
         let head = self.get::<FlowsHead>(&())?;
         let head = head.filter(|head| self.chain().is(head.height, &head.hash));
@@ -28,9 +27,6 @@ impl View<'_> {
 
     /// The flows of an exchange, or of all together, on some days, ascending: those of the generation of a head alone.
     /// One row read for each.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn flows_of(
         &self,
         head: &FlowsHeadRow,
@@ -53,9 +49,6 @@ impl View<'_> {
 
     /// The flows of the blocks that follow a height without a gap, as far as they are kept and their blocks are still
     /// there. One row read for each.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn flow_blocks_after(&self, height: Height) -> Result<Vec<(Height, FlowBlockRow)>, ReadError> {
         let mut found: Vec<(Height, FlowBlockRow)> = Vec::new();
         let mut next = height.saturating_add(1);
@@ -72,9 +65,6 @@ impl View<'_> {
 
     /// Identifies the data that is computed from the whole index and can change at one tip: the block of the watchlist,
     /// the generation and block of the flows, and whether they have the tip. Three row reads.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn made_beside(&self) -> Result<Vec<u8>, ReadError> {
         let mut made = Vec::new();
         let mut add = |number: Option<Height>| made.extend(number.map_or([0xff; 4], Height::to_be_bytes));

@@ -48,9 +48,6 @@ impl Facts {
     pub const REPAIRING: &'static str = "repairing";
 
     /// True while a repair replaces a column family of the journal: its rows are incomplete.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn is_being_repaired(db: &Db) -> Result<bool, ReadError> {
         let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
         Ok(db.get_pinned_cf(&family, encode_key::<FactsTable>(&Self::REPAIRING.to_owned()))?.is_some())
@@ -59,7 +56,7 @@ impl Facts {
     /// Reads them; `None` if the index has none yet.
     ///
     /// # Errors
-    /// The database cannot be read, or has facts that this version does not support.
+    /// Fails if this version does not support one of the facts.
     pub fn read(db: &Db) -> Result<Option<Self>, ReadError> {
         let family = db.cf_handle(FactsTable::FAMILY.name()).ok_or(ReadError::Empty)?;
         let fact = |name: &str| -> Result<Option<String>, ReadError> {
@@ -73,7 +70,7 @@ impl Facts {
     /// Reads them from the rows of [`Facts::rows`], wherever these were kept; `None` if they name no network.
     ///
     /// # Errors
-    /// This version does not support one of them.
+    /// Fails if this version does not support one of the facts.
     pub fn from_rows(rows: Vec<(String, Fact)>) -> Result<Option<Self>, ReadError> {
         let mut rows: BTreeMap<String, Fact> = rows.into_iter().collect();
         Self::from_texts(|name| Ok(rows.remove(name).map(|fact| fact.0)))

@@ -42,7 +42,7 @@ impl FamiliesKept {
     /// Waits until no family of the index in `dir` is being dropped.
     ///
     /// # Errors
-    /// It takes too long, or the file cannot be read.
+    /// Fails if the writer holds the lock for too long.
     pub(crate) fn wait(dir: &Path) -> Result<Self, ReadError> {
         let path = dir.join(NAME);
         let unreadable = |error: io::Error| ReadError::Unusable(format!("{}: {error}", path.display()));
@@ -80,9 +80,6 @@ pub struct DroppingFamily {
 impl DroppingFamily {
     /// Makes the file in `dir` if it is missing. A writer does it when it opens the index: readers need it for the
     /// lock.
-    ///
-    /// # Errors
-    /// The file, and the error of the operating system.
     pub fn prepare(dir: &Path) -> Result<(), (PathBuf, io::Error)> {
         let path = dir.join(NAME);
         let made = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
@@ -91,9 +88,6 @@ impl DroppingFamily {
 
     /// Waits for readers that open or catch up, and raises the number. A reader that takes longer than ten seconds is
     /// not waited for.
-    ///
-    /// # Errors
-    /// The file, and the error of the operating system.
     pub fn begin(dir: &Path) -> Result<Self, (PathBuf, io::Error)> {
         let path = dir.join(NAME);
         let begun = || -> io::Result<File> {
@@ -110,9 +104,6 @@ impl DroppingFamily {
     }
 
     /// Notes, after the drop, the manifest that now records it, which may have been begun meanwhile.
-    ///
-    /// # Errors
-    /// The file, and the error of the operating system.
     pub fn finish(mut self) -> Result<(), (PathBuf, io::Error)> {
         let dir = self.path.parent().map(manifest_in).unwrap_or_default();
         let noted = Noted::read(&mut self.file);
@@ -130,9 +121,6 @@ pub struct ReadersPaused {
 
 impl ReadersPaused {
     /// Waits for readers that open or catch up, at most for `limit`; `None` if one still does.
-    ///
-    /// # Errors
-    /// The file, and the error of the operating system.
     pub fn begin(dir: &Path, limit: Duration) -> Result<Option<Self>, (PathBuf, io::Error)> {
         let path = dir.join(NAME);
         let begun = || {

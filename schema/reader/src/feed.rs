@@ -22,9 +22,6 @@ pub struct FeedSpan {
 
 impl View<'_> {
     /// The feed; `None` if none has begun. Two rows read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn feed(&self) -> Result<Option<FeedSpan>, ReadError> {
         let Some(begun) = self.get::<Feed>(&0)? else { return Ok(None) };
         let mut rows = self.raw_iterator::<Feed>()?;
@@ -36,18 +33,12 @@ impl View<'_> {
     }
 
     /// An announcement. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn announcement(&self, seq: u64) -> Result<Option<FeedRow>, ReadError> {
         self.get::<Feed>(&seq)
     }
 
     /// Announcements with the `limit` sequence numbers from `from` on, at most [`MAX_ANNOUNCED`], ascending, in one
     /// look-up. Those that a repair dropped are left out.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn announcements(&self, from: u64, limit: usize) -> Result<Vec<(u64, FeedRow)>, ReadError> {
         let end = from.saturating_add(limit.min(MAX_ANNOUNCED) as u64);
         let seqs: Vec<u64> = (from..end).collect();
@@ -57,9 +48,6 @@ impl View<'_> {
     }
 
     /// Which of these announcements stand, in their order, in one look-up.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn announcements_stand(&self, of: &[AnnouncedKey]) -> Result<Vec<bool>, ReadError> {
         let mut sorted = of.to_vec();
         sorted.sort_unstable();
@@ -71,9 +59,6 @@ impl View<'_> {
 
     /// The greatest height below `below` that something was announced about and still stands, with the sequence
     /// numbers, ascending: the first is that of the block. `None` if there is none.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn announced_below(&self, below: Option<Height>) -> Result<Option<(Height, Vec<u64>)>, ReadError> {
         let end = AnnouncedKey { height: below.unwrap_or(Height::MAX), seq: 0 };
         let mut rows = self.raw_iterator::<Announced>()?;

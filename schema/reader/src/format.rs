@@ -15,9 +15,6 @@ use crate::{
 
 /// Checks that this program supports the format of an open database. `None` if it has no row for the format, because it
 /// is older than this row, or empty.
-///
-/// # Errors
-/// The format is newer, or the row cannot be read.
 pub fn check_format(db: &Db) -> Result<Option<FormatVersion>, ReadError> {
     // Without the family it is an index in the making.
     let Some(family) = db.cf_handle(Format::FAMILY.name()) else { return Ok(None) };
@@ -31,9 +28,6 @@ pub fn check_format(db: &Db) -> Result<Option<FormatVersion>, ReadError> {
 /// The same before the database in `dir` is opened, for a format with other column families: opening the families of
 /// this program could fail or change something. A database that cannot be opened at all passes; the later open reports
 /// it.
-///
-/// # Errors
-/// As [`check_format`].
 pub fn check_format_in(dir: &Path) -> Result<(), ReadError> {
     let families = Db::list_cf(&db_options(), dir).unwrap_or_default();
     if !families.iter().any(|name| name == Format::FAMILY.name()) {

@@ -15,9 +15,6 @@ pub(crate) struct Forward<'v> {
 
 impl<'v> Forward<'v> {
     /// Begins nowhere.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub(crate) fn new<T: Table>(view: &'v View<'_>) -> Result<Self, ReadError> {
         Ok(Forward { rows: view.raw_iterator::<T>()?, table: T::NAME, from: None })
     }
@@ -53,9 +50,6 @@ impl<'v> Forward<'v> {
     }
 
     /// The row that it is at; `None` at the end.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub(crate) fn row(&self) -> Result<Option<(&[u8], &[u8])>, ReadError> {
         self.rows.status().map_err(|e| ReadError::of_table(self.table, e))?;
         Ok(self.rows.item())

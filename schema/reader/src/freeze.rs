@@ -14,9 +14,6 @@ use crate::{
 
 /// Makes a copy of the index in `dir` at `to`, which must not exist and be on the same file system, or files are
 /// copied. A writer may go on meanwhile: the copy is of the state after one of its commits.
-///
-/// # Errors
-/// There is no index, it cannot be read, or `to` cannot be written.
 pub fn freeze(dir: &Path, to: &Path) -> Result<(), ReadError> {
     if !dir.join("CURRENT").exists() {
         return Err(ReadError::Unusable(format!("no index in {}", dir.display())));

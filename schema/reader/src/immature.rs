@@ -28,9 +28,6 @@ impl View<'_> {
 
     /// Satoshis that the immature coinbases at this view's tip pay to each script. None of them can be spent yet, so
     /// the scripts still hold them. Reads a row for each of up to 99 blocks.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn young_coinbases(&self) -> Result<YoungCoinbases, ReadError> {
         let mut young = YoungCoinbases::new();
         for height in self.first_immature()..=self.tip().height {

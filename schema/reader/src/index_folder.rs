@@ -24,9 +24,6 @@ pub struct IndexFolder {
 
 impl IndexFolder {
     /// The folder that is at `dir` now.
-    ///
-    /// # Errors
-    /// There is none, or it cannot be read.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         let unusable = |error: std::io::Error| ReadError::Unusable(format!("{}: {error}", dir.display()));
         let held = File::open(dir).map_err(unusable)?;

@@ -25,9 +25,6 @@ pub struct JournalBlocks<'v, 'r> {
 
 impl<'r> View<'r> {
     /// Blocks `from` to `to` (or the tip, if lower).
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn journal(&self, from: Height, to: Height) -> Result<JournalBlocks<'_, 'r>, ReadError> {
         let first_tx = self.chain().get(from).map_or(self.tip().tx_end, |b| b.first_tx);
         Ok(JournalBlocks {
@@ -41,9 +38,6 @@ impl<'r> View<'r> {
     }
 
     /// One block of the journal.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn journal_block(&self, height: Height) -> Result<Option<Block>, ReadError> {
         self.journal(height, height)?.next().transpose()
     }

@@ -22,9 +22,6 @@ pub struct LabelWalk<'v> {
 
 impl View<'_> {
     /// Begins to look up labels by the prefixes of their scripts' ids.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn label_walk(&self) -> Result<LabelWalk<'_>, ReadError> {
         let significant = self.facts().script_prefix.min(FILTERED);
         // The filter knows whole prefixes only. Shorter ones are for tests of collisions.
@@ -37,9 +34,6 @@ impl View<'_> {
 impl LabelWalk<'_> {
     /// The labels of all scripts with this prefix, mostly none: then the filter saves the read. One row read, and one
     /// more for each label.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn of_prefix(&mut self, prefix: &ScriptPrefix) -> Result<Vec<(ScriptHash, ScriptLabel)>, ReadError> {
         let mut found = Vec::new();
         let wanted = prefix.0.get(..self.significant).unwrap_or(&prefix.0);

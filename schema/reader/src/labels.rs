@@ -31,9 +31,6 @@ pub const MAX_SOURCES: usize = 1_000;
 impl View<'_> {
     /// How much of the chain is labelled: all together, then by source, ascending, at most [`MAX_SOURCES`]. A row read
     /// for each.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn label_shares(&self) -> Result<Vec<SourceShare>, ReadError> {
         let rows = self.scan::<LabelSources>(None)?.take(MAX_SOURCES + 1);
         rows.map(|row| {
@@ -51,7 +48,7 @@ impl View<'_> {
     /// Unspent satoshis as of the tip: all coins but those that nobody can spend. Reads at most 57 rows.
     ///
     /// # Errors
-    /// The stage `script_days` is being rebuilt, the database cannot be read, or rows are damaged.
+    /// Returns [`ReadError::Unfinished`] while the stage `script_days` is being rebuilt.
     pub fn unspent(&self) -> Result<Sats, ReadError> {
         let sums = self.scripts_by_day(day_of(self.tip().mono_time))?;
         let held = (0..BANDS).map(|band| sums.get(BANDS + band)).sum::<i128>();
@@ -60,17 +57,11 @@ impl View<'_> {
 
     /// The label of a script by the SHA-256 of the script; `None` if no claim gives one. One row read, which the filter
     /// mostly saves.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn label(&self, script: &ScriptHash) -> Result<Option<ScriptLabel>, ReadError> {
         self.get::<Labels>(script)
     }
 
     /// The labels of many scripts, in their order, in one look-up. A script may stand more than once.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn labels(&self, scripts: &[ScriptHash]) -> Result<Vec<Option<ScriptLabel>>, ReadError> {
         let mut sorted = scripts.to_vec();
         sorted.sort_unstable();
@@ -83,9 +74,6 @@ impl View<'_> {
     }
 
     /// As [`View::labels`], by the scripts themselves.
-    ///
-    /// # Errors
-    /// As [`View::labels`].
     pub fn labels_of<'s>(
         &self,
         scripts: impl IntoIterator<Item = &'s [u8]>,
@@ -96,17 +84,11 @@ impl View<'_> {
 
     /// The label of a script by its id, with the hash of the script. A row read for each label with the prefix of the
     /// id: mostly none, because of the filter.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn label_of_id(&self, id: ScriptId) -> Result<Option<(ScriptHash, ScriptLabel)>, ReadError> {
         self.label_at(&mut self.prefix_iterator::<Labels>()?, id)
     }
 
     /// As [`View::label_of_id`], of many scripts, in their order.
-    ///
-    /// # Errors
-    /// As [`View::label_of_id`].
     pub fn labels_of_ids(&self, ids: &[ScriptId]) -> Result<Vec<Option<(ScriptHash, ScriptLabel)>>, ReadError> {
         let mut rows = self.prefix_iterator::<Labels>()?;
         ids.iter().map(|id| self.label_at(&mut rows, *id)).collect()
@@ -135,18 +117,12 @@ impl View<'_> {
 
     /// At most `limit` scripts to judge again, ascending. While there is one, labels and entities do not yet follow
     /// from all claims that were imported.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn labels_due(&self, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
         self.scan::<LabelDue>(None)?.take(limit).map(|row| row.map(|(script, ())| script)).collect()
     }
 
     /// True if labels and entities follow from all claims and from the chain up to the tip. Else they are being made,
     /// or documents are being worked in. No row is read if they did at this tip before; else up to three.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn labels_are_settled(&self) -> Result<bool, ReadError> {
         if self.settled {
             return Ok(true);
@@ -159,9 +135,6 @@ impl View<'_> {
     }
 
     /// True if a script has a label. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn has_labels(&self) -> Result<bool, ReadError> {
         self.has_row::<Labels>()
     }

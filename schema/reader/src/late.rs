@@ -25,8 +25,8 @@ impl View<'_> {
     /// The newest block that a late stage has followed: the tip, or a little below while it follows. One row read.
     ///
     /// # Errors
-    /// [`ReadError::Unfinished`]: it is being made, or stands on a block that is gone. [`ReadError::StageVersion`]:
-    /// another program wrote its rows. Or the database cannot be read.
+    /// Returns [`ReadError::Unfinished`] while the stage is being made, or if its block is gone;
+    /// [`ReadError::StageVersion`] if another program wrote its rows.
     pub fn late(&self, stage: &StageInfo) -> Result<Height, ReadError> {
         let found = self.checkpoint(stage.name)?.ok_or(ReadError::Unfinished(stage.name))?;
         check_version(stage, &found)?;
@@ -40,18 +40,12 @@ impl View<'_> {
 
     /// Begins at the newest dormancy flush whose first spend is before `end`; windows that have not reached 100 BTC are
     /// among them while they are open.
-    ///
-    /// # Errors
-    /// As [`View::late`].
     pub fn flushes_before(&self, end: TxNum) -> Result<Option<FlushWalk<'_>>, ReadError> {
         self.late(&FLUSHES)?;
         Backward::before(self, end)
     }
 
     /// The windows that reached 100 BTC with the transactions of a range, ascending.
-    ///
-    /// # Errors
-    /// As [`View::late`].
     pub fn flush_alerts(
         &self,
         txs: std::ops::Range<TxNum>,
@@ -64,18 +58,12 @@ impl View<'_> {
     }
 
     /// Begins at the newest whale wake-up before `end`.
-    ///
-    /// # Errors
-    /// As [`View::late`].
     pub fn wakeups_before(&self, end: TxNum) -> Result<Option<WakeupWalk<'_>>, ReadError> {
         self.late(&WAKEUPS)?;
         Backward::before(self, end)
     }
 
     /// Block of the watchlist; `None` while there is none, or it is of a block that is gone. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn watch_head(&self) -> Result<Option<WatchHeadRow>, ReadError> {
         let head = self.get::<WatchHead>(&())?;
         Ok(head.filter(|head| self.chain().is(head.height, &head.hash)))
@@ -83,9 +71,6 @@ impl View<'_> {
 
     /// At most `limit` clusters of the watchlist with old coins of at least `least` satoshis, those with most first,
     /// after `skip` of them; and whether there are more.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn watched(
         &self,
         least: Sats,
@@ -102,9 +87,6 @@ impl View<'_> {
 
     /// The holders of the coins of scripts as of a block, in the order of the scripts: their clusters, or the scripts
     /// themselves.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn holders_at(&self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Holder>, ReadError> {
         let of = |member: crate::Membership| match member.root {
             Some(root) => Holder::Cluster(root.0),
@@ -115,9 +97,6 @@ impl View<'_> {
 
     /// The transaction by which a holder becomes a part of a cluster that it was not, as far as the tip, with that
     /// cluster as of the transaction; `None` if nothing has.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn next_tie(&self, holder: Holder) -> Result<Option<(TxNum, Holder)>, ReadError> {
         let tie = match holder {
             Holder::Script(script) => self.get::<ClusterOf>(&script)?.map(|node| (node.0, node.0)),

@@ -38,9 +38,6 @@ pub struct ListsOf<R> {
 
 impl View<'_> {
     /// The rows that hold now. Three row reads for each list, and one for each row.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn listings<T: ListingTable>(&self) -> Result<ListsOf<T::Value>, ReadError> {
         let mut walk = Walk::<T>::of(self)?;
         let (mut found, mut left) = (ListsOf { lists: Vec::new(), is_cut: false }, MAX_LISTED);
@@ -60,9 +57,6 @@ impl View<'_> {
     }
 
     /// The rows of one list; `None` if it has no document.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn listing<T: ListingTable>(&self, list: &ListKey) -> Result<Option<ListOf<T::Value>>, ReadError> {
         let mut walk = Walk::<T>::of(self)?;
         let before_all = ListVersion { retrieved_at: 0, document: [0; 8] };

@@ -46,7 +46,7 @@ impl ReadMemory {
     /// Gives the cache the memory that these bytes outside of it leave.
     ///
     /// # Errors
-    /// They leave too little. The cache has the least size then.
+    /// Fails if they leave too little. The cache has the least size then.
     pub fn beside(&self, others: u64) -> Result<(), ReadError> {
         let left = self.bytes.saturating_sub(others);
         // The binding asks for a mutable handle; its clones are the same cache.

@@ -8,9 +8,6 @@ use crate::{ReadError, View};
 impl View<'_> {
     /// Samples from `from_unix` to `to_unix` (seconds since 1970, both inclusive), ascending; at most the first `max`.
     /// Reads one row for each, and one more.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn mempool_samples(&self, from_unix: u64, to_unix: u64, max: usize) -> Result<Vec<MempoolSample>, ReadError> {
         let mut samples = Vec::new();
         if max == 0 || from_unix > to_unix {

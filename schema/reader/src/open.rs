@@ -81,7 +81,7 @@ impl Reader {
     /// Opens the current state of the index in `dir` read-only. It does not follow a writer.
     ///
     /// # Errors
-    /// The index is missing, empty, of a newer format, or unreadable.
+    /// Fails if the index is missing, empty, of a newer format, or unreadable.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         Self::open_with(dir, None)
     }
@@ -90,8 +90,7 @@ impl Reader {
     /// with the writer's own families, if there are any. For audits.
     ///
     /// # Errors
-    /// As [`Reader::open`]; or a file of the writer's own families is damaged, or the memory is too small for the
-    /// index.
+    /// Fails also if a file of the writer's own families is damaged, or the memory is too small for the index.
     pub fn open_within(dir: &Path, memory: &ReadMemory) -> Result<Self, ReadError> {
         let reader = Self::open_with(dir, Some(memory.cache()))?.sharing(memory)?;
         let found = Db::list_cf(&db_options(), dir)?;
@@ -131,7 +130,7 @@ impl Reader {
     /// As [`Reader::open`], although table files may be damaged or missing: reads of such a file fail. For audits.
     ///
     /// # Errors
-    /// As [`Reader::open`]; or the damage is in the list of files, or in rows without which nothing can be read.
+    /// Fails if the damage is in the list of files, or in rows without which nothing can be read.
     pub fn open_damaged(dir: &Path) -> Result<Self, ReadError> {
         Self::open_damaged_with(dir, None)
     }
@@ -139,7 +138,7 @@ impl Reader {
     /// As [`Reader::open_damaged`], with the memory of [`Reader::open_within`].
     ///
     /// # Errors
-    /// As [`Reader::open_damaged`]; or the memory is too small for the index.
+    /// Fails also if the memory is too small for the index.
     pub fn open_damaged_within(dir: &Path, memory: &ReadMemory) -> Result<Self, ReadError> {
         Self::open_damaged_with(dir, Some(memory.cache()))?.sharing(memory)
     }
@@ -165,9 +164,6 @@ impl Reader {
     }
 
     /// The table files of this state of the index, in the order of their names.
-    ///
-    /// # Errors
-    /// The database cannot list them.
     pub fn table_files(&self) -> Result<Vec<TableFile>, ReadError> {
         files_of(&self.db)
     }
@@ -181,7 +177,7 @@ impl Reader {
     /// Reads through the writer's handle (in the same process).
     ///
     /// # Errors
-    /// The index is empty or cannot be read.
+    /// Returns [`ReadError::Empty`] if nothing has been indexed yet.
     pub fn shared(db: Arc<Db>) -> Result<Self, ReadError> {
         Self::over(db, true)
     }
@@ -254,7 +250,7 @@ impl Reader {
     /// A view of the current index.
     ///
     /// # Errors
-    /// The index is empty or cannot be read.
+    /// Returns [`ReadError::Empty`] if nothing has been indexed yet.
     pub fn view(&self) -> Result<View<'_>, ReadError> {
         let seen = self.seen.read().clone();
         let known = seen.as_ref().and_then(|seen| Some((seen.tip?, seen.checkpoints.is_some())));

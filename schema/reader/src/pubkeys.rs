@@ -23,7 +23,7 @@ impl View<'_> {
     /// four. As many rows read, and one.
     ///
     /// # Errors
-    /// The stage is not finished, the database cannot be read, or a row is damaged.
+    /// Returns [`ReadError::Unfinished`] until the stage is complete.
     pub fn pubkeys(&self, hash: &[u8; 20]) -> Result<Vec<FoundKey>, ReadError> {
         self.require(&PUBKEYS)?;
         let prefix = HashPrefix::of_hash160(hash);

@@ -31,7 +31,7 @@ impl RawBlocks {
     /// files may have been replaced.
     ///
     /// # Errors
-    /// The file is missing or too short.
+    /// Fails if the file is missing or too short.
     pub fn read(&self, position: FilePos, skip: u32, len: usize) -> Result<Vec<u8>, RawError> {
         let path = self.dir.join(format!("blk{:05}.dat", position.file));
         let fail = |error| RawError { path: path.clone(), error };

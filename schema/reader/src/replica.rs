@@ -7,9 +7,6 @@ use std::{fs, io, path::Path};
 pub const REPLICA: &str = "replica";
 
 /// The place that the copies of a data folder come from; `None` if the folder is not a replica.
-///
-/// # Errors
-/// The file cannot be read.
 pub fn replica_of(datadir: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(datadir.join(REPLICA)) {
         Ok(from) => Ok(Some(from.trim().to_owned())),
@@ -19,9 +16,6 @@ pub fn replica_of(datadir: &Path) -> io::Result<Option<String>> {
 }
 
 /// Makes a data folder a replica of the checkpoints at a place.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn mark_replica(datadir: &Path, from: &str) -> io::Result<()> {
     fs::write(datadir.join(REPLICA), format!("{from}\n"))?;
     fs::File::open(datadir)?.sync_all()

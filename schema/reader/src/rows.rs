@@ -12,7 +12,7 @@ const READ_AHEAD: usize = 2 << 20;
 /// blocks in files are left out: they differ between two folders of one chain, and a node has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableSum {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
     /// Bytes of keys and values.
     pub bytes: u64,
@@ -24,7 +24,7 @@ pub struct TableSum {
 /// How large a table is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableSize {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
     /// Compressed bytes on disk; for a table in a shared family, bytes of its keys and values.
     pub bytes: u64,
@@ -35,9 +35,6 @@ pub struct TableSize {
 impl View<'_> {
     /// Scans the rows of a table in ascending key order; keys are without the tag of a shared family. Not counted in
     /// [`View::rows_read`].
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn table_rows(&self, table: &TableInfo, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), ReadError> {
         self.table_rows_while(table, |key, value| {
             row(key, value);
@@ -46,9 +43,6 @@ impl View<'_> {
     }
 
     /// As [`View::table_rows`], as long as `row` says so.
-    ///
-    /// # Errors
-    /// As [`View::table_rows`].
     pub fn table_rows_while(
         &self,
         table: &TableInfo,
@@ -78,9 +72,6 @@ impl View<'_> {
     }
 
     /// The value of a row, given its key without the tag of a shared family.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn row_bytes(&self, table: &TableInfo, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
         let key: Vec<u8> = table.tag.iter().chain(key).copied().collect();
         let found = self.db.get_cf_opt(self.family(table.family)?, key, &self.read_options());
@@ -88,9 +79,6 @@ impl View<'_> {
     }
 
     /// The checksum of a table. Reads all of it.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn checksum(&self, table: &TableInfo) -> Result<TableSum, ReadError> {
         let (mut rows, mut bytes, mut hash) = (0, 0, Sha256::new());
         let has_positions = table.name == Headers::NAME;
@@ -111,9 +99,6 @@ impl View<'_> {
 
     /// The checksums of all tables that stages own. Other tables may differ between two indexes of one chain: versions,
     /// the folder of block files, observations.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn checksums(&self) -> Result<Vec<(&'static str, TableSum)>, ReadError> {
         Self::summed_tables().map(|table| Ok((table.name, self.checksum(table)?))).collect()
     }
@@ -127,9 +112,6 @@ impl View<'_> {
 impl Reader {
     /// Size of a table: from the database's statistics if the table has its own family, otherwise by a scan of its rows
     /// (shared families have small tables).
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn table_size(&self, table: &TableInfo) -> Result<TableSize, ReadError> {
         if table.tag.is_some() {
             let (mut rows, mut bytes) = (0, 0);

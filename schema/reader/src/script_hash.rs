@@ -10,9 +10,6 @@ impl View<'_> {
     /// Finds a script by SHA-256(scriptPubKey), first byte first, and gives its bytes too: the hash's prefix leads to
     /// candidates, the hash of the whole script decides. Two row reads, and two more for each other script with its
     /// prefix.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn find_script_hash(&self, digest: &[u8; 32]) -> Result<Option<(FoundScript, Vec<u8>)>, ReadError> {
         self.require(&SCRIPTS)?;
         let mut prefix = [0u8; 8];

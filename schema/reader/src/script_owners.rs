@@ -27,7 +27,7 @@ pub struct ScriptStanding {
 }
 
 impl ScriptStanding {
-    /// Direct label of the script.
+    /// The standing of a script by its own label alone, without its cluster.
     #[must_use]
     pub fn direct(label: &ScriptLabel) -> Self {
         let owner =
@@ -43,7 +43,7 @@ impl View<'_> {
     /// without labels.
     ///
     /// # Errors
-    /// The stage `clusters` is being rebuilt, the database cannot be read, or rows are damaged.
+    /// Returns [`ReadError::Unfinished`] while the stage `clusters` is being rebuilt.
     pub fn standings(&self, scripts: &[ScriptId]) -> Result<Vec<ScriptStanding>, ReadError> {
         let mut standings = vec![ScriptStanding::default(); scripts.len()];
         if scripts.is_empty() || !self.has_labels()? {

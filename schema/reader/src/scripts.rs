@@ -20,7 +20,7 @@ use crate::{Db, ReadError, View};
 pub struct FoundScript {
     /// Its id.
     pub id: ScriptId,
-    /// Its totals.
+    /// Sums over its whole history.
     pub totals: Totals,
 }
 
@@ -29,9 +29,9 @@ pub struct FoundScript {
 pub struct SumsBefore {
     /// Number of transactions.
     pub tx_count: u64,
-    /// Received.
+    /// Sum of the outputs that pay the script.
     pub received: Sats,
-    /// Sent.
+    /// Sum of those of them that were spent.
     pub sent: Sats,
 }
 
@@ -46,9 +46,6 @@ impl SumsBefore {
 impl View<'_> {
     /// Finds a script: the prefix gives candidates, then the whole script is compared. Two row reads, and two more for
     /// each other script with the same prefix.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn find_script(&self, script_pubkey: &[u8]) -> Result<Option<FoundScript>, ReadError> {
         self.require(&SCRIPTS)?;
         let prefix = ScriptPrefix::of(script_pubkey, self.facts().script_prefix);
@@ -63,18 +60,12 @@ impl View<'_> {
     }
 
     /// A script by its id. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn script_by_id(&self, id: ScriptId) -> Result<Option<FoundScript>, ReadError> {
         self.require(&SCRIPTS)?;
         Ok(self.get::<TotalsTable>(&id)?.map(|totals| FoundScript { id, totals }))
     }
 
     /// The script of an id, read from its first output.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn script_of(&self, id: ScriptId) -> Result<Option<Vec<u8>>, ReadError> {
         self.require(&SCRIPTS)?;
         let Some(totals) = self.get::<TotalsTable>(&id)? else { return Ok(None) };
@@ -83,9 +74,6 @@ impl View<'_> {
 
     /// The first transaction of each of many scripts, in their order, in one look-up; `None` if no block has the
     /// script.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn first_txs(&self, ids: &[ScriptId]) -> Result<Vec<Option<TxNum>>, ReadError> {
         self.require(&SCRIPTS)?;
         let mut sorted = ids.to_vec();
@@ -106,9 +94,6 @@ impl View<'_> {
 
     /// Entries of a script's history, newest first, after skipping the `skip` newest. Reads the rows of the page (one
     /// per 128 entries, and one more) and at most one row of the index per 32 768 entries of the page.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn history(&self, script: &FoundScript, skip: u64, limit: usize) -> Result<Vec<HistoryEntry>, ReadError> {
         let mut page = Vec::with_capacity(limit.min(1024));
         let mut index: Option<(u64, Vec<TxNum>)> = None;
@@ -154,18 +139,12 @@ impl View<'_> {
     }
 
     /// Sums over the entries before a transaction number. At most one row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn sums_before(&self, script: &FoundScript, end: TxNum) -> Result<SumsBefore, ReadError> {
         Ok(self.sums_before_each(script, [end])?[0])
     }
 
     /// Sums over the entries before each of several transaction numbers. At most one row read for each; none if it is
     /// in the same row as the previous one.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn sums_before_each<const N: usize>(
         &self,
         script: &FoundScript,
@@ -216,9 +195,6 @@ impl View<'_> {
 
     /// The newest transaction before one that spends more than nothing from a script; `None` if none does. Reads the
     /// rows of its history back to that.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn last_spend_before(&self, script: &FoundScript, before: TxNum) -> Result<Option<TxNum>, ReadError> {
         let known = self.sums_before(script, before)?;
         if known.sent == 0 {
@@ -238,9 +214,6 @@ impl View<'_> {
     }
 
     /// The whole history, oldest first, row by row. Reads every row.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn history_rows(&self, id: ScriptId) -> Result<impl Iterator<Item = Result<HistoryRow, ReadError>>, ReadError> {
         let scan = self.scan::<History>(Some(&(id, TxNum(0))))?;
         let rows = scan.map_while(move |row| match row {
@@ -252,9 +225,6 @@ impl View<'_> {
     }
 
     /// Unspent coins of a script, oldest first, starting at `from`.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn coins_of(&self, id: ScriptId, from: Outpoint, limit: usize) -> Result<Vec<(Outpoint, Sats)>, ReadError> {
         let mut coins = Vec::new();
         if limit == 0 {

@@ -73,7 +73,7 @@ impl SecondaryReader {
     /// together, in bytes: blocks of tables, indexes and filters, open files, and the chain in memory.
     ///
     /// # Errors
-    /// The index is missing, empty or unreadable, or the memory is too small for it.
+    /// Fails if the index is missing, empty or unreadable, or the memory is too small for it.
     pub fn open(dir: &Path, scratch: &Path, blocks_dir: Option<PathBuf>, memory: u64) -> Result<Self, ReadError> {
         if !dir.join("CURRENT").exists() {
             return Err(ReadError::Unusable(format!("no index in {}", dir.display())));
@@ -116,7 +116,7 @@ impl SecondaryReader {
     /// Moves to the newest tip; `wanted` is the announced one. One call runs at a time; others wait.
     ///
     /// # Errors
-    /// The index cannot be read. The previous reader keeps serving.
+    /// Fails if the index cannot be read; the previous reader keeps serving.
     pub fn advance(&self, wanted: Option<(Height, BlockHash)>) -> Result<Advanced, ReadError> {
         let mut idle = self.idle.lock();
         let before = self.tip_before()?;
@@ -148,7 +148,7 @@ impl SecondaryReader {
     /// mempool, are written between blocks.
     ///
     /// # Errors
-    /// The index cannot be read. The previous reader keeps serving.
+    /// Fails if the index cannot be read; the previous reader keeps serving.
     pub fn refresh(&self) -> Result<Advanced, ReadError> {
         let mut idle = self.idle.lock();
         let before = self.tip_before()?;

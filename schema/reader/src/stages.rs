@@ -32,9 +32,6 @@ pub struct StageState {
 
 impl View<'_> {
     /// A stage's checkpoint. It does not count as a row: only a handle that may change has to read it for each view.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, ReadError> {
         let known = self.checkpoints.iter().flat_map(|known| known.iter()).find(|(name, _)| *name == stage);
         if let Some((_, checkpoint)) = known {
@@ -48,8 +45,8 @@ impl View<'_> {
     /// row read per view.
     ///
     /// # Errors
-    /// [`ReadError::Unfinished`]: they are being rebuilt, or must be. [`ReadError::StageVersion`]: another program
-    /// version wrote them.
+    /// Returns [`ReadError::Unfinished`] if the tables are being rebuilt, or must be; [`ReadError::StageVersion`] if
+    /// another program version wrote them.
     pub fn require(&self, stage: &StageInfo) -> Result<(), ReadError> {
         if !self.finished.borrow().contains(stage.name) {
             self.check_finished(stage, self.checkpoint(stage.name)?.as_ref())?;
@@ -66,9 +63,6 @@ impl View<'_> {
     }
 
     /// Every stage and its state in the index. At most one row read for each.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn stages(&self) -> Result<Vec<StageState>, ReadError> {
         STAGES.iter().map(|stage| self.state(stage)).collect()
     }
@@ -84,18 +78,12 @@ impl View<'_> {
     }
 
     /// Every late stage and its state in the index: finished if it is at the tip. One row read for each.
-    ///
-    /// # Errors
-    /// As [`View::stages`].
     pub fn late_stages(&self) -> Result<Vec<StageState>, ReadError> {
         LATE.iter().map(|stage| self.state(stage)).collect()
     }
 
     /// Names of the stages whose tables are unavailable. At most one row read for each stage that was not checked
     /// before; the journal's stage defines the tip.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn unfinished(&self) -> Result<Vec<&'static str>, ReadError> {
         let mut names = Vec::new();
         for stage in STAGES.iter().filter(|stage| stage.name != CHAIN.name) {

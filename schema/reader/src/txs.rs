@@ -46,11 +46,11 @@ impl std::ops::Deref for RowBytes<'_> {
 /// A confirmed transaction from the log.
 #[derive(Clone, Debug)]
 pub struct StoredTx {
-    /// Its number.
+    /// Its number in the order of the chain.
     pub tx_num: TxNum,
     /// Height of its block.
     pub height: Height,
-    /// Its index in the block.
+    /// Its index in the block; 0 is the coinbase.
     pub index: u32,
     /// Offset of its first byte in the block.
     pub raw_offset: u32,
@@ -74,7 +74,7 @@ impl StoredTx {
         self.meta().txid
     }
 
-    /// True if it is a coinbase.
+    /// True for the first transaction of a block.
     #[must_use]
     pub fn is_coinbase(&self) -> bool {
         self.index == 0
@@ -182,9 +182,6 @@ impl View<'_> {
 
     /// Reads the rows of these transactions in one look-up, so that later single look-ups find them without another
     /// read. At most as many as a view keeps.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn fetch_txs(&self, tx_nums: &[TxNum]) -> Result<(), ReadError> {
         let mut firsts: Vec<TxNum> = tx_nums.iter().filter_map(|n| Some(self.log_place(*n)?.1)).collect();
         firsts.sort_unstable();
@@ -222,9 +219,6 @@ impl View<'_> {
     }
 
     /// A transaction by number; `None` beyond the tip. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn tx(&self, tx_num: TxNum) -> Result<Option<StoredTx>, ReadError> {
         let Some((height, row, at)) = self.log_place(tx_num) else { return Ok(None) };
         let mut decoded = Decoded::default();
@@ -235,9 +229,6 @@ impl View<'_> {
 
     /// Transactions of one block from index `from` on, at most `count`, with the fields that a list of them shows. One
     /// row read for each 64 of them, each of which is decoded once.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn brief_txs(&self, height: Height, from: u32, count: u32) -> Result<Vec<BriefTx>, ReadError> {
         let Some(first_tx) = self.chain().get(height).map(|block| block.first_tx) else { return Ok(Vec::new()) };
         let next = self.chain().get(height + 1).map_or(self.tip().tx_end, |block| block.first_tx);
@@ -269,9 +260,6 @@ impl View<'_> {
 
     /// Id and block height of a transaction by number; `None` beyond the tip. Reads one row and decodes little of it:
     /// transactions can be large.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn txid_of(&self, tx_num: TxNum) -> Result<Option<(Txid, Height)>, ReadError> {
         let Some((height, row, at)) = self.log_place(tx_num) else { return Ok(None) };
         let found = LogRow::find_one(&self.log_row(row)?, at)?;
@@ -282,7 +270,7 @@ impl View<'_> {
     /// scriptPubKey of an output. One row read.
     ///
     /// # Errors
-    /// The output does not exist, or rows are damaged.
+    /// Fails if the output does not exist.
     pub fn script_at(&self, outpoint: Outpoint) -> Result<Vec<u8>, ReadError> {
         let missing = || self.broken("a first output is missing");
         let (height, row, at) = self.log_place(outpoint.tx_num).ok_or_else(missing)?;
@@ -294,9 +282,6 @@ impl View<'_> {
 
     /// A transaction by txid; the newest if two have the same (BIP 30). Two row reads, and one for each other
     /// transaction with the same prefix.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn tx_by_id(&self, txid: &Txid) -> Result<Option<StoredTx>, ReadError> {
         let mut found = None;
         for tx_num in self.numbers_of(txid, &mut self.prefix_iterator::<TxNums>()?)? {
@@ -333,9 +318,6 @@ impl View<'_> {
     }
 
     /// The coins that a transaction spends. One row read; none for a coinbase.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged.
     pub fn inputs(&self, tx: &StoredTx) -> Result<Vec<SpentCoin>, ReadError> {
         let logged = &tx.decoded.inputs;
         if logged.is_empty() {
@@ -358,7 +340,7 @@ impl View<'_> {
     /// coinbase. One row read.
     ///
     /// # Errors
-    /// There is no such transaction, the database cannot be read, or the row is damaged.
+    /// Fails if there is no such transaction, or while the stage `funding` is being rebuilt.
     pub fn funding(&self, tx_num: TxNum) -> Result<Option<TxNum>, ReadError> {
         self.require(&FUNDING)?;
         let (_, row, at) = self.log_place(tx_num).ok_or_else(|| self.broken("a transaction beyond the tip"))?;
@@ -374,9 +356,6 @@ impl View<'_> {
     }
 
     /// The spenders of a transaction's outputs: (vout, spender, vin), ascending vout. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn spenders(&self, tx_num: TxNum) -> Result<Vec<(u32, TxNum, u32)>, ReadError> {
         self.require(&SPENDS)?;
         let SpenderRow(rows) = self.get::<Spenders>(&tx_num)?.unwrap_or_default();

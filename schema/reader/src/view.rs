@@ -30,7 +30,7 @@ pub struct Tip {
     pub height: Height,
     /// Its hash.
     pub hash: BlockHash,
-    /// The header's own time.
+    /// The header's own time, in seconds since 1970.
     pub time: u32,
     /// Monotone time.
     pub mono_time: MonoTime,
@@ -268,9 +268,6 @@ impl<'r> View<'r> {
     }
 
     /// Counts bytes of another source that are about to be read and decoded, for the work of this view.
-    ///
-    /// # Errors
-    /// The work has stopped.
     pub fn count_other_bytes(&self, bytes: usize) -> Result<(), Stopped> {
         self.work.as_ref().map_or(Ok(()), |work| work.read(bytes))
     }
@@ -300,9 +297,6 @@ impl<'r> View<'r> {
     }
 
     /// One row.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn get<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, ReadError> {
         self.bytes::<T>(key)?.map(|bytes| Ok(T::decode_value(&bytes)?)).transpose()
     }
@@ -326,9 +320,6 @@ impl<'r> View<'r> {
     }
 
     /// Rows in ascending order of their keys, from `from` (or the first).
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn scan<T: Table>(&self, from: Option<&T::Key>) -> Result<Scan<'_, 'r, T>, ReadError> {
         let mut iter = self.raw_iterator::<T>()?;
         match from {
@@ -380,26 +371,17 @@ impl<'r> View<'r> {
     }
 
     /// A block's row.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn header(&self, height: Height) -> Result<Option<HeaderRow>, ReadError> {
         self.get::<Headers>(&height)
     }
 
     /// The rows of blocks at ascending heights, in one look-up.
-    ///
-    /// # Errors
-    /// As [`View::header`].
     pub fn headers(&self, heights: &[Height]) -> Result<Vec<Option<HeaderRow>>, ReadError> {
         let rows = self.bytes_of_many::<Headers>(heights)?;
         rows.into_iter().map(|row| row.map(|bytes| Ok(Headers::decode_value(&bytes)?)).transpose()).collect()
     }
 
     /// Height of a block of the active chain. Reads one row for each block with the same hash prefix, plus one.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn height_of(&self, hash: &BlockHash) -> Result<Option<Height>, ReadError> {
         let prefix = HashPrefix::of_block(hash);
         for row in self.scan::<HeightByHash>(Some(&(prefix, 0)))? {
@@ -425,9 +407,6 @@ pub struct Scan<'v, 'r, T: Table> {
 
 impl<T: Table> Scan<'_, '_, T> {
     /// The next row's bytes; the tag of a shared family included in the key.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn next_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>, ReadError> {
         if self.started {
             self.iter.next();

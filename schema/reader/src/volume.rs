@@ -14,7 +14,7 @@ pub const WEEK_BLOCKS: u32 = 1_008;
 /// Value that the inputs of a block spent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockVolume {
-    /// The block.
+    /// Hash of the block.
     pub hash: BlockHash,
     /// Satoshis of all its inputs.
     pub spent: Sats,
@@ -36,7 +36,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Adds a block.
+    /// Adds the volume of a block.
     pub fn add(&mut self, block: &BlockVolume) {
         // All coins of a week fit into 64 bits by far: it would take 21 million a block for months to exceed them.
         self.spent = self.spent.saturating_add(block.spent);
@@ -70,7 +70,7 @@ impl View<'_> {
     /// script that it spends from: mostly the filter says that it has no label.
     ///
     /// # Errors
-    /// The block is not in the chain, the database cannot be read, or rows are damaged.
+    /// Fails if the block is not in the chain.
     pub fn block_volume(&self, height: Height) -> Result<BlockVolume, ReadError> {
         let missing = || ReadError::Broken(format!("the journal has no block {height}"));
         let block = self.journal_block(height)?.ok_or_else(missing)?;

@@ -356,9 +356,6 @@ fn head(b: &mut Input<'_>) -> Result<(Height, u32, u32, usize), DecodeError> {
 impl LogRow {
     /// Decodes a row's transactions onto the end of `into`, for who wants a whole block. Returns the row's height and
     /// the index of its first transaction.
-    ///
-    /// # Errors
-    /// The row is damaged.
     pub fn decode_into(bytes: &[u8], into: &mut Decoded) -> Result<(Height, u32, u32), DecodeError> {
         let b = &mut Input::new(BlockLog::NAME, bytes);
         let head = Self::decode_onto(b, into)?;
@@ -370,7 +367,7 @@ impl LogRow {
     /// read. `None` if the row is shorter.
     ///
     /// # Errors
-    /// The row is damaged up to there.
+    /// Fails only on damage up to the transaction; later bytes are not read.
     pub fn decode_one(bytes: &[u8], at: usize, into: &mut Decoded) -> Result<Option<LoggedTx>, DecodeError> {
         let Some((mut b, place)) = Self::step_to(bytes, at)? else { return Ok(None) };
         into.clear();
@@ -379,9 +376,6 @@ impl LogRow {
     }
 
     /// Place and id of one transaction of a row, without its content. `None` if the row is shorter.
-    ///
-    /// # Errors
-    /// The row is damaged up to there.
     pub fn find_one(bytes: &[u8], at: usize) -> Result<Option<(LoggedTx, Txid)>, DecodeError> {
         let Some((mut b, place)) = Self::step_to(bytes, at)? else { return Ok(None) };
         Ok(Some((place, Txid(b.array()?))))
@@ -389,9 +383,6 @@ impl LogRow {
 
     /// Appends one script of a row: that of output `vout` of the transaction at `at`. The height of the row; `None` if
     /// there is no such output.
-    ///
-    /// # Errors
-    /// The row is damaged up to there.
     pub fn script_of(bytes: &[u8], at: usize, vout: u32, into: &mut Vec<u8>) -> Result<Option<Height>, DecodeError> {
         let Some((mut b, place)) = Self::step_to(bytes, at)? else { return Ok(None) };
         let (_, inputs, outputs) = skip_head(&mut b)?;

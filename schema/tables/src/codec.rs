@@ -24,9 +24,6 @@ pub trait KeyCodec: Sized {
     /// Appends the key's bytes.
     fn encode(&self, out: &mut Vec<u8>);
     /// Reads the key back.
-    ///
-    /// # Errors
-    /// The bytes are not a key of this table.
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError>;
 }
 
@@ -35,9 +32,6 @@ pub trait ValueCodec: Sized {
     /// Appends the value's bytes.
     fn encode(&self, out: &mut Vec<u8>);
     /// Reads the value back.
-    ///
-    /// # Errors
-    /// The bytes are not a value of this table.
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError>;
 }
 
@@ -69,9 +63,6 @@ impl<'a> Input<'a> {
     }
 
     /// The next `n` bytes.
-    ///
-    /// # Errors
-    /// The row is too short.
     #[inline]
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
         let (head, tail) = self.bytes.split_at_checked(n).ok_or_else(|| self.error("too short"))?;
@@ -80,9 +71,6 @@ impl<'a> Input<'a> {
     }
 
     /// The next `N` bytes as an array.
-    ///
-    /// # Errors
-    /// The row is too short.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let (head, tail) = self.bytes.split_first_chunk::<N>().ok_or_else(|| self.error("too short"))?;
@@ -91,9 +79,6 @@ impl<'a> Input<'a> {
     }
 
     /// The next byte.
-    ///
-    /// # Errors
-    /// The row is too short.
     #[inline]
     pub fn byte(&mut self) -> Result<u8, DecodeError> {
         Ok(self.array::<1>()?[0])
@@ -102,7 +87,7 @@ impl<'a> Input<'a> {
     /// The template with this code.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if no template has this code.
     pub fn template(&self, code: u8) -> Result<ScriptTemplate, DecodeError> {
         ScriptTemplate::from_code(code).ok_or_else(|| self.error("script template"))
     }
@@ -110,7 +95,7 @@ impl<'a> Input<'a> {
     /// The flags of a coin: true if it is an output of a coinbase, and the template of its script.
     ///
     /// # Errors
-    /// The row is too short, or the byte has other bits.
+    /// Fails if the row is too short, or the byte has other bits.
     pub fn coin_flags(&mut self) -> Result<(bool, ScriptTemplate), DecodeError> {
         let bits = self.byte()?;
         if bits & 0b110 != 0 {
@@ -122,8 +107,8 @@ impl<'a> Input<'a> {
     /// A LEB128 number.
     ///
     /// # Errors
-    /// The row is too short, the number does not fit into 64 bits, or its encoding is not the shortest: every number
-    /// has only one form.
+    /// Fails if the row is too short, the number does not fit into 64 bits, or its encoding is not the shortest: every
+    /// number has only one form.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         // Most counts and many distances are one byte.
@@ -141,17 +126,11 @@ impl<'a> Input<'a> {
     }
 
     /// A LEB128 number of at most 128 bits.
-    ///
-    /// # Errors
-    /// As [`Input::varint`].
     pub fn varint128(&mut self) -> Result<u128, DecodeError> {
         leb128::take_u128(&mut self.bytes).map_err(|error| self.error(error.0))
     }
 
     /// Skips a LEB128 number.
-    ///
-    /// # Errors
-    /// The row is too short.
     pub fn skip_varint(&mut self) -> Result<(), DecodeError> {
         let end = self.bytes.iter().position(|byte| byte & 0x80 == 0).ok_or_else(|| self.error("too short"))?;
         self.bytes = &self.bytes[end + 1..];
@@ -159,9 +138,6 @@ impl<'a> Input<'a> {
     }
 
     /// A LEB128 number of at most 32 bits.
-    ///
-    /// # Errors
-    /// As [`Input::varint`], or the number is too large.
     #[inline]
     pub fn varint32(&mut self) -> Result<u32, DecodeError> {
         u32::try_from(self.varint()?).map_err(|_| self.error("number too large"))
@@ -170,7 +146,7 @@ impl<'a> Input<'a> {
     /// A count of items that take at least one byte each of the rest.
     ///
     /// # Errors
-    /// As [`Input::varint`], or the rest is too short for the count.
+    /// Fails also if the rest is too short for the count.
     pub fn count(&mut self) -> Result<usize, DecodeError> {
         let n = self.varint()?;
         match usize::try_from(n) {
@@ -180,9 +156,6 @@ impl<'a> Input<'a> {
     }
 
     /// An amount written by [`put_amount`]: a sum over coins, so any number of satoshis.
-    ///
-    /// # Errors
-    /// As [`Input::varint`], or it is not a valid amount.
     #[inline]
     pub fn amount(&mut self) -> Result<Sats, DecodeError> {
         match self.varint()? {
@@ -200,7 +173,7 @@ impl<'a> Input<'a> {
     /// The value of one coin, written by [`put_amount`].
     ///
     /// # Errors
-    /// As [`Input::amount`], or it is more than [`MAX_MONEY`].
+    /// Fails also if the value is more than [`MAX_MONEY`].
     pub fn coin_amount(&mut self) -> Result<Sats, DecodeError> {
         let sats = self.amount()?;
         if sats <= MAX_MONEY { Ok(sats) } else { Err(self.error("a coin above 21 million bitcoin")) }
@@ -209,7 +182,7 @@ impl<'a> Input<'a> {
     /// A flag: 0 or 1.
     ///
     /// # Errors
-    /// The row is too short, or the byte is another.
+    /// Fails if the row is too short, or the byte is neither 0 nor 1.
     pub fn flag(&mut self) -> Result<bool, DecodeError> {
         match self.byte()? {
             0 => Ok(false),
@@ -221,7 +194,7 @@ impl<'a> Input<'a> {
     /// An ordinal, which is written only if it is not 0.
     ///
     /// # Errors
-    /// The row is too short, or it is 0.
+    /// Fails if the row is too short, or the ordinal is 0.
     pub fn ordinal(&mut self) -> Result<u8, DecodeError> {
         match self.byte()? {
             0 => Err(self.error("ordinal")),
@@ -230,9 +203,6 @@ impl<'a> Input<'a> {
     }
 
     /// A transaction number in 5 bytes.
-    ///
-    /// # Errors
-    /// The row is too short.
     #[inline]
     pub fn tx_num(&mut self) -> Result<TxNum, DecodeError> {
         Ok(TxNum::from_be5(self.array()?))
@@ -241,7 +211,7 @@ impl<'a> Input<'a> {
     /// Ends the reading.
     ///
     /// # Errors
-    /// Bytes are left over.
+    /// Fails if bytes are left over.
     #[inline]
     pub fn finish(&self) -> Result<(), DecodeError> {
         if self.bytes.is_empty() { Ok(()) } else { Err(self.error("too long")) }

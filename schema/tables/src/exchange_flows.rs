@@ -108,7 +108,7 @@ impl FlowSum {
 /// Key of a row of flows.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowKey {
-    /// 0 or 1.
+    /// Generation of the flows, 0 or 1: one is served while the other is computed.
     pub generation: u8,
     /// Which labels count.
     pub mode: FlowMode,

@@ -47,7 +47,7 @@ impl Table for FlushAlerts {
 pub struct InputKey {
     /// The transaction.
     pub tx_num: TxNum,
-    /// The number of the input.
+    /// Index of the input in the transaction, from 0.
     pub vin: u32,
 }
 

@@ -50,9 +50,6 @@ pub fn rows_of(block: &Block) -> impl Iterator<Item = (TxNum, FundingRow)> + '_ 
 
 impl FundingRow {
     /// The distance of one transaction, without the others. `None` if the row is shorter.
-    ///
-    /// # Errors
-    /// The row is damaged up to there.
     pub fn find(bytes: &[u8], at: usize) -> Result<Option<u64>, DecodeError> {
         let mut b = Input::new(Funding::NAME, bytes);
         for _ in 0..at {

@@ -28,7 +28,7 @@ impl Table for Headers {
 /// A block without its transactions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderRow {
-    /// Hash of the header.
+    /// Hash of the block: double SHA-256 of the header.
     pub hash: BlockHash,
     /// The 80 bytes of the header.
     pub header: [u8; 80],
@@ -110,7 +110,7 @@ impl HeaderRow {
         self.field(72)
     }
 
-    /// Nonce.
+    /// The nonce in the header.
     #[must_use]
     pub fn nonce(&self) -> u32 {
         self.field(76)

@@ -80,9 +80,6 @@ pub struct HistoryRow {
 
 impl HistoryRow {
     /// Decodes the value under a key whose TxNum is `first`.
-    ///
-    /// # Errors
-    /// The row is damaged.
     pub fn absolute(mut self, first: TxNum) -> Result<Self, DecodeError> {
         let error = DecodeError { table: History::NAME, what: "TxNum too large" };
         for e in &mut self.entries {
@@ -95,20 +92,17 @@ impl HistoryRow {
 /// Sums over a script's entries before a point of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sums {
-    /// Number of entries.
+    /// Number of entries, one for each transaction.
     pub entries: u64,
-    /// Received.
+    /// Sum of the outputs that pay the script.
     pub received: Sats,
-    /// Sent.
+    /// Sum of those of them that were spent.
     pub sent: Sats,
 }
 
 impl HistoryRow {
     /// Sums over all entries of the script before `end`, from the value under a key whose TxNum is `first`, if the next
     /// row begins at `end` or later. Later entries are not decoded.
-    ///
-    /// # Errors
-    /// The row is damaged up to there.
     pub fn sums_until(bytes: &[u8], first: TxNum, end: TxNum) -> Result<Sums, DecodeError> {
         let b = &mut Input::new(History::NAME, bytes);
         let number = b.varint()?;

@@ -134,7 +134,7 @@ pub struct SeenScript {
 pub struct Label {
     /// Type of the claim.
     pub claim_type: ClaimType,
-    /// Its evidence.
+    /// Grade of its evidence.
     pub tier: EvidenceTier,
     /// Confidence, 0 to 100.
     pub level: u8,

@@ -54,7 +54,7 @@ impl KeyCodec for UndoKey {
 pub struct UndoRow {
     /// Hash of the block before.
     pub before: BlockHash,
-    /// The rows.
+    /// Key and former value of each row.
     pub rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 

@@ -185,7 +185,7 @@ fn counts(label: &Label) -> Result<Sums, SumOverflow> {
 /// Rows of this table that a script adds. Without the label it takes the same away again: see [`Sums::negated`].
 ///
 /// # Errors
-/// Never: only 1 is added.
+/// Never fails: only 1 is added.
 pub fn rows_of(script: &ScriptHash, row: &ScriptLabel) -> Result<Vec<(NameKey, Sums)>, SumOverflow> {
     let label = row.label.as_ref();
     if label.is_some_and(|label| label.is_person) {

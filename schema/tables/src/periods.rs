@@ -54,13 +54,13 @@ impl Period {
         periods
     }
 
-    /// Its first day.
+    /// Its first day, counted from 1970-01-01.
     #[must_use]
     pub fn first_day(self) -> u32 {
         u32::from(self.number) << (BITS * u32::from(self.level))
     }
 
-    /// Its number of days.
+    /// Its number of days, a power of two.
     #[must_use]
     pub fn days(self) -> u32 {
         1 << (BITS * u32::from(self.level))

@@ -23,16 +23,13 @@ pub struct SumOverflow;
 
 impl Sums {
     /// Sums of pairs of position and number; positions may repeat.
-    ///
-    /// # Errors
-    /// [`SumOverflow`].
     pub fn of(pairs: impl IntoIterator<Item = (u32, i128)>) -> Result<Self, SumOverflow> {
         let mut sums = Sums::default();
         pairs.into_iter().try_for_each(|(position, number)| sums.add(position, number))?;
         Ok(sums)
     }
 
-    /// The sum at a position.
+    /// The sum at a position; 0 if it has none.
     #[must_use]
     pub fn get(&self, position: u32) -> i128 {
         self.0.binary_search_by_key(&position, |entry| entry.0).map_or(0, |at| self.0[at].1)
@@ -62,9 +59,6 @@ impl Sums {
     }
 
     /// Adds a number. Positions from [`POSITIONS`] on do not exist and are left out.
-    ///
-    /// # Errors
-    /// [`SumOverflow`].
     pub fn add(&mut self, position: u32, number: i128) -> Result<(), SumOverflow> {
         if number == 0 || position >= POSITIONS {
             return Ok(());
@@ -82,9 +76,6 @@ impl Sums {
     }
 
     /// Adds all of another's sums.
-    ///
-    /// # Errors
-    /// [`SumOverflow`].
     pub fn add_all(&mut self, other: &Sums) -> Result<(), SumOverflow> {
         // Rows are merged many thousand times while a chain is indexed, mostly into rows that have the positions.
         if other.0.len() < 8 {
@@ -113,7 +104,7 @@ impl Sums {
     /// The same with every sign changed.
     ///
     /// # Errors
-    /// [`SumOverflow`]: the least number has no negative.
+    /// Fails for the least number, which has no negative.
     pub fn negated(&self) -> Result<Self, SumOverflow> {
         let negated = self.0.iter().map(|(position, sum)| Ok((*position, sum.checked_neg().ok_or(SumOverflow)?)));
         negated.collect::<Result<_, _>>().map(Sums)

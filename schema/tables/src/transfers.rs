@@ -33,7 +33,7 @@ impl Table for LargeTransfers {
 pub struct LargeRow {
     /// To scripts that it does not spend from.
     pub sats: Sats,
-    /// It is a CoinJoin.
+    /// True if it has the form of a CoinJoin.
     pub coinjoin: bool,
 }
 
@@ -75,9 +75,9 @@ impl Table for Consolidations {
 /// Coins that such a transaction gathers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GatheredRow {
-    /// Inputs.
+    /// Number of inputs.
     pub inputs: u32,
-    /// Outputs: fewer.
+    /// Number of outputs, which are fewer.
     pub outputs: u32,
     /// Sum of the inputs.
     pub sats: Sats,

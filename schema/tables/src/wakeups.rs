@@ -37,7 +37,7 @@ pub struct WakeupRow {
     pub sats: Sats,
     /// Sum that the transaction spends of it.
     pub spent: Sats,
-    /// Its scripts.
+    /// Number of its scripts.
     pub scripts: u64,
     /// The transaction that it spent with before; if it never had, that which paid it first.
     pub since: TxNum,

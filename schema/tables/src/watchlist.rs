@@ -51,9 +51,9 @@ pub struct WatchHeadRow {
     pub hash: BlockHash,
     /// Hash of the set.
     pub set: [u8; 32],
-    /// Clusters.
+    /// Number of clusters in it.
     pub clusters: u64,
-    /// Their old coins.
+    /// Value of their old coins.
     pub sats: Sats,
 }
 
@@ -122,7 +122,7 @@ impl KeyCodec for WatchKey {
 /// Further facts about such a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WatchRow {
-    /// Its scripts.
+    /// Number of its scripts.
     pub scripts: u64,
     /// The newest transaction that spends from it; if none does, the oldest that pays it.
     pub since: TxNum,

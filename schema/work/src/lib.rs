@@ -56,19 +56,19 @@ pub enum Stopped {
     /// Nobody waits for the answer.
     #[error("nobody waits for the answer any more")]
     Abandoned,
-    /// The time is over.
+    /// The answer takes longer than the request may.
     #[error("the answer took longer than the request timeout")]
     Late,
-    /// It used its processor time.
+    /// It used all of its processor time.
     #[error("the answer needs more than {} ms of processor time", .0.as_millis())]
     Processor(Duration),
-    /// It read its rows.
+    /// It read as many rows of the index as it may.
     #[error("the answer needs more than {0} rows of the index")]
     Rows(u64),
-    /// It read its bytes.
+    /// It read as many bytes of rows as it may.
     #[error("the answer needs more than {} MiB of rows of the index", .0 >> 20)]
     Bytes(u64),
-    /// It wrote its bytes.
+    /// The answer has more bytes than it may have.
     #[error("the answer is larger than {} MiB", .0 >> 20)]
     Answer(u64),
     /// Other requests have the memory that it needs.
@@ -203,7 +203,7 @@ impl Work {
     /// Checks if the work may continue. Cheap enough for every row.
     ///
     /// # Errors
-    /// Nobody waits any more, or the time or the processor time is over. Every later poll fails as well.
+    /// Fails if nobody waits any more, or if the time or the processor time is over. Every later poll fails as well.
     pub fn poll(&self) -> Result<(), Stopped> {
         self.poll_times(1)
     }
@@ -248,7 +248,7 @@ impl Work {
     /// Counts a row that is about to be read.
     ///
     /// # Errors
-    /// As [`Work::poll`], or it is one too many.
+    /// Fails as [`Work::poll`] does, and if the row is one too many.
     pub fn row(&self) -> Result<(), Stopped> {
         let rows = self.rows.get().saturating_add(1);
         self.rows.set(rows);
@@ -262,7 +262,7 @@ impl Work {
     /// once wait for a turn, since nothing polls while they are decoded.
     ///
     /// # Errors
-    /// As [`Work::poll`], or they are too many.
+    /// Fails as [`Work::poll`] does, and if the bytes are too many.
     pub fn read(&self, bytes: usize) -> Result<(), Stopped> {
         let all = self.bytes.get().saturating_add(bytes as u64);
         self.bytes.set(all);
@@ -285,7 +285,7 @@ impl Work {
     /// Counts bytes that are kept in memory until the answer is written: rows of the answer, and decoded transactions.
     ///
     /// # Errors
-    /// The work has stopped, or other requests have the memory.
+    /// Fails if the work has stopped, or if other requests have the memory.
     pub fn keep(&self, bytes: usize) -> Result<(), Stopped> {
         self.kept.set(self.kept.get().saturating_add(bytes as u64));
         self.hold()
@@ -294,7 +294,7 @@ impl Work {
     /// Counts bytes of the answer that were written.
     ///
     /// # Errors
-    /// As [`Work::poll`], or they are too many.
+    /// Fails as [`Work::poll`] does, and if the bytes are too many.
     pub fn answered(&self, bytes: usize) -> Result<(), Stopped> {
         let all = self.answer.get().saturating_add(bytes as u64);
         self.answer.set(all);

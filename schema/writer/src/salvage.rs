@@ -22,7 +22,7 @@ impl Writer {
     /// with them.
     ///
     /// # Errors
-    /// The database fails in another way than by damage, or `row` fails.
+    /// Fails if `row` fails, or the database fails in another way than by damage.
     pub fn salvage<E: From<WriteError>>(
         &self,
         family: Family,

@@ -23,9 +23,6 @@ fn options(family: Family) -> &'static Options {
 
 impl SstWriter {
     /// Starts a file of a family. One without rows cannot be finished, so start it with the first row.
-    ///
-    /// # Errors
-    /// It cannot be created.
     pub fn create(family: Family, path: PathBuf) -> Result<Self, WriteError> {
         let writer = SstFileWriter::create(options(family));
         writer.open(&path)?;
@@ -35,7 +32,7 @@ impl SstWriter {
     /// Appends a row; its key must be above the last one.
     ///
     /// # Errors
-    /// It is not, or the file cannot be written.
+    /// Fails if the key is not above the last one, or the file cannot be written.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
         self.bytes += (key.len() + value.len()) as u64;
         Ok(self.writer.put(key, value)?)
@@ -48,9 +45,6 @@ impl SstWriter {
     }
 
     /// Completes the file; RocksDB syncs it.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn finish(mut self) -> Result<PathBuf, WriteError> {
         self.writer.finish()?;
         Ok(self.path)

@@ -79,24 +79,18 @@ impl Writer {
     /// Opens the index in `dir`, or creates an empty one.
     ///
     /// # Errors
-    /// Another process writes it, its format is newer than this program, or the disk fails.
+    /// Fails if another process writes it, its format is newer than this program, or the disk fails.
     pub fn open(dir: &Path) -> Result<Self, WriteError> {
         Self::open_within(dir, DEFAULT_MEMORY)
     }
 
     /// As [`Writer::open`], with a memory limit of the database in bytes: a third for rows that are written but not
     /// flushed, the rest for its cache.
-    ///
-    /// # Errors
-    /// As [`Writer::open`].
     pub fn open_within(dir: &Path, memory: u64) -> Result<Self, WriteError> {
         Self::open_serving(dir, memory, 0)
     }
 
     /// As [`Writer::open_within`], with `cache` bytes more for reading, because requests read through this handle.
-    ///
-    /// # Errors
-    /// As [`Writer::open`].
     pub fn open_serving(dir: &Path, memory: u64, cache: u64) -> Result<Self, WriteError> {
         let writer = Self::open_with(dir, memory, cache, false)?;
         writer.note_format()?;
@@ -107,7 +101,7 @@ impl Writer {
     /// is compacted. For repairs.
     ///
     /// # Errors
-    /// As [`Writer::open`], or the damage is in the list of files.
+    /// Fails as [`Writer::open`] does, and if the damage is in the list of files.
     pub fn open_damaged(dir: &Path, memory: u64) -> Result<Self, WriteError> {
         Self::open_with(dir, memory, 0, true)
     }
@@ -214,9 +208,6 @@ impl Writer {
     }
 
     /// Builds a batch with `fill` and writes it in one step: visible at once, durable with the next [`Writer::flush`].
-    ///
-    /// # Errors
-    /// The error of `fill`, or the database cannot be written.
     pub fn commit<E: From<WriteError>>(&self, fill: impl FnOnce(&mut Batch<'_>) -> Result<(), E>) -> Result<(), E> {
         let families = self.families()?;
         let mut batch = Batch { families: &families, batch: WriteBatch::default() };
@@ -230,7 +221,7 @@ impl Writer {
     /// Makes all written rows durable, atomically over all families.
     ///
     /// # Errors
-    /// The disk fails; earlier flushes stay durable.
+    /// Fails if the disk fails; earlier flushes stay durable.
     pub fn flush(&self) -> Result<(), WriteError> {
         let families = self.families()?;
         let mut options = FlushOptions::default();
@@ -284,9 +275,6 @@ impl Writer {
     /// Rewrites a table without its deleted rows. Rows that a read in progress still sees stay until a later time.
     ///
     /// Until then every scan steps over each deleted row, and RocksDB itself merges only where levels grow.
-    ///
-    /// # Errors
-    /// The index has no such family.
     pub fn merge(&self, table: &TableInfo) -> Result<(), WriteError> {
         let mut options = CompactOptions::default();
         // Deleted rows of the lowest level go only if asked for; files that this call has just written stay as they
@@ -299,9 +287,6 @@ impl Writer {
     }
 
     /// Waits until no read in progress sees less than all that is written now; false if one still does after `limit`.
-    ///
-    /// # Errors
-    /// The database cannot be asked.
     pub fn wait_for_reads(&self, limit: Duration) -> Result<bool, WriteError> {
         let (now, until) = (self.db.latest_sequence_number(), Instant::now() + limit);
         loop {
@@ -344,7 +329,7 @@ impl Writer {
     /// Ingests table files into a family; they are moved, not copied. Atomic for the family.
     ///
     /// # Errors
-    /// A file is damaged or overlaps another, or the disk fails.
+    /// Fails if a file is damaged or overlaps another, or the disk fails.
     pub fn ingest(&self, family: Family, files: Vec<PathBuf>) -> Result<(), WriteError> {
         if files.is_empty() {
             return Ok(());
@@ -359,9 +344,6 @@ impl Writer {
     }
 
     /// Removes all rows of a table: the whole family if the table has its own, otherwise the range of its tag.
-    ///
-    /// # Errors
-    /// The database fails.
     pub fn clear(&self, table: &TableInfo) -> Result<(), WriteError> {
         match self.is_clear(table) {
             Ok(true) => return Ok(()),
@@ -384,9 +366,6 @@ impl Writer {
     }
 
     /// Drops a family with all its rows, readable or not, and recreates it.
-    ///
-    /// # Errors
-    /// The database fails.
     pub fn make_anew(&self, family: Family) -> Result<(), WriteError> {
         // Readers do not open a writer's own family.
         let dropping = (!family.is_writers_own()).then(|| DroppingFamily::begin(&self.dir)).transpose();
@@ -409,9 +388,6 @@ impl Writer {
     }
 
     /// Writes the facts of a new index.
-    ///
-    /// # Errors
-    /// The database cannot be written.
     pub fn put_facts(&self, facts: &Facts) -> Result<(), WriteError> {
         self.commit::<WriteError>(|batch| {
             batch.put_row::<Format>(&(), &FORMAT);
@@ -424,24 +400,18 @@ impl Writer {
     /// The facts, if it has any.
     ///
     /// # Errors
-    /// The database cannot be read, or has facts that this version does not support.
+    /// Fails if this version does not support one of the facts.
     pub fn facts(&self) -> Result<Option<Facts>, WriteError> {
         Ok(Facts::read(&self.db)?)
     }
 
     /// One row's value.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
         let handle = self.handle(family)?;
         Ok(self.db.get_cf(&handle, key).map_err(|e| ReadError::of_table(family.name(), e))?)
     }
 
     /// The values of many rows, in one look-up, in the order of the ascending keys.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn get_many<'k>(
         &self,
         family: Family,
@@ -454,9 +424,6 @@ impl Writer {
     }
 
     /// Sequence number of the newest input event of the ledger; 0 if there is none.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn last_event(&self) -> Result<u64, WriteError> {
         let mut rows = self.db.raw_iterator_cf(&self.handle(Events::FAMILY)?);
         rows.seek_to_last();
@@ -471,7 +438,7 @@ impl Writer {
     /// tip. `row` gets the bytes of the key (with its tag) and of the value.
     ///
     /// # Errors
-    /// The database cannot be read. Rows before the failure were passed on.
+    /// Fails if the database cannot be read; rows before the failure were passed on.
     pub fn rows<T: Table>(&self, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), WriteError> {
         let mut options = ReadOptions::default();
         options.set_total_order_seek(true);
@@ -490,9 +457,6 @@ impl Writer {
     }
 
     /// A stage's checkpoint.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn checkpoint(&self, stage: &str) -> Result<Option<Checkpoint>, WriteError> {
         let bytes = self.get(Checkpoints::FAMILY, &encode_key::<Checkpoints>(&stage.to_owned()))?;
         let row = bytes.map(|b| Checkpoints::decode_value(&b)).transpose();

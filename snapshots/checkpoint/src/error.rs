@@ -82,7 +82,6 @@ impl From<StoreError> for CheckpointError {
 }
 
 impl CheckpointError {
-    /// An error of a path.
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| CheckpointError::File { path, source }

@@ -31,7 +31,7 @@ const READERS: usize = 4;
 /// replaces them. A writer may go on meanwhile.
 ///
 /// # Errors
-/// See [`CheckpointError`]; there is no manifest in `to` then.
+/// Leaves no manifest in `to`.
 pub fn make(
     datadir: &Path,
     to: &Path,

@@ -69,7 +69,7 @@ impl Manifest {
     /// Reads a manifest; `place` is where it was.
     ///
     /// # Errors
-    /// It is not a manifest, is of another form, or names a path outside of the checkpoint.
+    /// Fails if it is not a manifest, is of another form, or names a path outside of the checkpoint.
     pub(crate) fn parse(text: &[u8], place: &str) -> Result<Self, CheckpointError> {
         let wrong = |what: String| CheckpointError::Manifest { place: place.to_owned(), what };
         let manifest: Manifest =
@@ -111,7 +111,6 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Its text.
     pub(crate) fn text(&self) -> Result<String, CheckpointError> {
         let text = serde_json::to_string_pretty(self);
         let wrong =

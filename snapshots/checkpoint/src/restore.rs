@@ -68,7 +68,7 @@ const RESTORED: &str = "restored.json";
 /// manifest.
 ///
 /// # Errors
-/// See [`CheckpointError`]; the index that was there before is unchanged then.
+/// Leaves the index that was there before unchanged.
 pub fn restore(
     source: &Source<'_>,
     trust: &Trust,
@@ -82,7 +82,7 @@ pub fn restore(
 /// As [`restore`]; a new index is also audited before it takes its place.
 ///
 /// # Errors
-/// As [`restore`], and [`CheckpointError::Damaged`] with the finding of the audit.
+/// Fails as [`restore`] does, and with [`CheckpointError::Damaged`] if the audit finds something.
 pub fn restore_audited(
     source: &Source<'_>,
     trust: &Trust,

@@ -49,8 +49,7 @@ pub struct Sent {
 /// meanwhile.
 ///
 /// # Errors
-/// See [`CheckpointError`]. The store has no such checkpoint then; pieces of it stay until one is sent, or they are
-/// removed by [`crate::prune`].
+/// Leaves no such checkpoint in the store. Pieces of it stay until one is sent, or until [`crate::prune`] removes them.
 pub fn send(
     datadir: &Path,
     store: &Store,

@@ -21,7 +21,7 @@ impl Signer {
     /// The secret key in a file that `minisign -G` made; with its password, unless it has none (`-W`).
     ///
     /// # Errors
-    /// The file cannot be read or is not such a key, or the password is missing or wrong.
+    /// Fails if the file cannot be read or is not such a key, or if the password is missing or wrong.
     pub fn read(path: &Path, password: Option<String>) -> Result<Self, CheckpointError> {
         let text = fs::read_to_string(path).map_err(CheckpointError::at(path))?;
         let wrong = |what: String| CheckpointError::Key(format!("{}: {what}", path.display()));
@@ -80,9 +80,6 @@ pub enum Trust {
 impl Trust {
     /// Trusts manifests with a signature by a key. `key` is the key itself, as minisign prints it, or the file that has
     /// it.
-    ///
-    /// # Errors
-    /// It is neither.
     pub fn of_key(key: &str) -> Result<Self, CheckpointError> {
         if let Ok(key) = PublicKey::from_base64(key.trim()) {
             return Ok(Trust::Key(Box::new(key)));

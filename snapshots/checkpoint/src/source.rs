@@ -44,9 +44,6 @@ impl Source<'_> {
     }
 
     /// The manifest, after its signature was checked.
-    ///
-    /// # Errors
-    /// The manifest is missing, unreadable or not trusted.
     pub fn manifest(&self, trust: &Trust) -> Result<Manifest, CheckpointError> {
         let none = |place: String, what: &str| CheckpointError::Manifest { place, what: what.to_owned() };
         let incomplete = "there is none: the folder has no checkpoint, or one that is not complete";

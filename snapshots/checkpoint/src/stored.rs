@@ -33,9 +33,6 @@ pub struct Kept {
 }
 
 /// The checkpoints of a store that are complete, oldest first.
-///
-/// # Errors
-/// The store fails.
 pub fn kept(store: &Store) -> Result<Vec<Kept>, CheckpointError> {
     let objects = store.list(CHECKPOINTS)?;
     let signed: HashSet<&str> = objects.iter().filter_map(|object| name_in(&object.name, SIGNATURE)).collect();
@@ -66,15 +63,12 @@ pub struct Pruned {
 /// `datadir` is the data folder of the process that writes to the store.
 ///
 /// # Errors
-/// The store fails, another process writes to it, or a manifest cannot be read: no piece is removed then.
+/// Fails if the store fails, another process writes to it, or a manifest cannot be read; then no piece is removed.
 pub fn prune(datadir: &Path, store: &Store, keep: usize) -> Result<Pruned, CheckpointError> {
     prune_as_of(datadir, store, keep, SystemTime::now())
 }
 
 /// As [`prune`], at a time.
-///
-/// # Errors
-/// As [`prune`].
 pub fn prune_as_of(datadir: &Path, store: &Store, keep: usize, now: SystemTime) -> Result<Pruned, CheckpointError> {
     let lease = Lease::take(store, LEASE, &holder(datadir)?)?;
     let all = kept(store)?;

@@ -15,7 +15,7 @@ use crate::CheckpointError;
 /// index at any time. A process that reads the old one goes on with its open files.
 ///
 /// # Errors
-/// A process writes the old one, or the file system fails.
+/// Fails if a process writes the old one, or the file system fails.
 pub(crate) fn put(from: &Path, index: &Path) -> Result<(), CheckpointError> {
     let is_there = index.exists();
     let _lock = if is_there { writers_lock(index)? } else { None };

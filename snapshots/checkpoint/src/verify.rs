@@ -19,9 +19,6 @@ pub type Checked = cairn_store::Checked<Manifest>;
 
 /// Reads each file of a checkpoint and compares it with the manifest. In a folder, it also finds files that the
 /// manifest does not name.
-///
-/// # Errors
-/// There is no manifest that can be read and is trusted, the store fails, or the work was cancelled.
 pub fn verify(
     source: &Source<'_>,
     trust: &Trust,

@@ -60,16 +60,13 @@ impl Scope<'_> {
     /// Monotone time of a block.
     ///
     /// # Errors
-    /// There is no such block: the index contradicts itself.
+    /// Fails if there is no such block: the index contradicts itself.
     pub(crate) fn time_at(&self, height: Height) -> Result<MonoTime, ReadError> {
         let brief = self.chain.get(height);
         brief.map(|brief| brief.mono_time).ok_or_else(|| ReadError::Broken(format!("block {height} is not there")))
     }
 
     /// Height and monotone time of the block of a transaction.
-    ///
-    /// # Errors
-    /// As [`Scope::time_at`].
     pub(crate) fn block_of(&self, tx_num: TxNum) -> Result<(Height, MonoTime), ReadError> {
         let height = self.chain.height_of(tx_num).ok_or(ReadError::Empty)?;
         Ok((height, self.time_at(height)?))

@@ -73,7 +73,6 @@ impl From<StoreError> for ExportError {
 }
 
 impl ExportError {
-    /// An error of a path.
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| ExportError::File { path, source }

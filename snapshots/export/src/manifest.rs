@@ -114,7 +114,7 @@ impl Manifest {
     /// Reads the manifest of the export at a place; `None` if there is none.
     ///
     /// # Errors
-    /// It cannot be read, is of another version, or names a path outside of the place.
+    /// Fails if the manifest is of another version, names a path outside of the place, or cannot be read.
     pub fn read(place: Place<'_>) -> Result<Option<Self>, ExportError> {
         let Some(text) = place.read(MANIFEST)? else { return Ok(None) };
         let wrong = |what: String| ExportError::Manifest { place: place.shown(MANIFEST), what };
@@ -147,7 +147,6 @@ impl Manifest {
         self.datasets.iter().flat_map(|dataset| &dataset.files)
     }
 
-    /// Its text.
     pub(crate) fn text(&self) -> Result<String, ExportError> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n").map_err(|_| ExportError::Defect("the manifest has no JSON"))

@@ -125,9 +125,6 @@ impl Rows {
     }
 
     /// Takes the rows out.
-    ///
-    /// # Errors
-    /// A dataset wrote other values than its columns have: a defect.
     pub(crate) fn take(&mut self) -> Result<RecordBatch, ExportError> {
         if let Some(what) = self.misfit {
             return Err(ExportError::Defect(what));
@@ -258,12 +255,10 @@ impl Rows {
         self.shown(txid.0);
     }
 
-    /// The hash of a block.
     pub(crate) fn block_hash(&mut self, hash: &BlockHash) {
         self.shown(hash.0);
     }
 
-    /// The id of a script.
     pub(crate) fn script_id(&mut self, id: ScriptId) {
         let mut bytes = [0; 9];
         bytes[..8].copy_from_slice(&id.prefix.0);
@@ -271,7 +266,6 @@ impl Rows {
         self.bytes(&bytes);
     }
 
-    /// A text.
     pub(crate) fn text(&mut self, text: &str) {
         self.bytes += text.len();
         let fits = match self.next() {

@@ -58,7 +58,7 @@ const INPUT_BYTES: u64 = 112;
 /// is removed at the end; after an error or a stop, the same call goes on with it.
 ///
 /// # Errors
-/// See [`ExportError`]. There is no manifest in `out` then.
+/// Leaves no manifest in `out`.
 pub fn export(
     index: &Path,
     out: Place<'_>,

@@ -135,7 +135,6 @@ impl Asking<'_> {
 }
 
 impl Answers {
-    /// The answers of a group.
     pub(crate) fn take(&self, group: usize) -> Result<Spent, ExportError> {
         let bytes = self.files.take(group)?;
         let (mut rest, mut places) = (&bytes[..], Vec::new());

@@ -19,9 +19,6 @@ pub type Checked = cairn_store::Checked<Manifest>;
 
 /// Compares each file of the export at a place with the manifest: its bytes by SHA-256, and its rows. Reads all files.
 /// `seen` is called with the bytes read so far, and all.
-///
-/// # Errors
-/// There is no manifest, or it cannot be read; the store fails; the work was cancelled.
 pub fn verify(place: Place<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -> Result<Checked, ExportError> {
     let none = || ExportError::Manifest {
         place: place.shown(MANIFEST),

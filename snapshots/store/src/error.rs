@@ -58,7 +58,6 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// An error of a path.
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| StoreError::File { path, source }

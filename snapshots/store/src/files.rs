@@ -13,9 +13,6 @@ use crate::StoreError;
 pub const UNFINISHED: &str = ".unfinished";
 
 /// The bytes of a file; `None` if there is none.
-///
-/// # Errors
-/// It cannot be read.
 pub fn read_file(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -31,9 +28,6 @@ pub fn unfinished(path: &Path) -> PathBuf {
 }
 
 /// Writes a file so that it is there as a whole or not at all.
-///
-/// # Errors
-/// It cannot be written.
 pub fn write_file(path: &Path, text: &[u8]) -> Result<(), StoreError> {
     let unfinished = unfinished(path);
     let mut file = File::create(&unfinished).map_err(StoreError::at(&unfinished))?;
@@ -43,9 +37,6 @@ pub fn write_file(path: &Path, text: &[u8]) -> Result<(), StoreError> {
 }
 
 /// Removes a file or folder that may not be there. If it is a link, removes the link.
-///
-/// # Errors
-/// It cannot be removed.
 pub fn remove_path(path: &Path) -> Result<(), StoreError> {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
@@ -56,9 +47,6 @@ pub fn remove_path(path: &Path) -> Result<(), StoreError> {
 }
 
 /// All files below a folder, by path. A link is a file, and is not followed.
-///
-/// # Errors
-/// A folder cannot be read.
 pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {
@@ -75,17 +63,11 @@ pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 /// Makes the names in a folder durable.
-///
-/// # Errors
-/// The system refuses it.
 pub fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(StoreError::at(folder))
 }
 
 /// Makes the name of a file durable.
-///
-/// # Errors
-/// The system refuses it.
 pub fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     sync_folder(path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")))
 }

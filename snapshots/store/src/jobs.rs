@@ -21,7 +21,7 @@ pub trait JobError: Send {
 /// error no further job begins.
 ///
 /// # Errors
-/// The first error other than a cancellation, else the cancellation.
+/// Returns the first error other than a cancellation, else the cancellation.
 pub fn on_threads<S, E: JobError>(
     workers: usize,
     jobs: usize,

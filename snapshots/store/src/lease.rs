@@ -19,9 +19,6 @@ const ATTEMPTS: u32 = 3;
 
 /// Identity of the holder of a lease: kept in a file, so that a process that goes on with the work of one that was
 /// killed is the same holder. Other processes of this machine have to be kept away by a lock.
-///
-/// # Errors
-/// The file can neither be read nor made.
 pub fn identity(file: &Path) -> Result<String, StoreError> {
     let found = match fs::read_to_string(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -52,15 +49,12 @@ impl<'s> Lease<'s> {
     /// [`identity`]. It is given back when it is dropped.
     ///
     /// # Errors
-    /// Another process has it, or the store fails.
+    /// Returns [`StoreError::Taken`] if another process has it.
     pub fn take(store: &'s Store, name: &str, text: &str) -> Result<Self, StoreError> {
         Self::begin(store, name, text, true)
     }
 
     /// The same, for work that is resumed: it stays until [`Lease::end`].
-    ///
-    /// # Errors
-    /// As [`Lease::take`].
     pub fn resume(store: &'s Store, name: &str, text: &str) -> Result<Self, StoreError> {
         Self::begin(store, name, text, false)
     }
@@ -99,17 +93,11 @@ impl<'s> Lease<'s> {
     }
 
     /// Gives it back: the work is done.
-    ///
-    /// # Errors
-    /// The store fails.
     pub fn end(self) -> Result<(), StoreError> {
         self.store.remove(&self.name)
     }
 
     /// Renews it if that is due. Callers call it often.
-    ///
-    /// # Errors
-    /// The store fails.
     pub fn renew(&self) -> Result<(), StoreError> {
         let mut renewed = self.renewed.lock();
         if renewed.elapsed() > LASTS / 5 {

@@ -19,19 +19,19 @@ pub enum Location {
 /// A text that is not a location of a store. It is not repeated: it may have credentials in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LocationError {
-    /// Another scheme.
+    /// The scheme is neither `s3` nor `file`.
     #[error("not a store; use s3://BUCKET/PREFIX or file:///FOLDER")]
     Scheme,
-    /// Not the name of a bucket.
+    /// The text after `s3://` is not the name of a bucket.
     #[error(
         "not the name of a bucket after s3://: it has 3 to 63 lower-case letters, digits, '-' and '.'. Credentials are taken from the \
          environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), never from here"
     )]
     Bucket,
-    /// Not a prefix.
+    /// The text after the bucket is not a prefix.
     #[error("what follows the bucket has an empty part, '.', '..' or a character other than letters, digits and -_.=")]
     Prefix,
-    /// Not an absolute path.
+    /// The text after `file://` is not an absolute path.
     #[error("not an absolute path after file://")]
     Folder,
 }

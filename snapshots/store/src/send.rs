@@ -20,9 +20,6 @@ const MAX_PIECES: u64 = 9_000;
 impl Store {
     /// Sends a file in pieces. The object is there as a whole or not at all; `seen` is called with the bytes of each
     /// piece that is there.
-    ///
-    /// # Errors
-    /// The store fails, or the file cannot be read.
     pub fn send(&self, name: &str, from: &Path, seen: &mut dyn FnMut(u64)) -> Result<(), StoreError> {
         for _ in 1..ATTEMPTS {
             match self.try_send(name, from, seen) {

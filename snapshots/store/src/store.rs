@@ -90,9 +90,6 @@ impl fmt::Debug for Store {
 
 impl Store {
     /// The store at a location. Nothing is asked of it yet.
-    ///
-    /// # Errors
-    /// The settings do not fit together, or the folder cannot be made.
     pub fn open(location: &Location, options: &Options, cancel: &CancelToken) -> Result<Self, StoreError> {
         let (objects, prefix): (Arc<dyn ObjectStore>, _) = match location {
             Location::Bucket { bucket, prefix } => (Arc::new(bucket_of(bucket, options)?), Name::from(prefix.as_str())),
@@ -146,9 +143,6 @@ impl Store {
     }
 
     /// The bytes of an object; `None` if there is none. A longer one than `most` is an error.
-    ///
-    /// # Errors
-    /// The store fails.
     pub fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let from = self.name(name);
         // One request: each costs time and, in many stores, money.
@@ -176,7 +170,7 @@ impl Store {
     /// Reads an object to its end, some megabytes at a time; gives its bytes.
     ///
     /// # Errors
-    /// There is none, or the store fails, or `seen` does.
+    /// Returns [`StoreError::Absent`] if there is no such object; passes on the error of `seen`.
     pub fn scan(&self, name: &str, seen: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>) -> Result<u64, StoreError> {
         let Some(meta) = self.meta(name)? else { return Err(StoreError::Absent { name: self.shown(name) }) };
         let mut at = 0;
@@ -228,9 +222,6 @@ impl Store {
     }
 
     /// The bytes of an object, and when it was written, without reading it; `None` if there is none.
-    ///
-    /// # Errors
-    /// The store fails.
     pub fn find(&self, name: &str) -> Result<Option<Object>, StoreError> {
         let object =
             |meta: ObjectMeta| Object { name: name.to_owned(), bytes: meta.size, modified: meta.last_modified.into() };
@@ -238,17 +229,11 @@ impl Store {
     }
 
     /// Writes an object, in one request. It is there as a whole or not at all.
-    ///
-    /// # Errors
-    /// The store fails.
     pub fn write(&self, name: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.wait(name, self.objects.put(&self.name(name), bytes.into())).map(drop)
     }
 
     /// Writes an object if there is none; false if there is one.
-    ///
-    /// # Errors
-    /// The store fails.
     pub fn create(&self, name: &str, bytes: Vec<u8>) -> Result<bool, StoreError> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let to = self.name(name);
@@ -263,9 +248,6 @@ impl Store {
     }
 
     /// Removes an object that may not be there.
-    ///
-    /// # Errors
-    /// The store fails.
     pub fn remove(&self, name: &str) -> Result<(), StoreError> {
         match self.wait(name, self.objects.delete(&self.name(name))) {
             Err(StoreError::Absent { .. }) => Ok(()),
@@ -285,9 +267,6 @@ impl Store {
     }
 
     /// All objects whose names begin with these parts, by name.
-    ///
-    /// # Errors
-    /// The store fails.
     pub fn list(&self, below: &str) -> Result<Vec<Object>, StoreError> {
         let prefix = self.name(below);
         let found: Vec<ObjectMeta> = self.again(|| self.wait(below, self.objects.list(Some(&prefix)).try_collect()))?;

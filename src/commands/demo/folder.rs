@@ -52,7 +52,6 @@ struct Note {
     tip: Option<String>,
 }
 
-/// A folder of a demo.
 pub(super) struct DemoFolder {
     dir: PathBuf,
 }
@@ -63,7 +62,6 @@ impl DemoFolder {
         DemoFolder { dir }
     }
 
-    /// The folder.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -71,7 +69,7 @@ impl DemoFolder {
     /// The finished demo of this version; `None` if there is none.
     ///
     /// # Errors
-    /// The folder has other content, or cannot be read.
+    /// Fails if the folder has other content.
     pub(super) fn open(&self) -> Result<Option<Reader>, Failure> {
         let Some(Note { chain, tip: Some(tip) }) = self.note()? else { return Ok(None) };
         if chain != identity()? {
@@ -85,7 +83,7 @@ impl DemoFolder {
     /// Generates the chain, writes its block files and indexes them.
     ///
     /// # Errors
-    /// The folder has other content, another process uses it, or the disk fails.
+    /// Fails if the folder has other content, another process uses it, or the disk fails.
     pub(super) fn make(&self, screen: &Screen, signals: &Signals) -> Result<Exit, Failure> {
         fs::create_dir_all(&self.dir).map_err(Failure::io(&self.dir))?;
         let known = self.note()?.is_some();
@@ -133,9 +131,6 @@ impl DemoFolder {
 
     /// The unconfirmed transactions of the finished demo. The newest was first seen at `now_ms` (milliseconds since
     /// 1970).
-    ///
-    /// # Errors
-    /// They cannot be read, or are damaged.
     pub(super) fn unconfirmed(&self, now_ms: u64) -> Result<Vec<MempoolDelta>, Failure> {
         let path = self.dir.join(MEMPOOL);
         let bytes = fs::read(&path).map_err(Failure::io(&path));

@@ -162,7 +162,7 @@ const DOCUMENTS: [Said; 9] = [
 /// Claims about these actors.
 ///
 /// # Errors
-/// An actor or an address that is named is not there.
+/// Fails if an actor or an address that the claims name is missing.
 pub(super) fn documents(actors: &[Actor]) -> Result<Vec<Document>, Failure> {
     let mut all = DOCUMENTS.iter().map(|said| document(said, actors)).collect::<Result<Vec<_>, _>>()?;
     all.push(contest(&all)?);

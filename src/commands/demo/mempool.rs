@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 300_000_000;
 /// the beginning of [`WAITING_SPAN`].
 ///
 /// # Errors
-/// No known case: a transaction would have to be larger than any block.
+/// Fails in no known case: a transaction would have to be larger than any block.
 pub(super) fn encode(waiting: &[Unconfirmed]) -> Result<Vec<u8>, Failure> {
     let mut file = Vec::new();
     for made in waiting {
@@ -46,9 +46,6 @@ pub(super) fn encode(waiting: &[Unconfirmed]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Reads the bytes of the file. [`WAITING_SPAN`] ends at `now_ms` (milliseconds since 1970).
-///
-/// # Errors
-/// They are damaged.
 pub(super) fn decode(mut bytes: &[u8], now_ms: u64) -> Result<Vec<MempoolDelta>, Failure> {
     let span = u64::try_from(WAITING_SPAN.as_millis()).unwrap_or(u64::MAX);
     let start = now_ms.saturating_sub(span);
@@ -73,9 +70,6 @@ pub(super) fn decode(mut bytes: &[u8], now_ms: u64) -> Result<Vec<MempoolDelta>,
 
 /// Publishes the transactions to requests as a mempool on top of the tip that does not change, and sets the source's
 /// status. Returns the number of transactions.
-///
-/// # Errors
-/// Some transactions are invalid: the file is damaged.
 pub(super) fn show(slot: &IndexSlot, tip: &Tip, waiting: &[MempoolDelta], now_ms: u64) -> Result<u64, Failure> {
     let pool = slot.pool();
     let sequence = waiting.len() as u64;

@@ -11,9 +11,6 @@ const POOLS: [(&str, &str, &str); 2] =
     [("/Stone Pool/", "stone-pool", "Stone Pool"), ("/Trailhead Mining/", "trailhead-mining", "Trailhead Mining")];
 
 /// The tags of the demo's pools, as they are known at `retrieved_at`, in seconds since 1970.
-///
-/// # Errors
-/// None that is known.
 pub(super) fn document(retrieved_at: u32) -> Result<Document, Failure> {
     let mut rows = Vec::with_capacity(POOLS.len());
     let mut hasher = Sha256::new();

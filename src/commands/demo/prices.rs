@@ -11,9 +11,6 @@ use crate::exit::{Exit, Failure};
 pub(super) const SOURCE: &str = "demo-invented";
 
 /// Daily prices of bitcoin, and prices of a euro on business days.
-///
-/// # Errors
-/// None that is known.
 pub(super) fn documents(seed: u64) -> Result<Vec<Document>, Failure> {
     let (prices, rates) = cairn_demo::prices(seed);
     let bitcoin = Series { base: Currency::BTC, quote: Currency::USD, interval: Interval::Day };

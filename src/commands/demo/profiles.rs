@@ -15,9 +15,6 @@ const PROFILES: [(&str, &str, &str, Category, &str, &str); 3] = [
 ];
 
 /// The profiles, as they are known at `retrieved_at`, in seconds since 1970.
-///
-/// # Errors
-/// None that is known.
 pub(super) fn document(retrieved_at: u32) -> Result<Document, Failure> {
     let mut rows = Vec::with_capacity(PROFILES.len());
     let mut hasher = Sha256::new();

@@ -31,7 +31,6 @@ pub(super) struct Row {
     pub(super) approvers: Vec<String>,
 }
 
-/// The feed.
 pub(super) struct Feed {
     /// `source/name`.
     pub(super) list: String,

@@ -15,7 +15,7 @@ impl Figures {
     /// Registers the metrics.
     ///
     /// # Errors
-    /// The registry already has metrics with these names.
+    /// Fails if the registry already has metrics with these names.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let counter = |name: &str, help: &str| {
             let counter = IntCounterVec::new(Opts::new(name, help), &["source"])?;

@@ -46,9 +46,6 @@ pub struct Settings {
 
 impl Settings {
     /// Checks that they fit together.
-    ///
-    /// # Errors
-    /// They do not.
     pub fn check(&self) -> Result<(), SettingsError> {
         self.plan().map(drop)
     }
@@ -125,13 +122,13 @@ pub trait Ledger: Send {
     /// none.
     ///
     /// # Errors
-    /// The ledger cannot be read, in words.
+    /// Explains in words why the ledger cannot be read.
     fn last(&self, source: &Slug, series: Series, since: u32) -> Result<Option<u32>, String>;
 
     /// Hands in a document.
     ///
     /// # Errors
-    /// The disk fails, in words.
+    /// Explains in words why the disk fails.
     fn hand_in(&self, document: Document) -> Result<(), String>;
 
     /// Keeps and publishes the prices of the moment, which replace those before.
@@ -154,9 +151,6 @@ pub struct Fetchers<L> {
 
 impl<L: Ledger> Fetchers<L> {
     /// Fetchers with these settings. They ask nobody yet.
-    ///
-    /// # Errors
-    /// The settings do not fit together.
     pub fn new(settings: &Settings, ledger: L, figures: Figures, cancel: &CancelToken) -> Result<Self, SettingsError> {
         let (sources, jobs) = settings.plan()?;
         let client = Client::new(cancel, settings.allows_private);

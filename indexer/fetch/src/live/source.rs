@@ -59,7 +59,6 @@ impl Failed {
 
 /// A good answer.
 pub(super) struct Told {
-    /// Its content.
     pub(super) content: Vec<u8>,
     /// The server's time, if the answer has it.
     pub(super) date: Option<u32>,

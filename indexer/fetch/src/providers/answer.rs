@@ -70,7 +70,6 @@ pub(super) fn number(cell: &RawValue) -> Result<Decimal, Wrong> {
     exact(cell.get().trim_matches('"'))
 }
 
-/// A number in a text.
 pub(super) fn exact(text: &str) -> Result<Decimal, Wrong> {
     let wrong = || Wrong::Number(short(text));
     let is_plain = text.len() <= 40 && text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));

@@ -49,7 +49,6 @@ fn names(key: &str, pair: Pair) -> bool {
         .any(|before| ["", "X", "Z"].iter().any(|between| key == format!("{before}{base}{between}{quote}")))
 }
 
-/// The value of the pair in an answer.
 fn of<'a>(pair: Pair, answer: &'a [u8]) -> Result<&'a RawValue, Wrong> {
     let answer: Answer<'a> = json(answer)?;
     let mut found = answer.result.into_iter().filter(|(key, _)| key != "last");

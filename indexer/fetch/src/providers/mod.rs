@@ -61,7 +61,7 @@ pub trait Provider: Sync {
     /// The last price in an answer.
     ///
     /// # Errors
-    /// It is not the answer that the provider documents, or is for another pair.
+    /// Fails if it is not the answer that the provider documents, or if it is for another pair.
     fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, Wrong>;
 
     /// Most candles of an answer.
@@ -72,9 +72,6 @@ pub trait Provider: Sync {
     fn candles(&self, series: Series, after: u32, until: u32) -> String;
 
     /// The candles in an answer.
-    ///
-    /// # Errors
-    /// As for [`Provider::tick`].
     fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, Wrong>;
 
     /// Reads an answer with another status than 200, or an error that comes with status 200; `None` if the answer is

@@ -10,7 +10,6 @@ const STALLED: Duration = Duration::from_secs(600);
 /// A few blocks may always arrive before their parents; at the end of a run, more than these are reported.
 const FEW: u64 = 6;
 
-/// Watches for a gap.
 pub(super) struct GapWatch {
     /// The tip, and since when it is the same.
     tip: Option<(BlockHash, Instant)>,

@@ -34,9 +34,6 @@ pub struct FileSource {
 
 impl FileSource {
     /// The block files in a folder. `memory` limits the bytes of memory of a survey.
-    ///
-    /// # Errors
-    /// There are none, or they cannot be used.
     pub fn open(folder: &Path, network: Network, memory: u64) -> Result<Self, FollowError> {
         let files = BlockFiles::open(folder, network)?.with_survey_memory(memory);
         let canonical = folder.canonicalize();

@@ -7,9 +7,6 @@ use super::{NEXT, PATIENCE, PAUSE, TOPICS};
 use crate::{FollowError, OpenIndex};
 
 /// A client for a node, and the node's answers to the check. `cancel` ends requests and their retries.
-///
-/// # Errors
-/// The node cannot be followed.
 pub fn connect(
     config: &NodeConfig,
     network: Network,
@@ -24,7 +21,7 @@ pub fn connect(
 /// A client for a node that may be away or still start; true if it can be used now.
 ///
 /// # Errors
-/// The settings are wrong: the node is another one, or does not let us in.
+/// Fails only if the settings are wrong: the node is another one, or does not let us in.
 pub(super) fn try_connect(
     config: &NodeConfig,
     network: Network,
@@ -45,7 +42,7 @@ pub(super) fn try_connect(
 /// Waits until a node can be used. Until then it is a trouble, whatever it answers.
 ///
 /// # Errors
-/// The work was cancelled, or this process is at fault.
+/// Fails only if the work was cancelled, or if this process is at fault.
 pub(super) fn wait_for(client: &NodeClient, network: Network, index: &mut OpenIndex) -> Result<(), FollowError> {
     let asks = impatient(client);
     loop {

@@ -62,9 +62,6 @@ fn tip_of(view: &View<'_>) -> IndexTip {
 
 impl WatchedMempool {
     /// Starts to watch, with the mempool that an earlier run stored.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(super) fn begin(client: &NodeClient, index: &OpenIndex) -> Result<Self, FollowError> {
         let mut watcher = MempoolWatcher::new(client.clone(), index.watching.clone());
         let kept = index.engine.kept_mempool()?;
@@ -105,9 +102,6 @@ impl WatchedMempool {
 
     /// The index has disconnected blocks. Their transactions are soon confirmed by other blocks, or unconfirmed once
     /// the node's messages are processed. Until then the mempool stays at the old tip, and requests wait.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(super) fn disconnected(&mut self, reader: &Reader) -> Result<(), FollowError> {
         let deltas = self.watcher.disconnected(tip_of(&reader.view()?), now_ms());
         let unseen = self.unseen.get_or_insert_default();
@@ -117,9 +111,6 @@ impl WatchedMempool {
     }
 
     /// Does a bounded amount of work. Returns the deltas to publish, and when to call again.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(super) fn step(&mut self, reader: &Reader) -> Result<(Vec<MempoolDelta>, Duration), FollowError> {
         let view = match reader.view() {
             Err(ReadError::Empty) => return Ok((Vec::new(), SAMPLE)),
@@ -174,9 +165,6 @@ impl WatchedMempool {
 
     /// Writes the changes, which become durable with the next settled block. Until the mempool was complete for the
     /// first time, nothing that an earlier run stored is removed: the node may still list it.
-    ///
-    /// # Errors
-    /// The index cannot be written.
     pub(super) fn keep(&mut self, engine: &Engine) -> Result<(), FollowError> {
         self.kept_at = Instant::now();
         let added: Vec<Arc<MempoolTx>> = mem::take(&mut self.added).into_values().collect();
@@ -189,9 +177,6 @@ impl WatchedMempool {
     }
 
     /// Writes changes and samples when they are due. Returns true if there is something to settle.
-    ///
-    /// # Errors
-    /// The index cannot be written.
     pub(super) fn tick(&mut self, engine: &Engine) -> Result<bool, FollowError> {
         let mut wrote = self.samples.take(&self.slot, engine)?;
         if self.kept_at.elapsed() >= KEEP {

@@ -66,7 +66,7 @@ impl NodeSource {
     /// meanwhile.
     ///
     /// # Errors
-    /// The settings are wrong: the node is another one, or does not let us in.
+    /// Fails only if the settings are wrong: the node is another one, or does not let us in.
     pub fn awaited(
         config: &NodeConfig,
         network: Network,

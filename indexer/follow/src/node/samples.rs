@@ -21,9 +21,6 @@ pub(super) struct Samples {
 
 impl Samples {
     /// Reads the samples of the index.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(super) fn begin(engine: &Engine) -> Result<Self, FollowError> {
         let now = now_secs();
         let from = now.saturating_sub(StressParams::default().window_secs);
@@ -32,9 +29,6 @@ impl Samples {
     }
 
     /// Takes a sample if one is due and the mempool is complete. Returns true if it did.
-    ///
-    /// # Errors
-    /// The index cannot be written.
     pub(super) fn take(&mut self, mempool: &MempoolSlot, engine: &Engine) -> Result<bool, FollowError> {
         if self.taken_at.is_some_and(|at| at.elapsed() < SAMPLE) {
             return Ok(false);

@@ -24,7 +24,6 @@ pub(super) struct StatusReports {
 }
 
 impl StatusReports {
-    /// Reports on the node of `client`.
     pub(super) fn new(client: &NodeClient) -> Self {
         StatusReports {
             client: client.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE),

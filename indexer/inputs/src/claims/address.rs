@@ -14,7 +14,7 @@ const SCRIPT: &str = "script:";
 /// The script of an address; of `script:<hex>` as well, where `has_scripts`.
 ///
 /// # Errors
-/// What is wrong, with the asset if it is another's.
+/// Returns what is wrong, with the asset if the address is of another one.
 pub(super) fn script_of(
     text: &str,
     network: Network,

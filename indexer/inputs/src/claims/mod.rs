@@ -45,9 +45,6 @@ const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
 ///
 /// Rows that are wrong are refused one by one and stand in the report. If there is an error, no claim that was
 /// delivered before it may be used.
-///
-/// # Errors
-/// See [`InputError`].
 pub fn read_claims(
     input: &mut dyn Read,
     options: &ClaimOptions,

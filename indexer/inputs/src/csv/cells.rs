@@ -17,7 +17,6 @@ impl Cells {
         self.ranges.clear();
     }
 
-    /// Number of cells.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }

@@ -85,9 +85,6 @@ impl Layout {
     }
 
     /// The layout of that name.
-    ///
-    /// # Errors
-    /// Any other text.
     pub fn named(name: &str) -> Result<&'static Layout, LayoutError> {
         Layout::ALL.into_iter().find(|layout| layout.name == name).ok_or(LayoutError)
     }
@@ -170,7 +167,6 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads them.
     pub(crate) fn read<R: BufRead>(input: &mut Lines<R>, delimiter: u8) -> Result<Self, InputError> {
         let (mut head, mut cells) = (Head { lines: Vec::new(), rows: Vec::new() }, Cells::default());
         while head.lines.len() < HEAD {

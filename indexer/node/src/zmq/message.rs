@@ -15,7 +15,6 @@ pub(crate) struct Message {
     pub(crate) content: Content,
 }
 
-/// Its content.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Tip(BlockHash),

@@ -59,7 +59,7 @@ impl fmt::Display for Topic {
 pub struct ZmqEndpoint {
     /// As in `tcp://127.0.0.1:28332` or `ipc:///run/bitcoind/zmq`.
     pub address: String,
-    /// The topics.
+    /// Topics to take from this endpoint.
     pub topics: Vec<Topic>,
 }
 

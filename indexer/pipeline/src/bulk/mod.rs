@@ -146,7 +146,7 @@ pub(crate) fn step(progress: &dyn Progress, step: ProgressStep) -> Result<(), Pi
 /// Indexes the files' best chain up to `options.to` into an empty index. Returns the bytes of its blocks.
 ///
 /// # Errors
-/// The index stays empty; finished phases are kept for the next try unless the files were at fault.
+/// Leaves the index empty. Finished phases are kept for the next try unless the files were at fault.
 pub(crate) fn from_files(
     target: &BulkTarget<'_>,
     files: &BlockFiles,
@@ -241,9 +241,6 @@ fn try_from_files(
 
 /// Forgets unfinished work: removes the working folder, and rows of table files that were taken in without the commit.
 /// Only for an empty index.
-///
-/// # Errors
-/// The disk or the database refuses.
 pub(crate) fn discard(target: &BulkTarget<'_>) -> Result<(), PipelineError> {
     remove_dir(&target.dir)?;
     let tables = target.stages.iter().flat_map(|stage| stage.tables());
@@ -270,7 +267,7 @@ fn versions<'s>(stages: impl IntoIterator<Item = &'s dyn Stage>) -> String {
 /// Rebuilds stages, whose tables are empty, from the journal.
 ///
 /// # Errors
-/// The stages stay without checkpoint.
+/// Leaves the stages without checkpoint.
 pub(crate) fn from_journal(
     target: &BulkTarget<'_>,
     stages: &[usize],
@@ -311,7 +308,7 @@ fn journal_manifest(target: &BulkTarget<'_>, stages: &[&dyn Stage], tip: &Tip) -
 /// The table files of a stage, made from the journal and not taken in. They stay in the working folder.
 ///
 /// # Errors
-/// The journal cannot be read, the disk fails, or the work is cancelled; the next try goes on.
+/// Keeps finished work; the next try goes on.
 pub(crate) fn table_files(
     target: &BulkTarget<'_>,
     stage: &dyn Stage,

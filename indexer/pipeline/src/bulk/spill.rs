@@ -151,7 +151,6 @@ impl Chunks {
         self.left
     }
 
-    /// The next chunk.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, PipelineError> {
         if self.left == 0 {
             return Ok(None);

@@ -14,7 +14,6 @@ use crate::PipelineError;
 
 /// A row of a spill that is cut by transaction number.
 pub(crate) trait SpilledRow: Sized + Ord + Send {
-    /// Name of the spill.
     const NAME: &'static str;
     /// Bytes in memory per byte in the spill, about.
     const GROWTH: u64;

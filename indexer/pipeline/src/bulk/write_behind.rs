@@ -75,7 +75,7 @@ impl WriteBehind {
     /// been reported here.
     ///
     /// # Errors
-    /// What was begun since the last time failed.
+    /// Fails if anything failed that was begun since the last call.
     pub(crate) fn wait(&self) -> io::Result<()> {
         let mut under_way = self.state.under_way.lock();
         while under_way.files > 0 {

@@ -83,7 +83,7 @@ pub enum LedgerError {
         "a request still reads what is blanked, so that files keep it: take the document again when the request has ended; a running writer does that by itself"
     )]
     StillRead,
-    /// The index or the disk.
+    /// The index or the disk fails.
     #[error(transparent)]
     Index(#[from] Box<PipelineError>),
 }
@@ -104,8 +104,8 @@ impl Engine {
     /// in further ones.
     ///
     /// # Errors
-    /// The document breaks a rule or the index is empty: nothing is written then. Or the index or the disk fails: if
-    /// the document is in the ledger by then, it stays.
+    /// Writes nothing if the document breaks a rule or the index is empty. If the index or the disk fails after the
+    /// document is in the ledger, it stays there.
     pub fn take_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
         let applied = self.write_document(document, now)?;
         let (Applied::Taken { seq, .. } | Applied::Known { seq, .. }) = applied;
@@ -159,9 +159,6 @@ impl Engine {
     }
 
     /// Sequence number of the newest input event; 0 if there is none.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn last_event(&self) -> Result<u64, PipelineError> {
         Ok(self.writer.last_event()?)
     }

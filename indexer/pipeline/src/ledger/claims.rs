@@ -30,7 +30,6 @@ pub(super) fn version(provenance: &Provenance) -> ListVersion {
     ListVersion { retrieved_at: provenance.retrieved_at, document: prefix(&provenance.document) }
 }
 
-/// The key of a claim.
 pub(crate) fn claim_key(provenance: &Provenance, list: &ClaimList, claim: &Claim) -> ClaimKey {
     let script = sha256::Hash::hash(&claim.script).to_byte_array();
     ClaimKey { script, list: list_key(provenance, list), version: version(provenance), row: claim.row }

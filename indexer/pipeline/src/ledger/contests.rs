@@ -11,7 +11,6 @@ use cairn_writer::Batch;
 
 use super::{Applied, LedgerError, apply::Taking, claims::version};
 
-/// The key of a contest.
 pub(crate) fn contest_key(provenance: &Provenance, contest: &Contest) -> ContestKey {
     ContestKey {
         script: contest.script,

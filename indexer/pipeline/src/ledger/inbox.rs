@@ -27,7 +27,7 @@ const REFUSED: &str = "refused";
 /// Puts documents into the inbox of a data folder, in one file. They are on disk when this returns.
 ///
 /// # Errors
-/// The disk fails, or `documents` does; no file is left then.
+/// Passes on the error of `fill`; no file is left after any failure.
 pub fn put_into_inbox<E: From<io::Error>>(
     datadir: &Path,
     fill: impl FnOnce(&mut dyn FnMut(&Document) -> io::Result<()>) -> Result<(), E>,
@@ -61,9 +61,6 @@ pub fn put_into_inbox<E: From<io::Error>>(
 
 /// Puts a file of events into the inbox of a data folder, under a stem that sorts it among the others. The same stem
 /// twice is one file. It is on disk when this returns, and is checked when it is taken.
-///
-/// # Errors
-/// The disk fails.
 pub fn put_file_into_inbox(datadir: &Path, stem: &str, file: &[u8]) -> io::Result<PathBuf> {
     let folder = datadir.join(INBOX);
     fs::create_dir_all(&folder)?;
@@ -91,9 +88,6 @@ pub fn put_file_into_inbox(datadir: &Path, stem: &str, file: &[u8]) -> io::Resul
 }
 
 /// Number of files that wait in the inbox of a data folder.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn waiting_in_inbox(datadir: &Path) -> io::Result<usize> {
     Ok(waiting(&datadir.join(INBOX))?.len())
 }
@@ -154,7 +148,7 @@ impl Engine {
     /// without blocks takes nothing yet.
     ///
     /// # Errors
-    /// The index or the disk fails. Documents that were taken stay, and the rest waits.
+    /// Keeps documents that were taken; the rest waits.
     pub fn drain_inbox(&self, now: u32) -> Result<Drained, LedgerError> {
         let mut drained = Drained::default();
         if self.tip()?.is_none() {

@@ -12,7 +12,6 @@ use cairn_writer::Batch;
 
 use super::{Applied, LedgerError, apply::Taking, claims::version};
 
-/// The key of a row.
 pub(crate) fn listing_key(provenance: &Provenance, list: &Slug, row: u32) -> ListingKey {
     let list = ListKey { source: provenance.source.clone(), list: list.clone() };
     ListingKey { list, version: version(provenance), row }

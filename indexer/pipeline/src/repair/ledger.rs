@@ -64,7 +64,7 @@ impl From<io::Error> for MendError {
 /// in the inbox then. Nothing else is changed.
 ///
 /// # Errors
-/// [`PipelineError::EventsLost`] if a document is missing, unless `without_events` is set. Or the disk fails.
+/// Returns [`PipelineError::EventsLost`] if a document is missing, unless `without_events` is set.
 pub(crate) fn gather(writer: Option<&Writer>, datadir: &Path, without_events: bool) -> Result<Gathered, MendError> {
     let archive = Archive::new(datadir);
     let (mut has, mut unreadable) = (BTreeSet::new(), Vec::new());

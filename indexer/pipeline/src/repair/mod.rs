@@ -99,7 +99,7 @@ impl From<WriteError> for MendError {
 /// Reads the family that small tables share.
 ///
 /// # Errors
-/// It is damaged: only a repair mends it. Or the database fails.
+/// Fails if the family is damaged: only a repair mends it.
 pub(crate) fn check_shared(writer: &Writer) -> Result<(), PipelineError> {
     match Shared::read(writer) {
         Ok(shared) if !shared.unreadable => Ok(()),
@@ -110,9 +110,6 @@ pub(crate) fn check_shared(writer: &Writer) -> Result<(), PipelineError> {
 }
 
 /// Finishes what an interrupted repair has begun, before anything else is done with an index.
-///
-/// # Errors
-/// The database or the disk fails.
 pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError> {
     swap::go_on(writer, datadir)?;
     if !Facts::is_being_repaired(writer.db())? {
@@ -133,7 +130,7 @@ pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError
 /// lack its parameters.
 ///
 /// # Errors
-/// The index is in use, or the disk fails.
+/// Fails if the index is in use, or the disk fails.
 pub fn finish_replacement(datadir: &Path, memory: u64) -> Result<(), PipelineError> {
     refuse_replica(datadir)?;
     let dir = datadir.join("index");
@@ -148,8 +145,8 @@ pub fn finish_replacement(datadir: &Path, memory: u64) -> Result<(), PipelineErr
 /// difference there is mended, too.
 ///
 /// # Errors
-/// The index is in use, the disk or the source fails, or [`PipelineError::Stopped`]: the next repair goes on.
-/// [`PipelineError::EventsLost`] if input events are missing, unless the options say to go on without them.
+/// Returns [`PipelineError::EventsLost`] if input events are missing, unless the options allow it; fails also if the
+/// index is in use. After [`PipelineError::Stopped`], the next repair goes on.
 pub fn repair(
     datadir: &Path,
     facts: &Facts,
@@ -182,8 +179,8 @@ pub fn repair(
 /// what is missing, in words.
 ///
 /// # Errors
-/// [`PipelineError::EventsLost`] if input events are missing, unless `without_events` is set: nothing is changed then.
-/// Or the disk refuses.
+/// Returns [`PipelineError::EventsLost`] if input events are missing, unless `without_events` is set; nothing is
+/// changed then.
 pub fn set_aside(datadir: &Path, without_events: bool) -> Result<(PathBuf, Vec<String>), PipelineError> {
     refuse_replica(datadir)?;
     let index = datadir.join("index");

@@ -11,9 +11,6 @@ pub type FoundBlock = (Decoded, Option<FilePos>);
 /// Gives blocks of the active chain.
 pub trait BlockSource {
     /// The block at a height, with this hash if one is given. `None` if the source has no such block.
-    ///
-    /// # Errors
-    /// The source cannot be read.
     fn block(&self, height: Height, hash: Option<BlockHash>) -> Result<Option<FoundBlock>, PipelineError>;
 }
 

@@ -16,9 +16,6 @@ const PLACE: &str = "archive of the ledger";
 
 /// Reads the archive of the ledger in `datadir`, and adds what is wrong with it to `audit`. An index without one gets
 /// it from the next command that writes.
-///
-/// # Errors
-/// The index or the folder cannot be read.
 pub fn audit_archive(datadir: &Path, view: &View<'_>, audit: &mut Audit) -> Result<(), PipelineError> {
     let archive = Archive::new(datadir);
     let failed = |error: io::Error| PipelineError::io(archive.folder())(error);

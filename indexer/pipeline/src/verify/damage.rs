@@ -122,7 +122,7 @@ impl Damages {
     /// Notes an error that damage caused.
     ///
     /// # Errors
-    /// It has another cause.
+    /// Returns an error that has another cause.
     pub(crate) fn take(&mut self, error: ReadError, table: &str, height: Option<Height>) -> Result<(), PipelineError> {
         if !error.is_damage() {
             return Err(error.into());

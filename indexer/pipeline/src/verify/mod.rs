@@ -68,9 +68,9 @@ pub struct Audit {
     pub height: Height,
     /// Its hash.
     pub hash: BlockHash,
-    /// Number of coins.
+    /// Number of unspent coins at that block.
     pub coins: u64,
-    /// Their sum.
+    /// Sum of their values.
     pub supply_sats: Sats,
     /// MuHash3072 of the coins in Bitcoin Core's serialization, as `gettxoutsetinfo muhash` prints it.
     pub muhash: MuHashDigest,
@@ -116,17 +116,14 @@ impl Finding {
 /// Audits everything below the view's tip. Reads all tables once, in order, and no block files.
 ///
 /// # Errors
-/// A table cannot be read for another reason than damage; [`PipelineError::Stopped`] if cancelled. A difference or
-/// damage is not an error: it is reported in the audit.
+/// Fails if a table cannot be read for another reason than damage; returns [`PipelineError::Stopped`] if cancelled. A
+/// difference or damage is not an error: it is reported in the audit.
 pub fn audit(view: &View<'_>, progress: &dyn Progress) -> Result<Audit, PipelineError> {
     audit_with(view, None, Meter::new(None, progress), RawCheck::None)
 }
 
 /// Audits an index that may be damaged so much that no view can be opened. `raw` says which blocks are compared with
 /// the block files.
-///
-/// # Errors
-/// As [`audit`].
 pub fn audit_index(reader: &Reader, raw: RawCheck, progress: &dyn Progress) -> Result<Audit, PipelineError> {
     let audited = match reader.view() {
         Ok(view) => audit_with(&view, Some(reader), Meter::new(Some(reader), progress), raw),
@@ -150,7 +147,7 @@ const AUDIT_WORK: u64 = 96 << 20;
 /// The reader is missing if the index cannot be opened at all.
 ///
 /// # Errors
-/// As [`audit`], or there is no index.
+/// Fails as [`audit`] does, and if there is no index.
 pub fn audit_folder(
     dir: &Path,
     raw: RawCheck,
@@ -162,7 +159,7 @@ pub fn audit_folder(
 /// As [`audit_folder`], with a memory limit of the process in bytes, at least [`LEAST_AUDIT_MEMORY`].
 ///
 /// # Errors
-/// As [`audit_folder`]; or the memory is too small for the index.
+/// Fails as [`audit_folder`] does, and if the memory is too small for the index.
 pub fn audit_folder_within(
     dir: &Path,
     raw: RawCheck,
@@ -211,7 +208,7 @@ fn lost(dir: &Path, error: ReadError) -> Result<ReadError, PipelineError> {
 /// The result of the audit of an index that cannot be opened for this reason.
 ///
 /// # Errors
-/// The reason is not damage.
+/// Fails if the reason is not damage.
 pub fn unreadable(error: &ReadError) -> Result<Audit, PipelineError> {
     let mut damages = Damages::default();
     damages.take(error.clone(), Headers::NAME, None)?;

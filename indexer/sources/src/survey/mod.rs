@@ -91,7 +91,7 @@ impl BlockFiles {
     /// At a damaged header, the chain ends, and the blocks after it are counted as orphans; see [`Survey::gap`].
     ///
     /// # Errors
-    /// Files cannot be read, no file contains genesis, or there are more blocks than fit in the memory limit.
+    /// Fails if files cannot be read, no file contains genesis, or there are more blocks than fit in the memory limit.
     pub fn survey(&self, progress: &dyn Fn(SurveyProgress)) -> Result<Survey, SourceError> {
         let mut survey = Survey {
             tree: Tree::new(self.genesis()),

@@ -28,7 +28,7 @@ impl Survey {
     /// Reads the new parts of all files in the folder, and updates the best chain. Unchanged files are not opened.
     ///
     /// # Errors
-    /// Files cannot be read. The survey then stays as it was.
+    /// Leaves the survey as it was.
     pub fn refresh(&mut self, files: &BlockFiles) -> Result<Refreshed, SourceError> {
         self.refresh_with(files, &|_| {})
     }
@@ -37,7 +37,7 @@ impl Survey {
     /// is the best of the others.
     ///
     /// # Errors
-    /// The undo data of the new chain cannot be read.
+    /// Fails if the undo data of the new chain cannot be read.
     pub fn reject(&mut self, files: &BlockFiles, hash: &BlockHash) -> Result<Refreshed, SourceError> {
         let before = self.len();
         let Some(kept) = self.tree.reject(&hash.0) else {

@@ -20,13 +20,11 @@ pub(super) trait Forest {
     /// A root.
     type Root: Copy + PartialEq;
 
-    /// The root of a node.
     fn root_of(&mut self, node: TxNum) -> Result<Self::Root, StageError>;
 
     /// The node that is a root.
     fn node(&self, root: Self::Root) -> TxNum;
 
-    /// The counts of a root.
     fn counts(&mut self, root: Self::Root) -> Result<&mut Counts, StageError>;
 
     /// A new node that is a root, with counts of zero.

@@ -38,7 +38,6 @@ use crate::{
     times::Times,
 };
 
-/// The stage.
 pub(crate) struct ClustersStage;
 
 const NAME: &str = stages::CLUSTERS.name;

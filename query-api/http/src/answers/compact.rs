@@ -22,9 +22,6 @@ pub enum Selection<'p> {
 const ROOM: usize = 4096;
 
 /// Writes a value as JSON.
-///
-/// # Errors
-/// The value cannot be written as JSON.
 pub(crate) fn to_vec<T: Serialize>(value: &T, selection: Selection<'_>, work: &Work) -> Result<Vec<u8>, ApiError> {
     let mut out = Counted { bytes: Vec::with_capacity(ROOM), counted: 0, work };
     let written = match selection {

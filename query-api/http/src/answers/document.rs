@@ -27,7 +27,7 @@ pub(crate) struct Kept;
 
 /// A document.
 pub struct Document {
-    /// Its path.
+    /// Path of its URL.
     pub path: String,
     media_type: &'static str,
     body: Bytes,
@@ -43,7 +43,7 @@ impl Document {
         Document { path: path.into(), media_type, body, etag, headers: Vec::new() }
     }
 
-    /// A page.
+    /// An HTML page that may load scripts of this server.
     pub fn page(path: impl Into<String>, body: String) -> Self {
         let page = Document::new(path, "text/html; charset=utf-8", body);
         page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY))

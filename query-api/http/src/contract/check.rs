@@ -79,10 +79,6 @@ impl<'f> Check<'f> {
         Check { formats, network, errors: Vec::new(), code: None }
     }
 
-    /// The result of the check.
-    ///
-    /// # Errors
-    /// A value is invalid.
     pub(super) fn finish(self) -> Result<(), ApiError> {
         if self.errors.is_empty() {
             return Ok(());

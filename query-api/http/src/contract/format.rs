@@ -60,7 +60,6 @@ impl fmt::Debug for TextFormat {
     }
 }
 
-/// The format of a schema.
 pub(crate) fn of<'f>(formats: &'f [TextFormat], schema: &Value) -> Option<&'f TextFormat> {
     let name = schema["format"].as_str()?;
     formats.iter().find(|format| format.name == name)

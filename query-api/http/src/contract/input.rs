@@ -138,7 +138,7 @@ impl InputSpec {
     /// Checks a request. Returns the input as one object, and warnings about unknown parameters.
     ///
     /// # Errors
-    /// 400 or 422, with all invalid fields.
+    /// Returns 400 or 422, with all invalid fields.
     pub fn bind(
         &self,
         raw: &Raw,

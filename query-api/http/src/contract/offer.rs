@@ -63,7 +63,7 @@ impl Offer {
 /// An operation of the agreed interface, implemented or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Agreed {
-    /// Method.
+    /// HTTP method.
     pub method: &'static str,
     /// Path template.
     pub path: &'static str,
@@ -85,7 +85,7 @@ impl Agreed {
     /// documents.
     ///
     /// # Errors
-    /// The first invalid line.
+    /// Reports the first invalid line.
     pub fn table(text: &'static str) -> Result<Vec<Agreed>, &'static str> {
         let lines = text.lines().skip(1).filter(|line| line.split('\t').nth(2) != Some(""));
         lines.map(|line| Agreed::line(line).ok_or(line)).collect()

@@ -43,7 +43,7 @@ pub struct Streamed {
 pub struct Info {
     /// Unique name: `operationId`, and the base of its tool's name.
     pub name: &'static str,
-    /// Method.
+    /// HTTP method.
     pub method: Method,
     /// Path template.
     pub path: &'static str,
@@ -75,7 +75,7 @@ pub struct Info {
     pub errors: &'static [ErrorCode],
     /// The body field that a `text/plain` body sets, if the operation accepts one.
     pub text_body: Option<&'static str>,
-    /// Its tool.
+    /// How agents see it as a tool.
     pub tool: Tool,
     /// How it streams, if it does.
     pub streamed: Option<Streamed>,

@@ -52,7 +52,7 @@ pub trait Output {
     /// Serializes it; of a JSON object only the selected fields.
     ///
     /// # Errors
-    /// It cannot be written as JSON, or it is too much work.
+    /// Fails if it cannot be written as JSON, or if it is too much work.
     fn write(self, selection: Selection<'_>, work: &Work) -> Result<Written, ApiError>;
 }
 
@@ -161,9 +161,6 @@ impl Table {
 
 impl Format {
     /// Answers in this format: with the JSON object, or with the table.
-    ///
-    /// # Errors
-    /// Those of `object` and `table`.
     pub fn answer<S, T, E>(
         self,
         source: S,

@@ -15,7 +15,6 @@ use crate::{
     contract::{format::TextFormat, operation::Registered},
 };
 
-/// All documents.
 pub(crate) fn documents(
     operations: &[Registered],
     about: &About,

@@ -40,7 +40,6 @@ pub(crate) fn places(cost: Cost, all: usize) -> usize {
     }
 }
 
-/// One class.
 struct Class {
     places: usize,
     state: Mutex<State>,
@@ -181,7 +180,7 @@ impl Admission {
     /// Waits for a place.
     ///
     /// # Errors
-    /// 503 `overloaded`: the queue is full, or no place became free within `limit`.
+    /// Returns 503 `overloaded` if the queue is full, or if no place became free within `limit`.
     pub(crate) async fn enter(&self, cost: Cost, client: Option<&Client>, limit: Duration) -> Result<Permit, ApiError> {
         let overloaded =
             |detail: &str| ApiError::unavailable(ErrorCode::Overloaded, format!("{detail}; try again in a moment"), 1);

@@ -67,7 +67,7 @@ impl Budgets {
     /// Takes units from a client's budget and returns the rest.
     ///
     /// # Errors
-    /// Seconds to wait, if too few units are left.
+    /// Returns the seconds to wait if too few units are left.
     pub(crate) fn take(&self, client: &Client, units: u32) -> Result<Left, u32> {
         let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.take_at(client, units, now)

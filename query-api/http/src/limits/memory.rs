@@ -87,7 +87,7 @@ impl Share {
     /// As [`Share::grow`].
     ///
     /// # Errors
-    /// 503 `overloaded`.
+    /// Returns 503 `overloaded`.
     pub(crate) fn hold(&self, bytes: u64) -> Result<(), ApiError> {
         if self.grow(bytes) { Ok(()) } else { Err(no_room()) }
     }

@@ -16,7 +16,7 @@ pub(crate) fn units_of_body(bytes: usize) -> u32 {
 /// asynchronous workers stay free for others.
 ///
 /// # Errors
-/// 500: it panicked.
+/// Returns 500 if `work` panicked.
 pub(crate) async fn off_workers<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,

@@ -32,16 +32,13 @@ pub trait Backend: Send + Sync + 'static {
     fn network(&self) -> Option<&'static str>;
 
     /// Answers a checked request. It may block: it runs on a blocking thread.
-    ///
-    /// # Errors
-    /// There is no answer, and why.
     fn answer(&self, ask: &Ask<'_>) -> Result<Answer, ApiError>;
 
     /// Checks that it is ready. Returns lines for the operator about parts that do not work although it is; mostly
     /// none.
     ///
     /// # Errors
-    /// It is not; what is missing, for the operator.
+    /// Returns the missing parts, for the operator, if it is not ready.
     fn ready(&self) -> Result<String, String>;
 
     /// Figures about the data for operators. It may block: it runs on a blocking thread.
@@ -149,7 +146,8 @@ impl<'a> Call<'a> {
     /// Accepts a request with a session or key, or any request while the gates are disabled.
     ///
     /// # Errors
-    /// 402 `wallet_session_required`. `capability` names what was requested, `detail` explains what needs a session.
+    /// Returns 402 `wallet_session_required`. `capability` names what was requested, `detail` explains what needs a
+    /// session.
     pub fn need_session(&self, capability: &'static str, detail: &str) -> Result<(), ApiError> {
         if self.has_session || !self.config.gates_enabled {
             return Ok(());
@@ -168,7 +166,7 @@ impl<'a> Call<'a> {
     /// hold a lock.
     ///
     /// # Errors
-    /// 503 `state_unavailable`: there is no database, or it is unreachable or too slow.
+    /// Returns 503 `state_unavailable` if there is no database, or if it is unreachable or too slow.
     pub fn with_state<T, F: Future<Output = Result<T, StateError>>>(
         &self,
         work: impl FnOnce(&'a State) -> F,
@@ -328,9 +326,6 @@ impl Ask<'_> {
     }
 
     /// The answer: with `_meta`, if it is JSON. Not modified, if only that shows now.
-    ///
-    /// # Errors
-    /// `_meta` cannot be written.
     pub fn body(
         &self,
         written: Written,

@@ -32,7 +32,7 @@ impl Kind {
     /// The kind that the headers declare. A `text/plain` body becomes the field `text`, if that is given.
     ///
     /// # Errors
-    /// 415.
+    /// Returns 415 for any other kind.
     pub(crate) fn of(headers: &HeaderMap, text: Option<&'static str>) -> Result<Self, ApiError> {
         let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -45,7 +45,7 @@ impl Kind {
     /// The members of a body.
     ///
     /// # Errors
-    /// 400 `malformed_json`; 422 for JSON that is not an object.
+    /// Returns 400 `malformed_json`, or 422 for JSON that is not an object.
     pub(crate) fn members(self, bytes: &[u8]) -> Result<Members, ApiError> {
         match self {
             // The operation reports invalid text.
@@ -61,7 +61,7 @@ impl Kind {
 /// Reads a body of at most `limit` bytes with any content. Its share of the memory grows as it comes.
 ///
 /// # Errors
-/// 400 `incomplete_body`, 413, or 503 `overloaded`.
+/// Returns 400 `incomplete_body`, 413, or 503 `overloaded`.
 pub(crate) async fn bytes(mut body: Body, limit: usize, share: &Share) -> Result<Bytes, ApiError> {
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {

@@ -34,7 +34,6 @@ pub(crate) enum Input {
     Ready(Raw),
 }
 
-/// The caller.
 pub(crate) struct Caller<'c> {
     /// The client that is charged; `None` for calls without a charge.
     pub(crate) client: Option<Client>,
@@ -54,9 +53,6 @@ pub(crate) struct Caller<'c> {
 const PARSED: u64 = 16;
 
 /// Executes the operation at index `at` of the list.
-///
-/// # Errors
-/// The reason why there is no answer.
 pub(crate) async fn execute(
     server: &Arc<Server>,
     at: usize,
@@ -211,7 +207,6 @@ fn narrowed(error: ApiError, op: &Registered) -> ApiError {
 /// Parameters that change the form of an answer, not its work.
 const FORMS: [&str; 2] = ["view", "format"];
 
-/// The value of `If-None-Match`.
 pub(crate) fn if_none_match(headers: &HeaderMap) -> Option<String> {
     headers.get(header::IF_NONE_MATCH)?.to_str().ok().map(str::to_owned)
 }

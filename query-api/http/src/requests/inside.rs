@@ -302,7 +302,7 @@ impl Api {
     /// Reads the body of a request up to the configured size, and charges its client for the size.
     ///
     /// # Errors
-    /// The answer 400 `incomplete_body`, 413 `payload_too_large` or 429 `rate_limited`.
+    /// Returns the answer 400 `incomplete_body`, 413 `payload_too_large` or 429 `rate_limited`.
     pub async fn body(&self, body: Body, from: &Parts) -> Result<Bytes, Box<Response>> {
         let share = self.server.flight.share(client_of(from, &self.server).as_ref());
         let read = body::bytes(body, self.server.config.max_body_bytes, &share).await;
@@ -313,7 +313,7 @@ impl Api {
     /// Charges units to the client of a request. Without a connection nobody is charged.
     ///
     /// # Errors
-    /// 429 `rate_limited`.
+    /// Returns 429 `rate_limited`.
     pub fn charge(&self, units: u32, from: &Parts) -> Result<(), ApiError> {
         match client_of(from, &self.server) {
             Some(client) if units > 0 => self.server.charge(&client, units),
@@ -324,7 +324,7 @@ impl Api {
     /// Waits for a place for other work that is as cheap as a light operation.
     ///
     /// # Errors
-    /// 503 `overloaded`.
+    /// Returns 503 `overloaded`.
     pub async fn place(&self, from: &Parts) -> Result<Place, ApiError> {
         let (client, limit) = (client_of(from, &self.server), self.server.config.request_timeout);
         let entered = self.server.admission.enter(Cost::Light, client.as_ref(), limit).await;
@@ -334,7 +334,7 @@ impl Api {
     /// Runs `work`, which takes time in proportion to `bytes`: on a blocking thread if they are many.
     ///
     /// # Errors
-    /// 500: it panicked.
+    /// Returns 500 if `work` panicked.
     pub async fn off_workers<T: Send + 'static>(
         &self,
         bytes: usize,

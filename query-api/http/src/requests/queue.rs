@@ -128,7 +128,7 @@ impl WorkQueue {
     /// of the work, or its panic.
     ///
     /// # Errors
-    /// The runtime ended before.
+    /// Fails if the runtime ended before the work was done.
     pub(crate) async fn run<R: Send + 'static>(
         &self,
         work: impl FnOnce() -> R + Send + 'static,

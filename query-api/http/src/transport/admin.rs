@@ -83,9 +83,6 @@ fn router_within(service: &Service, patience: Duration) -> Router {
 }
 
 /// Serves the admin routes until `shutdown` resolves.
-///
-/// # Errors
-/// The listener fails.
 pub async fn serve_admin<F>(listener: TcpListener, router: Router, shutdown: F) -> io::Result<()>
 where
     F: Future<Output = ()> + Send + 'static,

@@ -23,7 +23,7 @@ pub(super) const READ_BYTES: usize = MAX_HEADER_BYTES + (32 << 10);
 /// Checks the request line and headers. `is_sent`: the request came over a connection, not from inside the process.
 ///
 /// # Errors
-/// 414 or 431, with the limit; 400 without one `Host`.
+/// Returns 414 or 431, with the limit; 400 without exactly one `Host`.
 pub(super) fn check(request: &Request, is_sent: bool) -> Result<(), ApiError> {
     if request.uri().path_and_query().is_some_and(|target| target.as_str().len() > MAX_TARGET) {
         let detail = format!("the path and query string are longer than {MAX_TARGET} bytes");

@@ -30,7 +30,7 @@ impl Hosts {
     /// Checks both headers of a request. The `Host` header must be there.
     ///
     /// # Errors
-    /// The answer to give: 403.
+    /// Returns the answer to give, with status 403.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response>> {
         let named = named(uri, headers).ok_or_else(wrong_host);
         let checked = named.and_then(|_| self.host(uri, headers)).and_then(|()| self.origin(uri, headers));
@@ -40,7 +40,7 @@ impl Hosts {
     /// Checks the name under which the server was called. A request without one is not from a browser.
     ///
     /// # Errors
-    /// 403 `host_not_allowed`.
+    /// Returns 403 `host_not_allowed`.
     pub(crate) fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
         if uri.authority().is_none() && !headers.contains_key(header::HOST) {
             return Ok(());
@@ -51,7 +51,7 @@ impl Hosts {
     /// Checks the page that sends the request. A request without `Origin` is not from a page.
     ///
     /// # Errors
-    /// 403 `origin_not_allowed`.
+    /// Returns 403 `origin_not_allowed`.
     pub(crate) fn origin(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
         let named = named(uri, headers);
         let called = |host: &str| named.as_ref().is_some_and(|named| host.eq_ignore_ascii_case(named.host()));

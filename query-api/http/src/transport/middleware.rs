@@ -226,7 +226,7 @@ impl Server {
     /// Charges units to a client.
     ///
     /// # Errors
-    /// 429: the rate limit is exceeded.
+    /// Returns 429 if the rate limit is exceeded.
     pub(crate) fn charge(&self, client: &Client, units: u32) -> Result<(), ApiError> {
         self.budgets.take(client, units).map(drop).map_err(|wait| {
             let limit = self.budgets.limit();

@@ -6,5 +6,4 @@ use axum::http::HeaderName;
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Remaining rate limit of the client (IETF draft `ratelimit-headers`).
 pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-/// The rate limit.
 pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");

@@ -190,9 +190,6 @@ async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> R
 
 /// Serves a service with further routes (see [`router_with`]) until `shutdown` resolves. Running requests are finished
 /// first.
-///
-/// # Errors
-/// The listener fails.
 pub async fn serve<F>(
     listener: TcpListener,
     service: Service,

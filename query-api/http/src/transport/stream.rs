@@ -204,7 +204,7 @@ impl Open {
     /// Asks the operation for the events after the last one.
     ///
     /// # Errors
-    /// The answer, if it has no events.
+    /// Returns the answer to give if it has no events.
     async fn ask(&mut self) -> Result<(), Box<Response>> {
         (self.mark, self.asked) = (self.server.backend.mark(), Instant::now());
         let path = self.parts.uri.path();

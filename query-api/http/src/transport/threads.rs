@@ -10,7 +10,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// The runtime of a server: threads for connections, and others for the work of operations.
 ///
 /// # Errors
-/// The system has no threads left.
+/// Fails if the system has no threads left.
 pub fn runtime() -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread().worker_threads(workers()).enable_all().thread_name("http").build()?;
     runtime.spawn(tick());

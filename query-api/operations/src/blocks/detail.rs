@@ -18,7 +18,6 @@ use crate::{
     vocabulary::cursor::{Cursor, CursorParam},
 };
 
-/// A block.
 pub(crate) struct BlockDetail;
 
 /// Parameters.

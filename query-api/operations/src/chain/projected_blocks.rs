@@ -12,7 +12,6 @@ use crate::{
     values::{Btc, SatVb},
 };
 
-/// The projected blocks.
 pub(crate) struct ProjectedBlocks;
 
 /// Parameters.

@@ -105,7 +105,6 @@ pub(super) fn coverage(entry: &Entry, now: u32) -> Coverage {
     entry.evidence.coverage(now)
 }
 
-/// The word of a category.
 pub(super) fn word(category: Option<Category>) -> &'static str {
     category.map_or(UNLABELED, Category::as_str)
 }

@@ -36,9 +36,6 @@ pub(crate) struct Found {
 
 impl Ctx<'_> {
     /// All entities, from memory where they are known.
-    ///
-    /// # Errors
-    /// The index is empty or cannot be read.
     pub(super) fn entities(&self) -> Result<Arc<Register>, ApiError> {
         let view = self.view()?;
         let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
@@ -46,9 +43,6 @@ impl Ctx<'_> {
     }
 
     /// Profiles of entities, from memory where they are known.
-    ///
-    /// # Errors
-    /// The index is empty or cannot be read.
     pub(super) fn profiles(&self) -> Result<Arc<KnownProfiles>, ApiError> {
         self.profiles.of(self.prices.reader.ok_or_else(ApiError::internal)?, self.view()?)
     }
@@ -58,7 +52,7 @@ impl Found {
     /// Looks an entity up. One row read if the name is its own.
     ///
     /// # Errors
-    /// 404 if no entity has the name; it suggests near ones.
+    /// Returns 404, with near names, if no entity has the name.
     pub(crate) fn find(ctx: &Ctx<'_>, view: &View<'_>, asked: &str) -> Result<Self, ApiError> {
         let own: Option<EntityName> = asked.trim().to_lowercase().parse().ok();
         if let Some(row) = own.as_ref().map(|name| view.entity(name)).transpose()?.flatten() {

@@ -28,7 +28,6 @@ pub(crate) enum EventType {
 }
 
 impl EventType {
-    /// All.
     pub(crate) const ALL: [EventType; 14] = [
         EventType::Block,
         EventType::WhaleTx,
@@ -101,7 +100,6 @@ impl EventType {
 pub(crate) struct EventTypes(u16);
 
 impl EventTypes {
-    /// All.
     pub(crate) const ALL: EventTypes = EventTypes(u16::MAX);
     /// All but blocks.
     pub(crate) const ALERTS: EventTypes = EventTypes(!(1 << EventType::Block as u16));

@@ -104,9 +104,6 @@ pub(super) fn total<'s>(days: impl Iterator<Item = &'s Sum>) -> Sum {
 
 impl<'v> ExchangeDays<'v> {
     /// Reads what there is; `None` while they are being made. A row read for each block since the generation.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(super) fn read(view: &'v View<'v>, mode: Mode) -> Result<Option<Self>, ReadError> {
         let head = match view.flows_head() {
             Err(ReadError::Unfinished(_)) => return Ok(None),
@@ -156,9 +153,6 @@ impl<'v> ExchangeDays<'v> {
     }
 
     /// The flows of an exchange, or of all together, by day; days without any are left out. A row read for each.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(super) fn of(
         &self,
         exchange: Option<&EntityName>,

@@ -19,7 +19,6 @@ use crate::{
     values::{Btc, date},
 };
 
-/// Flows of exchanges.
 pub(crate) struct ExchangeFlows;
 
 /// How far back.
@@ -329,7 +328,6 @@ impl FlowsOfExchange {
     }
 }
 
-/// A day with its exchange.
 struct DayOfExchange(String, FlowsOfDay);
 
 impl TableRow for DayOfExchange {

@@ -29,7 +29,6 @@ impl Mined {
     }
 }
 
-/// A pool.
 #[derive(Default, Debug)]
 pub(super) struct Pool {
     /// SHA-256 of the scripts that hold what it mines, ascending.

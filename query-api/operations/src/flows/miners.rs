@@ -34,7 +34,6 @@ const OF_MEMBERS: &str =
 const TOO_MUCH: &str = "too many transactions to read for one answer: ask for a shorter range, or for this pool alone";
 const TOO_MANY: &str = "it has too many scripts to read for one answer";
 
-/// Flows of miners.
 pub(crate) struct MinerFlows;
 
 /// How far back.
@@ -274,7 +273,6 @@ fn by_day(mined: &BTreeMap<u32, Mined>, left: Option<&BTreeMap<u32, Left>>) -> V
     days.into_iter().rev().map(row).collect()
 }
 
-/// A day with its pool.
 struct DayOfPool(String, DayFlows);
 
 impl TableRow for DayOfPool {

@@ -23,7 +23,7 @@ pub(crate) struct Projected<'c> {
 /// incomplete.
 ///
 /// # Errors
-/// No mempool is available, or there is no projection yet.
+/// Fails if no mempool is available, or if there is no projection yet.
 pub(crate) fn projected<'c>(ctx: &'c Ctx<'_>) -> Result<Projected<'c>, ApiError> {
     let pool = ctx.mempool()?;
     let Some(projection) = pool.projection.as_deref() else {

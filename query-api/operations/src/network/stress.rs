@@ -20,7 +20,6 @@ use crate::{
     values::{Decimal, SatVb, rfc3339_ms},
 };
 
-/// Stress of the mempool.
 pub(crate) struct MempoolStress;
 
 /// Parameters.

@@ -17,7 +17,6 @@ use crate::{
     values::{Btc, Decimal, PriceNumber, SatVb, rfc3339, rfc3339_ms},
 };
 
-/// Summary of the network.
 pub(crate) struct NetworkSummary;
 
 /// Summary of the network.

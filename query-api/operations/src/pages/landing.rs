@@ -25,7 +25,6 @@ struct Landing<'a> {
     operations: Vec<(&'a Info, bool)>,
 }
 
-/// The page.
 pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
     let examples = config.featured.iter();
     let opens = |op: &Registered| op.info.method == Method::Get && !op.input.fields.iter().any(|field| field.required);

@@ -8,7 +8,6 @@ use cairn_http::{CHECKOUT_PAGE, Document, GETTING_STARTED_PAGE, Registered};
 
 use crate::config::ApiConfig;
 
-/// All of them.
 pub(crate) fn all(operations: &[Registered], config: &ApiConfig) -> Vec<Document> {
     vec![
         Document::plain_page("/", landing::page(operations, config)),

@@ -52,7 +52,7 @@ pub(crate) struct BtcParam(pub(crate) Sats);
 /// The least amount that counts in satoshis: `least` unless more is asked for.
 ///
 /// # Errors
-/// 422 if it is below that of the definition.
+/// Returns 422 if the amount is below that of the definition.
 pub(crate) fn least_sats(min_btc: Option<BtcParam>, least: u64) -> Result<u64, ApiError> {
     match min_btc {
         None => Ok(least),

@@ -50,9 +50,6 @@ impl std::fmt::Debug for DescriptorParam {
 
 impl DescriptorParam {
     /// Its branches. They have been checked with the other parameters, if the network was known then.
-    ///
-    /// # Errors
-    /// Why it is not taken.
     pub(crate) fn branches(&self, network: Network) -> Result<Vec<Branch>, BadText> {
         cairn_keys::read(&self.0, network.to_bitcoin())
             .map_err(|refusal| BadText::with_code(code(refusal), refusal.to_string()))

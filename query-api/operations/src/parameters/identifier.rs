@@ -122,9 +122,6 @@ pub(crate) struct AddressParam {
 
 impl AddressParam {
     /// Reads one. Whether the network is right is checked together with the other fields.
-    ///
-    /// # Errors
-    /// It is no address.
     pub(crate) fn read(text: &str) -> Result<Self, AddressError> {
         let text = canonical_address(text);
         Ok(AddressParam { subject: parse_address(&text, None)?, text: text.into_owned() })

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Limit<const DEFAULT: u32, const MAX: u32, const MIN: u32 = 1>(u32);
 
 impl<const DEFAULT: u32, const MAX: u32, const MIN: u32> Limit<DEFAULT, MAX, MIN> {
-    /// The limit.
     pub(crate) fn get(self) -> u32 {
         self.0
     }

@@ -20,7 +20,6 @@ use crate::{
     vocabulary::cursor::CURSOR,
 };
 
-/// All formats.
 pub(crate) const FORMATS: &[TextFormat] = &[
     identifier::ADDRESS,
     addresses::ADDRESSES,

@@ -45,7 +45,6 @@ pub(crate) struct PaidFor {
 /// The pool of a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Judged {
-    /// The pool.
     pub(crate) pool: EntityName,
     /// The evidence.
     pub(crate) by: AttributedBy,
@@ -60,7 +59,6 @@ pub(crate) struct Judge<'c, 'a> {
     ctx: &'c Ctx<'a>,
     view: &'a View<'a>,
     at: At,
-    /// The tags.
     pub(crate) tags: Arc<KnownTags>,
     documents: BTreeMap<ListVersion, ClaimDocument>,
     scripts: HashMap<[u8; 32], Option<Arc<PaidFor>>>,

@@ -19,7 +19,6 @@ use crate::context::lacks;
 /// A block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// Its height.
     pub(crate) height: Height,
     /// Its pool, by place in [`Scanned::pools`].
     pub(crate) pool: Option<usize>,
@@ -50,7 +49,6 @@ pub(crate) struct Scanned {
 /// Figures of a pool in a window.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Sum {
-    /// Blocks.
     pub(crate) blocks: u32,
     /// Those among them with only their coinbase.
     pub(crate) empty: u32,

@@ -11,7 +11,6 @@ use crate::context::Ctx;
 
 /// Name of the beta as a mode.
 pub(crate) const PRODUCT_MODE: &str = "public_beta";
-/// Billing mode.
 pub(crate) const BILLING_MODE: &str = "beta_free";
 /// Authentication mode.
 pub(crate) const AUTH_MODE: &str = "beta_public";
@@ -182,7 +181,6 @@ fn x402_first_wave(offer: &Offer) -> bool {
 pub(crate) struct Openings {
     /// By L402.
     pub(crate) native: Native402Opening,
-    /// By x402.
     pub(crate) x402: X402Opening,
     /// Capabilities of this server that have a price in dollars.
     pub(crate) prepared_x402: Vec<&'static str>,

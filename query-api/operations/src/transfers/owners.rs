@@ -88,9 +88,6 @@ impl Owners {
     }
 
     /// The category of an entity, and whether it counts as a natural person.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub(crate) fn facts(&mut self, view: &View<'_>, entity: &EntityName) -> Result<(Option<Category>, bool), ApiError> {
         if let Some(known) = self.0.get(entity) {
             return Ok(*known);

@@ -163,9 +163,6 @@ pub(crate) struct Flow {
 }
 
 /// The flow of a confirmed transaction, with what it cost to read in rows; none if no block has it.
-///
-/// # Errors
-/// The index cannot be read.
 pub(crate) fn flow_of(view: &View<'_>, owners: &mut Owners, txid: &Txid) -> Result<(Option<Flow>, usize), ApiError> {
     let Some(tx) = view.tx_by_id(txid)? else { return Ok((None, 1)) };
     let parties = Parties::confirmed(view, &tx)?;
@@ -179,9 +176,6 @@ pub(crate) fn flow_of(view: &View<'_>, owners: &mut Owners, txid: &Txid) -> Resu
 
 /// Whether a confirmed transaction spends from a script, or pays it, or does so with a script that counts as an
 /// entity's by today's labels; with what it cost to read in rows.
-///
-/// # Errors
-/// The index cannot be read.
 pub(crate) fn touches(
     view: &View<'_>,
     txid: &Txid,

@@ -172,7 +172,6 @@ impl WhaleAlert {
         &self.txid
     }
 
-    /// The direction of its flow.
     pub(super) fn direction(&self) -> Option<FlowDirection> {
         self.direction
     }

@@ -22,8 +22,8 @@ pub(super) enum Found<'c> {
 /// The transaction of that id, confirmed or not.
 ///
 /// # Errors
-/// Nobody knows it; the error names why it left the mempool, if it did lately. Or the mempool cannot be read for the
-/// moment, so that nobody can say.
+/// Fails if nobody knows it; the error names why it left the mempool, if it did lately. Fails also while the mempool
+/// cannot be read, so that nobody can say.
 pub(super) fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiError> {
     if let Some(found) = ctx.node_bytes.find(ctx.view()?, txid)? {
         return Ok(Found::Confirmed(found));
@@ -55,9 +55,6 @@ pub(super) fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiEr
 
 /// What has to be asked of the node for the bytes of the transaction of that id; `None` if they are at hand, or if
 /// nobody knows the transaction.
-///
-/// # Errors
-/// The index cannot be read.
 pub(super) fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<Wanted>, ApiError> {
     let Some(view) = ctx.index else { return Ok(None) };
     let found = ctx.node_bytes.find(view, txid)?;

@@ -190,7 +190,6 @@ impl<'v, 'r> Fundings<'v, 'r> {
     }
 }
 
-/// The inputs.
 pub(super) fn inputs(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -9,7 +9,7 @@ impl Ctx<'_> {
     /// The height that an answer is as of: the one that was asked for, or the tip's.
     ///
     /// # Errors
-    /// The index is empty, or the height is above the tip.
+    /// Fails if the index is empty, or if the height is above the tip.
     pub(crate) fn as_of(&self, asked: Option<Height>) -> Result<Height, ApiError> {
         let tip = self.view()?.tip().height;
         match asked {

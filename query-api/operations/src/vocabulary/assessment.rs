@@ -41,7 +41,6 @@ impl AssessmentState {
         }
     }
 
-    /// The state in words.
     pub(crate) fn words(self) -> &'static str {
         match self {
             AssessmentState::NotExamined => "no labels are loaded",

@@ -42,7 +42,6 @@ pub(crate) enum Caveat {
 }
 
 impl Caveat {
-    /// The sentence.
     pub(crate) fn sentence(&self) -> String {
         match self {
             Caveat::NoPriceSource {} => "No price source is loaded: price and value are unknown.".to_owned(),

@@ -132,15 +132,12 @@ impl Cursor {
     /// Reads a token of the same filters.
     ///
     /// # Errors
-    /// 422 for an invalid token; 409 after a reorg below the block that it is bound to.
+    /// Returns 422 for an invalid token; 409 after a reorg below the block that it is bound to.
     pub(crate) fn read(token: &str, view: &View<'_>, filters: &[&[u8]]) -> Result<Self, ApiError> {
         Cursor::read_from(token, view, filters, Location::Query)
     }
 
     /// The same, of a token that was given elsewhere.
-    ///
-    /// # Errors
-    /// The same.
     pub(crate) fn read_from(token: &str, view: &View<'_>, filters: &[&[u8]], at: Location) -> Result<Self, ApiError> {
         let (cursor, height, hash) =
             Cursor::decode(token, filters).ok_or_else(|| ApiError::validation(at, "cursor", NO_FIT))?;

@@ -43,7 +43,6 @@ enum Start {
     Older(u64),
 }
 
-/// A page.
 pub(super) struct Page {
     /// Its unconfirmed transactions; they are first.
     pub(super) unconfirmed: Vec<ScriptEffect>,

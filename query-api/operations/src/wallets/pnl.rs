@@ -244,7 +244,6 @@ impl Holdings {
     }
 }
 
-/// The cost of one bitcoin.
 fn per_bitcoin(cost: Micros, sats: Sats) -> Option<Micros> {
     cairn_domain::pnl::part_of(cost, 100_000_000, sats)
 }

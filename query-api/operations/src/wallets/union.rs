@@ -85,7 +85,7 @@ impl Union {
     /// What each transaction did to all scripts together, ascending, behind no gate.
     ///
     /// # Errors
-    /// Beyond what is computed: 503 `history_limit_exceeded`.
+    /// Returns 503 `history_limit_exceeded` beyond the computed histories.
     pub(super) fn entries(&self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Vec<HistoryEntry>, ApiError> {
         self.entries_within(ctx, view, MAX_OPEN)
     }
@@ -93,7 +93,7 @@ impl Union {
     /// The transactions of all scripts, each once, ascending.
     ///
     /// # Errors
-    /// Beyond what is computed: 503 `history_limit_exceeded`; beyond what is free, without a session: 402.
+    /// Returns 503 `history_limit_exceeded` beyond the computed histories; 402 beyond the free ones, without a session.
     pub(super) fn txs(&self, ctx: &Ctx<'_>, view: &View<'_>, name: &'static str) -> Result<Vec<TxNum>, ApiError> {
         let is_open = self.is_showcase || !ctx.config.gates_enabled;
         let entries = self.entries_within(ctx, view, if is_open { MAX_OPEN } else { MAX_TXS })?;
@@ -112,7 +112,7 @@ impl Union {
     /// Accepts a request that only showcase addresses are free for.
     ///
     /// # Errors
-    /// 402 without a session.
+    /// Returns 402 without a session.
     pub(super) fn need_session(&self, ctx: &Ctx<'_>, name: &'static str, detail: &str) -> Result<(), ApiError> {
         if self.is_showcase { Ok(()) } else { ctx.need_session(name, detail) }
     }
@@ -123,9 +123,6 @@ impl Union {
     }
 
     /// Goes through transactions, in order, with what each did to the wallet.
-    ///
-    /// # Errors
-    /// As the visitor; or the index cannot be read.
     pub(super) fn visit(
         &self,
         ctx: &Ctx<'_>,

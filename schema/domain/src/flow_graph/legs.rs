@@ -83,9 +83,6 @@ fn shares(inputs: &[(ScriptId, Sats)], outputs: &[(End, Sats)]) -> Vec<(End, Sat
 }
 
 /// Payments of a script in a transaction, also to itself. Their sum is that of its inputs.
-///
-/// # Errors
-/// There are too many parties.
 pub fn legs_from(parties: &Parties, script: ScriptId) -> Result<Vec<Leg>, TooManyParts> {
     let from = End::Script(script);
     match parties {
@@ -102,9 +99,6 @@ pub fn legs_from(parties: &Parties, script: ScriptId) -> Result<Vec<Leg>, TooMan
 }
 
 /// Payments to a script in a transaction, also by itself. Each part is the same as [`legs_from`] has it of the payer.
-///
-/// # Errors
-/// There are too many parties.
 pub fn legs_to(parties: &Parties, script: ScriptId) -> Result<Vec<Leg>, TooManyParts> {
     let to = End::Script(script);
     match parties {

@@ -306,7 +306,7 @@ impl<'c> Days<'c> {
     /// The realized cap by class of age: how it is divided, in millionths of the whole, rounded down.
     ///
     /// # Errors
-    /// The realized cap is not known, or it is zero.
+    /// Fails if the realized cap is not known, or if it is zero.
     pub fn realized_waves(&self, day: u32) -> Result<[i128; AGE_CLASSES.len()], Missing> {
         let whole = self.realized()?;
         let mut sums = [Usd::default(); AGE_CLASSES.len()];

@@ -88,9 +88,6 @@ impl<'c> Prices<'c> {
     }
 
     /// The day whose close stands for a day, and the price.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn close_for(&self, day: u32) -> Result<(u32, Price), Missing> {
         let (first, last) = self.closes.ends().ok_or(Missing::NoSeries)?;
         if day < first {
@@ -105,18 +102,12 @@ impl<'c> Prices<'c> {
     }
 
     /// The price of a day.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn at(&self, day: u32) -> Result<Price, Missing> {
         self.close_for(day).map(|(_, price)| price)
     }
 
     /// The price at which coins of a day of birth count; `None` for those that are older than the series, which count
     /// zero.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn at_birth(&self, day: u32) -> Result<Option<Price>, Missing> {
         match self.at(day) {
             Err(Missing::Before { .. }) => Ok(None),

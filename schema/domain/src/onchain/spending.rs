@@ -61,7 +61,7 @@ impl Spending {
     /// (2019), with the close of the day for the price at the time.
     ///
     /// # Errors
-    /// A price is missing, or nothing that has one was spent.
+    /// Fails if a price is missing, or if nothing that has a price was spent.
     pub fn sopr(&self) -> Result<i128, Missing> {
         match self.missing {
             Some((_, missing)) => Err(missing),

@@ -94,9 +94,6 @@ impl Book {
     }
 
     /// Takes a lot in.
-    ///
-    /// # Errors
-    /// The amounts are too large.
     pub fn acquire(&mut self, lot: Lot) -> Result<(), BookError> {
         if lot.sats == 0 {
             return Ok(());
@@ -112,9 +109,6 @@ impl Book {
     }
 
     /// Lets coins go.
-    ///
-    /// # Errors
-    /// There are not as many, or the amounts are too large.
     pub fn dispose(&mut self, sats: Sats) -> Result<Consumed, BookError> {
         let left = self.sats.checked_sub(sats).ok_or(BookError::Short)?;
         let pool = |cost| part_of(cost, sats, self.sats).ok_or(BookError::TooLarge);

@@ -142,9 +142,6 @@ impl Sums {
     }
 
     /// Adds the rows of a transaction.
-    ///
-    /// # Errors
-    /// The amounts are too large.
     pub fn add(&mut self, rows: &[Row]) -> Result<(), BookError> {
         self.txs += 1;
         rows.iter().try_for_each(|row| self.row(row))
@@ -245,7 +242,7 @@ impl Ledger {
     /// rows: one for the net effect, and one for the fee.
     ///
     /// # Errors
-    /// The wallet spent more than it had, or amounts are too large (or a price is negative). The ledger is of no use
+    /// Fails if the wallet spent more than it had, an amount is too large, or a price is negative. Drop the ledger
     /// then.
     pub fn take(&mut self, movement: &Movement, price: Option<Decimal>, year: u32) -> Result<Vec<Row>, BookError> {
         let Effect { net, fee } = movement.effect();
@@ -309,9 +306,6 @@ impl Ledger {
     }
 
     /// Sums up, with the price of a bitcoin now.
-    ///
-    /// # Errors
-    /// The amounts are too large.
     pub fn finish(self, price: Option<Decimal>) -> Result<Report, BookError> {
         let (sats, cost) = self.holds();
         let market_value = match (sats, price) {

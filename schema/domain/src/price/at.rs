@@ -59,9 +59,6 @@ impl Price {
 }
 
 /// The price of one bitcoin at `time`, in seconds since 1970.
-///
-/// # Errors
-/// The quotes cannot be read.
 pub fn price_at<Q: Quotes>(quotes: &Q, currency: Currency, time: u32) -> Result<Result<Price, Missing>, Q::Error> {
     known(quotes, &[], currency, time)
 }

@@ -13,9 +13,6 @@ const DAY: u32 = 86_400;
 
 /// The price of one bitcoin now (`now` in seconds since 1970): the live quote if it is the newest, else the newest
 /// candle.
-///
-/// # Errors
-/// The quotes cannot be read.
 pub fn current_price<Q: Quotes>(
     quotes: &Q,
     live: &[LiveQuote],
@@ -37,9 +34,6 @@ pub enum NoChange {
 }
 
 /// Change of a price in percent against the one 24 hours before it was known, to two decimals (half to even).
-///
-/// # Errors
-/// The quotes cannot be read.
 pub fn change_over_day<Q: Quotes>(
     quotes: &Q,
     price: &Price,

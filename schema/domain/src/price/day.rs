@@ -22,9 +22,6 @@ pub enum NoDayPrice {
 /// The last price of a day (`day` in days since 1970, UTC): that of the candle that closed last on it, its end
 /// included. A price in the currency itself comes first, then a converted one. A day that is not over at the time
 /// `so_far` may have none yet: then the last one that is known at that time, of an earlier day.
-///
-/// # Errors
-/// The quotes cannot be read.
 pub fn day_price<Q: Quotes>(
     quotes: &Q,
     currency: Currency,

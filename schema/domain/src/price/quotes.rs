@@ -9,8 +9,5 @@ pub trait Quotes {
     type Error;
 
     /// The last candle of a series that closed at `time` (seconds since 1970) or before, with its close.
-    ///
-    /// # Errors
-    /// The quotes cannot be read.
     fn last(&self, series: Series, time: u32) -> Result<Option<(u32, Chosen)>, Self::Error>;
 }

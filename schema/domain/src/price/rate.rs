@@ -65,9 +65,6 @@ fn series_of(currency: Currency) -> Series {
 
 /// The rate from `base` to `target` that is known at `time`: of the last day that has one for both, which ended at that
 /// time or before.
-///
-/// # Errors
-/// The quotes cannot be read.
 pub fn rate_at<Q: Quotes>(
     quotes: &Q,
     base: Currency,

@@ -32,9 +32,6 @@ enum Rules {
 }
 
 /// Checks the only input of `tx`, which spends an output of 0 satoshis with this script.
-///
-/// # Errors
-/// The script is not satisfied, or its rules are not known.
 pub(super) fn check(tx: &Transaction, script: &Script) -> Result<(), Failure> {
     let input = tx.input.first().ok_or(InvalidReason::Outpoint)?;
     if script.is_witness_program() {

@@ -59,9 +59,6 @@ pub fn put_list(out: &mut Vec<u8>, list: &ClaimList) {
 
 impl Bytes<'_> {
     /// A list of claims.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     pub fn list(&mut self) -> Result<ClaimList, Malformed> {
         let is_complete = match self.array()? {
             [0] => false,
@@ -72,9 +69,6 @@ impl Bytes<'_> {
     }
 
     /// A claim, after the one that left `shared`.
-    ///
-    /// # Errors
-    /// The bytes do not decode.
     pub fn claim(&mut self, shared: &mut Shared) -> Result<Claim, Malformed> {
         let rows: u32 = self.number()?;
         let row = shared.row.checked_add(rows).filter(|_| rows > 0).ok_or(Malformed("row of a claim"))?;

@@ -193,9 +193,6 @@ impl Claim {
     }
 
     /// Checks the rules that the type does not enforce.
-    ///
-    /// # Errors
-    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), &'static str> {
         let texts = [
             (&self.entity_name, MAX_NAME, "a name that is too long or has control characters"),

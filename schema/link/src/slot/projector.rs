@@ -19,9 +19,6 @@ pub struct Projector(JoinHandle<()>);
 
 impl Projector {
     /// Starts the thread.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
     pub fn start(mempool: Arc<MempoolSlot>, cancel: &CancelToken) -> io::Result<Self> {
         let cancel = cancel.clone();
         let work = move || {

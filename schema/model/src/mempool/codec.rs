@@ -208,9 +208,6 @@ impl MempoolTx {
     }
 
     /// Reads the binary form; all of `bytes` must be used.
-    ///
-    /// # Errors
-    /// The bytes are of another version, too short, too long, or hold a number out of range.
     pub fn decode(bytes: &[u8]) -> Result<Self, BadMempoolBytes> {
         let mut input = open(bytes)?;
         let tx = take_tx(&mut input)?;
@@ -269,9 +266,6 @@ impl MempoolDelta {
     }
 
     /// Reads the binary form; all of `bytes` must be used.
-    ///
-    /// # Errors
-    /// The bytes are of another version or kind, too short, too long, or hold a number out of range.
     pub fn decode(bytes: &[u8]) -> Result<Self, BadMempoolBytes> {
         let mut input = open(bytes)?;
         let delta = match input.byte()? {
@@ -321,9 +315,6 @@ impl MempoolSample {
     }
 
     /// Reads the binary form; all of `bytes` must be used.
-    ///
-    /// # Errors
-    /// The bytes are of another version, too short, too long, or hold a number out of range.
     pub fn decode(bytes: &[u8]) -> Result<Self, BadMempoolBytes> {
         let mut input = open(bytes)?;
         let sample = MempoolSample {

@@ -124,9 +124,9 @@ pub struct NodeFloor {
     pub mempool_min_fee: u64,
     /// `minrelaytxfee`: the fixed minimum.
     pub min_relay_fee: u64,
-    /// `maxmempool` in bytes.
+    /// `maxmempool`: memory that it may take, in bytes.
     pub max_bytes: u64,
-    /// `usage` in bytes.
+    /// `usage`: memory that the mempool takes, in bytes.
     pub usage_bytes: u64,
 }
 

@@ -85,17 +85,11 @@ pub struct ClaimDocument {
 impl View<'_> {
     /// Claims of all lists about a script; with a time, those asserted by then. If nothing is, the filter saves the
     /// read; else some four row reads a list, one for each claim, and one for what is contested.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn claims_of(&self, script: &[u8], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
         self.claims_of_hash(sha256::Hash::hash(script).as_byte_array(), at)
     }
 
     /// As [`View::claims_of`], by the SHA-256 of the script.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn claims_of_hash(&self, script: &[u8; 32], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
         if self.has_claims_of(script)? { self.claim_walk()?.of(script, at) } else { Ok(ScriptClaims::default()) }
     }
@@ -107,9 +101,6 @@ impl View<'_> {
 
     /// Current claims of one list about a script, up to a limit, by the SHA-256 of the script. If nothing is said, the
     /// filter saves the read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn claims_of_list(
         &self,
         script: &[u8; 32],
@@ -120,9 +111,6 @@ impl View<'_> {
     }
 
     /// The document of a claim, by the first bytes of its hash; `None` if there is none. Three row reads.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn claim_document(&self, version: &ListVersion) -> Result<Option<ClaimDocument>, ReadError> {
         let Some((hash, state)) = self.document_beginning(&version.document)? else { return Ok(None) };
         match self.event(state.seq)? {
@@ -145,9 +133,6 @@ impl View<'_> {
     }
 
     /// The newest document of a list that is not withdrawn; `None` if there is none. Two row reads.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn newest_of_list(&self, list: &ListKey) -> Result<Option<ListVersion>, ReadError> {
         let mut newest = None;
         for is_complete in [false, true] {
@@ -157,9 +142,6 @@ impl View<'_> {
     }
 
     /// The newest complete document of a list; `None` if there is none. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn newest_complete(&self, list: &ListKey) -> Result<Option<(ListVersion, ListSize)>, ReadError> {
         self.last_of_list(list, true)
     }
@@ -184,9 +166,6 @@ impl View<'_> {
     /// Claims of a document, ascending by row, from the one at a place on (the first has place 0): as many as stand
     /// together in the ledger, at most [`cairn_tables::events::CLAIMS_PER_ROW`]. None if there are no more. Two row
     /// reads.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn claims_from(&self, document: &ClaimDocument, place: u64) -> Result<Vec<Claim>, ReadError> {
         let seq = document.seq.saturating_add(1).saturating_add(place);
         Ok(match self.event(seq)? {
@@ -213,17 +192,11 @@ impl View<'_> {
     }
 
     /// At most `limit` documents of all lists that are not withdrawn, ascending by source and name.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn claim_lists(&self, limit: usize) -> Result<Vec<(ListDocument, ListSize)>, ReadError> {
         self.scan::<ClaimLists>(None)?.take(limit).collect()
     }
 
     /// True if there is any claim. No row is read: a reader looks once for each tip.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn has_claims(&self) -> Result<bool, ReadError> {
         if let Some(any) = self.any_claim {
             return Ok(any);

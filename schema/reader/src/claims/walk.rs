@@ -40,9 +40,6 @@ type OfList = (Option<ListClaims>, bool, Option<ClaimKey>);
 
 impl View<'_> {
     /// Begins to read the claims about scripts.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn claim_walk(&self) -> Result<ClaimWalk<'_>, ReadError> {
         let (rows, contests) = (Forward::new::<Claims>(self)?, Forward::new::<Contests>(self)?);
         Ok(ClaimWalk { view: self, rows, contests, filtered: None, complete: HashMap::new() })
@@ -51,9 +48,6 @@ impl View<'_> {
 
 impl ClaimWalk<'_> {
     /// As [`View::claims_of_hash`], without the filter: for scripts that have claims.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn of(&mut self, script: &[u8; 32], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
         let mut found = ScriptClaims::default();
         let mut next = self.seek(script, script)?;
@@ -79,9 +73,6 @@ impl ClaimWalk<'_> {
     }
 
     /// True if there are claims of a script. If there are none, the filter saves the read.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn has(&mut self, script: &[u8; 32]) -> Result<bool, ReadError> {
         let rows = match &mut self.filtered {
             Some(rows) => rows,
@@ -91,9 +82,6 @@ impl ClaimWalk<'_> {
     }
 
     /// As [`View::claims_of_list`], without the filter.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn of_list(&mut self, script: &[u8; 32], list: &ListKey, most: usize) -> Result<Option<ListClaims>, ReadError> {
         let first = ClaimKey { script: *script, list: list.clone(), version: BEFORE_ALL, row: 0 };
         match self.seek(script, &encode_key::<Claims>(&first))?.filter(|first| first.list == *list) {
@@ -104,9 +92,6 @@ impl ClaimWalk<'_> {
 
     /// The statements of a list about a script that are blanked. One row read for each document that did something to
     /// one.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn redacted(&mut self, script: &[u8; 32], list: &ListKey) -> Result<HashSet<StatementHash>, ReadError> {
         let statement = StatementHash([0; 32]);
         let first = ContestKey { script: *script, list: list.clone(), statement, version: BEFORE_ALL };
@@ -248,9 +233,6 @@ impl ClaimWalk<'_> {
 
     /// Claims of each document about a script, at most 65 536 rows: those that no longer hold and those that are
     /// contested, too.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn rows(&mut self, script: &[u8; 32]) -> Result<Vec<(ClaimKey, Claim)>, ReadError> {
         let (mut rows, mut next) = (Vec::new(), self.seek(script, script)?);
         while let Some(key) = next.filter(|_| rows.len() < MAX_ROWS) {
@@ -261,9 +243,6 @@ impl ClaimWalk<'_> {
     }
 
     /// The first complete document of a list after another; `None` if there is none. One row read, unless it is known.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn complete_after(&mut self, list: &ListKey, version: ListVersion) -> Result<Option<ListVersion>, ReadError> {
         if let Some(known) = self.complete.get(list).and_then(|of| of.get(&version)) {
             return Ok(*known);

@@ -15,11 +15,11 @@ pub const MAX_EXPLAINED_ROWS: u64 = 10_000;
 /// A transaction that spends from two scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// One.
+    /// The script that the step starts from.
     pub from: ScriptId,
-    /// The transaction.
+    /// The transaction that spends from both.
     pub by: TxNum,
-    /// The other.
+    /// The script that the step leads to.
     pub to: ScriptId,
 }
 
@@ -42,9 +42,6 @@ enum Part {
 
 impl View<'_> {
     /// Explains why two scripts are of one cluster as of a block.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn explain_cluster(&self, a: ScriptId, b: ScriptId, at: AsOf) -> Result<Explanation, ReadError> {
         let before = self.rows_read();
         let mut steps = Vec::new();
@@ -103,9 +100,6 @@ impl View<'_> {
     }
 
     /// Height of the block of a transaction below the tip.
-    ///
-    /// # Errors
-    /// There is no such transaction: rows are damaged.
     pub fn height_of_tx(&self, tx: TxNum) -> Result<Height, ReadError> {
         let height = self.chain().height_of(tx).filter(|_| tx < self.tip().tx_end);
         height.ok_or_else(|| self.broken("clusters name a missing transaction"))

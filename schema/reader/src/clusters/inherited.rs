@@ -73,18 +73,12 @@ struct Walked {
 
 impl View<'_> {
     /// True if a script of a cluster has claims for the others. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn has_cluster_claims(&self) -> Result<bool, ReadError> {
         self.has_row::<ClaimNodes>()
     }
 
     /// How many scripts with claims for others are at a node and below. A row read for each at the node, and for each
     /// child.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn claims_below(&self, node: TxNum) -> Result<u64, ReadError> {
         let own = self.claimed_at(node, usize::MAX)?.len() as u64;
         self.claimed_children(node, None)?.try_fold(own, |sum, child| Ok(sum + child?.1))
@@ -118,9 +112,6 @@ impl View<'_> {
     /// At most `limit` scripts of a cluster with claims for the others, as of a block. Scripts beyond a merge of two
     /// large clusters are left out. Reads some four rows for each node that has such scripts at it or below, and one
     /// for each merge.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn claimed_in_cluster(&self, of: &Membership, at: AsOf, limit: usize) -> Result<ClaimedScripts, ReadError> {
         let Some(mut top) = of.node else { return Ok(ClaimedScripts::default()) };
         let mut has_suspect = false;
@@ -137,9 +128,6 @@ impl View<'_> {
 
     /// Scripts with claims for the others of the cluster of a root, by part, as of a block; of each part one more than
     /// `limit` at most. Reads as [`View::claimed_in_cluster`] for each part.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn claimed_parts(&self, root: TxNum, at: AsOf, limit: usize) -> Result<ClaimedParts, ReadError> {
         let Walked { scripts: own, suspects, .. } = self.walk_down(root, at, limit + 1)?;
         let mut parts = ClaimedParts { own, others: Vec::new() };

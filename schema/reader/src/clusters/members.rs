@@ -84,9 +84,6 @@ impl View<'_> {
 
     /// Scripts of a cluster as of a block, at most `limit`. Reads some five rows for each transaction that shows some.
     /// `None` if there is no such place: the cluster has other children.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn cluster_members(
         &self,
         root: ClusterRoot,

@@ -89,9 +89,9 @@ pub struct Membership {
 /// Figures of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClusterSize {
-    /// Transactions that show it.
+    /// Number of transactions that show it.
     pub transactions: u64,
-    /// Its scripts.
+    /// Number of its scripts.
     pub scripts: u64,
     /// Their balance; `None` for an earlier block.
     pub balance: Option<Sats>,
@@ -122,16 +122,13 @@ impl View<'_> {
     /// mostly.
     ///
     /// # Errors
-    /// The stage `clusters` is being rebuilt, the database cannot be read, or rows are damaged.
+    /// Returns [`ReadError::Unfinished`] while the stage `clusters` is being rebuilt.
     pub fn cluster_at(&self, script: ScriptId, at: AsOf) -> Result<Membership, ReadError> {
         let mut found = self.clusters_at(&[script], at)?;
         found.pop().ok_or_else(|| self.broken("a look-up without result"))
     }
 
     /// As [`View::cluster_at`], of many scripts at once, in their order. Rows are looked up together, and each once.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn clusters_at(&self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Membership>, ReadError> {
         let nodes = self.nodes_at(scripts, at)?;
         let known: Vec<TxNum> = nodes.iter().copied().flatten().collect();
@@ -145,9 +142,6 @@ impl View<'_> {
 
     /// The ways from nodes to the roots of their clusters as of a block, in their order. Rows are looked up together,
     /// and each once. The nodes must be of the block or of one before it.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn paths_at(&self, nodes: &[TxNum], at: AsOf) -> Result<Vec<Vec<Tie>>, ReadError> {
         let mut rows: HashMap<TxNum, ClusterRow> = HashMap::new();
         let mut paths: Vec<Vec<Tie>> = nodes.iter().map(|_| Vec::new()).collect();
@@ -199,9 +193,6 @@ impl View<'_> {
 
     /// The cluster that a transaction's scripts are in as of a block; `None` if it shows none by then. With
     /// the way there: an id that was given out stays good after its cluster was merged.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn cluster_of_node(&self, node: TxNum, at: AsOf) -> Result<Option<(ClusterRoot, Vec<Tie>)>, ReadError> {
         self.require(&CLUSTERS)?;
         let mut path = Vec::new();
@@ -232,9 +223,6 @@ impl View<'_> {
 
     /// Figures of a cluster as of a block: for the tip one row, for an earlier block one for each 128 children and one
     /// for each cluster that was merged. `None` if it has more than [`MAX_COUNTED_CHILDREN`] for that.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn cluster_size(&self, root: ClusterRoot, at: AsOf) -> Result<Option<ClusterSize>, ReadError> {
         let (counts, whole) = self.root_row(root)?;
         if whole && at.tx_end >= self.tip().tx_end {
@@ -282,9 +270,6 @@ impl View<'_> {
 
     /// The newest transaction before one that shows something of a cluster: that which named it, or the last that tied
     /// something to it. Some ten rows read for a large cluster.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn last_tie_before(&self, root: ClusterRoot, before: TxNum) -> Result<TxNum, ReadError> {
         let (counts, _) = self.root_row(root)?;
         let (mut from, mut to) = (0, counts.children.div_ceil(CHILDREN_PER_ROW));
@@ -308,9 +293,6 @@ impl View<'_> {
 
     /// Clusters by balance as they were after the last block of a day, scripts that are clusters of their own among
     /// them; positions as in `cluster_days`. Reads at most 57 rows.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn clusters_by_day(&self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<ClusterDays>(&CLUSTERS, day)
     }

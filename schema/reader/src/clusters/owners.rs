@@ -40,9 +40,6 @@ impl LeftOut {
 
 impl View<'_> {
     /// Figures of a cluster as of the tip, by its root; `None` if the node is not a root. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn counts_of_root(&self, root: TxNum) -> Result<Option<Counts>, ReadError> {
         Ok(match self.get::<Clusters>(&root)? {
             Some(ClusterRow::Root(counts)) => Some(counts),
@@ -52,34 +49,22 @@ impl View<'_> {
 
     /// Owners of a cluster by the claims that extend to all of its scripts, as of the tip; `None` if it has no owner.
     /// One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn owners_of(&self, root: ClusterRoot) -> Result<Option<OwnersRow>, ReadError> {
         self.get::<ClusterOwners>(&root.0)
     }
 
     /// As [`View::owners_of`], of many roots, ascending, in one look-up.
-    ///
-    /// # Errors
-    /// As [`View::owners_of`].
     pub fn owners_of_many(&self, roots: &[TxNum]) -> Result<Vec<Option<OwnersRow>>, ReadError> {
         let rows = self.bytes_of_many::<ClusterOwners>(roots)?;
         rows.iter().map(|row| Ok(row.as_ref().map(|bytes| ClusterOwners::decode_value(bytes)).transpose()?)).collect()
     }
 
     /// True if any cluster has an owner. No row is decoded.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn has_owners(&self) -> Result<bool, ReadError> {
         self.has_row::<ClusterOwners>()
     }
 
     /// At most `limit` roots of clusters to judge again, ascending, after one.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn owners_due(&self, after: Option<TxNum>, limit: usize) -> Result<Vec<TxNum>, ReadError> {
         let rows = self.scan::<OwnersDue>(after.as_ref())?;
         let is_after = |row: &Result<TxNum, ReadError>| row.as_ref().map_or(true, |row| after != Some(*row));
@@ -87,17 +72,11 @@ impl View<'_> {
     }
 
     /// Sums left out at a node and below; a missing row is zero. One row read.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the row is damaged.
     pub fn below(&self, node: TxNum) -> Result<Sums, ReadError> {
         Ok(self.get::<ClusterBelow>(&node)?.unwrap_or_default())
     }
 
     /// As [`View::below`], of many nodes, ascending, in one look-up: those that have a row.
-    ///
-    /// # Errors
-    /// As [`View::below`].
     pub fn below_of_many(&self, nodes: &[TxNum]) -> Result<HashMap<TxNum, Sums>, ReadError> {
         let mut found = HashMap::new();
         for (node, row) in nodes.iter().zip(self.bytes_of_many::<ClusterBelow>(nodes)?) {
@@ -110,9 +89,6 @@ impl View<'_> {
 
     /// Merges of two large clusters among `rows` rows of the forest, from a node on: the tie of each, and the path from
     /// its parent to the root as of the tip. Also returns the node from which to continue; `None` at the end.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn suspect_merges(&self, from: TxNum, rows: usize) -> Result<(Vec<SuspectMerge>, Option<TxNum>), ReadError> {
         let (mut scan, mut read, mut ties) = (self.scan::<Clusters>(Some(&from))?, 0, Vec::new());
         let mut next = None;

@@ -37,9 +37,6 @@ impl View<'_> {
     /// The transaction that brought the first merge of two large clusters into the tree of a node: it is that merge, or
     /// it joined a tree with one. `None` if there is no such merge. Reads one row if there is none, else two for each
     /// cluster that joined until then.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn first_suspect(&self, node: TxNum) -> Result<Option<TxNum>, ReadError> {
         let has_some = |node: TxNum| -> Result<bool, ReadError> {
             Ok(LeftOut::of(&self.below(node)?).is_none_or(|left_out| left_out.suspects > 0))
@@ -66,9 +63,6 @@ impl View<'_> {
 
 impl ClusterNodes<'_> {
     /// The next node that shows scripts, or has children.
-    ///
-    /// # Errors
-    /// As [`View::cluster_at`].
     pub fn next_node(&mut self) -> Result<Option<WalkedNode>, ReadError> {
         if let Some(ClusterRoot(node)) = self.root.take() {
             self.levels.push(self.view.level(node)?);

@@ -77,10 +77,10 @@ pub enum NameMatch {
     Fuzzy,
 }
 
-/// A name.
+/// A name that a search found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundName {
-    /// Its kind.
+    /// Kind: an entity, or a text of labels.
     pub kind: NameKind,
     /// The entity, or the text of the labels.
     pub name: String,
@@ -131,16 +131,13 @@ pub struct FoundNames {
     /// True if there may be more, or better ones: the search ended at its limit of rows, or passed names of words that
     /// have many.
     pub is_cut: bool,
-    /// Rows read.
+    /// Rows that the search read.
     pub rows_read: u64,
 }
 
 impl View<'_> {
     /// Names that have the words of a question, wholly, as beginnings or with typos. At most [`MAX_NAME_ROWS`] rows
     /// and one for each name of the answer.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn search_names(&self, query: &NameQuery) -> Result<FoundNames, ReadError> {
         let before = self.rows_read();
         let kinds: Vec<NameKind> =
@@ -184,9 +181,6 @@ impl View<'_> {
 
     /// Some scripts of a name: of an entity those with the newest transactions, its own before those that are only
     /// named.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub fn scripts_of_name(&self, kind: NameKind, name: &str, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
         let mut scripts = Vec::new();
         match (kind, name.parse::<EntityName>()) {

@@ -73,9 +73,6 @@ impl<E> Ended<E> {
 
 /// The table files of the index in `dir` as the disk has it now, whatever a process that follows it has seen. Table
 /// files may be missing.
-///
-/// # Errors
-/// The list of files cannot be read.
 pub fn table_files_in(dir: &Path) -> Result<Vec<TableFile>, ReadError> {
     let open = |families: &[Family]| while_written(dir, || list_only(dir, families));
     files_of(&open(&Family::ALL).or_else(|_| open(&readers_families()))?)
@@ -151,9 +148,6 @@ impl TableFile {
     }
 
     /// Reads all of it. `read` is called after each part with its bytes, and may take its time or end the reading.
-    ///
-    /// # Errors
-    /// That of `read`.
     pub fn check<E>(&self, read: impl FnMut(u64) -> Result<(), E>) -> Result<FileCheck, E> {
         let checked = File::open(&self.path).map_err(Ended::io).and_then(|file| {
             // The cache of the operating system may differ from the disk.

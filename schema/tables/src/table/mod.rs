@@ -49,9 +49,6 @@ pub trait Table {
     type Value: ValueCodec;
 
     /// Reads a key, including the tag.
-    ///
-    /// # Errors
-    /// The bytes are not a key of this table.
     fn decode_key(bytes: &[u8]) -> Result<Self::Key, DecodeError> {
         let mut input = Input::new(Self::NAME, bytes);
         if let Some(tag) = Self::TAG
@@ -71,9 +68,6 @@ pub trait Table {
     }
 
     /// Reads a value.
-    ///
-    /// # Errors
-    /// The bytes are not a value of this table.
     fn decode_value(bytes: &[u8]) -> Result<Self::Value, DecodeError> {
         let mut input = Input::new(Self::NAME, bytes);
         let value = Self::Value::decode(&mut input)?;

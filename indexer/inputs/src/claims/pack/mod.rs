@@ -115,7 +115,6 @@ fn other_layout(kind: &Kind, begins: &str) -> InputError {
     InputError::OtherLayout { layout: kind.layout.as_str(), begins: excerpt(begins) }
 }
 
-/// The value of a key.
 fn field<R: BufRead>(yaml: &mut Yaml<'_, R>, kind: &Kind, key: &str, fields: &mut Fields) -> Result<(), InputError> {
     if key == "<<" {
         return Err(yaml.error("merge keys are not read; write the fields themselves"));

@@ -14,7 +14,6 @@ pub use self::links::{MCP, links};
 use super::about::About;
 use crate::{answers::document::Document, config::HttpConfig, contract::operation::Registered};
 
-/// All of them.
 pub(crate) fn documents(
     operations: &[Registered],
     about: &About,

@@ -26,7 +26,6 @@ pub(super) fn pages(definitions: &'static [Definition]) -> impl Iterator<Item = 
     })
 }
 
-/// The list of them.
 pub(super) fn index(definitions: &[Definition]) -> String {
     shell("Definitions", &Index { definitions })
 }

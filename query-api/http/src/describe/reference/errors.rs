@@ -48,7 +48,6 @@ impl Row {
     }
 }
 
-/// The page.
 pub(super) fn page(operations: &[Registered], formats: &[TextFormat]) -> String {
     let rows = ErrorCode::ALL.iter().map(|code| Row::of(*code, operations, formats)).collect();
     shell("Errors", &Page { rows })

@@ -77,7 +77,6 @@ struct TryField {
     value: String,
 }
 
-/// The page.
 pub(super) fn page(operations: &[Registered], openapi: &Value, about: &About) -> String {
     let mut areas: Vec<Area> = Vec::new();
     for op in operations {

@@ -58,7 +58,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Accepts connections and answers their requests until `shutdown` resolves; then finishes those under way.
 ///
 /// # Errors
-/// The clock is so wrong that HTTP cannot write the time. Connections that cannot be accepted are logged.
+/// Fails only if the clock is so wrong that HTTP cannot write the time. Connections that cannot be accepted are logged.
 pub(crate) async fn serve<F>(
     listener: TcpListener,
     router: Router,

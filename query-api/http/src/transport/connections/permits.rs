@@ -54,7 +54,7 @@ impl ConnectionPermits {
     /// Takes a permit, for a client if it counts for one.
     ///
     /// # Errors
-    /// The limit that has been reached.
+    /// Returns the limit that has been reached.
     pub(super) fn take(self: &Arc<Self>, client: Option<Client>) -> Result<ConnectionPermit, Full> {
         let who = client.map_or([None; 3], |client| client.lineage());
         self.with(|taken| {

@@ -14,7 +14,6 @@ use crate::context::Ctx;
 /// Dollars for one bitcoin, by day.
 const SERIES: Series = Series { base: Currency::BTC, quote: Currency::USD, interval: Interval::Day };
 
-/// The last second of a day.
 pub(super) fn last_second(day: u32) -> u32 {
     u32::try_from((u64::from(day) + 1) * 86_400 - 1).unwrap_or(u32::MAX)
 }

@@ -59,7 +59,6 @@ impl Rows {
         }
     }
 
-    /// Their number.
     pub(super) fn len(&self) -> usize {
         match self {
             Rows::Gains(rows) => rows.len(),

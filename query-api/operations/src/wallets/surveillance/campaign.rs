@@ -85,7 +85,6 @@ impl Grouped {
         self.is_checked &= is_checked;
     }
 
-    /// The newest of them.
     pub(super) fn newest(&self) -> Option<TxNum> {
         self.pings.first().map(|(tx_num, _)| *tx_num)
     }

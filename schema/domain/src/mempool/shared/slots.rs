@@ -22,7 +22,6 @@ impl<T> Clone for Place<T> {
     }
 }
 
-/// Bytes of a place.
 pub(crate) const fn place_bytes<T>() -> usize {
     size_of::<Place<T>>()
 }
