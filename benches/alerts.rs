@@ -22,7 +22,7 @@ use cairn_chaingen::{
 use cairn_events::{
     self as events, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance,
 };
-use cairn_model::Network;
+use cairn_model::{DAY_SECS, Network};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
@@ -134,7 +134,7 @@ fn sleepers() -> (Chain, usize) {
     builder.mine(&BlockSpec::default()).unwrap();
     let mut key = 0;
     for days in ROUNDS.iter().flat_map(|(rounds, days)| (0..*rounds).map(|_| *days)) {
-        let time = builder.head().block.header.time + days * 86_400;
+        let time = builder.head().block.header.time + days * DAY_SECS;
         builder.mine(&BlockSpec { time: Some(time), ..BlockSpec::default() }).unwrap();
         for coins in coins.chunks_mut(PER_BLOCK) {
             for coin in coins {

@@ -1,5 +1,6 @@
 //! `cairn labels` and `cairn pools`, and common parts of imports of claims.
 
+use cairn_model::DAY_SECS;
 use std::{collections::BTreeMap, thread};
 
 use cairn_clock::now_secs;
@@ -311,7 +312,7 @@ fn lists(view: &View<'_>) -> Result<Vec<ListStatus>, Failure> {
             continue;
         }
         newest = Some(key.version);
-        let age_days = now_secs().saturating_sub(key.version.retrieved_at.into()) / 86_400;
+        let age_days = now_secs().saturating_sub(key.version.retrieved_at.into()) / u64::from(DAY_SECS);
         let status = ListStatus {
             source,
             list,

@@ -13,12 +13,11 @@ use cairn_events::{
     },
     Provenance,
 };
+use cairn_model::DAY_SECS;
 use sha2::{Digest, Sha256};
 
 use super::prices::slug;
 use crate::exit::{Exit, Failure};
-
-const DAY: u32 = 86_400;
 
 /// A document: source, list, days before the end of the chain, whether it is the whole list, its claims.
 type Said = (&'static str, &'static str, u32, bool, &'static [Fact]);
@@ -194,7 +193,7 @@ fn contest(documents: &[Document]) -> Result<Document, Failure> {
         source: slug("operator")?,
         licence: slug("operator")?,
         origin: "invented for the demo chain: a contest of the operator".to_owned(),
-        retrieved_at: END_TIME - 5 * DAY,
+        retrieved_at: END_TIME - 5 * DAY_SECS,
         document: DocumentHash(Sha256::digest(claim.statement().0).into()),
     };
     Ok(Document { provenance, received_at: None, body: Body::Contest(Box::new(contest)) })
@@ -212,7 +211,7 @@ fn document(&(source, list, days, is_complete, facts): &Said, actors: &[Actor]) 
         source: slug(source)?,
         licence: slug("cc0-1.0")?,
         origin: format!("invented for the demo chain: the list {list:?} of {source}"),
-        retrieved_at: END_TIME - days * DAY,
+        retrieved_at: END_TIME - days * DAY_SECS,
         document: DocumentHash(hasher.finalize().into()),
     };
     let list = ClaimList { name: slug(list)?, is_complete };

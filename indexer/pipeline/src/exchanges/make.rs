@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use cairn_domain::exchange_flows::Part;
 use cairn_events::EntityName;
-use cairn_model::{BlockHash, CancelToken, Height, Sats, ScriptId, TxNum, day_of};
+use cairn_model::{BlockHash, CancelToken, DAY_SECS, Height, Sats, ScriptId, TxNum, day_of};
 use cairn_reader::{ReadError, Tip, View};
 use cairn_tables::{
     block_log::TXS_PER_ROW,
@@ -162,7 +162,7 @@ impl Then<'_> {
             }
             self.owner = *owner;
             self.known_from = owner.map_or(TxNum(0), |owner| {
-                let before = owner.known.saturating_mul(86_400).checked_sub(1);
+                let before = owner.known.saturating_mul(DAY_SECS).checked_sub(1);
                 let last = before.and_then(|time| view.chain().height_at(time));
                 let first = view.chain().get(last.map_or(0, |height| height + 1));
                 first.map_or(TxNum(u64::MAX), |block| block.first_tx)
