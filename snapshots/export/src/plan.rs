@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use cairn_model::CancelToken;
+use cairn_model::{CancelToken, rfc3339};
 use cairn_reader::View;
 
 use crate::{
@@ -102,7 +102,6 @@ impl Plan {
         let mut files: HashMap<String, FileEntry> = self.done.clone();
         files.extend(made.into_iter().map(|file| (file.path.clone(), file)));
         let tip = view.tip();
-        let text = |time: u32| jiff::Timestamp::from_second(time.into()).unwrap_or_default().to_string();
         let dataset = |dataset: &Dataset| {
             let paths: Vec<String> = match dataset.is_by_blocks() {
                 true => parts.iter().map(|part| format!("{}/{}/part-0.parquet", dataset.name, part.folder)).collect(),
@@ -134,11 +133,11 @@ impl Plan {
         Ok(Manifest {
             schema_version: SCHEMA_VERSION,
             program: format!("cairn {}", env!("CARGO_PKG_VERSION")),
-            made_at: text(u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX)),
+            made_at: rfc3339(u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX)),
             network: view.network().name().to_owned(),
             tip_height: tip.height,
             tip_hash: tip.hash.to_string(),
-            tip_time: text(tip.time),
+            tip_time: rfc3339(tip.time),
             transactions: tip.tx_end.0,
             event_seq: tip.seq,
             hashes: options.format.hashes.name().to_owned(),
