@@ -6,8 +6,7 @@ mod opened;
 use std::{fs, path::Path};
 
 use cairn_export::{
-    Checked, Dataset, Difference, ExportError, ExportOptions, ExportStep, Exported, Format, MANIFEST, Place, export,
-    verify,
+    Checked, Dataset, Difference, ExportOptions, ExportStep, Exported, Format, MANIFEST, Place, export, verify,
 };
 use cairn_follow::size;
 use cairn_pipeline::{Phase, Progress, ProgressStep};
@@ -92,7 +91,7 @@ fn export_to(args: &SnapshotExport, context: &Context) -> Result<Exit, Failure> 
     drop(reporter);
     match made {
         Ok(made) => print(&exported(&made, &shown))?,
-        Err(ExportError::Stopped) => return Ok(signals::exit_of_cancelled()),
+        Err(error) if error.is_cancelled() => return Ok(signals::exit_of_cancelled()),
         Err(error) => return Err(error.into()),
     }
     Ok(Exit::Done)
@@ -167,7 +166,7 @@ fn compare(args: &SnapshotVerify, context: &Context) -> Result<Exit, Failure> {
     drop(reporter);
     let Checked { manifest, differences } = match checked {
         Ok(checked) => checked,
-        Err(ExportError::Stopped) => return Ok(signals::exit_of_cancelled()),
+        Err(error) if error.is_cancelled() => return Ok(signals::exit_of_cancelled()),
         Err(error) => return Err(error.into()),
     };
     let files = manifest.files().count() as u64;

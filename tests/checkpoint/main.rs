@@ -16,6 +16,7 @@ use std::{
 
 use cairn_checkpoint::{Beside, CheckpointError, Placing, Trust, make, restore};
 use cairn_model::CancelToken;
+use cairn_store::StoreError;
 use support::{differences, goes_on, never, sums_in, target};
 use world::{World, chain};
 
@@ -69,7 +70,13 @@ fn damage_is_told_and_nothing_is_restored() {
                 // Files that an earlier attempt has fetched would be used.
                 drop(fs::remove_dir_all(world.path("restored")));
                 let refused = world.restore("checkpoint", "restored", placing).map(drop).unwrap_err();
-                assert!(matches!(refused, CheckpointError::Damaged { .. } | CheckpointError::File { .. }), "{refused}");
+                assert!(
+                    matches!(
+                        refused,
+                        CheckpointError::Damaged { .. } | CheckpointError::Store(StoreError::File { .. })
+                    ),
+                    "{refused}"
+                );
                 assert!(!world.path("restored/index").exists());
             }
         }
@@ -117,14 +124,14 @@ fn stopped_it_looks_like_nothing_and_begins_again() {
         };
         let stopped =
             make(&world.path("data"), &world.path("checkpoint"), &[], None, &cancel, &stop).map(drop).unwrap_err();
-        assert!(matches!(stopped, CheckpointError::Stopped), "{stopped}");
+        assert!(stopped.is_cancelled(), "{stopped}");
         assert!(!world.path("checkpoint/checkpoint.json").exists());
     }
     world.make("checkpoint");
     let (cancel, index) = (CancelToken::new(), world.path("restored/index"));
     let to = target(&world.path("restored"), Placing::Copy);
     let stopped = restore(&world.folder("checkpoint"), &Trust::Any, &to, &cancel, &|_, _| cancel.cancel());
-    assert!(matches!(stopped.map(drop).unwrap_err(), CheckpointError::Stopped));
+    assert!(stopped.map(drop).unwrap_err().is_cancelled());
     assert!(!index.exists());
     world.restore("checkpoint", "restored", Placing::Copy).unwrap();
     assert!(sums_in(&world.path("restored")) == world.sums());

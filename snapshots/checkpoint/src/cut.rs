@@ -3,7 +3,7 @@
 use std::{fs::File, io::Read, path::Path};
 
 use cairn_model::CancelToken;
-use cairn_store::PIECE;
+use cairn_store::{PIECE, StoreError};
 use sha2::{Digest, Sha256};
 
 use crate::CheckpointError;
@@ -70,7 +70,7 @@ pub(crate) fn cut(
     let mut pieces = Vec::new();
     for at in 0..pieces_of(left) {
         if cancel.is_cancelled() {
-            return Err(CheckpointError::Stopped);
+            return Err(StoreError::Stopped.into());
         }
         let bytes = (left - at * PIECE as u64).min(PIECE as u64);
         let mut piece = vec![0; usize::try_from(bytes).unwrap_or(PIECE)];

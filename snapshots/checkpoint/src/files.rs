@@ -7,6 +7,7 @@ use std::{
 };
 
 use cairn_model::CancelToken;
+use cairn_store::StoreError;
 
 use crate::{
     CheckpointError,
@@ -26,7 +27,7 @@ pub(crate) fn read_all(
     let (mut pieces, mut chunk) = (Pieces::default(), vec![0; CHUNK]);
     loop {
         if cancel.is_cancelled() {
-            return Err(CheckpointError::Stopped);
+            return Err(StoreError::Stopped.into());
         }
         let read = file.read(&mut chunk).map_err(CheckpointError::at(path))?;
         let Some(part) = chunk.get(..read).filter(|part| !part.is_empty()) else { break };
@@ -51,7 +52,7 @@ pub(crate) fn copy(
     });
     // An error of the disk that is written to names the path there.
     let found = match (found, failed) {
-        (Err(CheckpointError::File { source, .. }), Some(_)) => Err(CheckpointError::at(to)(source)),
+        (Err(CheckpointError::Store(StoreError::File { source, .. })), Some(_)) => Err(CheckpointError::at(to)(source)),
         (found, _) => found,
     }?;
     file.sync_all().map_err(CheckpointError::at(to))?;

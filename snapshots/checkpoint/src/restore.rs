@@ -11,6 +11,7 @@ use std::{
 use cairn_model::CancelToken;
 use cairn_reader::{Reader, mark_replica, replica_of};
 use cairn_store::{
+    StoreError,
     files::{files_below, remove_path, sync_folder, write_file},
     on_threads,
 };
@@ -236,7 +237,7 @@ impl Work<'_> {
             return Ok(false);
         }
         match self.has(file, to, cancel) {
-            Err(CheckpointError::File { .. }) => Ok(false),
+            Err(CheckpointError::Store(StoreError::File { .. })) => Ok(false),
             other => other,
         }
     }

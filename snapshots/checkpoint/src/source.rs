@@ -6,7 +6,7 @@ use std::{
 };
 
 use cairn_model::CancelToken;
-use cairn_store::{PIECE, Store};
+use cairn_store::{PIECE, Store, StoreError};
 
 use crate::{
     CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Trust,
@@ -124,7 +124,7 @@ impl Source<'_> {
         };
         match read {
             Err(CheckpointError::Damaged { place, what }) => Ok(Some(format!("{place}: {what}"))),
-            Err(error @ CheckpointError::File { .. }) => Ok(Some(error.to_string())),
+            Err(error @ CheckpointError::Store(StoreError::File { .. })) => Ok(Some(error.to_string())),
             other => other,
         }
     }

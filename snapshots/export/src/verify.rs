@@ -32,7 +32,7 @@ pub fn verify(place: Place<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -
     let (mut differences, mut bytes) = (Vec::new(), 0);
     for file in manifest.files() {
         if cancel.is_cancelled() {
-            return Err(ExportError::Stopped);
+            return Err(StoreError::Stopped.into());
         }
         let what = difference(place, file, cancel)?;
         differences.extend(what.map(|what| Difference { path: file.path.clone(), what }));
@@ -69,7 +69,7 @@ pub(crate) fn difference(
         Ok(())
     });
     if cancel.is_cancelled() {
-        return Err(ExportError::Stopped);
+        return Err(StoreError::Stopped.into());
     }
     let bytes = match read {
         Err(StoreError::Absent { .. }) => return Ok(Some("it is not there".to_owned())),

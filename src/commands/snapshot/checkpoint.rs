@@ -13,7 +13,7 @@ use cairn_pipeline::{
     verify::{RawCheck, audit_folder_within},
 };
 use cairn_state::backup;
-use cairn_store::Store;
+use cairn_store::{Store, StoreError};
 
 use super::opened::Opened;
 use crate::{
@@ -44,7 +44,7 @@ fn reported<T>(
     };
     match work(signals.cancel_token(), &seen) {
         Ok(done) => Ok(Some(done)),
-        Err(CheckpointError::Stopped) => Ok(None),
+        Err(error) if error.is_cancelled() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -177,7 +177,7 @@ pub(super) fn compare(
 fn audited(index: &Path, memory: u64, context: &Context, signals: &Signals) -> Result<Option<String>, CheckpointError> {
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
     let (_, audit) = audit_folder_within(index, RawCheck::None, memory, &reporter).map_err(|error| match error {
-        PipelineError::Stopped => CheckpointError::Stopped,
+        PipelineError::Stopped => StoreError::Stopped.into(),
         other => CheckpointError::Audit(other.to_string()),
     })?;
     let damage = audit.damages.iter().map(|damage| format!("{}: {}", damage.place, damage.what)).next();
