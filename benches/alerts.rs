@@ -26,7 +26,7 @@ use cairn_model::{DAY_SECS, Network};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
-use questions::{Asked, Question};
+use questions::{LocalApi, Question};
 
 /// Payments of a block.
 const PER_BLOCK: usize = 50;
@@ -201,7 +201,7 @@ fn measure(what: &str, (chain, labels): (&Chain, Option<&Document>), paths: &[&s
     let engine = index(folder.path(), chain, labels);
     println!("\n{what}; tip {:?}", engine.tip().unwrap().map(|(height, _)| height));
     let questions: Vec<Question> = paths.iter().map(|path| Question::get(*path)).collect();
-    Asked::of(engine.reader()).print(TIMES, &questions);
+    LocalApi::of(engine.reader()).print(TIMES, &questions);
 }
 
 fn main() {

@@ -28,7 +28,7 @@ use cairn_model::{DAY_SECS, Network};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
-use questions::{Asked, Question};
+use questions::{LocalApi, Question};
 
 /// Scripts of the wallet, and others that it pays.
 const OWN: u32 = 100;
@@ -150,7 +150,7 @@ fn main() {
     let folder = cairn_testkit::temp_dir();
     let (chain, own) = chain(payments);
     let engine = index(folder.path(), &chain);
-    let asked = Asked::of(engine.reader());
+    let asked = LocalApi::of(engine.reader());
     let (busiest, others) = (&own[0], own[1..].join(","));
     let of = |rest: &str| {
         let name = rest.replace(&others, "99 more");

@@ -14,7 +14,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use cairn_checkpoint::{Beside, CheckpointError, Placing, Trust, make, restore};
+use cairn_checkpoint::{CheckpointError, ExtraFile, Placing, Trust, make, restore};
 use cairn_model::CancelToken;
 use cairn_store::StoreError;
 use support::{differences, goes_on, never, sums_in, target};
@@ -141,11 +141,11 @@ fn stopped_it_looks_like_nothing_and_begins_again() {
 fn what_is_beside_the_index_is_part_of_it() {
     let world = World::of(&chain(44, 30));
     let write = |path: &Path| fs::write(path, b"keys").map_err(|e| e.to_string());
-    let beside = [Beside { what: "the database of keys", name: "state.sqlite", write: &write }];
+    let beside = [ExtraFile { what: "the database of keys", name: "state.sqlite", write: &write }];
     let manifest = make(&world.path("data"), &world.path("checkpoint"), &beside, None, &never(), &|_, _| {}).unwrap();
     assert!(manifest.files.iter().any(|file| file.path == "state.sqlite" && file.bytes == 4));
     let fails = |_: &Path| Err("it is locked".to_owned());
-    let beside = [Beside { what: "the database of keys", name: "state.sqlite", write: &fails }];
+    let beside = [ExtraFile { what: "the database of keys", name: "state.sqlite", write: &fails }];
     let refused =
         make(&world.path("data"), &world.path("other"), &beside, None, &never(), &|_, _| {}).map(drop).unwrap_err();
     assert_eq!(refused.to_string(), "the database of keys: it is locked");

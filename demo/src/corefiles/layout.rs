@@ -54,7 +54,7 @@ impl Layout {
 
 /// Locations of the complete records; the first one of duplicates.
 #[derive(Clone, Debug, Default)]
-pub struct Written {
+pub struct WrittenFiles {
     /// The blocks in file order.
     pub blocks: Vec<(BlockHash, Location)>,
     /// The undo records, in the order in which the blocks were first connected. A block that never was has none.
@@ -69,11 +69,11 @@ pub struct Written {
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn write_chain(folder: &Path, chain: &Chain, layout: &Layout) -> Result<Written, Error> {
+pub fn write_chain(folder: &Path, chain: &Chain, layout: &Layout) -> Result<WrittenFiles, Error> {
     let mut rng = ChaCha8Rng::seed_from_u64(layout.seed);
     let mut writer = Writer::create(folder, layout.files.clone())?;
     let mut node = Node::new(chain);
-    let mut written = Written::default();
+    let mut written = WrittenFiles::default();
     let mut files: HashMap<usize, u32> = HashMap::new();
     let mut undo_count = 0;
     for (count, index) in arrival_order(chain, layout, &mut rng).into_iter().enumerate() {

@@ -15,7 +15,7 @@ pub(crate) fn pieces_of(bytes: u64) -> u64 {
 
 /// Size and hashes of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FileHashes {
     pub(crate) bytes: u64,
     /// SHA-256 of its pieces, in order.
     pub(crate) pieces: Vec<String>,
@@ -50,12 +50,12 @@ impl Pieces {
         self.open = 0;
     }
 
-    pub(crate) fn finish(mut self) -> Found {
+    pub(crate) fn finish(mut self) -> FileHashes {
         // An empty file has one piece, too.
         if self.open > 0 || self.pieces.is_empty() {
             self.end();
         }
-        Found { bytes: self.bytes, pieces: self.pieces }
+        FileHashes { bytes: self.bytes, pieces: self.pieces }
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
                 expected.push(hex::encode(Sha256::digest([])));
             }
             prop_assert_eq!(expected.len() as u64, pieces_of(bytes as u64));
-            prop_assert_eq!(pieces.finish(), Found { bytes: bytes as u64, pieces: expected.clone() });
+            prop_assert_eq!(pieces.finish(), FileHashes { bytes: bytes as u64, pieces: expected.clone() });
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("file");
             std::fs::write(&path, &whole).unwrap();

@@ -46,7 +46,7 @@ pub enum CheckpointError {
     },
     /// Copying data other than the index failed.
     #[error("{what}: {why}")]
-    Beside {
+    ExtraFile {
         /// Name of the data.
         what: &'static str,
         /// Why it failed.

@@ -11,7 +11,7 @@ use cairn_store::StoreError;
 
 use crate::{
     CheckpointError,
-    cut::{Found, Pieces},
+    cut::{FileHashes, Pieces},
 };
 
 /// Bytes that are read at a time.
@@ -22,7 +22,7 @@ pub(crate) fn read_all(
     path: &Path,
     cancel: &CancelToken,
     mut seen: impl FnMut(&[u8]) -> io::Result<()>,
-) -> Result<Found, CheckpointError> {
+) -> Result<FileHashes, CheckpointError> {
     let mut file = File::open(path).map_err(CheckpointError::at(path))?;
     let (mut pieces, mut chunk) = (Pieces::default(), vec![0; CHUNK]);
     loop {
@@ -43,7 +43,7 @@ pub(crate) fn copy(
     to: &Path,
     cancel: &CancelToken,
     mut seen: impl FnMut(u64),
-) -> Result<Found, CheckpointError> {
+) -> Result<FileHashes, CheckpointError> {
     let mut file = File::create(to).map_err(CheckpointError::at(to))?;
     let mut failed = None;
     let found = read_all(from, cancel, |part| {

@@ -10,10 +10,10 @@ use cairn_store::{PIECE, Store, StoreError};
 
 use crate::{
     CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Trust,
-    cut::Found,
+    cut::FileHashes,
     files::{copy, read_all},
     pieces::{each, join},
-    stored::{CHECKPOINTS, MAX_MANIFEST, kept},
+    stored::{CHECKPOINTS, MAX_MANIFEST, stored_checkpoints},
 };
 
 /// How table files of a folder are placed. They never change; all other files are copied.
@@ -63,7 +63,7 @@ impl Source<'_> {
             }
             Source::Store(store, name) => {
                 let newest = || -> Result<String, CheckpointError> {
-                    let newest = kept(store)?.pop().map(|kept| kept.name);
+                    let newest = stored_checkpoints(store)?.pop().map(|kept| kept.name);
                     newest.ok_or_else(|| none(store.location().to_string(), "it has no checkpoint"))
                 };
                 let name = name.clone().map_or_else(newest, Ok)?;
@@ -131,7 +131,7 @@ impl Source<'_> {
 }
 
 /// Difference of a file.
-pub(crate) fn wrong(found: &Found, file: &FileEntry) -> Option<String> {
+pub(crate) fn wrong(found: &FileHashes, file: &FileEntry) -> Option<String> {
     if found.bytes != file.bytes {
         return Some(format!("it has {} bytes, the manifest says {}", found.bytes, file.bytes));
     }

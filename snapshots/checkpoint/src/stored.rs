@@ -23,7 +23,7 @@ const YOUNG: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A checkpoint of a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct StoredCheckpoint {
     /// Its name. Names sort by the time of their making.
     pub name: String,
     /// When its manifest was written.
@@ -36,12 +36,12 @@ pub struct Kept {
 ///
 /// # Errors
 /// The store fails.
-pub fn kept(store: &Store) -> Result<Vec<Kept>, CheckpointError> {
+pub fn stored_checkpoints(store: &Store) -> Result<Vec<StoredCheckpoint>, CheckpointError> {
     let objects = store.list(CHECKPOINTS)?;
     let signed: HashSet<&str> = objects.iter().filter_map(|object| name_in(&object.name, SIGNATURE)).collect();
     let found = objects.iter().filter_map(|object| {
         let name = name_in(&object.name, CHECKPOINT)?;
-        Some(Kept { name: name.to_owned(), written: object.modified, is_signed: signed.contains(name) })
+        Some(StoredCheckpoint { name: name.to_owned(), written: object.modified, is_signed: signed.contains(name) })
     });
     Ok(found.collect())
 }
@@ -77,7 +77,7 @@ pub fn prune(datadir: &Path, store: &Store, keep: usize) -> Result<Pruned, Check
 /// As [`prune`].
 pub fn prune_as_of(datadir: &Path, store: &Store, keep: usize, now: SystemTime) -> Result<Pruned, CheckpointError> {
     let lease = Lease::take(store, LEASE, &holder(datadir)?)?;
-    let all = kept(store)?;
+    let all = stored_checkpoints(store)?;
     let (old, new) = all.split_at(all.len().saturating_sub(keep.max(1)));
     let mut pruned = Pruned::default();
     for checkpoint in old {

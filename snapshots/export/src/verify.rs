@@ -12,7 +12,7 @@ use cairn_store::{Difference, StoreError};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use sha2::{Digest, Sha256};
 
-use crate::{ExportError, FileEntry, MANIFEST, Manifest, Place};
+use crate::{Destination, ExportError, FileEntry, MANIFEST, Manifest};
 
 /// Compared files.
 pub type Checked = cairn_store::Checked<Manifest>;
@@ -22,7 +22,7 @@ pub type Checked = cairn_store::Checked<Manifest>;
 ///
 /// # Errors
 /// There is no manifest, or it cannot be read; the store fails; the work was cancelled.
-pub fn verify(place: Place<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -> Result<Checked, ExportError> {
+pub fn verify(place: Destination<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -> Result<Checked, ExportError> {
     let none = || ExportError::Manifest {
         place: place.shown(MANIFEST),
         what: "there is none: the folder has no export, or one that is not complete".to_owned(),
@@ -53,15 +53,15 @@ pub fn verify(place: Place<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -
 
 /// Content of a file that the manifest does not have. Reads all of it; in a store, its rows follow from its hash.
 pub(crate) fn difference(
-    place: Place<'_>,
+    place: Destination<'_>,
     file: &FileEntry,
     cancel: &CancelToken,
 ) -> Result<Option<String>, ExportError> {
     let store = match place {
-        Place::Folder(folder) => {
+        Destination::Folder(folder) => {
             return Ok(of_file(&folder.join(&file.path), file).unwrap_or_else(|error| Some(error.to_string())));
         }
-        Place::Store(store) => store,
+        Destination::Store(store) => store,
     };
     let mut hash = Sha256::new();
     let read = store.scan(&file.path, &mut |part| {

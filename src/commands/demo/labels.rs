@@ -20,7 +20,7 @@ use super::prices::slug;
 use crate::exit::{Exit, Failure};
 
 /// A document: source, list, days before the end of the chain, whether it is the whole list, its claims.
-type Said = (&'static str, &'static str, u32, bool, &'static [Fact]);
+type DemoDocument = (&'static str, &'static str, u32, bool, &'static [Fact]);
 
 /// Claims about an actor's address.
 struct Fact {
@@ -75,7 +75,7 @@ const fn listed(actor: &'static str, words: &'static str) -> Fact {
 }
 
 /// Claims of the sources, the oldest first.
-const DOCUMENTS: [Said; 9] = [
+const DOCUMENTS: [DemoDocument; 9] = [
     // Claims that the later document of the list lacks are delisted.
     (
         "demo-authority",
@@ -199,7 +199,7 @@ fn contest(documents: &[Document]) -> Result<Document, Failure> {
     Ok(Document { provenance, received_at: None, body: Body::Contest(Box::new(contest)) })
 }
 
-fn document(&(source, list, days, is_complete, facts): &Said, actors: &[Actor]) -> Result<Document, Failure> {
+fn document(&(source, list, days, is_complete, facts): &DemoDocument, actors: &[Actor]) -> Result<Document, Failure> {
     let rows = (1..).zip(facts).map(|(row, fact)| claim(row, fact, actors)).collect::<Result<Vec<_>, _>>()?;
     let mut hasher = Sha256::new();
     hasher.update(format!("{source} {list} {days}"));
