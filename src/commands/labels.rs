@@ -107,7 +107,7 @@ fn list_of(from: &Import) -> Result<Slug, Failure> {
 pub(super) fn import_claims(
     from: &Import,
     source: Option<&Slug>,
-    options: ImportOptions,
+    chosen: ImportOptions,
 ) -> Result<(Imported, Option<ClaimReport>), Failure> {
     let network = open(from.index.datadir()?)?.facts().network;
     let mut read = None;
@@ -115,20 +115,20 @@ pub(super) fn import_claims(
         let options = ClaimOptions {
             now: now(),
             network,
-            layout: options.layout,
-            map: options.map.clone(),
-            defaults: options.defaults.clone(),
+            layout: chosen.layout,
+            map: chosen.map.clone(),
+            defaults: chosen.defaults.clone(),
         };
         let mut claims: Vec<Claim> = Vec::new();
         let report = read_claims(input, &options, &mut |claim| claims.push(claim)).map_err(|e| e.to_string())?;
-        if !options.among.is_empty() && !options.among.contains(&report.layout) {
-            let allowed: Vec<&str> = options.among.iter().map(|layout| layout.as_str()).collect();
+        if !chosen.among.is_empty() && !chosen.among.contains(&report.layout) {
+            let allowed: Vec<&str> = chosen.among.iter().map(|layout| layout.as_str()).collect();
             let (found, allowed) = (report.layout.as_str(), allowed.join(" or "));
             return Err(Refused::File(format!("the layout is {found}, not {allowed}: see `cairn labels import`")));
         }
         print(&told(&report))?;
         let parts = parts(claims)?;
-        let is_whole = options.is_complete || report.is_complete_by_nature;
+        let is_whole = chosen.is_complete || report.is_complete_by_nature;
         let is_complete = is_whole && parts.len() <= 1;
         if is_whole && !is_complete {
             let most = thousands(MAX_ROWS as u64);
@@ -136,7 +136,7 @@ pub(super) fn import_claims(
                 "  the file has more than {most} claims and becomes several documents: what it does not say is not ended\n"
             ))?;
         }
-        let list = ClaimList { name: options.list.clone(), is_complete };
+        let list = ClaimList { name: chosen.list.clone(), is_complete };
         let mut bodies: Vec<Body> = parts.into_iter().map(|rows| Body::Claims { list: list.clone(), rows }).collect();
         if !report.tags.is_empty() {
             bodies.push(Body::Listing { list: list.name.clone(), rows: report.tags.clone().into() });
