@@ -21,9 +21,9 @@ use crate::{
     definitions::OLD_COINS,
     operation::Operation,
     parameters::{
-        limit::Limit,
         amount::{BtcParam, least_sats},
         identifier::AddressParam,
+        limit::Limit,
         since::SinceParam,
     },
     tx_sides::name_of,

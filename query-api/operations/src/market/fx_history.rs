@@ -1,9 +1,9 @@
 //! `GET /v1/market/fx-history`.
 
-use cairn_model::DAY_SECS;
 use cairn_domain::price::{Rate, Series};
 use cairn_events::{Chosen, Currency, Interval};
 use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Location, TableRow, Tool};
+use cairn_model::DAY_SECS;
 use cairn_reader::View;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
@@ -13,8 +13,7 @@ use super::span::{Asked, Span, missing_between};
 use crate::{
     context::{Ctx, index_get},
     operation::Operation,
-    parameters::{
-        limit::Limit,currency::CurrencyParam, time::TimeParam},
+    parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
     values::{PriceNumber, date, rfc3339},
     vocabulary::cursor::CursorParam,
 };

@@ -1,6 +1,6 @@
 //! `GET /v1/wallets/{address}/detail`.
 
-use cairn_domain::claims::{Evidence, EvidenceGroup, ClaimStatus, authority, detail, is_stale};
+use cairn_domain::claims::{ClaimStatus, Evidence, EvidenceGroup, authority, detail, is_stale};
 use cairn_events::{ContestAct, EntityName};
 use cairn_http::{ApiError, ErrorCode, Info, Location, Tool};
 use cairn_model::Height;

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use cairn_model::{day_of, last_second};
 use cairn_domain::onchain::{Change, Closes, Day, Days, Figures, Flows, Prices};
 use cairn_events::{Chosen, Currency, Interval, Series};
 use cairn_http::ApiError;
+use cairn_model::{day_of, last_second};
 use cairn_reader::{DaySums, ReadError, View};
 use cairn_tables::{clusters::NET_EXTERNAL, daily::Measure, script_days, sums::Sums};
 
