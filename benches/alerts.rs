@@ -22,11 +22,11 @@ use cairn_chaingen::{
 use cairn_events::{
     self as events, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance,
 };
-use cairn_model::Network;
+use cairn_model::{DAY_SECS, Network};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
-use questions::{Asked, Question};
+use questions::{LocalApi, Question};
 
 /// Payments of a block.
 const PER_BLOCK: usize = 50;
@@ -134,7 +134,7 @@ fn sleepers() -> (Chain, usize) {
     builder.mine(&BlockSpec::default()).unwrap();
     let mut key = 0;
     for days in ROUNDS.iter().flat_map(|(rounds, days)| (0..*rounds).map(|_| *days)) {
-        let time = builder.head().block.header.time + days * 86_400;
+        let time = builder.head().block.header.time + days * DAY_SECS;
         builder.mine(&BlockSpec { time: Some(time), ..BlockSpec::default() }).unwrap();
         for coins in coins.chunks_mut(PER_BLOCK) {
             for coin in coins {
@@ -201,7 +201,7 @@ fn measure(what: &str, (chain, labels): (&Chain, Option<&Document>), paths: &[&s
     let engine = index(folder.path(), chain, labels);
     println!("\n{what}; tip {:?}", engine.tip().unwrap().map(|(height, _)| height));
     let questions: Vec<Question> = paths.iter().map(|path| Question::get(*path)).collect();
-    Asked::of(engine.reader()).print(TIMES, &questions);
+    LocalApi::of(engine.reader()).print(TIMES, &questions);
 }
 
 fn main() {

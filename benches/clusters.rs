@@ -31,7 +31,7 @@ fn mixed(at: u64) -> u64 {
 }
 
 /// Moves of transactions in order, made as they are asked for.
-struct Made {
+struct GeneratedMoves {
     txs: u64,
     /// Passes over the moves so far.
     passes: Cell<u32>,
@@ -51,7 +51,7 @@ fn distances(tx: u64) -> ([u64; 3], usize) {
     ([0, reference(mixed(random)), reference(mixed(random ^ 1))], 2 + usize::from(random % 10 < 6))
 }
 
-impl Sequence for Made {
+impl Sequence for GeneratedMoves {
     fn groups(
         &self,
         from: &[u8],
@@ -106,7 +106,7 @@ fn most_memory() -> u64 {
 }
 
 /// Folds, and gives the checksum of what was emitted: windows must not change it.
-fn fold(stage: &dyn Stage, lane: usize, moves: &Made, memory: u64, dir: &Path) -> (u64, u64) {
+fn fold(stage: &dyn Stage, lane: usize, moves: &GeneratedMoves, memory: u64, dir: &Path) -> (u64, u64) {
     let times = ChainTimes::of([(1_600_000_000, TxNum(0))]);
     let scratch = Folder(dir.to_owned());
     let work = Workspace { memory, scratch: &scratch };
@@ -129,7 +129,7 @@ fn main() {
     let stages = cairn_stages::all();
     let stage = stages.iter().find(|stage| stage.name() == "clusters").unwrap().as_ref();
     let lane = stage.lanes().iter().position(|lane| lane.name == "cluster_moves").unwrap();
-    let moves = || Made { txs, passes: Cell::new(0), windows: Cell::new(0), last_start: Cell::new(None) };
+    let moves = || GeneratedMoves { txs, passes: Cell::new(0), windows: Cell::new(0), last_start: Cell::new(None) };
     let count: u64 = (0..txs).map(|tx| distances(tx).1 as u64).sum();
     println!("{txs} transactions, {count} moves; {runs} runs");
     let mut expected = None;

@@ -12,7 +12,7 @@ mod support;
 
 use std::{env, fs, path::Path, time::Instant};
 
-use cairn_export::{Dataset, ExportOptions, Exported, Format, Place, export, verify};
+use cairn_export::{Dataset, Destination, ExportOptions, Exported, Format, export, verify};
 use cairn_model::CancelToken;
 use cairn_testkit::temp_dir;
 use chain::Indexed;
@@ -28,7 +28,8 @@ fn measure(name: &str, dir: &Path, out: &str, options: &ExportOptions, block_byt
     let watch = Watch::start(out.clone());
     let (start, cpu) = (Instant::now(), cpu_seconds().unwrap_or_default());
     let made =
-        export(&dir.join("data/index"), Place::Folder(&out), &work, options, &CancelToken::never(), &|_| {}).unwrap();
+        export(&dir.join("data/index"), Destination::Folder(&out), &work, options, &CancelToken::never(), &|_| {})
+            .unwrap();
     let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds().unwrap_or_default() - cpu);
     let (_, memory) = watch.finish();
     let bytes: u64 = made.manifest.datasets.iter().map(|dataset| dataset.bytes).sum();
@@ -39,7 +40,7 @@ fn measure(name: &str, dir: &Path, out: &str, options: &ExportOptions, block_byt
         memory >> 20,
         made.written
     );
-    assert_eq!(verify(Place::Folder(&out), &CancelToken::never(), &|_, _| {}).unwrap().differences, []);
+    assert_eq!(verify(Destination::Folder(&out), &CancelToken::never(), &|_, _| {}).unwrap().differences, []);
     made
 }
 

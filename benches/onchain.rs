@@ -15,7 +15,7 @@ use axum::{
 use cairn_events::{Chosen, Currency, Interval, Series};
 use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
-use cairn_model::{BlockHash, Network, TxNum};
+use cairn_model::{BlockHash, DAY_SECS, Network, TxNum};
 use cairn_operations::{ApiConfig, ApiState, router};
 use cairn_pipeline::Engine;
 use cairn_reader::{Facts, Reader};
@@ -83,7 +83,7 @@ fn put<T: Table>(writer: &Writer, rows: impl IntoIterator<Item = (T::Key, T::Val
 /// Sums by position that a day adds to tables.
 fn sums_of_day(day: u32, created: i128) -> [Sums; 3] {
     let spends: i128 = (FIRST..day).map(|birth| spent(day, birth)).sum();
-    let time = i128::from(day) * 86_400 + 80_000;
+    let time = i128::from(day * DAY_SECS) + 80_000;
     let measures = [
         (Measure::Blocks, 144),
         (Measure::Txs, 300_000),
@@ -92,7 +92,7 @@ fn sums_of_day(day: u32, created: i128) -> [Sums; 3] {
         (Measure::SpentCoins, 800_000),
         (Measure::SpentSats, spends + 1_000),
         (Measure::FeeSats, 500),
-        (Measure::Destroyed, spends * 86_400),
+        (Measure::Destroyed, spends * i128::from(DAY_SECS)),
         (Measure::CreatedMoment, created * time),
         (Measure::LeftMoment, spends * time),
     ];
@@ -152,12 +152,12 @@ fn make(dir: &Path) -> Arc<Reader> {
         let close = Decimal::new(cents as i64, 2).normalize();
         let source = Some("bench".parse().unwrap());
         let chosen = Chosen { close, range: None, source, sources: 1, dropped: 0, disputed: false };
-        (Candle { series, closes_at: (day + 1) * 86_400 }, chosen)
+        (Candle { series, closes_at: (day + 1) * DAY_SECS }, chosen)
     });
     put::<Quotes>(&writer, quotes);
     let hash = |day: u32| BlockHash([(day & 0xff) as u8; 32]);
     let headers = (FIRST..end).enumerate().map(|(height, day)| {
-        let time = day * 86_400 + 80_000;
+        let time = day * DAY_SECS + 80_000;
         let mut header = [0; 80];
         header[68..72].copy_from_slice(&time.to_le_bytes());
         let row = HeaderRow {

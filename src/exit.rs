@@ -230,13 +230,8 @@ impl From<ExportError> for Failure {
         let message = error.to_string();
         match error {
             ExportError::Index(error) => error.into(),
-            ExportError::File { path, source } => {
-                let failure = Failure::io(&path)(source);
-                let hint = "free some space; the same command goes on";
-                if failure.exit == Exit::DiskFull { failure.hint(hint) } else { failure }
-            }
             ExportError::Row(_) | ExportError::Contradiction(_) => Failure::new(Exit::Index, message),
-            ExportError::Store(error) => error.into(),
+            ExportError::Store(error) => Failure::of_store(error, message, "free some space; the same command goes on"),
             ExportError::Folder(_) | ExportError::Memory { .. } => Failure::usage(message),
             _ => Failure::new(Exit::Other, message),
         }
@@ -248,18 +243,27 @@ impl From<CheckpointError> for Failure {
         let message = error.to_string();
         match error {
             CheckpointError::Index(error) => error.into(),
-            CheckpointError::File { path, source } => {
-                let failure = Failure::io(&path)(source);
-                let hint = "free some space; the same command begins again";
-                if failure.exit == Exit::DiskFull { failure.hint(hint) } else { failure }
+            CheckpointError::Store(error) => {
+                Failure::of_store(error, message, "free some space; the same command begins again")
             }
-            CheckpointError::Store(error) => error.into(),
             CheckpointError::Folder(_) | CheckpointError::Key(_) => Failure::usage(message),
             CheckpointError::Damaged { .. } | CheckpointError::Untrusted { .. } => {
                 Failure::new(Exit::Difference, message)
             }
             _ => Failure::new(Exit::Other, message),
         }
+    }
+}
+
+impl Failure {
+    /// The failure of a store in an export or a checkpoint. Their own texts, in `message`, say what was stopped; a full
+    /// disk has their hint.
+    fn of_store(error: StoreError, message: String, hint: &str) -> Self {
+        if matches!(error, StoreError::Stopped | StoreError::Panicked) {
+            return Failure::new(Exit::Other, message);
+        }
+        let failure = Failure::from(error);
+        if failure.exit == Exit::DiskFull { failure.hint(hint) } else { failure }
     }
 }
 

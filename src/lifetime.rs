@@ -1,5 +1,7 @@
 //! How long a key is valid, as operators write it.
 
+use cairn_model::DAY_SECS;
+
 /// Longest lifetime of a key in days.
 const MAX_DAYS: u64 = 3_650;
 
@@ -11,13 +13,13 @@ pub(crate) fn lifetime(text: &str) -> Result<u64, String> {
     let unit = match text.chars().last() {
         Some('m') => 60,
         Some('h') => 3_600,
-        Some('d') => 86_400,
+        Some('d') => DAY_SECS.into(),
         _ => return Err("expected a number followed by m, h or d, for example 31d".to_owned()),
     };
     let number = text.get(..text.len() - 1).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
     let seconds = number.and_then(|digits| digits.parse::<u64>().ok()).and_then(|n| n.checked_mul(unit));
     match seconds {
-        Some(seconds @ 1..) if seconds <= MAX_DAYS * 86_400 => Ok(seconds),
+        Some(seconds @ 1..) if seconds <= MAX_DAYS * u64::from(DAY_SECS) => Ok(seconds),
         _ => Err(format!("expected a number followed by m, h or d, from 1m to {MAX_DAYS}d")),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use cairn_model::{Block, Height, TxNum};
+use cairn_model::{Block, DAY_SECS, Height, TxNum};
 use cairn_sources::{IdNotes, decode_block, decode_undo};
 use cairn_stages::{
     Delta, FoldDirection, Group, MapContext, Merge, NoPrior, Reading, Rows, Stage, StageError, Times, all,
@@ -44,8 +44,6 @@ impl Times for TenMinutes {
 const CONTEXT: MapContext<'_> = MapContext { txid_prefix: 8, times: &TenMinutes };
 /// Rows of a page.
 const PAGE: usize = 25;
-const DAY: u32 = 86_400;
-
 /// Something prepared; what it needs stays alive behind the count.
 struct Work(Box<dyn FnMut() -> u64>);
 
@@ -294,7 +292,7 @@ fn reading(what: &str) -> Work {
         let ends = seen(found.totals.first.tx_num) + seen(found.totals.last);
         // The last day, week and month, as the overview has them.
         let periods = [1, 7, 30].map(|days| {
-            let time = view.tip().mono_time.saturating_sub(days * DAY);
+            let time = view.tip().mono_time.saturating_sub(days * DAY_SECS);
             let height = view.chain().height_at(time).map_or(0, |height| height + 1);
             let start = view.chain().get(height).map_or(view.tip().tx_end, |block| block.first_tx);
             view.sums_before(&found, start).unwrap().tx_count

@@ -48,16 +48,16 @@ pub(crate) struct Answered {
 }
 
 /// A server without gates and without a network.
-pub(crate) struct Asked {
+pub(crate) struct LocalApi {
     router: Router,
     runtime: Runtime,
 }
 
-impl Asked {
+impl LocalApi {
     pub(crate) fn of(reader: Arc<Reader>) -> Self {
         let config = ApiConfig::from(HttpConfig { gates_enabled: false, ..ApiConfig::default().http });
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        Asked { router: router(ApiState::new(Arc::new(IndexSlot::with(reader)), config)), runtime }
+        LocalApi { router: router(ApiState::new(Arc::new(IndexSlot::with(reader)), config)), runtime }
     }
 
     pub(crate) fn ask(&self, question: &Question) -> Answered {

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::{
     TIMES,
-    questions::{Answered, Asked, Question, print_row},
+    questions::{Answered, LocalApi, Question, print_row},
 };
 
 pub(crate) fn measure(mib: u64) {
@@ -50,7 +50,7 @@ pub(crate) fn measure(mib: u64) {
             .map(|_| {
                 forget(&data);
                 let engine = Engine::open(&data, &facts).unwrap();
-                let asked = Asked::of(engine.reader());
+                let asked = LocalApi::of(engine.reader());
                 // The reads of opening do not count for the question.
                 asked.ask(&Question::get("/v1/chain/recent-blocks"));
                 asked.ask(&question)

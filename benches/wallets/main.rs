@@ -24,11 +24,11 @@ use cairn_chaingen::{
 };
 use cairn_domain::address_of;
 use cairn_events::{self as events, Currency, Document, DocumentHash, Interval, Provenance, Quote, QuoteRow, Series};
-use cairn_model::Network;
+use cairn_model::{DAY_SECS, Network};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
-use questions::{Asked, Question};
+use questions::{LocalApi, Question};
 
 /// Scripts of the wallet, and others that it pays.
 const OWN: u32 = 100;
@@ -37,8 +37,6 @@ const OTHERS: u32 = 2_000;
 const PER_BLOCK: usize = 50;
 /// How often each answer is asked for.
 const TIMES: usize = 15;
-const DAY: u32 = 86_400;
-
 struct Making {
     builder: ChainBuilder,
     scripts: Vec<ScriptBuf>,
@@ -116,7 +114,7 @@ fn prices(from: u32, to: u32) -> Document {
     let series = Series { base: Currency::BTC, quote: Currency::USD, interval: Interval::Day };
     let row = |day: u32| QuoteRow {
         series,
-        closes_at: day * DAY,
+        closes_at: day * DAY_SECS,
         quote: Quote { close: (10_000 + day % 977).into(), range: None, volume: None },
     };
     let provenance = Provenance {
@@ -126,7 +124,7 @@ fn prices(from: u32, to: u32) -> Document {
         origin: "a bench".to_owned(),
         retrieved_at: 1_700_000_000,
     };
-    let rows = (from / DAY..=to / DAY + 1).map(row).collect();
+    let rows = (from / DAY_SECS..=to / DAY_SECS + 1).map(row).collect();
     Document { provenance, received_at: None, body: events::Body::Quotes(rows) }
 }
 
@@ -152,7 +150,7 @@ fn main() {
     let folder = cairn_testkit::temp_dir();
     let (chain, own) = chain(payments);
     let engine = index(folder.path(), &chain);
-    let asked = Asked::of(engine.reader());
+    let asked = LocalApi::of(engine.reader());
     let (busiest, others) = (&own[0], own[1..].join(","));
     let of = |rest: &str| {
         let name = rest.replace(&others, "99 more");

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     TIMES, index,
-    questions::{Asked, Question},
+    questions::{LocalApi, Question},
 };
 
 /// Used addresses of each of the two branches.
@@ -78,7 +78,7 @@ pub(crate) fn measure() {
     builder.mine(&BlockSpec::default()).unwrap();
     let folder = cairn_testkit::temp_dir();
     let engine = index(folder.path(), &builder.into_chain());
-    let asked = Asked::of(engine.reader());
+    let asked = LocalApi::of(engine.reader());
     let question = |name: &str, text: String, include: &[&str]| Question {
         name: format!("lookup of {name}: {}", include.join(", ")),
         path: "/v1/wallets/lookup".to_owned(),

@@ -45,7 +45,7 @@ pub(crate) struct SanctionsApprove {
     /// The document that you have looked at: its SHA-256, or newest. If the current feed is another one, nothing is
     /// approved.
     #[arg(long, value_name = "SHA256|newest", default_value = "newest", value_parser = seen)]
-    pub(crate) feed: Seen,
+    pub(crate) feed: ApprovedDocument,
     /// Your name. Capital letters do not matter. Answers do not show it.
     #[arg(long, value_name = "NAME", value_parser = approver)]
     pub(crate) approver: Approver,
@@ -62,20 +62,20 @@ pub(crate) struct SanctionsApprove {
 
 /// Which document an approver has looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
+pub(crate) enum ApprovedDocument {
     /// Whichever is the newest.
     Newest,
     /// This one.
     Document(DocumentHash),
 }
 
-fn seen(text: &str) -> Result<Seen, String> {
+fn seen(text: &str) -> Result<ApprovedDocument, String> {
     match text {
-        "newest" => Ok(Seen::Newest),
+        "newest" => Ok(ApprovedDocument::Newest),
         text => {
             let mut hash = [0; 32];
             hex::decode_to_slice(text, &mut hash).map_err(|_| "expected newest, or a SHA-256 in hex".to_owned())?;
-            Ok(Seen::Document(DocumentHash(hash)))
+            Ok(ApprovedDocument::Document(DocumentHash(hash)))
         }
     }
 }

@@ -32,18 +32,18 @@ pub(crate) enum SnapshotCommand {
 
 /// A folder, or a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum SnapshotLocation {
     Folder(PathBuf),
     Store(Location),
 }
 
-impl FromStr for Place {
+impl FromStr for SnapshotLocation {
     type Err = LocationError;
 
     fn from_str(text: &str) -> Result<Self, LocationError> {
         match Location::has_scheme(text) {
-            true => text.parse().map(Place::Store),
-            false => Ok(Place::Folder(PathBuf::from(text))),
+            true => text.parse().map(SnapshotLocation::Store),
+            false => Ok(SnapshotLocation::Folder(PathBuf::from(text))),
         }
     }
 }
@@ -74,7 +74,7 @@ pub(crate) struct SnapshotCheckpoint {
     /// system of the data folder, table files take no space of their own. A store has many checkpoints, and each piece
     /// once.
     #[arg(long, value_name = "DIR|STORE")]
-    pub(crate) out: Place,
+    pub(crate) out: SnapshotLocation,
     /// Adds a backup of the database of keys, sessions, feedback and approvals, which cannot be rebuilt (state.sqlite).
     #[arg(long)]
     pub(crate) with_state: bool,
@@ -124,7 +124,7 @@ pub(crate) struct Chosen {
 pub(crate) struct SnapshotRestore {
     /// Folder of the checkpoint, or the store that has it.
     #[arg(value_name = "DIR|STORE")]
-    pub(crate) from: Place,
+    pub(crate) from: SnapshotLocation,
     #[command(flatten)]
     pub(crate) chosen: Chosen,
     #[command(flatten)]
@@ -156,7 +156,7 @@ pub(crate) struct SnapshotExport {
     /// Folder to write to, or a store: s3://BUCKET/PREFIX or file:///FOLDER. A new or empty one, or one with an export
     /// that was stopped, or that --since names.
     #[arg(long, value_name = "DIR|STORE")]
-    pub(crate) out: Place,
+    pub(crate) out: SnapshotLocation,
     /// Datasets to write, with commas in between. Default: all.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = dataset)]
     pub(crate) datasets: Vec<&'static Dataset>,
@@ -192,7 +192,7 @@ pub(crate) struct SnapshotExport {
 pub(crate) struct SnapshotVerify {
     /// Folder of the export or the checkpoint, or the store that has it.
     #[arg(value_name = "DIR|STORE")]
-    pub(crate) from: Place,
+    pub(crate) from: SnapshotLocation,
     #[command(flatten)]
     pub(crate) chosen: Chosen,
 }

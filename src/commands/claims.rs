@@ -76,14 +76,14 @@ pub(super) struct ListedRow {
     list: String,
     row: u32,
     #[serde(flatten)]
-    said: Said,
+    said: ShownContent,
     untrusted_content: bool,
 }
 
 /// Its content.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Said {
+enum ShownContent {
     /// A tag of a mining pool.
     Tag { tag: String, pool: String, name: String, link: Option<String> },
     /// A profile of an entity.
@@ -107,11 +107,11 @@ impl ListedRow {
             Listing::PoolTags(rows) => {
                 let of = rows.get(at)?;
                 let (tag, name, link) = (harmless(&of.tag), harmless(&of.name), text(&of.link));
-                (of.row, Said::Tag { tag, pool: of.pool.to_string(), name, link })
+                (of.row, ShownContent::Tag { tag, pool: of.pool.to_string(), name, link })
             }
             Listing::Profiles(rows) => {
                 let of = rows.get(at)?;
-                let said = Said::Profile {
+                let said = ShownContent::Profile {
                     entity: of.entity.to_string(),
                     name: harmless(&of.name),
                     aliases: of.aliases.iter().map(|alias| harmless(alias)).collect(),

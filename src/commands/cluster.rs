@@ -36,7 +36,7 @@ struct Answer {
     members: Vec<String>,
     next: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    explanation: Option<Why>,
+    explanation: Option<ShownExplanation>,
 }
 
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ struct Merge {
 }
 
 #[derive(Serialize)]
-struct Why {
+struct ShownExplanation {
     other: String,
     same_cluster: bool,
     /// `None` if it would take too many.
@@ -70,7 +70,7 @@ pub(crate) fn cluster(args: &Cluster) -> Result<Exit, Failure> {
     let view = reader.view()?;
     let height = args.at.unwrap_or(view.tip().height);
     let above = || Failure::usage(format!("--at {height} is above the tip, height {}", view.tip().height));
-    let asked = Asked { view: &view, at: view.as_of(height).ok_or_else(above)? };
+    let asked = ClustersAsOf { view: &view, at: view.as_of(height).ok_or_else(above)? };
     let place = args.from.as_deref().unwrap_or("0").parse().map_err(|e| Failure::usage(format!("--from: {e}")))?;
     let mut answer = asked.answer(&args.address, &place, args.limit)?;
     if let Some(other) = &args.explain {
@@ -85,30 +85,30 @@ fn json(answer: &Answer) -> Result<String, Failure> {
     Ok(text + "\n")
 }
 
-struct Asked<'v, 'r> {
+struct ClustersAsOf<'v, 'r> {
     view: &'v View<'r>,
     at: AsOf,
 }
 
 /// A script that was asked for, and its data in the chain by the block.
-struct Found {
+struct NamedScript {
     name: String,
     script: Option<FoundScript>,
 }
 
-impl Asked<'_, '_> {
-    fn find(&self, address: &str) -> Result<Found, Failure> {
+impl ClustersAsOf<'_, '_> {
+    fn find(&self, address: &str) -> Result<NamedScript, Failure> {
         let subject =
             parse_address(address, Some(self.view.network())).map_err(|e| Failure::usage(format!("{address}: {e}")))?;
         let (name, script) = match subject {
             Subject::Script(script) => (hash_name(&script_sha256(&script)), self.view.find_script(&script)?),
             Subject::ScriptHash(hash) => (hash_name(&hash), self.view.find_script_hash(&hash)?.map(|(found, _)| found)),
         };
-        Ok(Found { name, script: script.filter(|found| found.totals.first.tx_num < self.at.tx_end) })
+        Ok(NamedScript { name, script: script.filter(|found| found.totals.first.tx_num < self.at.tx_end) })
     }
 
     fn answer(&self, address: &str, place: &MemberPlace, limit: usize) -> Result<Answer, Failure> {
-        let Found { name, script } = self.find(address)?;
+        let NamedScript { name, script } = self.find(address)?;
         let header = self.view.header(self.at.height)?;
         let mut answer = Answer {
             height: self.at.height,
@@ -187,7 +187,7 @@ impl Asked<'_, '_> {
         })
     }
 
-    fn why(&self, address: &str, other: &str) -> Result<Why, Failure> {
+    fn why(&self, address: &str, other: &str) -> Result<ShownExplanation, Failure> {
         let (a, b) = (self.find(address)?, self.find(other)?);
         let explained = match (a.script, b.script) {
             (Some(a), Some(b)) => self.view.explain_cluster(a.id, b.id, self.at)?,
@@ -210,7 +210,7 @@ impl Asked<'_, '_> {
                 (Some(steps.iter().map(link).collect::<Result<_, _>>()?), None)
             }
         };
-        Ok(Why { other: other.to_owned(), same_cluster, steps, unknown })
+        Ok(ShownExplanation { other: other.to_owned(), same_cluster, steps, unknown })
     }
 
     fn txid(&self, tx: TxNum) -> Result<String, Failure> {

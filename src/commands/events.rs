@@ -48,7 +48,7 @@ pub(crate) fn now() -> u32 {
 
 /// A document of the ledger, as `--json` prints it.
 #[derive(Serialize)]
-struct Listed {
+struct ShownDocument {
     seq: u64,
     kind: &'static str,
     source: String,
@@ -67,7 +67,7 @@ struct Listed {
     reason: Option<String>,
 }
 
-fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<Listed>, Failure> {
+fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<ShownDocument>, Failure> {
     let (kind, provenance, received_at, rows, repeated_rows) = match row {
         EventRow::Quotes { .. } | EventRow::Claims { .. } | EventRow::Listing { .. } => return Ok(None),
         EventRow::Document { provenance, received_at, rows, repeated, .. } => {
@@ -87,7 +87,7 @@ fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<Listed>, F
         _ => (None, None),
     };
     let state = view.document(&provenance.document)?.unwrap_or_default();
-    Ok(Some(Listed {
+    Ok(Some(ShownDocument {
         seq,
         kind,
         source: provenance.source.to_string(),
@@ -296,21 +296,21 @@ pub(super) fn operator() -> Result<cairn_events::Slug, Failure> {
 }
 
 fn export(args: &EventsExport) -> Result<Exit, Failure> {
-    let Written { documents, events, hash } = write_events(&args.index.datadir()?.join("index"), &args.file)?;
+    let WrittenLedger { documents, events, hash } = write_events(&args.index.datadir()?.join("index"), &args.file)?;
     let (events, hash) = (thousands(events), hex::encode(hash));
     print(&format!("{documents} documents with {events} events; SHA-256 at the end of the file: {hash}\n"))?;
     Ok(Exit::Done)
 }
 
 /// Written part of the ledger.
-pub(super) struct Written {
+pub(super) struct WrittenLedger {
     documents: u64,
     events: u64,
     hash: [u8; 32],
 }
 
 /// Writes all documents of the ledger of an index to a new file.
-pub(super) fn write_events(index: &Path, file: &Path) -> Result<Written, Failure> {
+pub(super) fn write_events(index: &Path, file: &Path) -> Result<WrittenLedger, Failure> {
     let reader = Reader::open(index)?;
     let view = reader.view()?;
     let failed = |error: io::Error| Failure::io(file)(error);
@@ -330,7 +330,7 @@ pub(super) fn write_events(index: &Path, file: &Path) -> Result<Written, Failure
     }
     let (to, hash) = to.finish().map_err(failed)?;
     to.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
-    Ok(Written { documents, events: last, hash })
+    Ok(WrittenLedger { documents, events: last, hash })
 }
 
 fn import(args: &EventsImport) -> Result<Exit, Failure> {

@@ -106,7 +106,7 @@ fn import_file(
     let modified = file.metadata().and_then(|of| of.modified()).map_err(Failure::io(path))?;
     let modified = modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let retrieved_at = u32::try_from(modified).unwrap_or(u32::MAX).min(now());
-    let from = Place { origin: path.display().to_string(), retrieved_at, source };
+    let from = FileOrigin { origin: path.display().to_string(), retrieved_at, source };
     let (document, exit) = take(args, BufReader::new(file), from, read)?;
     Ok(Imported { exit, document: (!args.dry_run).then_some(document), checked_at: retrieved_at })
 }
@@ -136,7 +136,7 @@ fn import_url(
     let fetched_at = now();
     let Answer { body, validators, .. } = *answer;
     print(&format!("{} bytes received from {url}\n", thousands(body.received())))?;
-    let from = Place { origin: url.shown(), retrieved_at: fetched_at, source };
+    let from = FileOrigin { origin: url.shown(), retrieved_at: fetched_at, source };
     let (document, exit) = take(args, body.reader(), from, read)?;
     if !args.dry_run && !validators.is_empty() {
         // Without it the next fetch brings the whole file, and that is all.
@@ -172,7 +172,7 @@ impl<R: Read> Read for Hashed<R> {
 }
 
 /// Origin of a file.
-struct Place<'f> {
+struct FileOrigin<'f> {
     origin: String,
     retrieved_at: u32,
     source: Option<&'f Slug>,
@@ -182,7 +182,7 @@ struct Place<'f> {
 fn take(
     args: &Import,
     input: impl Read,
-    from: Place<'_>,
+    from: FileOrigin<'_>,
     read: impl FnOnce(&mut dyn Read) -> Result<Content, Refused>,
 ) -> Result<(DocumentHash, Exit), Failure> {
     let datadir = args.index.datadir()?;

@@ -1,5 +1,6 @@
 //! `cairn labels` and `cairn pools`, and common parts of imports of claims.
 
+use cairn_model::DAY_SECS;
 use std::{collections::BTreeMap, thread};
 
 use cairn_clock::now_secs;
@@ -43,12 +44,12 @@ pub(crate) fn labels(command: &LabelsCommand) -> Result<Exit, Failure> {
 /// Runs a subcommand of `cairn pools`.
 pub(crate) fn pools(command: &PoolsCommand) -> Result<Exit, Failure> {
     let PoolsCommand::Import(args) = command;
-    let what = What { layout: Some(ClaimLayout::Pools), ..What::named("pools")? };
-    Ok(import_claims(&args.from, args.source.as_ref(), what)?.0.exit)
+    let options = ImportOptions { layout: Some(ClaimLayout::Pools), ..ImportOptions::named("pools")? };
+    Ok(import_claims(&args.from, args.source.as_ref(), options)?.0.exit)
 }
 
 /// Options of an import.
-pub(super) struct What {
+pub(super) struct ImportOptions {
     pub(super) list: Slug,
     pub(super) is_complete: bool,
     pub(super) layout: Option<ClaimLayout>,
@@ -58,11 +59,18 @@ pub(super) struct What {
     pub(super) defaults: ClaimDefaults,
 }
 
-impl What {
+impl ImportOptions {
     /// A list of this name; the rest is as the file says.
     pub(super) fn named(list: &str) -> Result<Self, Failure> {
         let list = list.parse().map_err(|error: SlugError| Failure::new(Exit::Other, error.to_string()))?;
-        Ok(What { list, is_complete: false, layout: None, among: &[], map: None, defaults: ClaimDefaults::default() })
+        Ok(ImportOptions {
+            list,
+            is_complete: false,
+            layout: None,
+            among: &[],
+            map: None,
+            defaults: ClaimDefaults::default(),
+        })
     }
 }
 
@@ -81,8 +89,8 @@ fn import_labels(args: &LabelsImport) -> Result<Exit, Failure> {
         asserted_at: None,
     };
     let (layout, map) = (args.layout, args.map.clone());
-    let what = What { list, is_complete: args.complete, layout, among: &[], map, defaults };
-    Ok(import_claims(&args.from, args.source.as_ref(), what)?.0.exit)
+    let options = ImportOptions { list, is_complete: args.complete, layout, among: &[], map, defaults };
+    Ok(import_claims(&args.from, args.source.as_ref(), options)?.0.exit)
 }
 
 /// The name of the list that follows from the name of the file.
@@ -99,7 +107,7 @@ fn list_of(from: &Import) -> Result<Slug, Failure> {
 pub(super) fn import_claims(
     from: &Import,
     source: Option<&Slug>,
-    what: What,
+    chosen: ImportOptions,
 ) -> Result<(Imported, Option<ClaimReport>), Failure> {
     let network = open(from.index.datadir()?)?.facts().network;
     let mut read = None;
@@ -107,20 +115,20 @@ pub(super) fn import_claims(
         let options = ClaimOptions {
             now: now(),
             network,
-            layout: what.layout,
-            map: what.map.clone(),
-            defaults: what.defaults.clone(),
+            layout: chosen.layout,
+            map: chosen.map.clone(),
+            defaults: chosen.defaults.clone(),
         };
         let mut claims: Vec<Claim> = Vec::new();
         let report = read_claims(input, &options, &mut |claim| claims.push(claim)).map_err(|e| e.to_string())?;
-        if !what.among.is_empty() && !what.among.contains(&report.layout) {
-            let allowed: Vec<&str> = what.among.iter().map(|layout| layout.as_str()).collect();
+        if !chosen.among.is_empty() && !chosen.among.contains(&report.layout) {
+            let allowed: Vec<&str> = chosen.among.iter().map(|layout| layout.as_str()).collect();
             let (found, allowed) = (report.layout.as_str(), allowed.join(" or "));
             return Err(Refused::File(format!("the layout is {found}, not {allowed}: see `cairn labels import`")));
         }
         print(&told(&report))?;
         let parts = parts(claims)?;
-        let is_whole = what.is_complete || report.is_complete_by_nature;
+        let is_whole = chosen.is_complete || report.is_complete_by_nature;
         let is_complete = is_whole && parts.len() <= 1;
         if is_whole && !is_complete {
             let most = thousands(MAX_ROWS as u64);
@@ -128,7 +136,7 @@ pub(super) fn import_claims(
                 "  the file has more than {most} claims and becomes several documents: what it does not say is not ended\n"
             ))?;
         }
-        let list = ClaimList { name: what.list.clone(), is_complete };
+        let list = ClaimList { name: chosen.list.clone(), is_complete };
         let mut bodies: Vec<Body> = parts.into_iter().map(|rows| Body::Claims { list: list.clone(), rows }).collect();
         if !report.tags.is_empty() {
             bodies.push(Body::Listing { list: list.name.clone(), rows: report.tags.clone().into() });
@@ -206,7 +214,7 @@ fn told(report: &ClaimReport) -> String {
 
 /// Claims of a list about an address.
 #[derive(Serialize)]
-struct Shown {
+struct ShownList {
     source: String,
     licence: String,
     document: String,
@@ -247,7 +255,7 @@ fn show(args: &LabelsShow) -> Result<Exit, Failure> {
             let claim = ClaimRow::of(document.seq, &of.list.list, claim, network);
             claims.push(ShownClaim { claim_id, contest, claim });
         }
-        let shown = Shown {
+        let shown = ShownList {
             source: of.list.source.to_string(),
             licence: document.provenance.licence.to_string(),
             document: document.provenance.document.to_string(),
@@ -311,7 +319,7 @@ fn lists(view: &View<'_>) -> Result<Vec<ListStatus>, Failure> {
             continue;
         }
         newest = Some(key.version);
-        let age_days = now_secs().saturating_sub(key.version.retrieved_at.into()) / 86_400;
+        let age_days = now_secs().saturating_sub(key.version.retrieved_at.into()) / u64::from(DAY_SECS);
         let status = ListStatus {
             source,
             list,

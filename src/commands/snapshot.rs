@@ -6,8 +6,7 @@ mod opened;
 use std::{fs, path::Path};
 
 use cairn_export::{
-    Checked, Dataset, Difference, ExportError, ExportOptions, ExportStep, Exported, Format, MANIFEST, Place, export,
-    verify,
+    Checked, Dataset, Destination, Difference, ExportOptions, ExportStep, Exported, Format, MANIFEST, export, verify,
 };
 use cairn_follow::size;
 use cairn_pipeline::{Phase, Progress, ProgressStep};
@@ -46,8 +45,8 @@ fn export_to(args: &SnapshotExport, context: &Context) -> Result<Exit, Failure> 
         Opened::Store(_) => Path::new("").to_owned(),
     };
     let (place, shown) = match &opened {
-        Opened::Folder(_) => (Place::Folder(&folder), folder.display().to_string()),
-        Opened::Store(store) => (Place::Store(store), store.location().to_string()),
+        Opened::Folder(_) => (Destination::Folder(&folder), folder.display().to_string()),
+        Opened::Store(store) => (Destination::Store(store), store.location().to_string()),
     };
     if let Some(manifest) = &args.since
         && !is_manifest_of(manifest, place, &shown)
@@ -92,17 +91,19 @@ fn export_to(args: &SnapshotExport, context: &Context) -> Result<Exit, Failure> 
     drop(reporter);
     match made {
         Ok(made) => print(&exported(&made, &shown))?,
-        Err(ExportError::Stopped) => return Ok(signals::exit_of_cancelled()),
+        Err(error) if error.is_cancelled() => return Ok(signals::exit_of_cancelled()),
         Err(error) => return Err(error.into()),
     }
     Ok(Exit::Done)
 }
 
 /// True if `--since` names the manifest of the place that is exported to.
-fn is_manifest_of(manifest: &str, place: Place<'_>, shown: &str) -> bool {
+fn is_manifest_of(manifest: &str, place: Destination<'_>, shown: &str) -> bool {
     match place {
-        Place::Store(_) => manifest.strip_suffix(MANIFEST).and_then(|before| before.strip_suffix('/')) == Some(shown),
-        Place::Folder(out) => {
+        Destination::Store(_) => {
+            manifest.strip_suffix(MANIFEST).and_then(|before| before.strip_suffix('/')) == Some(shown)
+        }
+        Destination::Folder(out) => {
             let path = Path::new(manifest);
             let parent =
                 path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
@@ -150,8 +151,8 @@ fn compare(args: &SnapshotVerify, context: &Context) -> Result<Exit, Failure> {
     let signals = Signals::take_over()?;
     let opened = Opened::of(&args.from, args.chosen.store, signals.cancel_token())?;
     let place = match &opened {
-        Opened::Folder(folder) => Place::Folder(folder),
-        Opened::Store(store) => Place::Store(store),
+        Opened::Folder(folder) => Destination::Folder(folder),
+        Opened::Store(store) => Destination::Store(store),
     };
     if checkpoint::is_one(&opened, &args.chosen)? {
         return checkpoint::compare(args, &opened, &signals, context);
@@ -167,7 +168,7 @@ fn compare(args: &SnapshotVerify, context: &Context) -> Result<Exit, Failure> {
     drop(reporter);
     let Checked { manifest, differences } = match checked {
         Ok(checked) => checked,
-        Err(ExportError::Stopped) => return Ok(signals::exit_of_cancelled()),
+        Err(error) if error.is_cancelled() => return Ok(signals::exit_of_cancelled()),
         Err(error) => return Err(error.into()),
     };
     let files = manifest.files().count() as u64;

@@ -105,14 +105,14 @@ fn page(reader: &Reader, audit: &Audit, rows: &[Vec<String>]) -> String {
 }
 
 /// A comparison with the node.
-struct Found {
+struct NodeCheck {
     name: &'static str,
     ok: bool,
     detail: String,
 }
 
 /// Compares every header up to our tip with the node's.
-fn headers(client: &NodeClient, view: &View<'_>) -> Result<Found, Failure> {
+fn headers(client: &NodeClient, view: &View<'_>) -> Result<NodeCheck, Failure> {
     let name = "headers match the node";
     let tip = view.tip().height;
     let mut from = 0;
@@ -124,25 +124,25 @@ fn headers(client: &NodeClient, view: &View<'_>) -> Result<Found, Failure> {
             if theirs != ours {
                 let shown = |hash: Option<BlockHash>| hash.map_or("none".to_owned(), |h| h.to_string());
                 let detail = format!("height {height}: index {}, node {}", shown(ours), shown(theirs));
-                return Ok(Found { name, ok: false, detail });
+                return Ok(NodeCheck { name, ok: false, detail });
             }
         }
         from += heights.len() as u32;
     }
-    Ok(Found { name, ok: true, detail: format!("{} headers", thousands(u64::from(tip) + 1)) })
+    Ok(NodeCheck { name, ok: true, detail: format!("{} headers", thousands(u64::from(tip) + 1)) })
 }
 
 /// Compares the coin set: MuHash, number of coins and supply.
-fn coins(client: &NodeClient, audit: &Audit) -> Result<Vec<Found>, Failure> {
+fn coins(client: &NodeClient, audit: &Audit) -> Result<Vec<NodeCheck>, Failure> {
     let theirs: TxOutSetInfo = client.tx_out_set_info()?;
     if theirs.best != audit.hash {
         let detail = format!("the node is at block {}, height {}; let the index catch up", theirs.best, theirs.height);
-        return Ok(vec![Found { name: "coin set matches the node", ok: false, detail }]);
+        return Ok(vec![NodeCheck { name: "coin set matches the node", ok: false, detail }]);
     }
     let compare = |name, ours: String, theirs: String| {
         let ok = ours == theirs;
         let detail = if ok { ours } else { format!("index {ours}, node {theirs}") };
-        Found { name, ok, detail }
+        NodeCheck { name, ok, detail }
     };
     Ok(vec![
         compare("MuHash of the coins matches the node", audit.muhash.to_string(), theirs.muhash),

@@ -1,5 +1,6 @@
 //! Settings of the scrubber.
 
+use cairn_model::DAY_SECS;
 use clap::Args;
 
 use super::limits::bytes;
@@ -34,7 +35,7 @@ fn period(text: &str) -> Result<u64, String> {
         Some('s') => 1,
         Some('m') => 60,
         Some('h') => 3_600,
-        Some('d') => 86_400,
+        Some('d') => DAY_SECS.into(),
         _ => return Err("expected a number followed by s, m, h or d, for example 7d".to_owned()),
     };
     let number = text.get(..text.len() - 1).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
@@ -45,7 +46,7 @@ fn period(text: &str) -> Result<u64, String> {
 }
 
 /// Longest period in seconds.
-const LONGEST: u64 = 366 * 86_400;
+const LONGEST: u64 = 366 * DAY_SECS as u64;
 
 #[cfg(test)]
 mod tests {

@@ -14,8 +14,9 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use cairn_checkpoint::{Beside, CheckpointError, Placing, Trust, make, restore};
+use cairn_checkpoint::{CheckpointError, ExtraFile, Placing, Trust, make, restore};
 use cairn_model::CancelToken;
+use cairn_store::StoreError;
 use support::{differences, goes_on, never, sums_in, target};
 use world::{World, chain};
 
@@ -69,7 +70,13 @@ fn damage_is_told_and_nothing_is_restored() {
                 // Files that an earlier attempt has fetched would be used.
                 drop(fs::remove_dir_all(world.path("restored")));
                 let refused = world.restore("checkpoint", "restored", placing).map(drop).unwrap_err();
-                assert!(matches!(refused, CheckpointError::Damaged { .. } | CheckpointError::File { .. }), "{refused}");
+                assert!(
+                    matches!(
+                        refused,
+                        CheckpointError::Damaged { .. } | CheckpointError::Store(StoreError::File { .. })
+                    ),
+                    "{refused}"
+                );
                 assert!(!world.path("restored/index").exists());
             }
         }
@@ -117,14 +124,14 @@ fn stopped_it_looks_like_nothing_and_begins_again() {
         };
         let stopped =
             make(&world.path("data"), &world.path("checkpoint"), &[], None, &cancel, &stop).map(drop).unwrap_err();
-        assert!(matches!(stopped, CheckpointError::Stopped), "{stopped}");
+        assert!(stopped.is_cancelled(), "{stopped}");
         assert!(!world.path("checkpoint/checkpoint.json").exists());
     }
     world.make("checkpoint");
     let (cancel, index) = (CancelToken::new(), world.path("restored/index"));
     let to = target(&world.path("restored"), Placing::Copy);
     let stopped = restore(&world.folder("checkpoint"), &Trust::Any, &to, &cancel, &|_, _| cancel.cancel());
-    assert!(matches!(stopped.map(drop).unwrap_err(), CheckpointError::Stopped));
+    assert!(stopped.map(drop).unwrap_err().is_cancelled());
     assert!(!index.exists());
     world.restore("checkpoint", "restored", Placing::Copy).unwrap();
     assert!(sums_in(&world.path("restored")) == world.sums());
@@ -134,11 +141,11 @@ fn stopped_it_looks_like_nothing_and_begins_again() {
 fn what_is_beside_the_index_is_part_of_it() {
     let world = World::of(&chain(44, 30));
     let write = |path: &Path| fs::write(path, b"keys").map_err(|e| e.to_string());
-    let beside = [Beside { what: "the database of keys", name: "state.sqlite", write: &write }];
+    let beside = [ExtraFile { what: "the database of keys", name: "state.sqlite", write: &write }];
     let manifest = make(&world.path("data"), &world.path("checkpoint"), &beside, None, &never(), &|_, _| {}).unwrap();
     assert!(manifest.files.iter().any(|file| file.path == "state.sqlite" && file.bytes == 4));
     let fails = |_: &Path| Err("it is locked".to_owned());
-    let beside = [Beside { what: "the database of keys", name: "state.sqlite", write: &fails }];
+    let beside = [ExtraFile { what: "the database of keys", name: "state.sqlite", write: &fails }];
     let refused =
         make(&world.path("data"), &world.path("other"), &beside, None, &never(), &|_, _| {}).map(drop).unwrap_err();
     assert_eq!(refused.to_string(), "the database of keys: it is locked");

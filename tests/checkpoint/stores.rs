@@ -10,7 +10,8 @@ use std::{
 
 use cairn_bucket::{Bucket, Fault};
 use cairn_checkpoint::{
-    CheckpointError, Placing, Sending, Sent, Source, Target, Trust, kept, prune, prune_as_of, restore, send, verify,
+    CheckpointError, Placing, Sending, Sent, Source, Target, Trust, prune, prune_as_of, restore, send,
+    stored_checkpoints, verify,
 };
 use cairn_model::CancelToken;
 use cairn_store::{Options, Store, StoreError};
@@ -79,7 +80,7 @@ fn sent_and_restored_it_is_the_index_and_only_new_pieces_are_sent() {
     world.sync(None);
     let last = send_to(&world, &remote.store, &never()).unwrap();
     assert!(last.new_bytes > 0);
-    let names: Vec<String> = kept(&remote.store).unwrap().into_iter().map(|kept| kept.name).collect();
+    let names: Vec<String> = stored_checkpoints(&remote.store).unwrap().into_iter().map(|kept| kept.name).collect();
     assert_eq!(names.last(), Some(&last.name));
     assert!(names.contains(&first.name));
     for (name, sums) in [(first.name, &before), (last.name, &whole)] {
@@ -191,7 +192,7 @@ fn a_store_that_fails_for_good_is_told_and_has_no_manifest_over_missing_pieces()
         let sent = send_to(&world, &remote.store, &never());
         remote.bucket.heal();
         // A checkpoint that is listed as complete is complete.
-        for kept in kept(&remote.store).unwrap() {
+        for kept in stored_checkpoints(&remote.store).unwrap() {
             let source = Source::Store(&remote.store, Some(kept.name));
             assert_eq!(verify(&source, &Trust::Any, &never(), &|_, _| {}).unwrap().differences, []);
         }
@@ -276,14 +277,14 @@ fn stopped_at_any_point_it_goes_on_and_sends_nothing_twice() {
         };
         let pieces = remote.pieces();
         match send(&world.path("data"), &store, &[], None, Sending { workers: 2 }, &cancel, &stop) {
-            Err(error) => assert!(matches!(error, CheckpointError::Stopped), "{error}"),
+            Err(error) => assert!(error.is_cancelled(), "{error}"),
             Ok(found) => {
                 new_bytes.push(found.new_bytes);
                 sent = Some(found);
                 break;
             }
         }
-        assert!(kept(&remote.store).unwrap().is_empty());
+        assert!(stored_checkpoints(&remote.store).unwrap().is_empty());
         assert!(remote.pieces() >= pieces);
     }
     let sent = sent.unwrap();
@@ -299,7 +300,7 @@ fn stopped_at_any_point_it_goes_on_and_sends_nothing_twice() {
             }
         };
         match restore(&Source::Store(&remote.store, None), &Trust::Any, &to, &cancel, &stop) {
-            Err(error) => assert!(matches!(error, CheckpointError::Stopped), "{error}"),
+            Err(error) => assert!(error.is_cancelled(), "{error}"),
             Ok(found) => {
                 restored = Some(found);
                 break;
@@ -338,7 +339,7 @@ fn old_checkpoints_go_and_no_piece_of_a_new_one_does() {
     fs::write(&manifest, text).unwrap();
     let pruned = prune_as_of(&world.path("data"), &remote.store, 2, tomorrow).unwrap();
     assert!(pruned.pieces > 0 && remote.pieces() < pieces, "{pruned:?}");
-    let left: Vec<String> = kept(&remote.store).unwrap().into_iter().map(|kept| kept.name).collect();
+    let left: Vec<String> = stored_checkpoints(&remote.store).unwrap().into_iter().map(|kept| kept.name).collect();
     assert_eq!(left, names[2..]);
     for name in left {
         let source = Source::Store(&remote.store, Some(name));

@@ -7,7 +7,7 @@ use cairn_pipeline::{Engine, NoProgress};
 use cairn_reader::{ReadError, View};
 use cairn_tables::{
     exchange_flows::{
-        ExchangeFlows, FlowBlockRow, FlowBlocks, FlowKey, FlowMode, FlowSum, FlowsHead, FlowsHeadRow, Held,
+        ExchangeBalance, ExchangeFlows, FlowBlockRow, FlowBlocks, FlowKey, FlowMode, FlowSum, FlowsHead, FlowsHeadRow,
     },
     sums::Sums as SumsRow,
 };
@@ -75,7 +75,7 @@ pub(crate) fn assert_generation(view: &View<'_>, oracle: &Oracle, kept: &Kept, s
         }
         assert_balanced(oracle, &owners, &found, &format!("{what}: {mode:?}"));
         let held_now = held(oracle, owners.last().unwrap(), head.height);
-        let sats = |held: &Held| match mode {
+        let sats = |held: &ExchangeBalance| match mode {
             FlowMode::Latest => held.latest,
             FlowMode::PointInTime => held.point_in_time,
         };

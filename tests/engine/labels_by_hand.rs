@@ -151,12 +151,12 @@ pub(crate) fn documents(rng: &mut ChaCha8Rng, count: usize, scripts: &[Script]) 
 }
 
 /// A claim that stands, with its list.
-pub(crate) struct Standing<'s> {
+pub(crate) struct ClaimStatus<'s> {
     pub(crate) of: &'s ListClaims,
     pub(crate) claim: &'s Claim,
 }
 
-impl Standing<'_> {
+impl ClaimStatus<'_> {
     pub(crate) fn contested(&self) -> bool {
         self.claim.claim_type != ClaimType::ListedBy && self.of.is_contested(self.claim)
     }
@@ -174,10 +174,10 @@ impl Standing<'_> {
 }
 
 /// The claims that stand, by hand.
-pub(crate) fn standing(said: &[ListClaims]) -> Vec<Standing<'_>> {
-    let all = || said.iter().flat_map(|of| of.claims.iter().map(move |claim| Standing { of, claim }));
-    let listed = |one: &Standing<'_>| one.claim.claim_type == ClaimType::ListedBy;
-    let delisted = |one: &Standing<'_>| {
+pub(crate) fn standing(said: &[ListClaims]) -> Vec<ClaimStatus<'_>> {
+    let all = || said.iter().flat_map(|of| of.claims.iter().map(move |claim| ClaimStatus { of, claim }));
+    let listed = |one: &ClaimStatus<'_>| one.claim.claim_type == ClaimType::ListedBy;
+    let delisted = |one: &ClaimStatus<'_>| {
         let same = all().filter(|other| listed(other) && other.of.list.source == one.of.list.source);
         let end = same.filter_map(|other| other.of.ended_at).max();
         listed(one) && end.is_some_and(|end| one.of.version.retrieved_at < end)
@@ -188,7 +188,7 @@ pub(crate) fn standing(said: &[ListClaims]) -> Vec<Standing<'_>> {
 /// The label and the owner of a script, and who labels it, by hand.
 fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>, BTreeSet<Slug>) {
     let all = standing(said);
-    let labels: Vec<&Standing<'_>> = all.iter().filter(|one| one.claim.claim_type != ClaimType::BehavesAs).collect();
+    let labels: Vec<&ClaimStatus<'_>> = all.iter().filter(|one| one.claim.claim_type != ClaimType::BehavesAs).collect();
     let control = labels.iter().any(|one| one.makes_member());
     let only_contested = labels.iter().filter(|one| one.claim.entity.is_some()).all(|one| one.contested());
     let mut votes: BTreeMap<(&EntityName, &str), u32> = BTreeMap::new();
@@ -205,7 +205,7 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>, BTreeSet<Slug>
     votes.iter().for_each(|((entity, _), level)| *sums.entry(entity).or_default() += level);
     let winner = sums.iter().min_by_key(|(name, sum)| (Reverse(**sum), **name)).map(|(name, sum)| (*name, *sum));
     let is_conflicted = winner.is_some_and(|(_, sum)| sum * 4 < sums.values().sum::<u32>() * 3);
-    let of_winner = |one: &Standing<'_>| winner.is_none_or(|(name, _)| one.claim.entity.as_ref() == Some(name));
+    let of_winner = |one: &ClaimStatus<'_>| winner.is_none_or(|(name, _)| one.claim.entity.as_ref() == Some(name));
     let best = labels.iter().filter(|one| of_winner(one)).min_by_key(|one| {
         let weight = (one.contested(), Reverse(one.claim.level), one.claim.tier, Reverse(one.then()));
         (weight, &one.of.list.source, one.of.version.document, one.claim.row)
@@ -224,7 +224,7 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>, BTreeSet<Slug>
         is_contested: best.contested(),
         is_person: best.claim.is_person,
     });
-    let making: Vec<&Standing<'_>> = all.iter().filter(|one| one.makes_member() && of_winner(one)).collect();
+    let making: Vec<&ClaimStatus<'_>> = all.iter().filter(|one| one.makes_member() && of_winner(one)).collect();
     let member = winner.filter(|_| !is_conflicted && !making.is_empty()).map(|(entity, _)| {
         let own = making.iter().filter(|one| one.claim.tier == EvidenceTier::SelfDisclosed);
         let origins: BTreeSet<Arc<str>> = making.iter().map(|one| one.of.list.source.as_str().into()).collect();
@@ -236,7 +236,7 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>, BTreeSet<Slug>
             own_lists: own_lists.into_iter().collect(),
         }
     });
-    let with_winner = |one: &Standing<'_>| {
+    let with_winner = |one: &ClaimStatus<'_>| {
         one.claim.entity.is_none()
             || one.claim.claim_type == ClaimType::ListedBy
             || one.claim.entity.as_ref() == winner.map(|(name, _)| name)
@@ -249,7 +249,7 @@ fn judged(said: &[ListClaims]) -> (Option<Label>, Option<Member>, BTreeSet<Slug>
 
 /// True if a claim that stands extends to other scripts of the cluster, by hand.
 fn is_heritable(said: &[ListClaims]) -> bool {
-    let extends = |one: &Standing<'_>| one.claim.is_inherited && one.claim.claim_type != ClaimType::ListedBy;
+    let extends = |one: &ClaimStatus<'_>| one.claim.is_inherited && one.claim.claim_type != ClaimType::ListedBy;
     standing(said).iter().any(|one| extends(one) && !one.contested())
 }
 

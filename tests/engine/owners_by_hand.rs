@@ -11,14 +11,14 @@ use cairn_reader::{ListClaims, Membership, View};
 use cairn_tables::{cluster_owners::OwnersRow, labels::ScriptHash};
 use cairn_testkit::Oracle;
 
-use crate::labels_by_hand::{Standing, hash, standing};
+use crate::labels_by_hand::{ClaimStatus, hash, standing};
 
 /// The owner of the other scripts of a cluster by the claims of some of its scripts, by hand.
 fn owner(said: &[Vec<ListClaims>]) -> Option<EntityName> {
-    let all: Vec<Standing<'_>> = said.iter().flat_map(|said| standing(said)).collect();
-    let level = |one: &Standing<'_>| u32::from(one.claim.level) * 6 / 10;
+    let all: Vec<ClaimStatus<'_>> = said.iter().flat_map(|said| standing(said)).collect();
+    let level = |one: &ClaimStatus<'_>| u32::from(one.claim.level) * 6 / 10;
     let mut votes: BTreeMap<(&EntityName, &str), u32> = BTreeMap::new();
-    let control = |one: &&Standing<'_>| {
+    let control = |one: &&ClaimStatus<'_>| {
         one.claim.is_inherited && !one.contested() && one.claim.claim_type == ClaimType::ControlledBy
     };
     for one in all.iter().filter(control) {
@@ -29,7 +29,7 @@ fn owner(said: &[Vec<ListClaims>]) -> Option<EntityName> {
     let mut sums: BTreeMap<&EntityName, u32> = BTreeMap::new();
     votes.iter().for_each(|((entity, _), level)| *sums.entry(entity).or_default() += level);
     let (winner, sum) = sums.iter().min_by_key(|(name, sum)| (Reverse(**sum), **name))?;
-    let makes = |one: &Standing<'_>| control(&one) && level(one) >= 50 && one.claim.entity.as_ref() == Some(*winner);
+    let makes = |one: &ClaimStatus<'_>| control(&one) && level(one) >= 50 && one.claim.entity.as_ref() == Some(*winner);
     let is_clear = sum * 4 >= sums.values().sum::<u32>() * 3;
     (is_clear && all.iter().any(makes)).then(|| (*winner).clone())
 }

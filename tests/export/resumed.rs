@@ -7,6 +7,7 @@ use std::{
 
 use cairn_export::ExportError;
 use cairn_model::CancelToken;
+use cairn_store::StoreError;
 
 use crate::support::*;
 
@@ -112,7 +113,7 @@ fn what_cannot_be_written_is_told_with_its_path() {
     fs::remove_dir_all(out.join("transactions")).ok();
     fs::write(out.join("transactions"), b"").unwrap();
     match world.try_export("out", &options(), &CancelToken::never()) {
-        Err(ExportError::File { path, .. }) => {
+        Err(ExportError::Store(StoreError::File { path, .. })) => {
             assert!(path.starts_with(out.join("transactions")), "{}", path.display())
         }
         other => panic!("{other:?}"),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use cairn_bucket::{Bucket, Fault};
-use cairn_export::{ExportError, ExportOptions, Exported, Place, verify};
+use cairn_export::{Destination, ExportError, ExportOptions, Exported, verify};
 use cairn_model::CancelToken;
 use cairn_store::{Options, Store, StoreError};
 use cairn_testkit::files_in;
@@ -29,7 +29,7 @@ fn export_to(
     cancel: &CancelToken,
 ) -> Result<Exported, ExportError> {
     let index = world.dir.path().join("data/index");
-    cairn_export::export(&index, Place::Store(store), &world.work(work), options, cancel, &|_| {})
+    cairn_export::export(&index, Destination::Store(store), &world.work(work), options, cancel, &|_| {})
 }
 
 /// Files of rows, by name.
@@ -48,7 +48,7 @@ fn rows_in(store: &Store) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn is_whole(store: &Store) {
-    assert_eq!(verify(Place::Store(store), &CancelToken::never(), &|_, _| {}).unwrap().differences, []);
+    assert_eq!(verify(Destination::Store(store), &CancelToken::never(), &|_, _| {}).unwrap().differences, []);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn damage_in_a_store_is_told() {
     let bucket = Bucket::start().unwrap();
     let store = open(&bucket, "x", &CancelToken::never());
     let made = export_to(&world, &store, "x", &only(&["blocks", "coins"]), &CancelToken::never()).unwrap();
-    let check = || verify(Place::Store(&store), &CancelToken::never(), &|_, _| {}).unwrap().differences;
+    let check = || verify(Destination::Store(&store), &CancelToken::never(), &|_, _| {}).unwrap().differences;
     for file in made.manifest.files() {
         let bytes = store.read(&file.path, u64::MAX).unwrap().unwrap();
         let mut flipped = bytes.clone();
@@ -153,12 +153,12 @@ fn cancelled_it_goes_on() {
     for stop_after in [0, 2, 4, 6] {
         let (cancel, steps) = (CancelToken::new(), AtomicU64::new(0));
         let store = open(&bucket, "x", &cancel);
-        let stopped = cairn_export::export(&index, Place::Store(&store), &work, &options(), &cancel, &|_| {
+        let stopped = cairn_export::export(&index, Destination::Store(&store), &work, &options(), &cancel, &|_| {
             if steps.fetch_add(1, Ordering::Relaxed) >= stop_after {
                 cancel.cancel();
             }
         });
-        assert!(matches!(stopped.map(drop).unwrap_err(), ExportError::Stopped));
+        assert!(stopped.map(drop).unwrap_err().is_cancelled());
         let store = open(&bucket, "x", &CancelToken::never());
         assert_eq!(store.find("manifest.json").unwrap(), None);
         let there = rows_in(&store).len();

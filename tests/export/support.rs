@@ -7,7 +7,7 @@ use std::{
 };
 
 use cairn_chaingen::Chain;
-use cairn_export::{Checked, Dataset, ExportError, ExportOptions, ExportStep, Exported, Grid, Place};
+use cairn_export::{Checked, Dataset, Destination, ExportError, ExportOptions, ExportStep, Exported, Grid};
 use cairn_model::{CancelToken, Network};
 use cairn_testkit::{Oracle, files_in};
 use parquet::{
@@ -51,12 +51,12 @@ pub fn export(
     cancel: &CancelToken,
     progress: &(dyn Fn(ExportStep) + Sync),
 ) -> Result<Exported, ExportError> {
-    cairn_export::export(index, Place::Folder(out), work, options, cancel, progress)
+    cairn_export::export(index, Destination::Folder(out), work, options, cancel, progress)
 }
 
 /// Compares an export in a folder.
 pub fn verify(out: &Path, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -> Result<Checked, ExportError> {
-    cairn_export::verify(Place::Folder(out), cancel, seen)
+    cairn_export::verify(Destination::Folder(out), cancel, seen)
 }
 
 /// Small parts, two files at a time, little memory.

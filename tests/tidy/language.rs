@@ -13,7 +13,7 @@ const GENERATED: &[&str] =
     &["docs/tables.md", "docs/rows.md", "docs/configuration.md", "docs/analysts/data-dictionary.md"];
 
 /// Decisions keep the words of their date.
-const DECISIONS: &str = "schema/adr/";
+const DECISIONS: &str = "docs/adr/";
 
 /// Words after "is no" with which it is the plain English of a comparison.
 const COMPARED: &[&str] = &[

@@ -28,7 +28,7 @@ fn lengths() {
     let code = "    1;\n\n    // why\n";
     let (most, more) = (code.repeat(MAX_CODE_LINES), code.repeat(MAX_CODE_LINES + 1));
     found(problems_of_source("tests/a.rs", &more), &["401 lines of code"]);
-    for path in ["schema/adr.rs", "tests/a.rs"] {
+    for path in ["schema/a.rs", "tests/a.rs"] {
         let long = |text: &str| Vec::from_iter(long_code(path, text));
         found(long(&most), &[]);
         found(long(&more), &["401 lines of code"]);
@@ -93,7 +93,7 @@ fn links() {
 #[test]
 fn decisions() {
     let text = "# A\nStatus: accepted\nDate: 2026-01-01\n## Context\n## Decision\n## Consequences\n";
-    let of = |name: &str, text: &str| (format!("schema/adr/{name}.md"), text.to_owned());
+    let of = |name: &str, text: &str| (format!("docs/adr/{name}.md"), text.to_owned());
     found(problems_of_decisions(&[of("0000-a", text), of("0001-b", text)]), &[]);
     found(problems_of_decisions(&[of("0000-a", text), of("0002-b", text)]), &["number 0001"]);
     found(problems_of_decisions(&[of("0000-a", &text.replace("Date", "On"))]), &["\"Date: \""]);

@@ -372,8 +372,8 @@ fn manifests_are_tidy() {
 
 #[test]
 fn decisions_are_numbered() {
-    let decisions: Vec<_> = sources(".md").into_iter().filter(|(path, _)| path.starts_with("schema/adr/")).collect();
-    assert!(decisions.len() >= 2, "schema/adr/ holds the template and the first decision");
+    let decisions: Vec<_> = sources(".md").into_iter().filter(|(path, _)| path.starts_with("docs/adr/")).collect();
+    assert!(decisions.len() >= 2, "docs/adr/ holds the template and the first decision");
     none(problems_of_decisions(&decisions));
 }
 

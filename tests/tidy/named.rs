@@ -15,7 +15,7 @@ const SOURCE_ENDINGS: &[&str] = &[".rs", ".py", ".sh", ".mjs"];
 
 /// Documents that speak of the tree as it is. Decisions and the changelog speak of their date.
 fn is_about_the_tree(path: &str) -> bool {
-    path != "CHANGELOG.md" && !path.starts_with("schema/adr/")
+    path != "CHANGELOG.md" && !path.starts_with("docs/adr/")
 }
 
 /// The texts in backquotes of a document, outside blocks of code, with their lines.

@@ -54,7 +54,7 @@ impl Layout {
 
 /// Locations of the complete records; the first one of duplicates.
 #[derive(Clone, Debug, Default)]
-pub struct Written {
+pub struct WrittenFiles {
     /// The blocks in file order.
     pub blocks: Vec<(BlockHash, Location)>,
     /// The undo records, in the order in which the blocks were first connected. A block that never was has none.
@@ -66,11 +66,11 @@ pub struct Written {
 /// Writes the files of a node that received the blocks in the order of the layout. It connects a block as soon as it
 /// has all its ancestors and the most work, and writes the undo record then, into the undo file with the number of the
 /// block's own file. Blocks that were never connected have no undo record; genesis has none either.
-pub fn write_chain(folder: &Path, chain: &Chain, layout: &Layout) -> Result<Written, Error> {
+pub fn write_chain(folder: &Path, chain: &Chain, layout: &Layout) -> Result<WrittenFiles, Error> {
     let mut rng = ChaCha8Rng::seed_from_u64(layout.seed);
     let mut writer = Writer::create(folder, layout.files.clone())?;
     let mut node = Node::new(chain);
-    let mut written = Written::default();
+    let mut written = WrittenFiles::default();
     let mut files: HashMap<usize, u32> = HashMap::new();
     let mut undo_count = 0;
     for (count, index) in arrival_order(chain, layout, &mut rng).into_iter().enumerate() {

@@ -31,7 +31,7 @@ pub(super) const PEOPLE: u32 = 80;
 
 /// Participants, as indexes of purses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Who {
+pub(super) enum Participant {
     Pool,
     Rival,
     Hot,
@@ -47,7 +47,7 @@ pub(super) enum Who {
     Person(u32),
 }
 
-impl Who {
+impl Participant {
     pub(super) fn index(self) -> usize {
         match self {
             Self::Pool => 0,
@@ -99,28 +99,34 @@ pub(super) fn list(ring: &mut Keyring) -> Result<Vec<Actor>, Error> {
             "exchange",
             "Cairn Exchange: customers pay to deposit addresses, which are swept into one hot wallet; withdrawals \
              leave in batches; what is too much goes to a 2-of-3 vault.",
-            &[Who::Hot.lock(0), Who::Cold.lock(0), Who::Deposits.lock(0), Who::Deposits.lock(1), Who::Deposits.lock(2)],
+            &[
+                Participant::Hot.lock(0),
+                Participant::Cold.lock(0),
+                Participant::Deposits.lock(0),
+                Participant::Deposits.lock(1),
+                Participant::Deposits.lock(2),
+            ],
         )?,
-        actor("pool", "Stone Pool: mines most blocks and pays its members in batches.", &[Who::Pool.lock(0)])?,
+        actor("pool", "Stone Pool: mines most blocks and pays its members in batches.", &[Participant::Pool.lock(0)])?,
         actor(
             "whale",
             "Buys for years in large pieces, sells a part in one day in 2021.",
-            &[Who::Whale.lock(0), Who::Whale.lock(1)],
+            &[Participant::Whale.lock(0), Participant::Whale.lock(1)],
         )?,
         actor(
             "mixer",
             "Coordinates joint transactions with equal outputs and takes a small fee.",
-            &[Who::Mixer.lock(0)],
+            &[Participant::Mixer.lock(0)],
         )?,
         actor(
             "merchant",
             "A shop: one new address per sale, a donation address, a yearly OP_RETURN with the hash of its books.",
-            &[Who::Merchant.lock(0), Who::Merchant.lock(1), Who::Merchant.lock(2)],
+            &[Participant::Merchant.lock(0), Participant::Merchant.lock(1), Participant::Merchant.lock(2)],
         )?,
         actor(
             "sleeper",
             "Mined in the first weeks of 2011 and moved nothing until 2024. A second key from those days is lost.",
-            &[Who::Sleeper.lock(0), Who::Lost.lock(0)],
+            &[Participant::Sleeper.lock(0), Participant::Lost.lock(0)],
         )?,
     ])
 }
@@ -132,8 +138,8 @@ pub(super) fn showcase(ring: &mut Keyring) -> Result<[Showcase; 3], Error> {
         Ok::<_, Error>(Showcase { address, what })
     };
     Ok([
-        show(Who::Hot.lock(0), "The exchange's hot wallet: thousands of transactions.")?,
-        show(Who::Sleeper.lock(0), "Mined in 2011, asleep for thirteen years, awake in 2024.")?,
-        show(Who::Lost.lock(0), "Mined in 2011 and never moved.")?,
+        show(Participant::Hot.lock(0), "The exchange's hot wallet: thousands of transactions.")?,
+        show(Participant::Sleeper.lock(0), "Mined in 2011, asleep for thirteen years, awake in 2024.")?,
+        show(Participant::Lost.lock(0), "Mined in 2011 and never moved.")?,
     ])
 }

@@ -6,7 +6,7 @@ use bitcoin::{OutPoint, ScriptBuf, Txid, WPubkeyHash};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::actors::{PEOPLE, Who};
+use super::actors::{PEOPLE, Participant};
 use super::purses::DUST;
 use super::unconfirmed::{Draft, From, HIGHEST, LOWEST, MempoolBuilder};
 use crate::error::Error;
@@ -77,14 +77,19 @@ impl MempoolBuilder {
     }
 
     /// Pays if it can be afforded.
-    fn pay(&mut self, who: Who, payees: Vec<(ScriptBuf, u64)>, change: &ScriptBuf) -> Result<Option<Txid>, Error> {
+    fn pay(
+        &mut self,
+        who: Participant,
+        payees: Vec<(ScriptBuf, u64)>,
+        change: &ScriptBuf,
+    ) -> Result<Option<Txid>, Error> {
         let rate = self.rate();
         self.pay_at(who, payees, change, rate)
     }
 
     fn pay_at(
         &mut self,
-        who: Who,
+        who: Participant,
         payees: Vec<(ScriptBuf, u64)>,
         change: &ScriptBuf,
         rate: u64,
@@ -96,7 +101,7 @@ impl MempoolBuilder {
     /// Sends one of the usual payments.
     fn anyone_acts(&mut self) -> Result<(), Error> {
         let person = self.person();
-        let balance = self.economy.balance(Who::Person(person));
+        let balance = self.economy.balance(Participant::Person(person));
         let part = balance / 1_000;
         let payee = match self.economy.rng.random_range(0..100) {
             0..10 => return self.withdrawal(),
@@ -104,12 +109,13 @@ impl MempoolBuilder {
             13..15 => return self.rescue(person),
             15 => return self.joint(person),
             16..19 => (note(NOTES.choose(&mut self.economy.rng).unwrap_or(&NOTES[0]).as_bytes())?, 0),
-            19..46 => {
-                (self.economy.next_fixed(Who::Merchant, 1)?, (balance / 200).clamp(10_000, BTC / 2) / 10_000 * 10_000)
-            }
-            46..50 => (self.economy.fixed(Who::Merchant, 0)?, (balance / 1_000).clamp(5_000, BTC / 10)),
+            19..46 => (
+                self.economy.next_fixed(Participant::Merchant, 1)?,
+                (balance / 200).clamp(10_000, BTC / 2) / 10_000 * 10_000,
+            ),
+            46..50 => (self.economy.fixed(Participant::Merchant, 0)?, (balance / 1_000).clamp(5_000, BTC / 10)),
             50..68 => {
-                let deposit = self.economy.fixed(Who::Deposits, 1 + person)?;
+                let deposit = self.economy.fixed(Participant::Deposits, 1 + person)?;
                 (deposit, part * self.economy.rng.random_range(20..200))
             }
             _ => {
@@ -121,19 +127,19 @@ impl MempoolBuilder {
             return Ok(());
         }
         let change = self.economy.fresh(person)?;
-        self.pay(Who::Person(person), vec![payee], &change)?;
+        self.pay(Participant::Person(person), vec![payee], &change)?;
         Ok(())
     }
 
     /// The exchange pays customers, a few at a time.
     fn withdrawal(&mut self) -> Result<(), Error> {
-        let hot = self.economy.fixed(Who::Hot, 0)?;
+        let hot = self.economy.fixed(Participant::Hot, 0)?;
         let mut payees = Vec::new();
         for _ in 0..self.economy.rng.random_range(1..=12) {
             let customer = self.person();
             payees.push((self.economy.receive(customer)?, self.economy.rng.random_range(100_000..BTC / 4)));
         }
-        self.pay(Who::Hot, payees, &hot)?;
+        self.pay(Participant::Hot, payees, &hot)?;
         Ok(())
     }
 
@@ -141,11 +147,11 @@ impl MempoolBuilder {
     fn consolidation(&mut self, person: u32) -> Result<(), Error> {
         let rate = self.economy.rng.random_range(LOWEST..3 * LOWEST);
         let draft = if person.is_multiple_of(2) {
-            let hot = self.economy.fixed(Who::Hot, 0)?;
-            self.gather(Who::Deposits, 3..=60, &hot, rate)?
+            let hot = self.economy.fixed(Participant::Hot, 0)?;
+            self.gather(Participant::Deposits, 3..=60, &hot, rate)?
         } else {
             let own = self.economy.fresh(person)?;
-            self.gather(Who::Person(person), 3..=40, &own, rate)?
+            self.gather(Participant::Person(person), 3..=40, &own, rate)?
         };
         draft.map(|draft| self.send(&draft, None)).transpose()?;
         Ok(())
@@ -155,11 +161,11 @@ impl MempoolBuilder {
     fn rescue(&mut self, payer: u32) -> Result<(), Error> {
         let payee = self.person();
         let (to, change) = (self.economy.fresh(payee)?, self.economy.fresh(payer)?);
-        let sats = self.economy.balance(Who::Person(payer)) / 100;
+        let sats = self.economy.balance(Participant::Person(payer)) / 100;
         if sats < 50_000 {
             return Ok(());
         }
-        let Some(parent) = self.pay_at(Who::Person(payer), vec![(to.clone(), sats)], &change, LOWEST)? else {
+        let Some(parent) = self.pay_at(Participant::Person(payer), vec![(to.clone(), sats)], &change, LOWEST)? else {
             return Ok(());
         };
         let own = self.economy.fresh(payee)?;
@@ -167,7 +173,7 @@ impl MempoolBuilder {
         for vout in 0..2 {
             let coin = OutPoint { txid: parent, vout };
             if self.economy.coin(&coin).is_some_and(|coin| coin.txout.script_pubkey == to)
-                && let Some(draft) = self.pass_on(Who::Person(payee), coin, &own, rate)?
+                && let Some(draft) = self.pass_on(Participant::Person(payee), coin, &own, rate)?
             {
                 self.send(&draft, None)?;
                 break;
@@ -181,7 +187,7 @@ impl MempoolBuilder {
         let people: Vec<u32> =
             (0..self.economy.rng.random_range(8..20)).map(|step| (first + step * 3) % PEOPLE).collect();
         let sats = *[BTC, BTC / 10, BTC / 100].choose(&mut self.economy.rng).unwrap_or(&BTC);
-        let (to, rate) = (self.economy.fixed(Who::Mixer, 0)?, self.rate());
+        let (to, rate) = (self.economy.fixed(Participant::Mixer, 0)?, self.rate());
         let draft = self.join(&people, sats, &to, rate)?;
         draft.map(|draft| self.send(&draft, None)).transpose()?;
         Ok(())
@@ -189,21 +195,23 @@ impl MempoolBuilder {
 
     /// The named actors pay each other.
     fn named_act(&mut self) -> Result<(), Error> {
-        let hot = self.economy.fixed(Who::Hot, 0)?;
+        let hot = self.economy.fixed(Participant::Hot, 0)?;
         // The whale buys at its first address again.
-        let whale = self.economy.fixed(Who::Whale, 0)?;
-        self.pay(Who::Hot, vec![(whale, 3 * BTC)], &hot)?;
+        let whale = self.economy.fixed(Participant::Whale, 0)?;
+        self.pay(Participant::Hot, vec![(whale, 3 * BTC)], &hot)?;
         // The sleeper sells a little.
-        let (deposit, own) = (self.economy.fixed(Who::Deposits, PEOPLE + 3)?, self.economy.fixed(Who::Sleeper, 0)?);
-        self.pay(Who::Sleeper, vec![(deposit, 2 * BTC)], &own)?;
+        let (deposit, own) =
+            (self.economy.fixed(Participant::Deposits, PEOPLE + 3)?, self.economy.fixed(Participant::Sleeper, 0)?);
+        self.pay(Participant::Sleeper, vec![(deposit, 2 * BTC)], &own)?;
         // Someone pays the pool to look at a transaction of his.
-        let (person, pool) = (self.person(), self.economy.fixed(Who::Pool, 0)?);
+        let (person, pool) = (self.person(), self.economy.fixed(Participant::Pool, 0)?);
         let change = self.economy.fresh(person)?;
-        self.pay(Who::Person(person), vec![(pool, 150_000)], &change)?;
+        self.pay(Participant::Person(person), vec![(pool, 150_000)], &change)?;
         // The shop commits to the books of the day.
-        let shop = self.economy.fixed(Who::Merchant, 0)?;
-        let books = note(format!("books of the shop, {} sat in hand", self.economy.balance(Who::Merchant)).as_bytes())?;
-        self.pay(Who::Merchant, vec![(books, 0)], &shop)?;
+        let shop = self.economy.fixed(Participant::Merchant, 0)?;
+        let books =
+            note(format!("books of the shop, {} sat in hand", self.economy.balance(Participant::Merchant)).as_bytes())?;
+        self.pay(Participant::Merchant, vec![(books, 0)], &shop)?;
         Ok(())
     }
 
@@ -211,13 +219,13 @@ impl MempoolBuilder {
     fn hasty(&mut self, step: u32) -> Result<Option<Draft>, Error> {
         let rate = 2 * LOWEST;
         if step == HASTY[0] {
-            let (hot, shop) = (self.economy.fixed(Who::Hot, 0)?, self.economy.fixed(Who::Merchant, 0)?);
-            return self.draft(Who::Hot, vec![(shop, BTC / 20)], &hot, rate, From::Confirmed);
+            let (hot, shop) = (self.economy.fixed(Participant::Hot, 0)?, self.economy.fixed(Participant::Merchant, 0)?);
+            return self.draft(Participant::Hot, vec![(shop, BTC / 20)], &hot, rate, From::Confirmed);
         }
         for _ in 0..PEOPLE {
             let (person, other) = (self.person(), self.person());
             let (to, change) = (self.economy.receive(other)?, self.economy.fresh(person)?);
-            let draft = self.draft(Who::Person(person), vec![(to, 400_000)], &change, rate, From::Confirmed)?;
+            let draft = self.draft(Participant::Person(person), vec![(to, 400_000)], &change, rate, From::Confirmed)?;
             if draft.as_ref().is_some_and(|draft| draft.clone().bumped(8_000).is_some()) {
                 return Ok(draft);
             }
@@ -238,7 +246,9 @@ impl MempoolBuilder {
         for _ in 0..PEOPLE {
             let person = self.person();
             let change = self.economy.fresh(person)?;
-            if let Some(draft) = self.draft(Who::Person(person), payees.clone(), &change, rate, From::Confirmed)? {
+            if let Some(draft) =
+                self.draft(Participant::Person(person), payees.clone(), &change, rate, From::Confirmed)?
+            {
                 self.send(&draft, None)?;
                 break;
             }

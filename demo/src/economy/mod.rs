@@ -36,6 +36,8 @@ pub const RECENT_BLOCKS: u32 = 432;
 pub const END_TIME: u32 = 1_767_139_200;
 /// Regtest's genesis time, Unix seconds.
 const START_TIME: u32 = 1_296_688_602;
+/// Seconds of a day.
+const DAY_SECS: u32 = 86_400;
 /// The demo's keys do not depend on the seed, so that its addresses can be written down.
 const KEY_SEED: u64 = 0xca12_de40;
 
@@ -98,7 +100,7 @@ fn block_time(height: u32, rng: &mut ChaCha8Rng) -> u32 {
         return END_TIME - left * 600 - jitter;
     }
     let recent = END_TIME - RECENT_BLOCKS * 600;
-    let span = u64::from(recent - START_TIME - 86_400);
+    let span = u64::from(recent - START_TIME - DAY_SECS);
     let straight = span * u64::from(height) / u64::from(DEMO_BLOCKS - RECENT_BLOCKS);
     START_TIME + straight as u32 + rng.random_range(0..80_000)
 }

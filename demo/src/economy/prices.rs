@@ -3,9 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{END_TIME, START_TIME};
-
-const DAY: u32 = 86_400;
+use super::{DAY_SECS, END_TIME, START_TIME};
 
 /// Price of a bitcoin at the end of a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,10 +71,10 @@ fn line(day: u32) -> i64 {
 #[must_use]
 pub fn prices(seed: u64) -> (Vec<DemoPrice>, Vec<DemoRate>) {
     let (mut price, mut euro) = (Noise::new(seed, 30), Noise::new(seed ^ 1, 4));
-    let days = FIRST_DAY.max(START_TIME / DAY)..END_TIME / DAY;
+    let days = FIRST_DAY.max(START_TIME / DAY_SECS)..END_TIME / DAY_SECS;
     let (mut prices, mut rates) = (Vec::new(), Vec::new());
     for day in days {
-        let closes_at = (day + 1) * DAY;
+        let closes_at = (day + 1) * DAY_SECS;
         let cents = (line(day) * (1_000 + price.next()) / 1_000).max(1) as u64;
         prices.push(DemoPrice { closes_at, cents });
         let dollars_e4 = (EURO * (1_000 + euro.next()) / 1_000) as u64;
@@ -98,7 +96,7 @@ mod tests {
         assert_eq!((first.clone(), rates.clone()), prices(1));
         assert_ne!(first, prices(2).0);
         assert_eq!(first.last().map(|price| price.closes_at), Some(END_TIME));
-        assert!(first.windows(2).all(|pair| pair[1].closes_at == pair[0].closes_at + DAY));
+        assert!(first.windows(2).all(|pair| pair[1].closes_at == pair[0].closes_at + DAY_SECS));
         assert!(first.iter().all(|price| (10..20_000_000).contains(&price.cents)));
         assert!(first.windows(2).all(|pair| pair[1].cents < pair[0].cents * 2 && pair[1].cents * 2 > pair[0].cents));
         assert!(rates.len() * 7 > first.len() * 5 - 14 && rates.len() * 7 < first.len() * 5 + 14);

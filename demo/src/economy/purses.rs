@@ -6,7 +6,7 @@ use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::actors::{PEOPLE, Who};
+use super::actors::{PEOPLE, Participant};
 use crate::build::{BlockSpec, COINBASE_MATURITY, Chain, ChainBuilder, Coin, KeyForm, Lock, Style};
 use crate::error::Error;
 
@@ -17,7 +17,7 @@ const MAX_INPUTS: usize = 60;
 
 /// A coin of a purse.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct PurseCoin {
     pub(super) outpoint: OutPoint,
     pub(super) sats: u64,
     /// First height at which it may be spent.
@@ -27,7 +27,7 @@ pub(super) struct Held {
 /// Coins and addresses of one participant.
 #[derive(Debug, Default)]
 struct Purse {
-    coins: Vec<Held>,
+    coins: Vec<PurseCoin>,
     /// Count of addresses made.
     used: u32,
     /// The script to which it is paid when it does not ask for a new address.
@@ -39,14 +39,14 @@ struct Purse {
 pub(super) struct Economy {
     builder: ChainBuilder,
     purses: Vec<Purse>,
-    owners: HashMap<ScriptBuf, Who>,
+    owners: HashMap<ScriptBuf, Participant>,
     pub(super) rng: ChaCha8Rng,
     pub(super) height: u32,
 }
 
 impl Economy {
     pub(super) fn new(key_seed: u64, seed: u64) -> Result<Self, Error> {
-        let purses = (0..Who::Person(PEOPLE).index()).map(|_| Purse::default()).collect();
+        let purses = (0..Participant::Person(PEOPLE).index()).map(|_| Purse::default()).collect();
         // Another stream than the one of the block times.
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(1);
@@ -68,21 +68,21 @@ impl Economy {
 
     /// The owner of each script, as the number of a participant; the exchange's wallets are of one participant.
     pub(super) fn owners(&self) -> HashMap<ScriptBuf, u32> {
-        let number = |who: &Who| match who {
-            Who::Cold | Who::Deposits => Who::Hot.index() as u32,
+        let number = |who: &Participant| match who {
+            Participant::Cold | Participant::Deposits => Participant::Hot.index() as u32,
             _ => who.index() as u32,
         };
         self.owners.iter().map(|(script, who)| (script.clone(), number(who))).collect()
     }
 
     /// The script of a participant's fixed address.
-    pub(super) fn fixed(&mut self, who: Who, n: u32) -> Result<ScriptBuf, Error> {
+    pub(super) fn fixed(&mut self, who: Participant, n: u32) -> Result<ScriptBuf, Error> {
         self.own(who, &who.lock(n))
     }
 
     /// A new address of a person, of the kind that is common at the time.
     pub(super) fn fresh(&mut self, person: u32) -> Result<ScriptBuf, Error> {
-        let who = Who::Person(person);
+        let who = Participant::Person(person);
         let purse = &mut self.purses[who.index()];
         purse.used += 1;
         let key = who.key(purse.used);
@@ -102,54 +102,54 @@ impl Economy {
 
     /// The script to which a person is paid: mostly a new address, else the last one again.
     pub(super) fn receive(&mut self, person: u32) -> Result<ScriptBuf, Error> {
-        match &self.purses[Who::Person(person).index()].current {
+        match &self.purses[Participant::Person(person).index()].current {
             Some(script) if self.rng.random_bool(0.4) => Ok(script.clone()),
             _ => self.fresh(person),
         }
     }
 
     /// The next one-time address of a participant that counts its addresses from `first`.
-    pub(super) fn next_fixed(&mut self, who: Who, first: u32) -> Result<ScriptBuf, Error> {
+    pub(super) fn next_fixed(&mut self, who: Participant, first: u32) -> Result<ScriptBuf, Error> {
         let purse = &mut self.purses[who.index()];
         let n = first + purse.used;
         purse.used += 1;
         self.fixed(who, n)
     }
 
-    fn own(&mut self, who: Who, lock: &Lock) -> Result<ScriptBuf, Error> {
+    fn own(&mut self, who: Participant, lock: &Lock) -> Result<ScriptBuf, Error> {
         let script = self.builder.keyring().script(lock)?;
         self.owners.insert(script.clone(), who);
         Ok(script)
     }
 
     /// Satoshis that a participant can spend now.
-    pub(super) fn balance(&self, who: Who) -> u64 {
+    pub(super) fn balance(&self, who: Participant) -> u64 {
         self.purse(who).coins.iter().filter(|coin| coin.from <= self.height).map(|coin| coin.sats).sum()
     }
 
     /// Count of coins that a participant can spend now.
-    pub(super) fn coin_count(&self, who: Who) -> usize {
+    pub(super) fn coin_count(&self, who: Participant) -> usize {
         self.purse(who).coins.iter().filter(|coin| coin.from <= self.height).count()
     }
 
     /// The coins that a participant can spend now, oldest first.
-    pub(super) fn spendable(&self, who: Who) -> Vec<Held> {
+    pub(super) fn spendable(&self, who: Participant) -> Vec<PurseCoin> {
         self.purse(who).coins.iter().filter(|coin| coin.from <= self.height).copied().collect()
     }
 
     /// Takes coins out of a participant's purse.
-    pub(super) fn take(&mut self, who: Who, spent: &[OutPoint]) {
+    pub(super) fn take(&mut self, who: Participant, spent: &[OutPoint]) {
         self.purses[who.index()].coins.retain(|coin| !spent.contains(&coin.outpoint));
     }
 
-    fn purse(&self, who: Who) -> &Purse {
+    fn purse(&self, who: Participant) -> &Purse {
         &self.purses[who.index()]
     }
 
     /// Pays from one participant, oldest coins first, with the change to `change`. None if it cannot afford it.
     pub(super) fn pay(
         &mut self,
-        who: Who,
+        who: Participant,
         payees: Vec<(ScriptBuf, u64)>,
         change: &ScriptBuf,
     ) -> Result<Option<Txid>, Error> {
@@ -177,8 +177,8 @@ impl Economy {
     }
 
     /// Gathers up to `most` of a participant's oldest coins into one output.
-    pub(super) fn sweep(&mut self, who: Who, most: usize, to: &ScriptBuf) -> Result<Option<Txid>, Error> {
-        let inputs: Vec<Held> =
+    pub(super) fn sweep(&mut self, who: Participant, most: usize, to: &ScriptBuf) -> Result<Option<Txid>, Error> {
+        let inputs: Vec<PurseCoin> =
             self.purse(who).coins.iter().filter(|coin| coin.from <= self.height).take(most).copied().collect();
         let sum: u64 = inputs.iter().map(|coin| coin.sats).sum();
         let fee = 400 * inputs.len() as u64 + 300;
@@ -194,7 +194,7 @@ impl Economy {
         let contribution = 6_000;
         let (mut inputs, mut outputs, mut equal) = (Vec::new(), Vec::new(), Vec::new());
         for &person in people {
-            let coins = &self.purse(Who::Person(person)).coins;
+            let coins = &self.purse(Participant::Person(person)).coins;
             let Some(&coin) =
                 coins.iter().find(|coin| coin.from <= self.height && coin.sats >= sats + contribution + DUST)
             else {
@@ -214,7 +214,7 @@ impl Economy {
     }
 
     /// Signs, adds and books a transaction; none if the block is full.
-    fn send(&mut self, inputs: &[Held], outputs: Vec<TxOut>) -> Result<Option<Txid>, Error> {
+    fn send(&mut self, inputs: &[PurseCoin], outputs: Vec<TxOut>) -> Result<Option<Txid>, Error> {
         let outpoints: Vec<OutPoint> = inputs.iter().map(|coin| coin.outpoint).collect();
         let tx = self.builder.spend(&outpoints, outputs, &Style::default())?;
         // Booking put each coin into the purse of its script's owner, so that is where it lies.
@@ -238,7 +238,7 @@ impl Economy {
         for (vout, output) in tx.output.iter().enumerate() {
             if let Some(who) = self.owners.get(&output.script_pubkey) {
                 let outpoint = OutPoint { txid, vout: vout as u32 };
-                self.purses[who.index()].coins.push(Held { outpoint, sats: output.value.to_sat(), from });
+                self.purses[who.index()].coins.push(PurseCoin { outpoint, sats: output.value.to_sat(), from });
             }
         }
     }
@@ -254,16 +254,16 @@ impl Economy {
 
     /// Tag and payees of the rival pool.
     pub(super) fn rival(&mut self) -> Result<(Vec<u8>, Vec<(ScriptBuf, u64)>), Error> {
-        Ok((b"/Trailhead Mining/".to_vec(), vec![(self.fixed(Who::Rival, 0)?, 1)]))
+        Ok((b"/Trailhead Mining/".to_vec(), vec![(self.fixed(Participant::Rival, 0)?, 1)]))
     }
 
     /// The miner of a block: people at home at first, then pools.
     fn miner(&mut self, height: u32) -> Result<(Vec<u8>, Vec<(ScriptBuf, u64)>), Error> {
         let script = match height {
-            3..=24 => self.fixed(Who::Sleeper, 0)?,
-            25..=29 => self.fixed(Who::Lost, 0)?,
+            3..=24 => self.fixed(Participant::Sleeper, 0)?,
+            25..=29 => self.fixed(Participant::Lost, 0)?,
             30..=60 => {
-                let who = Who::Person(height % PEOPLE);
+                let who = Participant::Person(height % PEOPLE);
                 let lock = Lock::P2pk { key: who.key(0), form: KeyForm::Uncompressed };
                 self.own(who, &lock)?
             }
@@ -273,7 +273,7 @@ impl Economy {
                     let person = self.rng.random_range(0..PEOPLE);
                     self.receive(person)?
                 }
-                _ => return Ok((b"/Stone Pool/".to_vec(), vec![(self.fixed(Who::Pool, 0)?, 1)])),
+                _ => return Ok((b"/Stone Pool/".to_vec(), vec![(self.fixed(Participant::Pool, 0)?, 1)])),
             },
         };
         Ok((Vec::new(), vec![(script, 1)]))

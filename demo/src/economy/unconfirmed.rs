@@ -8,8 +8,8 @@ use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use rand::Rng;
 
 use super::DEMO_BLOCKS;
-use super::actors::Who;
-use super::purses::{DUST, Economy, Held, pay_to};
+use super::actors::Participant;
+use super::purses::{DUST, Economy, PurseCoin, pay_to};
 use crate::build::{Chain, Coin, KeyForm, Lock, Style};
 use crate::error::Error;
 
@@ -113,7 +113,7 @@ pub(super) enum From {
 /// A transaction that is not signed yet.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
-    inputs: Vec<(Who, Held)>,
+    inputs: Vec<(Participant, PurseCoin)>,
     outputs: Vec<TxOut>,
     /// Which output is the change.
     change: Option<usize>,
@@ -166,7 +166,7 @@ impl MempoolBuilder {
     /// A payment with the change to `change`; none if it cannot be afforded.
     pub(super) fn draft(
         &mut self,
-        who: Who,
+        who: Participant,
         payees: Vec<(ScriptBuf, u64)>,
         change: &ScriptBuf,
         rate: u64,
@@ -215,7 +215,7 @@ impl MempoolBuilder {
     /// Gathers up to `most` coins into one output; none if there are fewer than `least`, or if they are not worth it.
     pub(super) fn gather(
         &mut self,
-        who: Who,
+        who: Participant,
         counts: std::ops::RangeInclusive<usize>,
         to: &ScriptBuf,
         rate: u64,
@@ -254,7 +254,7 @@ impl MempoolBuilder {
         let (share, cut) = (fee(95, rate), 1_000);
         let (mut inputs, mut equal, mut rest, mut parents) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for &person in people {
-            let who = Who::Person(person);
+            let who = Participant::Person(person);
             let coins = self.economy.spendable(who);
             // No input is twice as large as its outputs.
             let Some(coin) = coins.into_iter().find(|coin| coin.sats >= sats + 3 * share + cut + DUST) else {
@@ -281,7 +281,7 @@ impl MempoolBuilder {
     /// A transaction that spends just this coin, to `to`.
     pub(super) fn pass_on(
         &mut self,
-        who: Who,
+        who: Participant,
         coin: OutPoint,
         to: &ScriptBuf,
         rate: u64,

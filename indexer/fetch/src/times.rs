@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use cairn_model::DAY_SECS;
+
 /// Longest time that a server can make us wait.
-const LONGEST: Duration = Duration::from_secs(86_400);
+const LONGEST: Duration = Duration::from_secs(DAY_SECS as u64);
 
 /// A date as HTTP writes it, for example `Sun, 06 Nov 1994 08:49:37 GMT`, in seconds since 1970.
 pub(crate) fn http_date(text: &str) -> Option<u32> {

@@ -6,7 +6,7 @@ use cairn_domain::{
     dormancy::{AWAKENING_DAYS, AWAKENING_SATS},
     transfers::{ANNOUNCED_CONSOLIDATION, LARGE_SATS},
 };
-use cairn_model::{BlockHash, Height, TxNum};
+use cairn_model::{BlockHash, DAY_SECS, Height, TxNum};
 use cairn_reader::{ReadError, View};
 use cairn_tables::{
     Table,
@@ -23,9 +23,6 @@ use crate::{Engine, PipelineError};
 pub const FIRST_ANNOUNCED: u32 = 2_016;
 /// Blocks that are announced in one commit.
 const BLOCKS_IN_STEP: u32 = 64;
-
-/// Seconds of a day.
-const DAY: u32 = 86_400;
 
 impl Engine {
     /// Brings the feed to the tip, at `now` in seconds since 1970: visible at once, durable with the next
@@ -234,7 +231,7 @@ fn awakenings(view: &View<'_>, tx_num: TxNum, now: u32, mut show: impl FnMut(u64
     let tx = view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
     for (vin, coin) in (0..).zip(view.inputs(&tx)?) {
         let age = view.chain().get(coin.birth).map_or(0, |born| now.saturating_sub(born.mono_time));
-        if coin.value >= AWAKENING_SATS && age >= AWAKENING_DAYS * DAY {
+        if coin.value >= AWAKENING_SATS && age >= AWAKENING_DAYS * DAY_SECS {
             show(vin, coin.value);
         }
     }

@@ -1,6 +1,6 @@
 //! Times of the chain, as the index has them.
 
-use cairn_model::{Height, MonoTime, TxNum, day_of};
+use cairn_model::{DAY_SECS, Height, MonoTime, TxNum, day_of};
 use cairn_reader::ChainIndex;
 use cairn_stages::{ChainTimes, Times};
 
@@ -25,7 +25,7 @@ impl Times for IndexTimes {
     }
 
     fn first_of_day(&self, day: u32) -> Option<TxNum> {
-        let before = day.checked_mul(86_400).and_then(|start| self.0.height_at(start.checked_sub(1)?));
+        let before = day.checked_mul(DAY_SECS).and_then(|start| self.0.height_at(start.checked_sub(1)?));
         self.0.get(before.map_or(0, |height| height + 1)).map(|block| block.first_tx)
     }
 }

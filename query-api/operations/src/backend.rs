@@ -4,6 +4,7 @@ use std::{cell::OnceCell, rc::Rc, sync::Arc, time::Duration};
 
 use cairn_http::{Answer, ApiError, Ask, Backend, ErrorCode, Freshness, Reading, Standing, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
+use cairn_model::day_of;
 use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
 
 use crate::{
@@ -333,7 +334,7 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
         }
         PRICE => price_now::add_dollars(ctx, versions),
         MARKET => price_now::add_market(ctx, versions),
-        CLAIMS => versions.add(&(ctx.now() / 86_400).to_be_bytes()),
+        CLAIMS => versions.add(&day_of(ctx.now()).to_be_bytes()),
         LABELS => match ctx.index.map(View::labels_are_settled) {
             None | Some(Ok(true)) => versions.add(b"settled"),
             // Such an answer is not used again.

@@ -15,7 +15,7 @@ use cairn_domain::{
 use cairn_events::LiveQuote;
 use cairn_http::{ApiError, Call, ErrorCode, Format, Freshness, Info, Method};
 use cairn_link::{Absent, MempoolSlot};
-use cairn_model::{Height, MempoolWatch, Network, SourceKind, SourceStatus, Trouble, Txid};
+use cairn_model::{DAY_SECS, Height, MempoolWatch, Network, SourceKind, SourceStatus, Trouble, Txid};
 use cairn_reader::{Damages, ReadError, Reader, Tip, View};
 use cairn_tables::{
     Table,
@@ -59,7 +59,7 @@ pub(crate) const BESIDE: Freshness = Freshness("beside");
 pub(crate) const SNAPSHOT: Freshness = Freshness("snapshot");
 
 /// Age in seconds at which the newest block is too old: on no public network do blocks stay away for a day.
-const OLD: u64 = 86_400;
+const OLD: u64 = DAY_SECS as u64;
 
 /// Freshness of answers from confirmed data.
 const CONFIRMED: &str = "time of the newest block in the index (monotone block time); confirmed data only";

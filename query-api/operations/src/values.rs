@@ -4,6 +4,7 @@ use std::{borrow::Cow, fmt};
 
 use cairn_domain::FeeRate;
 use cairn_model::Sats;
+pub(crate) use cairn_model::{date, rfc3339};
 use jiff::Timestamp;
 use rust_decimal::RoundingStrategy::MidpointNearestEven;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -211,19 +212,6 @@ pub(crate) fn rfc3339_ms(milliseconds: u64) -> String {
     let time = i64::try_from(milliseconds).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     // Only a broken clock is beyond jiff's range.
     format!("{:.3}", time.unwrap_or(Timestamp::MAX))
-}
-
-/// Seconds since 1970 as RFC 3339 (UTC).
-pub(crate) fn rfc3339(seconds: u32) -> String {
-    // Any u32 is within jiff's range; the fallback is never reached.
-    Timestamp::from_second(seconds.into()).unwrap_or(Timestamp::UNIX_EPOCH).to_string()
-}
-
-/// The date (UTC) of days since 1970.
-pub(crate) fn date(day: u32) -> String {
-    let seconds = i64::from(day) * 86_400;
-    let text = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH).to_string();
-    text.chars().take_while(|c| *c != 'T').collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Coins that were not spent for long: how old those are that a transaction spends.
 
-/// Seconds of a day.
-const DAY: u32 = 86_400;
+use cairn_model::DAY_SECS;
+
 /// Seconds of a year of 365 days.
-pub const YEAR: u32 = 365 * DAY;
+pub const YEAR: u32 = 365 * DAY_SECS;
 
 /// Age in days from which a spent coin is an awakening.
 pub const AWAKENING_DAYS: u32 = 365;
@@ -56,20 +56,20 @@ impl OldCoins {
     /// bitcointalk.org (2011)).
     #[must_use]
     pub fn coin_days(&self) -> i128 {
-        (self.destroyed / u128::from(DAY)).cast_signed()
+        (self.destroyed / u128::from(DAY_SECS)).cast_signed()
     }
 
     /// Average age in hundredths of a day, weighted by value, rounded down; 0 without coins.
     #[must_use]
     pub fn average_age(&self) -> i128 {
-        let of_sats = u128::from(self.sats) * u128::from(DAY);
+        let of_sats = u128::from(self.sats) * u128::from(DAY_SECS);
         self.destroyed.saturating_mul(100).checked_div(of_sats).unwrap_or(0).cast_signed()
     }
 
     /// Full days of the oldest.
     #[must_use]
     pub fn oldest_days(&self) -> u32 {
-        self.oldest / DAY
+        self.oldest / DAY_SECS
     }
 }
 
@@ -81,8 +81,8 @@ mod tests {
     fn ages_are_weighted_by_value() {
         let mut old = OldCoins::default();
         assert_eq!((old.coin_days(), old.average_age(), old.oldest_days()), (0, 0, 0));
-        old.add(300_000_000, 10 * DAY);
-        old.add(100_000_000, 30 * DAY + 1);
+        old.add(300_000_000, 10 * DAY_SECS);
+        old.add(100_000_000, 30 * DAY_SECS + 1);
         // 3 × 10 + 1 × 30 coin-days, and a second of one.
         assert_eq!((old.coin_days(), old.average_age()), (6_000_001_157, 1_500));
         assert_eq!((old.coins, old.sats, old.oldest_days()), (2, 400_000_000, 30));

@@ -2,7 +2,7 @@
 //! coins shows which scripts belong together.
 
 use cairn_events::Category;
-use cairn_model::{Block, Sats, TxMeta};
+use cairn_model::{Block, DAY_SECS, Sats, TxMeta};
 
 use crate::op_return::decode_op_return;
 
@@ -11,7 +11,7 @@ pub const DUST_SATS: Sats = 1_000;
 /// Scripts that a campaign pays within [`CAMPAIGN_SECONDS`], at least.
 pub const CAMPAIGN_RECIPIENTS: u64 = 100;
 /// 30 days.
-pub const CAMPAIGN_SECONDS: u32 = 30 * 86_400;
+pub const CAMPAIGN_SECONDS: u32 = 30 * DAY_SECS;
 /// Steps back along the largest input to a transaction that funds a ping.
 pub const FUNDING_HOPS: usize = 3;
 

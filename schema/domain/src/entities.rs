@@ -1,12 +1,13 @@
 //! Figures of an entity in answers, from the sums over its scripts: a name, a category, how well it is covered, its
 //! place in a list, and the names that are near one that no entity has.
 
+use cairn_model::DAY_SECS;
 use std::cmp::{Ordering, Reverse};
 
 use cairn_events::{Category, EntityName};
 
 /// Age in seconds up to which the holder's own complete list covers it.
-pub const OWN_LIST_AGE: u32 = 90 * 86_400;
+pub const OWN_LIST_AGE: u32 = 90 * DAY_SECS;
 /// Members from which an entity is covered substantially, if several origins name them.
 pub const SUBSTANTIAL_MEMBERS: u64 = 100;
 /// Origins that this needs.

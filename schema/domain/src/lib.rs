@@ -32,6 +32,7 @@ pub mod signed;
 mod supply;
 mod text;
 pub mod transfers;
+mod wide;
 
 pub use address::{AddressError, Subject, address_of, parse_address, parse_script_hash};
 pub use apportion::apportion;

@@ -76,7 +76,7 @@ pub fn pool_of_script<'a>(stated: &[Stated<'a>], at: At) -> Option<PoolScript<'a
     let pool = votes.first().filter(|_| !votes.is_conflicted)?;
     let standing = naming.iter().zip(standings(&naming, at));
     let stands = standing
-        .filter(|(stated, standing)| *standing == crate::claims::Standing::Stands && stated.entity() == Some(pool));
+        .filter(|(stated, standing)| *standing == crate::claims::ClaimStatus::Stands && stated.entity() == Some(pool));
     let best = stands.map(|(stated, _)| *stated).max_by_key(|stated| (stated.level(), stated.then()));
     best.map(|claim| PoolScript { pool, claim })
 }

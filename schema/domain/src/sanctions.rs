@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use cairn_events::{Claim, EntityName};
-
-use crate::claims::date;
+use cairn_model::date_of;
 
 /// The party of a row, as its list names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -40,7 +39,7 @@ pub fn programmes(claim: &Claim) -> impl Iterator<Item = &str> {
 #[must_use]
 pub fn statement(authority: &str, snapshot: u32, party: &Party<'_>) -> String {
     let named = if party.name.is_empty() { String::new() } else { format!(" under the name {}", party.name) };
-    format!("listed by {authority} in the snapshot of {}{named}", date(snapshot))
+    format!("listed by {authority} in the snapshot of {}{named}", date_of(snapshot))
 }
 
 /// Approval of a row by operators.

@@ -1,5 +1,6 @@
 //! Prices and exchange rates.
 
+use cairn_model::DAY_SECS;
 use std::{fmt, str::FromStr};
 
 use rust_decimal::Decimal;
@@ -72,7 +73,7 @@ pub enum Interval {
     /// One hour.
     Hour = 3_600,
     /// One day, from 00:00 UTC.
-    Day = 86_400,
+    Day = DAY_SECS,
 }
 
 impl Interval {

@@ -70,7 +70,7 @@ impl Announcer {
     /// # Errors
     /// Fails if the socket cannot be created, for example because the path is longer than 107 bytes.
     pub fn bind(path: &Path, present: Present) -> io::Result<Self> {
-        let door = Door::open(path)?;
+        let door = Endpoint::open(path)?;
         let shared = Arc::new(Shared { readers: Mutex::default(), present, cancel: CancelToken::new() });
         let accepting = {
             let shared = Arc::clone(&shared);
@@ -140,19 +140,19 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// A listener, and which file it is.
-struct Door {
+struct Endpoint {
     listener: UnixListener,
     path: PathBuf,
     file: (u64, u64),
     looked: Instant,
 }
 
-impl Door {
+impl Endpoint {
     fn open(path: &Path) -> io::Result<Self> {
         let listener = listen(path)?;
         listener.set_nonblocking(true)?;
         let file = fs::symlink_metadata(path)?;
-        Ok(Door { listener, path: path.to_owned(), file: (file.dev(), file.ino()), looked: Instant::now() })
+        Ok(Endpoint { listener, path: path.to_owned(), file: (file.dev(), file.ino()), looked: Instant::now() })
     }
 
     /// Listens on a new socket if somebody has removed or replaced this one, looking now and then.
@@ -166,7 +166,7 @@ impl Door {
             return;
         }
         // Without room for it, the next look may succeed. Readers that are connected stay.
-        match Door::open(&self.path) {
+        match Endpoint::open(&self.path) {
             Ok(door) => {
                 tracing::warn!(path = %self.path.display(), "the socket was gone: it is there again");
                 *self = door;
@@ -176,7 +176,7 @@ impl Door {
     }
 }
 
-fn accept(mut door: Door, shared: &Arc<Shared>) {
+fn accept(mut door: Endpoint, shared: &Arc<Shared>) {
     while !shared.cancel.is_cancelled() {
         door.reopen_if_gone();
         match door.listener.accept() {

@@ -13,7 +13,7 @@ pub const SOCKET: &str = "cairn.sock";
 
 /// State for a new reader, besides the mempool.
 #[derive(Default)]
-struct Known {
+struct FirstState {
     tip: Option<(Height, BlockHash)>,
     best: Option<Height>,
     source: SourceStatus,
@@ -22,7 +22,7 @@ struct Known {
     troubles: Option<Vec<Trouble>>,
 }
 
-impl Known {
+impl FirstState {
     fn messages(&self) -> Vec<Message> {
         let mut messages = vec![
             Message::Best(self.best),
@@ -38,7 +38,7 @@ impl Known {
 /// Publishes to readers in other processes. Without a socket, they find new blocks a second later.
 pub struct SocketPublisher {
     announcer: Option<Announcer>,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<FirstState>>,
     /// Mempool deltas of blocks that are not on disk yet.
     held: Mutex<Vec<MempoolDelta>>,
 }
@@ -47,7 +47,7 @@ impl SocketPublisher {
     /// Opens the socket in the data folder. The caller has the index open for writing and its mempool in `mempool`.
     #[must_use]
     pub fn open(datadir: &Path, mempool: Arc<MempoolSlot>) -> Self {
-        let known = Arc::<Mutex<Known>>::default();
+        let known = Arc::<Mutex<FirstState>>::default();
         let present = Arc::clone(&known);
         let present = move || {
             let mut messages = present.lock().messages();

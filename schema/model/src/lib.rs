@@ -26,5 +26,5 @@ pub use muhash::{MuHash, MuHashDigest, coin_bytes};
 pub use network::{Network, UnknownNetwork};
 pub use source_status::{MempoolWatch, News, SourceKind, SourceStatus};
 pub use template::{ScriptTemplate, is_key, pay_to_key};
-pub use time::{MonoTime, day_of};
+pub use time::{DAY_SECS, MonoTime, date, date_of, day_of, last_second, rfc3339};
 pub use trouble::{Part, Trouble, one_line};

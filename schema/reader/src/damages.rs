@@ -11,10 +11,10 @@ pub const NAMELESS: &str = "unknown";
 
 /// Damage that was found. Requests and the scrubber add to it; health and metrics show it.
 #[derive(Debug, Default)]
-pub struct Damages(Mutex<Found>);
+pub struct Damages(Mutex<KnownDamages>);
 
 #[derive(Debug, Default)]
-struct Found {
+struct KnownDamages {
     tables: BTreeMap<&'static str, Table>,
     scrubbed: Scrubbed,
     /// Number of the running or last scrub.

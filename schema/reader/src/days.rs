@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use cairn_model::{Height, Sats, day_of};
+use cairn_model::{DAY_SECS, Height, Sats, day_of, last_second};
 use cairn_tables::{
     Table,
     ages::{BIRTH_DAYS, BirthDays, SpentByAge, SupplyChanges},
@@ -72,8 +72,7 @@ impl View<'_> {
     #[must_use]
     pub fn last_of_day(&self, height: Height) -> Option<Height> {
         let day = day_of(self.chain().get(height)?.mono_time);
-        let end = (u64::from(day) + 1) * 86_400 - 1;
-        self.chain().height_at(u32::try_from(end).unwrap_or(u32::MAX))
+        self.chain().height_at(last_second(day))
     }
 
     /// The unspent coins as they were after the last block of a day, by day of birth, ascending. Reads a row for each
@@ -151,11 +150,11 @@ impl View<'_> {
     /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn spent_by_birth(&self, day: u32) -> Result<BTreeMap<u32, u128>, ReadError> {
         self.require(&AGES)?;
-        let last_at = |time: u64| self.chain().height_at(u32::try_from(time).unwrap_or(u32::MAX));
-        let begin = u64::from(day) * 86_400;
+        let last_at = |time: u32| self.chain().height_at(time);
+        let begin = day.saturating_mul(DAY_SECS);
         let first = begin.checked_sub(1).and_then(last_at).map_or(0, |before| before + 1);
         let mut spent = BTreeMap::new();
-        let Some(last) = last_at(begin + 86_399).filter(|last| *last >= first) else { return Ok(spent) };
+        let Some(last) = last_at(last_second(day)).filter(|last| *last >= first) else { return Ok(spent) };
         for row in self.scan::<SpentByAge>(Some(&first))? {
             let (height, row) = row?;
             if height > last {

@@ -17,7 +17,7 @@ use crate::{
     index_folder::{IndexFolder, in_one_place},
     memory::chain_memory,
     table_file::{bad_files, files_of},
-    view::{Seen, check_version},
+    view::{LastView, check_version},
 };
 
 fn open_read_only(dir: &Path, families: &[Family], cache: Option<&Cache>) -> Result<Db, rocksdb::Error> {
@@ -73,7 +73,7 @@ pub struct Reader {
     folder: Option<Arc<IndexFolder>>,
     facts: Facts,
     /// State of the last view.
-    seen: RwLock<Option<Seen>>,
+    seen: RwLock<Option<LastView>>,
     raw: Option<RawBlocks>,
 }
 
@@ -190,7 +190,7 @@ impl Reader {
     /// The same, beginning with the chain in memory that another reader of this index has: the two share it.
     pub(crate) fn beginning_with(self, chain: Arc<ChainIndex>) -> Self {
         Reader {
-            seen: RwLock::new(Some(Seen { tip: None, chain, checkpoints: None, any_claim: None, settled: false })),
+            seen: RwLock::new(Some(LastView { tip: None, chain, checkpoints: None, any_claim: None, settled: false })),
             ..self
         }
     }

@@ -73,7 +73,7 @@ pub(crate) type Checkpointed = Vec<(&'static str, Option<Checkpoint>)>;
 
 /// State of the last view, so that the next one reads less.
 #[derive(Clone)]
-pub(crate) struct Seen {
+pub(crate) struct LastView {
     /// `None` if the chain is another reader's.
     pub(crate) tip: Option<Tip>,
     pub(crate) chain: Arc<ChainIndex>,
@@ -97,7 +97,7 @@ impl<'r> View<'r> {
         pinned: bool,
         facts: &'r Facts,
         raw: Option<&'r RawBlocks>,
-        seen: Option<Seen>,
+        seen: Option<LastView>,
     ) -> Result<Self, ReadError> {
         let families = Family::ALL.map(|f| db.cf_handle(f.name()));
         if let Some(missing) = Family::ALL.iter().find(|f| families[f.index()].is_none() && !f.is_writers_own()) {
@@ -119,7 +119,7 @@ impl<'r> View<'r> {
             finished: RefCell::default(),
             log_rows: RefCell::default(),
         };
-        if let Some(Seen { tip: Some(tip), chain, checkpoints: Some(checkpoints), any_claim, settled }) = seen {
+        if let Some(LastView { tip: Some(tip), chain, checkpoints: Some(checkpoints), any_claim, settled }) = seen {
             (view.tip, view.chain, view.checkpoints) = (tip, chain, Some(checkpoints));
             (view.any_claim, view.settled) = (any_claim, settled);
             return Ok(view);
@@ -128,7 +128,7 @@ impl<'r> View<'r> {
         check_version(&CHAIN, &checkpoint)?;
         let is_at = |tip: &Tip| tip.height == checkpoint.height && tip.hash == checkpoint.hash;
         match seen {
-            Some(Seen { tip: Some(tip), chain, any_claim, settled, .. }) if is_at(&tip) => {
+            Some(LastView { tip: Some(tip), chain, any_claim, settled, .. }) if is_at(&tip) => {
                 // Events may have come in between blocks.
                 (view.tip, view.chain) = (Tip { seq: checkpoint.seq, ..tip }, chain);
                 if checkpoint.seq == tip.seq {
@@ -163,7 +163,7 @@ impl<'r> View<'r> {
 
     /// State that the next view need not read again: the checkpoints too, if the handle does not change. A damaged one
     /// leaves them to the views, which fail where they need it.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> LastView {
         let read = || -> Result<Checkpointed, ReadError> {
             STAGES.iter().map(|stage| Ok((stage.name, self.checkpoint(stage.name)?))).collect()
         };
@@ -171,7 +171,7 @@ impl<'r> View<'r> {
         // Without an input event there is no claim.
         let any_claim = if self.tip.seq == 0 { Some(false) } else { self.uncounted(Self::has_claims).ok() };
         let settled = self.find_settled();
-        Seen { tip: Some(self.tip), chain: Arc::clone(&self.chain), checkpoints, any_claim, settled }
+        LastView { tip: Some(self.tip), chain: Arc::clone(&self.chain), checkpoints, any_claim, settled }
     }
 
     /// True if the labels are settled. Rows read for that do not belong to this view.

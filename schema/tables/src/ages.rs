@@ -10,7 +10,7 @@
 //!
 //! Days are counted from 1970-01-01 (UTC), and ages in seconds, both by monotone block time.
 
-use cairn_model::{Height, Sats, TxNum};
+use cairn_model::{DAY_SECS, Height, Sats, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint, put_varint128},
@@ -86,7 +86,7 @@ fn some(b: &mut Input<'_>) -> Result<u64, DecodeError> {
 }
 
 /// Seconds of a year of 365 days, that distinguish ages of coins.
-pub const YEAR: u32 = 365 * 86_400;
+pub const YEAR: u32 = 365 * DAY_SECS;
 
 /// Least years of the classes of coins that are spent late. A class ends where the next begins.
 pub const DORMANT_YEARS: [u32; 6] = [1, 2, 3, 5, 7, 10];

@@ -179,7 +179,7 @@ fn follow<N: Ord>(b: &Input<'_>, last: Option<&N>, next: &N) -> Result<(), Decod
 
 /// Balance of an exchange, in satoshis.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Held {
+pub struct ExchangeBalance {
     /// Which.
     pub exchange: EntityName,
     /// In mode [`FlowMode::Latest`].
@@ -202,7 +202,7 @@ pub struct FlowsHeadRow {
     /// Differs if documents have made other scripts members of exchanges.
     pub mark: [u8; 8],
     /// Balance of each exchange, ascending by name.
-    pub held: Vec<Held>,
+    pub held: Vec<ExchangeBalance>,
 }
 
 impl ValueCodec for FlowsHeadRow {
@@ -222,9 +222,9 @@ impl ValueCodec for FlowsHeadRow {
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let (generation, height, hash) = (generation(b)?, b.varint32()?, BlockHash(b.array()?));
         let (seq, mark) = (b.varint()?, b.array()?);
-        let mut held: Vec<Held> = Vec::new();
+        let mut held: Vec<ExchangeBalance> = Vec::new();
         while b.left() > 0 {
-            let next = Held { exchange: some_name(b)?, latest: b.amount()?, point_in_time: b.amount()? };
+            let next = ExchangeBalance { exchange: some_name(b)?, latest: b.amount()?, point_in_time: b.amount()? };
             follow(b, held.last().map(|last| &last.exchange), &next.exchange)?;
             held.push(next);
         }

@@ -27,7 +27,7 @@ impl Table for TxSums {
 
 /// Sums of one transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Moved {
+pub struct TxSum {
     /// Fee; 0 for a coinbase.
     pub fee: Sats,
     /// Sum of the coins that it spends.
@@ -36,7 +36,7 @@ pub struct Moved {
 
 /// The transactions of a row of `block_log`, in its order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TxSumsRow(pub Vec<Moved>);
+pub struct TxSumsRow(pub Vec<TxSum>);
 
 /// The rows of a block: the row's first transaction, and the row.
 pub fn rows_of(block: &Block) -> impl Iterator<Item = (TxNum, TxSumsRow)> + '_ {
@@ -46,7 +46,7 @@ pub fn rows_of(block: &Block) -> impl Iterator<Item = (TxNum, TxSumsRow)> + '_ {
             let outputs: Sats = block.outputs_of(tx).iter().map(|output| output.value).sum();
             // The first transaction of a block makes money.
             let fee = if chunk + i == 0 { 0 } else { inputs.saturating_sub(outputs) };
-            Moved { fee, inputs }
+            TxSum { fee, inputs }
         });
         (block.tx_num(chunk * TXS_PER_ROW), TxSumsRow(moved.collect()))
     })
@@ -66,7 +66,7 @@ impl ValueCodec for TxSumsRow {
             if row.len() == TXS_PER_ROW {
                 return Err(b.error("more transactions than a row has"));
             }
-            let moved = Moved { fee: b.amount()?, inputs: b.amount()? };
+            let moved = TxSum { fee: b.amount()?, inputs: b.amount()? };
             if moved.fee > moved.inputs {
                 return Err(b.error("a fee above the inputs"));
             }

@@ -11,7 +11,7 @@ use cairn_store::files::remove_path;
 use crate::CheckpointError;
 
 /// Data that is copied in addition to the index: its name, the name of its file, and the function that writes it.
-pub struct Beside<'b> {
+pub struct ExtraFile<'b> {
     /// Its name, for errors.
     pub what: &'static str,
     /// Name of its file in the folder of the checkpoint.
@@ -21,14 +21,14 @@ pub struct Beside<'b> {
 }
 
 /// Copies the index in `index` to `to/index`, and the rest beside it. Files of an earlier attempt are replaced.
-pub(crate) fn copy_index(index: &Path, to: &Path, beside: &[Beside<'_>]) -> Result<PathBuf, CheckpointError> {
+pub(crate) fn copy_index(index: &Path, to: &Path, beside: &[ExtraFile<'_>]) -> Result<PathBuf, CheckpointError> {
     let copy = to.join("index");
     remove_path(&copy)?;
     freeze(index, &copy)?;
-    for Beside { what, name, write } in beside {
+    for ExtraFile { what, name, write } in beside {
         let path = to.join(name);
         remove_path(&path)?;
-        write(&path).map_err(|why| CheckpointError::Beside { what, why })?;
+        write(&path).map_err(|why| CheckpointError::ExtraFile { what, why })?;
     }
     Ok(copy)
 }

@@ -3,7 +3,7 @@
 use std::{fs::File, io::Read, path::Path};
 
 use cairn_model::CancelToken;
-use cairn_store::PIECE;
+use cairn_store::{PIECE, StoreError};
 use sha2::{Digest, Sha256};
 
 use crate::CheckpointError;
@@ -15,7 +15,7 @@ pub(crate) fn pieces_of(bytes: u64) -> u64 {
 
 /// Size and hashes of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FileHashes {
     pub(crate) bytes: u64,
     /// SHA-256 of its pieces, in order.
     pub(crate) pieces: Vec<String>,
@@ -50,12 +50,12 @@ impl Pieces {
         self.open = 0;
     }
 
-    pub(crate) fn finish(mut self) -> Found {
+    pub(crate) fn finish(mut self) -> FileHashes {
         // An empty file has one piece, too.
         if self.open > 0 || self.pieces.is_empty() {
             self.end();
         }
-        Found { bytes: self.bytes, pieces: self.pieces }
+        FileHashes { bytes: self.bytes, pieces: self.pieces }
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn cut(
     let mut pieces = Vec::new();
     for at in 0..pieces_of(left) {
         if cancel.is_cancelled() {
-            return Err(CheckpointError::Stopped);
+            return Err(StoreError::Stopped.into());
         }
         let bytes = (left - at * PIECE as u64).min(PIECE as u64);
         let mut piece = vec![0; usize::try_from(bytes).unwrap_or(PIECE)];
@@ -105,7 +105,7 @@ mod tests {
                 expected.push(hex::encode(Sha256::digest([])));
             }
             prop_assert_eq!(expected.len() as u64, pieces_of(bytes as u64));
-            prop_assert_eq!(pieces.finish(), Found { bytes: bytes as u64, pieces: expected.clone() });
+            prop_assert_eq!(pieces.finish(), FileHashes { bytes: bytes as u64, pieces: expected.clone() });
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("file");
             std::fs::write(&path, &whole).unwrap();

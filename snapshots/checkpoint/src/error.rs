@@ -11,17 +11,9 @@ pub enum CheckpointError {
     /// The index cannot be read.
     #[error(transparent)]
     Index(#[from] ReadError),
-    /// The store fails.
-    #[error(transparent)]
-    Store(StoreError),
-    /// A file or folder cannot be read or written.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The path.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    /// The store, a file or a thread fails, or the work was cancelled.
+    #[error("{}", text_of(.0))]
+    Store(#[from] StoreError),
     /// A folder has something else in it.
     #[error("{0}")]
     Folder(String),
@@ -54,7 +46,7 @@ pub enum CheckpointError {
     },
     /// Copying data other than the index failed.
     #[error("{what}: {why}")]
-    Beside {
+    ExtraFile {
         /// Name of the data.
         what: &'static str,
         /// Why it failed.
@@ -63,41 +55,32 @@ pub enum CheckpointError {
     /// The audit of a restored index failed.
     #[error("the restored index cannot be checked: {0}")]
     Audit(String),
-    /// The work was cancelled.
-    #[error("stopped; the same command begins again")]
-    Stopped,
-    /// A thread ended without a result.
-    #[error("a thread of the checkpoint has panicked; this is a bug")]
-    Panicked,
-}
-
-impl From<StoreError> for CheckpointError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Stopped => CheckpointError::Stopped,
-            StoreError::File { path, source } => CheckpointError::File { path, source },
-            other => CheckpointError::Store(other),
-        }
-    }
 }
 
 impl CheckpointError {
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        |source| CheckpointError::File { path, source }
+        |source| StoreError::File { path, source }.into()
+    }
+
+    /// True if the work was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, CheckpointError::Store(StoreError::Stopped))
+    }
+}
+
+/// The text of an error of the store, with the advice for a checkpoint.
+fn text_of(error: &StoreError) -> String {
+    match error {
+        StoreError::Stopped => "stopped; the same command begins again".to_owned(),
+        StoreError::Panicked => "a thread of the checkpoint has panicked; this is a bug".to_owned(),
+        other => other.to_string(),
     }
 }
 
 impl JobError for CheckpointError {
-    fn stopped() -> Self {
-        CheckpointError::Stopped
-    }
-
-    fn panicked() -> Self {
-        CheckpointError::Panicked
-    }
-
     fn is_cancelled(&self) -> bool {
-        matches!(self, CheckpointError::Stopped)
+        self.is_cancelled()
     }
 }

@@ -7,10 +7,11 @@ use std::{
 };
 
 use cairn_model::CancelToken;
+use cairn_store::StoreError;
 
 use crate::{
     CheckpointError,
-    cut::{Found, Pieces},
+    cut::{FileHashes, Pieces},
 };
 
 /// Bytes that are read at a time.
@@ -21,12 +22,12 @@ pub(crate) fn read_all(
     path: &Path,
     cancel: &CancelToken,
     mut seen: impl FnMut(&[u8]) -> io::Result<()>,
-) -> Result<Found, CheckpointError> {
+) -> Result<FileHashes, CheckpointError> {
     let mut file = File::open(path).map_err(CheckpointError::at(path))?;
     let (mut pieces, mut chunk) = (Pieces::default(), vec![0; CHUNK]);
     loop {
         if cancel.is_cancelled() {
-            return Err(CheckpointError::Stopped);
+            return Err(StoreError::Stopped.into());
         }
         let read = file.read(&mut chunk).map_err(CheckpointError::at(path))?;
         let Some(part) = chunk.get(..read).filter(|part| !part.is_empty()) else { break };
@@ -42,7 +43,7 @@ pub(crate) fn copy(
     to: &Path,
     cancel: &CancelToken,
     mut seen: impl FnMut(u64),
-) -> Result<Found, CheckpointError> {
+) -> Result<FileHashes, CheckpointError> {
     let mut file = File::create(to).map_err(CheckpointError::at(to))?;
     let mut failed = None;
     let found = read_all(from, cancel, |part| {
@@ -51,7 +52,7 @@ pub(crate) fn copy(
     });
     // An error of the disk that is written to names the path there.
     let found = match (found, failed) {
-        (Err(CheckpointError::File { source, .. }), Some(_)) => Err(CheckpointError::at(to)(source)),
+        (Err(CheckpointError::Store(StoreError::File { source, .. })), Some(_)) => Err(CheckpointError::at(to)(source)),
         (found, _) => found,
     }?;
     file.sync_all().map_err(CheckpointError::at(to))?;

@@ -20,7 +20,7 @@ mod verify;
 mod work;
 
 pub use cairn_store::Difference;
-pub use copy::Beside;
+pub use copy::ExtraFile;
 pub use error::CheckpointError;
 pub use make::make;
 pub use manifest::{CHECKPOINT, FORM, FileEntry, Manifest};
@@ -28,6 +28,6 @@ pub use restore::{Audit, Restored, Target, restore, restore_audited};
 pub use send::{Sending, Sent, send};
 pub use sign::{SIGNATURE, Signer, Trust};
 pub use source::{Placing, Source};
-pub use stored::{Kept, Pruned, kept, prune, prune_as_of};
+pub use stored::{Pruned, StoredCheckpoint, prune, prune_as_of, stored_checkpoints};
 pub use verify::{Checked, verify};
-pub use work::Seen;
+pub use work::OnProgress;

@@ -14,11 +14,11 @@ use cairn_store::{
 use parking_lot::Mutex;
 
 use crate::{
-    Beside, CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Signer,
+    CHECKPOINT, CheckpointError, ExtraFile, FileEntry, Manifest, SIGNATURE, Signer,
     copy::{copy_index, lock},
     files::read_all,
     hashes::Hashes,
-    work::{Seen, hashes_in},
+    work::{OnProgress, hashes_in},
 };
 
 /// Marks the folder of a checkpoint that is not complete; one process holds a lock on this file.
@@ -35,10 +35,10 @@ const READERS: usize = 4;
 pub fn make(
     datadir: &Path,
     to: &Path,
-    beside: &[Beside<'_>],
+    beside: &[ExtraFile<'_>],
     signer: Option<&Signer>,
     cancel: &CancelToken,
-    seen: &Seen<'_>,
+    seen: &OnProgress<'_>,
 ) -> Result<Manifest, CheckpointError> {
     fs::create_dir_all(to).map_err(CheckpointError::at(to))?;
     let mark = to.join(MARK);
@@ -67,7 +67,7 @@ fn hash_all(
     to: &Path,
     hashes: &Hashes,
     cancel: &CancelToken,
-    seen: &Seen<'_>,
+    seen: &OnProgress<'_>,
 ) -> Result<Vec<FileEntry>, CheckpointError> {
     let paths: Vec<_> = files_below(to)?.into_iter().filter(|path| !path.ends_with(MARK)).collect();
     let mut total = 0;

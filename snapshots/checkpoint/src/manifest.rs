@@ -1,5 +1,6 @@
 //! The manifest of a checkpoint.
 
+use cairn_model::rfc3339;
 use cairn_reader::{Reader, View};
 use serde::{Deserialize, Serialize};
 
@@ -53,11 +54,11 @@ impl Manifest {
         let view: View<'_> = reader.view()?;
         let tip = *view.tip();
         files.sort_unstable();
-        let now = i64::try_from(cairn_clock::now_secs()).unwrap_or(i64::MAX);
+        let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
         Ok(Manifest {
             form: FORM,
             program: format!("cairn {}", env!("CARGO_PKG_VERSION")),
-            made_at: jiff::Timestamp::from_second(now).unwrap_or_default().to_string(),
+            made_at: rfc3339(now),
             network: view.network().name().to_owned(),
             tip_height: tip.height,
             tip_hash: tip.hash.to_string(),

@@ -11,6 +11,7 @@ use std::{
 use cairn_model::CancelToken;
 use cairn_reader::{Reader, mark_replica, replica_of};
 use cairn_store::{
+    StoreError,
     files::{files_below, remove_path, sync_folder, write_file},
     on_threads,
 };
@@ -22,7 +23,7 @@ use crate::{
     manifest::INDEX,
     source::wrong,
     swap,
-    work::{Seen, WORK},
+    work::{OnProgress, WORK},
 };
 
 /// Destination of a restore, and its options.
@@ -74,7 +75,7 @@ pub fn restore(
     trust: &Trust,
     target: &Target,
     cancel: &CancelToken,
-    seen: &Seen<'_>,
+    seen: &OnProgress<'_>,
 ) -> Result<Restored, CheckpointError> {
     restore_audited(source, trust, target, &|_| Ok(None), cancel, seen)
 }
@@ -89,7 +90,7 @@ pub fn restore_audited(
     target: &Target,
     audit: &Audit<'_>,
     cancel: &CancelToken,
-    seen: &Seen<'_>,
+    seen: &OnProgress<'_>,
 ) -> Result<Restored, CheckpointError> {
     let Target { datadir, .. } = target;
     let index = datadir.join("index");
@@ -186,7 +187,7 @@ struct Work<'w> {
 
 impl Work<'_> {
     /// Brings all files of the index.
-    fn all(&self, manifest: &Manifest, cancel: &CancelToken, seen: &Seen<'_>) -> Result<(), CheckpointError> {
+    fn all(&self, manifest: &Manifest, cancel: &CancelToken, seen: &OnProgress<'_>) -> Result<(), CheckpointError> {
         let mut files: Vec<(&str, &FileEntry)> =
             manifest.files.iter().filter_map(|file| Some((file.path.strip_prefix(INDEX)?, file))).collect();
         files.sort_unstable_by_key(|(_, file)| std::cmp::Reverse(file.bytes));
@@ -236,7 +237,7 @@ impl Work<'_> {
             return Ok(false);
         }
         match self.has(file, to, cancel) {
-            Err(CheckpointError::File { .. }) => Ok(false),
+            Err(CheckpointError::Store(StoreError::File { .. })) => Ok(false),
             other => other,
         }
     }

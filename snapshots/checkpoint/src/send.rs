@@ -17,13 +17,13 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Beside, CheckpointError, FileEntry, Manifest, SIGNATURE, Signer,
+    CheckpointError, ExtraFile, FileEntry, Manifest, SIGNATURE, Signer,
     copy::{copy_index, lock},
     cut::cut,
     hashes::Hashes,
     pieces::{PIECES, hash_in, name_of},
     stored::CHECKPOINTS,
-    work::{LEASE, Seen, WORK, hashes_in, holder},
+    work::{LEASE, OnProgress, WORK, hashes_in, holder},
 };
 
 /// How a checkpoint is sent.
@@ -53,11 +53,11 @@ pub struct Sent {
 pub fn send(
     datadir: &Path,
     store: &Store,
-    beside: &[Beside<'_>],
+    beside: &[ExtraFile<'_>],
     signer: Option<&Signer>,
     sending: Sending,
     cancel: &CancelToken,
-    seen: &Seen<'_>,
+    seen: &OnProgress<'_>,
 ) -> Result<Sent, CheckpointError> {
     // One folder for each store.
     let own = hex::encode(&Sha256::digest(store.location().to_string())[..8]);
@@ -80,11 +80,11 @@ fn send_from(
     work: &Path,
     store: &Store,
     lease: &Lease<'_>,
-    beside: &[Beside<'_>],
+    beside: &[ExtraFile<'_>],
     signer: Option<&Signer>,
     sending: Sending,
     cancel: &CancelToken,
-    seen: &Seen<'_>,
+    seen: &OnProgress<'_>,
 ) -> Result<Sent, CheckpointError> {
     let copy = copy_index(&datadir.join("index"), work, beside)?;
     let there: HashSet<String> =
@@ -145,7 +145,7 @@ fn send_files(
     hashes: &Hashes,
     sending: Sending,
     cancel: &CancelToken,
-    seen: &Seen<'_>,
+    seen: &OnProgress<'_>,
 ) -> Result<Vec<FileEntry>, CheckpointError> {
     let (mut paths, mut total) = (Vec::new(), 0);
     for path in files_below(work)? {

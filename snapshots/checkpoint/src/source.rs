@@ -6,14 +6,14 @@ use std::{
 };
 
 use cairn_model::CancelToken;
-use cairn_store::{PIECE, Store};
+use cairn_store::{PIECE, Store, StoreError};
 
 use crate::{
     CHECKPOINT, CheckpointError, FileEntry, Manifest, SIGNATURE, Trust,
-    cut::Found,
+    cut::FileHashes,
     files::{copy, read_all},
     pieces::{each, join},
-    stored::{CHECKPOINTS, MAX_MANIFEST, kept},
+    stored::{CHECKPOINTS, MAX_MANIFEST, stored_checkpoints},
 };
 
 /// How table files of a folder are placed. They never change; all other files are copied.
@@ -60,7 +60,7 @@ impl Source<'_> {
             }
             Source::Store(store, name) => {
                 let newest = || -> Result<String, CheckpointError> {
-                    let newest = kept(store)?.pop().map(|kept| kept.name);
+                    let newest = stored_checkpoints(store)?.pop().map(|kept| kept.name);
                     newest.ok_or_else(|| none(store.location().to_string(), "it has no checkpoint"))
                 };
                 let name = name.clone().map_or_else(newest, Ok)?;
@@ -121,14 +121,14 @@ impl Source<'_> {
         };
         match read {
             Err(CheckpointError::Damaged { place, what }) => Ok(Some(format!("{place}: {what}"))),
-            Err(error @ CheckpointError::File { .. }) => Ok(Some(error.to_string())),
+            Err(error @ CheckpointError::Store(StoreError::File { .. })) => Ok(Some(error.to_string())),
             other => other,
         }
     }
 }
 
 /// Difference of a file.
-pub(crate) fn wrong(found: &Found, file: &FileEntry) -> Option<String> {
+pub(crate) fn wrong(found: &FileHashes, file: &FileEntry) -> Option<String> {
     if found.bytes != file.bytes {
         return Some(format!("it has {} bytes, the manifest says {}", found.bytes, file.bytes));
     }

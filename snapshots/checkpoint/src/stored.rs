@@ -23,7 +23,7 @@ const YOUNG: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A checkpoint of a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct StoredCheckpoint {
     /// Its name. Names sort by the time of their making.
     pub name: String,
     /// When its manifest was written.
@@ -33,12 +33,12 @@ pub struct Kept {
 }
 
 /// The checkpoints of a store that are complete, oldest first.
-pub fn kept(store: &Store) -> Result<Vec<Kept>, CheckpointError> {
+pub fn stored_checkpoints(store: &Store) -> Result<Vec<StoredCheckpoint>, CheckpointError> {
     let objects = store.list(CHECKPOINTS)?;
     let signed: HashSet<&str> = objects.iter().filter_map(|object| name_in(&object.name, SIGNATURE)).collect();
     let found = objects.iter().filter_map(|object| {
         let name = name_in(&object.name, CHECKPOINT)?;
-        Some(Kept { name: name.to_owned(), written: object.modified, is_signed: signed.contains(name) })
+        Some(StoredCheckpoint { name: name.to_owned(), written: object.modified, is_signed: signed.contains(name) })
     });
     Ok(found.collect())
 }
@@ -71,7 +71,7 @@ pub fn prune(datadir: &Path, store: &Store, keep: usize) -> Result<Pruned, Check
 /// As [`prune`], at a time.
 pub fn prune_as_of(datadir: &Path, store: &Store, keep: usize, now: SystemTime) -> Result<Pruned, CheckpointError> {
     let lease = Lease::take(store, LEASE, &holder(datadir)?)?;
-    let all = kept(store)?;
+    let all = stored_checkpoints(store)?;
     let (old, new) = all.split_at(all.len().saturating_sub(keep.max(1)));
     let mut pruned = Pruned::default();
     for checkpoint in old {

@@ -9,7 +9,7 @@ use cairn_model::CancelToken;
 use cairn_store::{Difference, files::files_below, on_threads};
 use parking_lot::Mutex;
 
-use crate::{CHECKPOINT, CheckpointError, Manifest, SIGNATURE, Source, Trust, work::Seen};
+use crate::{CHECKPOINT, CheckpointError, Manifest, SIGNATURE, Source, Trust, work::OnProgress};
 
 /// Files that are read at a time.
 const READERS: usize = 4;
@@ -23,7 +23,7 @@ pub fn verify(
     source: &Source<'_>,
     trust: &Trust,
     cancel: &CancelToken,
-    seen: &Seen<'_>,
+    seen: &OnProgress<'_>,
 ) -> Result<Checked, CheckpointError> {
     let manifest = source.manifest(trust)?;
     let (total, done, found) = (manifest.bytes(), AtomicU64::new(0), Mutex::new(Vec::new()));

@@ -9,8 +9,8 @@ use cairn_store::identity;
 
 use crate::CheckpointError;
 
-/// Progress of work on files: bytes done, and all bytes.
-pub type Seen<'s> = dyn Fn(u64, u64) + Sync + 's;
+/// Reports the progress of work on files: bytes done, and all bytes.
+pub type OnProgress<'s> = dyn Fn(u64, u64) + Sync + 's;
 
 /// Folder, in the data folder, of temporary files of checkpoints and of known hashes.
 pub(crate) const WORK: &str = "checkpoints";

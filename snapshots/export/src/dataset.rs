@@ -2,6 +2,7 @@
 
 use cairn_model::{Block, Height, MonoTime, Network, TxNum};
 use cairn_reader::{ChainIndex, ReadError, View};
+use cairn_store::StoreError;
 
 use crate::{
     ExportError, Part, columns::Column, first_seen::FirstSeen, forms::Format, rows::Rows, sink::Sink, spent::Spent,
@@ -74,7 +75,7 @@ impl Scope<'_> {
 
     /// An error if the work was cancelled.
     pub(crate) fn check(&self) -> Result<(), ExportError> {
-        if self.cancel.is_cancelled() { Err(ExportError::Stopped) } else { Ok(()) }
+        if self.cancel.is_cancelled() { Err(StoreError::Stopped.into()) } else { Ok(()) }
     }
 }
 

@@ -13,9 +13,9 @@ use cairn_store::{
 
 use crate::ExportError;
 
-/// Place of an export.
+/// Destination of an export.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'p> {
+pub enum Destination<'p> {
     /// A folder.
     Folder(&'p Path),
     /// A store.
@@ -26,105 +26,105 @@ pub enum Place<'p> {
 const MAX_MANIFEST: u64 = 1 << 30;
 
 /// File that marks an incomplete export, and the process that writes it.
-pub(crate) enum Held<'p> {
+pub(crate) enum DestinationLock<'p> {
     Folder(#[expect(dead_code, reason = "the lock ends with it")] File),
     Store(Lease<'p>),
 }
 
-impl Held<'_> {
+impl DestinationLock<'_> {
     /// To be called often.
     pub(crate) fn renew(&self) -> Result<(), ExportError> {
         match self {
-            Held::Folder(_) => Ok(()),
-            Held::Store(lease) => Ok(lease.renew()?),
+            DestinationLock::Folder(_) => Ok(()),
+            DestinationLock::Store(lease) => Ok(lease.renew()?),
         }
     }
 }
 
-impl<'p> Place<'p> {
+impl<'p> Destination<'p> {
     /// The place of the export, or of one of its files, for people.
     pub(crate) fn shown(&self, name: &str) -> String {
         match self {
-            Place::Folder(folder) => folder.join(name).display().to_string(),
-            Place::Store(store) if name.is_empty() => store.location().to_string(),
-            Place::Store(store) => store.shown(name),
+            Destination::Folder(folder) => folder.join(name).display().to_string(),
+            Destination::Store(store) if name.is_empty() => store.location().to_string(),
+            Destination::Store(store) => store.shown(name),
         }
     }
 
     /// The text of a small file; `None` if there is none.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, ExportError> {
         match self {
-            Place::Folder(folder) => Ok(read_file(&folder.join(name))?),
-            Place::Store(store) => Ok(store.read(name, MAX_MANIFEST)?),
+            Destination::Folder(folder) => Ok(read_file(&folder.join(name))?),
+            Destination::Store(store) => Ok(store.read(name, MAX_MANIFEST)?),
         }
     }
 
     /// Writes a small file so that it is there as a whole or not at all.
     pub(crate) fn write(&self, name: &str, text: &[u8]) -> Result<(), ExportError> {
         match self {
-            Place::Folder(folder) => Ok(write_file(&folder.join(name), text)?),
-            Place::Store(store) => Ok(store.write(name, text.to_vec())?),
+            Destination::Folder(folder) => Ok(write_file(&folder.join(name), text)?),
+            Destination::Store(store) => Ok(store.write(name, text.to_vec())?),
         }
     }
 
     /// Removes a file that may not be there.
     pub(crate) fn remove(&self, name: &str) -> Result<(), ExportError> {
         match self {
-            Place::Folder(folder) => {
+            Destination::Folder(folder) => {
                 let path = folder.join(name);
                 remove_path(&path)?;
                 Ok(sync_folder_of(&path)?)
             }
-            Place::Store(store) => Ok(store.remove(name)?),
+            Destination::Store(store) => Ok(store.remove(name)?),
         }
     }
 
     /// True if there is a file.
     pub(crate) fn has(&self, name: &str) -> Result<bool, ExportError> {
         match self {
-            Place::Folder(folder) => Ok(folder.join(name).exists()),
-            Place::Store(store) => Ok(store.find(name)?.is_some()),
+            Destination::Folder(folder) => Ok(folder.join(name).exists()),
+            Destination::Store(store) => Ok(store.find(name)?.is_some()),
         }
     }
 
     /// True if there is nothing.
     pub(crate) fn is_empty(&self) -> Result<bool, ExportError> {
         match self {
-            Place::Folder(folder) => Ok(fs::read_dir(folder).map_err(ExportError::at(*folder))?.next().is_none()),
-            Place::Store(store) => Ok(store.list("")?.is_empty()),
+            Destination::Folder(folder) => Ok(fs::read_dir(folder).map_err(ExportError::at(*folder))?.next().is_none()),
+            Destination::Store(store) => Ok(store.list("")?.is_empty()),
         }
     }
 
     /// Takes the file that marks the export as not complete. Only one process has it; `own` is equal for all processes
     /// of the same export.
-    pub(crate) fn hold(&self, mark: &str, own: &str) -> Result<Held<'p>, ExportError> {
+    pub(crate) fn hold(&self, mark: &str, own: &str) -> Result<DestinationLock<'p>, ExportError> {
         match self {
-            Place::Folder(folder) => {
+            Destination::Folder(folder) => {
                 let path = folder.join(mark);
                 let lock = OpenOptions::new().create(true).append(true).open(&path).map_err(ExportError::at(&path))?;
                 match lock.try_lock() {
-                    Ok(()) => Ok(Held::Folder(lock)),
+                    Ok(()) => Ok(DestinationLock::Folder(lock)),
                     Err(TryLockError::WouldBlock) => {
                         Err(ExportError::Folder(format!("another process exports to {}", folder.display())))
                     }
                     Err(TryLockError::Error(error)) => Err(ExportError::at(path)(error)),
                 }
             }
-            Place::Store(store) => Ok(Held::Store(Lease::resume(store, mark, own)?)),
+            Destination::Store(store) => Ok(DestinationLock::Store(Lease::resume(store, mark, own)?)),
         }
     }
 
     /// The path at which a file of rows is written: its own place, or, for a store, a folder of this machine.
     pub(crate) fn path_of(&self, name: &str, staging: &Path) -> PathBuf {
         match self {
-            Place::Folder(folder) => folder.join(name),
-            Place::Store(_) => staging.join(name),
+            Destination::Folder(folder) => folder.join(name),
+            Destination::Store(_) => staging.join(name),
         }
     }
 
     /// Brings a complete file of rows to its place.
     pub(crate) fn publish(&self, name: &str, staging: &Path) -> Result<(), ExportError> {
-        let Place::Store(store) = self else { return Ok(()) };
+        let Destination::Store(store) = self else { return Ok(()) };
         let path = self.path_of(name, staging);
         store.send(name, &path, &mut |_| {})?;
         fs::remove_file(&path).map_err(ExportError::at(path))
@@ -134,10 +134,10 @@ impl<'p> Place<'p> {
     pub(crate) fn sizes(&self, folders: &[&str]) -> Result<HashMap<String, u64>, ExportError> {
         let mut found = HashMap::new();
         match self {
-            Place::Folder(root) => {
+            Destination::Folder(root) => {
                 folders.iter().try_for_each(|folder| sizes_below(root, &root.join(folder), &mut found))?;
             }
-            Place::Store(store) => {
+            Destination::Store(store) => {
                 let is_in = |name: &str| folders.iter().any(|folder| is_in(name, folder));
                 let objects = store.list("")?.into_iter().filter(|object| is_in(&object.name));
                 found.extend(objects.map(|object| (object.name, object.bytes)));
@@ -149,11 +149,11 @@ impl<'p> Place<'p> {
     /// Removes files in these folders that are not known.
     pub(crate) fn sweep(&self, folders: &[&str], known: &HashSet<&str>) -> Result<(), ExportError> {
         match self {
-            Place::Folder(root) => {
+            Destination::Folder(root) => {
                 let known = known.iter().map(|name| root.join(name)).collect();
                 folders.iter().try_for_each(|folder| sweep_folder(&root.join(folder), &known))
             }
-            Place::Store(store) => {
+            Destination::Store(store) => {
                 let there = self.sizes(folders)?;
                 let unknown = there.keys().filter(|name| !known.contains(name.as_str()));
                 unknown.into_iter().try_for_each(|name| Ok(store.remove(name)?))

@@ -18,17 +18,9 @@ pub enum ExportError {
     /// Tables of the index contradict each other.
     #[error("the index contradicts itself: {0}; `cairn verify` names the remedy")]
     Contradiction(String),
-    /// A file or folder cannot be written or read.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The path.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The store fails.
-    #[error("{0}; the same command goes on")]
-    Store(StoreError),
+    /// The store, a file or a thread fails, or the work was cancelled.
+    #[error("{}", text_of(.0))]
+    Store(#[from] StoreError),
     /// Values do not become a Parquet file.
     #[error("a Parquet file cannot be made: {0}")]
     Parquet(#[from] parquet::errors::ParquetError),
@@ -51,49 +43,35 @@ pub enum ExportError {
         /// Bytes that it may take.
         bytes: u64,
     },
-    /// The work was cancelled.
-    #[error("the export was stopped; the same command goes on with it")]
-    Stopped,
-    /// A thread ended without a result.
-    #[error("a thread of the export has panicked")]
-    Panicked,
     /// A mistake in this program.
     #[error("a defect of this program: {0}")]
     Defect(&'static str),
 }
 
-impl From<StoreError> for ExportError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Stopped => ExportError::Stopped,
-            StoreError::File { path, source } => ExportError::File { path, source },
-            other => ExportError::Store(other),
-        }
-    }
-}
-
 impl ExportError {
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        |source| ExportError::File { path, source }
+        |source| StoreError::File { path, source }.into()
     }
 
     /// True if the work was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        matches!(self, ExportError::Stopped)
+        matches!(self, ExportError::Store(StoreError::Stopped))
+    }
+}
+
+/// The text of an error of the store, with the advice for an export.
+fn text_of(error: &StoreError) -> String {
+    match error {
+        StoreError::File { .. } => error.to_string(),
+        StoreError::Stopped => "the export was stopped; the same command goes on with it".to_owned(),
+        StoreError::Panicked => "a thread of the export has panicked".to_owned(),
+        other => format!("{other}; the same command goes on"),
     }
 }
 
 impl JobError for ExportError {
-    fn stopped() -> Self {
-        ExportError::Stopped
-    }
-
-    fn panicked() -> Self {
-        ExportError::Panicked
-    }
-
     fn is_cancelled(&self) -> bool {
         self.is_cancelled()
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cairn_model::{CancelToken, Outpoint, ScriptId, TxNum};
 use cairn_reader::View;
+use cairn_store::StoreError;
 use cairn_tables::{
     TABLES, Table, TableInfo,
     totals::{Totals, TotalsTable},
@@ -38,7 +39,7 @@ impl Spool {
         let mut put = |key: &[u8], value: &[u8]| {
             count += 1;
             if count.is_multiple_of(LOOK_EACH) && cancel.is_cancelled() {
-                return Err(ExportError::Stopped);
+                return Err(StoreError::Stopped.into());
             }
             let at = ends.partition_point(|end| end.0 <= first_of(value).map_or(u64::MAX, |first| first.tx_num.0));
             if at == groups.len() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cairn_model::{BlockHash, Height, TxNum, day_of};
+use cairn_model::{BlockHash, Height, TxNum, date_of, day_of};
 use cairn_reader::{ReadError, View};
 use cairn_tables::headers::Headers;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ pub(crate) fn parts(view: &View<'_>, grid: Grid) -> Result<Vec<Part>, ReadError>
                 let from = height / count.max(1) * count.max(1);
                 (from, format!("from_height={from}"))
             }
-            Grid::Days => (day_of(row.mono_time), format!("on_day={}", date(day_of(row.mono_time)))),
+            Grid::Days => (day_of(row.mono_time), format!("on_day={}", date_of(row.mono_time))),
         };
         let (hash, first_tx): (BlockHash, TxNum) = (row.hash, row.first_tx);
         if cell_of_last != Some(cell) {
@@ -88,10 +88,4 @@ pub(crate) fn parts(view: &View<'_>, grid: Grid) -> Result<Vec<Part>, ReadError>
         }
     }
     Ok(parts)
-}
-
-/// A day as text: 2009-01-03.
-fn date(day: u32) -> String {
-    let second = jiff::Timestamp::from_second(i64::from(day) * 86_400).unwrap_or_default();
-    second.strftime("%Y-%m-%d").to_string()
 }

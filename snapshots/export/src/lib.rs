@@ -25,7 +25,7 @@ mod work;
 pub use cairn_store::Difference;
 pub use columns::{Column, Extra, Kind};
 pub use dataset::Dataset;
-pub use destination::Place;
+pub use destination::Destination;
 pub use dictionary::dictionary;
 pub use error::ExportError;
 pub use forms::{Amounts, Format, Hashes};

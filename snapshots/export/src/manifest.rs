@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ExportError, Part, Place};
+use crate::{Destination, ExportError, Part};
 
 /// Name of the manifest in the folder of an export.
 pub const MANIFEST: &str = "manifest.json";
@@ -115,7 +115,7 @@ impl Manifest {
     ///
     /// # Errors
     /// Fails if the manifest is of another version, names a path outside of the place, or cannot be read.
-    pub fn read(place: Place<'_>) -> Result<Option<Self>, ExportError> {
+    pub fn read(place: Destination<'_>) -> Result<Option<Self>, ExportError> {
         let Some(text) = place.read(MANIFEST)? else { return Ok(None) };
         let wrong = |what: String| ExportError::Manifest { place: place.shown(MANIFEST), what };
         let manifest: Manifest =

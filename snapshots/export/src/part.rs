@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use cairn_reader::View;
 
 use crate::{
-    Dataset, ExportError, FileEntry, Format, Part, Place,
+    Dataset, Destination, ExportError, FileEntry, Format, Part,
     dataset::{BlockRows, Scope, Source},
     sink::{Shape, Sink},
 };
 
 /// A file that is to be written.
-pub(crate) struct Wanted {
+pub(crate) struct PlannedFile {
     pub(crate) dataset: &'static Dataset,
     /// Its path from the folder of the export.
     pub(crate) path: String,
@@ -19,7 +19,7 @@ pub(crate) struct Wanted {
 
 /// Destination of files, and the memory that each may take.
 pub(crate) struct Target<'t> {
-    pub(crate) place: Place<'t>,
+    pub(crate) place: Destination<'t>,
     /// Folder in which files that go to a store are written.
     pub(crate) staging: PathBuf,
     pub(crate) format: Format,
@@ -27,7 +27,7 @@ pub(crate) struct Target<'t> {
 }
 
 impl Target<'_> {
-    fn begin(&self, wanted: &Wanted) -> Result<Sink, ExportError> {
+    fn begin(&self, wanted: &PlannedFile) -> Result<Sink, ExportError> {
         let Dataset { columns, sorted_by, .. } = *wanted.dataset;
         Sink::begin(
             &Shape { columns, sorted_by },
@@ -43,7 +43,7 @@ impl Target<'_> {
         scope: &mut Scope<'_>,
         view: &View<'_>,
         part: &Part,
-        wanted: &[Wanted],
+        wanted: &[PlannedFile],
     ) -> Result<Vec<FileEntry>, ExportError> {
         let mut walked: Vec<(BlockRows, Sink, &str)> = Vec::new();
         let mut done = Vec::new();
@@ -91,7 +91,7 @@ impl Target<'_> {
         &self,
         scope: &Scope<'_>,
         view: &View<'_>,
-        wanted: &Wanted,
+        wanted: &PlannedFile,
     ) -> Result<FileEntry, ExportError> {
         let Source::Whole(rows) = wanted.dataset.source else {
             return Err(ExportError::Defect("a dataset with parts"));

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use cairn_model::CancelToken;
+use cairn_model::{CancelToken, rfc3339};
 use cairn_reader::View;
 
 use crate::{
-    ColumnEntry, Dataset, DatasetEntry, ExportError, ExportOptions, FileEntry, Manifest, Part, Place, SCHEMA_VERSION,
-    Since, columns::schema, part::Wanted, verify::difference, work::WorkFolder,
+    ColumnEntry, Dataset, DatasetEntry, Destination, ExportError, ExportOptions, FileEntry, Manifest, Part,
+    SCHEMA_VERSION, Since, columns::schema, part::PlannedFile, verify::difference, work::WorkFolder,
 };
 
 /// Parts to write, and parts that exist.
 pub(crate) struct Plan {
     /// Files of parts, by the folder of the part.
-    pub(crate) by_part: BTreeMap<String, Vec<Wanted>>,
-    pub(crate) whole: Vec<Wanted>,
+    pub(crate) by_part: BTreeMap<String, Vec<PlannedFile>>,
+    pub(crate) whole: Vec<PlannedFile>,
     /// Files that are there and stay, by path.
     pub(crate) done: HashMap<String, FileEntry>,
     /// How many of them an earlier export made.
@@ -24,7 +24,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn make(
-        out: Place<'_>,
+        out: Destination<'_>,
         parts: &[Part],
         options: &ExportOptions,
         work: &WorkFolder<'_>,
@@ -60,14 +60,16 @@ impl Plan {
                         kept += 1;
                         done.insert(path, (*file).clone());
                     }
-                    _ => by_part.entry(part.folder.clone()).or_insert_with(Vec::new).push(Wanted { dataset, path }),
+                    _ => {
+                        by_part.entry(part.folder.clone()).or_insert_with(Vec::new).push(PlannedFile { dataset, path })
+                    }
                 }
             }
         }
         for dataset in options.datasets.iter().filter(|dataset| !dataset.is_by_blocks()) {
             let path = format!("{}/part-0.parquet", dataset.name);
             if !done.contains_key(&path) {
-                whole.push(Wanted { dataset, path });
+                whole.push(PlannedFile { dataset, path });
             }
         }
         // Parts of blocks that a reorganization took away, and that no block has taken the place of.
@@ -102,7 +104,6 @@ impl Plan {
         let mut files: HashMap<String, FileEntry> = self.done.clone();
         files.extend(made.into_iter().map(|file| (file.path.clone(), file)));
         let tip = view.tip();
-        let text = |time: u32| jiff::Timestamp::from_second(time.into()).unwrap_or_default().to_string();
         let dataset = |dataset: &Dataset| {
             let paths: Vec<String> = match dataset.is_by_blocks() {
                 true => parts.iter().map(|part| format!("{}/{}/part-0.parquet", dataset.name, part.folder)).collect(),
@@ -134,11 +135,11 @@ impl Plan {
         Ok(Manifest {
             schema_version: SCHEMA_VERSION,
             program: format!("cairn {}", env!("CARGO_PKG_VERSION")),
-            made_at: text(u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX)),
+            made_at: rfc3339(u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX)),
             network: view.network().name().to_owned(),
             tip_height: tip.height,
             tip_hash: tip.hash.to_string(),
-            tip_time: text(tip.time),
+            tip_time: rfc3339(tip.time),
             transactions: tip.tx_end.0,
             event_seq: tip.seq,
             hashes: options.format.hashes.name().to_owned(),

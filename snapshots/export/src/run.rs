@@ -12,7 +12,7 @@ use cairn_tables::{TABLES, Table, totals::TotalsTable};
 use parking_lot::Mutex;
 
 use crate::{
-    Dataset, ExportError, ExportOptions, FileEntry, Manifest, Part, Place,
+    Dataset, Destination, ExportError, ExportOptions, FileEntry, Manifest, Part,
     columns::Extra,
     dataset::{Scope, Source},
     first_seen::{FirstSeen, Spool},
@@ -61,7 +61,7 @@ const INPUT_BYTES: u64 = 112;
 /// Leaves no manifest in `out`.
 pub fn export(
     index: &Path,
-    out: Place<'_>,
+    out: Destination<'_>,
     work: &Path,
     options: &ExportOptions,
     cancel: &CancelToken,

@@ -113,7 +113,7 @@ impl Sink {
     fn told(&self, error: parquet::errors::ParquetError) -> ExportError {
         match error {
             parquet::errors::ParquetError::External(source) => match source.downcast::<io::Error>() {
-                Ok(source) => ExportError::File { path: self.unfinished.clone(), source: *source },
+                Ok(source) => ExportError::at(&self.unfinished)(*source),
                 Err(source) => ExportError::Parquet(parquet::errors::ParquetError::External(source)),
             },
             other => ExportError::Parquet(other),

@@ -7,7 +7,7 @@ use std::path::Path;
 use cairn_domain::address_of;
 use cairn_model::{CancelToken, TxNum, Txid};
 use cairn_reader::{Reader, View};
-use cairn_store::on_threads;
+use cairn_store::{StoreError, on_threads};
 
 use crate::{
     ExportError, Part,
@@ -130,7 +130,7 @@ impl Asking<'_> {
     }
 
     fn check(&self) -> Result<(), ExportError> {
-        if self.cancel.is_cancelled() { Err(ExportError::Stopped) } else { Ok(()) }
+        if self.cancel.is_cancelled() { Err(StoreError::Stopped.into()) } else { Ok(()) }
     }
 }
 

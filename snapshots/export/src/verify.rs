@@ -12,14 +12,14 @@ use cairn_store::{Difference, StoreError};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use sha2::{Digest, Sha256};
 
-use crate::{ExportError, FileEntry, MANIFEST, Manifest, Place};
+use crate::{Destination, ExportError, FileEntry, MANIFEST, Manifest};
 
 /// Compared files.
 pub type Checked = cairn_store::Checked<Manifest>;
 
 /// Compares each file of the export at a place with the manifest: its bytes by SHA-256, and its rows. Reads all files.
 /// `seen` is called with the bytes read so far, and all.
-pub fn verify(place: Place<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -> Result<Checked, ExportError> {
+pub fn verify(place: Destination<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -> Result<Checked, ExportError> {
     let none = || ExportError::Manifest {
         place: place.shown(MANIFEST),
         what: "there is none: the folder has no export, or one that is not complete".to_owned(),
@@ -29,7 +29,7 @@ pub fn verify(place: Place<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -
     let (mut differences, mut bytes) = (Vec::new(), 0);
     for file in manifest.files() {
         if cancel.is_cancelled() {
-            return Err(ExportError::Stopped);
+            return Err(StoreError::Stopped.into());
         }
         let what = difference(place, file, cancel)?;
         differences.extend(what.map(|what| Difference { path: file.path.clone(), what }));
@@ -50,15 +50,15 @@ pub fn verify(place: Place<'_>, cancel: &CancelToken, seen: &dyn Fn(u64, u64)) -
 
 /// Content of a file that the manifest does not have. Reads all of it; in a store, its rows follow from its hash.
 pub(crate) fn difference(
-    place: Place<'_>,
+    place: Destination<'_>,
     file: &FileEntry,
     cancel: &CancelToken,
 ) -> Result<Option<String>, ExportError> {
     let store = match place {
-        Place::Folder(folder) => {
+        Destination::Folder(folder) => {
             return Ok(of_file(&folder.join(&file.path), file).unwrap_or_else(|error| Some(error.to_string())));
         }
-        Place::Store(store) => store,
+        Destination::Store(store) => store,
     };
     let mut hash = Sha256::new();
     let read = store.scan(&file.path, &mut |part| {
@@ -66,7 +66,7 @@ pub(crate) fn difference(
         Ok(())
     });
     if cancel.is_cancelled() {
-        return Err(ExportError::Stopped);
+        return Err(StoreError::Stopped.into());
     }
     let bytes = match read {
         Err(StoreError::Absent { .. }) => return Ok(Some("it is not there".to_owned())),

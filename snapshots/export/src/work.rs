@@ -15,7 +15,8 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Dataset, ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, Place, SCHEMA_VERSION, destination::Held,
+    Dataset, Destination, ExportError, ExportOptions, FileEntry, MANIFEST, Manifest, SCHEMA_VERSION,
+    destination::DestinationLock,
 };
 
 /// Plan of an export: a run with another plan does not continue it.
@@ -34,7 +35,7 @@ struct Planned {
 }
 
 impl Planned {
-    fn of(out: Place<'_>, options: &ExportOptions) -> Self {
+    fn of(out: Destination<'_>, options: &ExportOptions) -> Self {
         Planned {
             schema_version: SCHEMA_VERSION,
             program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -61,11 +62,11 @@ const MARK: &str = ".export-unfinished";
 /// The folder, and a lock on the export.
 pub(crate) struct WorkFolder<'p> {
     folder: PathBuf,
-    out: Place<'p>,
+    out: Destination<'p>,
     done: Mutex<File>,
     /// An earlier run that was not completed may have replaced files of the export before.
     pub(crate) may_have_replaced: bool,
-    held: Held<'p>,
+    held: DestinationLock<'p>,
     _lock: Option<File>,
 }
 
@@ -73,11 +74,11 @@ impl<'p> WorkFolder<'p> {
     /// Begins an export, or goes on with one that has the same plan.
     pub(crate) fn begin(
         index: &Path,
-        out: Place<'p>,
+        out: Destination<'p>,
         folder: &Path,
         options: &ExportOptions,
     ) -> Result<Self, ExportError> {
-        if let Place::Folder(out) = out {
+        if let Destination::Folder(out) = out {
             fs::create_dir_all(out).map_err(ExportError::at(out))?;
         }
         let (lock, own) = own(folder, out)?;
@@ -187,8 +188,8 @@ impl<'p> WorkFolder<'p> {
 
 /// For a store, the lock on a work folder, which lies beside it, and the name that distinguishes this export from those
 /// of other machines. A folder has a lock of its own.
-fn own(folder: &Path, out: Place<'_>) -> Result<(Option<File>, String), ExportError> {
-    if let Place::Folder(_) = out {
+fn own(folder: &Path, out: Destination<'_>) -> Result<(Option<File>, String), ExportError> {
+    if let Destination::Folder(_) = out {
         return Ok((None, String::new()));
     }
     let path = folder.with_extension("lock");
@@ -219,7 +220,7 @@ fn has_form(found: &Manifest, options: &ExportOptions) -> bool {
 }
 
 /// Why a complete export is not to be touched.
-fn refused(out: Place<'_>, found: &Manifest, options: &ExportOptions) -> Option<String> {
+fn refused(out: Destination<'_>, found: &Manifest, options: &ExportOptions) -> Option<String> {
     let shown = out.shown("");
     if !options.is_incremental {
         return Some(format!(
@@ -246,7 +247,7 @@ fn refused(out: Place<'_>, found: &Manifest, options: &ExportOptions) -> Option<
 }
 
 /// An error if there is no export but files of others, or if there is none to continue.
-fn check_place(out: Place<'_>, options: &ExportOptions) -> Result<(), ExportError> {
+fn check_place(out: Destination<'_>, options: &ExportOptions) -> Result<(), ExportError> {
     let shown = out.shown("");
     if out.has(MANIFEST)? || out.has(MARK)? {
         return Ok(());

@@ -55,10 +55,14 @@ pub enum StoreError {
     /// The work was cancelled.
     #[error("stopped")]
     Stopped,
+    /// A thread ended without a result.
+    #[error("a thread has panicked; this is a bug")]
+    Panicked,
 }
 
 impl StoreError {
-    pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    /// An error of a path.
+    pub fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| StoreError::File { path, source }
     }

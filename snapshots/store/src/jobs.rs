@@ -7,12 +7,10 @@ use std::{
 
 use cairn_model::CancelToken;
 
-/// Error of a job.
-pub trait JobError: Send {
-    /// The work was cancelled.
-    fn stopped() -> Self;
-    /// A thread ended without a result.
-    fn panicked() -> Self;
+use crate::StoreError;
+
+/// Error of a job. [`StoreError`] has the cases of all jobs.
+pub trait JobError: From<StoreError> + Send {
     /// True if the work was cancelled.
     fn is_cancelled(&self) -> bool;
 }
@@ -38,7 +36,7 @@ pub fn on_threads<S, E: JobError>(
                 return Ok(());
             }
             if cancel.is_cancelled() {
-                return Err(E::stopped());
+                return Err(StoreError::Stopped.into());
             }
             job(&mut state, at)?;
         }
@@ -46,7 +44,10 @@ pub fn on_threads<S, E: JobError>(
     let until_failure = || work().inspect_err(|_| has_failed.store(true, Ordering::Relaxed));
     let ended = thread::scope(|scope| {
         let threads: Vec<_> = (0..workers.clamp(1, jobs.max(1))).map(|_| scope.spawn(until_failure)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(E::panicked()))).collect::<Vec<_>>()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(StoreError::Panicked.into())))
+            .collect::<Vec<_>>()
     });
     let mut errors: Vec<E> = ended.into_iter().filter_map(Result::err).collect();
     errors.sort_by_key(E::is_cancelled);
@@ -64,15 +65,13 @@ mod tests {
         Job(usize),
     }
 
+    impl From<StoreError> for Failed {
+        fn from(error: StoreError) -> Self {
+            if matches!(error, StoreError::Stopped) { Failed::Stopped } else { Failed::Panicked }
+        }
+    }
+
     impl JobError for Failed {
-        fn stopped() -> Self {
-            Failed::Stopped
-        }
-
-        fn panicked() -> Self {
-            Failed::Panicked
-        }
-
         fn is_cancelled(&self) -> bool {
             *self == Failed::Stopped
         }

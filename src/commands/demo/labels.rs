@@ -13,15 +13,14 @@ use cairn_events::{
     },
     Provenance,
 };
+use cairn_model::DAY_SECS;
 use sha2::{Digest, Sha256};
 
 use super::prices::slug;
 use crate::exit::{Exit, Failure};
 
-const DAY: u32 = 86_400;
-
 /// A document: source, list, days before the end of the chain, whether it is the whole list, its claims.
-type Said = (&'static str, &'static str, u32, bool, &'static [Fact]);
+type DemoDocument = (&'static str, &'static str, u32, bool, &'static [Fact]);
 
 /// Claims about an actor's address.
 struct Fact {
@@ -76,7 +75,7 @@ const fn listed(actor: &'static str, words: &'static str) -> Fact {
 }
 
 /// Claims of the sources, the oldest first.
-const DOCUMENTS: [Said; 9] = [
+const DOCUMENTS: [DemoDocument; 9] = [
     // Claims that the later document of the list lacks are delisted.
     (
         "demo-authority",
@@ -194,13 +193,13 @@ fn contest(documents: &[Document]) -> Result<Document, Failure> {
         source: slug("operator")?,
         licence: slug("operator")?,
         origin: "invented for the demo chain: a contest of the operator".to_owned(),
-        retrieved_at: END_TIME - 5 * DAY,
+        retrieved_at: END_TIME - 5 * DAY_SECS,
         document: DocumentHash(Sha256::digest(claim.statement().0).into()),
     };
     Ok(Document { provenance, received_at: None, body: Body::Contest(Box::new(contest)) })
 }
 
-fn document(&(source, list, days, is_complete, facts): &Said, actors: &[Actor]) -> Result<Document, Failure> {
+fn document(&(source, list, days, is_complete, facts): &DemoDocument, actors: &[Actor]) -> Result<Document, Failure> {
     let rows = (1..).zip(facts).map(|(row, fact)| claim(row, fact, actors)).collect::<Result<Vec<_>, _>>()?;
     let mut hasher = Sha256::new();
     hasher.update(format!("{source} {list} {days}"));
@@ -212,7 +211,7 @@ fn document(&(source, list, days, is_complete, facts): &Said, actors: &[Actor]) 
         source: slug(source)?,
         licence: slug("cc0-1.0")?,
         origin: format!("invented for the demo chain: the list {list:?} of {source}"),
-        retrieved_at: END_TIME - days * DAY,
+        retrieved_at: END_TIME - days * DAY_SECS,
         document: DocumentHash(hasher.finalize().into()),
     };
     let list = ClaimList { name: slug(list)?, is_complete };

@@ -12,7 +12,7 @@ use super::{
     feed::{Feed, IMPORT, party_of},
 };
 use crate::{
-    cli::{SanctionsApprove, Seen},
+    cli::{ApprovedDocument, SanctionsApprove},
     exit::{Exit, Failure},
     out::{print, thousands, time},
     with_state::with_state,
@@ -44,7 +44,7 @@ fn script_of(address: &str, network: Network) -> Result<[u8; 32], Failure> {
 }
 
 async fn give(args: &SanctionsApprove, state: &State, feed: &Feed, network: Network) -> Result<(), Failure> {
-    if let Seen::Document(hash) = args.feed
+    if let ApprovedDocument::Document(hash) = args.feed
         && hash != feed.hash
     {
         let message = format!("the current feed is {}, not {hash}: nothing is approved", feed.hash);

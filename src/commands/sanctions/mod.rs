@@ -11,7 +11,7 @@ use cairn_state::FeedCheck;
 
 use super::{
     import::Imported,
-    labels::{What, import_claims},
+    labels::{ImportOptions, import_claims},
 };
 use crate::{
     cli::{SanctionsCommand, SanctionsImport},
@@ -40,8 +40,8 @@ fn import(args: &SanctionsImport) -> Result<Exit, Failure> {
         behaviour: Some(Behaviour::Sanctioned),
         ..ClaimDefaults::default()
     };
-    let what = What { among: LAYOUTS, defaults, ..What::named(LIST)? };
-    let (imported, report) = import_claims(&args.from, Some(&args.source), what)?;
+    let options = ImportOptions { among: LAYOUTS, defaults, ..ImportOptions::named(LIST)? };
+    let (imported, report) = import_claims(&args.from, Some(&args.source), options)?;
     let exit = imported.exit;
     // The list is in the ledger whatever happens here.
     if let Err(error) = note(args, imported, report) {

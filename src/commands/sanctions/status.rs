@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cairn_domain::{claims::date, sanctions::Approval};
+use cairn_domain::sanctions::Approval;
+use cairn_model::date_of;
 use cairn_state::{Approvals, SeenRow};
 use serde::Serialize;
 
@@ -85,7 +86,7 @@ impl FeedStatus {
     fn of(feed: &Feed) -> Self {
         let (coverage, check) = (&feed.coverage, feed.check);
         FeedStatus {
-            date: date(feed.retrieved_at),
+            date: date_of(feed.retrieved_at),
             sha256: feed.hash.to_string(),
             retrieved_at: time(feed.retrieved_at.into()),
             checked_at: time(feed.checked_at.into()),

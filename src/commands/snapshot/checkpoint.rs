@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cairn_checkpoint::{
-    Beside, CHECKPOINT, CheckpointError, Manifest, Placing, Pruned, Seen, Sending, Signer, Source, Target, Trust, kept,
-    prune, send,
+    CHECKPOINT, CheckpointError, ExtraFile, Manifest, OnProgress, Placing, Pruned, Sending, Signer, Source, Target,
+    Trust, prune, send, stored_checkpoints,
 };
 use cairn_follow::size;
 use cairn_model::CancelToken;
@@ -13,7 +13,7 @@ use cairn_pipeline::{
     verify::{RawCheck, audit_folder_within},
 };
 use cairn_state::backup;
-use cairn_store::Store;
+use cairn_store::{Store, StoreError};
 
 use super::opened::Opened;
 use crate::{
@@ -36,7 +36,7 @@ fn reported<T>(
     context: &Context,
     signals: &Signals,
     phase: Phase,
-    work: impl FnOnce(&CancelToken, &Seen<'_>) -> Result<T, CheckpointError>,
+    work: impl FnOnce(&CancelToken, &OnProgress<'_>) -> Result<T, CheckpointError>,
 ) -> Result<Option<T>, Failure> {
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
     let seen = |bytes: u64, of_bytes: u64| {
@@ -44,7 +44,7 @@ fn reported<T>(
     };
     match work(signals.cancel_token(), &seen) {
         Ok(done) => Ok(Some(done)),
-        Err(CheckpointError::Stopped) => Ok(None),
+        Err(error) if error.is_cancelled() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -77,10 +77,10 @@ pub(super) fn make(args: &SnapshotCheckpoint, context: &Context) -> Result<Exit,
     };
     let mut beside = Vec::new();
     if url.is_some() {
-        beside.push(Beside { what: "the service state", name: STATE, write: &copy_state });
+        beside.push(ExtraFile { what: "the service state", name: STATE, write: &copy_state });
     }
     if args.with_events {
-        beside.push(Beside { what: "the imported documents", name: EVENTS, write: &copy_events });
+        beside.push(ExtraFile { what: "the imported documents", name: EVENTS, write: &copy_events });
     }
     let signals = Signals::take_over()?;
     let opened = Opened::of(&args.out, args.store, signals.cancel_token())?;
@@ -120,7 +120,7 @@ pub(super) fn list(args: &SnapshotList) -> Result<Exit, Failure> {
     let signals = Signals::take_over()?;
     let store = Store::open(&args.location, &args.store.options(), signals.cancel_token())?;
     let mut rows = Vec::new();
-    for found in kept(&store)? {
+    for found in stored_checkpoints(&store)? {
         let manifest = Source::Store(&store, Some(found.name.clone())).manifest(&Trust::Any)?;
         rows.push(vec![
             found.name,
@@ -150,7 +150,7 @@ fn source<'o>(opened: &'o Opened<'_>, chosen: &Chosen) -> Source<'o> {
 pub(super) fn is_one(opened: &Opened<'_>, chosen: &Chosen) -> Result<bool, Failure> {
     match opened {
         Opened::Folder(folder) => Ok(folder.join(CHECKPOINT).exists()),
-        Opened::Store(store) => Ok(chosen.name.is_some() || !kept(store)?.is_empty()),
+        Opened::Store(store) => Ok(chosen.name.is_some() || !stored_checkpoints(store)?.is_empty()),
     }
 }
 
@@ -177,7 +177,7 @@ pub(super) fn compare(
 fn audited(index: &Path, memory: u64, context: &Context, signals: &Signals) -> Result<Option<String>, CheckpointError> {
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
     let (_, audit) = audit_folder_within(index, RawCheck::None, memory, &reporter).map_err(|error| match error {
-        PipelineError::Stopped => CheckpointError::Stopped,
+        PipelineError::Stopped => StoreError::Stopped.into(),
         other => CheckpointError::Audit(other.to_string()),
     })?;
     let damage = audit.damages.iter().map(|damage| format!("{}: {}", damage.place, damage.what)).next();

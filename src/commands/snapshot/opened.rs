@@ -6,7 +6,7 @@ use cairn_model::CancelToken;
 use cairn_store::Store;
 
 use crate::{
-    cli::{Place, StoreArgs},
+    cli::{SnapshotLocation, StoreArgs},
     exit::Failure,
 };
 
@@ -17,10 +17,10 @@ pub(super) enum Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    pub(super) fn of(place: &'a Place, store: StoreArgs, cancel: &CancelToken) -> Result<Self, Failure> {
+    pub(super) fn of(place: &'a SnapshotLocation, store: StoreArgs, cancel: &CancelToken) -> Result<Self, Failure> {
         Ok(match place {
-            Place::Folder(folder) => Opened::Folder(folder),
-            Place::Store(location) => Opened::Store(Store::open(location, &store.options(), cancel)?),
+            SnapshotLocation::Folder(folder) => Opened::Folder(folder),
+            SnapshotLocation::Store(location) => Opened::Store(Store::open(location, &store.options(), cancel)?),
         })
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Binance has no dollars: a pair in USDT is quoted in a token, and is not the pair in USD.
 
-use cairn_events::{Currency, Series};
+use cairn_events::{Currency, Interval, Series};
 use cairn_inputs::Pair;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -74,7 +74,7 @@ impl Provider for Binance {
 
     fn candles(&self, series: Series, after: u32, until: u32) -> String {
         let symbol = symbol(Pair { base: series.base, quote: series.quote });
-        let interval = if series.interval.seconds() == 86_400 { "1d" } else { "1h" };
+        let interval = if series.interval == Interval::Day { "1d" } else { "1h" };
         let last = until.saturating_sub(series.interval.seconds());
         format!(
             "/api/v3/klines?symbol={symbol}&interval={interval}&startTime={after}000&endTime={last}000&limit={}",

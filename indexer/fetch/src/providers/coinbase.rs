@@ -6,6 +6,7 @@
 
 use cairn_events::Series;
 use cairn_inputs::Pair;
+use cairn_model::rfc3339;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -68,9 +69,7 @@ impl Provider for Coinbase {
         // The times are those of openings, and both ends belong to the answer.
         let (start, end) = (after, until.saturating_sub(interval));
         let (base, quote) = (series.base, series.quote);
-        let iso =
-            |time: u32| jiff::Timestamp::from_second(time.into()).map(|time| time.to_string()).unwrap_or_default();
-        format!("/products/{base}-{quote}/candles?granularity={interval}&start={}&end={}", iso(start), iso(end))
+        format!("/products/{base}-{quote}/candles?granularity={interval}&start={}&end={}", rfc3339(start), rfc3339(end))
     }
 
     fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, Wrong> {

@@ -11,7 +11,7 @@ use std::{
 
 use cairn_chaingen::{
     Chain, Everything,
-    corefiles::{FileOptions, Layout, Written, write_chain},
+    corefiles::{FileOptions, Layout, WrittenFiles, write_chain},
 };
 use cairn_events::LiveQuote;
 use cairn_follow::{FileSource, OpenIndex};
@@ -33,7 +33,7 @@ pub fn generator(blocks: u32) -> Everything {
 }
 
 /// Writes a chain as block files.
-pub fn write(folder: &Path, chain: &Chain) -> Written {
+pub fn write(folder: &Path, chain: &Chain) -> WrittenFiles {
     let files = FileOptions::new(Network::Regtest.to_bitcoin(), [7; 8]);
     write_chain(folder, chain, &Layout::tidy(files)).unwrap()
 }

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, path::Path};
 
 use cairn_domain::exchange_flows::Part;
 use cairn_events::EntityName;
-use cairn_model::{BlockHash, CancelToken, Height, Sats, ScriptId, TxNum, day_of};
+use cairn_model::{BlockHash, CancelToken, DAY_SECS, Height, Sats, ScriptId, TxNum, day_of};
 use cairn_reader::{ReadError, Tip, View};
 use cairn_tables::{
     block_log::TXS_PER_ROW,
-    exchange_flows::{FlowMode, Held},
+    exchange_flows::{ExchangeBalance, FlowMode},
     stages::{AGES, CLUSTERS, SCRIPTS},
-    tx_sums::{Moved, TxSums, TxSumsRow},
+    tx_sums::{TxSum, TxSums, TxSumsRow},
 };
 
 use super::{
@@ -31,7 +31,7 @@ pub(crate) struct Made {
     pub(crate) seq: u64,
     pub(crate) mark: [u8; 8],
     /// The balance of each exchange.
-    pub(crate) held: Vec<Held>,
+    pub(crate) held: Vec<ExchangeBalance>,
     pub(crate) rows: FlowRows,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn make(view: &View<'_>, dir: Option<&Path>, cancel: &CancelToken) ->
 
 /// Returns the balances of exchanges by their flows; those by the latest labels must equal the balances of their
 /// scripts.
-fn balances(exchanges: &Exchanges, rows: &FlowRows) -> Result<Vec<Held>, ReadError> {
+fn balances(exchanges: &Exchanges, rows: &FlowRows) -> Result<Vec<ExchangeBalance>, ReadError> {
     let [latest, point_in_time] = FlowMode::ALL.map(|mode| held(rows, mode));
     let of = |held: &BTreeMap<EntityName, Option<Sats>>, exchange| held.get(exchange).copied().unwrap_or(Some(0));
     let mut all = Vec::new();
@@ -83,7 +83,7 @@ fn balances(exchanges: &Exchanges, rows: &FlowRows) -> Result<Vec<Held>, ReadErr
             return Err(wrong("do not add up to what its scripts hold"));
         }
         let then = of(&point_in_time, exchange).ok_or_else(|| wrong("add up to less than nothing"))?;
-        all.push(Held { exchange: exchange.clone(), latest: sats, point_in_time: then });
+        all.push(ExchangeBalance { exchange: exchange.clone(), latest: sats, point_in_time: then });
     }
     Ok(all)
 }
@@ -162,7 +162,7 @@ impl Then<'_> {
             }
             self.owner = *owner;
             self.known_from = owner.map_or(TxNum(0), |owner| {
-                let before = owner.known.saturating_mul(86_400).checked_sub(1);
+                let before = owner.known.saturating_mul(DAY_SECS).checked_sub(1);
                 let last = before.and_then(|time| view.chain().height_at(time));
                 let first = view.chain().get(last.map_or(0, |height| height + 1));
                 first.map_or(TxNum(u64::MAX), |block| block.first_tx)
@@ -225,7 +225,7 @@ struct Fees<'v> {
 }
 
 impl Fees<'_> {
-    fn of(&mut self, tx_num: TxNum) -> Result<(u32, Moved), ReadError> {
+    fn of(&mut self, tx_num: TxNum) -> Result<(u32, TxSum), ReadError> {
         let lacks = || ReadError::Lacks { table: "tx_sums", what: format!("transaction {}", tx_num.0) };
         let chain = self.view.chain();
         let block = chain.height_of(tx_num).and_then(|height| chain.get(height)).ok_or_else(lacks)?;

@@ -6,7 +6,7 @@ use cairn_domain::exchange_flows::Part;
 use cairn_events::EntityName;
 use cairn_model::{Block, Sats, ScriptId, day_of};
 use cairn_reader::{ReadError, View};
-use cairn_tables::{exchange_flows::FlowMode, sums::Sums, tx_sums::Moved};
+use cairn_tables::{exchange_flows::FlowMode, sums::Sums, tx_sums::TxSum};
 
 use super::{
     known::{Exchanges, Who},
@@ -46,7 +46,7 @@ pub(crate) fn flows_of_block(
         let paid: Sats = block.outputs_of(tx).iter().map(|output| output.value).sum();
         // The first transaction of a block makes money.
         let fee = if i == 0 { 0 } else { inputs.saturating_sub(paid) };
-        let moved = Moved { fee, inputs };
+        let moved = TxSum { fee, inputs };
         sums.transaction(FlowMode::Latest, day, moved, &parts).map_err(overflow)?;
     }
     let rows = sums.rows(exchanges).map_err(overflow)?;

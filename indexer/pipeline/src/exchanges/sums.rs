@@ -9,7 +9,7 @@ use cairn_reader::ReadError;
 use cairn_tables::{
     exchange_flows::{FlowMode, FlowSum},
     sums::{SumOverflow, Sums},
-    tx_sums::Moved,
+    tx_sums::TxSum,
 };
 
 use super::known::{Exchanges, Who};
@@ -51,7 +51,7 @@ impl DaySums {
         &mut self,
         mode: FlowMode,
         day: u32,
-        moved: Moved,
+        moved: TxSum,
         parts: &BTreeMap<Who, Parts>,
     ) -> Result<(), SumOverflow> {
         if parts.is_empty() {

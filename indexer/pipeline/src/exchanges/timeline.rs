@@ -11,7 +11,7 @@ use std::{
 };
 
 use cairn_events::{Claim, EntityName};
-use cairn_model::{Height, TxNum};
+use cairn_model::{Height, TxNum, day_of};
 use cairn_reader::{ClaimWalk, ReadError, Tie, View};
 use cairn_tables::{
     claims::{ClaimKey, ListVersion},
@@ -141,7 +141,7 @@ impl<'v> Timelines<'v> {
                     received
                 }
             };
-            known = known.min(received / 86_400);
+            known = known.min(day_of(received));
         }
         Ok(known)
     }

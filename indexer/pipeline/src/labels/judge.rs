@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cairn_domain::claims::{At, Standing, Stated, heritable, labelling, membership, short_label, standings};
+use cairn_domain::claims::{At, ClaimStatus, Stated, heritable, labelling, membership, short_label, standings};
 use cairn_events::{DocumentHash, EntityName, EvidenceTier, Slug};
 use cairn_model::TxNum;
 use cairn_reader::{ClaimWalk, ReadError, ScriptClaims, Tie, View, root_of};
@@ -184,7 +184,7 @@ fn member(stated: &[Stated<'_>], lists: &[&ListKey], at: At) -> Option<Member> {
     let entity = membership(stated, at)?.entity;
     let mut member = Member { entity: entity.clone(), level: 0, origins: Vec::new(), own_lists: Vec::new() };
     for ((stated, list), standing) in stated.iter().zip(lists).zip(standings(stated, at)) {
-        if standing != Standing::Stands || stated.entity() != Some(entity) || !stated.makes_member() {
+        if standing != ClaimStatus::Stands || stated.entity() != Some(entity) || !stated.makes_member() {
             continue;
         }
         member.level = member.level.max(stated.level());

@@ -1,6 +1,7 @@
 //! The inbox: a folder of files of events that wait for the writer of the index. A file is there as a whole or not at
 //! all, and is removed only when its documents are on disk in the index. Taking it in twice changes nothing.
 
+use cairn_model::DAY_SECS;
 use std::{
     fs::{self, File},
     io::{self, BufReader, BufWriter},
@@ -20,7 +21,7 @@ use super::{
 use crate::Engine;
 
 /// Age at which such a file is no longer being written.
-const LEFT: Duration = Duration::from_secs(86_400);
+const LEFT: Duration = Duration::from_secs(DAY_SECS as u64);
 /// How names of files end that were not taken.
 const REFUSED: &str = "refused";
 

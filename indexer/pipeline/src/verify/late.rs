@@ -6,7 +6,7 @@ use cairn_model::Height;
 use cairn_reader::{ReadError, View};
 use cairn_tables::{
     Table,
-    exchange_flows::{ExchangeFlows, FlowKey, FlowMode, FlowsHead, Held},
+    exchange_flows::{ExchangeBalance, ExchangeFlows, FlowKey, FlowMode, FlowsHead},
     late::{LateUndo, UndoKey},
     stages::{LATE, StageInfo},
     watchlist::{WatchHead, Watchlist},
@@ -125,7 +125,7 @@ fn flows(
         damages.differs(table, what.to_owned());
     };
     let [latest, then] = FlowMode::ALL.map(|mode| held(&rows, mode));
-    let adds_up = |of: &Held| {
+    let adds_up = |of: &ExchangeBalance| {
         let [latest, then] = [&latest, &then].map(|all| all.get(&of.exchange).copied().unwrap_or(Some(0)));
         (latest, then) == (Some(of.latest), Some(of.point_in_time))
     };

@@ -8,13 +8,13 @@ use cairn_domain::{
     onchain::{Closes, Figures, Prices},
 };
 use cairn_http::{ApiError, Cost, Detail, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
-use cairn_model::{Height, day_of};
+use cairn_model::{DAY_SECS, Height, day_of, last_second};
 use cairn_reader::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    read::{DailyCloses, last_second, walk},
+    read::{DailyCloses, walk},
     rows::{DayRow, Number, Window, natural, reason, share},
 };
 use crate::{
@@ -34,7 +34,7 @@ const MONTH: u32 = 30;
 /// Days of the shorter one.
 const WEEK: u32 = 7;
 /// Seconds after which the newest close is too old for an answer about now.
-const STALE: u32 = 2 * 86_400;
+const STALE: u32 = 2 * DAY_SECS;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]

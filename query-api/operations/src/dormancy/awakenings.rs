@@ -6,7 +6,7 @@ use cairn_domain::{
     script_type,
 };
 use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
-use cairn_model::{Height, ScriptId, SpentCoin, TxNum};
+use cairn_model::{DAY_SECS, Height, ScriptId, SpentCoin, TxNum};
 use cairn_reader::{FoundScript, StoredTx, View};
 use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
@@ -34,9 +34,6 @@ use crate::{
     },
     window::{Page, PageRequest, Place, Step, Window},
 };
-
-/// Seconds of a day.
-const DAY: u32 = 86_400;
 
 /// Old coins that were spent.
 pub(crate) struct Awakenings;
@@ -150,7 +147,7 @@ impl Operation for Awakenings {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, input.until)?;
         let sats = least_sats(input.min_btc, AWAKENING_SATS)?;
-        let least = Least { age: input.min_dormancy_days.saturating_mul(DAY), sats };
+        let least = Least { age: input.min_dormancy_days.saturating_mul(DAY_SECS), sats };
         let text = input.address_filter.as_ref().map(|address| address.text.clone());
         let asked = format!("{:?} {:?} {sats} {} {text:?}", input.since, input.until, input.min_dormancy_days);
         let bound_to = (Self::INFO.name, asked);
@@ -270,7 +267,7 @@ impl Pages<'_> {
             provisional: confirmations < SETTLED_AT,
             value_sats: coin.value,
             value_btc: Btc::of(coin.value),
-            dormant_days: age / DAY,
+            dormant_days: age / DAY_SECS,
             created_txid: created.to_string(),
             created_vout: coin.outpoint.vout,
             created_height: coin.birth,

@@ -2,7 +2,7 @@
 
 use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
 use cairn_http::{ApiError, Location};
-use cairn_model::{Height, TxNum, day_of};
+use cairn_model::{DAY_SECS, Height, TxNum, day_of};
 use cairn_reader::View;
 use cairn_tables::{
     ages::DORMANT_YEARS,
@@ -137,7 +137,7 @@ impl Span {
             old_sats,
             old_btc: Btc::of(old_sats),
             coin_count: sats(self.of_all(OldSum::Coins)),
-            coin_days_destroyed: Decimal(self.of_all(OldSum::Destroyed) / 86_400 / i128::from(weeks)),
+            coin_days_destroyed: Decimal(self.of_all(OldSum::Destroyed) / i128::from(DAY_SECS) / i128::from(weeks)),
             movement_count: self.count(MOVEMENTS) / u64::from(weeks),
             movement_sats,
             movement_btc: Btc::of(movement_sats),
@@ -228,7 +228,7 @@ fn classes(this: &Span, previous: &Span, year: Option<(&Span, u32)>) -> Vec<Clas
             old_sats,
             old_btc: Btc::of(old_sats),
             coin_count: this.count(OldSum::Coins.position(class)),
-            coin_days_destroyed: Decimal(this.0.get(OldSum::Destroyed.position(class)) / 86_400),
+            coin_days_destroyed: Decimal(this.0.get(OldSum::Destroyed.position(class)) / i128::from(DAY_SECS)),
             previous_sats: previous.count(OldSum::Sats.position(class)),
             average_sats: year.map(|(year, weeks)| year.count(OldSum::Sats.position(class)) / u64::from(weeks.max(1))),
         }
@@ -239,7 +239,7 @@ fn classes(this: &Span, previous: &Span, year: Option<(&Span, u32)>) -> Vec<Clas
 /// The largest movements of some days, and how many are left out.
 fn top(ctx: &Ctx<'_>, view: &View<'_>, from: u32, to: u32) -> Result<(Vec<DormantMovement>, u64), ApiError> {
     let first_of = |day: u32| -> TxNum {
-        let time = day.saturating_mul(86_400);
+        let time = day.saturating_mul(DAY_SECS);
         let height = time.checked_sub(1).and_then(|before| view.chain().height_at(before));
         let first = |height: Height| view.chain().get(height).map_or(view.tip().tx_end, |block| block.first_tx);
         first(height.map_or(0, |before| before + 1))

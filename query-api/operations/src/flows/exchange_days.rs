@@ -143,7 +143,7 @@ impl<'v> ExchangeDays<'v> {
         match newest {
             Some((_, row)) => row.held.iter().cloned().collect(),
             None => {
-                let held = |held: &cairn_tables::exchange_flows::Held| match self.mode {
+                let held = |held: &cairn_tables::exchange_flows::ExchangeBalance| match self.mode {
                     FlowMode::Latest => held.latest,
                     FlowMode::PointInTime => held.point_in_time,
                 };

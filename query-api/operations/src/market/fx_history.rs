@@ -3,6 +3,7 @@
 use cairn_domain::price::{Rate, Series};
 use cairn_events::{Chosen, Currency, Interval};
 use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Location, TableRow, Tool};
+use cairn_model::DAY_SECS;
 use cairn_reader::View;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
@@ -80,9 +81,6 @@ pub(crate) struct FxRow {
     missing_before: u32,
 }
 
-/// A day, in seconds.
-const DAY: u32 = 86_400;
-
 /// Reference rates of a currency.
 fn of_euro(quote: Currency) -> Series {
     Series { base: Currency::EUR, quote, interval: Interval::Day }
@@ -119,7 +117,7 @@ impl Operation for FxHistory {
             limit: input.limit.get(),
             filters: &[b"fx_history", &base.bytes(), &quote.bytes()],
         };
-        let span = asked.span(view, newest, DAY)?;
+        let span = asked.span(view, newest, DAY_SECS)?;
         let limit = input.limit.get() as usize;
         let mut found = rates(ctx, view, legs, span, limit + 1)?;
         let more = found.len() > limit;
@@ -127,7 +125,7 @@ impl Operation for FxHistory {
         let next_cursor = found.last().filter(|_| more).map(|rate| asked.next(view, rate.closes_at));
         let mut before = span.shown;
         let rows = found.into_iter().map(|rate| {
-            let missing_before = missing_between(before.replace(rate.closes_at), rate.closes_at, DAY);
+            let missing_before = missing_between(before.replace(rate.closes_at), rate.closes_at, DAY_SECS);
             FxRow {
                 date: date(rate.day()),
                 closes_at: rfc3339(rate.closes_at),

@@ -5,7 +5,7 @@ use cairn_domain::{
     mempool::{MEMPOOL_STRESS, Stress, StressInput, StressParams, feerate_percentile, stress},
 };
 use cairn_http::{ApiError, Freshness, Info, Tool};
-use cairn_model::MempoolSample;
+use cairn_model::{DAY_SECS, MempoolSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -226,7 +226,7 @@ fn components(
                     "{} hourly samples are available; at least {} from at least {} days are needed",
                     samples.len(),
                     params.min_samples,
-                    params.min_history_secs / 86_400
+                    params.min_history_secs / u64::from(DAY_SECS)
                 )
             }),
         },

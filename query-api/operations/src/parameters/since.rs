@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use cairn_http::{BadText, TextFormat, trimmed};
-use cairn_model::Height;
+use cairn_model::{DAY_SECS, Height};
 use cairn_reader::View;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -31,7 +31,6 @@ pub(crate) enum SinceParam {
     Time(u32),
 }
 
-const DAY: u32 = 86_400;
 /// Most bytes of the parameter: more than any moment has.
 const MAX_BYTES: usize = 40;
 /// Most days; a hundred years.
@@ -62,7 +61,7 @@ impl SinceParam {
     pub(crate) fn height(self, view: &View<'_>) -> Height {
         let time = match self {
             SinceParam::Height(height) => return height.min(view.tip().height.saturating_add(1)),
-            SinceParam::Days(days) => view.tip().mono_time.saturating_sub(days.saturating_mul(DAY)),
+            SinceParam::Days(days) => view.tip().mono_time.saturating_sub(days.saturating_mul(DAY_SECS)),
             SinceParam::Time(time) => time,
         };
         let before = time.checked_sub(1).and_then(|before| view.chain().height_at(before));

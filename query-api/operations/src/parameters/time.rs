@@ -1,5 +1,6 @@
 //! Times as parameters: a day, or a moment.
 
+use cairn_model::DAY_SECS;
 use std::borrow::Cow;
 
 use cairn_http::{BadText, TextFormat, trimmed};
@@ -29,12 +30,10 @@ pub(crate) struct TimeParam {
     pub(crate) end: u32,
 }
 
-const DAY: u32 = 86_400;
-
 pub(super) fn parse(text: &str) -> Result<TimeParam, &'static str> {
     if let Ok(day) = date::parse(text) {
-        let start = day.day().saturating_mul(DAY);
-        let end = if day.is_before_all() { 0 } else { start.saturating_add(DAY) };
+        let start = day.day().saturating_mul(DAY_SECS);
+        let end = if day.is_before_all() { 0 } else { start.saturating_add(DAY_SECS) };
         return Ok(TimeParam { start, end });
     }
     let time: Timestamp = text.parse().map_err(|_| "expected a date as YYYY-MM-DD, or a time as in RFC 3339")?;

@@ -11,6 +11,7 @@ use cairn_domain::{
 };
 use cairn_events::EntityName;
 use cairn_http::ApiError;
+use cairn_model::{day_of, last_second};
 use cairn_reader::{ClaimDocument, View};
 use cairn_tables::{
     claims::ListVersion,
@@ -70,7 +71,7 @@ impl<'c, 'a> Judge<'c, 'a> {
     pub(crate) fn new(ctx: &'c Ctx<'a>) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         let reader = ctx.prices.reader.ok_or_else(ApiError::internal)?;
-        let now = (ctx.now() / 86_400).saturating_mul(86_400).saturating_add(86_399);
+        let now = last_second(day_of(ctx.now()));
         let (tags, at) = (ctx.pool_tags.of(reader, view)?, At::time(now));
         Ok(Judge { ctx, view, at, tags, documents: BTreeMap::new(), scripts: HashMap::new() })
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use cairn_domain::{
-    claims::{ClaimCaveat, FEED_STALE_AFTER, authority, date},
+    claims::{ClaimCaveat, FEED_STALE_AFTER, authority},
     sanctions::{Approval, Party, party},
     script_sha256,
 };
 use cairn_events::Claim;
 use cairn_http::ApiError;
+use cairn_model::date_of;
 use cairn_reader::{ClaimDocument, View};
 use cairn_state::{self as state, Approvals, FeedCheck};
 use cairn_tables::{claims::ListKey, events::Documents};
@@ -113,12 +114,12 @@ impl<'a> CurrentFeed<'a> {
             authority: self.authority().to_owned(),
             source: self.list.source.to_string(),
             list: self.list.list.to_string(),
-            date: date(self.retrieved_at()),
+            date: date_of(self.retrieved_at()),
             retrieved_at: rfc3339(self.retrieved_at()),
             checked_at: rfc3339(self.checked_at),
             stale: self.age() > FEED_STALE_AFTER,
             age_hours: self.age() / 3_600,
-            issued_on: issued.map(date),
+            issued_on: issued.map(date_of),
             sha256: self.document.provenance.document.to_string(),
             rows: self.rows,
         }

@@ -16,6 +16,7 @@ use cairn_events::{
     Body, Claim, ClaimId, Contest, ContestAct, ContestParty, Document, DocumentHash, Provenance, SignedText, Slug,
 };
 use cairn_http::{ApiError, ErrorCode, FieldError, Location};
+use cairn_model::DAY_SECS;
 use cairn_reader::ListClaims;
 use cairn_state::ServiceSecret;
 use jiff::Timestamp;
@@ -26,7 +27,7 @@ use sha2::{Digest, Sha256};
 use crate::{context::Ctx, ledger::NotTaken, parameters::identifier::AddressParam, values::rfc3339};
 
 /// How long a message can be signed and sent back, in seconds.
-const VALID_SECS: u32 = 86_400;
+const VALID_SECS: u32 = DAY_SECS;
 /// Name of the key of the service.
 const SECRET: &str = "contest";
 /// Begins the line that tells until when a message can be used.

@@ -4,7 +4,7 @@ use cairn_domain::price::{Missing, RATE_FRESH, Series, rate_at, stale_after};
 use cairn_events::{Currency, Interval};
 use cairn_http::{ApiError, Freshness, Info, NoInput};
 use cairn_link::Absent;
-use cairn_model::{MempoolWatch, News, SourceKind, SourceStatus, Trouble};
+use cairn_model::{DAY_SECS, MempoolWatch, News, SourceKind, SourceStatus, Trouble};
 use cairn_reader::{ScrubState, View};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -292,7 +292,7 @@ fn index(ctx: &Ctx<'_>) -> Result<Component, ApiError> {
         find("behind", Status::Degraded, format!("the index is {lag} blocks behind"));
     }
     if let Some(age) = ctx.old_tip() {
-        find("tip_is_old", Status::Degraded, format!("the newest block is {} days old", age / 86_400));
+        find("tip_is_old", Status::Degraded, format!("the newest block is {} days old", age / u64::from(DAY_SECS)));
     }
     if !stages_unfinished.is_empty() {
         let stages = format!("these stages are being rebuilt: {}", stages_unfinished.join(", "));

@@ -2,7 +2,7 @@
 
 use cairn_domain::{dormancy::MOVEMENT_SATS, transfers::LARGE_SATS};
 use cairn_http::{ApiError, Info, Tool};
-use cairn_model::{Height, TxNum};
+use cairn_model::{DAY_SECS, Height, TxNum};
 use cairn_reader::{ReadError, Transfer, View};
 use cairn_tables::{ages::DormantRow, transfers::GatheredRow};
 use schemars::JsonSchema;
@@ -221,7 +221,7 @@ fn dormant(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<Dormant, Ap
             destroyed = destroyed.saturating_add(of);
         }
     })?;
-    let coin_days = (destroyed / 86_400).cast_signed();
+    let coin_days = (destroyed / u128::from(DAY_SECS)).cast_signed();
     Ok(Dormant {
         state,
         count: Some(count),

@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::HashMap};
 use bitcoin::{Transaction, TxIn};
 use cairn_domain::{address_of, asm, mempool::Mempool, script_type};
 use cairn_http::{ApiError, ErrorCode, Work};
-use cairn_model::{MempoolInput, MempoolTx, Network, SpentCoin, TxNum, Txid, is_unspendable};
+use cairn_model::{DAY_SECS, MempoolInput, MempoolTx, Network, SpentCoin, TxNum, Txid, is_unspendable};
 use cairn_reader::{StoredTx, View};
 use cairn_tables::block_log::BlockLog;
 
@@ -210,7 +210,7 @@ pub(super) fn inputs(
         let (txid, script) = fundings.script(coin)?;
         unlabeled.push(&script);
         let born_at = view.chain().get(coin.birth).map(|b| b.mono_time);
-        let age = spent_at.zip(born_at).map(|(spent, born)| spent.saturating_sub(born) / 86_400);
+        let age = spent_at.zip(born_at).map(|(spent, born)| spent.saturating_sub(born) / DAY_SECS);
         let prevout = Prevout {
             height: Some(coin.birth),
             coinbase: coin.flags.coinbase,
@@ -250,7 +250,7 @@ pub(super) fn unconfirmed_inputs(
             None => *births.entry(input.prev_txid).or_insert(birth(view, mempool, input)?),
         };
         let born_at = born.and_then(|(height, _)| view.chain().get(height)).map(|b| b.mono_time);
-        let age = born_at.map(|born| view.tip().mono_time.saturating_sub(born) / 86_400);
+        let age = born_at.map(|born| view.tip().mono_time.saturating_sub(born) / DAY_SECS);
         let prevout = Prevout {
             height: born.map(|(height, _)| height),
             coinbase: born.is_some_and(|(_, coinbase)| coinbase),

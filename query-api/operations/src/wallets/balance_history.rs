@@ -8,7 +8,7 @@ use cairn_domain::{
 };
 use cairn_events::{Currency, Interval};
 use cairn_http::{ApiError, Column, Cost, Format, Formatted, Info, Location, Table, TableRow, Tool};
-use cairn_model::{Sats, TxNum, day_of};
+use cairn_model::{DAY_SECS, Sats, TxNum, day_of, last_second};
 use cairn_reader::{FoundScript, ReadError, SumsBefore, View};
 use cairn_tables::{
     DecodeError, Table as _,
@@ -170,7 +170,7 @@ fn prices(ctx: &Ctx<'_>, view: &View<'_>, currency: Currency, days: &[DayPoint])
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(Vec::new()) };
     let known = ctx.known()?;
     let candles = Candles::new(view, &known);
-    let end_of = |day: u32| day.saturating_add(1).saturating_mul(SECONDS);
+    let end_of = |day: u32| day.saturating_add(1).saturating_mul(DAY_SECS);
     let mut pairs = vec![(Currency::BTC, currency)];
     if currency != Currency::USD {
         pairs.extend([(Currency::BTC, Currency::USD), (Currency::EUR, Currency::USD), (Currency::EUR, currency)]);
@@ -190,9 +190,6 @@ fn prices(ctx: &Ctx<'_>, view: &View<'_>, currency: Currency, days: &[DayPoint])
     };
     days.iter().map(price).collect()
 }
-
-/// A day, in seconds.
-const SECONDS: u32 = 86_400;
 
 impl Point {
     fn of(p: DayPoint, price: &DayPrice) -> Self {
@@ -354,8 +351,7 @@ fn day_of_tx(view: &View<'_>, tx_num: TxNum) -> Result<u32, ApiError> {
 
 /// One past the last transaction whose block's monotone time lies on `day` or before.
 fn end_of_day(view: &View<'_>, day: u32) -> TxNum {
-    let end = (u64::from(day) + 1) * 86_400 - 1;
-    let height = view.chain().height_at(u32::try_from(end).unwrap_or(u32::MAX)).map_or(0, |h| h + 1);
+    let height = view.chain().height_at(last_second(day)).map_or(0, |h| h + 1);
     view.chain().get(height).map_or(view.tip().tx_end, |b| b.first_tx)
 }
 

@@ -8,7 +8,7 @@ use cairn_domain::{
 };
 use cairn_events::Claim;
 use cairn_http::ApiError;
-use cairn_model::Height;
+use cairn_model::{Height, day_of, last_second};
 use cairn_reader::{ClaimDocument, ClaimedScripts, ListClaims, ReadError, View};
 use cairn_tables::{claims::ListVersion, events::Documents, headers::Headers};
 use schemars::JsonSchema;
@@ -108,7 +108,7 @@ impl Said {
         let seen =
             |height: Height| view.chain().get(height.saturating_add(1)).map_or(view.tip().tx_end, |b| b.first_tx);
         let facts = Facts {
-            at: At::time(time.unwrap_or_else(|| end_of_day(ctx.now()))),
+            at: At::time(time.unwrap_or_else(|| last_second(day_of(ctx.now())))),
             has_history: first.is_some_and(|first| height.is_none_or(|height| first < seen(height))),
             examined: !lists.is_empty() || view.has_claims()?,
             has_signals: false,
@@ -232,9 +232,4 @@ impl Reading<'_, '_> {
 fn time_of(view: &View<'_>, height: Height) -> Result<u32, ApiError> {
     let found = view.chain().get(height).map(|brief| brief.mono_time);
     Ok(found.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?)
-}
-
-/// The last second of a day (UTC).
-fn end_of_day(now: u32) -> u32 {
-    (now / 86_400).saturating_mul(86_400).saturating_add(86_399)
 }

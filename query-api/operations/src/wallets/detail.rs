@@ -1,6 +1,6 @@
 //! `GET /v1/wallets/{address}/detail`.
 
-use cairn_domain::claims::{Evidence, EvidenceGroup, Standing, authority, detail, is_stale};
+use cairn_domain::claims::{ClaimStatus, Evidence, EvidenceGroup, authority, detail, is_stale};
 use cairn_events::{ContestAct, EntityName};
 use cairn_http::{ApiError, ErrorCode, Info, Location, Tool};
 use cairn_model::Height;
@@ -172,10 +172,10 @@ impl DetailClaim {
         let (stated, claim) = (&evidence.stated, evidence.stated.claim);
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let (state, ended_at) = match evidence.standing {
-            Standing::Stands => ("stands", None),
-            Standing::NotYet | Standing::NotInherited => ("not_yet", None),
-            Standing::Delisted(end) => ("delisted", Some(end)),
-            Standing::Expired(end) => ("expired", Some(end)),
+            ClaimStatus::Stands => ("stands", None),
+            ClaimStatus::NotYet | ClaimStatus::NotInherited => ("not_yet", None),
+            ClaimStatus::Delisted(end) => ("delisted", Some(end)),
+            ClaimStatus::Expired(end) => ("expired", Some(end)),
         };
         let said_list = said.list_of(claim);
         let list = said_list.map(|list| &list.of);

@@ -2,7 +2,7 @@
 
 use cairn_domain::mempool::ScriptTotals;
 use cairn_http::{ApiError, Detail, Info, Tool};
-use cairn_model::TxNum;
+use cairn_model::{DAY_SECS, TxNum};
 use cairn_reader::{FoundScript, View};
 use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
@@ -293,7 +293,6 @@ fn seen(view: &View<'_>, tx_num: TxNum) -> Result<Seen, ApiError> {
     Ok(Seen { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
 }
 
-const DAY: u32 = 86_400;
 /// Days of each period of activity.
 const PERIODS: [u32; 3] = [1, 7, 30];
 
@@ -302,7 +301,7 @@ fn activity(view: &View<'_>, script: Option<&FoundScript>) -> Result<Activity, A
     let periods = match script {
         None => PERIODS.map(|_| Period { tx_count: 0, received_sats: 0, sent_sats: 0 }),
         Some(script) => {
-            let starts = PERIODS.map(|days| first_tx_after(view, end.saturating_sub(days * DAY)));
+            let starts = PERIODS.map(|days| first_tx_after(view, end.saturating_sub(days * DAY_SECS)));
             let all = &script.totals;
             view.sums_before_each(script, starts)?.map(|before| Period {
                 tx_count: all.tx_count.saturating_sub(before.tx_count),

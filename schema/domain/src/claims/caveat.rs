@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cairn_events::{ClaimType, EntityName, EvidenceTier};
 
 use super::{
-    At, Consensus, Facts, Risk, Standing, Stated, authority,
+    At, ClaimStatus, Consensus, Facts, Risk, Stated, authority,
     flags::{flag_of, risk_of},
     is_stale,
     standing::{judged, standing_claims},
@@ -130,14 +130,14 @@ fn delisted<'a>(stated: &[Stated<'a>], at: At) -> impl Iterator<Item = ClaimCave
     for (one, standing) in judged(stated, at).filter(|(one, _)| lists(one)) {
         let authority = authority(one.source.as_str(), one.entity().map(EntityName::as_str));
         match standing {
-            Standing::Stands => {
+            ClaimStatus::Stands => {
                 listed.insert(authority);
             }
-            Standing::Delisted(end) => {
+            ClaimStatus::Delisted(end) => {
                 let latest = ends.entry(authority).or_insert(end);
                 *latest = end.max(*latest);
             }
-            Standing::NotYet | Standing::Expired(_) | Standing::NotInherited => {}
+            ClaimStatus::NotYet | ClaimStatus::Expired(_) | ClaimStatus::NotInherited => {}
         }
     }
     ends.retain(|authority, _| !listed.contains(authority));
@@ -149,7 +149,7 @@ fn restated<'a>(stated: &[Stated<'a>], at: At, best: &Stated<'a>) -> impl Iterat
     let source = best.source.as_str();
     let mut ends: BTreeMap<&'a EntityName, u32> = BTreeMap::new();
     for (one, standing) in judged(stated, at).filter(|(one, _)| one.source == best.source && one.is_label()) {
-        let (Standing::Delisted(end) | Standing::Expired(end)) = standing else { continue };
+        let (ClaimStatus::Delisted(end) | ClaimStatus::Expired(end)) = standing else { continue };
         if let Some(was) = one.entity().filter(|was| best.entity() != Some(was)) {
             let latest = ends.entry(was).or_insert(end);
             *latest = end.max(*latest);

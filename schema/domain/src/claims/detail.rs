@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use cairn_events::{ClaimType, EntityName};
 
-use super::{At, Confidence, Standing, Stated, best::rank, confidence_tier, standing::judged};
+use super::{At, ClaimStatus, Confidence, Stated, best::rank, confidence_tier, standing::judged};
 
 /// A claim and its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ pub struct Evidence<'a> {
     /// The claim, with where it comes from.
     pub stated: Stated<'a>,
     /// Whether it stands or has ended.
-    pub standing: Standing,
+    pub standing: ClaimStatus,
     /// The word of its level after inheritance and staleness.
     pub confidence_tier: Confidence,
 }
@@ -76,7 +76,7 @@ pub fn detail<'a>(stated: &[Stated<'a>], at: At, from: usize, limit: usize) -> D
 fn groups<'a>(stated: &[Stated<'a>], at: At) -> Vec<EvidenceGroup<'a>> {
     let mut found: BTreeMap<_, Vec<Evidence<'a>>> = BTreeMap::new();
     for (one, standing) in judged(stated, at) {
-        if !matches!(standing, Standing::NotYet | Standing::NotInherited) {
+        if !matches!(standing, ClaimStatus::NotYet | ClaimStatus::NotInherited) {
             let row = Evidence { stated: one, standing, confidence_tier: confidence_tier(&one, at.time) };
             found.entry((one.entity(), one.claim.claim_type)).or_default().push(row);
         }
@@ -89,8 +89,8 @@ fn groups<'a>(stated: &[Stated<'a>], at: At) -> Vec<EvidenceGroup<'a>> {
 }
 
 fn group<'a>(entity: Option<&'a EntityName>, claim_type: ClaimType, mut rows: Vec<Evidence<'a>>) -> EvidenceGroup<'a> {
-    rows.sort_by_cached_key(|row| (row.standing != Standing::Stands, rank(&row.stated)));
-    let standing = || rows.iter().filter(|row| row.standing == Standing::Stands).map(|row| &row.stated);
+    rows.sort_by_cached_key(|row| (row.standing != ClaimStatus::Stands, rank(&row.stated)));
+    let standing = || rows.iter().filter(|row| row.standing == ClaimStatus::Stands).map(|row| &row.stated);
     let mut origins: Vec<&str> = standing().map(Stated::origin).collect();
     origins.sort_unstable();
     origins.dedup();

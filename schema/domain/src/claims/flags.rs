@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cairn_events::{Behaviour, Category, ClaimType, EntityName, EvidenceTier};
 
 use super::{
-    At, Standing, Stated, authority,
+    At, ClaimStatus, Stated, authority,
     standing::{judged, standing_claims},
 };
 
@@ -80,9 +80,9 @@ pub fn historical_flags(stated: &[Stated<'_>], at: At) -> Vec<HistoricalFlag> {
     let mut found: BTreeMap<Behaviour, (HistoricalFlag, BTreeSet<&str>)> = BTreeMap::new();
     for (stated, standing) in judged(stated, at).filter(|(stated, _)| !stated.inherited) {
         let (last_seen, is_present) = match standing {
-            Standing::Stands => (stated.retrieved_at.min(at.time).max(stated.then()), true),
-            Standing::Delisted(end) | Standing::Expired(end) => (end.max(stated.then()), false),
-            Standing::NotYet | Standing::NotInherited => continue,
+            ClaimStatus::Stands => (stated.retrieved_at.min(at.time).max(stated.then()), true),
+            ClaimStatus::Delisted(end) | ClaimStatus::Expired(end) => (end.max(stated.then()), false),
+            ClaimStatus::NotYet | ClaimStatus::NotInherited => continue,
         };
         let Some(flag) = flag_of(&stated) else { continue };
         let new = HistoricalFlag { flag, first_seen: stated.then(), last_seen, occurrences: 0, is_present };

@@ -1,11 +1,12 @@
 //! How much a claim weighs, in numbers and in words.
 
 use cairn_events::{ClaimType, EvidenceTier};
+use cairn_model::DAY_SECS;
 
 use super::Stated;
 
 /// Seconds after which a claim is stale: 365 days.
-pub const STALE_AFTER: u32 = 365 * 86_400;
+pub const STALE_AFTER: u32 = 365 * DAY_SECS;
 
 /// Lowest level of a direct claim that labels a script.
 pub const LABELS_FROM: u8 = 40;

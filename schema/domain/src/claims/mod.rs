@@ -28,5 +28,5 @@ pub use level::{
 };
 pub use origins::{authority, origin_group};
 pub use short::{ShortLabel, labelling, short_label};
-pub use standing::{At, Standing, Stated, heritable, is_heritable, standings};
-pub use wording::{date, explanation, headline};
+pub use standing::{At, ClaimStatus, Stated, heritable, is_heritable, standings};
+pub use wording::{explanation, headline};

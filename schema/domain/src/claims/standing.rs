@@ -137,7 +137,7 @@ impl At {
 
 /// Whether a claim stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum ClaimStatus {
     /// It does.
     Stands,
     /// It is not asserted yet, does not hold yet, or is not known yet.
@@ -153,11 +153,11 @@ pub enum Standing {
 /// Whether each claim stands at a time, in their order: asserted, begun and not ended. If one carrier of an authority's
 /// list no longer has a script, older copies of the list do not count for it.
 #[must_use]
-pub fn standings(stated: &[Stated<'_>], at: At) -> Vec<Standing> {
-    let mut standings: Vec<Standing> = stated.iter().map(|stated| alone(stated, at)).collect();
+pub fn standings(stated: &[Stated<'_>], at: At) -> Vec<ClaimStatus> {
+    let mut standings: Vec<ClaimStatus> = stated.iter().map(|stated| alone(stated, at)).collect();
     let mut ends: BTreeMap<&str, u32> = BTreeMap::new();
     for (stated, standing) in stated.iter().zip(&standings) {
-        if let (ClaimType::ListedBy, Standing::Delisted(end)) = (stated.claim.claim_type, standing) {
+        if let (ClaimType::ListedBy, ClaimStatus::Delisted(end)) = (stated.claim.claim_type, standing) {
             let latest = ends.entry(stated.origin()).or_insert(*end);
             *latest = (*latest).max(*end);
         }
@@ -166,34 +166,34 @@ pub fn standings(stated: &[Stated<'_>], at: At) -> Vec<Standing> {
         return standings;
     }
     for (stated, standing) in stated.iter().zip(&mut standings) {
-        let stands = *standing == Standing::Stands && stated.claim.claim_type == ClaimType::ListedBy;
+        let stands = *standing == ClaimStatus::Stands && stated.claim.claim_type == ClaimType::ListedBy;
         if let Some(end) = ends.get(stated.origin()).filter(|end| stands && stated.retrieved_at < **end) {
-            *standing = Standing::Delisted(*end);
+            *standing = ClaimStatus::Delisted(*end);
         }
     }
     standings
 }
 
 /// Whether a claim stands, for all that it says itself.
-fn alone(stated: &Stated<'_>, at: At) -> Standing {
+fn alone(stated: &Stated<'_>, at: At) -> ClaimStatus {
     let begun = stated.claim.valid_from.is_none_or(|from| from <= at.time);
     let delisted = stated.ended_at.filter(|ended| *ended <= at.time && at.knows(*ended));
     let expired = stated.claim.valid_to.filter(|end| *end <= at.time);
     match (delisted, expired) {
-        _ if !stated.applies() => Standing::NotInherited,
-        _ if !begun || stated.then() > at.time || !at.knows(stated.retrieved_at) => Standing::NotYet,
-        (Some(ended), _) => Standing::Delisted(ended),
-        (None, Some(ended)) => Standing::Expired(ended),
-        (None, None) => Standing::Stands,
+        _ if !stated.applies() => ClaimStatus::NotInherited,
+        _ if !begun || stated.then() > at.time || !at.knows(stated.retrieved_at) => ClaimStatus::NotYet,
+        (Some(ended), _) => ClaimStatus::Delisted(ended),
+        (None, Some(ended)) => ClaimStatus::Expired(ended),
+        (None, None) => ClaimStatus::Stands,
     }
 }
 
 /// The claims, each with whether it stands.
-pub(super) fn judged<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<Item = (Stated<'a>, Standing)> + 's {
+pub(super) fn judged<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<Item = (Stated<'a>, ClaimStatus)> + 's {
     stated.iter().copied().zip(standings(stated, at))
 }
 
 /// The claims that stand.
 pub(super) fn standing_claims<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<Item = Stated<'a>> + 's {
-    judged(stated, at).filter(|(_, standing)| *standing == Standing::Stands).map(|(stated, _)| stated)
+    judged(stated, at).filter(|(_, standing)| *standing == ClaimStatus::Stands).map(|(stated, _)| stated)
 }

@@ -1,23 +1,9 @@
 //! The sentences of answers about claims. They say who says what, and never that something is so: no verdict, no score.
 
 use cairn_events::{ClaimType, EntityName, EvidenceTier};
+use cairn_model::date_of;
 
 use super::{Assessment, Card, ClaimCaveat, Listing, MAX_NAMED, Stated, authority};
-
-/// The day of a time in seconds since 1970 (UTC), as 2026-03-22.
-#[must_use]
-pub fn date(time: u32) -> String {
-    // Years begin in March here, so that the day that only leap years have comes last. Day 0 begins the cycle of 400
-    // years of the year 0, on its first of March.
-    let days = u64::from(time) / 86_400 + 719_468;
-    let (cycle, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    format!("{:04}-{month:02}-{of_month:02}", cycle * 400 + year + u64::from(month <= 2))
-}
 
 /// One line for a card: its listings, else what the claim says that it shows, else that none was found.
 #[must_use]
@@ -52,9 +38,9 @@ fn listing(listing: &Listing<'_>) -> String {
     let named = if name.is_empty() { String::new() } else { format!(" under the name {name}") };
     // A list has snapshots. A complaint or a press release has one date, and who copies it a later one.
     if listing.is_list {
-        format!("listed by {} in the snapshot of {}{named}", listing.authority, date(listing.newest_snapshot))
+        format!("listed by {} in the snapshot of {}{named}", listing.authority, date_of(listing.newest_snapshot))
     } else {
-        format!("named in a record of {} as of {}{named}", listing.authority, date(listing.first_snapshot))
+        format!("named in a record of {} as of {}{named}", listing.authority, date_of(listing.first_snapshot))
     }
 }
 
@@ -62,7 +48,7 @@ fn listing(listing: &Listing<'_>) -> String {
 fn says(stated: &Stated<'_>, card: &Card<'_>) -> String {
     let (name, source) = (card.label.value, authority(stated.source.as_str(), stated.entity().map(EntityName::as_str)));
     let said = match stated.claim.claim_type {
-        ClaimType::ListedBy => format!("listed by {source} in the snapshot of {}", date(stated.then())),
+        ClaimType::ListedBy => format!("listed by {source} in the snapshot of {}", date_of(stated.then())),
         ClaimType::CoinbasePayoutOf => format!("named as a payout address of {name} by {source}"),
         ClaimType::ReportedAs => format!("reported as {name} ({}) by {source}", card.label.category),
         ClaimType::MentionedIn => format!("named in {source}, with {name}"),
@@ -93,9 +79,9 @@ fn controlled(tier: EvidenceTier, name: &str, source: &str) -> String {
 fn nothing(state: Assessment, now: u32) -> String {
     match state {
         Assessment::NotExamined => "not examined: the claims could not be looked up".to_owned(),
-        Assessment::NoHistory => format!("no claim found as of {}; the chain has not seen this script", date(now)),
-        Assessment::ObservedOnly => format!("no label found as of {}; only behaviour was observed", date(now)),
-        _ => format!("no claim found as of {}", date(now)),
+        Assessment::NoHistory => format!("no claim found as of {}; the chain has not seen this script", date_of(now)),
+        Assessment::ObservedOnly => format!("no label found as of {}; only behaviour was observed", date_of(now)),
+        _ => format!("no claim found as of {}", date_of(now)),
     }
 }
 
@@ -106,7 +92,7 @@ pub fn explanation(card: &Card<'_>) -> String {
     let mut text = match &card.best {
         None => "No source in use names this script.".to_owned(),
         // The source itself, also where an authority speaks through it: a copy has a date of its own.
-        Some(best) => format!("Evidence: {tier}, asserted on {}, from {}.", date(best.then()), best.source),
+        Some(best) => format!("Evidence: {tier}, asserted on {}, from {}.", date_of(best.then()), best.source),
     };
     // Origins that name another entity, or none, are not counted.
     match card.consensus.tallies.first().map_or(card.contributor_count, |first| first.origins) {
@@ -129,22 +115,22 @@ impl ClaimCaveat<'_> {
     pub fn sentence(&self) -> String {
         match self {
             Self::SourceStale { source, asserted_at } => {
-                format!("The claim of {source} dates from {}, more than a year ago.", date(*asserted_at))
+                format!("The claim of {source} dates from {}, more than a year ago.", date_of(*asserted_at))
             }
             Self::FeedStale { checked_at } => {
-                format!("The feed of sanctions was last checked on {}, more than 48 hours ago.", date(*checked_at))
+                format!("The feed of sanctions was last checked on {}, more than 48 hours ago.", date_of(*checked_at))
             }
             Self::ListNotExhaustive => {
                 "The lists in use do not have everything: that nothing was found proves nothing.".to_owned()
             }
             Self::Delisted { authority, as_of } => {
-                format!("The list of {authority} no longer had it as of {}.", date(*as_of))
+                format!("The list of {authority} no longer had it as of {}.", date_of(*as_of))
             }
             Self::ClusterInherited => {
                 "A claim concerns another script of the same cluster; a cluster link makes no listing.".to_owned()
             }
             Self::CommunityUnverified => "A claim comes from a community, and nobody verified it.".to_owned(),
-            Self::LabelRestated { source, was, until } => format!("Until {}, {source} named {was}.", date(*until)),
+            Self::LabelRestated { source, was, until } => format!("Until {}, {source} named {was}.", date_of(*until)),
             Self::CopyOfSameOrigin { origin, sources } => {
                 format!("{sources} sources repeat one origin ({origin}); they count as one.")
             }

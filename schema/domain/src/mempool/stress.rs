@@ -5,7 +5,7 @@
 //! the next block, g = (inflow / 1 667 vB/s − 1) / 2 within 0 and 1, e = log10(mempoolminfee / minrelayfee) / 2 within
 //! 0 and 1. Unknown parts are left out, and the other weights grow in proportion.
 
-use cairn_model::{MempoolSample, NodeFloor};
+use cairn_model::{DAY_SECS, MempoolSample, NodeFloor};
 
 use super::{Inflow, Projection, Stats};
 use crate::FeeRate;
@@ -35,7 +35,8 @@ pub struct StressParams {
 
 impl Default for StressParams {
     fn default() -> Self {
-        StressParams { window_secs: 30 * 86_400, min_history_secs: 7 * 86_400, min_samples: 168 }
+        let day = u64::from(DAY_SECS);
+        StressParams { window_secs: 30 * day, min_history_secs: 7 * day, min_samples: 168 }
     }
 }
 

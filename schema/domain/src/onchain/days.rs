@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cairn_model::MonoTime;
+use cairn_model::{DAY_SECS, MonoTime};
 
 use super::{
     prices::{Missing, Prices},
@@ -82,7 +82,7 @@ pub struct CoinTime {
 
 impl CoinTime {
     /// Seconds of a day.
-    const DAY: i128 = 86_400;
+    const DAY: i128 = DAY_SECS as i128;
 
     /// Satoshi-days destroyed, rounded down: coin-days destroyed in units of 10^-8. Σ value × age in days (ByteCoin,
     /// "Bitcoin days destroyed", bitcointalk.org (2011)).

@@ -3,9 +3,9 @@
 //! A price may have 28 decimals, and all coins together have 51 bits: their product is longer than any integer here. So
 //! sums are kept in three parts, each with 14 decimals more than the one before. Only sums in answers are rounded.
 
-use std::cmp::Ordering;
-
 use rust_decimal::Decimal;
+
+use crate::wide::U256;
 
 /// 10^14: the limit of a part.
 const PART: i128 = 100_000_000_000_000;
@@ -79,74 +79,15 @@ impl Usd {
     /// below, or the result has more than 127 bits.
     #[must_use]
     pub fn ratio(&self, of: &Usd) -> Option<i128> {
-        let (mut rest, divisor) = (Long::of(self)?, Long::of(of)?);
-        if divisor == Long::default() {
-            return None;
-        }
-        rest.times(1_000_000);
-        // Long division in binary: the divisor doubled until it is larger, then taken off where it fits.
-        let mut doubled = vec![divisor];
-        while let Some(last) = doubled.last().filter(|last| **last <= rest) {
-            if doubled.len() > 127 {
-                return None;
-            }
-            let mut next = *last;
-            next.times(2);
-            doubled.push(next);
-        }
-        let mut ratio = 0i128;
-        for divisor in doubled.iter().rev() {
-            ratio <<= 1;
-            if *divisor <= rest {
-                rest.less(divisor);
-                ratio |= 1;
-            }
-        }
-        Some(ratio)
-    }
-}
-
-/// Parts of a number that are each below [`PART`], the lowest first.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Long([i128; 9]);
-
-impl Long {
-    /// `None` below zero.
-    fn of(sum: &Usd) -> Option<Self> {
-        let [whole, middle, low] = sum.carried();
-        let mut long = Long::default();
-        let high = [whole % PART, whole / PART % PART, whole / PART / PART];
-        long.0[..5].copy_from_slice(&[low, middle, high[0], high[1], high[2]]);
-        (whole >= 0).then_some(long)
+        // At most 221 bits, and 241 with the millionths.
+        let (quotient, _) = self.long()?.times_plus(1_000_000, 0)?.divide(of.long()?)?;
+        i128::try_from(quotient).ok()
     }
 
-    fn times(&mut self, by: i128) {
-        let mut carry = 0;
-        for part in &mut self.0 {
-            let product = *part * by + carry;
-            (*part, carry) = (product % PART, product / PART);
-        }
-    }
-
-    /// Subtracts a number that is not larger.
-    fn less(&mut self, other: &Long) {
-        let mut borrowed = 0;
-        for (part, taken) in self.0.iter_mut().zip(other.0) {
-            let left = *part - taken - borrowed;
-            (*part, borrowed) = (left.rem_euclid(PART), i128::from(left < 0));
-        }
-    }
-}
-
-impl PartialOrd for Long {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Long {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.iter().rev().cmp(other.0.iter().rev())
+    /// The sum as one number; `None` below zero.
+    fn long(&self) -> Option<U256> {
+        let [whole, middle, low] = self.carried().map(|part| u128::try_from(part).ok());
+        U256::from(whole?).times_plus(PART.cast_unsigned(), middle?)?.times_plus(PART.cast_unsigned(), low?)
     }
 }
 

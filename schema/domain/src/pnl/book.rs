@@ -26,9 +26,6 @@ pub struct Lot {
     pub cost: Option<Micros>,
 }
 
-/// A part of a lot that left.
-pub type Part = Lot;
-
 /// Coins that left, and their cost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Consumed {
@@ -36,7 +33,7 @@ pub struct Consumed {
     pub cost: Option<Micros>,
     /// The lots that it was taken of, first in first out, whatever the method. With [`Method::Average`] their costs are
     /// those of the lots, and do not add up to the cost.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Lot>,
     /// Lots that are used up.
     pub emptied: u64,
 }
@@ -116,7 +113,7 @@ impl Book {
         let average = if self.sats == 0 { Some(0) } else { self.pool_cost.map(pool).transpose()? };
         let parts = self.take(sats)?;
         let emptied = parts.iter().filter(|(_, is_last)| *is_last).count() as u64;
-        let parts: Vec<Part> = parts.into_iter().map(|(part, _)| part).collect();
+        let parts: Vec<Lot> = parts.into_iter().map(|(part, _)| part).collect();
         let cost = match self.method {
             Method::Average => average,
             Method::Fifo => parts.iter().try_fold(Some(0), |all, part| sum(all, part.cost))?,
@@ -128,7 +125,7 @@ impl Book {
     }
 
     /// Takes coins of the lots. With each part, whether nothing is left of its lot.
-    fn take(&mut self, mut wanted: Sats) -> Result<Vec<(Part, bool)>, BookError> {
+    fn take(&mut self, mut wanted: Sats) -> Result<Vec<(Lot, bool)>, BookError> {
         let mut parts = Vec::new();
         while wanted > 0 {
             let lot = self.lots.front_mut().ok_or(BookError::Short)?;
@@ -139,7 +136,7 @@ impl Book {
             lot.cost = lot.cost.zip(cost).map(|(all, part)| all - part);
             self.lots_cost -= cost.unwrap_or(0);
             let is_last = lot.sats == 0;
-            parts.push((Part { from: lot.from, sats: taken, cost }, is_last));
+            parts.push((Lot { from: lot.from, sats: taken, cost }, is_last));
             if is_last {
                 self.unknown -= usize::from(cost.is_none());
                 self.lots.pop_front();

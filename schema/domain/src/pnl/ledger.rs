@@ -6,7 +6,7 @@ use cairn_model::{Outpoint, Sats, TxNum};
 use rust_decimal::Decimal;
 
 use super::{
-    book::{Book, BookError, Lot, Method, Part},
+    book::{Book, BookError, Lot, Method},
     money::{Micros, value_of},
     movement::{Effect, Inflow, Movement, Net},
 };
@@ -51,7 +51,7 @@ pub struct Row {
     /// Cost of the coins that left. `None` for coins that came in, and where a price is not known.
     pub cost: Option<Micros>,
     /// The lots that they came with, or that they were taken of.
-    pub lots: Vec<Part>,
+    pub lots: Vec<Lot>,
     /// Lots that are used up.
     pub emptied: u64,
     /// Satoshis held before, and their cost.
@@ -324,7 +324,7 @@ fn row(
     kind: Kind,
     movement: &Movement,
     (sats, value, cost): (Sats, Option<Micros>, Option<Micros>),
-    (lots, emptied): (Vec<Part>, u64),
+    (lots, emptied): (Vec<Lot>, u64),
     before: (Sats, Option<Micros>),
     after: (Sats, Option<Micros>),
 ) -> Row {

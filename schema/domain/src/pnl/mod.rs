@@ -17,7 +17,7 @@ mod ledger;
 mod money;
 mod movement;
 
-pub use book::{Book, BookError, Consumed, Lot, Method, Part};
+pub use book::{Book, BookError, Consumed, Lot, Method};
 pub use ledger::{Kind, Ledger, Report, Row, Sums};
 pub use money::{Micros, mul_div, part_of, value_of};
 pub use movement::{Effect, Inflow, Movement, Net};

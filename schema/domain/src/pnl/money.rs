@@ -3,6 +3,8 @@
 use cairn_model::Sats;
 use rust_decimal::Decimal;
 
+use crate::wide::U256;
+
 /// Millionths of a unit of a currency.
 pub type Micros = i128;
 
@@ -15,41 +17,14 @@ const SATS_PER_MICRO: u128 = 100;
 pub fn mul_div(a: u128, b: u128, divisor: u128) -> Option<u128> {
     let (quotient, rest) = match a.checked_mul(b) {
         Some(product) => (product.checked_div(divisor)?, product.checked_rem(divisor)?),
-        None => divide(widened(a, b), divisor)?,
+        None => {
+            let (quotient, rest) = U256::from(a).times_plus(b, 0)?.divide(divisor.into())?;
+            (quotient, rest.low())
+        }
     };
     let half = rest.cmp(&(divisor - rest));
     let is_up = half.is_gt() || half.is_eq() && quotient % 2 == 1;
     quotient.checked_add(is_up.into())
-}
-
-/// A product of 256 bits: its upper and its lower half.
-fn widened(a: u128, b: u128) -> (u128, u128) {
-    const LOW: u128 = u64::MAX as u128;
-    let ((a_high, a_low), (b_high, b_low)) = ((a >> 64, a & LOW), (b >> 64, b & LOW));
-    let low = a_low * b_low;
-    // None of these sums exceeds 128 bits: a product of two numbers of 64 bits leaves room for two more.
-    let middle = a_high * b_low + (low >> 64);
-    let other = a_low * b_high + (middle & LOW);
-    (a_high * b_high + (middle >> 64) + (other >> 64), other << 64 | low & LOW)
-}
-
-/// Quotient and rest of a number of 256 bits, bit by bit.
-fn divide((high, low): (u128, u128), divisor: u128) -> Option<(u128, u128)> {
-    // The quotient has no more than 128 bits then.
-    if high >= divisor {
-        return None;
-    }
-    let (mut rest, mut quotient) = (high, 0u128);
-    for bit in (0..128).rev() {
-        let carry = rest >> 127;
-        rest = rest << 1 | low >> bit & 1;
-        quotient <<= 1;
-        if carry == 1 || rest >= divisor {
-            rest = rest.wrapping_sub(divisor);
-            quotient |= 1;
-        }
-    }
-    Some((quotient, rest))
 }
 
 /// Value of satoshis at a price of one bitcoin of zero or more. `None` if it exceeds the range of answers.
@@ -68,10 +43,11 @@ pub fn part_of(cost: Micros, sats: Sats, of: Sats) -> Option<Micros> {
 
 #[cfg(test)]
 mod tests {
+    use num_bigint::BigUint;
     use proptest::prelude::*;
     use rust_decimal::Decimal;
 
-    use super::{mul_div, value_of, widened};
+    use super::{mul_div, value_of};
 
     #[test]
     fn halves_go_to_the_even_side() {
@@ -115,20 +91,15 @@ mod tests {
         #[test]
         fn wide_products_are_divided_exactly(a: u128, b: u64, bits in 1u32..64) {
             let divisor = (a >> bits).max(1);
+            let product = BigUint::from(a) * b;
             if let Some(found) = mul_div(a, b.into(), divisor) {
-                let (back, product) = (widened(found, divisor), widened(a, b.into()));
-                let (high, low) = if back >= product { minus(back, product) } else { minus(product, back) };
-                prop_assert_eq!(high, 0);
-                prop_assert!(low <= divisor - low);
-                prop_assert!(low < divisor - low || found % 2 == 0);
+                let back = BigUint::from(found) * divisor;
+                let off = if back >= product { back - &product } else { &product - back };
+                let rest = BigUint::from(divisor) - &off;
+                prop_assert!(off < rest || off == rest && found % 2 == 0);
             } else {
-                prop_assert!(widened(a, b.into()).0 >= divisor - 1);
+                prop_assert!(product >> 128 >= BigUint::from(divisor - 1));
             }
         }
-    }
-
-    fn minus(a: (u128, u128), b: (u128, u128)) -> (u128, u128) {
-        let (low, borrow) = a.1.overflowing_sub(b.1);
-        (a.0 - b.0 - u128::from(borrow), low)
     }
 }

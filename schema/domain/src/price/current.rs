@@ -1,15 +1,13 @@
 //! The price now, and its change.
 
 use cairn_events::{Currency, LiveQuote};
+use cairn_model::DAY_SECS;
 use rust_decimal::{Decimal, RoundingStrategy::MidpointNearestEven};
 
 use super::{
     at::{Missing, Price, known, price_at},
     quotes::Quotes,
 };
-
-/// A day, in seconds.
-const DAY: u32 = 86_400;
 
 /// The price of one bitcoin now (`now` in seconds since 1970): the live quote if it is the newest, else the newest
 /// candle.
@@ -39,7 +37,9 @@ pub fn change_over_day<Q: Quotes>(
     price: &Price,
     currency: Currency,
 ) -> Result<Result<Decimal, NoChange>, Q::Error> {
-    let Some(time) = price.as_of.checked_sub(DAY) else { return Ok(Err(NoChange::Missing(Missing::BeforeSeries))) };
+    let Some(time) = price.as_of.checked_sub(DAY_SECS) else {
+        return Ok(Err(NoChange::Missing(Missing::BeforeSeries)));
+    };
     let before = match price_at(quotes, currency, time)? {
         Err(missing) => return Ok(Err(NoChange::Missing(missing))),
         Ok(before) if before.is_stale_at(time) => return Ok(Err(NoChange::Stale)),

@@ -1,14 +1,12 @@
 //! The price of a day: its close.
 
 use cairn_events::Currency;
+use cairn_model::DAY_SECS;
 
 use super::{
     at::{Missing, Price, converted, price_at, quoted, why},
     quotes::Quotes,
 };
-
-/// A day, in seconds.
-const DAY: u32 = 86_400;
 
 /// Why a day has no price.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +34,7 @@ pub fn day_price<Q: Quotes>(
 }
 
 fn close_of<Q: Quotes>(quotes: &Q, currency: Currency, day: u32) -> Result<Result<Price, NoDayPrice>, Q::Error> {
-    let (start, end) = (day.saturating_mul(DAY), day.saturating_add(1).saturating_mul(DAY));
+    let (start, end) = (day.saturating_mul(DAY_SECS), day.saturating_add(1).saturating_mul(DAY_SECS));
     let is_of_day = |price: &Price| price.as_of > start;
     let own = quoted(quotes, &[], currency, end)?;
     if currency == Currency::USD || own.as_ref().is_ok_and(is_of_day) {

@@ -1,14 +1,15 @@
 //! When a price or a rate is too old to be called current. The thresholds are ours.
 
 use cairn_events::Interval;
+use cairn_model::DAY_SECS;
 
 /// Seconds for which a price counts as fresh at least, a live one exactly.
 pub const FRESH_AT_LEAST: u32 = 600;
 /// Seconds for which a reference rate counts as fresh: no rates are published on weekends and holidays, and the longest
 /// such pause, Easter, leaves five days between two.
-pub const RATE_FRESH: u32 = 5 * 86_400;
+pub const RATE_FRESH: u32 = 5 * DAY_SECS;
 /// Seconds after which a reference rate converts nothing any more.
-pub const RATE_OLDEST: u32 = 30 * 86_400;
+pub const RATE_OLDEST: u32 = 30 * DAY_SECS;
 
 /// Age in seconds beyond which a price is stale: twice the interval of its candle, ten minutes at least; for a live
 /// quote (`None`) ten minutes.

@@ -1,6 +1,6 @@
 //! The evidence in pages, and the label in one line.
 
-use cairn_domain::claims::{Confidence, Detail, Standing, card, detail, short_label};
+use cairn_domain::claims::{ClaimStatus, Confidence, Detail, card, detail, short_label};
 use cairn_events::{ClaimType, EvidenceTier};
 
 use crate::said::{DAY, FACTS, NOW, Said, control, listed, said, stated};
@@ -45,7 +45,7 @@ fn claims_are_grouped_and_those_that_stand_come_first() {
     let okx = &all.groups[1];
     assert_eq!((okx.claims, okx.standing, okx.origins, okx.highest_level), (3, 2, 2, 55));
     assert_eq!(okx.rows[0].confidence_tier, Confidence::Low);
-    assert_eq!(okx.rows[2].standing, Standing::Delisted(NOW - DAY));
+    assert_eq!(okx.rows[2].standing, ClaimStatus::Delisted(NOW - DAY));
     assert_eq!((all.groups[0].origins, all.groups[0].is_contested), (1, false));
     assert!(all.groups[2].is_contested);
     assert_eq!((all.groups[3].standing, all.groups[3].highest_level), (0, 0));

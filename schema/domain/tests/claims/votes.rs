@@ -1,7 +1,7 @@
 //! Standing, votes and membership.
 
 use cairn_domain::claims::{
-    At, Basis, Confidence, ConsensusState, Standing, confidence_tier, consensus, is_stale, membership, standings,
+    At, Basis, ClaimStatus, Confidence, ConsensusState, confidence_tier, consensus, is_stale, membership, standings,
 };
 use cairn_events::{ClaimType, EvidenceTier};
 
@@ -25,16 +25,16 @@ fn a_claim_stands_from_its_assertion_to_its_end() {
     let mut one = control("mine", "okx").at(NOW - 100).ended(NOW);
     (one.claim.valid_from, one.claim.valid_to) = (Some(NOW - 80), Some(NOW - 20));
     let at = |said: &Said, time| standings(&[said.stated()], At::time(time))[0];
-    assert_eq!(at(&one, NOW - 101), Standing::NotYet);
-    assert_eq!(at(&one, NOW - 81), Standing::NotYet);
-    assert_eq!(at(&one, NOW - 80), Standing::Stands);
-    assert_eq!(at(&one, NOW - 21), Standing::Stands);
-    assert_eq!(at(&one, NOW - 20), Standing::Expired(NOW - 20));
-    assert_eq!(at(&one, NOW), Standing::Delisted(NOW));
+    assert_eq!(at(&one, NOW - 101), ClaimStatus::NotYet);
+    assert_eq!(at(&one, NOW - 81), ClaimStatus::NotYet);
+    assert_eq!(at(&one, NOW - 80), ClaimStatus::Stands);
+    assert_eq!(at(&one, NOW - 21), ClaimStatus::Stands);
+    assert_eq!(at(&one, NOW - 20), ClaimStatus::Expired(NOW - 20));
+    assert_eq!(at(&one, NOW), ClaimStatus::Delisted(NOW));
     one.claim.asserted_at = None;
     (one.retrieved_at, one.claim.valid_to) = (NOW - 60, None);
-    assert_eq!(at(&one, NOW - 61), Standing::NotYet);
-    assert_eq!(at(&one, NOW - 60), Standing::Stands);
+    assert_eq!(at(&one, NOW - 61), ClaimStatus::NotYet);
+    assert_eq!(at(&one, NOW - 60), ClaimStatus::Stands);
 }
 
 #[test]
@@ -42,10 +42,10 @@ fn the_second_clock_hides_what_was_not_known_yet() {
     let one = control("mine", "okx").at(NOW - 900).ended(NOW - 300);
     let one = Said { retrieved_at: NOW - 600, ..one };
     let known = |until| standings(&[one.stated()], At { time: NOW - 200, known_until: Some(until) })[0];
-    assert_eq!(known(NOW - 601), Standing::NotYet);
-    assert_eq!(known(NOW - 600), Standing::Stands);
-    assert_eq!(known(NOW - 301), Standing::Stands);
-    assert_eq!(known(NOW - 300), Standing::Delisted(NOW - 300));
+    assert_eq!(known(NOW - 601), ClaimStatus::NotYet);
+    assert_eq!(known(NOW - 600), ClaimStatus::Stands);
+    assert_eq!(known(NOW - 301), ClaimStatus::Stands);
+    assert_eq!(known(NOW - 300), ClaimStatus::Delisted(NOW - 300));
 }
 
 #[test]
@@ -55,12 +55,12 @@ fn older_copies_of_a_list_do_not_keep_up_what_the_list_no_longer_has() {
     let all = [gone, copy(NOW - 20 * DAY - 1), copy(NOW - 20 * DAY), listed("fr_tresor_gels", Some("suex"))];
     let other = Said { retrieved_at: NOW - 70 * DAY, ..reported("ofac_a", "suex").at(NOW - 70 * DAY) };
     let found = |time| standings(&stated(&[&all[..], std::slice::from_ref(&other)].concat()), At::time(time));
-    let delisted = Standing::Delisted(NOW - 20 * DAY);
+    let delisted = ClaimStatus::Delisted(NOW - 20 * DAY);
     // A copy that was fetched later, other lists, and claims other than listings stand.
-    let now = [delisted, delisted, Standing::Stands, Standing::Stands, Standing::Stands];
+    let now = [delisted, delisted, ClaimStatus::Stands, ClaimStatus::Stands, ClaimStatus::Stands];
     assert_eq!(found(NOW), now);
     // Before it left the list, all but the youngest stood.
-    assert_eq!(found(NOW - 20 * DAY - 1)[..3], [Standing::Stands; 3]);
+    assert_eq!(found(NOW - 20 * DAY - 1)[..3], [ClaimStatus::Stands; 3]);
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn only_what_is_meant_to_be_is_inherited_and_a_listing_never() {
     let mut one = control("mine", "okx").level(90).inherited();
     assert_eq!(member(&[one.clone()]), Some(("okx".into(), false)));
     one.claim.is_inherited = false;
-    assert_eq!(standings(&[one.stated()], At::time(NOW)), [Standing::NotInherited]);
+    assert_eq!(standings(&[one.stated()], At::time(NOW)), [ClaimStatus::NotInherited]);
     assert_eq!(member(&[one]), None);
-    assert_eq!(standings(&[listed("ofac_a", None).inherited().stated()], At::time(NOW)), [Standing::NotInherited]);
+    assert_eq!(standings(&[listed("ofac_a", None).inherited().stated()], At::time(NOW)), [ClaimStatus::NotInherited]);
     // A claim that the holder of a key contests does not reach the other scripts.
     let contested = control("mine", "okx").inherited().contested();
-    assert_eq!(standings(&[contested.stated()], At::time(NOW)), [Standing::NotInherited]);
+    assert_eq!(standings(&[contested.stated()], At::time(NOW)), [ClaimStatus::NotInherited]);
 }
 
 #[test]

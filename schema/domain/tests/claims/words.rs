@@ -1,7 +1,7 @@
 //! The sentences: who says what, and no verdict.
 
 use cairn_domain::{
-    claims::{ClaimCaveat, Facts, card, date, explanation, headline},
+    claims::{ClaimCaveat, Facts, card, explanation, headline},
     sanctions::{party, programmes, statement},
 };
 use cairn_events::{Behaviour, Category, ClaimType, EntityName, EvidenceTier};
@@ -151,21 +151,4 @@ fn statements_of_lists_of_sanctions_give_no_verdict() {
         (row.entity_name, row.label, row.note) = ("".into(), "Unknown".into(), note.into());
         assert_eq!((party(&row).uid, party(&row).name, programmes(&row).count()), ("", "Unknown", 0), "{note}");
     }
-}
-
-#[test]
-fn days_are_those_of_the_calendar() {
-    let days =
-        [0, 951_782_400, 951_868_800, 1_709_164_800, 1_735_689_599, 1_735_689_600, 4_107_542_400, u32::MAX].map(date);
-    let expected = [
-        "1970-01-01",
-        "2000-02-29",
-        "2000-03-01",
-        "2024-02-29",
-        "2024-12-31",
-        "2025-01-01",
-        "2100-03-01",
-        "2106-02-07",
-    ];
-    assert_eq!(days, expected);
 }

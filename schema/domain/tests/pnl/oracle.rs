@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cairn_domain::pnl::{BookError, Effect, Inflow, Kind, Lot, Method, Net, Part, Report, Row, Sums};
+use cairn_domain::pnl::{BookError, Effect, Inflow, Kind, Lot, Method, Net, Report, Row, Sums};
 use cairn_model::{Outpoint, Sats};
 use num_bigint::BigInt;
 use rust_decimal::Decimal;
@@ -118,7 +118,7 @@ struct Wallet {
 
 struct Gone {
     cost: Option<i128>,
-    parts: Vec<Part>,
+    parts: Vec<Lot>,
     emptied: u64,
 }
 
@@ -160,7 +160,7 @@ impl Wallet {
                 break;
             }
             let cost = lot.cost.map(|cost| micros(&Fraction::new(BigInt::from(cost) * taken, lot.sats).half_even()));
-            parts.push(Part { from: lot.from, sats: taken, cost });
+            parts.push(Lot { from: lot.from, sats: taken, cost });
             lot.cost = lot.cost.zip(cost).map(|(all, part)| all - part);
             lot.sats -= taken;
             wanted -= taken;

@@ -64,7 +64,7 @@ pub struct Family(u8);
 
 /// Definition of a family.
 #[derive(Clone, Copy)]
-struct Made {
+struct FamilyDefinition {
     name: &'static str,
     tuning: Tuning,
     is_writers_own: bool,
@@ -83,7 +83,7 @@ macro_rules! declare_homes {
 for_each_table!(declare_homes);
 
 /// The family that small tables share.
-const SHARED: Made = Made {
+const SHARED: FamilyDefinition = FamilyDefinition {
     name: "small",
     tuning: Tuning { block_size: 4 << 10, filter_bits: 10, ..Tuning::PLAIN },
     is_writers_own: false,
@@ -104,10 +104,10 @@ const COUNT: usize = {
     count
 };
 
-static MADE: [Made; COUNT] = made();
+static MADE: [FamilyDefinition; COUNT] = made();
 
 /// The tables' own families in registry order, and the shared one at its index.
-const fn made() -> [Made; COUNT] {
+const fn made() -> [FamilyDefinition; COUNT] {
     let mut made = [SHARED; COUNT];
     let (mut at, mut table) = (0, 0);
     while table < DECLARED.len() {
@@ -116,8 +116,8 @@ const fn made() -> [Made; COUNT] {
         }
         let (name, home) = DECLARED[table];
         match home {
-            Home::Own(tuning) => made[at] = Made { name, tuning, is_writers_own: false },
-            Home::WritersOwn(tuning) => made[at] = Made { name, tuning, is_writers_own: true },
+            Home::Own(tuning) => made[at] = FamilyDefinition { name, tuning, is_writers_own: false },
+            Home::WritersOwn(tuning) => made[at] = FamilyDefinition { name, tuning, is_writers_own: true },
             Home::Shared(_) => {}
         }
         if home.tag().is_none() {

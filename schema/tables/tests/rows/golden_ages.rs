@@ -8,7 +8,7 @@ use cairn_tables::{
     periods::Period,
     script_days::{BANDS, SENDERS, ScriptDays, band},
     sums::Sums,
-    tx_sums::{Moved, TxSums, TxSumsRow},
+    tx_sums::{TxSum, TxSums, TxSumsRow},
 };
 use proptest::{collection::vec, prelude::*, strategy::BoxedStrategy};
 
@@ -34,12 +34,12 @@ impl Tested for TxSums {
     }
 
     fn values() -> BoxedStrategy<TxSumsRow> {
-        let moved = (values::sats(), values::sats()).prop_map(|(a, b)| Moved { fee: a.min(b), inputs: a.max(b) });
+        let moved = (values::sats(), values::sats()).prop_map(|(a, b)| TxSum { fee: a.min(b), inputs: a.max(b) });
         vec(moved, 1..=64).prop_map(TxSumsRow).boxed()
     }
 
     fn golden() -> Golden<Self> {
-        let row = TxSumsRow(vec![Moved::default(), Moved { fee: 1_234, inputs: 5_000_000_000 }]);
+        let row = TxSumsRow(vec![TxSum::default(), TxSum { fee: 1_234, inputs: 5_000_000_000 }]);
         vec![(TxNum(0x01_0203_0405), row, "0102030405", "0000dd5632")]
     }
 }

@@ -4,7 +4,7 @@ use cairn_events::EntityName;
 use cairn_model::BlockHash;
 use cairn_tables::{
     exchange_flows::{
-        ExchangeFlows, FlowBlockRow, FlowBlocks, FlowKey, FlowMode, FlowSum, FlowsHead, FlowsHeadRow, Held,
+        ExchangeBalance, ExchangeFlows, FlowBlockRow, FlowBlocks, FlowKey, FlowMode, FlowSum, FlowsHead, FlowsHeadRow,
     },
     sums::Sums,
 };
@@ -37,7 +37,7 @@ impl Tested for FlowsHead {
 
     fn values() -> BoxedStrategy<FlowsHeadRow> {
         let held = btree_map(name(), (values::sats(), values::sats()), 0..4).prop_map(|held| {
-            let of = |(exchange, (latest, point_in_time))| Held { exchange, latest, point_in_time };
+            let of = |(exchange, (latest, point_in_time))| ExchangeBalance { exchange, latest, point_in_time };
             held.into_iter().map(of).collect()
         });
         (0..2u8, values::number(), (any::<[u8; 32]>(), any::<u64>()), any::<[u8; 8]>(), held)
@@ -54,8 +54,8 @@ impl Tested for FlowsHead {
 
     fn golden() -> Golden<Self> {
         let held = vec![
-            Held { exchange: named("aa"), latest: 10_000_000_000, point_in_time: 0 },
-            Held { exchange: named("b"), latest: 7, point_in_time: 8 },
+            ExchangeBalance { exchange: named("aa"), latest: 10_000_000_000, point_in_time: 0 },
+            ExchangeBalance { exchange: named("b"), latest: 7, point_in_time: 8 },
         ];
         let row =
             FlowsHeadRow { generation: 1, height: 300, hash: BlockHash([0xab; 32]), seq: 9, mark: [0xcd; 8], held };

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use cairn_domain::onchain::{Change, Closes, Day, Days, Figures, Flows, Prices};
 use cairn_events::{Chosen, Currency, Interval, Series};
 use cairn_http::ApiError;
+use cairn_model::{day_of, last_second};
 use cairn_reader::{DaySums, ReadError, View};
 use cairn_tables::{clusters::NET_EXTERNAL, daily::Measure, script_days, sums::Sums};
 
@@ -14,10 +15,6 @@ use crate::context::Ctx;
 /// Dollars for one bitcoin, by day.
 const SERIES: Series = Series { base: Currency::BTC, quote: Currency::USD, interval: Interval::Day };
 
-pub(super) fn last_second(day: u32) -> u32 {
-    u32::try_from((u64::from(day) + 1) * 86_400 - 1).unwrap_or(u32::MAX)
-}
-
 /// The daily closes that hold.
 pub(super) struct DailyCloses(Vec<(u32, Chosen)>);
 
@@ -26,7 +23,7 @@ impl DailyCloses {
         let quotes = view.quotes(SERIES, 0, u32::MAX, usize::MAX)?;
         // The candle of a day closes when the next one begins.
         let by_day =
-            quotes.into_iter().filter_map(|(closes_at, chosen)| Some(((closes_at / 86_400).checked_sub(1)?, chosen)));
+            quotes.into_iter().filter_map(|(closes_at, chosen)| Some((day_of(closes_at).checked_sub(1)?, chosen)));
         Ok(DailyCloses(by_day.collect()))
     }
 

@@ -3,7 +3,7 @@
 use cairn_domain::{pnl::value_of, price::price_at};
 use cairn_events::Currency;
 use cairn_http::ApiError;
-use cairn_model::{Sats, day_of};
+use cairn_model::{DAY_SECS, Sats, day_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,8 +16,6 @@ use crate::{
 
 /// Points at most.
 const MAX_POINTS: u32 = 120;
-const DAY: u32 = 86_400;
-
 /// A point.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EquityPoint")]
@@ -74,7 +72,7 @@ impl Curve {
         self.before(u32::MAX);
         let point = |(day, sats, cost): (u32, Sats, Option<i128>)| {
             ctx.work.poll()?;
-            let end = day.saturating_add(1).saturating_mul(DAY).min(tip_time.max(day.saturating_mul(DAY)));
+            let end = day.saturating_add(1).saturating_mul(DAY_SECS).min(tip_time.max(day.saturating_mul(DAY_SECS)));
             let price = price_at(candles, currency, end)?;
             let known = price.as_ref().ok().map(|price| price.price);
             Ok(EquityPoint {
@@ -107,10 +105,10 @@ mod tests {
         }
         // Each point is the state at the end of its day.
         let mut curve = Curve::of(1, 3);
-        curve.before(DAY * 2 + 5);
+        curve.before(DAY_SECS * 2 + 5);
         curve.after((7, None));
-        curve.before(DAY * 3);
-        curve.before(DAY * 3 + 9);
+        curve.before(DAY_SECS * 3);
+        curve.before(DAY_SECS * 3 + 9);
         curve.after((9, Some(1)));
         curve.before(u32::MAX);
         assert_eq!(curve.points, [(1, 0, Some(0)), (2, 7, None), (3, 9, Some(1))]);

@@ -7,26 +7,26 @@ const PAGE: usize = 32;
 const SHELF: usize = 32;
 
 #[derive(Debug)]
-enum Place<T> {
+enum Slot<T> {
     Used(Arc<T>),
     /// The next free place.
     Free(Option<u32>),
 }
 
-impl<T> Clone for Place<T> {
+impl<T> Clone for Slot<T> {
     fn clone(&self) -> Self {
         match self {
-            Place::Used(item) => Place::Used(Arc::clone(item)),
-            Place::Free(next) => Place::Free(*next),
+            Slot::Used(item) => Slot::Used(Arc::clone(item)),
+            Slot::Free(next) => Slot::Free(*next),
         }
     }
 }
 
 pub(crate) const fn place_bytes<T>() -> usize {
-    size_of::<Place<T>>()
+    size_of::<Slot<T>>()
 }
 
-type Page<T> = Vec<Place<T>>;
+type Page<T> = Vec<Slot<T>>;
 type Shelf<T> = Vec<Arc<Page<T>>>;
 
 /// Numbered places whose clones share their items.
@@ -60,8 +60,8 @@ impl<T> Slots<T> {
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
         let (shelf, page, place) = way(slot);
         match self.shelves.get(shelf)?.get(page)?.get(place)? {
-            Place::Used(item) => Some(item),
-            Place::Free(_) => None,
+            Slot::Used(item) => Some(item),
+            Slot::Free(_) => None,
         }
     }
 
@@ -74,12 +74,12 @@ impl<T> Slots<T> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let places = self.shelves.iter().flat_map(|shelf| shelf.iter()).flat_map(|page| page.iter());
         (0u32..).zip(places).filter_map(|(slot, place)| match place {
-            Place::Used(item) => Some((slot, &**item)),
-            Place::Free(_) => None,
+            Slot::Used(item) => Some((slot, &**item)),
+            Slot::Free(_) => None,
         })
     }
 
-    fn place_mut(&mut self, slot: u32) -> Option<&mut Place<T>> {
+    fn place_mut(&mut self, slot: u32) -> Option<&mut Slot<T>> {
         let (shelf, page, place) = way(slot);
         let shelf = Arc::make_mut(Arc::make_mut(&mut self.shelves).get_mut(shelf)?);
         Arc::make_mut(shelf.get_mut(page)?).get_mut(place)
@@ -87,10 +87,10 @@ impl<T> Slots<T> {
 
     /// Puts an item into a free place, and returns the number; `None` if it is full.
     pub(crate) fn insert(&mut self, item: T) -> Option<u32> {
-        let item = Place::Used(Arc::new(item));
+        let item = Slot::Used(Arc::new(item));
         if let Some(slot) = self.free {
             let place = self.place_mut(slot)?;
-            if let Place::Free(next) = mem::replace(place, item) {
+            if let Slot::Free(next) = mem::replace(place, item) {
                 self.free = next;
             }
             return Some(slot);
@@ -113,13 +113,13 @@ impl<T> Slots<T> {
     /// Empties a place.
     pub(crate) fn remove(&mut self, slot: u32) -> Option<Arc<T>> {
         self.get(slot)?;
-        let free = Place::Free(self.free);
+        let free = Slot::Free(self.free);
         match mem::replace(self.place_mut(slot)?, free) {
-            Place::Used(item) => {
+            Slot::Used(item) => {
                 self.free = Some(slot);
                 Some(item)
             }
-            Place::Free(_) => None,
+            Slot::Free(_) => None,
         }
     }
 }
@@ -129,8 +129,8 @@ impl<T: Clone> Slots<T> {
     pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         self.get(slot)?;
         match self.place_mut(slot)? {
-            Place::Used(item) => Some(Arc::make_mut(item)),
-            Place::Free(_) => None,
+            Slot::Used(item) => Some(Arc::make_mut(item)),
+            Slot::Free(_) => None,
         }
     }
 }
