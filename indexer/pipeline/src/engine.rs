@@ -21,11 +21,12 @@ use crate::{
     bulk,
     collisions::Collisions,
     exchanges::FollowedFlows,
-    late::{KeptFolds, watchlist::Made as WatchlistMade},
+    late::KeptFolds,
     ledger::Archive,
     resolve::{ChainPosition, resolve, unresolved},
     times::IndexTimes,
     tip,
+    watchlist::Made as WatchlistMade,
 };
 
 /// Blocks between two flushes while catching up. A flush of all families costs some 30 ms, a block much less.

@@ -1,15 +1,16 @@
 //! The joined tables: the label of each script by all its claims, and the scripts and sums of entities.
 //!
 //! Two things change them. A block moves the sums of the scripts that it touches, in its own commit (`blocks`). A
-//! document only marks scripts: those with new claims, and those with claims that it ends. These are judged again
-//! afterwards, some at a time (`due`). A script without a mark has the rows that follow from its claims and from the
-//! chain up to the tip, in whatever order blocks and documents came.
+//! document only marks scripts (`due`): those with new claims, and those with claims that it ends. These are judged
+//! again afterwards, some at a time (`follow`). A script without a mark has the rows that follow from its claims and
+//! from the chain up to the tip, in whatever order blocks and documents came.
 //!
 //! Their checkpoint is like that of a stage: where it is missing, of another version or behind, all rows are made
 //! again.
 
 mod blocks;
 mod due;
+mod follow;
 mod forest;
 mod judge;
 mod owners;

@@ -2,15 +2,15 @@
 //! Their state from block to block is in rows, so that a process continues where another stopped. For the newest blocks
 //! they keep the rows that each replaced, so that a reorganization is undone without their rules.
 //!
-//! Their commits come after those of blocks. A late stage that is behind is brought to the tip by the next process that
-//! writes.
+//! Their commits come after those of blocks: `follow` writes them, and [`Engine::follow_up`](crate::Engine::follow_up)
+//! calls it first. A late stage that is behind is brought to the tip by the next process that writes.
 
 mod dust;
 mod flushes;
+mod follow;
 mod rows;
 mod sleep;
 mod wakeups;
-pub(crate) mod watchlist;
 
 use std::collections::HashMap;
 
@@ -19,8 +19,11 @@ use cairn_reader::{ReadError, View};
 use cairn_tables::stages::{DUST, FLUSHES, LATE, StageInfo, WAKEUPS};
 use parking_lot::Mutex;
 
-pub(crate) use self::rows::{LateRows, put_all};
 use self::{dust::DustFold, flushes::FlushFold, wakeups::WakeupFold};
+pub(crate) use self::{
+    rows::{LateRows, put_all},
+    sleep::{At, Sleep},
+};
 use crate::PipelineError;
 
 /// A fold over the chain that reads the tables of stages.

@@ -15,11 +15,8 @@ use cairn_tables::{
 };
 use cairn_writer::WriteError;
 
-use crate::{
-    Engine, PipelineError, Progress,
-    background::Outcome,
-    exchanges::{Exchanges, Made, can_make, change, flows_of_block, make, overflow},
-};
+use super::{Exchanges, Made, can_make, change, flows_of_block, make, overflow};
+use crate::{Engine, PipelineError, Progress, background::Outcome};
 
 /// Blocks after which the flows are made again: a day.
 const EVERY: u32 = 144;

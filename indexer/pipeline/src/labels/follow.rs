@@ -12,14 +12,10 @@ use cairn_tables::{
 };
 use cairn_writer::WriteError;
 
-use crate::{
-    Engine, Phase, PipelineError, Progress, ProgressStep,
-    labels::{
-        Changes, Marks, OfBlock, Side, forget, is_current, judge, judge_owners, marked, of_block, put_checkpoint,
-        tables,
-    },
-    resolve::look_up_pieces,
+use super::{
+    Changes, Marks, OfBlock, Side, forget, is_current, judge, judge_owners, marked, of_block, put_checkpoint, tables,
 };
+use crate::{Engine, Phase, PipelineError, Progress, ProgressStep, resolve::look_up_pieces};
 
 /// Scripts that are judged first. Nothing is written concurrently, so they are few; each step has twice as many as the
 /// one before.

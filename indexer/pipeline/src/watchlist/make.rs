@@ -1,6 +1,4 @@
-//! The watchlist: clusters with 500 BTC or more of coins of five years and more that spent nothing for five years, as
-//! of one block. It is made from two walks through whole tables, in a thread of its own beside new blocks, and made
-//! again after a day's blocks.
+//! Makes the watchlist of one block from two walks through whole tables.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +18,10 @@ use cairn_tables::{
     watchlist::{WatchHeadRow, WatchKey, WatchRow},
 };
 
-use super::sleep::{At, Sleep};
-use crate::PipelineError;
+use crate::{
+    PipelineError,
+    late::{At, Sleep},
+};
 
 /// Rows that are walked through between two looks at whether to stop.
 const ROWS: u32 = 1 << 16;

@@ -8,11 +8,8 @@ use cairn_tables::{
     watchlist::{WatchHead, WatchKey, Watchlist},
 };
 
-use crate::{
-    Engine, PipelineError, Progress,
-    background::Outcome,
-    late::watchlist::{Made, make},
-};
+use super::{Made, make};
+use crate::{Engine, PipelineError, Progress, background::Outcome};
 
 /// Blocks after which the watchlist is made again: a day.
 const EVERY: u32 = 144;
