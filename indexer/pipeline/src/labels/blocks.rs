@@ -11,7 +11,7 @@ use cairn_tables::{
 use cairn_writer::{Batch, Writer};
 
 use super::{
-    Moved, Side,
+    ScriptSums, Side,
     forest::{BlockForest, ForestRow, Heir, Mover},
     is_current, put_checkpoint,
     rows::Changes,
@@ -62,7 +62,7 @@ impl OfBlock {
 /// Effect of a block on a script.
 struct Touched<'b> {
     id: ScriptId,
-    moved: Moved,
+    moved: ScriptSums,
     /// Its transactions in the block.
     txs: u64,
     /// The newest of them.
@@ -73,12 +73,12 @@ struct Touched<'b> {
 
 impl<'b> Touched<'b> {
     fn spent(coin: &SpentCoin, tx: TxNum) -> Self {
-        let moved = Moved { spent: coin.value.into(), spent_count: 1, ..Moved::default() };
+        let moved = ScriptSums { spent: coin.value.into(), spent_count: 1, ..ScriptSums::default() };
         Touched { id: coin.script, moved, txs: 1, last: tx, output: None }
     }
 
     fn paid(output: &'b OutputMeta, tx: TxNum) -> Self {
-        let moved = Moved { funded: output.value.into(), funded_count: 1, ..Moved::default() };
+        let moved = ScriptSums { funded: output.value.into(), funded_count: 1, ..ScriptSums::default() };
         Touched { id: output.id, moved, txs: 1, last: tx, output: Some(output) }
     }
 
@@ -189,7 +189,7 @@ impl OfBlock {
         }
         self.movers.extend(before.node.filter(|_| before.names_somebody()).map(|node| (node, moved)));
         let side = |label, moved| Side { label, moved, path: None };
-        self.changes.replace(hash, Some(side(before, Moved::default())), Some(side(&after, moved)))
+        self.changes.replace(hash, Some(side(before, ScriptSums::default())), Some(side(&after, moved)))
     }
 }
 

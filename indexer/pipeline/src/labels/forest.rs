@@ -16,7 +16,7 @@ use cairn_tables::{
 };
 
 use super::{
-    Moved, Side,
+    ScriptSums, Side,
     judge::MAX_HEIRS,
     owners::{owners_by, row_of},
     rows::{Changes, at_and_above, claim_child, left_out, overflow},
@@ -38,11 +38,11 @@ pub(crate) struct Heir {
     pub(crate) before: ScriptLabel,
     /// Its label after the block, without a node.
     pub(crate) after: ScriptLabel,
-    pub(crate) moved: Moved,
+    pub(crate) moved: ScriptSums,
 }
 
 /// Movement of a script that a list attributes to an entity, with the script's node.
-pub(crate) type Mover = (TxNum, Moved);
+pub(crate) type Mover = (TxNum, ScriptSums);
 
 /// Changes of the forest of clusters by a block that is connected or undone.
 pub(crate) struct BlockForest<'b> {
@@ -324,8 +324,8 @@ impl Heir {
         let after = ScriptLabel { node, ..after.clone() };
         // All that it ever did is left out of the cluster, not only what the block does.
         let had = match before.seen.filter(|_| node.is_some() && after.names_somebody()) {
-            Some(_) => view.script_by_id(*id)?.map(|found| Moved::of(&found.totals)).unwrap_or_default(),
-            None => Moved::default(),
+            Some(_) => view.script_by_id(*id)?.map(|found| ScriptSums::of(&found.totals)).unwrap_or_default(),
+            None => ScriptSums::default(),
         };
         let side = |label, moved| Side { label, moved, path: Some(path) };
         changes.replace(*hash, Some(side(before, had)), Some(side(&after, had.plus(*moved))))

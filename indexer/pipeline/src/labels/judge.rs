@@ -12,7 +12,7 @@ use cairn_tables::{
     labels::{Label, Member, ScriptHash, ScriptLabel, SeenScript},
 };
 
-use super::Moved;
+use super::ScriptSums;
 
 /// Result of judging a script.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Judged {
     /// The script as the chain has it.
     pub(crate) seen: Option<SeenScript>,
     /// Its sums.
-    pub(crate) sums: Moved,
+    pub(crate) sums: ScriptSums,
     /// Its node of the clusters, if it has one.
     pub(crate) node: Option<TxNum>,
     /// The way from the node to the root of its cluster.
@@ -53,7 +53,7 @@ pub(crate) fn judge(
         None => (None, Vec::new()),
     };
     label.iter_mut().for_each(|label| (label.seen, label.node) = (seen, node));
-    Ok(Judged { label, seen, sums: found.map(|of| Moved::of(&of.totals)).unwrap_or_default(), node, path })
+    Ok(Judged { label, seen, sums: found.map(|of| ScriptSums::of(&of.totals)).unwrap_or_default(), node, path })
 }
 
 impl Judged {

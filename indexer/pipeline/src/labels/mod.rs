@@ -30,7 +30,7 @@ pub(crate) use self::{
     forest::{ForestRow, is_forest},
     judge::{Judged, MAX_HEIRS, Named, judge, named_at, owner_by},
     owners::judge_owners,
-    rows::{Changes, Moved, Rows, Side, rows_of, rows_of_owners, rows_of_suspect},
+    rows::{Changes, Rows, ScriptSums, Side, rows_of, rows_of_owners, rows_of_suspect},
 };
 
 /// The tables.
