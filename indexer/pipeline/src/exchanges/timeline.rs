@@ -19,7 +19,7 @@ use cairn_tables::{
 };
 
 use super::known::{Exchanges, Who};
-use crate::labels::{MAX_HEIRS, Named, named_at, owner_by};
+use crate::labels::{MAX_HEIRS, NamedEntity, named_at, owner_by};
 
 /// The exchange that a script counts as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,9 +172,9 @@ impl<'v> Timelines<'v> {
             named.insert(
                 height,
                 match said {
-                    Named::Nobody => None,
-                    Named::Somebody(None) => Some(None),
-                    Named::Somebody(Some(entity)) => Some(self.owner(rows, &entity)?),
+                    NamedEntity::Nobody => None,
+                    NamedEntity::Somebody(None) => Some(None),
+                    NamedEntity::Somebody(Some(entity)) => Some(self.owner(rows, &entity)?),
                 },
             );
         }

@@ -25,12 +25,12 @@ use cairn_tables::{
 use cairn_writer::Batch;
 
 pub(crate) use self::{
-    blocks::{OfBlock, of_block},
+    blocks::{BlockChanges, changes_of_block},
     due::{Marks, forget, marked},
     forest::{ForestRow, is_forest},
-    judge::{Judged, MAX_HEIRS, Named, judge, named_at, owner_by},
+    judge::{MAX_HEIRS, NamedEntity, ScriptVerdict, judge, named_at, owner_by},
     owners::judge_owners,
-    rows::{Changes, Rows, ScriptSums, Side, rows_of, rows_of_owners, rows_of_suspect},
+    rows::{Changes, LabelledScript, Rows, ScriptSums, rows_of, rows_of_owners, rows_of_suspect},
 };
 
 /// The tables.

@@ -157,7 +157,7 @@ impl Rows {
 
 /// A label, and the other data that its rows follow from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side<'l> {
+pub(crate) struct LabelledScript<'l> {
     pub(crate) label: &'l ScriptLabel,
     /// Sums of the script.
     pub(crate) moved: ScriptSums,
@@ -218,7 +218,10 @@ pub(crate) fn rows_of_owners(of: &OwnersRow) -> Result<Rows, SumOverflow> {
 ///
 /// # Errors
 /// A sum has more than 128 bits.
-pub(crate) fn rows_of(hash: &ScriptHash, &Side { label, moved, path }: &Side<'_>) -> Result<Rows, SumOverflow> {
+pub(crate) fn rows_of(
+    hash: &ScriptHash,
+    &LabelledScript { label, moved, path }: &LabelledScript<'_>,
+) -> Result<Rows, SumOverflow> {
     let mut rows = Rows::default();
     if let Some(node) = label.node {
         rows.of_node(hash, (node, path), label, &moved)?;
@@ -298,8 +301,8 @@ impl Changes {
     pub(crate) fn replace(
         &mut self,
         hash: ScriptHash,
-        before: Option<Side<'_>>,
-        after: Option<Side<'_>>,
+        before: Option<LabelledScript<'_>>,
+        after: Option<LabelledScript<'_>>,
     ) -> Result<(), PipelineError> {
         for (side, times) in before.map(|of| (of, -1)).into_iter().chain(after.map(|of| (of, 1))) {
             let Rows { keys, sums, own } = rows_of(&hash, &side).map_err(overflow)?;
