@@ -14,7 +14,7 @@ use cairn_tables::{
 };
 
 use super::{
-    assign::{Take, assign},
+    assign::{ScriptReceiver, assign},
     buckets::{Buckets, Item, SpillError},
     known::{Exchanges, Who},
     sums::{DaySums, FlowRows, Parts, held, overflow},
@@ -24,7 +24,7 @@ use crate::PipelineError;
 
 /// A generation of flows.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Made {
+pub(crate) struct FlowGeneration {
     pub(crate) height: Height,
     pub(crate) hash: BlockHash,
     /// The newest input event that the labels had.
@@ -58,7 +58,11 @@ impl From<SpillError> for PipelineError {
 /// # Errors
 /// The database cannot be read, a row is damaged, or the folder cannot be written; [`PipelineError::Stopped`] if
 /// cancelled.
-pub(crate) fn make(view: &View<'_>, dir: Option<&Path>, cancel: &CancelToken) -> Result<Option<Made>, PipelineError> {
+pub(crate) fn make(
+    view: &View<'_>,
+    dir: Option<&Path>,
+    cancel: &CancelToken,
+) -> Result<Option<FlowGeneration>, PipelineError> {
     if !can_make(view)? {
         return Ok(None);
     }
@@ -68,7 +72,7 @@ pub(crate) fn make(view: &View<'_>, dir: Option<&Path>, cancel: &CancelToken) ->
     let rows = reading.add_up(cancel)?.rows(&exchanges).map_err(overflow)?;
     let held = balances(&exchanges, &rows)?;
     let &Tip { height, hash, seq, .. } = view.tip();
-    Ok(Some(Made { height, hash, seq, mark: exchanges.mark, held, rows }))
+    Ok(Some(FlowGeneration { height, hash, seq, mark: exchanges.mark, held, rows }))
 }
 
 /// Returns the balances of exchanges by their flows; those by the latest labels must equal the balances of their
@@ -95,18 +99,18 @@ struct Reading<'v> {
     sums: DaySums,
 }
 
-impl Take for Reading<'_> {
-    fn take(&mut self, script: ScriptId, spans: &Spans, latest: Option<Who>) -> Result<(), PipelineError> {
+impl ScriptReceiver for Reading<'_> {
+    fn receive(&mut self, script: ScriptId, spans: &Spans, latest: Option<Who>) -> Result<(), PipelineError> {
         if latest.is_none() && spans.iter().all(|span| span.1.is_none()) {
             return Ok(());
         }
-        let mut then = Then { spans, next: 0, owner: None, known_from: TxNum(0) };
+        let mut cursor = OwnerCursor { spans, next: 0, owner: None, known_from: TxNum(0) };
         let mut balance: i64 = 0;
         for row in self.view.history_rows(script)? {
             for entry in row?.entries {
-                then.pass(self.view, entry.tx_num, balance, &mut self.sums)?;
-                let is_known_later = then.owner.is_some() && entry.tx_num < then.known_from;
-                let who = then.owner.map(|owner| owner.who);
+                cursor.pass(self.view, entry.tx_num, balance, &mut self.sums)?;
+                let is_known_later = cursor.owner.is_some() && entry.tx_num < cursor.known_from;
+                let who = cursor.owner.map(|owner| owner.who);
                 let item = |who, is_latest, is_point_in_time| Item {
                     tx_num: entry.tx_num,
                     who,
@@ -128,12 +132,12 @@ impl Take for Reading<'_> {
                 balance = after.ok_or_else(|| ReadError::Broken("a balance is out of range".to_owned()))?;
             }
         }
-        then.pass(self.view, TxNum(u64::MAX), balance, &mut self.sums)
+        cursor.pass(self.view, TxNum(u64::MAX), balance, &mut self.sums)
     }
 }
 
 /// The owner of a script over time, while its history is read.
-struct Then<'s> {
+struct OwnerCursor<'s> {
     spans: &'s Spans,
     next: usize,
     owner: Option<Owner>,
@@ -141,7 +145,7 @@ struct Then<'s> {
     known_from: TxNum,
 }
 
-impl Then<'_> {
+impl OwnerCursor<'_> {
     /// Passes the changes up to a transaction; `balance` is what the script holds before it.
     fn pass(&mut self, view: &View<'_>, tx_num: TxNum, balance: i64, sums: &mut DaySums) -> Result<(), PipelineError> {
         while let Some((height, owner)) = self.spans.get(self.next) {
@@ -176,14 +180,14 @@ impl Then<'_> {
 impl Reading<'_> {
     /// Adds up the items that were read, transaction by transaction.
     fn add_up(mut self, cancel: &CancelToken) -> Result<DaySums, PipelineError> {
-        let mut fees = Fees { view: self.view, row: None };
+        let mut txs = TxFigures { view: self.view, row: None };
         while let Some(items) = self.buckets.take()? {
             for items in items.chunk_by(|a, b| a.tx_num == b.tx_num) {
                 let Some(first) = items.first() else { continue };
                 if cancel.is_cancelled() {
                     return Err(PipelineError::Stopped);
                 }
-                let (day, moved) = fees.of(first.tx_num)?;
+                let (day, moved) = txs.figures(first.tx_num)?;
                 for mode in FlowMode::ALL {
                     let parts = parts(items, mode);
                     self.sums.transaction(mode, day, moved, &parts).map_err(overflow)?;
@@ -219,13 +223,14 @@ fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<Who, Parts> {
 }
 
 /// Days, fees and inputs of transactions that ascend.
-struct Fees<'v> {
+struct TxFigures<'v> {
     view: &'v View<'v>,
     row: Option<(TxNum, TxSumsRow)>,
 }
 
-impl Fees<'_> {
-    fn of(&mut self, tx_num: TxNum) -> Result<(u32, Moved), ReadError> {
+impl TxFigures<'_> {
+    /// Returns the day of a transaction, and its fee and inputs.
+    fn figures(&mut self, tx_num: TxNum) -> Result<(u32, Moved), ReadError> {
         let lacks = || ReadError::Lacks { table: "tx_sums", what: format!("transaction {}", tx_num.0) };
         let chain = self.view.chain();
         let block = chain.height_of(tx_num).and_then(|height| chain.get(height)).ok_or_else(lacks)?;

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 
 pub(crate) use self::{
     known::Exchanges,
-    make::{Made, can_make, make},
+    make::{FlowGeneration, can_make, make},
     since::flows_of_block,
     sums::{FlowRows, change, held, overflow},
 };
@@ -32,7 +32,7 @@ use crate::background::Background;
 /// Flows that are being made, and the state up to which they were last followed. An engine keeps them in memory.
 #[derive(Default)]
 pub(crate) struct FollowedFlows {
-    making: Background<Made>,
+    making: Background<FlowGeneration>,
     /// The tip, and the newest event.
     seen: Mutex<Option<(BlockHash, u64)>>,
 }

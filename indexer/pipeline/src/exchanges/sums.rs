@@ -22,11 +22,11 @@ const FIGURES: usize = 9;
 pub(crate) type FlowRows = BTreeMap<(FlowMode, Option<EntityName>, u32), Sums>;
 
 /// Key of a row: mode, exchange and day.
-type Of = (FlowMode, Option<Who>, u32);
+type FlowRowKey = (FlowMode, Option<Who>, u32);
 
 /// Flows by mode, exchange and day.
 #[derive(Default)]
-pub(super) struct DaySums(HashMap<Of, [i64; FIGURES]>);
+pub(super) struct DaySums(HashMap<FlowRowKey, [i64; FIGURES]>);
 
 /// The part of an exchange in a transaction: of all its scripts, and of those that were known later.
 #[derive(Clone, Copy, Default, Debug)]
@@ -36,8 +36,8 @@ pub(super) struct Parts {
 }
 
 impl DaySums {
-    fn add(&mut self, of: Of, sum: FlowSum, number: i64) -> Result<(), SumOverflow> {
-        let row = self.0.entry(of).or_default();
+    fn add(&mut self, key: FlowRowKey, sum: FlowSum, number: i64) -> Result<(), SumOverflow> {
+        let row = self.0.entry(key).or_default();
         let place = row.get_mut(sum.position() as usize).ok_or(SumOverflow)?;
         *place = place.checked_add(number).ok_or(SumOverflow)?;
         Ok(())

@@ -8,4 +8,4 @@
 mod follow;
 mod make;
 
-pub(crate) use self::make::{Made, make};
+pub(crate) use self::make::{NewWatchlist, make};
