@@ -15,7 +15,7 @@ use cairn_tables::{
 };
 
 use super::{
-    known::{Exchanges, Who},
+    known::{ExchangeId, Exchanges},
     timeline::{Spans, Timelines, joined},
 };
 use crate::PipelineError;
@@ -29,12 +29,12 @@ pub(super) trait ScriptReceiver {
     ///
     /// # Errors
     /// As [`assign`].
-    fn receive(&mut self, script: ScriptId, spans: &Spans, latest: Option<Who>) -> Result<(), PipelineError>;
+    fn receive(&mut self, script: ScriptId, spans: &Spans, latest: Option<ExchangeId>) -> Result<(), PipelineError>;
 }
 
 /// A cluster of which scripts count or counted as an exchange's.
 struct Tree {
-    latest: Option<Who>,
+    latest: Option<ExchangeId>,
     /// Scripts of it with claims of their own.
     own: HashSet<ScriptId>,
 }

@@ -16,7 +16,7 @@ use cairn_tables::{
 use super::{
     assign::{ScriptReceiver, assign},
     buckets::{Buckets, Item, SpillError},
-    known::{Exchanges, Who},
+    known::{ExchangeId, Exchanges},
     sums::{DaySums, FlowRows, Parts, held, overflow},
     timeline::{Owner, Spans},
 };
@@ -100,7 +100,7 @@ struct Reading<'v> {
 }
 
 impl ScriptReceiver for Reading<'_> {
-    fn receive(&mut self, script: ScriptId, spans: &Spans, latest: Option<Who>) -> Result<(), PipelineError> {
+    fn receive(&mut self, script: ScriptId, spans: &Spans, latest: Option<ExchangeId>) -> Result<(), PipelineError> {
         if latest.is_none() && spans.iter().all(|span| span.1.is_none()) {
             return Ok(());
         }
@@ -110,21 +110,23 @@ impl ScriptReceiver for Reading<'_> {
             for entry in row?.entries {
                 cursor.pass(self.view, entry.tx_num, balance, &mut self.sums)?;
                 let is_known_later = cursor.owner.is_some() && entry.tx_num < cursor.known_from;
-                let who = cursor.owner.map(|owner| owner.who);
-                let item = |who, is_latest, is_point_in_time| Item {
+                let exchange = cursor.owner.map(|owner| owner.exchange);
+                let item = |exchange, is_latest, is_point_in_time| Item {
                     tx_num: entry.tx_num,
-                    who,
+                    exchange,
                     is_latest,
                     is_point_in_time,
                     is_backfilled: is_point_in_time && is_known_later,
                     sent: entry.sent,
                     received: entry.received,
                 };
-                match (latest, who) {
-                    (Some(latest), Some(who)) if latest == who => self.buckets.add(&item(who, true, true))?,
-                    (latest, who) => {
+                match (latest, exchange) {
+                    (Some(latest), Some(exchange)) if latest == exchange => {
+                        self.buckets.add(&item(exchange, true, true))?;
+                    }
+                    (latest, exchange) => {
                         latest.map_or(Ok(()), |latest| self.buckets.add(&item(latest, true, false)))?;
-                        who.map_or(Ok(()), |who| self.buckets.add(&item(who, false, true)))?;
+                        exchange.map_or(Ok(()), |exchange| self.buckets.add(&item(exchange, false, true)))?;
                     }
                 }
                 let change = i64::try_from(i128::from(entry.received) - i128::from(entry.sent));
@@ -155,12 +157,13 @@ impl OwnerCursor<'_> {
                 break;
             }
             let day = day_of(block.mono_time);
-            let who = |owner: &Option<Owner>| owner.map(|owner| owner.who);
-            if who(owner) != who(&self.owner) {
+            let exchange = |owner: &Option<Owner>| owner.map(|owner| owner.exchange);
+            if exchange(owner) != exchange(&self.owner) {
                 let mode = FlowMode::PointInTime;
-                for (who, sats) in [(who(&self.owner), -balance), (who(owner), balance)] {
-                    who.filter(|_| sats != 0)
-                        .map_or(Ok(()), |who| sums.reclassified(mode, who, day, sats))
+                for (exchange, sats) in [(exchange(&self.owner), -balance), (exchange(owner), balance)] {
+                    exchange
+                        .filter(|_| sats != 0)
+                        .map_or(Ok(()), |exchange| sums.reclassified(mode, exchange, day, sats))
                         .map_err(overflow)?;
                 }
             }
@@ -199,8 +202,8 @@ impl Reading<'_> {
 }
 
 /// The part of each exchange in a transaction.
-fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<Who, Parts> {
-    let mut parts: BTreeMap<Who, Parts> = BTreeMap::new();
+fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<ExchangeId, Parts> {
+    let mut parts: BTreeMap<ExchangeId, Parts> = BTreeMap::new();
     for item in items {
         let (counts, is_backfilled) = match mode {
             FlowMode::Latest => (item.is_latest, false),
@@ -209,7 +212,7 @@ fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<Who, Parts> {
         if !counts {
             continue;
         }
-        let of = parts.entry(item.who).or_default();
+        let of = parts.entry(item.exchange).or_default();
         let add = |part: &mut Part| {
             part.sent = part.sent.saturating_add(item.sent);
             part.received = part.received.saturating_add(item.received);
