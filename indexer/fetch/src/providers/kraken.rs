@@ -50,7 +50,7 @@ fn names(key: &str, pair: Pair) -> bool {
 }
 
 /// The value of the pair in an answer.
-fn of<'a>(pair: Pair, answer: &'a [u8]) -> Result<&'a RawValue, AnswerError> {
+fn pair_value<'a>(pair: Pair, answer: &'a [u8]) -> Result<&'a RawValue, AnswerError> {
     let answer: Answer<'a> = json(answer)?;
     let mut found = answer.result.into_iter().filter(|(key, _)| key != "last");
     match (found.next(), found.next()) {
@@ -82,7 +82,7 @@ impl Provider for Kraken {
     }
 
     fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, AnswerError> {
-        let ticker: Ticker<'_> = json(of(pair, answer)?.get().as_bytes())?;
+        let ticker: Ticker<'_> = json(pair_value(pair, answer)?.get().as_bytes())?;
         let last = ticker.c.first().ok_or_else(|| AnswerError::Form("the last trade has no price".to_owned()))?;
         Ok(Tick { price: price(number(last)?)?, at: None })
     }
@@ -100,7 +100,7 @@ impl Provider for Kraken {
 
     fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, AnswerError> {
         let pair = Pair { base: series.base, quote: series.quote };
-        let entries: Vec<Vec<&RawValue>> = json(of(pair, answer)?.get().as_bytes())?;
+        let entries: Vec<Vec<&RawValue>> = json(pair_value(pair, answer)?.get().as_bytes())?;
         Ok(rows(&entries, |entry| match entry.as_slice() {
             [opens, open, high, low, close, _, volume, ..] => {
                 candle(series, seconds(opens)?, &Cells { open, high, low, close, volume })
