@@ -18,7 +18,7 @@ pub use deltas::{
     COIN_MADE, COIN_SPENT, Delta, FoldDirection, Lane, Merge, NoPrior, Prior, PriorError, Rows, Spread, StageError,
 };
 pub use group::{Group, Reading};
-pub use hearing::{Did, HearContext, Listener, NoPast, Past, PastBefore, ScriptBefore};
+pub use hearing::{HearContext, Listener, NoPast, Past, PastBefore, ScriptActions, ScriptBefore};
 pub use lanes::{DeltaLane, Emitter, EmitterMemory, RowLane, Sink};
 pub use ordered::{Scratch, Sequence, Workspace};
 pub use stage::{Heard, MapContext, Stage};

@@ -45,10 +45,10 @@ pub(crate) trait LateFold: Send {
 pub(crate) type KeptFolds = Mutex<HashMap<&'static str, (BlockHash, Box<dyn LateFold>)>>;
 
 /// Begins a fold that goes on with a block, over the rows that there are.
-type Begin = fn(&View<'_>, Height, &LateRows<'_>) -> Result<Box<dyn LateFold>, ReadError>;
+type BeginFold = fn(&View<'_>, Height, &LateRows<'_>) -> Result<Box<dyn LateFold>, ReadError>;
 
 /// The fold of each late stage.
-const FOLDS: [(&str, Begin); LATE.len()] = [
+const FOLDS: [(&str, BeginFold); LATE.len()] = [
     (FLUSHES.name, |view, next, rows| Ok(Box::new(FlushFold::load(view, next, rows)?))),
     (WAKEUPS.name, |_, _, _| Ok(Box::new(WakeupFold::default()))),
     (DUST.name, |view, next, rows| Ok(Box::new(DustFold::load(view, next, rows)?))),
