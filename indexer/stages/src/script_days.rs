@@ -13,7 +13,7 @@ use cairn_tables::{
 use crate::{
     deltas::{Lane, Spread, StageError},
     group::Group,
-    hearing::{ScriptActions, HearContext, Listener},
+    hearing::{HearContext, Listener, ScriptActions},
     lanes::{Emitter, RowLane, Sink},
     scripts::{self, ScriptsStage},
     stage::{Heard, MapContext, Stage},
@@ -97,7 +97,8 @@ impl<'c> ScriptDayTally<'c> {
         if let Some((before, earlier)) = begun {
             self.close();
             let has_address = template.has_address();
-            self.today = Some(Today { id, has_address, day, before, after: before, earlier, actions: ScriptActions::default() });
+            self.today =
+                Some(Today { id, has_address, day, before, after: before, earlier, actions: ScriptActions::default() });
         }
         if let Some(today) = &mut self.today {
             today.after = entry.after(today.after);

@@ -18,7 +18,7 @@ use cairn_tables::{
     totals::{Totals, TotalsTable},
 };
 
-use self::coin_move::{CoinMove, Payer, CoinAction};
+use self::coin_move::{CoinAction, CoinMove, Payer};
 use crate::{
     deltas::{Delta, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
     group::Group,

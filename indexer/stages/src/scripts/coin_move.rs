@@ -81,7 +81,11 @@ impl ValueCodec for CoinMove {
             MINED if !is_pinged => Payer::Coinbase,
             LARGE => Payer::Large,
             kind @ (SENT | COSPENT) if !is_pinged => {
-                return Ok(CoinMove { template, action: CoinAction::Sent { cospent: kind == COSPENT }, sats: b.amount()? });
+                return Ok(CoinMove {
+                    template,
+                    action: CoinAction::Sent { cospent: kind == COSPENT },
+                    sats: b.amount()?,
+                });
             }
             _ => return Err(b.error("a delta of unknown kind")),
         };
