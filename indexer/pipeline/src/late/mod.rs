@@ -10,6 +10,7 @@ mod flushes;
 mod follow;
 mod rows;
 mod sleep;
+mod txs;
 mod wakeups;
 
 use std::collections::HashMap;

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use cairn_domain::cospending::counts;
 use cairn_model::{CancelToken, Height, Sats, ScriptId, TxNum};
 use cairn_reader::{AsOf, ClusterRoot, FoundScript, MemberPlace, ReadError, View};
-use cairn_tables::{Table, block_log::BlockLog, flushes::Holder, totals::TotalsTable};
+use cairn_tables::{Table, flushes::Holder, totals::TotalsTable};
 
+use super::txs::read_tx;
 use crate::PipelineError;
 
 /// Scripts of a cluster that are looked at between two looks at whether to stop.
@@ -121,9 +122,8 @@ impl Sleep {
 
 /// Whether a transaction that ties scripts spends more than nothing from them.
 fn moves(view: &View<'_>, tie: TxNum) -> Result<bool, ReadError> {
-    let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tie.0) };
-    let tx = view.tx(tie)?.ok_or_else(lacks)?;
-    Ok(view.inputs(&tx)?.iter().any(|coin| counts(coin) && coin.value > 0))
+    let (_, coins) = read_tx(view, tie)?;
+    Ok(coins.iter().any(|coin| counts(coin) && coin.value > 0))
 }
 
 /// Adds the scripts of a cluster, up to one that spent not long ago: gives that spend.
