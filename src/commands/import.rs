@@ -8,7 +8,7 @@ use std::{
 };
 
 use cairn_events::{Body, Document, DocumentHash, Listing, Provenance, Slug};
-use cairn_fetch::{Answer, Client, FetchError, Fetched, Kept, Limits, Url, Validators, keep, kept, unpack};
+use cairn_fetch::{Answer, Client, FetchError, FetchRecord, Fetched, Limits, Url, Validators, unpack};
 use cairn_reader::{ReadError, View};
 use cairn_tables::{
     claims::ListKey,
@@ -122,7 +122,7 @@ fn import_url(
     let client = Client::new(signals.cancel_token(), args.addresses.allow_private_addresses);
     let limits = Limits { received: args.max_size, unpacked: args.max_unpacked, time: args.max_time };
     // The server is asked for changes only if the ledger still has what came last time.
-    let last = if args.dry_run { None } else { kept(datadir, url).filter(|kept| has(datadir, kept)) };
+    let last = if args.dry_run { None } else { FetchRecord::load(datadir, url).filter(|record| has(datadir, record)) };
     let validators = last.as_ref().map_or_else(Validators::default, |last| last.validators.clone());
     let answer = match client.fetch(url, limits, &validators)? {
         Fetched::Document(answer) => answer,
@@ -140,7 +140,8 @@ fn import_url(
     let (document, exit) = take(args, body.reader(), from, read)?;
     if !args.dry_run && !validators.is_empty() {
         // Without it the next fetch brings the whole file, and that is all.
-        if let Err(error) = keep(datadir, url, &Kept { validators, document, fetched_at }) {
+        let record = FetchRecord { validators, document, fetched_at };
+        if let Err(error) = record.store(datadir, url) {
             tracing::warn!(%error, "the server's validators of the file cannot be stored");
         }
     }
@@ -148,10 +149,10 @@ fn import_url(
 }
 
 /// True if the ledger has the document of the last fetch.
-fn has(datadir: &Path, kept: &Kept) -> bool {
+fn has(datadir: &Path, record: &FetchRecord) -> bool {
     let found = || -> Result<bool, Failure> {
         let reader = open(datadir)?;
-        let state = reader.view()?.document(&kept.document)?;
+        let state = reader.view()?.document(&record.document)?;
         Ok(state.is_some_and(|state| state.seq != 0))
     };
     found().unwrap_or(false)

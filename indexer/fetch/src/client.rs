@@ -242,7 +242,7 @@ impl Client {
             Error::HostNotFound => FetchError::NoHost { host },
             Error::Io(io) => match io.downcast::<Error>() {
                 Ok(inner) => self.error(url, limits, inner),
-                Err(io) => of_io(url, limits, self.cancel.is_cancelled(), io),
+                Err(io) => io_error(url, limits, self.cancel.is_cancelled(), io),
             },
             Error::Rustls(error) => FetchError::Tls { url: shown, reason: error.to_string() },
             Error::Tls(reason) => FetchError::Tls { url: shown, reason: reason.to_owned() },
@@ -255,7 +255,7 @@ impl Client {
 }
 
 /// An error of the system, or of TLS, which travels as one.
-fn of_io(url: &Url, limits: Limits, is_cancelled: bool, error: std::io::Error) -> FetchError {
+fn io_error(url: &Url, limits: Limits, is_cancelled: bool, error: std::io::Error) -> FetchError {
     let shown = url.shown();
     if let Some(stopped) = error.get_ref().and_then(|inner| inner.downcast_ref::<Stopped>()) {
         return match stopped {

@@ -23,4 +23,4 @@ pub use client::{Answer, Client, Fetched, Limits, MAX_REDIRECTS};
 pub use error::{FetchError, UrlError};
 pub use pack::{PackError, unpack};
 pub use url::Url;
-pub use validators::{Kept, Validators, keep, kept};
+pub use validators::{FetchRecord, Validators};

@@ -13,7 +13,7 @@ use crate::Url;
 
 /// Folder of these files in the data folder.
 const FOLDER: &str = "fetched";
-/// Longest value that is kept.
+/// Longest value that is stored.
 const LONGEST: usize = 1_000;
 /// Longest file that is read.
 const LONGEST_FILE: u64 = 16 << 10;
@@ -41,9 +41,9 @@ impl Validators {
     }
 }
 
-/// Data that is kept of the last fetch of a URL.
+/// Data that is stored of the last fetch of a URL.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct FetchRecord {
     /// Validators for the next request.
     pub validators: Validators,
     /// Hash of the document that was handed in.
@@ -68,33 +68,36 @@ fn path(datadir: &Path, url: &Url) -> PathBuf {
     datadir.join(FOLDER).join(format!("{}.json", &hash[..32]))
 }
 
-/// Returns the data that is kept of the last fetch of a URL; `None` if there is none, or none that can be read.
-#[must_use]
-pub fn kept(datadir: &Path, url: &Url) -> Option<Kept> {
-    let path = path(datadir, url);
-    if fs::metadata(&path).ok()?.len() > LONGEST_FILE {
-        return None;
+impl FetchRecord {
+    /// Reads the record of the last fetch of a URL; `None` if there is none, or none that can be read.
+    #[must_use]
+    pub fn load(datadir: &Path, url: &Url) -> Option<Self> {
+        let path = path(datadir, url);
+        if fs::metadata(&path).ok()?.len() > LONGEST_FILE {
+            return None;
+        }
+        let file: File = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        let mut hash = [0; 32];
+        hex::decode_to_slice(&file.document, &mut hash).ok()?;
+        let File { validators, fetched_at, .. } = file;
+        Some(FetchRecord { validators: validators.sound(), document: DocumentHash(hash), fetched_at })
     }
-    let file: File = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
-    let mut hash = [0; 32];
-    hex::decode_to_slice(&file.document, &mut hash).ok()?;
-    Some(Kept { validators: file.validators.sound(), document: DocumentHash(hash), fetched_at: file.fetched_at })
-}
 
-/// Stores the data that a later fetch of a URL can use.
-pub fn keep(datadir: &Path, url: &Url, kept: &Kept) -> io::Result<()> {
-    let path = path(datadir, url);
-    let folder = datadir.join(FOLDER);
-    fs::create_dir_all(&folder)?;
-    let file = File {
-        url: url.shown(),
-        validators: kept.validators.clone().sound(),
-        document: kept.document.to_string(),
-        fetched_at: kept.fetched_at,
-    };
-    let part = path.with_extension("part");
-    fs::write(&part, serde_json::to_vec_pretty(&file)?)?;
-    fs::rename(&part, &path)
+    /// Writes the record, which a later fetch of the URL can use.
+    pub fn store(&self, datadir: &Path, url: &Url) -> io::Result<()> {
+        let path = path(datadir, url);
+        let folder = datadir.join(FOLDER);
+        fs::create_dir_all(&folder)?;
+        let file = File {
+            url: url.shown(),
+            validators: self.validators.clone().sound(),
+            document: self.document.to_string(),
+            fetched_at: self.fetched_at,
+        };
+        let part = path.with_extension("part");
+        fs::write(&part, serde_json::to_vec_pretty(&file)?)?;
+        fs::rename(&part, &path)
+    }
 }
 
 #[cfg(test)]
@@ -103,25 +106,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_comes_back_without_secrets() {
+    fn a_record_comes_back_without_secrets() {
         let dir = cairn_testkit::temp_dir();
         let url: Url = "https://x/a?token=hunter2".parse().unwrap();
-        assert_eq!(kept(dir.path(), &url), None);
+        assert_eq!(FetchRecord::load(dir.path(), &url), None);
         let etag = Some("W/\"a\"".to_owned());
-        let told = Kept {
+        let record = FetchRecord {
             validators: Validators { etag, last_modified: Some("x".repeat(1_001)) },
             document: DocumentHash([7; 32]),
             fetched_at: 5,
         };
-        keep(dir.path(), &url, &told).unwrap();
-        let back = kept(dir.path(), &url).unwrap();
-        assert_eq!((back.validators.etag, back.validators.last_modified), (told.validators.etag, None));
-        assert_eq!((back.document, back.fetched_at), (told.document, 5));
-        assert_eq!(kept(dir.path(), &"https://x/a?token=other".parse().unwrap()), None);
+        record.store(dir.path(), &url).unwrap();
+        let back = FetchRecord::load(dir.path(), &url).unwrap();
+        assert_eq!((back.validators.etag, back.validators.last_modified), (record.validators.etag, None));
+        assert_eq!((back.document, back.fetched_at), (record.document, 5));
+        assert_eq!(FetchRecord::load(dir.path(), &"https://x/a?token=other".parse().unwrap()), None);
         let file = fs::read_dir(dir.path().join(FOLDER)).unwrap().next().unwrap().unwrap().path();
         let text = fs::read_to_string(&file).unwrap();
         assert!(!text.contains("hunter2") && !file.display().to_string().contains("hunter2"), "{text}");
         fs::write(&file, "{").unwrap();
-        assert_eq!(kept(dir.path(), &url), None);
+        assert_eq!(FetchRecord::load(dir.path(), &url), None);
     }
 }

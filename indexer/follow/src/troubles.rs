@@ -19,10 +19,10 @@ const MAX_LOGGED: usize = 500;
 /// The troubles of a follower.
 pub(crate) struct Troubles {
     readers: Publishers,
-    known: Mutex<BTreeMap<Part, Known>>,
+    known: Mutex<BTreeMap<Part, LoggedTrouble>>,
 }
 
-struct Known {
+struct LoggedTrouble {
     trouble: Trouble,
     logged: Instant,
 }
@@ -33,7 +33,7 @@ impl Troubles {
         Troubles { readers, known: Mutex::default() }
     }
 
-    fn publish(&self, known: &BTreeMap<Part, Known>) {
+    fn publish(&self, known: &BTreeMap<Part, LoggedTrouble>) {
         let all: Vec<Trouble> = known.values().map(|known| known.trouble.clone()).collect();
         self.readers.publish_troubles(&all);
     }
@@ -59,7 +59,7 @@ impl Troubles {
                 Instant::now()
             }
         };
-        known.insert(part, Known { trouble, logged });
+        known.insert(part, LoggedTrouble { trouble, logged });
         self.publish(&known);
     }
 

@@ -3,11 +3,11 @@
 use cairn_events::{Interval, Quote, QuoteRow, Series};
 
 use crate::{
+    candle_fingerprints::{CandleFingerprints, EarlierCandle},
     error::InputError,
     options::Options,
     plan::Stamp,
     report::{Code, Report, SeriesReport},
-    seen::{Before, Seen},
     words::Pair,
 };
 
@@ -32,9 +32,9 @@ pub(crate) struct Candle {
 }
 
 /// The rows of a series so far.
-struct Taken {
+struct SeriesRows {
     series: Series,
-    seen: Seen,
+    fingerprints: CandleFingerprints,
     count: u64,
     first: u32,
     last: u32,
@@ -45,7 +45,7 @@ struct Taken {
 struct Settled {
     interval: Interval,
     is_ascending: bool,
-    series: Vec<Taken>,
+    series: Vec<SeriesRows>,
 }
 
 /// Takes candles, delivers rows.
@@ -97,14 +97,14 @@ impl<'a> Collector<'a> {
         if let Some(settled) = self.settled {
             let seconds = settled.interval.seconds();
             self.report.interval = Some(settled.interval);
-            let taken = settled.series.into_iter().filter(|taken| taken.count > 0);
-            self.report.series = taken
-                .map(|taken| SeriesReport {
-                    series: taken.series,
-                    taken: taken.count,
-                    first: taken.first,
-                    last: taken.last,
-                    gaps: taken.seen.gaps(seconds),
+            let rows = settled.series.into_iter().filter(|rows| rows.count > 0);
+            self.report.series = rows
+                .map(|rows| SeriesReport {
+                    series: rows.series,
+                    taken: rows.count,
+                    first: rows.first,
+                    last: rows.last,
+                    gaps: rows.fingerprints.gaps(seconds),
                 })
                 .collect();
         }
@@ -115,9 +115,9 @@ impl<'a> Collector<'a> {
     fn settle(&mut self) -> Result<(), InputError> {
         let interval = self.interval()?;
         let pairs: Option<Vec<Pair>> = self.pairs.iter().copied().collect();
-        let series = pairs.ok_or(InputError::PairUnknown)?.into_iter().map(|pair| Taken {
+        let series = pairs.ok_or(InputError::PairUnknown)?.into_iter().map(|pair| SeriesRows {
             series: Series { base: pair.base, quote: pair.quote, interval },
-            seen: Seen::default(),
+            fingerprints: CandleFingerprints::default(),
             count: 0,
             first: u32::MAX,
             last: 0,
@@ -176,34 +176,34 @@ impl<'a> Collector<'a> {
     /// Checks a candle against those before, and delivers it.
     fn accept(&mut self, candle: Candle) {
         let Some(settled) = &mut self.settled else { return };
-        let Some(taken) = settled.series.get_mut(candle.pair) else { return };
+        let Some(rows) = settled.series.get_mut(candle.pair) else { return };
         let seconds = settled.interval.seconds();
         let refuse = |report: &mut Report, code| report.tell(candle.line, None, code, &when(candle.time));
         let closes = self.stamp.closes(candle.time, settled.interval);
         if candle.time.rem_euclid(i64::from(seconds)) != 0 {
             return refuse(&mut self.report, Code::Misaligned);
         }
-        let pair = Pair { base: taken.series.base, quote: taken.series.quote };
+        let pair = Pair { base: rows.series.base, quote: rows.series.quote };
         if closes <= 0 || (pair.has_bitcoin() && closes <= FIRST_BITCOIN) {
             return refuse(&mut self.report, Code::TooEarly);
         }
         let Some(closes_at) = u32::try_from(closes).ok().filter(|closes| *closes <= self.now) else {
             return refuse(&mut self.report, Code::Future);
         };
-        match taken.seen.note(closes_at / seconds, &candle.quote) {
-            Before::Nothing => {}
-            Before::Same => return refuse(&mut self.report, Code::Repeated),
-            Before::Other => return refuse(&mut self.report, Code::Conflicting),
+        match rows.fingerprints.note(closes_at / seconds, &candle.quote) {
+            EarlierCandle::Nothing => {}
+            EarlierCandle::Same => return refuse(&mut self.report, Code::Repeated),
+            EarlierCandle::Other => return refuse(&mut self.report, Code::Conflicting),
         }
-        let is_in_order = taken.before.is_none_or(|before| (closes_at > before) == settled.is_ascending);
+        let is_in_order = rows.before.is_none_or(|before| (closes_at > before) == settled.is_ascending);
         if !is_in_order {
             refuse(&mut self.report, Code::OutOfOrder);
         }
-        taken.before = Some(closes_at);
-        taken.count = taken.count.saturating_add(1);
-        (taken.first, taken.last) = (taken.first.min(closes_at), taken.last.max(closes_at));
+        rows.before = Some(closes_at);
+        rows.count = rows.count.saturating_add(1);
+        (rows.first, rows.last) = (rows.first.min(closes_at), rows.last.max(closes_at));
         self.report.taken = self.report.taken.saturating_add(1);
-        (self.deliver)(QuoteRow { series: taken.series, closes_at, quote: candle.quote });
+        (self.deliver)(QuoteRow { series: rows.series, closes_at, quote: candle.quote });
     }
 }
 

@@ -7,6 +7,7 @@
 //! [`read_quotes`] and [`read_claims`] are the entries. Each layout has a file in `layouts`, which says where its times
 //! and numbers come from.
 
+mod candle_fingerprints;
 mod claims;
 mod collect;
 mod csv;
@@ -19,7 +20,6 @@ mod options;
 mod plan;
 mod read;
 mod report;
-mod seen;
 mod starter;
 mod starter_labels;
 mod starter_tags;

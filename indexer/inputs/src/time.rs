@@ -35,15 +35,15 @@ pub(crate) fn seconds(text: &str, format: &TimeFormat, zone: Option<&TimeZone>) 
     let text = text.trim();
     let has_digits_only = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match format {
-        TimeFormat::Any if has_digits_only => of_unix(text, None),
-        TimeFormat::Any | TimeFormat::Iso => of_iso(text, zone),
-        TimeFormat::UnixAny => of_unix(text, None),
-        TimeFormat::Unix(units) => of_unix(text, Some(*units)),
-        TimeFormat::Pattern(pattern) => of_pattern(text, pattern, zone),
+        TimeFormat::Any if has_digits_only => from_unix(text, None),
+        TimeFormat::Any | TimeFormat::Iso => from_iso(text, zone),
+        TimeFormat::UnixAny => from_unix(text, None),
+        TimeFormat::Unix(units) => from_unix(text, Some(*units)),
+        TimeFormat::Pattern(pattern) => from_pattern(text, pattern, zone),
     }
 }
 
-fn of_unix(text: &str, units: Option<i64>) -> Result<i64, Code> {
+fn from_unix(text: &str, units: Option<i64>) -> Result<i64, Code> {
     let value = if text.bytes().all(|byte| byte.is_ascii_digit()) {
         text.parse::<i64>().map_err(|_| Code::BadTime)?
     } else {
@@ -72,14 +72,14 @@ fn digits<T: TryFrom<u16>>(bytes: &[u8]) -> Result<T, Code> {
     T::try_from(value).map_err(|_| Code::BadTime)
 }
 
-fn of_iso(text: &str, zone: Option<&TimeZone>) -> Result<i64, Code> {
+fn from_iso(text: &str, zone: Option<&TimeZone>) -> Result<i64, Code> {
     let (date, rest) = text.as_bytes().split_first_chunk::<10>().ok_or(Code::BadTime)?;
     if date[4] != date[7] || !matches!(date[4], b'-' | b'/') {
         return Err(Code::BadTime);
     }
     let date = Date::new(digits(&date[..4])?, digits(&date[5..7])?, digits(&date[8..])?).map_err(|_| Code::BadTime)?;
     let Some((b'T' | b' ', rest)) = rest.split_first() else {
-        return if rest.is_empty() { of_local(date.to_datetime(Time::midnight()), zone) } else { Err(Code::BadTime) };
+        return if rest.is_empty() { from_local(date.to_datetime(Time::midnight()), zone) } else { Err(Code::BadTime) };
     };
     let (clock, rest) = rest.split_first_chunk::<5>().ok_or(Code::BadTime)?;
     if clock[2] != b':' {
@@ -100,8 +100,8 @@ fn of_iso(text: &str, zone: Option<&TimeZone>) -> Result<i64, Code> {
     let time = Time::new(digits(&clock[..2])?, digits(&clock[3..])?, second, 0).map_err(|_| Code::BadTime)?;
     let local = date.to_datetime(time);
     let seconds = match rest.trim_ascii_start() {
-        [] => of_local(local, zone)?,
-        b"Z" | b"z" | b"UTC" | b"GMT" => of_local(local, None)?,
+        [] => from_local(local, zone)?,
+        b"Z" | b"z" | b"UTC" | b"GMT" => from_local(local, None)?,
         [sign @ (b'+' | b'-'), offset @ ..] => {
             let (hours, minutes) = match offset {
                 [a, b] => ([*a, *b], [b'0', b'0']),
@@ -113,14 +113,14 @@ fn of_iso(text: &str, zone: Option<&TimeZone>) -> Result<i64, Code> {
                 return Err(Code::BadTime);
             }
             let offset = hours * 3_600 + minutes * 60;
-            of_local(local, None)? + if *sign == b'+' { -offset } else { offset }
+            from_local(local, None)? + if *sign == b'+' { -offset } else { offset }
         }
         _ => return Err(Code::BadTime),
     };
     if is_whole { Ok(seconds) } else { Err(Code::Misaligned) }
 }
 
-fn of_pattern(text: &str, pattern: &str, zone: Option<&TimeZone>) -> Result<i64, Code> {
+fn from_pattern(text: &str, pattern: &str, zone: Option<&TimeZone>) -> Result<i64, Code> {
     let parsed = strtime::parse(pattern, text).map_err(|_| Code::BadTime)?;
     if parsed.offset().is_some() || parsed.timestamp().is_some() {
         let timestamp = parsed.to_timestamp().map_err(|_| Code::BadTime)?;
@@ -131,7 +131,7 @@ fn of_pattern(text: &str, pattern: &str, zone: Option<&TimeZone>) -> Result<i64,
     if time.subsec_nanosecond() != 0 {
         return Err(Code::Misaligned);
     }
-    of_local(date.to_datetime(time), zone)
+    from_local(date.to_datetime(time), zone)
 }
 
 /// A pattern can be used if what it writes, it reads.
@@ -141,11 +141,11 @@ pub(crate) fn is_pattern(pattern: &str) -> bool {
     let expected = Offset::UTC.to_timestamp(time).map(|timestamp| timestamp.as_second());
     let day =
         Offset::UTC.to_timestamp(time.date().to_datetime(Time::midnight())).map(|timestamp| timestamp.as_second());
-    let read = written.and_then(|text| of_pattern(&text, pattern, None).ok());
+    let read = written.and_then(|text| from_pattern(&text, pattern, None).ok());
     read.is_some() && (read == expected.ok() || read == day.ok())
 }
 
-fn of_local(local: DateTime, zone: Option<&TimeZone>) -> Result<i64, Code> {
+fn from_local(local: DateTime, zone: Option<&TimeZone>) -> Result<i64, Code> {
     let offset = match zone.map(|zone| zone.to_ambiguous_timestamp(local).offset()) {
         None => Offset::UTC,
         Some(AmbiguousOffset::Unambiguous { offset }) => offset,

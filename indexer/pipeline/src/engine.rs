@@ -21,11 +21,12 @@ use crate::{
     bulk,
     collisions::Collisions,
     exchanges::FollowedFlows,
-    late::{KeptFolds, watchlist::Made as WatchlistMade},
+    late::KeptFolds,
     ledger::Archive,
     resolve::{ChainPosition, resolve, unresolved},
     times::IndexTimes,
     tip,
+    watchlist::NewWatchlist,
 };
 
 /// Blocks between two flushes while catching up. A flush of all families costs some 30 ms, a block much less.
@@ -96,7 +97,7 @@ pub struct Engine {
     /// Folds of late stages, kept in memory.
     pub(crate) folds: KeptFolds,
     /// The watchlist that is being made.
-    pub(crate) watchlist: Background<WatchlistMade>,
+    pub(crate) watchlist: Background<NewWatchlist>,
     /// Flows of exchanges that are being made.
     pub(crate) flows: FollowedFlows,
     /// The second copy of the ledger.

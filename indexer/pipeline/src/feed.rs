@@ -63,7 +63,7 @@ impl Engine {
             let to = tip.min(from + (BLOCKS_IN_STEP - 1));
             let mut rows = Vec::new();
             for height in from..=to {
-                rows.extend(of_block(&view, height, now)?);
+                rows.extend(announcements_of(&view, height, now)?);
             }
             let count = rows.len() as u64;
             self.announce(next, rows, &[])?;
@@ -93,7 +93,7 @@ impl Engine {
         view: &View<'_>,
         first: u64,
         now: u32,
-        (stays, gone): (Height, &[Gone]),
+        (stays, gone): (Height, &[GoneBlock]),
     ) -> Result<u64, PipelineError> {
         let mut rows = Vec::new();
         let mut ended = Vec::new();
@@ -116,7 +116,7 @@ impl Engine {
 }
 
 /// The sequence numbers of the announcements of a block that is gone.
-type Gone = (Height, Vec<u64>);
+type GoneBlock = (Height, Vec<u64>);
 
 fn row(kind: FeedKind, at: u32) -> FeedRow {
     FeedRow { kind, at, height: 0, id: [0; 32], sats: 0, number: 0, text: String::new(), retracts: None }
@@ -141,7 +141,7 @@ fn begun(view: &View<'_>) -> Result<(), ReadError> {
 }
 
 /// Announcements of blocks that are not in the chain, the newest first.
-fn gone(view: &View<'_>) -> Result<Vec<Gone>, ReadError> {
+fn gone(view: &View<'_>) -> Result<Vec<GoneBlock>, ReadError> {
     let mut gone = Vec::new();
     let mut below = None;
     while let Some((height, seqs)) = view.announced_below(below)? {
@@ -160,7 +160,7 @@ fn gone(view: &View<'_>) -> Result<Vec<Gone>, ReadError> {
 }
 
 /// Announcements of a block: itself first, then its transactions in order.
-fn of_block(view: &View<'_>, height: Height, now: u32) -> Result<Vec<FeedRow>, ReadError> {
+fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<FeedRow>, ReadError> {
     let header = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
     let end = TxNum(header.first_tx.0 + u64::from(header.tx_count));
     let of = |kind| FeedRow { height, ..row(kind, now) };

@@ -72,7 +72,7 @@ pub(crate) struct Folding<'f, R, E = Deaf> {
     /// Whether there are rows to be made, or only listeners.
     folds: bool,
     ears: Vec<E>,
-    rows: Held<R>,
+    rows: BufferedRows<R>,
     memory: Reading,
     /// A key of the group whose first parts were folded.
     open: Option<Vec<u8>>,
@@ -80,7 +80,7 @@ pub(crate) struct Folding<'f, R, E = Deaf> {
 
 impl<'f, R: Rows> Folding<'f, R, Deaf> {
     pub(crate) fn new(stage: &'f dyn Stage, lane_index: usize, part: usize, rows: R) -> Self {
-        let rows = Held { rows, held: Vec::new(), holding: false };
+        let rows = BufferedRows { rows, held: Vec::new(), holding: false };
         Folding { stage, lane_index, part, folds: true, ears: Vec::new(), rows, memory: Reading::default(), open: None }
     }
 
@@ -160,13 +160,13 @@ impl<R: Rows, E: Ear> Folding<'_, R, E> {
 }
 
 /// Keeps the last row of each family back while its group is not complete: a later part may read and change it.
-struct Held<R> {
+struct BufferedRows<R> {
     rows: R,
     held: Vec<(Family, Vec<u8>, Vec<u8>)>,
     holding: bool,
 }
 
-impl<R: Rows> Held<R> {
+impl<R: Rows> BufferedRows<R> {
     fn release(&mut self) -> Result<(), StageError> {
         self.holding = false;
         let rows = &mut self.rows;
@@ -174,7 +174,7 @@ impl<R: Rows> Held<R> {
     }
 }
 
-impl<R: Rows> Rows for Held<R> {
+impl<R: Rows> Rows for BufferedRows<R> {
     fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError> {
         if !self.holding {
             return self.rows.put(family, key, value);

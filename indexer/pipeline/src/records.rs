@@ -53,12 +53,12 @@ impl<'a> Sorted<'a> {
     /// bits reach.
     pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         u32::try_from(bytes.len()).ok()?;
-        let (mut seen, mut with_values) = (Seen::default(), true);
-        if !each_head(bytes, with_values, |head| seen.add(&head))? {
-            (seen, with_values) = (Seen::default(), false);
-            each_head(bytes, with_values, |head| seen.add(&head))?;
+        let (mut range, mut with_values) = (HeadRange::default(), true);
+        if !each_head(bytes, with_values, |head| range.add(&head))? {
+            (range, with_values) = (HeadRange::default(), false);
+            each_head(bytes, with_values, |head| range.add(&head))?;
         }
-        let buckets = Buckets::of(&seen);
+        let buckets = Buckets::of(&range);
         let mut ends = vec![0u32; buckets.count];
         each_head(bytes, with_values, |head| ends[buckets.of_head(&head)] += 1)?;
         // Where each bucket begins, and after each was filled where it ends.
@@ -66,7 +66,7 @@ impl<'a> Sorted<'a> {
         for end in &mut ends {
             (*end, sum) = (sum, sum + *end);
         }
-        let mut heads = vec![Head::default(); seen.count];
+        let mut heads = vec![Head::default(); range.count];
         each_head(bytes, with_values, |head| {
             let end = &mut ends[buckets.of_head(&head)];
             heads[*end as usize] = head;
@@ -147,19 +147,19 @@ fn each_head(bytes: &[u8], with_values: bool, mut show: impl FnMut(Head)) -> Opt
 }
 
 /// How many heads there are, and of what range.
-struct Seen {
+struct HeadRange {
     count: usize,
     least: u64,
     most: u64,
 }
 
-impl Default for Seen {
+impl Default for HeadRange {
     fn default() -> Self {
-        Seen { count: 0, least: u64::MAX, most: 0 }
+        HeadRange { count: 0, least: u64::MAX, most: 0 }
     }
 }
 
-impl Seen {
+impl HeadRange {
     fn add(&mut self, head: &Head) {
         self.count += 1;
         (self.least, self.most) = (self.least.min(head.high), self.most.max(head.high));
@@ -174,12 +174,12 @@ struct Buckets {
 }
 
 impl Buckets {
-    fn of(seen: &Seen) -> Self {
-        let spread = seen.most.saturating_sub(seen.least);
+    fn of(range: &HeadRange) -> Self {
+        let spread = range.most.saturating_sub(range.least);
         // More would not fit in the processor's near caches; none would be a shift by all bits.
-        let bits = (seen.count / 4).max(2).ilog2().min(16);
+        let bits = (range.count / 4).max(2).ilog2().min(16);
         let shift = (u64::BITS - spread.leading_zeros()).saturating_sub(bits);
-        Buckets { least: seen.least, shift, count: (spread >> shift) as usize + 1 }
+        Buckets { least: range.least, shift, count: (spread >> shift) as usize + 1 }
     }
 
     fn of_head(&self, head: &Head) -> usize {

@@ -21,7 +21,7 @@ use crate::{
     collisions::Collisions,
     error::unwrap_stage,
     groups::{fold_group, same_group},
-    labels::{ForestRow, OfBlock, is_forest},
+    labels::{BlockChanges, ForestRow, is_forest},
     newest::newest_after,
     records::{Sorted, put_record},
 };
@@ -233,7 +233,7 @@ pub(crate) fn apply(
     context: &MapContext<'_>,
     block: &Block,
     direction: FoldDirection,
-    (collisions, labels): (&mut Collisions, Option<OfBlock>),
+    (collisions, labels): (&mut Collisions, Option<BlockChanges>),
 ) -> Result<(), PipelineError> {
     let (height, hash) = newest_after(block, direction);
     let times = TimesUpTo { chain: context.times, block };

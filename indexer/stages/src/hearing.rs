@@ -45,19 +45,19 @@ pub struct ScriptBefore {
     /// Its balance.
     pub balance: Sats,
     /// Its actions from a given transaction on.
-    pub since: Did,
+    pub since: ScriptActions,
 }
 
 /// Actions of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Did {
+pub struct ScriptActions {
     /// It received more than zero.
     pub received: bool,
     /// It sent more than zero.
     pub sent: bool,
 }
 
-impl Did {
+impl ScriptActions {
     /// Adds an entry of its history.
     pub fn add(&mut self, entry: &HistoryEntry) {
         self.received |= entry.received > 0;
@@ -151,7 +151,7 @@ impl PastBefore<'_> {
 impl Past for PastBefore<'_> {
     fn script(&self, id: ScriptId, since: TxNum) -> Result<ScriptBefore, StageError> {
         let Some(totals) = self.totals(id)? else { return Ok(ScriptBefore::default()) };
-        let mut before = ScriptBefore { balance: totals.balance(), since: Did::default() };
+        let mut before = ScriptBefore { balance: totals.balance(), since: ScriptActions::default() };
         let mut summed = totals.last < self.before;
         if summed && totals.last < since {
             return Ok(before);

@@ -5,22 +5,38 @@
 //! *folded* together into rows. In bulk, one fold per group gets all deltas of the chain; at the tip, a fold gets the
 //! deltas of one block and the existing rows. Both produce the same rows.
 
+mod ages;
+mod chain;
+mod clusters;
+mod coins;
 mod deltas;
+mod funding;
 mod group;
 mod hearing;
 mod lanes;
 mod ordered;
+mod payouts;
+mod per_tx;
+mod pings;
+mod pubkeys;
+mod returns;
+mod script_days;
+mod scripts;
+mod spends;
 mod stage;
 mod times;
+mod transfers;
 
 pub use cairn_tables::stages::StageInfo;
 pub use deltas::{
     COIN_MADE, COIN_SPENT, Delta, FoldDirection, Lane, Merge, NoPrior, Prior, PriorError, Rows, Spread, StageError,
 };
 pub use group::{Group, Reading};
-pub use hearing::{Did, HearContext, Listener, NoPast, Past, PastBefore, ScriptBefore};
+pub use hearing::{HearContext, Listener, NoPast, Past, PastBefore, ScriptActions, ScriptBefore};
 pub use lanes::{DeltaLane, Emitter, EmitterMemory, RowLane, Sink};
 pub use ordered::{Scratch, Sequence, Workspace};
+pub use returns::ReturnTally;
+pub use script_days::ScriptDayTally;
 pub use stage::{Heard, MapContext, Stage};
 pub use times::{ChainTimes, Times, TimesUpTo};
 
@@ -29,8 +45,6 @@ pub const CHAIN: &str = cairn_tables::stages::CHAIN.name;
 
 macro_rules! declare_stages {
     ($($NAME:ident = $module:ident::$stage:ident { $($identity:tt)* })*) => {
-        $(mod $module;)*
-
         /// Every stage, in order of application. The first is the journal.
         #[must_use]
         pub fn all() -> Vec<Box<dyn Stage>> {
@@ -39,8 +53,5 @@ macro_rules! declare_stages {
     };
 }
 
-// A stage is a file here and an entry in the registry, which holds what readers need to know of it.
+// A stage is a module here and an entry in the registry, which holds what readers need to know of it.
 cairn_tables::for_each_stage!(declare_stages);
-
-pub use returns::ReturnTally;
-pub use script_days::ScriptDayTally;

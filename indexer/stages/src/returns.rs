@@ -1,7 +1,7 @@
 //! `returns`: transactions that spend from scripts which spent nothing for two years. It hears the groups of the stage
 //! `scripts`.
 
-use cairn_model::{Block, ScriptId, TxNum};
+use cairn_model::{ScriptId, TxNum};
 use cairn_tables::{
     history::HistoryEntry,
     returns::{RETURN_DAYS, ReturnRow, Returns},
@@ -9,85 +9,28 @@ use cairn_tables::{
 };
 
 use crate::{
-    deltas::{Delta, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
-    group::Group,
-    hearing::{HearContext, Listener},
-    lanes::{DeltaLane, Emitter, EmitterMemory, RowLane, Sink},
-    ordered::{Sequence, Workspace},
-    scripts::{self, ScriptsStage},
-    stage::{Heard, MapContext, Stage},
-    times::Times,
+    deltas::{Lane, StageError},
+    hearing::HearContext,
+    per_tx::{Finder, PerTxStage, lanes},
+    scripts::Change,
 };
 
 pub(crate) struct ReturnsStage;
 
-const LANES: [Lane; 2] = [
-    // One delta for each script: heard script by script, counted transaction by transaction.
-    Lane {
-        name: "returning",
-        group_len: 5,
-        spread: Spread::TxNum,
-        merge: Merge::Ordered,
-        families: &[<Returns as cairn_tables::Table>::FAMILY],
-    },
-    Lane::put::<Returns>(Spread::TxNum),
-];
+impl PerTxStage for ReturnsStage {
+    const INFO: StageInfo = stages::RETURNS;
+    const LANES: [Lane; 2] = lanes::<Returns>("returning");
 
-const RETURNING: DeltaLane<TxNum, ()> = DeltaLane::of(&LANES, "returning");
-const RETURNS: RowLane<Returns> = RowLane::of(&LANES);
+    type Table = Returns;
+    type Found = ();
+    type Finder<'c> = ReturnTally<'c>;
 
-/// Counts the scripts of one transaction.
-fn count(group: &[Delta<'_>], emit: &mut Emitter<'_, '_>) -> Result<(), StageError> {
-    let Some(first) = group.first() else { return Ok(()) };
-    let (tx_num, ()) = RETURNING.read(first)?;
-    emit.row(&RETURNS, &tx_num, &ReturnRow { scripts: group.len() as u64 });
-    Ok(())
-}
-
-impl Stage for ReturnsStage {
-    fn info(&self) -> StageInfo {
-        stages::RETURNS
+    fn finder(context: HearContext<'_>) -> ReturnTally<'_> {
+        ReturnTally::new(context)
     }
 
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
-
-    /// Maps nothing: this stage works on another stage's groups.
-    fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
-
-    fn hears(&self) -> Option<Heard> {
-        Some(Heard { stage: &ScriptsStage, lane: 0 })
-    }
-
-    fn listener<'c>(&self, context: HearContext<'c>) -> Option<Box<dyn Listener + 'c>> {
-        Some(Box::new(ReturnListener { tally: ReturnTally::new(context), memory: EmitterMemory::default() }))
-    }
-
-    fn fold_ordered(
-        &self,
-        _: usize,
-        deltas: &[Delta<'_>],
-        _: FoldDirection,
-        _: &dyn Times,
-        _: &dyn Prior,
-        _: &mut dyn Rows,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), StageError> {
-        let mut emit = Emitter::new(sink);
-        deltas.chunk_by(|a, b| a.key == b.key).try_for_each(|group| count(group, &mut emit))
-    }
-
-    fn fold_sequence(
-        &self,
-        _: usize,
-        deltas: &dyn Sequence,
-        _: &Workspace<'_>,
-        _: &dyn Times,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), StageError> {
-        let mut emit = Emitter::new(sink);
-        deltas.groups(&[], &mut |group| count(group, &mut emit).map(|()| true))
+    fn row((): (), scripts: usize) -> ReturnRow {
+        ReturnRow { scripts: scripts as u64 }
     }
 }
 
@@ -134,25 +77,10 @@ impl<'c> ReturnTally<'c> {
     }
 }
 
-struct ReturnListener<'c> {
-    tally: ReturnTally<'c>,
-    memory: EmitterMemory,
-}
+impl Finder for ReturnTally<'_> {
+    type Found = ();
 
-impl Listener for ReturnListener<'_> {
-    fn hear(&mut self, group: &Group<'_>, sink: &mut Sink<'_>) -> Result<(), StageError> {
-        let script = scripts::changes_of(group)?;
-        let mut emit = Emitter::reusing(sink, std::mem::take(&mut self.memory));
-        for change in &script.changes {
-            if self.tally.entry(script.id, &change.entry)? {
-                emit.delta(&RETURNING, &change.entry.tx_num, &());
-            }
-        }
-        self.memory = emit.into_memory();
-        Ok(())
-    }
-
-    fn finish(&mut self, _: &mut Sink<'_>) -> Result<(), StageError> {
-        Ok(())
+    fn find(&mut self, script: ScriptId, change: &Change) -> Result<Option<()>, StageError> {
+        Ok(self.entry(script, &change.entry)?.then_some(()))
     }
 }

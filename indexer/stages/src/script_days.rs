@@ -13,7 +13,7 @@ use cairn_tables::{
 use crate::{
     deltas::{Lane, Spread, StageError},
     group::Group,
-    hearing::{Did, HearContext, Listener},
+    hearing::{HearContext, Listener, ScriptActions},
     lanes::{Emitter, RowLane, Sink},
     scripts::{self, ScriptsStage},
     stage::{Heard, MapContext, Stage},
@@ -54,8 +54,8 @@ struct Today {
     before: Sats,
     after: Sats,
     /// Its actions earlier that day, before the first entry.
-    earlier: Did,
-    did: Did,
+    earlier: ScriptActions,
+    actions: ScriptActions,
 }
 
 /// The change of one day, by position.
@@ -83,7 +83,7 @@ impl<'c> ScriptDayTally<'c> {
         let begun = match &self.today {
             Some(today) if today.id == id && today.day == day => None,
             // Its actions on earlier days were heard before, or lie before all that is heard.
-            Some(today) if today.id == id => Some((today.after, Did::default())),
+            Some(today) if today.id == id => Some((today.after, ScriptActions::default())),
             _ => {
                 let since = self.context.times.first_of_day(day).unwrap_or(entry.tx_num);
                 let before = self.context.past.script(id, since)?;
@@ -93,11 +93,12 @@ impl<'c> ScriptDayTally<'c> {
         if let Some((before, earlier)) = begun {
             self.close();
             let has_address = template.has_address();
-            self.today = Some(Today { id, has_address, day, before, after: before, earlier, did: Did::default() });
+            self.today =
+                Some(Today { id, has_address, day, before, after: before, earlier, actions: ScriptActions::default() });
         }
         if let Some(today) = &mut self.today {
             today.after = entry.after(today.after);
-            today.did.add(entry);
+            today.actions.add(entry);
         }
         Ok(())
     }
@@ -118,10 +119,10 @@ impl<'c> ScriptDayTally<'c> {
                 changes[(first + BANDS + band) as usize] += sign * i128::from(balance);
             }
         }
-        let (did, earlier) = (today.did, today.earlier);
-        changes[SENDERS as usize] += i128::from(did.sent && !earlier.sent);
-        changes[RECEIVERS as usize] += i128::from(did.received && !earlier.received);
-        changes[ACTIVE as usize] += i128::from(did.any() && !earlier.any());
+        let (actions, earlier) = (today.actions, today.earlier);
+        changes[SENDERS as usize] += i128::from(actions.sent && !earlier.sent);
+        changes[RECEIVERS as usize] += i128::from(actions.received && !earlier.received);
+        changes[ACTIVE as usize] += i128::from(actions.any() && !earlier.any());
     }
 
     /// Emits the changes of days and longer periods, after every entry was given.

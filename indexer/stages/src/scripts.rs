@@ -1,6 +1,6 @@
 //! `scripts`: the history and the sums of each script.
 
-mod moved;
+mod coin_move;
 
 use cairn_domain::{
     cospending::Cospent,
@@ -18,7 +18,7 @@ use cairn_tables::{
     totals::{Totals, TotalsTable},
 };
 
-use self::moved::{Moved, Payer, What};
+use self::coin_move::{CoinAction, CoinMove, Payer};
 use crate::{
     deltas::{Delta, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
     group::Group,
@@ -38,7 +38,7 @@ const LANES: [Lane; 1] = [Lane {
     families: &[History::FAMILY, TotalsTable::FAMILY, HistoryIndex::FAMILY],
 }];
 
-const SCRIPTS: DeltaLane<(ScriptId, TxNum), Moved> = DeltaLane::of(&LANES, "scripts");
+const SCRIPTS: DeltaLane<(ScriptId, TxNum), CoinMove> = DeltaLane::of(&LANES, "scripts");
 
 const fn contradiction(what: &'static str) -> StageError {
     StageError::Contradiction { stage: NAME, what }
@@ -99,12 +99,12 @@ fn read_changes(deltas: &[Delta<'_>], read: &mut Changes) -> Result<(), StageErr
     for delta in deltas {
         // The script is the same in all of them.
         let mut key = Input::new(NAME, delta.key.get(ScriptId::LEN..).unwrap_or_default());
-        let (tx_num, moved) = (TxNum::decode(&mut key)?, SCRIPTS.read_value(delta)?);
+        let (tx_num, coin) = (TxNum::decode(&mut key)?, SCRIPTS.read_value(delta)?);
         key.finish()?;
         read.changes.extend(open.take_if(|change| change.entry.tx_num != tx_num));
         let change = open.get_or_insert_with(|| {
             let entry = HistoryEntry { tx_num, received: 0, sent: 0 };
-            let template = moved.template;
+            let template = coin.template;
             Change {
                 entry,
                 template,
@@ -117,18 +117,18 @@ fn read_changes(deltas: &[Delta<'_>], read: &mut Changes) -> Result<(), StageErr
                 spent_count: 0,
             }
         });
-        match moved.did {
-            What::Received { vout, by, ping } => {
+        match coin.action {
+            CoinAction::Received { vout, by, ping } => {
                 change.mined |= by == Payer::Coinbase;
                 change.large |= by == Payer::Large;
                 change.ping = change.ping.or(ping);
                 change.first_vout = Some(change.first_vout.map_or(vout, |v| v.min(vout)));
-                change.entry.received = sum(change.entry.received, moved.sats)?;
+                change.entry.received = sum(change.entry.received, coin.sats)?;
                 change.funded_count += 1;
             }
-            What::Sent { cospent } => {
+            CoinAction::Sent { cospent } => {
                 change.cospent |= cospent;
-                change.entry.sent = sum(change.entry.sent, moved.sats)?;
+                change.entry.sent = sum(change.entry.sent, coin.sats)?;
                 change.spent_count += 1;
             }
         }
@@ -363,19 +363,19 @@ impl Stage for ScriptsStage {
             let ping = MayPing::of(block, tx).map(|MayPing { is_marked }| PingRow { scripts: 1, is_marked });
             for coin in block.inputs_of(tx) {
                 let cospent = cospent.binary_search(&coin.script).is_ok();
-                emit.delta(&SCRIPTS, &(coin.script, tx_num), &Moved::sent(coin, cospent));
+                emit.delta(&SCRIPTS, &(coin.script, tx_num), &CoinMove::sent(coin, cospent));
             }
             for (vout, output) in block.outputs_of(tx).iter().enumerate().filter(|(_, o)| o.spendable) {
                 let template = ScriptTemplate::of(block.script(output));
                 let ping = ping.filter(|_| is_dust(output.value));
-                let did = What::Received { vout: vout as u32, by, ping };
-                let moved = Moved { template, did, sats: output.value };
-                emit.delta(&SCRIPTS, &(output.id, tx_num), &moved);
+                let action = CoinAction::Received { vout: vout as u32, by, ping };
+                let coin = CoinMove { template, action, sats: output.value };
+                emit.delta(&SCRIPTS, &(output.id, tx_num), &coin);
             }
         }
         for gone in &block.overwritten {
             let tx_num = block.tx_num(gone.by as usize);
-            emit.delta(&SCRIPTS, &(gone.coin.script, tx_num), &Moved::sent(&gone.coin, false));
+            emit.delta(&SCRIPTS, &(gone.coin.script, tx_num), &CoinMove::sent(&gone.coin, false));
         }
     }
 

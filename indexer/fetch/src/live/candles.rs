@@ -7,7 +7,7 @@ use super::{
     Fetchers, Ledger,
     backoff::{Backoff, chance},
     now,
-    source::{Failed, Told},
+    source::{GoodAnswer, RequestError},
 };
 use crate::providers::Rows;
 
@@ -103,7 +103,7 @@ impl<L: Ledger> Fetchers<L> {
     }
 
     /// Asks for the next candles, hands in those that are new, and says when to ask again.
-    fn bring(&mut self, at: usize, now: u32) -> Result<(), Failed> {
+    fn bring(&mut self, at: usize, now: u32) -> Result<(), RequestError> {
         let Some(job) = self.jobs.get_mut(at) else { return Ok(()) };
         let Some(of) = self.sources.get_mut(job.source) else { return Ok(()) };
         let (series, interval) = (job.series, job.series.interval.seconds());
@@ -113,7 +113,7 @@ impl<L: Ledger> Fetchers<L> {
         let known = match job.last {
             Some(last) => last,
             None => {
-                let found = self.ledger.last(&of.slug, series, oldest).map_err(Failed::Ledger)?;
+                let found = self.ledger.last(&of.slug, series, oldest).map_err(RequestError::Ledger)?;
                 *job.last.insert(found.unwrap_or(oldest))
             }
         };
@@ -122,14 +122,15 @@ impl<L: Ledger> Fetchers<L> {
             return Ok(());
         };
         let path = of.provider.candles(series, after, until);
-        let told = of.ask(&self.client, &self.figures, &path, now)?;
-        let rows = of.provider.rows(series, &told.content).map_err(Failed::Wrong)?;
-        let rows = fresh(rows, known, told.date, self::now(), of.provider.name());
+        let answer = of.ask(&self.client, &self.figures, &path, now)?;
+        let rows = of.provider.rows(series, &answer.content).map_err(RequestError::Answer)?;
+        let rows = fresh(rows, known, answer.date, self::now(), of.provider.name());
         let newest = rows.iter().map(|row| row.closes_at).max();
         if newest.is_some() {
             let count = rows.len() as u64;
-            let document = document(of.slug.clone(), of.provider.licence(), &told, rows).map_err(Failed::Ledger)?;
-            self.ledger.hand_in(document).map_err(Failed::Ledger)?;
+            let document =
+                document(of.slug.clone(), of.provider.licence(), &answer, rows).map_err(RequestError::Ledger)?;
+            self.ledger.hand_in(document).map_err(RequestError::Ledger)?;
             self.figures.candles.with_label_values(&[of.provider.name()]).inc_by(count);
             tracing::debug!(source = of.provider.name(), candles = count, "closed candles fetched");
         }
@@ -155,7 +156,12 @@ fn fresh(rows: Rows, known: u32, date: Option<u32>, now: u32, source: &str) -> V
 
 /// The document of these rows. Its hash is that of the rows, not of the answer: an answer has an open candle in it, and
 /// changes by the second. So rows that are fetched again are the same document.
-fn document(source: cairn_events::Slug, licence: &str, told: &Told, rows: Vec<QuoteRow>) -> Result<Document, String> {
+fn document(
+    source: cairn_events::Slug,
+    licence: &str,
+    answer: &GoodAnswer,
+    rows: Vec<QuoteRow>,
+) -> Result<Document, String> {
     let mut hasher = Sha256::new();
     hasher.update(format!("fetched from {source}\n"));
     for QuoteRow { series, closes_at, quote } in &rows {
@@ -169,7 +175,7 @@ fn document(source: cairn_events::Slug, licence: &str, told: &Told, rows: Vec<Qu
     let provenance = Provenance {
         source,
         licence: licence.parse().map_err(|error: cairn_events::SlugError| error.to_string())?,
-        origin: told.url.clone(),
+        origin: answer.url.clone(),
         retrieved_at: now(),
         document: DocumentHash(hasher.finalize().into()),
     };
@@ -246,9 +252,9 @@ mod tests {
                     requests += 1;
                     prop_assert!(after < until && until - after <= page * 3_600 && until <= closed(now));
                     let has = |at: &u32| *at > after && *at <= until && now >= at + late;
-                    let told: Vec<u32> = candles.iter().copied().filter(has).collect();
-                    job.note(told.last().copied(), until, closed(now), now);
-                    got.extend(told);
+                    let answer: Vec<u32> = candles.iter().copied().filter(has).collect();
+                    job.note(answer.last().copied(), until, closed(now), now);
+                    got.extend(answer);
                 } else {
                     job.due = job.next_close(now);
                 }
@@ -265,8 +271,9 @@ mod tests {
 
     #[test]
     fn the_same_rows_are_the_same_document() {
-        let told = |url: &str| Told { content: Vec::new(), date: None, url: url.to_owned() };
-        let of = |rows: &[QuoteRow], url| document("x".parse().unwrap(), "cc0-1.0", &told(url), rows.to_vec()).unwrap();
+        let answer = |url: &str| GoodAnswer { content: Vec::new(), date: None, url: url.to_owned() };
+        let of =
+            |rows: &[QuoteRow], url| document("x".parse().unwrap(), "cc0-1.0", &answer(url), rows.to_vec()).unwrap();
         let hash = |rows: &[QuoteRow], url| of(rows, url).provenance.document;
         let rows = [row(7_200, 1), row(10_800, 2)];
         assert_eq!(hash(&rows, "a"), hash(&rows, "b"));

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Answer, Client, FetchError, Url, Validators,
-    providers::{Provider, Wrong},
+    providers::{AnswerError, Provider},
 };
 
 /// A source that is asked.
@@ -26,39 +26,39 @@ pub(super) struct Source {
 
 /// Why a request brought nothing.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(super) enum RequestError {
     /// No answer.
     Fetch(FetchError),
     /// Another answer than expected.
-    Wrong(Wrong),
+    Answer(AnswerError),
     /// Its result cannot be stored.
     Ledger(String),
 }
 
-impl std::fmt::Display for Failed {
+impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Failed::Fetch(error) => error.fmt(f),
-            Failed::Wrong(wrong) => wrong.fmt(f),
-            Failed::Ledger(reason) => f.write_str(reason),
+            RequestError::Fetch(error) => error.fmt(f),
+            RequestError::Answer(wrong) => wrong.fmt(f),
+            RequestError::Ledger(reason) => f.write_str(reason),
         }
     }
 }
 
-impl Failed {
+impl RequestError {
     /// True if other requests to the source would fare no better.
     fn is_of_source(&self) -> bool {
         match self {
-            Failed::Fetch(FetchError::TooLong { .. }) | Failed::Ledger(_) => false,
-            Failed::Fetch(_) => true,
-            Failed::Wrong(Wrong::Refused { status, is_limit, .. }) => *is_limit || *status >= 500,
-            Failed::Wrong(_) => false,
+            RequestError::Fetch(FetchError::TooLong { .. }) | RequestError::Ledger(_) => false,
+            RequestError::Fetch(_) => true,
+            RequestError::Answer(AnswerError::Refused { status, is_limit, .. }) => *is_limit || *status >= 500,
+            RequestError::Answer(_) => false,
         }
     }
 }
 
 /// A good answer.
-pub(super) struct Told {
+pub(super) struct GoodAnswer {
     pub(super) content: Vec<u8>,
     /// The server's time, if the answer has it.
     pub(super) date: Option<u32>,
@@ -83,31 +83,37 @@ impl Source {
     }
 
     /// Asks it.
-    pub(super) fn ask(&mut self, client: &Client, figures: &Figures, path: &str, now: u32) -> Result<Told, Failed> {
+    pub(super) fn ask(
+        &mut self,
+        client: &Client,
+        figures: &Figures,
+        path: &str,
+        now: u32,
+    ) -> Result<GoodAnswer, RequestError> {
         figures.fetches.with_label_values(&[self.provider.name()]).inc();
-        let url = self.home.below(path).map_err(|error| Failed::Fetch(error.into()))?;
+        let url = self.home.below(path).map_err(|error| RequestError::Fetch(error.into()))?;
         let answer = client.get(&url, LIMITS, &Validators::default());
         let retry_after = answer.as_ref().ok().and_then(|answer| answer.retry_after);
-        let told = answer.map_err(Failed::Fetch).and_then(|answer| self.look(answer));
-        match &told {
+        let answer = answer.map_err(RequestError::Fetch).and_then(|answer| self.look(answer));
+        match &answer {
             Err(failed) if failed.is_of_source() => self.backoff.failed(now, retry_after, chance()),
             // It answers, whatever it says.
             _ => self.backoff.succeeded(),
         }
-        told
+        answer
     }
 
-    fn look(&self, answer: Answer) -> Result<Told, Failed> {
+    fn look(&self, answer: Answer) -> Result<GoodAnswer, RequestError> {
         let url = answer.url.shown();
         let content = answer.body.content().map_err(|error| {
-            Failed::Fetch(FetchError::Protocol {
+            RequestError::Fetch(FetchError::Protocol {
                 url: url.clone(),
                 reason: format!("the answer cannot be decoded: {error}"),
             })
         })?;
         match self.provider.refusal(answer.status, &content) {
-            Some(wrong) => Err(Failed::Wrong(wrong)),
-            None => Ok(Told { content, date: answer.date, url }),
+            Some(wrong) => Err(RequestError::Answer(wrong)),
+            None => Ok(GoodAnswer { content, date: answer.date, url }),
         }
     }
 
@@ -119,8 +125,8 @@ impl Source {
     }
 
     /// Notes that a request failed; warns if none had failed before.
-    pub(super) fn fails(&mut self, figures: &Figures, what: &str, failed: &Failed) {
-        if matches!(failed, Failed::Fetch(FetchError::Cancelled)) {
+    pub(super) fn fails(&mut self, figures: &Figures, what: &str, failed: &RequestError) {
+        if matches!(failed, RequestError::Fetch(FetchError::Cancelled)) {
             return;
         }
         figures.failures.with_label_values(&[self.provider.name()]).inc();

@@ -3,8 +3,8 @@
 use cairn_events::{LiveQuote, Quote, Slug, choose};
 use cairn_inputs::Pair;
 
-use super::{Fetchers, Ledger, now, source::Failed};
-use crate::providers::{Tick, Wrong};
+use super::{Fetchers, Ledger, now, source::RequestError};
+use crate::providers::{AnswerError, Tick};
 
 /// Age in seconds from which the last trade of a source is not a current price.
 const OLD: u32 = 600;
@@ -12,22 +12,22 @@ const OLD: u32 = 600;
 impl<L: Ledger> Fetchers<L> {
     /// Asks all sources for all pairs, and publishes the combined result.
     pub(super) fn tick(&mut self, now: u32) {
-        let mut told: Vec<Vec<(Slug, Quote)>> = vec![Vec::new(); self.pairs.len()];
+        let mut quotes: Vec<Vec<(Slug, Quote)>> = vec![Vec::new(); self.pairs.len()];
         for source in 0..self.sources.len() {
             for (at, pair) in self.pairs.clone().into_iter().enumerate() {
                 if self.cancel.is_cancelled() {
                     return;
                 }
                 if let Some((slug, tick)) = self.ask_for_tick(source, pair, now)
-                    && let Some(told) = told.get_mut(at)
+                    && let Some(quotes) = quotes.get_mut(at)
                 {
-                    told.push((slug, Quote { close: tick.price, range: None, volume: None }));
+                    quotes.push((slug, Quote { close: tick.price, range: None, volume: None }));
                 }
             }
         }
         let mut is_new = false;
-        for ((at, pair), told) in self.pairs.iter().enumerate().zip(&told) {
-            let Some(quote) = live_quote(*pair, told, super::now()) else { continue };
+        for ((at, pair), quotes) in self.pairs.iter().enumerate().zip(&quotes) {
+            let Some(quote) = live_quote(*pair, quotes, super::now()) else { continue };
             self.figures.ticks.with_label_values(&[&pair.to_string()]).set(quote.at.into());
             self.quotes.insert(at, quote);
             is_new = true;
@@ -44,9 +44,9 @@ impl<L: Ledger> Fetchers<L> {
         }
         let path = of.provider.ticker(pair)?;
         let what = format!("price of {pair}");
-        let told = of.ask(&self.client, &self.figures, &path, now);
-        let tick = told.and_then(|told| of.provider.tick(pair, &told.content).map_err(Failed::Wrong));
-        match tick.and_then(|tick| fresh(tick, self::now()).map_err(Failed::Wrong)) {
+        let answer = of.ask(&self.client, &self.figures, &path, now);
+        let tick = answer.and_then(|answer| of.provider.tick(pair, &answer.content).map_err(RequestError::Answer));
+        match tick.and_then(|tick| fresh(tick, self::now()).map_err(RequestError::Answer)) {
             Ok(tick) => {
                 of.works(&what);
                 Some((of.slug.clone(), tick))
@@ -60,16 +60,16 @@ impl<L: Ledger> Fetchers<L> {
 }
 
 /// Refuses a price that is old.
-fn fresh(tick: Tick, now: u32) -> Result<Tick, Wrong> {
+fn fresh(tick: Tick, now: u32) -> Result<Tick, AnswerError> {
     match tick.at.map(|at| now.saturating_sub(at)) {
-        Some(age) if age > OLD => Err(Wrong::Old(age)),
+        Some(age) if age > OLD => Err(AnswerError::Old(age)),
         _ => Ok(tick),
     }
 }
 
 /// The price of a pair from what the sources say.
-fn live_quote(pair: Pair, told: &[(Slug, Quote)], at: u32) -> Option<LiveQuote> {
-    Some(LiveQuote::of(pair.base, pair.quote, at, choose(told)?))
+fn live_quote(pair: Pair, quotes: &[(Slug, Quote)], at: u32) -> Option<LiveQuote> {
+    Some(LiveQuote::of(pair.base, pair.quote, at, choose(quotes)?))
 }
 
 #[cfg(test)]
@@ -88,6 +88,6 @@ mod tests {
         let tick = |at| Tick { price: 1.into(), at };
         assert!(fresh(tick(None), 10_000).is_ok() && fresh(tick(Some(9_400)), 10_000).is_ok());
         assert!(fresh(tick(Some(20_000)), 10_000).is_ok(), "a clock that runs ahead");
-        assert_eq!(fresh(tick(Some(9_399)), 10_000), Err(Wrong::Old(601)));
+        assert_eq!(fresh(tick(Some(9_399)), 10_000), Err(AnswerError::Old(601)));
     }
 }

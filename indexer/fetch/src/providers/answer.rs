@@ -9,7 +9,7 @@ use super::Rows;
 
 /// An error of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum AnswerError {
     /// Not the documented form, or cut short.
     #[error("the answer is not what the provider documents: {0}")]
     Form(String),
@@ -61,17 +61,17 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// Reads JSON.
-pub(super) fn json<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, Wrong> {
-    serde_json::from_slice(answer).map_err(|error| Wrong::Form(short(&error.to_string())))
+pub(super) fn json<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, AnswerError> {
+    serde_json::from_slice(answer).map_err(|error| AnswerError::Form(short(&error.to_string())))
 }
 
 /// A number, exactly as it is written, with or without quotes.
-pub(super) fn number(cell: &RawValue) -> Result<Decimal, Wrong> {
+pub(super) fn number(cell: &RawValue) -> Result<Decimal, AnswerError> {
     exact(cell.get().trim_matches('"'))
 }
 
-pub(super) fn exact(text: &str) -> Result<Decimal, Wrong> {
-    let wrong = || Wrong::Number(short(text));
+pub(super) fn exact(text: &str) -> Result<Decimal, AnswerError> {
+    let wrong = || AnswerError::Number(short(text));
     let is_plain = text.len() <= 40 && text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     if !is_plain {
         return Err(wrong());
@@ -85,15 +85,15 @@ pub(super) fn exact(text: &str) -> Result<Decimal, Wrong> {
 }
 
 /// A price: a number above zero.
-pub(super) fn price(number: Decimal) -> Result<Decimal, Wrong> {
+pub(super) fn price(number: Decimal) -> Result<Decimal, AnswerError> {
     let quote = Quote { close: number, range: None, volume: None };
-    if quote.is_sound() { Ok(number) } else { Err(Wrong::Price) }
+    if quote.is_sound() { Ok(number) } else { Err(AnswerError::Price) }
 }
 
 /// Seconds since 1970 in a cell.
-pub(super) fn seconds(cell: &RawValue) -> Result<u32, Wrong> {
+pub(super) fn seconds(cell: &RawValue) -> Result<u32, AnswerError> {
     let text = cell.get().trim_matches('"');
-    text.parse().map_err(|_| Wrong::Time(short(text)))
+    text.parse().map_err(|_| AnswerError::Time(short(text)))
 }
 
 /// Numbers of a candle.
@@ -106,26 +106,26 @@ pub(super) struct Cells<'a> {
 }
 
 /// A row, if it is sound. `opens` is when the candle opens.
-pub(super) fn candle(series: Series, opens: u32, cells: &Cells<'_>) -> Result<QuoteRow, Wrong> {
+pub(super) fn candle(series: Series, opens: u32, cells: &Cells<'_>) -> Result<QuoteRow, AnswerError> {
     let range = Range { open: number(cells.open)?, high: number(cells.high)?, low: number(cells.low)? };
     let quote = Quote { close: number(cells.close)?, range: Some(range), volume: Some(number(cells.volume)?) };
     if !quote.is_sound() {
-        return Err(Wrong::Price);
+        return Err(AnswerError::Price);
     }
     let inside = |price: Decimal| range.low <= price && price <= range.high;
     if !inside(range.open) || !inside(quote.close) {
-        return Err(Wrong::Range);
+        return Err(AnswerError::Range);
     }
     let interval = series.interval.seconds();
     if !opens.is_multiple_of(interval) {
-        return Err(Wrong::Misaligned);
+        return Err(AnswerError::Misaligned);
     }
-    let closes_at = opens.checked_add(interval).ok_or_else(|| Wrong::Time(opens.to_string()))?;
+    let closes_at = opens.checked_add(interval).ok_or_else(|| AnswerError::Time(opens.to_string()))?;
     Ok(QuoteRow { series, closes_at, quote })
 }
 
 /// The rows that `read` makes of the entries of an answer.
-pub(super) fn rows<T>(entries: &[T], read: impl Fn(&T) -> Result<QuoteRow, Wrong>) -> Rows {
+pub(super) fn rows<T>(entries: &[T], read: impl Fn(&T) -> Result<QuoteRow, AnswerError>) -> Rows {
     let mut rows = Rows::default();
     for (at, entry) in (1..).zip(entries) {
         match read(entry) {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Provider, Rows, Tick, Wrong,
+    AnswerError, Provider, Rows, Tick,
     answer::{Cells, candle, json, number, price, rows, short},
     daily_and_hourly, is_limit,
 };
@@ -60,10 +60,10 @@ impl Provider for Binance {
         (!self.series(pair).is_empty()).then(path)
     }
 
-    fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, Wrong> {
+    fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, AnswerError> {
         let ticker: Ticker<'_> = json(answer)?;
         if ticker.symbol != symbol(pair) {
-            return Err(Wrong::OtherPair { asked: pair.to_string(), found: short(&ticker.symbol) });
+            return Err(AnswerError::OtherPair { asked: pair.to_string(), found: short(&ticker.symbol) });
         }
         Ok(Tick { price: price(number(ticker.price)?)?, at: None })
     }
@@ -82,28 +82,28 @@ impl Provider for Binance {
         )
     }
 
-    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, Wrong> {
+    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, AnswerError> {
         let entries: Vec<Vec<&RawValue>> = json(answer)?;
         Ok(rows(&entries, |entry| match entry.as_slice() {
             [opens, open, high, low, close, volume, ..] => {
-                let ms: u64 = opens.get().parse().map_err(|_| Wrong::Time(short(opens.get())))?;
-                let opens = u32::try_from(ms / 1_000).map_err(|_| Wrong::Time(ms.to_string()))?;
+                let ms: u64 = opens.get().parse().map_err(|_| AnswerError::Time(short(opens.get())))?;
+                let opens = u32::try_from(ms / 1_000).map_err(|_| AnswerError::Time(ms.to_string()))?;
                 if !ms.is_multiple_of(1_000) {
-                    return Err(Wrong::Misaligned);
+                    return Err(AnswerError::Misaligned);
                 }
                 candle(series, opens, &Cells { open, high, low, close, volume })
             }
-            _ => Err(Wrong::Form("a candle has fewer than six values".to_owned())),
+            _ => Err(AnswerError::Form("a candle has fewer than six values".to_owned())),
         }))
     }
 
-    fn refusal(&self, status: u16, answer: &[u8]) -> Option<Wrong> {
+    fn refusal(&self, status: u16, answer: &[u8]) -> Option<AnswerError> {
         let error: Option<Failure> = json(answer).ok();
         if status == 200 && error.is_none() {
             return None;
         }
         let is_busy = error.as_ref().is_some_and(|error| matches!(error.code, -1003 | -1015 | -1008));
         let says = error.map(|error| short(&format!("{} {}", error.code, error.msg))).unwrap_or_default();
-        Some(Wrong::Refused { status, says, is_limit: is_limit(status) || is_busy })
+        Some(AnswerError::Refused { status, says, is_limit: is_limit(status) || is_busy })
     }
 }

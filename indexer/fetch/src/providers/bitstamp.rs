@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Provider, Rows, Tick, Wrong,
+    AnswerError, Provider, Rows, Tick,
     answer::{Cells, candle, json, number, price, rows, seconds, short},
     daily_and_hourly, is_limit,
 };
@@ -60,11 +60,11 @@ fn symbol(pair: Pair) -> String {
     format!("{}{}", pair.base, pair.quote).to_ascii_lowercase()
 }
 
-fn check(pair: Pair, found: &str) -> Result<(), Wrong> {
+fn check(pair: Pair, found: &str) -> Result<(), AnswerError> {
     if found.eq_ignore_ascii_case(&pair.to_string()) {
         return Ok(());
     }
-    Err(Wrong::OtherPair { asked: pair.to_string(), found: short(found) })
+    Err(AnswerError::OtherPair { asked: pair.to_string(), found: short(found) })
 }
 
 impl Provider for Bitstamp {
@@ -88,7 +88,7 @@ impl Provider for Bitstamp {
         Some(format!("/api/v2/ticker/{}/", symbol(pair)))
     }
 
-    fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, Wrong> {
+    fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, AnswerError> {
         let ticker: Ticker<'_> = json(answer)?;
         ticker.pair.as_deref().map_or(Ok(()), |found| check(pair, found))?;
         Ok(Tick { price: price(number(ticker.last)?)?, at: ticker.timestamp.map(seconds).transpose()? })
@@ -105,7 +105,7 @@ impl Provider for Bitstamp {
         format!("/api/v2/ohlc/{symbol}/?step={step}&limit={limit}&start={after}&end={}", until.saturating_sub(step))
     }
 
-    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, Wrong> {
+    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, AnswerError> {
         let answer: Answer<'_> = json(answer)?;
         check(Pair { base: series.base, quote: series.quote }, &answer.data.pair)?;
         Ok(rows(&answer.data.ohlc, |entry| {
@@ -114,7 +114,7 @@ impl Provider for Bitstamp {
         }))
     }
 
-    fn refusal(&self, status: u16, answer: &[u8]) -> Option<Wrong> {
+    fn refusal(&self, status: u16, answer: &[u8]) -> Option<AnswerError> {
         let error: Option<Value> = json(answer).ok();
         let text = |name: &str| error.as_ref().and_then(|error| error.get(name)).map(ToString::to_string);
         let is_error = text("code").is_some() && text("data").is_none() && text("last").is_none();
@@ -125,6 +125,6 @@ impl Provider for Bitstamp {
         let says =
             [Some(code.clone()), text("reason"), text("errors")].into_iter().flatten().collect::<Vec<_>>().join(" ");
         let is_limit = is_limit(status) || ["400.002", "400.067", "400.068"].iter().any(|limit| code.contains(limit));
-        Some(Wrong::Refused { status, says: short(says.trim()), is_limit })
+        Some(AnswerError::Refused { status, says: short(says.trim()), is_limit })
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Provider, Rows, Tick, Wrong,
+    AnswerError, Provider, Rows, Tick,
     answer::{Cells, candle, json, number, price, rows, seconds, short},
     daily_and_hourly, is_limit,
 };
@@ -51,11 +51,11 @@ impl Provider for Coinbase {
         Some(format!("/products/{}-{}/ticker", pair.base, pair.quote))
     }
 
-    fn tick(&self, _: Pair, answer: &[u8]) -> Result<Tick, Wrong> {
+    fn tick(&self, _: Pair, answer: &[u8]) -> Result<Tick, AnswerError> {
         let ticker: Ticker<'_> = json(answer)?;
         let time = |text: &str| {
             let time = text.parse::<jiff::Timestamp>().ok().and_then(|time| u32::try_from(time.as_second()).ok());
-            time.ok_or_else(|| Wrong::Time(short(text)))
+            time.ok_or_else(|| AnswerError::Time(short(text)))
         };
         Ok(Tick { price: price(number(ticker.price)?)?, at: ticker.time.map(time).transpose()? })
     }
@@ -72,18 +72,18 @@ impl Provider for Coinbase {
         format!("/products/{base}-{quote}/candles?granularity={interval}&start={}&end={}", rfc3339(start), rfc3339(end))
     }
 
-    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, Wrong> {
+    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, AnswerError> {
         let entries: Vec<Vec<&RawValue>> = json(answer)?;
         Ok(rows(&entries, |entry| match entry.as_slice() {
             [opens, low, high, open, close, volume, ..] => {
                 candle(series, seconds(opens)?, &Cells { open, high, low, close, volume })
             }
-            _ => Err(Wrong::Form("a candle has fewer than six values".to_owned())),
+            _ => Err(AnswerError::Form("a candle has fewer than six values".to_owned())),
         }))
     }
 
-    fn refusal(&self, status: u16, answer: &[u8]) -> Option<Wrong> {
+    fn refusal(&self, status: u16, answer: &[u8]) -> Option<AnswerError> {
         let says = || json::<Message>(answer).map(|error| short(&error.message)).unwrap_or_default();
-        (status != 200).then(|| Wrong::Refused { status, says: says(), is_limit: is_limit(status) })
+        (status != 200).then(|| AnswerError::Refused { status, says: says(), is_limit: is_limit(status) })
     }
 }

@@ -12,7 +12,7 @@ use quick_xml::{
 };
 
 use super::{
-    Provider, Rows, Tick, Wrong,
+    AnswerError, Provider, Rows, Tick,
     answer::{exact, price, short},
 };
 
@@ -21,12 +21,12 @@ pub(super) struct Ecb;
 /// Most rates of an answer.
 const MAX: usize = 20_000;
 
-fn form(what: impl ToString) -> Wrong {
-    Wrong::Form(short(&what.to_string()))
+fn form(what: impl ToString) -> AnswerError {
+    AnswerError::Form(short(&what.to_string()))
 }
 
 /// An attribute of an element.
-fn attribute(of: &BytesStart<'_>, name: &str) -> Result<Option<String>, Wrong> {
+fn attribute(of: &BytesStart<'_>, name: &str) -> Result<Option<String>, AnswerError> {
     let found = of.try_get_attribute(name).map_err(form)?;
     found
         .map(|found| found.normalized_value(XmlVersion::Implicit1_0).map(|text| text.into_owned()).map_err(form))
@@ -34,15 +34,16 @@ fn attribute(of: &BytesStart<'_>, name: &str) -> Result<Option<String>, Wrong> {
 }
 
 /// When the candle of a day closes.
-fn closes(day: &str) -> Result<u32, Wrong> {
-    let date: jiff::civil::Date = day.parse().map_err(|_| Wrong::Time(short(day)))?;
-    let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).map_err(|_| Wrong::Time(short(day)))?;
+fn closes(day: &str) -> Result<u32, AnswerError> {
+    let date: jiff::civil::Date = day.parse().map_err(|_| AnswerError::Time(short(day)))?;
+    let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).map_err(|_| AnswerError::Time(short(day)))?;
     let closes = midnight.timestamp().as_second() + i64::from(Interval::Day.seconds());
-    u32::try_from(closes).map_err(|_| Wrong::Time(short(day)))
+    u32::try_from(closes).map_err(|_| AnswerError::Time(short(day)))
 }
 
-fn rate(closes_at: u32, code: &str, rate: &str) -> Result<QuoteRow, Wrong> {
-    let quote: Currency = code.parse().map_err(|_| Wrong::OtherPair { asked: "EUR".to_owned(), found: short(code) })?;
+fn rate(closes_at: u32, code: &str, rate: &str) -> Result<QuoteRow, AnswerError> {
+    let quote: Currency =
+        code.parse().map_err(|_| AnswerError::OtherPair { asked: "EUR".to_owned(), found: short(code) })?;
     let series = Series { base: Currency::EUR, quote, interval: Interval::Day };
     Ok(QuoteRow { series, closes_at, quote: Quote { close: price(exact(rate)?)?, range: None, volume: None } })
 }
@@ -69,7 +70,7 @@ impl Provider for Ecb {
         None
     }
 
-    fn tick(&self, _: Pair, _: &[u8]) -> Result<Tick, Wrong> {
+    fn tick(&self, _: Pair, _: &[u8]) -> Result<Tick, AnswerError> {
         Err(form("reference rates are not current prices"))
     }
 
@@ -81,7 +82,7 @@ impl Provider for Ecb {
         "/stats/eurofxref/eurofxref-hist-90d.xml".to_owned()
     }
 
-    fn rows(&self, _: Series, answer: &[u8]) -> Result<Rows, Wrong> {
+    fn rows(&self, _: Series, answer: &[u8]) -> Result<Rows, AnswerError> {
         let text = str::from_utf8(answer).map_err(form)?;
         let mut reader = Reader::from_str(text);
         let (mut rows, mut day, mut depth, mut is_ours) = (Rows::default(), None, 0u32, false);

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Provider, Rows, Tick, Wrong,
+    AnswerError, Provider, Rows, Tick,
     answer::{Cells, candle, json, number, price, rows, seconds, short},
     daily_and_hourly, is_limit,
 };
@@ -49,13 +49,13 @@ fn names(key: &str, pair: Pair) -> bool {
         .any(|before| ["", "X", "Z"].iter().any(|between| key == format!("{before}{base}{between}{quote}")))
 }
 
-fn of<'a>(pair: Pair, answer: &'a [u8]) -> Result<&'a RawValue, Wrong> {
+fn pair_value<'a>(pair: Pair, answer: &'a [u8]) -> Result<&'a RawValue, AnswerError> {
     let answer: Answer<'a> = json(answer)?;
     let mut found = answer.result.into_iter().filter(|(key, _)| key != "last");
     match (found.next(), found.next()) {
         (Some((key, value)), None) if names(&key, pair) => Ok(value),
-        (Some((key, _)), None) => Err(Wrong::OtherPair { asked: pair.to_string(), found: short(&key) }),
-        _ => Err(Wrong::Form("the result does not have one pair".to_owned())),
+        (Some((key, _)), None) => Err(AnswerError::OtherPair { asked: pair.to_string(), found: short(&key) }),
+        _ => Err(AnswerError::Form("the result does not have one pair".to_owned())),
     }
 }
 
@@ -80,9 +80,9 @@ impl Provider for Kraken {
         Some(format!("/0/public/Ticker?pair={}", symbol(pair)))
     }
 
-    fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, Wrong> {
-        let ticker: Ticker<'_> = json(of(pair, answer)?.get().as_bytes())?;
-        let last = ticker.c.first().ok_or_else(|| Wrong::Form("the last trade has no price".to_owned()))?;
+    fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, AnswerError> {
+        let ticker: Ticker<'_> = json(pair_value(pair, answer)?.get().as_bytes())?;
+        let last = ticker.c.first().ok_or_else(|| AnswerError::Form("the last trade has no price".to_owned()))?;
         Ok(Tick { price: price(number(last)?)?, at: None })
     }
 
@@ -97,23 +97,27 @@ impl Provider for Kraken {
         format!("/0/public/OHLC?pair={}&interval={minutes}&since={}", symbol(pair), after.saturating_sub(1))
     }
 
-    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, Wrong> {
+    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, AnswerError> {
         let pair = Pair { base: series.base, quote: series.quote };
-        let entries: Vec<Vec<&RawValue>> = json(of(pair, answer)?.get().as_bytes())?;
+        let entries: Vec<Vec<&RawValue>> = json(pair_value(pair, answer)?.get().as_bytes())?;
         Ok(rows(&entries, |entry| match entry.as_slice() {
             [opens, open, high, low, close, _, volume, ..] => {
                 candle(series, seconds(opens)?, &Cells { open, high, low, close, volume })
             }
-            _ => Err(Wrong::Form("a candle has fewer than seven values".to_owned())),
+            _ => Err(AnswerError::Form("a candle has fewer than seven values".to_owned())),
         }))
     }
 
-    fn refusal(&self, status: u16, answer: &[u8]) -> Option<Wrong> {
+    fn refusal(&self, status: u16, answer: &[u8]) -> Option<AnswerError> {
         let says = json::<Answer<'_>>(answer).map(|answer| short(&answer.error.join(", "))).unwrap_or_default();
         let is_busy =
             ["Rate limit", "Too many requests", "EService", "Throttled"].iter().any(|word| says.contains(word));
         // Warnings begin with W, and come with a result.
         let is_error = says.starts_with('E');
-        (status != 200 || is_error).then_some(Wrong::Refused { status, says, is_limit: is_limit(status) || is_busy })
+        (status != 200 || is_error).then_some(AnswerError::Refused {
+            status,
+            says,
+            is_limit: is_limit(status) || is_busy,
+        })
     }
 }

@@ -11,7 +11,7 @@ use cairn_events::{Interval, QuoteRow, Series};
 use cairn_inputs::Pair;
 use rust_decimal::Decimal;
 
-pub use answer::Wrong;
+pub use answer::AnswerError;
 
 /// All providers, by name.
 pub static ALL: [&dyn Provider; 5] =
@@ -38,7 +38,7 @@ pub struct Rows {
     /// Those that are sound.
     pub good: Vec<QuoteRow>,
     /// Those that are not: their place in the answer from 1, and why.
-    pub bad: Vec<(usize, Wrong)>,
+    pub bad: Vec<(usize, AnswerError)>,
 }
 
 /// A provider of prices. It says what to ask for and reads the answers; it does not ask itself.
@@ -62,7 +62,7 @@ pub trait Provider: Sync {
     ///
     /// # Errors
     /// Fails if it is not the answer that the provider documents, or if it is for another pair.
-    fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, Wrong>;
+    fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, AnswerError>;
 
     /// Most candles of an answer.
     fn page(&self) -> u32;
@@ -72,13 +72,13 @@ pub trait Provider: Sync {
     fn candles(&self, series: Series, after: u32, until: u32) -> String;
 
     /// The candles in an answer.
-    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, Wrong>;
+    fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, AnswerError>;
 
     /// Reads an answer with another status than 200, or an error that comes with status 200; `None` if the answer is
     /// not an error.
-    fn refusal(&self, status: u16, answer: &[u8]) -> Option<Wrong> {
+    fn refusal(&self, status: u16, answer: &[u8]) -> Option<AnswerError> {
         let _ = answer;
-        (status != 200).then_some(Wrong::Refused { status, says: String::new(), is_limit: is_limit(status) })
+        (status != 200).then_some(AnswerError::Refused { status, says: String::new(), is_limit: is_limit(status) })
     }
 }
 

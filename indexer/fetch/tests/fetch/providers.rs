@@ -2,7 +2,7 @@
 //! the providers' documentation; the numbers are made up.
 
 use cairn_events::{Currency, Interval, Quote, Series};
-use cairn_fetch::providers::{ALL, Provider, Rows, Wrong, named};
+use cairn_fetch::providers::{ALL, AnswerError, Provider, Rows, named};
 use cairn_inputs::Pair;
 use proptest::prelude::*;
 
@@ -62,11 +62,11 @@ fn prices_of_the_moment_are_read() {
         }
         for price in ["0", "0.00", "-1", "-94286.55", "1e16"] {
             let wrong = provider.tick(of, text.replace("94286.55", price).as_bytes());
-            assert_eq!(wrong, Err(Wrong::Price), "{name}: {price}");
+            assert_eq!(wrong, Err(AnswerError::Price), "{name}: {price}");
         }
         for price in ["NaN", "", "1,5", "94286,55", "0x10", "1e999", "9.99999999999999999999999999999999999999"] {
             let wrong = provider.tick(of, text.replace("94286.55", price).as_bytes()).unwrap_err();
-            assert!(matches!(wrong, Wrong::Number(_)), "{name}: {price}: {wrong}");
+            assert!(matches!(wrong, AnswerError::Number(_)), "{name}: {price}: {wrong}");
         }
     }
     assert_eq!(provider("ecb").ticker(pair("EUR/USD")), None);
@@ -76,7 +76,7 @@ fn prices_of_the_moment_are_read() {
 fn another_pair_is_no_answer() {
     let other = |name: &str, of: &str, text: &str| {
         let wrong = provider(name).tick(pair(of), text.as_bytes()).unwrap_err();
-        assert!(matches!(wrong, Wrong::OtherPair { .. }), "{name}: {wrong}");
+        assert!(matches!(wrong, AnswerError::OtherPair { .. }), "{name}: {wrong}");
     };
     other("kraken", "BTC/EUR", KRAKEN_TICKER);
     other("kraken", "BTC/USD", &KRAKEN_TICKER.replace("XXBTZUSD", "XETHZUSD"));
@@ -84,9 +84,12 @@ fn another_pair_is_no_answer() {
     other("binance", "BTC/EUR", &BINANCE_TICKER.replace("BTCEUR", "BTCUSDT"));
     other("bitstamp", "BTC/USD", &BITSTAMP_TICKER.replace("\"side\"", "\"pair\":\"BTC/EUR\",\"side\""));
     let euros = BITSTAMP_OHLC.replace("BTC/USD", "BTC/EUR");
-    assert!(matches!(provider("bitstamp").rows(hourly("BTC/USD"), euros.as_bytes()), Err(Wrong::OtherPair { .. })));
+    assert!(matches!(
+        provider("bitstamp").rows(hourly("BTC/USD"), euros.as_bytes()),
+        Err(AnswerError::OtherPair { .. })
+    ));
     let two = KRAKEN_OHLC.replace("\"last\"", "\"XETHZUSD\":[],\"last\"");
-    assert!(matches!(provider("kraken").rows(hourly("BTC/USD"), two.as_bytes()), Err(Wrong::Form(_))));
+    assert!(matches!(provider("kraken").rows(hourly("BTC/USD"), two.as_bytes()), Err(AnswerError::Form(_))));
     // A token is not a dollar.
     let binance = provider("binance");
     assert!(binance.series(pair("BTC/USD")).is_empty() && binance.ticker(pair("BTC/USD")).is_none());
@@ -152,18 +155,18 @@ fn a_candle_that_cannot_be_is_refused_and_the_others_are_taken() {
         assert_eq!((rows.good.len(), rows.bad.len()), (1, 1), "{name}: {from} to {to}");
         rows.bad[0].clone()
     };
-    assert_eq!(wrong("coinbase", "94300.25", "0"), (1, Wrong::Price));
-    assert_eq!(wrong("coinbase", "94300.25", "-1"), (1, Wrong::Price));
-    assert_eq!(wrong("coinbase", "94300.25", "94600"), (1, Wrong::Range));
-    assert_eq!(wrong("coinbase", "1732064400", "1732064401"), (1, Wrong::Misaligned));
-    assert!(matches!(wrong("coinbase", "1732064400", "null"), (1, Wrong::Time(_))));
-    assert!(matches!(wrong("coinbase", ",12.5]", "]"), (1, Wrong::Form(_))));
-    assert_eq!(wrong("kraken", "\"94300.25\"", "\"0.0\""), (2, Wrong::Price));
-    assert!(matches!(wrong("kraken", "\"94300.25\"", "\"abc\""), (2, Wrong::Number(_))));
-    assert_eq!(wrong("kraken", "\"12.50000000\"", "\"-1\""), (2, Wrong::Price));
-    assert_eq!(wrong("bitstamp", "\"94500.5\"", "\"94200\""), (2, Wrong::Range));
-    assert_eq!(wrong("binance", "1732064400000,", "1732064400001,"), (2, Wrong::Misaligned));
-    assert_eq!(wrong("binance", "94300.25", "-94300.25"), (2, Wrong::Price));
+    assert_eq!(wrong("coinbase", "94300.25", "0"), (1, AnswerError::Price));
+    assert_eq!(wrong("coinbase", "94300.25", "-1"), (1, AnswerError::Price));
+    assert_eq!(wrong("coinbase", "94300.25", "94600"), (1, AnswerError::Range));
+    assert_eq!(wrong("coinbase", "1732064400", "1732064401"), (1, AnswerError::Misaligned));
+    assert!(matches!(wrong("coinbase", "1732064400", "null"), (1, AnswerError::Time(_))));
+    assert!(matches!(wrong("coinbase", ",12.5]", "]"), (1, AnswerError::Form(_))));
+    assert_eq!(wrong("kraken", "\"94300.25\"", "\"0.0\""), (2, AnswerError::Price));
+    assert!(matches!(wrong("kraken", "\"94300.25\"", "\"abc\""), (2, AnswerError::Number(_))));
+    assert_eq!(wrong("kraken", "\"12.50000000\"", "\"-1\""), (2, AnswerError::Price));
+    assert_eq!(wrong("bitstamp", "\"94500.5\"", "\"94200\""), (2, AnswerError::Range));
+    assert_eq!(wrong("binance", "1732064400000,", "1732064400001,"), (2, AnswerError::Misaligned));
+    assert_eq!(wrong("binance", "94300.25", "-94300.25"), (2, AnswerError::Price));
 }
 
 #[test]
@@ -188,8 +191,8 @@ fn what_is_asked_for_is_what_is_documented() {
 #[test]
 fn refusals_are_told_apart() {
     let refusal = |name: &str, status: u16, text: &str| provider(name).refusal(status, text.as_bytes());
-    let is = |wrong: Option<Wrong>, limit: bool, words: &str| match wrong {
-        Some(Wrong::Refused { is_limit, says, .. }) => {
+    let is = |wrong: Option<AnswerError>, limit: bool, words: &str| match wrong {
+        Some(AnswerError::Refused { is_limit, says, .. }) => {
             assert!(is_limit == limit && says.contains(words), "{says} {is_limit}")
         }
         other => panic!("{other:?}"),
@@ -231,7 +234,7 @@ fn reference_rates_are_read() {
     // A day's rate is the candle of that day.
     assert_eq!(all, ["USD 1732147200 1.0562", "JPY 1732147200 163.75", "USD 1732060800 1.0578"]);
     assert!(read.good.iter().all(|row| row.series.base == Currency::EUR && row.series.interval == Interval::Day));
-    assert_eq!(read.bad, [(4, Wrong::Price)]);
+    assert_eq!(read.bad, [(4, AnswerError::Price)]);
     for cut in 0..ECB.len() {
         assert!(rows(&ECB[..cut]).is_err(), "{cut}");
     }
@@ -241,7 +244,7 @@ fn reference_rates_are_read() {
         ECB.replace("<Cube time=\"2024-11-20\">", "<Cube>"),
         ECB.replacen("?>", "?><!DOCTYPE x [<!ENTITY a \"b\">]>", 1),
     ] {
-        assert!(matches!(rows(&text), Err(Wrong::Form(_) | Wrong::Time(_))), "{text}");
+        assert!(matches!(rows(&text), Err(AnswerError::Form(_) | AnswerError::Time(_))), "{text}");
     }
     assert_eq!(rows(&ECB.replace("currency=\"USD\"", "currency=\"US$\"")).unwrap().bad.len(), 2);
 }

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Resources used.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct ResourceUsage {
     /// Bytes in the folder now.
     pub(super) disk: u64,
     /// Peak size of the folder in bytes.
@@ -64,10 +64,10 @@ impl Footprint {
     }
 
     /// Resources used since the start.
-    pub(super) fn taken(mut self) -> Taken {
+    pub(super) fn usage(mut self) -> ResourceUsage {
         self.stop();
         let disk = disk_bytes(&self.folder);
-        Taken {
+        ResourceUsage {
             disk,
             most_disk: self.most.load(Ordering::Relaxed).max(disk).max(self.before),
             written: written_bytes().zip(self.written).map(|(now, then)| now.saturating_sub(then)),
@@ -138,7 +138,7 @@ mod tests {
             thread::sleep(Duration::from_millis(10));
         }
         fs::remove_file(dir.path().join("sub/b")).unwrap();
-        let taken = footprint.taken();
-        assert_eq!((taken.disk, taken.most_disk), (1_000, 6_000));
+        let usage = footprint.usage();
+        assert_eq!((usage.disk, usage.most_disk), (1_000, 6_000));
     }
 }

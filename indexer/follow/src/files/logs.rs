@@ -6,7 +6,7 @@ use cairn_model::Height;
 use cairn_pipeline::SyncReport;
 use cairn_sources::SurveyStats;
 
-use super::footprint::Taken;
+use super::footprint::ResourceUsage;
 use crate::{round, size};
 
 /// Logs the result of an update of the index from files whose chain ends at `files`.
@@ -31,15 +31,15 @@ pub(super) fn sync(report: &SyncReport, files: Option<Height>, took: Duration) {
 }
 
 /// Logs the cost of bulk indexing, per byte of block data where that is meaningful.
-pub(super) fn cost(report: &SyncReport, took: Duration, taken: Taken) {
+pub(super) fn cost(report: &SyncReport, took: Duration, usage: ResourceUsage) {
     let per_byte = |bytes: u64| (bytes as f64 * 1_000.0 / report.bytes.max(1) as f64).round() / 1_000.0;
     tracing::info!(
         mb_per_second = round(report.bytes as f64 / 1e6 / took.as_secs_f64()),
-        index = size(taken.disk),
-        index_per_block_byte = per_byte(taken.disk),
-        most_disk_of_index = (taken.most_disk as f64 * 100.0 / taken.disk.max(1) as f64).round() / 100.0,
-        written_per_block_byte = taken.written.map(per_byte),
-        most_memory = taken.most_memory.map(size),
+        index = size(usage.disk),
+        index_per_block_byte = per_byte(usage.disk),
+        most_disk_of_index = (usage.most_disk as f64 * 100.0 / usage.disk.max(1) as f64).round() / 100.0,
+        written_per_block_byte = usage.written.map(per_byte),
+        most_memory = usage.most_memory.map(size),
         "cost"
     );
 }

@@ -147,7 +147,7 @@ impl SurveyedFiles {
         index.count(|figures| figures.blocks(report.connected, report.disconnected));
         logs::sync(&report, self.survey.tip().map(|tip| tip.height), started.elapsed());
         if let Some(footprint) = footprint.filter(|_| report.bulk) {
-            logs::cost(&report, started.elapsed(), footprint.taken());
+            logs::cost(&report, started.elapsed(), footprint.usage());
         }
         Ok(())
     }

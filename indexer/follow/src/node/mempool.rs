@@ -39,7 +39,7 @@ pub(super) struct WatchedMempool {
     /// Changes since the mempool was last written to disk.
     added: HashMap<Txid, Arc<MempoolTx>>,
     removed: HashSet<Txid>,
-    unseen: Option<Unseen>,
+    held: Option<HeldDeltas>,
     kept_at: Instant,
     /// Readers had the complete mempool at least once.
     was_whole: bool,
@@ -49,7 +49,7 @@ pub(super) struct WatchedMempool {
 
 /// Deltas that are not published yet during a reorganization.
 #[derive(Default)]
-struct Unseen {
+struct HeldDeltas {
     deltas: Vec<MempoolDelta>,
     /// When the first step at the new tip began. The status that the mempool is incomplete is published after it.
     at_tip: Option<Instant>,
@@ -76,7 +76,7 @@ impl WatchedMempool {
             slot: Arc::clone(&index.mempool),
             added: HashMap::new(),
             removed,
-            unseen: None,
+            held: None,
             kept_at: Instant::now(),
             was_whole: false,
             samples: Samples::begin(&index.engine)?,
@@ -92,8 +92,8 @@ impl WatchedMempool {
     /// The index has connected a block, and its readers can see it. Returns the deltas to publish.
     pub(super) fn connected(&mut self, height: Height, block: BlockEffects) -> Vec<MempoolDelta> {
         let deltas = self.watcher.connected(block.tip(height), block.txids, block.spent, now_ms());
-        if let Some(unseen) = &mut self.unseen {
-            unseen.deltas.extend(deltas);
+        if let Some(held) = &mut self.held {
+            held.deltas.extend(deltas);
             return Vec::new();
         }
         self.note(&deltas);
@@ -104,9 +104,9 @@ impl WatchedMempool {
     /// the node's messages are processed. Until then the mempool stays at the old tip, and requests wait.
     pub(super) fn disconnected(&mut self, reader: &Reader) -> Result<(), FollowError> {
         let deltas = self.watcher.disconnected(tip_of(&reader.view()?), now_ms());
-        let unseen = self.unseen.get_or_insert_default();
-        unseen.at_tip = None;
-        unseen.deltas.extend(deltas);
+        let held = self.held.get_or_insert_default();
+        held.at_tip = None;
+        held.deltas.extend(deltas);
         Ok(())
     }
 
@@ -127,17 +127,17 @@ impl WatchedMempool {
                     });
                 }
             };
-        if let Some(mut unseen) = self.unseen.take() {
-            unseen.deltas.append(&mut deltas);
+        if let Some(mut held) = self.held.take() {
+            held.deltas.append(&mut deltas);
             // The end of a reorganization is published together with the node's messages about it.
-            let whole = unseen.deltas.iter().any(|delta| matches!(delta, MempoolDelta::Sequence(_)));
-            let overdue = unseen.at_tip.is_some_and(|since| since.elapsed() >= REORGANIZATION);
-            unseen.at_tip.get_or_insert(began);
+            let whole = held.deltas.iter().any(|delta| matches!(delta, MempoolDelta::Sequence(_)));
+            let overdue = held.at_tip.is_some_and(|since| since.elapsed() >= REORGANIZATION);
+            held.at_tip.get_or_insert(began);
             if !whole && !overdue {
-                self.unseen = Some(unseen);
+                self.held = Some(held);
                 return Ok((Vec::new(), again_in.min(BREATH)));
             }
-            deltas = unseen.deltas;
+            deltas = held.deltas;
         }
         self.note(&deltas);
         Ok((deltas, again_in))

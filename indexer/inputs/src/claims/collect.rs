@@ -293,14 +293,14 @@ pub(super) fn time(text: &str) -> Option<Option<u32>> {
     }
     let has_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let second = match (text.len(), text.split_once('-')) {
-        (4, None) if has_digits(text) => of_month(text, "1")?,
-        (7, Some((year, month))) if has_digits(year) && has_digits(month) => of_month(year, month)?,
+        (4, None) if has_digits(text) => month_start(text, "1")?,
+        (7, Some((year, month))) if has_digits(year) && has_digits(month) => month_start(year, month)?,
         _ => seconds(text, &TimeFormat::Any, None).ok()?,
     };
     u32::try_from(second).ok().map(Some)
 }
 
-fn of_month(year: &str, month: &str) -> Option<i64> {
+fn month_start(year: &str, month: &str) -> Option<i64> {
     let date = Date::new(year.parse().ok()?, month.parse().ok()?, 1).ok()?;
     date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|time| time.timestamp().as_second())
 }

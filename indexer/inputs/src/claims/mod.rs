@@ -83,7 +83,7 @@ pub fn read_claims(
 /// The one name that rows give, as a short name; `None` if they give several.
 fn only(names: &BTreeMap<String, u64>) -> Option<Slug> {
     let mut names = names.keys();
-    names.next().filter(|_| names.next().is_none()).and_then(|name| short_name::of(name))
+    names.next().filter(|_| names.next().is_none()).and_then(|name| short_name::from_words(name))
 }
 
 /// Recognizes a packed file; `None` for other files.

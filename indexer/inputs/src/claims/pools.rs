@@ -38,15 +38,15 @@ struct Pool {
 
 /// The older layout.
 #[derive(Deserialize)]
-struct Older {
+struct OlderLayout {
     #[serde(default)]
-    coinbase_tags: Pairs<Named>,
+    coinbase_tags: Pairs<PoolName>,
     #[serde(default)]
-    payout_addresses: Pairs<Named>,
+    payout_addresses: Pairs<PoolName>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct PoolName {
     name: String,
     #[serde(default)]
     link: String,
@@ -106,7 +106,7 @@ pub(super) fn read(input: impl Read, collector: &mut Collector<'_>) -> Result<()
             }
         }
     } else {
-        let older: Older = serde_json::from_slice(&bytes).map_err(wrong)?;
+        let older: OlderLayout = serde_json::from_slice(&bytes).map_err(wrong)?;
         for (text, pool) in &older.coinbase_tags.0 {
             tag(text, &pool.name, &pool.link, collector)?;
         }

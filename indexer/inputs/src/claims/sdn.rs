@@ -105,7 +105,7 @@ struct Listed {
 
 /// Where in the file the reader is.
 #[derive(Default)]
-struct Place {
+struct ReaderState {
     id: String,
     other_id: String,
     is_primary_identity: bool,
@@ -122,7 +122,7 @@ struct Place {
 struct Sdn<'c, 'a> {
     collector: &'c mut Collector<'a>,
     reference: Reference,
-    place: Place,
+    state: ReaderState,
     party: Party,
     listed: Vec<Listed>,
     by_profile: HashMap<String, usize>,
@@ -138,7 +138,7 @@ pub(super) fn read(input: impl Read, collector: &mut Collector<'_>) -> Result<()
     let mut sdn = Sdn {
         collector,
         reference: Reference::default(),
-        place: Place::default(),
+        state: ReaderState::default(),
         party: Party::default(),
         listed: Vec::new(),
         by_profile: HashMap::new(),
@@ -204,37 +204,37 @@ impl Sdn<'_, '_> {
     }
 
     fn start(&mut self, tag: &BytesStart<'_>) -> Result<(), String> {
-        let place = &mut self.place;
+        let state = &mut self.state;
         let is_true = |name: &str| attribute(tag, name).map(|value| value == "true" || value == "1");
         match tag.local_name().as_ref() {
-            "FeatureType" | "PartyType" | "NamePartType" | "SanctionsType" => place.id = attribute(tag, "ID")?,
+            "FeatureType" | "PartyType" | "NamePartType" | "SanctionsType" => state.id = attribute(tag, "ID")?,
             "PartySubType" => {
-                (place.id, place.other_id) = (attribute(tag, "ID")?, attribute(tag, "PartyTypeID")?);
+                (state.id, state.other_id) = (attribute(tag, "ID")?, attribute(tag, "PartyTypeID")?);
             }
-            "DateOfIssue" => (place.is_issue, place.date) = (true, [0; 3]),
+            "DateOfIssue" => (state.is_issue, state.date) = (true, [0; 3]),
             "DistinctParty" => self.party = Party { uid: attribute(tag, "FixedRef")?, ..Party::default() },
             "Profile" => {
                 self.party.profile = attribute(tag, "ID")?;
                 self.party.subtype = attribute(tag, "PartySubTypeID")?;
             }
             "Identity" => {
-                place.is_primary_identity = is_true("Primary")?;
+                state.is_primary_identity = is_true("Primary")?;
                 self.party.parts.clear();
                 self.party.last_names.clear();
             }
-            "Alias" => place.is_primary_alias = place.is_primary_identity && is_true("Primary")?,
-            "NamePartValue" => place.part_group = attribute(tag, "NamePartGroupID")?,
-            "NamePartGroup" if place.is_primary_identity => {
+            "Alias" => state.is_primary_alias = state.is_primary_identity && is_true("Primary")?,
+            "NamePartValue" => state.part_group = attribute(tag, "NamePartGroupID")?,
+            "NamePartGroup" if state.is_primary_identity => {
                 let is_last = self.reference.last_names.contains(&attribute(tag, "NamePartTypeID")?);
                 if is_last && self.party.last_names.len() < MAX_VALUES {
                     self.party.last_names.insert(attribute(tag, "ID")?);
                 }
             }
-            "Feature" => place.asset = self.reference.assets.get(&attribute(tag, "FeatureTypeID")?).cloned(),
-            "SanctionsEntry" => place.entry = self.by_profile.get(&attribute(tag, "ProfileID")?).copied(),
-            "EntryEvent" => (place.is_event, place.date) = (true, [0; 3]),
+            "Feature" => state.asset = self.reference.assets.get(&attribute(tag, "FeatureTypeID")?).cloned(),
+            "SanctionsEntry" => state.entry = self.by_profile.get(&attribute(tag, "ProfileID")?).copied(),
+            "EntryEvent" => (state.is_event, state.date) = (true, [0; 3]),
             "SanctionsMeasure" => {
-                place.is_programme = self.reference.programmes.contains(&attribute(tag, "SanctionsTypeID")?);
+                state.is_programme = self.reference.programmes.contains(&attribute(tag, "SanctionsTypeID")?);
             }
             _ => {}
         }
@@ -242,11 +242,11 @@ impl Sdn<'_, '_> {
     }
 
     fn end(&mut self, name: &str) -> Result<(), InputError> {
-        let (place, reference) = (&mut self.place, &mut self.reference);
+        let (state, reference) = (&mut self.state, &mut self.reference);
         let text = self.text.trim();
         let add = |set: &mut HashSet<String>, is_one: bool| {
             if is_one && set.len() < MAX_VALUES {
-                set.insert(place.id.clone());
+                set.insert(state.id.clone());
             }
         };
         match name {
@@ -254,42 +254,42 @@ impl Sdn<'_, '_> {
                 if let Some(asset) = text.strip_prefix(FEATURE)
                     && reference.assets.len() < MAX_VALUES
                 {
-                    reference.assets.insert(place.id.clone(), asset.trim().into());
+                    reference.assets.insert(state.id.clone(), asset.trim().into());
                 }
             }
             "PartyType" => add(&mut reference.person_types, text == "Individual"),
             "PartySubType" => {
-                let is_person = reference.person_types.contains(&place.other_id);
+                let is_person = reference.person_types.contains(&state.other_id);
                 add(&mut reference.person_subtypes, is_person);
             }
             "NamePartType" => add(&mut reference.last_names, text == "Last Name"),
             "SanctionsType" => add(&mut reference.programmes, text == "Program"),
-            "Year" | "Month" | "Day" if place.is_issue || place.is_event => {
+            "Year" | "Month" | "Day" if state.is_issue || state.is_event => {
                 let at = ["Year", "Month", "Day"].iter().position(|part| *part == name);
-                if let Some(part) = at.and_then(|at| place.date.get_mut(at)) {
+                if let Some(part) = at.and_then(|at| state.date.get_mut(at)) {
                     *part = text.parse().unwrap_or(0);
                 }
             }
             "DateOfIssue" => {
-                place.is_issue = false;
-                self.collector.report.newest = seconds_of(place.date);
+                state.is_issue = false;
+                self.collector.report.newest = seconds_of(state.date);
             }
-            "NamePartValue" if place.is_primary_alias && self.party.parts.len() < 64 => {
+            "NamePartValue" if state.is_primary_alias && self.party.parts.len() < 64 => {
                 let part = text.chars().take(MAX_NAME).collect();
-                self.party.parts.push((std::mem::take(&mut place.part_group), part));
+                self.party.parts.push((std::mem::take(&mut state.part_group), part));
             }
-            "Alias" => place.is_primary_alias = false,
-            "Identity" if place.is_primary_identity => {
+            "Alias" => state.is_primary_alias = false,
+            "Identity" if state.is_primary_identity => {
                 self.party.name = name_of(&self.party);
-                place.is_primary_identity = false;
+                state.is_primary_identity = false;
             }
             "VersionDetail" => return self.address(),
-            "Feature" => place.asset = None,
+            "Feature" => state.asset = None,
             "DistinctParty" => self.keep(),
             "EntryEvent" => self.event(),
-            "Comment" if place.is_programme => self.programme(),
-            "SanctionsMeasure" => place.is_programme = false,
-            "SanctionsEntry" => place.entry = None,
+            "Comment" if state.is_programme => self.programme(),
+            "SanctionsMeasure" => state.is_programme = false,
+            "SanctionsEntry" => state.entry = None,
             _ => {}
         }
         Ok(())
@@ -297,7 +297,7 @@ impl Sdn<'_, '_> {
 
     /// An address of the party that is read.
     fn address(&mut self) -> Result<(), InputError> {
-        let Some(asset) = self.place.asset.clone() else { return Ok(()) };
+        let Some(asset) = self.state.asset.clone() else { return Ok(()) };
         self.count = self.count.saturating_add(1);
         let row = self.collector.row(self.count)?;
         let address = self.text.trim();
@@ -330,9 +330,9 @@ impl Sdn<'_, '_> {
     }
 
     fn event(&mut self) {
-        self.place.is_event = false;
-        let date = self.place.date;
-        if let Some(party) = self.place.entry.and_then(|at| self.listed.get_mut(at))
+        self.state.is_event = false;
+        let date = self.state.date;
+        if let Some(party) = self.state.entry.and_then(|at| self.listed.get_mut(at))
             && seconds_of(date).is_some()
         {
             party.since = Some(party.since.map_or(date, |since| since.min(date)));
@@ -341,7 +341,7 @@ impl Sdn<'_, '_> {
 
     fn programme(&mut self) {
         let name: String = self.text.trim().chars().take(64).collect();
-        if let Some(party) = self.place.entry.and_then(|at| self.listed.get_mut(at))
+        if let Some(party) = self.state.entry.and_then(|at| self.listed.get_mut(at))
             && !name.is_empty()
             && party.programmes.len() < 16
             && !party.programmes.contains(&name)

@@ -3,7 +3,7 @@
 use cairn_events::Slug;
 
 /// The short name for words of a file: `CC BY 4.0` is `cc-by-4.0`.
-pub(super) fn of(words: &str) -> Option<Slug> {
+pub(super) fn from_words(words: &str) -> Option<Slug> {
     let letter = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c.to_ascii_lowercase() } else { ' ' };
     let clean: String = words.chars().take(200).map(letter).collect();
     let name: String = clean.split_whitespace().collect::<Vec<_>>().join("-").chars().take(32).collect();
@@ -25,7 +25,7 @@ mod tests {
             ("", None),
             ("\u{4e2d}\u{672c}", None),
         ] {
-            assert_eq!(of(words).as_ref().map(Slug::as_str), expected, "{words}");
+            assert_eq!(from_words(words).as_ref().map(Slug::as_str), expected, "{words}");
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
     link::batches,
     manifest::{Done, Manifest},
     notes::NotedBlocks,
-    streams::{FoundCoin, SpilledRow, Stream, Wanted, of_block},
+    streams::{FoundCoin, SpilledRow, Stream, Wanted, rows_of_block},
 };
 use crate::{Phase, PipelineError, Progress};
 
@@ -44,7 +44,7 @@ pub(crate) fn run(
         let wanted_here = wanted.take(first.first_tx.0..end)?;
         let notes = blocks.take(&batch)?;
         let pick = |buf: &mut Vec<u8>, at: &BlockRef| {
-            let wanted = of_block(&wanted_here, at.first_tx.0..at.first_tx.0 + u64::from(at.tx_count));
+            let wanted = rows_of_block(&wanted_here, at.first_tx.0..at.first_tx.0 + u64::from(at.tx_count));
             if wanted.is_empty() {
                 return Ok(Vec::new());
             }

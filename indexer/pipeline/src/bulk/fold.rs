@@ -8,7 +8,7 @@ use cairn_writer::SstWriter;
 use rayon::prelude::*;
 
 use super::{
-    Fed, Job, Plan, Saver, blocks_step,
+    Job, LaneSource, Plan, Saver, blocks_step,
     manifest::{Done, Manifest},
     source::{Blocks, OTHER_COIN, Resolved},
     spill::{Lengths, SpillWriter},
@@ -104,7 +104,7 @@ type MappedStages<'m> = Vec<(&'m dyn Stage, Vec<Option<usize>>)>;
 
 fn mapped_stages<'m>(jobs: &'m [Job<'m>]) -> MappedStages<'m> {
     let mut stages: MappedStages<'m> = Vec::new();
-    for job in jobs.iter().filter(|job| job.fed == Fed::Blocks) {
+    for job in jobs.iter().filter(|job| job.source == LaneSource::Blocks) {
         if stages.iter().all(|(stage, _)| stage.name() != job.stage.name()) {
             let place = |lane| jobs.iter().position(|other| other.is(job.stage.name(), lane));
             stages.push((job.stage, (0..job.stage.lanes().len()).map(place).collect()));

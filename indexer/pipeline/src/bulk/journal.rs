@@ -12,7 +12,7 @@ use super::{
     manifest::{Done, Manifest},
     source::{Blocks, Marks, Resolved, spent_outputs},
     spill::Lengths,
-    streams::{Spent, Stream, of_block},
+    streams::{Spent, Stream, rows_of_block},
 };
 use crate::{Phase, PipelineError, Progress, ProgressStep};
 
@@ -130,7 +130,7 @@ impl Blocks for JournalSource<'_> {
                 let rows = stream.take(txs)?;
                 let resolve = |block: cairn_model::Block| {
                     let txs = block.first_tx.0..block.first_tx.0 + block.txs.len() as u64;
-                    let spent = spent_outputs(&block, of_block(&rows, txs))?;
+                    let spent = spent_outputs(&block, rows_of_block(&rows, txs))?;
                     let balance = marks.balance(&block, &spent);
                     Ok(Resolved { block, spent, balance })
                 };

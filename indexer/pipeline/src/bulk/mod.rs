@@ -89,12 +89,12 @@ pub(crate) struct Job<'e> {
     /// Its rows are made. Otherwise it takes part because another stage hears it.
     pub(crate) folds: bool,
     /// Origin of its deltas.
-    pub(crate) fed: Fed,
+    pub(crate) source: LaneSource,
 }
 
 /// Origin of the deltas of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fed {
+pub(crate) enum LaneSource {
     /// Its stage maps blocks to it.
     Blocks,
     /// Its stage hears another lane; if it has a lane that is folded in order, that fold may emit into it, too.
@@ -106,12 +106,12 @@ pub(crate) enum Fed {
 impl<'e> Job<'e> {
     fn new(stage: &'e dyn Stage, lane_index: usize, folds: bool) -> Self {
         let behind = stage.lanes()[..lane_index].iter().any(|lane| lane.merge == Merge::Ordered);
-        let fed = match stage.hears() {
-            Some(_) => Fed::Heard,
-            None if behind => Fed::Ordered,
-            None => Fed::Blocks,
+        let source = match stage.hears() {
+            Some(_) => LaneSource::Heard,
+            None if behind => LaneSource::Ordered,
+            None => LaneSource::Blocks,
         };
-        Job { stage, lane_index, lane: &stage.lanes()[lane_index], folds, fed }
+        Job { stage, lane_index, lane: &stage.lanes()[lane_index], folds, source }
     }
 
     /// Whether it is the lane `lane_index` of the stage named `stage`.

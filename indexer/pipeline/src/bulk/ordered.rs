@@ -12,7 +12,7 @@ use cairn_stages::{ChainTimes, Delta, Scratch, Sequence, StageError, Workspace};
 use cairn_writer::WriteError;
 
 use super::{
-    Fed, Job, Plan,
+    Job, LaneSource, Plan,
     fold::spill_name,
     manifest::remove_dir,
     outputs::{Emitting, Outputs},
@@ -46,8 +46,8 @@ pub(crate) fn remove_sorted(dir: &Path, name: &str, partitions: usize) -> Result
 pub(crate) fn sort(dir: &Path, job: &Job<'_>, plan: &Plan, partition: usize) -> Result<(), PipelineError> {
     let (name, memory) = (spill_name(job.lane), plan.sizes.sort_bytes);
     let (path, unsorted) = (sorted_path(dir, &name, partition), partition_path(dir, &name, partition));
-    let held = match job.fed {
-        Fed::Heard => gathered(dir, &name, plan, partition)?,
+    let held = match job.source {
+        LaneSource::Heard => gathered(dir, &name, plan, partition)?,
         _ if fits(partition_bytes(dir, &name, partition)?, memory) => Some(read_partition(dir, &name, partition)?),
         _ => None,
     };

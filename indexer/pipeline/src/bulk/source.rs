@@ -19,7 +19,7 @@ use super::{
     link::batches,
     manifest::{FoldState, Manifest},
     notes::{NotedBlocks, Notes},
-    streams::{FoundCoin, Spent, SpilledPrevout, Stream, of_block},
+    streams::{FoundCoin, Spent, SpilledPrevout, Stream, rows_of_block},
 };
 use crate::{
     PipelineError,
@@ -208,8 +208,8 @@ impl<'s> FileBlocks<'s> {
         rows: &BatchRows,
     ) -> Result<Resolved, PipelineError> {
         let txs = at.first_tx.0..at.first_tx.0 + u64::from(at.tx_count);
-        let mut prevouts = of_block(&rows.prevouts, txs.clone()).iter();
-        let mut coins = of_block(&rows.coins, txs.clone()).iter();
+        let mut prevouts = rows_of_block(&rows.prevouts, txs.clone()).iter();
+        let mut coins = rows_of_block(&rows.coins, txs.clone()).iter();
         for i in 0..block.txs.len() {
             let spender = block.tx_num(i).0;
             for (vin, input) in block.txs[i].inputs.clone().enumerate() {
@@ -232,7 +232,7 @@ impl<'s> FileBlocks<'s> {
             return Err(self.prevouts.damaged());
         }
         check_amounts(self.facts.network, &block)?;
-        let spent = spent_outputs(&block, of_block(&rows.spent, txs)).map_err(|bad| match bad {
+        let spent = spent_outputs(&block, rows_of_block(&rows.spent, txs)).map_err(|bad| match bad {
             BadSpend::NeverMade(coin) => self.missing(&block, coin),
             BadSpend::Twice => bad.into(),
         })?;

@@ -221,7 +221,7 @@ impl<R: SpilledRow> Stream<R> {
 }
 
 /// The rows of one block, out of those of a batch in order.
-pub(crate) fn of_block<R: SpilledRow>(rows: &[R], txs: Range<u64>) -> &[R] {
+pub(crate) fn rows_of_block<R: SpilledRow>(rows: &[R], txs: Range<u64>) -> &[R] {
     let from = rows.partition_point(|row| row.tx() < txs.start);
     let to = rows.partition_point(|row| row.tx() < txs.end);
     &rows[from..to.max(from)]

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rayon::prelude::*;
 
 use super::{
-    Fed, Job, Plan, Saver,
+    Job, LaneSource, Plan, Saver,
     file_rows::FileRows,
     fold::spill_name,
     manifest::Manifest,
@@ -53,11 +53,11 @@ impl Task {
     /// behind the last partition.
     fn of(job: &Job<'_>, partitions: usize) -> Vec<(Task, std::ops::Range<usize>)> {
         let once = partitions..partitions + 1;
-        match (job.fed, job.lane.merge, job.lane.spread) {
+        match (job.source, job.lane.merge, job.lane.spread) {
             // Written as they came.
             (_, _, Spread::Ascending | Spread::Heard) => Vec::new(),
             (_, Merge::Ordered, _) => vec![(Task::Sort, 0..partitions), (Task::Ordered, once)],
-            (Fed::Blocks, ..) => vec![(Task::Mapped, 0..partitions)],
+            (LaneSource::Blocks, ..) => vec![(Task::Mapped, 0..partitions)],
             (_, Merge::Add, _) => vec![(Task::AddUp, once)],
             _ => vec![(Task::Emitted, 0..partitions)],
         }
@@ -139,7 +139,7 @@ pub(crate) fn run(
         })?;
         if task == Task::Sort {
             shared.lock().save(jobs)?;
-            let heard = jobs.iter().filter(|job| job.lane.merge == Merge::Ordered && job.fed == Fed::Heard);
+            let heard = jobs.iter().filter(|job| job.lane.merge == Merge::Ordered && job.source == LaneSource::Heard);
             heard.into_iter().try_for_each(|job| shuffle::remove_all(&dir, &spill_name(job.lane), plan.partitions))?;
         }
     }

@@ -15,7 +15,7 @@ use cairn_tables::{
 };
 
 use super::{
-    known::{Exchanges, Who},
+    known::{ExchangeId, Exchanges},
     timeline::{Spans, Timelines, joined},
 };
 use crate::PipelineError;
@@ -24,17 +24,17 @@ use crate::PipelineError;
 const TOGETHER: usize = 1_024;
 
 /// Receives each script that counts as an exchange's, now or at some block.
-pub(super) trait Take {
+pub(super) trait ScriptReceiver {
     /// Takes a script with its former owners and its present one.
     ///
     /// # Errors
     /// As [`assign`].
-    fn take(&mut self, script: ScriptId, spans: &Spans, latest: Option<Who>) -> Result<(), PipelineError>;
+    fn receive(&mut self, script: ScriptId, spans: &Spans, latest: Option<ExchangeId>) -> Result<(), PipelineError>;
 }
 
 /// A cluster of which scripts count or counted as an exchange's.
 struct Tree {
-    latest: Option<Who>,
+    latest: Option<ExchangeId>,
     /// Scripts of it with claims of their own.
     own: HashSet<ScriptId>,
 }
@@ -47,7 +47,7 @@ pub(super) fn assign(
     view: &View<'_>,
     exchanges: &Exchanges,
     cancel: &CancelToken,
-    take: &mut dyn Take,
+    receiver: &mut dyn ScriptReceiver,
 ) -> Result<(), PipelineError> {
     let (claimed, tops) = claimed_nodes(view, cancel)?;
     let mut timelines = Timelines::new(view, exchanges, claimed)?;
@@ -63,12 +63,12 @@ pub(super) fn assign(
             trees.insert(root, Tree { latest, own: HashSet::new() });
         }
     }
-    let mut of_claims = OfClaims { view, exchanges, timelines, trees };
+    let mut assignment = Assignment { view, exchanges, timelines, trees };
     let (mut rows, mut script): (Vec<(ClaimKey, Claim)>, _) = (Vec::new(), None);
     for row in view.scan::<Claims>(None)? {
         let (key, claim) = row?;
         if script != Some(key.script) {
-            of_claims.script(&rows, take)?;
+            assignment.script(&rows, receiver)?;
             rows.clear();
             script = Some(key.script);
             stop(cancel)?;
@@ -77,8 +77,8 @@ pub(super) fn assign(
             rows.push((key, claim));
         }
     }
-    of_claims.script(&rows, take)?;
-    of_claims.clusters(cancel, take)
+    assignment.script(&rows, receiver)?;
+    assignment.clusters(cancel, receiver)
 }
 
 /// Most claims of one script that are looked at.
@@ -122,16 +122,16 @@ fn claimed_nodes(view: &View<'_>, cancel: &CancelToken) -> Result<ClaimedNodes, 
     Ok((claimed, tops))
 }
 
-struct OfClaims<'v> {
+struct Assignment<'v> {
     view: &'v View<'v>,
     exchanges: &'v Exchanges,
     timelines: Timelines<'v>,
     trees: HashMap<TxNum, Tree>,
 }
 
-impl OfClaims<'_> {
+impl Assignment<'_> {
     /// Hands over a script that lists say something of, if it counts or counted as an exchange's.
-    fn script(&mut self, rows: &[(ClaimKey, Claim)], take: &mut dyn Take) -> Result<(), PipelineError> {
+    fn script(&mut self, rows: &[(ClaimKey, Claim)], receiver: &mut dyn ScriptReceiver) -> Result<(), PipelineError> {
         let Some((first, _)) = rows.first() else { return Ok(()) };
         let hash = ScriptHash(first.script);
         let label = self.view.label(&hash)?;
@@ -159,11 +159,11 @@ impl OfClaims<'_> {
             _ => heir,
         };
         let spans = self.timelines.of_script(&hash.0, rows, &inherited)?;
-        take.take(id, &spans, latest)
+        receiver.receive(id, &spans, latest)
     }
 
     /// Hands over the other scripts of the clusters.
-    fn clusters(mut self, cancel: &CancelToken, take: &mut dyn Take) -> Result<(), PipelineError> {
+    fn clusters(mut self, cancel: &CancelToken, receiver: &mut dyn ScriptReceiver) -> Result<(), PipelineError> {
         let roots: BTreeSet<TxNum> = self.trees.keys().copied().collect();
         for root in roots {
             let Some(Tree { latest, own }) = self.trees.remove(&root) else { continue };
@@ -182,7 +182,7 @@ impl OfClaims<'_> {
                     _ => return Err(ReadError::Broken("a cluster's tree has no order".to_owned()).into()),
                 };
                 for script in node.scripts.iter().filter(|script| !own.contains(script)) {
-                    take.take(*script, &spans, latest)?;
+                    receiver.receive(*script, &spans, latest)?;
                 }
                 way.push(spans);
             }

@@ -8,7 +8,7 @@ use std::{
 
 use cairn_model::{Sats, TxNum};
 
-use super::known::Who;
+use super::known::ExchangeId;
 
 /// Transactions of a bucket. The main network has 1.2 billion: some 600 buckets, of which one at a time is sorted in
 /// memory.
@@ -24,7 +24,7 @@ const MAX_IN_MEMORY: usize = 256 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Item {
     pub(super) tx_num: TxNum,
-    pub(super) who: Who,
+    pub(super) exchange: ExchangeId,
     /// It counts with the labels that there are now.
     pub(super) is_latest: bool,
     /// It counts with the labels of its time.
@@ -39,7 +39,7 @@ impl Item {
     fn encode(&self) -> [u8; ITEM] {
         let flags = [self.is_latest, self.is_point_in_time, self.is_backfilled];
         let flags = (0..).zip(flags).fold(0, |flags, (at, is_set)| flags | u64::from(is_set) << at);
-        let head = self.tx_num.0 << 24 | u64::from(self.who) << 8 | flags;
+        let head = self.tx_num.0 << 24 | u64::from(self.exchange) << 8 | flags;
         let mut bytes = [0; ITEM];
         for (to, number) in bytes.chunks_exact_mut(8).zip([head, self.sent, self.received]) {
             to.copy_from_slice(&number.to_be_bytes());
@@ -53,7 +53,7 @@ impl Item {
         let flag = |at: u32| head >> at & 1 == 1;
         Item {
             tx_num: TxNum(head >> 24),
-            who: (head >> 8) as Who,
+            exchange: (head >> 8) as ExchangeId,
             is_latest: flag(0),
             is_point_in_time: flag(1),
             is_backfilled: flag(2),
@@ -188,15 +188,23 @@ impl Drop for Buckets {
 mod tests {
     use super::*;
 
-    fn item(tx_num: u64, who: Who) -> Item {
+    fn item(tx_num: u64, exchange: ExchangeId) -> Item {
         let [is_latest, is_point_in_time, is_backfilled] = [0, 1, 2].map(|bit| tx_num >> bit & 1 == 1);
         let tx_num = TxNum(tx_num);
-        Item { tx_num, who, is_latest, is_point_in_time, is_backfilled, sent: u64::from(who) << 40, received: tx_num.0 }
+        Item {
+            tx_num,
+            exchange,
+            is_latest,
+            is_point_in_time,
+            is_backfilled,
+            sent: u64::from(exchange) << 40,
+            received: tx_num.0,
+        }
     }
 
     /// Numbers in no order.
     fn items() -> Vec<Item> {
-        (0..2_000u64).map(|n| item(n * 7_919 % 2_003, (n % 3) as Who)).collect()
+        (0..2_000u64).map(|n| item(n * 7_919 % 2_003, (n % 3) as ExchangeId)).collect()
     }
 
     fn taken(mut buckets: Buckets) -> Vec<Item> {

@@ -12,13 +12,13 @@ use cairn_reader::{ReadError, View};
 const PAGE: usize = 1_024;
 
 /// An exchange, by its place among all, ascending by name.
-pub(crate) type Who = u16;
+pub(crate) type ExchangeId = u16;
 
 /// The exchanges.
 #[derive(Debug)]
 pub(crate) struct Exchanges {
     names: Vec<EntityName>,
-    of: HashMap<EntityName, Who>,
+    of: HashMap<EntityName, ExchangeId>,
     /// The balance of each.
     balances: Vec<Sats>,
     /// Differs if documents have made other scripts members of exchanges.
@@ -48,13 +48,13 @@ impl Exchanges {
                     continue;
                 }
                 // More exchanges than there ever were on earth count for nothing rather than for another one.
-                let Ok(who) = Who::try_from(names.len()) else { continue };
+                let Ok(exchange) = ExchangeId::try_from(names.len()) else { continue };
                 mark.input(row.name.as_str().as_bytes());
                 mark.input(&[0]);
                 mark.input(&row.members.to_be_bytes());
                 let coins = row.funded_count.saturating_add(row.spent_count);
                 entries = entries.saturating_add(coins).saturating_add(row.inherited.scripts.saturating_mul(2));
-                of.insert(row.name.clone(), who);
+                of.insert(row.name.clone(), exchange);
                 balances.push(row.balance());
                 names.push(row.name);
             }
@@ -67,12 +67,12 @@ impl Exchanges {
     }
 
     /// The place of an entity, if it is an exchange.
-    pub(crate) fn find(&self, entity: &EntityName) -> Option<Who> {
+    pub(crate) fn find(&self, entity: &EntityName) -> Option<ExchangeId> {
         self.of.get(entity).copied()
     }
 
-    pub(crate) fn name(&self, who: Who) -> Option<&EntityName> {
-        self.names.get(usize::from(who))
+    pub(crate) fn name(&self, exchange: ExchangeId) -> Option<&EntityName> {
+        self.names.get(usize::from(exchange))
     }
 
     /// Each with its balance, ascending by name.

@@ -14,9 +14,9 @@ use cairn_tables::{
 };
 
 use super::{
-    assign::{Take, assign},
+    assign::{ScriptReceiver, assign},
     buckets::{Buckets, Item, SpillError},
-    known::{Exchanges, Who},
+    known::{ExchangeId, Exchanges},
     sums::{DaySums, FlowRows, Parts, held, overflow},
     timeline::{Owner, Spans},
 };
@@ -24,7 +24,7 @@ use crate::PipelineError;
 
 /// A generation of flows.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Made {
+pub(crate) struct FlowGeneration {
     pub(crate) height: Height,
     pub(crate) hash: BlockHash,
     /// The newest input event that the labels had.
@@ -58,7 +58,11 @@ impl From<SpillError> for PipelineError {
 /// # Errors
 /// The database cannot be read, a row is damaged, or the folder cannot be written; [`PipelineError::Stopped`] if
 /// cancelled.
-pub(crate) fn make(view: &View<'_>, dir: Option<&Path>, cancel: &CancelToken) -> Result<Option<Made>, PipelineError> {
+pub(crate) fn make(
+    view: &View<'_>,
+    dir: Option<&Path>,
+    cancel: &CancelToken,
+) -> Result<Option<FlowGeneration>, PipelineError> {
     if !can_make(view)? {
         return Ok(None);
     }
@@ -68,7 +72,7 @@ pub(crate) fn make(view: &View<'_>, dir: Option<&Path>, cancel: &CancelToken) ->
     let rows = reading.add_up(cancel)?.rows(&exchanges).map_err(overflow)?;
     let held = balances(&exchanges, &rows)?;
     let &Tip { height, hash, seq, .. } = view.tip();
-    Ok(Some(Made { height, hash, seq, mark: exchanges.mark, held, rows }))
+    Ok(Some(FlowGeneration { height, hash, seq, mark: exchanges.mark, held, rows }))
 }
 
 /// Returns the balances of exchanges by their flows; those by the latest labels must equal the balances of their
@@ -95,32 +99,34 @@ struct Reading<'v> {
     sums: DaySums,
 }
 
-impl Take for Reading<'_> {
-    fn take(&mut self, script: ScriptId, spans: &Spans, latest: Option<Who>) -> Result<(), PipelineError> {
+impl ScriptReceiver for Reading<'_> {
+    fn receive(&mut self, script: ScriptId, spans: &Spans, latest: Option<ExchangeId>) -> Result<(), PipelineError> {
         if latest.is_none() && spans.iter().all(|span| span.1.is_none()) {
             return Ok(());
         }
-        let mut then = Then { spans, next: 0, owner: None, known_from: TxNum(0) };
+        let mut cursor = OwnerCursor { spans, next: 0, owner: None, known_from: TxNum(0) };
         let mut balance: i64 = 0;
         for row in self.view.history_rows(script)? {
             for entry in row?.entries {
-                then.pass(self.view, entry.tx_num, balance, &mut self.sums)?;
-                let is_known_later = then.owner.is_some() && entry.tx_num < then.known_from;
-                let who = then.owner.map(|owner| owner.who);
-                let item = |who, is_latest, is_point_in_time| Item {
+                cursor.pass(self.view, entry.tx_num, balance, &mut self.sums)?;
+                let is_known_later = cursor.owner.is_some() && entry.tx_num < cursor.known_from;
+                let exchange = cursor.owner.map(|owner| owner.exchange);
+                let item = |exchange, is_latest, is_point_in_time| Item {
                     tx_num: entry.tx_num,
-                    who,
+                    exchange,
                     is_latest,
                     is_point_in_time,
                     is_backfilled: is_point_in_time && is_known_later,
                     sent: entry.sent,
                     received: entry.received,
                 };
-                match (latest, who) {
-                    (Some(latest), Some(who)) if latest == who => self.buckets.add(&item(who, true, true))?,
-                    (latest, who) => {
+                match (latest, exchange) {
+                    (Some(latest), Some(exchange)) if latest == exchange => {
+                        self.buckets.add(&item(exchange, true, true))?;
+                    }
+                    (latest, exchange) => {
                         latest.map_or(Ok(()), |latest| self.buckets.add(&item(latest, true, false)))?;
-                        who.map_or(Ok(()), |who| self.buckets.add(&item(who, false, true)))?;
+                        exchange.map_or(Ok(()), |exchange| self.buckets.add(&item(exchange, false, true)))?;
                     }
                 }
                 let change = i64::try_from(i128::from(entry.received) - i128::from(entry.sent));
@@ -128,12 +134,12 @@ impl Take for Reading<'_> {
                 balance = after.ok_or_else(|| ReadError::Broken("a balance is out of range".to_owned()))?;
             }
         }
-        then.pass(self.view, TxNum(u64::MAX), balance, &mut self.sums)
+        cursor.pass(self.view, TxNum(u64::MAX), balance, &mut self.sums)
     }
 }
 
 /// The owner of a script over time, while its history is read.
-struct Then<'s> {
+struct OwnerCursor<'s> {
     spans: &'s Spans,
     next: usize,
     owner: Option<Owner>,
@@ -141,7 +147,7 @@ struct Then<'s> {
     known_from: TxNum,
 }
 
-impl Then<'_> {
+impl OwnerCursor<'_> {
     /// Passes the changes up to a transaction; `balance` is what the script holds before it.
     fn pass(&mut self, view: &View<'_>, tx_num: TxNum, balance: i64, sums: &mut DaySums) -> Result<(), PipelineError> {
         while let Some((height, owner)) = self.spans.get(self.next) {
@@ -151,12 +157,13 @@ impl Then<'_> {
                 break;
             }
             let day = day_of(block.mono_time);
-            let who = |owner: &Option<Owner>| owner.map(|owner| owner.who);
-            if who(owner) != who(&self.owner) {
+            let exchange = |owner: &Option<Owner>| owner.map(|owner| owner.exchange);
+            if exchange(owner) != exchange(&self.owner) {
                 let mode = FlowMode::PointInTime;
-                for (who, sats) in [(who(&self.owner), -balance), (who(owner), balance)] {
-                    who.filter(|_| sats != 0)
-                        .map_or(Ok(()), |who| sums.reclassified(mode, who, day, sats))
+                for (exchange, sats) in [(exchange(&self.owner), -balance), (exchange(owner), balance)] {
+                    exchange
+                        .filter(|_| sats != 0)
+                        .map_or(Ok(()), |exchange| sums.reclassified(mode, exchange, day, sats))
                         .map_err(overflow)?;
                 }
             }
@@ -176,14 +183,14 @@ impl Then<'_> {
 impl Reading<'_> {
     /// Adds up the items that were read, transaction by transaction.
     fn add_up(mut self, cancel: &CancelToken) -> Result<DaySums, PipelineError> {
-        let mut fees = Fees { view: self.view, row: None };
+        let mut txs = TxFigures { view: self.view, row: None };
         while let Some(items) = self.buckets.take()? {
             for items in items.chunk_by(|a, b| a.tx_num == b.tx_num) {
                 let Some(first) = items.first() else { continue };
                 if cancel.is_cancelled() {
                     return Err(PipelineError::Stopped);
                 }
-                let (day, moved) = fees.of(first.tx_num)?;
+                let (day, moved) = txs.figures(first.tx_num)?;
                 for mode in FlowMode::ALL {
                     let parts = parts(items, mode);
                     self.sums.transaction(mode, day, moved, &parts).map_err(overflow)?;
@@ -195,8 +202,8 @@ impl Reading<'_> {
 }
 
 /// The part of each exchange in a transaction.
-fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<Who, Parts> {
-    let mut parts: BTreeMap<Who, Parts> = BTreeMap::new();
+fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<ExchangeId, Parts> {
+    let mut parts: BTreeMap<ExchangeId, Parts> = BTreeMap::new();
     for item in items {
         let (counts, is_backfilled) = match mode {
             FlowMode::Latest => (item.is_latest, false),
@@ -205,7 +212,7 @@ fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<Who, Parts> {
         if !counts {
             continue;
         }
-        let of = parts.entry(item.who).or_default();
+        let of = parts.entry(item.exchange).or_default();
         let add = |part: &mut Part| {
             part.sent = part.sent.saturating_add(item.sent);
             part.received = part.received.saturating_add(item.received);
@@ -219,13 +226,13 @@ fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<Who, Parts> {
 }
 
 /// Days, fees and inputs of transactions that ascend.
-struct Fees<'v> {
+struct TxFigures<'v> {
     view: &'v View<'v>,
     row: Option<(TxNum, TxSumsRow)>,
 }
 
-impl Fees<'_> {
-    fn of(&mut self, tx_num: TxNum) -> Result<(u32, TxSum), ReadError> {
+impl TxFigures<'_> {
+    fn figures(&mut self, tx_num: TxNum) -> Result<(u32, TxSum), ReadError> {
         let lacks = || ReadError::Lacks { table: "tx_sums", what: format!("transaction {}", tx_num.0) };
         let chain = self.view.chain();
         let block = chain.height_of(tx_num).and_then(|height| chain.get(height)).ok_or_else(lacks)?;

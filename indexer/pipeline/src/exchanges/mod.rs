@@ -5,20 +5,34 @@
 //! as of one block, in a thread beside new blocks, once in a while; a pointer flips to it when all of its rows are
 //! written. It reads the histories of the scripts that count, not the blocks. Blocks after it have rows of their own,
 //! made with the labels that there were then, until the next generation.
+//!
+//! `follow` writes both and decides when: a generation after a day's blocks, or after an hour's if documents changed
+//! the members of exchanges. [`Engine::follow_up`](crate::Engine::follow_up) calls it last.
 
 mod assign;
 mod buckets;
-mod followed;
+mod follow;
 mod known;
 mod make;
 mod since;
 mod sums;
 mod timeline;
 
+use cairn_model::BlockHash;
+use parking_lot::Mutex;
+
 pub(crate) use self::{
-    followed::FollowedFlows,
     known::Exchanges,
-    make::{Made, can_make, make},
+    make::{FlowGeneration, can_make, make},
     since::flows_of_block,
     sums::{FlowRows, change, held, overflow},
 };
+use crate::background::Background;
+
+/// Flows that are being made, and the state up to which they were last followed. An engine keeps them in memory.
+#[derive(Default)]
+pub(crate) struct FollowedFlows {
+    making: Background<FlowGeneration>,
+    /// The tip, and the newest event.
+    seen: Mutex<Option<(BlockHash, u64)>>,
+}

@@ -9,7 +9,7 @@ use cairn_reader::{ReadError, View};
 use cairn_tables::{exchange_flows::FlowMode, sums::Sums, tx_sums::TxSum};
 
 use super::{
-    known::{Exchanges, Who},
+    known::{ExchangeId, Exchanges},
     sums::{DaySums, Parts, overflow},
 };
 use crate::PipelineError;
@@ -30,10 +30,10 @@ pub(crate) fn flows_of_block(
     let mut sums = DaySums::default();
     let day = day_of(block.mono_time);
     for (i, tx) in block.txs.iter().enumerate() {
-        let mut parts: BTreeMap<Who, Parts> = BTreeMap::new();
+        let mut parts: BTreeMap<ExchangeId, Parts> = BTreeMap::new();
         let mut add = |script: &ScriptId, sent: Sats, received: Sats| {
-            if let Some(who) = owners.get(script) {
-                let Part { sent: all_sent, received: all_received } = &mut parts.entry(*who).or_default().all;
+            if let Some(exchange) = owners.get(script) {
+                let Part { sent: all_sent, received: all_received } = &mut parts.entry(*exchange).or_default().all;
                 *all_sent = all_sent.saturating_add(sent);
                 *all_received = all_received.saturating_add(received);
             }
@@ -54,7 +54,7 @@ pub(crate) fn flows_of_block(
 }
 
 /// The scripts of a block that count as exchanges'.
-fn owners(view: &View<'_>, exchanges: &Exchanges, block: &Block) -> Result<HashMap<ScriptId, Who>, ReadError> {
+fn owners(view: &View<'_>, exchanges: &Exchanges, block: &Block) -> Result<HashMap<ScriptId, ExchangeId>, ReadError> {
     let spent = block.overwritten.iter().map(|gone| gone.coin.script);
     let spent = spent.chain(block.inputs.iter().map(|coin| coin.script));
     let paid = block.outputs.iter().filter(|output| output.spendable).map(|output| output.id);
@@ -64,8 +64,8 @@ fn owners(view: &View<'_>, exchanges: &Exchanges, block: &Block) -> Result<HashM
     let mut owners = HashMap::new();
     for scripts in scripts.chunks(TOGETHER) {
         for (script, standing) in scripts.iter().zip(view.standings(scripts)?) {
-            let who = standing.owner.and_then(|owner| exchanges.find(&owner.entity));
-            owners.extend(who.map(|who| (*script, who)));
+            let exchange = standing.owner.and_then(|owner| exchanges.find(&owner.entity));
+            owners.extend(exchange.map(|exchange| (*script, exchange)));
         }
     }
     Ok(owners)

@@ -12,7 +12,7 @@ use cairn_tables::{
     tx_sums::TxSum,
 };
 
-use super::known::{Exchanges, Who};
+use super::known::{ExchangeId, Exchanges};
 use crate::PipelineError;
 
 /// Figures of a row.
@@ -22,11 +22,11 @@ const FIGURES: usize = 9;
 pub(crate) type FlowRows = BTreeMap<(FlowMode, Option<EntityName>, u32), Sums>;
 
 /// Key of a row: mode, exchange and day.
-type Of = (FlowMode, Option<Who>, u32);
+type FlowRowKey = (FlowMode, Option<ExchangeId>, u32);
 
 /// Flows by mode, exchange and day.
 #[derive(Default)]
-pub(super) struct DaySums(HashMap<Of, [i64; FIGURES]>);
+pub(super) struct DaySums(HashMap<FlowRowKey, [i64; FIGURES]>);
 
 /// The part of an exchange in a transaction: of all its scripts, and of those that were known later.
 #[derive(Clone, Copy, Default, Debug)]
@@ -36,8 +36,8 @@ pub(super) struct Parts {
 }
 
 impl DaySums {
-    fn add(&mut self, of: Of, sum: FlowSum, number: i64) -> Result<(), SumOverflow> {
-        let row = self.0.entry(of).or_default();
+    fn add(&mut self, key: FlowRowKey, sum: FlowSum, number: i64) -> Result<(), SumOverflow> {
+        let row = self.0.entry(key).or_default();
         let place = row.get_mut(sum.position() as usize).ok_or(SumOverflow)?;
         *place = place.checked_add(number).ok_or(SumOverflow)?;
         Ok(())
@@ -52,14 +52,14 @@ impl DaySums {
         mode: FlowMode,
         day: u32,
         moved: TxSum,
-        parts: &BTreeMap<Who, Parts>,
+        parts: &BTreeMap<ExchangeId, Parts>,
     ) -> Result<(), SumOverflow> {
         if parts.is_empty() {
             return Ok(());
         }
         let flows: Vec<Flow> = parts.values().map(|parts| parts.all.flow(moved.fee, moved.inputs)).collect();
         let between = between(&flows);
-        for (((who, parts), flow), shared) in parts.iter().zip(&flows).zip(&between.parts) {
+        for (((exchange, parts), flow), shared) in parts.iter().zip(&flows).zip(&between.parts) {
             let backfilled = flow.inflow.min(parts.backfilled.received) + flow.outflow.min(parts.backfilled.sent);
             let (from, to) = if flow.inflow > 0 { (*shared, 0) } else { (0, *shared) };
             for (sum, sats) in [
@@ -70,12 +70,12 @@ impl DaySums {
                 (FlowSum::Backfilled, backfilled),
             ] {
                 let sats = i64::try_from(sats).map_err(|_| SumOverflow)?;
-                self.add((mode, Some(*who), day), sum, sats)?;
+                self.add((mode, Some(*exchange), day), sum, sats)?;
                 self.add((mode, None, day), sum, sats)?;
             }
             for (sum, sats) in [(FlowSum::FromExchanges, from), (FlowSum::ToExchanges, to), (FlowSum::Transactions, 1)]
             {
-                self.add((mode, Some(*who), day), sum, i64::try_from(sats).map_err(|_| SumOverflow)?)?;
+                self.add((mode, Some(*exchange), day), sum, i64::try_from(sats).map_err(|_| SumOverflow)?)?;
             }
         }
         let shared = i64::try_from(between.sats).map_err(|_| SumOverflow)?;
@@ -89,8 +89,14 @@ impl DaySums {
     ///
     /// # Errors
     /// As [`DaySums::transaction`].
-    pub(super) fn reclassified(&mut self, mode: FlowMode, who: Who, day: u32, sats: i64) -> Result<(), SumOverflow> {
-        self.add((mode, Some(who), day), FlowSum::Reclassified, sats)?;
+    pub(super) fn reclassified(
+        &mut self,
+        mode: FlowMode,
+        exchange: ExchangeId,
+        day: u32,
+        sats: i64,
+    ) -> Result<(), SumOverflow> {
+        self.add((mode, Some(exchange), day), FlowSum::Reclassified, sats)?;
         self.add((mode, None, day), FlowSum::Reclassified, sats)
     }
 
@@ -100,10 +106,10 @@ impl DaySums {
     /// As [`DaySums::transaction`].
     pub(super) fn rows(self, exchanges: &Exchanges) -> Result<FlowRows, SumOverflow> {
         let mut rows = FlowRows::new();
-        for ((mode, who, day), figures) in self.0 {
+        for ((mode, exchange, day), figures) in self.0 {
             let sums = Sums::of((0..).zip(figures.map(i128::from)))?;
             if !sums.is_zero() {
-                rows.insert((mode, who.and_then(|who| exchanges.name(who)).cloned(), day), sums);
+                rows.insert((mode, exchange.and_then(|exchange| exchanges.name(exchange)).cloned(), day), sums);
             }
         }
         Ok(rows)

@@ -18,13 +18,13 @@ use cairn_tables::{
     labels::ScriptHash,
 };
 
-use super::known::{Exchanges, Who};
-use crate::labels::{MAX_HEIRS, Named, named_at, owner_by};
+use super::known::{ExchangeId, Exchanges};
+use crate::labels::{MAX_HEIRS, NamedEntity, named_at, owner_by};
 
 /// The exchange that a script counts as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Owner {
-    pub(super) who: Who,
+    pub(super) exchange: ExchangeId,
     /// Day on which the index received the first document that names it for this, in days since 1970. Earlier flows
     /// count because of a document that came later.
     pub(super) known: u32,
@@ -147,8 +147,8 @@ impl<'v> Timelines<'v> {
     }
 
     fn owner(&mut self, rows: &Rows, entity: &EntityName) -> Result<Option<Owner>, ReadError> {
-        let Some(who) = self.exchanges.find(entity) else { return Ok(None) };
-        Ok(Some(Owner { who, known: self.known(rows, entity)? }))
+        let Some(exchange) = self.exchanges.find(entity) else { return Ok(None) };
+        Ok(Some(Owner { exchange, known: self.known(rows, entity)? }))
     }
 
     /// True if lists may make a script an exchange's.
@@ -172,9 +172,9 @@ impl<'v> Timelines<'v> {
             named.insert(
                 height,
                 match said {
-                    Named::Nobody => None,
-                    Named::Somebody(None) => Some(None),
-                    Named::Somebody(Some(entity)) => Some(self.owner(rows, &entity)?),
+                    NamedEntity::Nobody => None,
+                    NamedEntity::Somebody(None) => Some(None),
+                    NamedEntity::Somebody(Some(entity)) => Some(self.owner(rows, &entity)?),
                 },
             );
         }
@@ -241,12 +241,12 @@ impl<'v> Timelines<'v> {
                 None => None,
             };
             let owner = match owner.and_then(|entity| Some((self.exchanges.find(&entity)?, entity))) {
-                Some((who, entity)) => {
+                Some((exchange, entity)) => {
                     let mut known = u32::MAX;
                     for (_, rows) in heirs.get(..there).unwrap_or_default() {
                         known = known.min(self.known(rows, &entity)?);
                     }
-                    Some(Owner { who, known })
+                    Some(Owner { exchange, known })
                 }
                 None => None,
             };
@@ -271,8 +271,8 @@ impl<'v> Timelines<'v> {
 mod tests {
     use super::*;
 
-    fn owner(who: Who) -> Option<Owner> {
-        Some(Owner { who, known: 0 })
+    fn owner(exchange: ExchangeId) -> Option<Owner> {
+        Some(Owner { exchange, known: 0 })
     }
 
     #[test]

@@ -5,9 +5,9 @@ use crate::records::{Sorted, put_record};
 
 /// Rows that were put.
 #[derive(Default)]
-struct Kept(std::collections::BTreeMap<(Family, Vec<u8>), Vec<u8>>);
+struct StoredRows(std::collections::BTreeMap<(Family, Vec<u8>), Vec<u8>>);
 
-impl Rows for Kept {
+impl Rows for StoredRows {
     fn put(&mut self, family: Family, key: &[u8], value: &[u8]) -> Result<(), StageError> {
         assert_eq!(self.0.insert((family, key.to_vec()), value.to_vec()), None, "a row is written twice");
         Ok(())
@@ -61,7 +61,7 @@ fn a_listener_hears_a_giant_group_as_one() {
         let context = HearContext { times: &times, past: &NoPast };
         let listening = |stage: &&dyn Stage| Listening(stage.listener(context).unwrap(), Vec::new());
         let ears: Vec<_> = hearing.iter().map(listening).collect();
-        let mut folding = Folding::new(scripts, 0, part, Kept::default()).heard_by(ears, folds);
+        let mut folding = Folding::new(scripts, 0, part, StoredRows::default()).heard_by(ears, folds);
         folding.take(sorted.iter(), false).unwrap();
         let (rows, ears) = folding.finish().unwrap();
         let emitted = ears.into_iter().map(|Listening(mut listener, mut heard)| {

@@ -11,26 +11,26 @@ use cairn_tables::{
 use cairn_writer::{Batch, Writer};
 
 use super::{
-    Moved, Side,
-    forest::{BlockForest, ForestRow, Heir, Mover},
+    LabelledScript, ScriptSums,
+    forest::{BlockForest, ForestRow, Heir, Movement},
     is_current, put_checkpoint,
     rows::Changes,
 };
 use crate::{PipelineError, newest::newest_after};
 
 /// Changes of the joined tables by a block.
-pub(crate) struct OfBlock {
+pub(crate) struct BlockChanges {
     changes: Changes,
     /// Scripts that the block may bring into a cluster.
     heirs: Vec<Heir>,
     /// Movements of scripts in clusters that a list attributes to an entity.
-    movers: Vec<Mover>,
+    movements: Vec<Movement>,
     direction: FoldDirection,
     first_tx: TxNum,
     tip: (Height, BlockHash),
 }
 
-impl OfBlock {
+impl BlockChanges {
     /// Writes it, with their checkpoint. `forest` is what the block changes of the clusters; the reader has the index
     /// before that.
     ///
@@ -46,12 +46,12 @@ impl OfBlock {
         let view = reader.view()?;
         match self.direction {
             FoldDirection::Forward => {
-                let of = BlockForest::connecting(self.first_tx, forest, &self.heirs, &self.movers)?;
+                let of = BlockForest::connecting(self.first_tx, forest, &self.heirs, &self.movements)?;
                 of.connect(&view, &mut self.changes)?;
             }
             FoldDirection::Back => {
                 let before = AsOf { height: self.tip.0, tx_end: self.first_tx };
-                let of = BlockForest::disconnecting(&view, self.first_tx, forest, &self.movers)?;
+                let of = BlockForest::disconnecting(&view, self.first_tx, forest, &self.movements)?;
                 of.disconnect(&view, before, &mut self.changes)?;
             }
         }
@@ -62,7 +62,7 @@ impl OfBlock {
 /// Effect of a block on a script.
 struct Touched<'b> {
     id: ScriptId,
-    moved: Moved,
+    moved: ScriptSums,
     /// Its transactions in the block.
     txs: u64,
     /// The newest of them.
@@ -73,12 +73,12 @@ struct Touched<'b> {
 
 impl<'b> Touched<'b> {
     fn spent(coin: &SpentCoin, tx: TxNum) -> Self {
-        let moved = Moved { spent: coin.value.into(), spent_count: 1, ..Moved::default() };
+        let moved = ScriptSums { spent: coin.value.into(), spent_count: 1, ..ScriptSums::default() };
         Touched { id: coin.script, moved, txs: 1, last: tx, output: None }
     }
 
     fn paid(output: &'b OutputMeta, tx: TxNum) -> Self {
-        let moved = Moved { funded: output.value.into(), funded_count: 1, ..Moved::default() };
+        let moved = ScriptSums { funded: output.value.into(), funded_count: 1, ..ScriptSums::default() };
         Touched { id: output.id, moved, txs: 1, last: tx, output: Some(output) }
     }
 
@@ -121,19 +121,19 @@ fn touched(block: &Block) -> Vec<Touched<'_>> {
 ///
 /// # Errors
 /// The database cannot be read, or the tables contradict the block.
-pub(crate) fn of_block(
+pub(crate) fn changes_of_block(
     view: &View<'_>,
     block: &Block,
     direction: FoldDirection,
-) -> Result<Option<OfBlock>, PipelineError> {
+) -> Result<Option<BlockChanges>, PipelineError> {
     let before = view.tip();
     if !is_current(view.checkpoint(JOINED)?.as_ref(), (before.height, before.hash)) {
         return Ok(None);
     }
-    let mut of = OfBlock {
+    let mut changes = BlockChanges {
         changes: Changes::default(),
         heirs: Vec::new(),
-        movers: Vec::new(),
+        movements: Vec::new(),
         direction,
         first_tx: block.first_tx,
         tip: newest_after(block, direction),
@@ -148,12 +148,12 @@ pub(crate) fn of_block(
             }
             for touched in same_prefix {
                 if let Some((hash, label)) = labels.iter().find(|(_, label)| is_of(block, touched, label)) {
-                    of.change(view, touched, (*hash, label))?;
+                    changes.change(view, touched, (*hash, label))?;
                 }
             }
         }
     }
-    Ok(Some(of))
+    Ok(Some(changes))
 }
 
 /// True if a label with the prefix of a script is that of the script. One that no block had before has no ordinal yet:
@@ -166,7 +166,7 @@ fn is_of(block: &Block, touched: &Touched<'_>, label: &ScriptLabel) -> bool {
     }
 }
 
-impl OfBlock {
+impl BlockChanges {
     /// Notes the changes by the block for a script with a label.
     fn change(
         &mut self,
@@ -187,9 +187,9 @@ impl OfBlock {
             self.heirs.push(Heir { id: touched.id, hash, before: before.clone(), after, moved });
             return Ok(());
         }
-        self.movers.extend(before.node.filter(|_| before.names_somebody()).map(|node| (node, moved)));
-        let side = |label, moved| Side { label, moved, path: None };
-        self.changes.replace(hash, Some(side(before, Moved::default())), Some(side(&after, moved)))
+        self.movements.extend(before.node.filter(|_| before.names_somebody()).map(|node| (node, moved)));
+        let side = |label, moved| LabelledScript { label, moved, path: None };
+        self.changes.replace(hash, Some(side(before, ScriptSums::default())), Some(side(&after, moved)))
     }
 }
 

@@ -16,7 +16,7 @@ use cairn_tables::{
 };
 
 use super::{
-    Moved, Side,
+    LabelledScript, ScriptSums,
     judge::MAX_HEIRS,
     owners::{owners_by, row_of},
     rows::{Changes, at_and_above, claim_child, left_out, overflow},
@@ -38,11 +38,11 @@ pub(crate) struct Heir {
     pub(crate) before: ScriptLabel,
     /// Its label after the block, without a node.
     pub(crate) after: ScriptLabel,
-    pub(crate) moved: Moved,
+    pub(crate) moved: ScriptSums,
 }
 
 /// Movement of a script that a list attributes to an entity, with the script's node.
-pub(crate) type Mover = (TxNum, Moved);
+pub(crate) type Movement = (TxNum, ScriptSums);
 
 /// Changes of the forest of clusters by a block that is connected or undone.
 pub(crate) struct BlockForest<'b> {
@@ -56,7 +56,7 @@ pub(crate) struct BlockForest<'b> {
     /// Nodes of the block, if it is undone.
     gone: Vec<TxNum>,
     heirs: &'b [Heir],
-    movers: &'b [Mover],
+    movements: &'b [Movement],
 }
 
 /// The tie of a node to its parent, if it is one of the block.
@@ -78,9 +78,9 @@ fn left_out_by(tie: &Tie, known: &mut HashMap<TxNum, Sums>, changes: &Changes) -
 }
 
 impl<'b> BlockForest<'b> {
-    fn of(first_tx: TxNum, heirs: &'b [Heir], movers: &'b [Mover]) -> Self {
+    fn of(first_tx: TxNum, heirs: &'b [Heir], movements: &'b [Movement]) -> Self {
         let (ties, nodes, roots, gone) = Default::default();
-        BlockForest { first_tx, ties, nodes, roots, gone, heirs, movers }
+        BlockForest { first_tx, ties, nodes, roots, gone, heirs, movements }
     }
 
     /// Reads the changes of a block that begins with transaction `first_tx`, from the rows that it writes.
@@ -91,9 +91,9 @@ impl<'b> BlockForest<'b> {
         first_tx: TxNum,
         rows: &[ForestRow],
         heirs: &'b [Heir],
-        movers: &'b [Mover],
+        movements: &'b [Movement],
     ) -> Result<Self, PipelineError> {
-        let mut of = BlockForest::of(first_tx, heirs, movers);
+        let mut of = BlockForest::of(first_tx, heirs, movements);
         for (family, key, value) in rows {
             let Some(value) = value else { continue };
             if *family == ClusterOf::FAMILY {
@@ -118,9 +118,9 @@ impl<'b> BlockForest<'b> {
         view: &View<'_>,
         first_tx: TxNum,
         rows: &[ForestRow],
-        movers: &'b [Mover],
+        movements: &'b [Movement],
     ) -> Result<Self, PipelineError> {
-        let mut of = BlockForest::of(first_tx, &[], movers);
+        let mut of = BlockForest::of(first_tx, &[], movements);
         for (_, key, value) in rows.iter().filter(|(family, ..)| *family == Clusters::FAMILY) {
             let node = Clusters::decode_key(key)?;
             let row = view.get::<Clusters>(&node)?;
@@ -257,8 +257,8 @@ impl<'b> BlockForest<'b> {
     /// Adds the block's movements of scripts that a list attributes to an entity: they count in no sum of their
     /// cluster.
     fn add_moved(&self, view: &View<'_>, changes: &mut Changes) -> Result<(), PipelineError> {
-        let nodes: Vec<TxNum> = self.movers.iter().map(|(node, _)| *node).collect();
-        for ((node, moved), path) in self.movers.iter().zip(view.paths_at(&nodes, view.as_of_tip())?) {
+        let nodes: Vec<TxNum> = self.movements.iter().map(|(node, _)| *node).collect();
+        for ((node, moved), path) in self.movements.iter().zip(view.paths_at(&nodes, view.as_of_tip())?) {
             let sums = Sums::of(left_out(0, moved)).map_err(overflow)?;
             at_and_above(*node, &path).try_for_each(|node| changes.add_below(node, &sums))?;
         }
@@ -324,10 +324,10 @@ impl Heir {
         let after = ScriptLabel { node, ..after.clone() };
         // All that it ever did is left out of the cluster, not only what the block does.
         let had = match before.seen.filter(|_| node.is_some() && after.names_somebody()) {
-            Some(_) => view.script_by_id(*id)?.map(|found| Moved::of(&found.totals)).unwrap_or_default(),
-            None => Moved::default(),
+            Some(_) => view.script_by_id(*id)?.map(|found| ScriptSums::of(&found.totals)).unwrap_or_default(),
+            None => ScriptSums::default(),
         };
-        let side = |label, moved| Side { label, moved, path: Some(path) };
+        let side = |label, moved| LabelledScript { label, moved, path: Some(path) };
         changes.replace(*hash, Some(side(before, had)), Some(side(&after, had.plus(*moved))))
     }
 }

@@ -12,17 +12,17 @@ use cairn_tables::{
     labels::{Label, Member, ScriptHash, ScriptLabel, SeenScript},
 };
 
-use super::Moved;
+use super::ScriptSums;
 
 /// Result of judging a script.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct ScriptVerdict {
     /// Its label; `None` if there is none.
     pub(crate) label: Option<ScriptLabel>,
     /// The script as the chain has it.
     pub(crate) seen: Option<SeenScript>,
     /// Its sums.
-    pub(crate) sums: Moved,
+    pub(crate) sums: ScriptSums,
     /// Its node of the clusters, if it has one.
     pub(crate) node: Option<TxNum>,
     /// The way from the node to the root of its cluster.
@@ -38,7 +38,7 @@ pub(crate) fn judge(
     claims: &mut ClaimWalk<'_>,
     hash: &ScriptHash,
     before: Option<&ScriptLabel>,
-) -> Result<Judged, ReadError> {
+) -> Result<ScriptVerdict, ReadError> {
     let mut label = together(&claims.of(&hash.0, None)?);
     let found = match label.as_ref().or(before) {
         Some(of) => view.find_script(&of.script)?,
@@ -53,10 +53,10 @@ pub(crate) fn judge(
         None => (None, Vec::new()),
     };
     label.iter_mut().for_each(|label| (label.seen, label.node) = (seen, node));
-    Ok(Judged { label, seen, sums: found.map(|of| Moved::of(&of.totals)).unwrap_or_default(), node, path })
+    Ok(ScriptVerdict { label, seen, sums: found.map(|of| ScriptSums::of(&of.totals)).unwrap_or_default(), node, path })
 }
 
-impl Judged {
+impl ScriptVerdict {
     /// Returns the root of its cluster, if the script has one and the part of the cluster in the sums of entities may
     /// have changed.
     pub(crate) fn root_to_judge(&self, before: Option<&ScriptLabel>) -> Option<TxNum> {
@@ -93,7 +93,7 @@ pub(crate) fn owner_by(
 
 /// The entity that the claims of a script name at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Named {
+pub(crate) enum NamedEntity {
     /// Nobody: it counts by its cluster.
     Nobody,
     /// Somebody, and the entity that it counts as, if there is one.
@@ -104,14 +104,14 @@ pub(crate) enum Named {
 ///
 /// # Errors
 /// As [`judge`].
-pub(crate) fn named_at(claims: &mut ClaimWalk<'_>, script: &[u8; 32], time: u32) -> Result<Named, ReadError> {
+pub(crate) fn named_at(claims: &mut ClaimWalk<'_>, script: &[u8; 32], time: u32) -> Result<NamedEntity, ReadError> {
     let (said, at) = (claims.of(script, Some(time))?, At::time(time));
     let documents: Vec<DocumentHash> = said.lists.iter().map(|of| document(&of.version)).collect();
     let stated: Vec<Stated<'_>> = stated(&said, &documents).collect();
     let is_named =
         short_label(&stated, at).is_some_and(|short| short.best.claim.entity.is_some() && short.best.level() > 0);
     let member = || membership(&stated, at).map(|member| member.entity.clone());
-    Ok(if is_named { Named::Somebody(member()) } else { Named::Nobody })
+    Ok(if is_named { NamedEntity::Somebody(member()) } else { NamedEntity::Nobody })
 }
 
 /// The claims of a script, as they are judged; `documents` are those of its lists.

@@ -1,15 +1,16 @@
 //! The joined tables: the label of each script by all its claims, and the scripts and sums of entities.
 //!
 //! Two things change them. A block moves the sums of the scripts that it touches, in its own commit (`blocks`). A
-//! document only marks scripts: those with new claims, and those with claims that it ends. These are judged again
-//! afterwards, some at a time (`due`). A script without a mark has the rows that follow from its claims and from the
-//! chain up to the tip, in whatever order blocks and documents came.
+//! document only marks scripts (`due`): those with new claims, and those with claims that it ends. These are judged
+//! again afterwards, some at a time (`follow`). A script without a mark has the rows that follow from its claims and
+//! from the chain up to the tip, in whatever order blocks and documents came.
 //!
 //! Their checkpoint is like that of a stage: where it is missing, of another version or behind, all rows are made
 //! again.
 
 mod blocks;
 mod due;
+mod follow;
 mod forest;
 mod judge;
 mod owners;
@@ -24,12 +25,12 @@ use cairn_tables::{
 use cairn_writer::Batch;
 
 pub(crate) use self::{
-    blocks::{OfBlock, of_block},
+    blocks::{BlockChanges, changes_of_block},
     due::{Marks, forget, marked},
     forest::{ForestRow, is_forest},
-    judge::{Judged, MAX_HEIRS, Named, judge, named_at, owner_by},
+    judge::{MAX_HEIRS, NamedEntity, ScriptVerdict, judge, named_at, owner_by},
     owners::judge_owners,
-    rows::{Changes, Moved, Rows, Side, rows_of, rows_of_owners, rows_of_suspect},
+    rows::{Changes, LabelledScript, Rows, ScriptSums, rows_of, rows_of_owners, rows_of_suspect},
 };
 
 /// The tables.

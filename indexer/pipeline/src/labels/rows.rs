@@ -26,7 +26,7 @@ use crate::PipelineError;
 
 /// Sums of a script, or by how much a block changes them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Moved {
+pub(crate) struct ScriptSums {
     /// Satoshis that it received.
     pub(crate) funded: i128,
     /// Satoshis of its coins that were spent.
@@ -37,10 +37,10 @@ pub(crate) struct Moved {
     pub(crate) spent_count: i128,
 }
 
-impl Moved {
+impl ScriptSums {
     /// All that a script ever did.
     pub(crate) fn of(totals: &Totals) -> Self {
-        Moved {
+        ScriptSums {
             funded: totals.funded.into(),
             spent: totals.spent.into(),
             funded_count: totals.funded_count.into(),
@@ -49,8 +49,8 @@ impl Moved {
     }
 
     /// Both together.
-    pub(crate) fn plus(self, other: Moved) -> Self {
-        Moved {
+    pub(crate) fn plus(self, other: ScriptSums) -> Self {
+        ScriptSums {
             funded: self.funded + other.funded,
             spent: self.spent + other.spent,
             funded_count: self.funded_count + other.funded_count,
@@ -60,14 +60,14 @@ impl Moved {
 
     /// The same with every sign changed.
     pub(crate) fn negated(self) -> Self {
-        let Moved { funded, spent, funded_count, spent_count } = self;
-        Moved { funded: -funded, spent: -spent, funded_count: -funded_count, spent_count: -spent_count }
+        let ScriptSums { funded, spent, funded_count, spent_count } = self;
+        ScriptSums { funded: -funded, spent: -spent, funded_count: -funded_count, spent_count: -spent_count }
     }
 }
 
-/// Where a row is.
+/// The table and the key of a row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Place {
+pub(crate) struct RowKey {
     /// The table's name.
     pub(crate) table: &'static str,
     family: Family,
@@ -75,9 +75,9 @@ pub(crate) struct Place {
     pub(crate) key: Vec<u8>,
 }
 
-impl Place {
+impl RowKey {
     fn of<T: Table>(key: &T::Key) -> Self {
-        Place { table: T::NAME, family: T::FAMILY, key: encode_key::<T>(key) }
+        RowKey { table: T::NAME, family: T::FAMILY, key: encode_key::<T>(key) }
     }
 }
 
@@ -85,16 +85,16 @@ impl Place {
 #[derive(Default, Debug)]
 pub(crate) struct Rows {
     /// Rows without a value.
-    pub(crate) keys: Vec<Place>,
+    pub(crate) keys: Vec<RowKey>,
     /// Its additions to rows of sums.
-    pub(crate) sums: Vec<(Place, Sums)>,
+    pub(crate) sums: Vec<(RowKey, Sums)>,
     /// Rows of sums that no other script adds to.
-    pub(crate) own: Vec<(Place, Sums)>,
+    pub(crate) own: Vec<(RowKey, Sums)>,
 }
 
 impl Rows {
     fn key<T: Table<Value = ()>>(&mut self, key: &T::Key) {
-        self.keys.push(Place::of::<T>(key));
+        self.keys.push(RowKey::of::<T>(key));
     }
 
     fn add<T: Table<Value = Sums>>(
@@ -102,7 +102,7 @@ impl Rows {
         key: &T::Key,
         sums: impl IntoIterator<Item = (u32, i128)>,
     ) -> Result<(), SumOverflow> {
-        self.sums.push((Place::of::<T>(key), Sums::of(sums)?));
+        self.sums.push((RowKey::of::<T>(key), Sums::of(sums)?));
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Rows {
         hash: &ScriptHash,
         (node, path): (TxNum, Option<&[Tie]>),
         label: &ScriptLabel,
-        moved: &Moved,
+        moved: &ScriptSums,
     ) -> Result<(), SumOverflow> {
         if label.is_heritable {
             self.key::<ClaimNodes>(&(node, *hash));
@@ -157,17 +157,17 @@ impl Rows {
 
 /// A label, and the other data that its rows follow from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side<'l> {
+pub(crate) struct LabelledScript<'l> {
     pub(crate) label: &'l ScriptLabel,
     /// Sums of the script.
-    pub(crate) moved: Moved,
+    pub(crate) moved: ScriptSums,
     /// The way from its node to the root of its cluster. `None` leaves out the rows of the forest above: what a block
     /// does to them is noted by [`forest`](super::forest).
     pub(crate) path: Option<&'l [Tie]>,
 }
 
 /// Sums that are left out of a cluster because of a script that a list attributes to an entity.
-pub(crate) fn left_out(scripts: i128, moved: &Moved) -> [(u32, i128); 3] {
+pub(crate) fn left_out(scripts: i128, moved: &ScriptSums) -> [(u32, i128); 3] {
     [
         (BelowSum::Scripts.position(), scripts),
         (BelowSum::Funded.position(), moved.funded),
@@ -218,7 +218,10 @@ pub(crate) fn rows_of_owners(of: &OwnersRow) -> Result<Rows, SumOverflow> {
 ///
 /// # Errors
 /// A sum has more than 128 bits.
-pub(crate) fn rows_of(hash: &ScriptHash, &Side { label, moved, path }: &Side<'_>) -> Result<Rows, SumOverflow> {
+pub(crate) fn rows_of(
+    hash: &ScriptHash,
+    &LabelledScript { label, moved, path }: &LabelledScript<'_>,
+) -> Result<Rows, SumOverflow> {
     let mut rows = Rows::default();
     if let Some(node) = label.node {
         rows.of_node(hash, (node, path), label, &moved)?;
@@ -263,7 +266,7 @@ pub(crate) fn rows_of(hash: &ScriptHash, &Side { label, moved, path }: &Side<'_>
     }
     for (key, sums) in names::rows_of(hash, label)? {
         let rows = if matches!(key, NameKey::Script { .. }) { &mut rows.own } else { &mut rows.sums };
-        rows.push((Place::of::<Names>(&key), sums));
+        rows.push((RowKey::of::<Names>(&key), sums));
     }
     Ok(rows)
 }
@@ -276,10 +279,10 @@ const SUMS_AT_ONCE: usize = 256;
 pub(crate) struct Changes {
     labels: BTreeMap<ScriptHash, Option<ScriptLabel>>,
     /// Above zero to put, below zero to delete.
-    keys: HashMap<Place, i32>,
-    sums: HashMap<Place, Sums>,
+    keys: HashMap<RowKey, i32>,
+    sums: HashMap<RowKey, Sums>,
     /// As `keys`, with the sums that the row has. They are not read before they are written.
-    own: HashMap<Place, (i32, Sums)>,
+    own: HashMap<RowKey, (i32, Sums)>,
     owners: BTreeMap<TxNum, Option<OwnersRow>>,
     /// Roots that are to be judged.
     due: BTreeSet<TxNum>,
@@ -298,16 +301,16 @@ impl Changes {
     pub(crate) fn replace(
         &mut self,
         hash: ScriptHash,
-        before: Option<Side<'_>>,
-        after: Option<Side<'_>>,
+        before: Option<LabelledScript<'_>>,
+        after: Option<LabelledScript<'_>>,
     ) -> Result<(), PipelineError> {
         for (side, times) in before.map(|of| (of, -1)).into_iter().chain(after.map(|of| (of, 1))) {
             let Rows { keys, sums, own } = rows_of(&hash, &side).map_err(overflow)?;
-            for place in keys {
-                *self.keys.entry(place).or_default() += times;
+            for row in keys {
+                *self.keys.entry(row).or_default() += times;
             }
-            for (place, sums) in own {
-                self.own.entry(place).or_insert_with(|| (0, sums)).0 += times;
+            for (row, sums) in own {
+                self.own.entry(row).or_insert_with(|| (0, sums)).0 += times;
             }
             self.add_sums(sums, times)?;
         }
@@ -317,10 +320,10 @@ impl Changes {
         Ok(())
     }
 
-    fn add_sums(&mut self, sums: Vec<(Place, Sums)>, times: i32) -> Result<(), PipelineError> {
-        for (place, sums) in sums {
+    fn add_sums(&mut self, sums: Vec<(RowKey, Sums)>, times: i32) -> Result<(), PipelineError> {
+        for (row, sums) in sums {
             let sums = if times < 0 { sums.negated().map_err(overflow)? } else { sums };
-            self.sums.entry(place).or_default().add_all(&sums).map_err(overflow)?;
+            self.sums.entry(row).or_default().add_all(&sums).map_err(overflow)?;
         }
         Ok(())
     }
@@ -363,7 +366,7 @@ impl Changes {
     /// # Errors
     /// As [`Changes::replace`].
     pub(crate) fn add_below(&mut self, node: TxNum, sums: &Sums) -> Result<(), PipelineError> {
-        self.sums.entry(Place::of::<ClusterBelow>(&node)).or_default().add_all(sums).map_err(overflow)
+        self.sums.entry(RowKey::of::<ClusterBelow>(&node)).or_default().add_all(sums).map_err(overflow)
     }
 
     /// Returns the sums that are left out at a node and below once the changes are written. The view is of the index
@@ -381,7 +384,7 @@ impl Changes {
     /// As [`Changes::replace`].
     pub(crate) fn below_from(&self, stored: Sums, node: TxNum) -> Result<Sums, PipelineError> {
         let mut sums = stored;
-        if let Some(change) = self.sums.get(&Place::of::<ClusterBelow>(&node)) {
+        if let Some(change) = self.sums.get(&RowKey::of::<ClusterBelow>(&node)) {
             sums.add_all(change).map_err(overflow)?;
         }
         Ok(sums)
@@ -393,15 +396,15 @@ impl Changes {
     /// As [`Changes::replace`].
     pub(crate) fn add(&mut self, mut other: Changes) -> Result<(), PipelineError> {
         self.labels.append(&mut other.labels);
-        for (place, times) in other.keys {
-            *self.keys.entry(place).or_default() += times;
+        for (row, times) in other.keys {
+            *self.keys.entry(row).or_default() += times;
         }
         // No other script has them.
         self.own.extend(other.own);
         self.owners.append(&mut other.owners);
         self.due.append(&mut other.due);
-        for (place, sums) in other.sums {
-            match self.sums.entry(place) {
+        for (row, sums) in other.sums {
+            match self.sums.entry(row) {
                 Entry::Vacant(none) => {
                     none.insert(sums);
                 }
@@ -418,8 +421,8 @@ impl Changes {
     /// As [`Changes::replace`].
     pub(crate) fn tie(&mut self, tie: &Tie, scripts: i128) -> Result<(), PipelineError> {
         let sums = Sums::of([(SCRIPTS_BELOW, scripts)]).map_err(overflow)?;
-        let place = Place::of::<ClaimChildren>(&claim_child(tie));
-        self.sums.entry(place).or_default().add_all(&sums).map_err(overflow)
+        let row = RowKey::of::<ClaimChildren>(&claim_child(tie));
+        self.sums.entry(row).or_default().add_all(&sums).map_err(overflow)
     }
 
     /// Writes them.
@@ -440,22 +443,22 @@ impl Changes {
             }
         }
         self.due.iter().for_each(|root| batch.put_row::<OwnersDue>(root, &()));
-        for (place, times) in self.keys {
+        for (row, times) in self.keys {
             match times {
                 0 => {}
-                1.. => batch.put(place.family, &place.key, &[]),
-                _ => batch.delete(place.family, &place.key),
+                1.. => batch.put(row.family, &row.key, &[]),
+                _ => batch.delete(row.family, &row.key),
             }
         }
-        for (place, (times, sums)) in self.own {
+        for (row, (times, sums)) in self.own {
             match times {
                 0 => {}
-                1.. => batch.put(place.family, &place.key, &encoded(&sums)),
-                _ => batch.delete(place.family, &place.key),
+                1.. => batch.put(row.family, &row.key, &encoded(&sums)),
+                _ => batch.delete(row.family, &row.key),
             }
         }
         // In the order of the tables: neighbours are read from the same block.
-        let mut sums: Vec<(Place, Sums)> = self.sums.into_iter().filter(|(_, change)| !change.is_zero()).collect();
+        let mut sums: Vec<(RowKey, Sums)> = self.sums.into_iter().filter(|(_, change)| !change.is_zero()).collect();
         sums.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for of_table in sums.chunk_by(|(a, _), (b, _)| a.table == b.table) {
             for some in of_table.chunks(SUMS_AT_ONCE) {
@@ -467,16 +470,16 @@ impl Changes {
 }
 
 /// Adds changes to the rows of one table, ascending, as they are stored.
-fn write_sums(changes: &[(Place, Sums)], writer: &Writer, batch: &mut Batch<'_>) -> Result<(), PipelineError> {
-    let Some((Place { table, family, .. }, _)) = changes.first() else { return Ok(()) };
-    let stored = writer.get_many(*family, changes.iter().map(|(place, _)| &place.key[..]))?;
-    for ((place, change), stored) in changes.iter().zip(stored) {
+fn write_sums(changes: &[(RowKey, Sums)], writer: &Writer, batch: &mut Batch<'_>) -> Result<(), PipelineError> {
+    let Some((RowKey { table, family, .. }, _)) = changes.first() else { return Ok(()) };
+    let stored = writer.get_many(*family, changes.iter().map(|(row, _)| &row.key[..]))?;
+    for ((row, change), stored) in changes.iter().zip(stored) {
         let mut sums = stored.map(|bytes| decoded(table, &bytes)).transpose()?.unwrap_or_default();
         sums.add_all(change).map_err(overflow)?;
         if sums.is_zero() {
-            batch.delete(*family, &place.key);
+            batch.delete(*family, &row.key);
         } else {
-            batch.put(*family, &place.key, &encoded(&sums));
+            batch.put(*family, &row.key, &encoded(&sums));
         }
     }
     Ok(())

@@ -8,14 +8,16 @@ use cairn_model::{CancelToken, Height, ScriptId, ScriptPrefix, SpentCoin, TxNum}
 use cairn_reader::{ReadError, StoredTx, View};
 use cairn_tables::{
     Table,
-    block_log::BlockLog,
     dust::{
         DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings, DustState, MAX_KEPT,
     },
     pings::{PingRow, Pings},
 };
 
-use super::{LateFold, LateRows, flushes::txs_of};
+use super::{
+    LateFold, LateRows,
+    txs::{read_tx, rows_of},
+};
 use crate::PipelineError;
 
 /// The fold.
@@ -42,13 +44,6 @@ fn recipients(view: &View<'_>, tx: &StoredTx, coins: &[SpentCoin]) -> Result<Vec
     Ok(paid.into_iter().zip(firsts).filter(|(_, first)| has_history(*first)).map(|(script, _)| script).collect())
 }
 
-fn read(view: &View<'_>, tx_num: TxNum) -> Result<(StoredTx, Vec<SpentCoin>), ReadError> {
-    let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tx_num.0) };
-    let tx = view.tx(tx_num)?.ok_or_else(lacks)?;
-    let coins = view.inputs(&tx)?;
-    Ok((tx, coins))
-}
-
 /// The groups of a ping.
 fn groups(
     view: &View<'_>,
@@ -59,7 +54,7 @@ fn groups(
     // Pings of the last 30 days are all kept; of older ones those of campaigns are.
     let may_be_ping = |tx: TxNum| kept.front().is_none_or(|first| tx < *first) || kept.binary_search(&tx).is_ok();
     if row.is_marked {
-        let (tx, _) = read(view, ping)?;
+        let (tx, _) = read_tx(view, ping)?;
         let scripts = tx.outputs().iter().map(|output| tx.script(output));
         let no_mark = || ReadError::Broken(format!("{}: a ping has no mark", Pings::NAME));
         let mark = mark(scripts).ok_or_else(no_mark)?;
@@ -166,7 +161,7 @@ fn add(
             if *bound >= CAMPAIGN_RECIPIENTS {
                 let mut scripts: BTreeSet<ScriptId> = BTreeSet::new();
                 for (tx_num, _) in pings.iter() {
-                    let (tx, coins) = read(view, *tx_num)?;
+                    let (tx, coins) = read_tx(view, *tx_num)?;
                     scripts.extend(recipients(view, &tx, &coins)?);
                 }
                 *bound = scripts.len() as u64;
@@ -191,14 +186,9 @@ impl LateFold for DustFold {
         rows: &mut LateRows<'_>,
         cancel: &CancelToken,
     ) -> Result<(), PipelineError> {
-        let (first, end) = txs_of(view, height)?;
         let now = view.chain().get(height).map_or(0, |block| block.mono_time);
         self.forget(view, now, rows)?;
-        for row in view.scan::<Pings>(Some(&first))? {
-            let (tx_num, row) = row?;
-            if tx_num >= end {
-                break;
-            }
+        for (tx_num, row) in rows_of::<Pings>(view, height)? {
             if cancel.is_cancelled() {
                 return Err(PipelineError::Stopped);
             }

@@ -7,12 +7,14 @@ use cairn_model::{CancelToken, Height, Sats, ScriptId, TxNum};
 use cairn_reader::{AsOf, ReadError, View};
 use cairn_tables::{
     Table,
-    ages::{DORMANT_YEARS, DormantSpends},
-    block_log::BlockLog,
+    ages::{DORMANT_YEARS, DormantRow, DormantSpends},
     flushes::{FlushAlertRow, FlushAlerts, FlushRow, Flushes, Holder, InputKey, MAX_SPENDS},
 };
 
-use super::{LateFold, LateRows};
+use super::{
+    LateFold, LateRows,
+    txs::{read_tx, rows_of, txs_of},
+};
 use crate::PipelineError;
 
 /// The fold.
@@ -51,27 +53,11 @@ fn height_of(view: &View<'_>, tx_num: TxNum) -> Result<Height, ReadError> {
     view.chain().height_of(tx_num).ok_or_else(|| ReadError::Broken("a transaction before the chain".to_owned()))
 }
 
-/// The transactions of a block: the first, and one past the last.
-pub(super) fn txs_of(view: &View<'_>, height: Height) -> Result<(TxNum, TxNum), ReadError> {
-    let lacks = || ReadError::Broken(format!("block {height} is missing"));
-    let first = view.chain().get(height).ok_or_else(lacks)?.first_tx;
-    Ok((first, view.as_of(height).ok_or_else(lacks)?.tx_end))
-}
-
 /// The transactions of a block that spend coins of `years` years or more, ascending.
 fn old_spends(view: &View<'_>, height: Height, years: u32) -> Result<Vec<TxNum>, ReadError> {
-    let (first, end) = txs_of(view, height)?;
-    let mut found = Vec::new();
-    for row in view.scan::<DormantSpends>(Some(&first))? {
-        let (tx_num, row) = row?;
-        if tx_num >= end {
-            break;
-        }
-        if row.0.iter().any(|of| DORMANT_YEARS[usize::from(of.class)] >= years) {
-            found.push(tx_num);
-        }
-    }
-    Ok(found)
+    let is_old = |row: &DormantRow| row.0.iter().any(|of| DORMANT_YEARS[usize::from(of.class)] >= years);
+    let rows = rows_of::<DormantSpends>(view, height)?.into_iter();
+    Ok(rows.filter(|(_, row)| is_old(row)).map(|(tx_num, _)| tx_num).collect())
 }
 
 impl FlushFold {
@@ -239,11 +225,10 @@ fn joined(mut row: FlushRow, other: &FlushRow) -> FlushRow {
 
 /// Old coins that a transaction spends, by their holder with it.
 fn spends(view: &View<'_>, height: Height, tx_num: TxNum) -> Result<Vec<Spend>, ReadError> {
-    let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tx_num.0) };
-    let tx = view.tx(tx_num)?.ok_or_else(lacks)?;
+    let (_, coins) = read_tx(view, tx_num)?;
     let now = view.chain().get(height).map_or(0, |block| block.mono_time);
     let mut old: Vec<(u32, ScriptId, Sats, u32)> = Vec::new();
-    for (vin, coin) in (0..).zip(view.inputs(&tx)?) {
+    for (vin, coin) in (0..).zip(coins) {
         let age = view.chain().get(coin.birth).map_or(0, |born| now.saturating_sub(born.mono_time));
         if age >= FLUSH_YEARS * YEAR && coin.value > 0 {
             old.push((vin, coin.script, coin.value, age));

@@ -2,15 +2,16 @@
 //! Their state from block to block is in rows, so that a process continues where another stopped. For the newest blocks
 //! they keep the rows that each replaced, so that a reorganization is undone without their rules.
 //!
-//! Their commits come after those of blocks. A late stage that is behind is brought to the tip by the next process that
-//! writes.
+//! Their commits come after those of blocks: `follow` writes them, and [`Engine::follow_up`](crate::Engine::follow_up)
+//! calls it first. A late stage that is behind is brought to the tip by the next process that writes.
 
 mod dust;
 mod flushes;
+mod follow;
 mod rows;
 mod sleep;
+mod txs;
 mod wakeups;
-pub(crate) mod watchlist;
 
 use std::collections::HashMap;
 
@@ -19,8 +20,11 @@ use cairn_reader::{ReadError, View};
 use cairn_tables::stages::{DUST, FLUSHES, LATE, StageInfo, WAKEUPS};
 use parking_lot::Mutex;
 
-pub(crate) use self::rows::{LateRows, put_all};
 use self::{dust::DustFold, flushes::FlushFold, wakeups::WakeupFold};
+pub(crate) use self::{
+    rows::{LateRows, put_all},
+    sleep::{At, Sleep},
+};
 use crate::PipelineError;
 
 /// A fold over the chain that reads the tables of stages.
@@ -42,10 +46,10 @@ pub(crate) trait LateFold: Send {
 pub(crate) type KeptFolds = Mutex<HashMap<&'static str, (BlockHash, Box<dyn LateFold>)>>;
 
 /// Begins a fold that goes on with a block, over the rows that there are.
-type Begin = fn(&View<'_>, Height, &LateRows<'_>) -> Result<Box<dyn LateFold>, ReadError>;
+type BeginFold = fn(&View<'_>, Height, &LateRows<'_>) -> Result<Box<dyn LateFold>, ReadError>;
 
 /// The fold of each late stage.
-const FOLDS: [(&str, Begin); LATE.len()] = [
+const FOLDS: [(&str, BeginFold); LATE.len()] = [
     (FLUSHES.name, |view, next, rows| Ok(Box::new(FlushFold::load(view, next, rows)?))),
     (WAKEUPS.name, |_, _, _| Ok(Box::new(WakeupFold::default()))),
     (DUST.name, |view, next, rows| Ok(Box::new(DustFold::load(view, next, rows)?))),

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use cairn_domain::cospending::counts;
 use cairn_model::{CancelToken, Height, Sats, ScriptId, TxNum};
 use cairn_reader::{AsOf, ClusterRoot, FoundScript, MemberPlace, ReadError, View};
-use cairn_tables::{Table, block_log::BlockLog, flushes::Holder, totals::TotalsTable};
+use cairn_tables::{Table, flushes::Holder, totals::TotalsTable};
 
+use super::txs::read_tx;
 use crate::PipelineError;
 
 /// Scripts of a cluster that are looked at between two looks at whether to stop.
@@ -16,19 +17,19 @@ const MAX_AWAKE: usize = 1 << 16;
 
 /// A place in the chain, and the limit of "long before".
 #[derive(Clone, Copy)]
-pub(super) struct At {
+pub(crate) struct At {
     /// The block of the place.
-    pub(super) height: Height,
+    pub(crate) height: Height,
     /// Transactions before this one count.
-    pub(super) before: TxNum,
+    pub(crate) before: TxNum,
     /// The first transaction that is not long before.
-    pub(super) since: TxNum,
+    pub(crate) since: TxNum,
 }
 
 impl At {
     /// Before a transaction of a block, or of the next one; `seconds` before that is long before. `None` if the chain
     /// is not that old.
-    pub(super) fn of(view: &View<'_>, height: Height, before: TxNum, seconds: u32) -> Option<Self> {
+    pub(crate) fn of(view: &View<'_>, height: Height, before: TxNum, seconds: u32) -> Option<Self> {
         let now = view.chain().get(height)?.mono_time;
         let old = view.chain().height_at(now.checked_sub(seconds)?)?;
         Some(At { height, before, since: view.as_of(old)?.tx_end })
@@ -37,19 +38,19 @@ impl At {
 
 /// A cluster that sleeps.
 #[derive(Default)]
-pub(super) struct Sleeper {
+pub(crate) struct Sleeper {
     /// Its coins from long before.
-    pub(super) sats: Sats,
-    pub(super) scripts: u64,
+    pub(crate) sats: Sats,
+    pub(crate) scripts: u64,
     /// The newest spend.
-    pub(super) last: Option<TxNum>,
+    pub(crate) last: Option<TxNum>,
     /// The oldest receipt.
     first: Option<TxNum>,
 }
 
 impl Sleeper {
     /// Since when it sleeps, and whether it never spent.
-    pub(super) fn since(&self) -> Option<(TxNum, bool)> {
+    pub(crate) fn since(&self) -> Option<(TxNum, bool)> {
         Some((self.last.or(self.first)?, self.last.is_none()))
     }
 
@@ -71,14 +72,14 @@ impl Sleeper {
 
 /// Finds out which clusters sleep. Large ones that spend often need not be walked through again.
 #[derive(Default)]
-pub(super) struct Sleep {
+pub(crate) struct Sleep {
     /// A spend of each of some clusters.
     awake: HashMap<TxNum, TxNum>,
 }
 
 impl Sleep {
     /// A cluster, if it sleeps and has `least` satoshis or more from long before.
-    pub(super) fn sleeper(
+    pub(crate) fn sleeper(
         &mut self,
         view: &View<'_>,
         holder: Holder,
@@ -121,9 +122,8 @@ impl Sleep {
 
 /// Whether a transaction that ties scripts spends more than nothing from them.
 fn moves(view: &View<'_>, tie: TxNum) -> Result<bool, ReadError> {
-    let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tie.0) };
-    let tx = view.tx(tie)?.ok_or_else(lacks)?;
-    Ok(view.inputs(&tx)?.iter().any(|coin| counts(coin) && coin.value > 0))
+    let (_, coins) = read_tx(view, tie)?;
+    Ok(coins.iter().any(|coin| counts(coin) && coin.value > 0))
 }
 
 /// Adds the scripts of a cluster, up to one that spent not long ago: gives that spend.

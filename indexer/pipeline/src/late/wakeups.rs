@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 
 use cairn_domain::dormancy::{WAKEUP_SATS, WAKEUP_YEARS, YEAR};
-use cairn_model::{CancelToken, Height, Sats, ScriptId, TxNum};
-use cairn_reader::{AsOf, ReadError, View};
+use cairn_model::{CancelToken, Height, Sats, ScriptId};
+use cairn_reader::{AsOf, View};
 use cairn_tables::{
-    Table,
-    block_log::BlockLog,
     flushes::{Holder, InputKey},
     returns::Returns,
     wakeups::{WakeupRow, Wakeups},
@@ -15,8 +13,8 @@ use cairn_tables::{
 
 use super::{
     LateFold, LateRows,
-    flushes::txs_of,
     sleep::{At, Sleep},
+    txs::{read_tx, rows_of},
 };
 use crate::PipelineError;
 
@@ -24,16 +22,6 @@ use crate::PipelineError;
 #[derive(Default)]
 pub(super) struct WakeupFold {
     sleep: Sleep,
-}
-
-/// The transactions of a block that spend from scripts which spent nothing for two years, ascending. A cluster that
-/// wakes up spends from such a script: none of its scripts spent since, and one that never spent is a cluster of its
-/// own, paid two years ago or earlier. The only exception is a script that was tied by coins worth nothing, and paid
-/// since: a cluster that wakes up with it alone is not found.
-fn returning(view: &View<'_>, height: Height) -> Result<Vec<TxNum>, ReadError> {
-    let (first, end) = txs_of(view, height)?;
-    let rows = view.scan::<Returns>(Some(&first))?.map(|row| row.map(|(tx_num, _)| tx_num));
-    rows.take_while(|row| row.as_ref().map_or(true, |tx_num| *tx_num < end)).collect()
 }
 
 impl LateFold for WakeupFold {
@@ -44,11 +32,13 @@ impl LateFold for WakeupFold {
         rows: &mut LateRows<'_>,
         cancel: &CancelToken,
     ) -> Result<(), PipelineError> {
-        for tx_num in returning(view, height)? {
+        // Only transactions that spend from scripts which spent nothing for two years. A cluster that wakes up spends
+        // from such a script: none of its scripts spent since, and one that never spent is a cluster of its own, paid
+        // two years ago or earlier. The only exception is a script that was tied by coins worth nothing, and paid
+        // since: a cluster that wakes up with it alone is not found.
+        for (tx_num, _) in rows_of::<Returns>(view, height)? {
             let Some(at) = At::of(view, height, tx_num, WAKEUP_YEARS * YEAR) else { continue };
-            let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tx_num.0) };
-            let tx = view.tx(tx_num)?.ok_or_else(lacks)?;
-            let coins = view.inputs(&tx)?;
+            let (_, coins) = read_tx(view, tx_num)?;
             let scripts: Vec<ScriptId> = coins.iter().map(|coin| coin.script).collect();
             let holders = view.holders_at(&scripts, AsOf { height, tx_end: tx_num })?;
             let mut looked: HashSet<Holder> = HashSet::new();

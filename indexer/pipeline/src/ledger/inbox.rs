@@ -164,17 +164,17 @@ impl Engine {
                     waits::end(&self.datadir, &path).map_err(unusable(&path))?;
                     drained.files.push((path, applied));
                 }
-                Err(Taken::Not(reason)) => {
+                Err(TakeError::Refused(reason)) => {
                     drained.refused.push(refuse(&path, reason)?);
                     waits::end(&self.datadir, &path).map_err(unusable(&path))?;
                 }
-                Err(Taken::Failed(error)) => return Err(error),
+                Err(TakeError::Failed(error)) => return Err(error),
             }
         }
         Ok(drained)
     }
 
-    fn take_file(&self, path: &Path, now: u32) -> Result<Vec<Applied>, Taken> {
+    fn take_file(&self, path: &Path, now: u32) -> Result<Vec<Applied>, TakeError> {
         // The hash is at the end: nothing is taken before it is known to be right. Mostly there is one document, which
         // is kept.
         let mut only = None;
@@ -188,41 +188,41 @@ impl Engine {
         let mut applied = Vec::new();
         file::read(open(path)?, |document| {
             applied.push(self.take_document(&document, now)?);
-            Ok::<(), Taken>(())
+            Ok::<(), TakeError>(())
         })?;
         Ok(applied)
     }
 }
 
-fn open(path: &Path) -> Result<BufReader<File>, Taken> {
+fn open(path: &Path) -> Result<BufReader<File>, TakeError> {
     Ok(BufReader::new(File::open(path).map_err(FileError::Io)?))
 }
 
 /// Why a file was not taken as a whole.
-enum Taken {
+enum TakeError {
     /// It is to blame.
-    Not(String),
+    Refused(String),
     /// The index or the disk is to blame.
     Failed(LedgerError),
 }
 
-impl From<FileError> for Taken {
+impl From<FileError> for TakeError {
     fn from(error: FileError) -> Self {
         match error {
-            FileError::Io(error) => Taken::Failed(unusable(Path::new(INBOX))(error)),
-            other => Taken::Not(other.to_string()),
+            FileError::Io(error) => TakeError::Failed(unusable(Path::new(INBOX))(error)),
+            other => TakeError::Refused(other.to_string()),
         }
     }
 }
 
-impl From<LedgerError> for Taken {
+impl From<LedgerError> for TakeError {
     fn from(error: LedgerError) -> Self {
         match error {
             LedgerError::Index(_)
             | LedgerError::Inbox { .. }
             | LedgerError::Archive { .. }
-            | LedgerError::StillRead => Taken::Failed(error),
-            LedgerError::Bad(_) | LedgerError::Alike { .. } => Taken::Not(error.to_string()),
+            | LedgerError::StillRead => TakeError::Failed(error),
+            LedgerError::Bad(_) | LedgerError::Alike { .. } => TakeError::Refused(error.to_string()),
         }
     }
 }

@@ -34,9 +34,9 @@ const SPANS: [u32; 4] = [1, 16, 256, 4096];
 
 /// Numbers times weights: zero where both sides agree.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Weighed(u128);
+struct WeightedSum(u128);
 
-impl Weighed {
+impl WeightedSum {
     fn add(&mut self, place: impl std::hash::Hash, number: i128) {
         let [high, low] = [0u8, 1].map(|half| u128::from(hash((&place, half))));
         let weight = (high << 64 | low | 1).cast_signed();
@@ -47,17 +47,17 @@ impl Weighed {
 /// Difference between the two sides.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ClusterTally {
-    nodes: Weighed,
-    links: Weighed,
-    children: Weighed,
-    transactions: Weighed,
-    scripts: Weighed,
+    nodes: WeightedSum,
+    links: WeightedSum,
+    children: WeightedSum,
+    transactions: WeightedSum,
+    scripts: WeightedSum,
     balance: i128,
-    days: Weighed,
-    longer: Weighed,
+    days: WeightedSum,
+    longer: WeightedSum,
     paid: Paid,
     /// Large transfers of which something stays with those who pay.
-    changes: Weighed,
+    changes: WeightedSum,
     /// Scripts could not be read to the end.
     unknown_scripts: bool,
 }
@@ -150,7 +150,7 @@ impl ClusterTally {
 
     /// Returns the tables that differ, and how.
     pub(crate) fn differences(&self) -> Vec<(&'static str, &'static str)> {
-        let differs = |sum: Weighed| sum != Weighed::default();
+        let differs = |sum: WeightedSum| sum != WeightedSum::default();
         let scripts = !self.unknown_scripts;
         // The first of these that differs says enough.
         let days = scripts && differs(self.days);
@@ -248,7 +248,7 @@ fn paid_in(view: &View<'_>, block: &Block) -> Result<Vec<i128>, ReadError> {
 }
 
 /// The table, and the difference.
-type Wrong = (&'static str, String);
+type Difference = (&'static str, String);
 
 /// Compares the change of a block's large transfers with the amounts that they pay to others, where these are known.
 fn large_changes(
@@ -256,7 +256,7 @@ fn large_changes(
     block: &Block,
     paid: Option<&[i128]>,
     tally: &mut ClusterTally,
-) -> Result<Option<Wrong>, ReadError> {
+) -> Result<Option<Difference>, ReadError> {
     let mut wrong = None;
     for (i, tx) in block.txs.iter().enumerate() {
         let Some(large) = LargeTransfer::of(block, tx).filter(|large| !large.coinjoin) else { continue };
@@ -322,7 +322,11 @@ impl<'v, 'r> Nodes<'v, 'r> {
 }
 
 /// Notes the nodes of a block, and its payments. Returns a difference of one of the nodes that are checked.
-pub(crate) fn nodes_of(view: &View<'_>, block: &Block, tally: &mut ClusterTally) -> Result<Option<Wrong>, ReadError> {
+pub(crate) fn nodes_of(
+    view: &View<'_>,
+    block: &Block,
+    tally: &mut ClusterTally,
+) -> Result<Option<Difference>, ReadError> {
     let mut paid = None;
     if tally.paid.looks_at(block) {
         let of_block = paid_in(view, block).inspect_err(|_| tally.paid.unknown = true)?;

@@ -2,7 +2,7 @@
 
 use cairn_model::Height;
 use cairn_reader::ReadError;
-use cairn_tables::{TABLES, Table};
+use cairn_tables::{Origin, TABLES, Table, TableInfo, stages::CHAIN};
 
 use super::tally::Tallies;
 use crate::PipelineError;
@@ -33,6 +33,19 @@ pub enum Repair {
 }
 
 impl Repair {
+    /// The remedy that follows from the origin of a table's rows.
+    const fn of_table(table: &TableInfo) -> Self {
+        match table.origin {
+            Origin::Stage(_) if table.is_of(CHAIN.name) => Repair::Blocks,
+            Origin::Stage(stage) => Repair::Stage(stage),
+            Origin::Late(_) => Repair::Late,
+            Origin::Index => Repair::Index,
+            Origin::Observations => Repair::Dropped,
+            Origin::Events | Origin::FoldedEvents => Repair::Ledger,
+            Origin::Joined => Repair::Labels,
+        }
+    }
+
     /// Describes the repair in words.
     #[must_use]
     pub fn explained(self) -> String {
@@ -70,12 +83,13 @@ pub struct Damage {
     pub repair: Repair,
 }
 
-/// How a table is verified and what mends it. Every registered table must have one, or this crate does not compile.
-pub(crate) trait Verified: Table {
+/// How a table is verified and what mends it. Every registered table must have a rule (`rules.rs`), or this crate does
+/// not compile.
+pub(crate) trait Verified: Table + Sized {
     /// The remedy.
-    const REPAIR: Repair;
+    const REPAIR: Repair = Repair::of_table(&TableInfo::of::<Self>());
 
-    /// Notes the facts of a row that the journal must have. Rows that are compared elsewhere have none here.
+    /// Notes the facts of a row that the journal must have. Rows that another pass compares have none here.
     fn note(_: &Self::Key, _: &Self::Value, _: &mut Tallies) {}
 }
 

@@ -76,10 +76,10 @@ pub(crate) fn audit(view: &View<'_>, damages: &mut Damages) -> Result<Check, Pip
 }
 
 /// A document, with the rows of it that are still to come.
-type Open = Option<(u64, EventRow, u64)>;
+type OpenDocument = Option<(u64, EventRow, u64)>;
 
 /// Where the open document comes from, of which these rows are; else what is wrong.
-fn of_open(open: &mut Open, seq: u64, document: u64, rows: u64) -> Result<&Provenance, String> {
+fn provenance_of(open: &mut OpenDocument, seq: u64, document: u64, rows: u64) -> Result<&Provenance, String> {
     match open {
         Some((of, EventRow::Document { provenance, .. }, left)) => match left.checked_sub(rows) {
             Some(rest) if *of == document => {
@@ -156,7 +156,7 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
     let mut expected = Sum::default();
     let (mut claims, mut lists) = (Sum::default(), BTreeMap::<ListDocument, ListSize>::new());
     let (mut tags, mut profiles, mut contests) = (Sum::default(), Sum::default(), Sum::default());
-    let mut open: Open = None;
+    let mut open: OpenDocument = None;
     let (mut next, mut named, mut documents) = (1, 0, 0u64);
     for row in view.scan::<Events>(None)? {
         let (seq, row) = row?;
@@ -190,7 +190,7 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 }
             }
             EventRow::Quotes { document, rows, .. } => {
-                let provenance = match of_open(&mut open, seq, *document, rows.len() as u64) {
+                let provenance = match provenance_of(&mut open, seq, *document, rows.len() as u64) {
                     Ok(provenance) => provenance,
                     Err(what) => return differs(Events::NAME, what),
                 };
@@ -208,7 +208,7 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 }
             }
             EventRow::Claims { document, list, claims: rows, .. } => {
-                let provenance = match of_open(&mut open, seq, *document, rows.len() as u64) {
+                let provenance = match provenance_of(&mut open, seq, *document, rows.len() as u64) {
                     Ok(provenance) => provenance,
                     Err(what) => return differs(Events::NAME, what),
                 };
@@ -222,7 +222,7 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 said.for_each(|claim| claims.add::<Claims>(&claim_key(provenance, list, claim), claim));
             }
             EventRow::Listing { document, list, rows, .. } => {
-                let provenance = match of_open(&mut open, seq, *document, rows.len() as u64) {
+                let provenance = match provenance_of(&mut open, seq, *document, rows.len() as u64) {
                     Ok(provenance) => provenance,
                     Err(what) => return differs(Events::NAME, what),
                 };

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     PipelineError,
-    labels::{Judged, Side, is_current, judge, rows_of, tables},
+    labels::{LabelledScript, ScriptVerdict, is_current, judge, rows_of, tables},
 };
 
 /// Name of the check.
@@ -142,7 +142,7 @@ fn compare(
         let wrong = differs(stored.as_ref(), &now, is_due);
         finding.expect(wrong.is_none(), || format!("script {}: {}", hex::encode(script.0), wrong.unwrap_or_default()));
         if let Some(stored) = &stored {
-            let side = Side { label: stored, moved: now.sums, path: Some(&now.path) };
+            let side = LabelledScript { label: stored, moved: now.sums, path: Some(&now.path) };
             let rows = rows_of(&script, &side).map_err(|e| ReadError::Broken(e.to_string()));
             tallies.expect_rows(&read!(rows));
             let node = now.node.filter(|_| stored.is_heritable);
@@ -170,7 +170,7 @@ fn compare(
 
 /// Returns the difference of a stored label, if there is one. A label that waits to be judged may be outdated; the
 /// chain's part must be right.
-fn differs(stored: Option<&ScriptLabel>, now: &Judged, is_due: bool) -> Option<&'static str> {
+fn differs(stored: Option<&ScriptLabel>, now: &ScriptVerdict, is_due: bool) -> Option<&'static str> {
     let bytes = |label: &ScriptLabel| encode_value::<Labels>(label);
     match (stored, &now.label) {
         (Some(stored), _) if stored.seen != now.seen => Some("its label has another newest transaction than the chain"),

@@ -16,7 +16,8 @@ use super::{Check, Finding, damage::Damages, meter::Meter};
 use crate::{
     PipelineError,
     exchanges::{Exchanges, FlowRows, held, make},
-    late::{LateRows, can_follow, fold_of, watchlist::make as make_watchlist},
+    late::{LateRows, can_follow, fold_of},
+    watchlist::make as make_watchlist,
 };
 
 /// Name of the check.

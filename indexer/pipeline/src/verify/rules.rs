@@ -1,53 +1,14 @@
-//! The remedy of each table, and the facts that each row must share with the journal.
+//! How the rows of each table are compared, and what mends a table if that is not the remedy of its origin.
 
 use cairn_tables::{
-    ages::{DormantSpends, SpentByAge, SupplyChanges},
-    block_log::BlockLog,
-    checkpoints::Checkpoints,
-    claims::{ClaimLists, Claims},
-    cluster_claims::{ClaimChildren, ClaimNodes},
-    cluster_owners::{ClusterBelow, ClusterOwners, OwnersDue},
-    clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters},
-    coins::{Coins, CoinsByScript},
-    contests::Contests,
-    daily::Daily,
-    dust::{DustAlerts, DustGroups, DustPings},
-    entities::{EntityFacets, EntityScripts, EntityTotals},
-    events::{Documents, Events, QuoteVersions, Quotes},
-    exchange_flows::{ExchangeFlows, FlowBlocks, FlowsHead},
-    facts::Facts,
-    feed::{Announced, Feed},
-    flushes::{FlushAlerts, Flushes},
-    format::Format,
-    funding::Funding,
-    headers::Headers,
+    clusters::{ClusterChildren, ClusterDays, Clusters},
     heights::{HeightByHash, HeightByTime},
-    history::{History, HistoryIndex},
-    journal::{Collisions, OverwrittenCoins},
-    label_sources::LabelSources,
-    labels::{LabelDue, Labels},
-    late::LateUndo,
-    listings::{PoolTags, Profiles},
-    live_quotes::LiveQuotes,
-    mempool::{KeptMempool, MempoolSamples},
-    names::Names,
-    old_coins::{DormantDays, OldMovements},
-    payouts::Payouts,
-    pings::Pings,
-    prevouts::Prevouts,
-    pubkeys::Pubkeys,
+    history::HistoryIndex,
+    journal::OverwrittenCoins,
     returns::Returns,
-    script_days::ScriptDays,
     spenders::Spenders,
-    stages::{
-        AGES, CLUSTERS, COINS, FUNDING, PAYOUTS, PINGS, PUBKEYS, RETURNS, SCRIPT_DAYS, SCRIPTS, SPENDS, TRANSFERS,
-    },
-    totals::TotalsTable,
-    transfers::{Consolidations, LargeChange, LargeTransfers},
+    transfers::LargeChange,
     tx_nums::TxNums,
-    tx_sums::TxSums,
-    wakeups::Wakeups,
-    watchlist::{WatchHead, Watchlist},
 };
 
 use super::{
@@ -55,19 +16,117 @@ use super::{
     tally::{Fact, Tallies},
 };
 
-/// Compared block by block.
-impl Verified for Headers {
-    const REPAIR: Repair = Repair::Blocks;
+/// Declares the rule of each table, one a line: how its rows are compared, the table, and its remedy behind an arrow
+/// if that does not follow from the table's origin.
+///
+/// - `whole`: each row with a row that a stage or a label makes.
+/// - `sums`: the numbers of all rows with those that a stage or a label adds up.
+/// - `elsewhere`: by another pass, or not at all; a comment says which.
+macro_rules! rules {
+    ($($how:ident $file:ident::$table:ident $(=> $repair:ident)?;)*) => {
+        $(impl Verified for cairn_tables::$file::$table {
+            $(const REPAIR: Repair = Repair::$repair;)?
+
+            rules!(@note $how);
+        })*
+    };
+    (@note whole) => {
+        fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_row::<Self>(key, row);
+        }
+    };
+    (@note sums) => {
+        fn note(key: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
+            tallies.find_sums::<Self>(key, sums);
+        }
+    };
+    (@note elsewhere) => {};
 }
 
-/// Compared block by block.
-impl Verified for BlockLog {
-    const REPAIR: Repair = Repair::Blocks;
-}
+rules! {
+    // The journal: block by block. `collisions` in memory, as there are few rows.
+    elsewhere headers::Headers;
+    elsewhere block_log::BlockLog;
+    elsewhere prevouts::Prevouts;
+    elsewhere journal::Collisions => LookUp;
 
-/// Compared block by block.
-impl Verified for Prevouts {
-    const REPAIR: Repair = Repair::Blocks;
+    // Stages. Coins while the journal is walked, and the others script by script.
+    elsewhere coins::Coins;
+    elsewhere coins::CoinsByScript;
+    elsewhere history::History;
+    elsewhere totals::TotalsTable;
+    elsewhere clusters::ClusterOf;
+    whole tx_sums::TxSums;
+    whole ages::SpentByAge;
+    whole ages::DormantSpends;
+    sums ages::SupplyChanges;
+    sums daily::Daily;
+    sums old_coins::DormantDays;
+    whole old_coins::OldMovements;
+    whole payouts::Payouts;
+    whole transfers::LargeTransfers;
+    whole transfers::Consolidations;
+    whole funding::Funding;
+    sums pubkeys::Pubkeys;
+    // With the history of scripts.
+    sums script_days::ScriptDays;
+    // With the blocks and with when scripts were first paid.
+    whole pings::Pings;
+
+    // Late stages: folded again.
+    elsewhere late::LateUndo => Late;
+    elsewhere flushes::Flushes;
+    elsewhere flushes::FlushAlerts;
+    elsewhere wakeups::Wakeups;
+    elsewhere dust::DustPings;
+    elsewhere dust::DustGroups;
+    elsewhere dust::DustAlerts;
+
+    // Made again and compared as a whole, if they are of the tip. Flows of blocks are not compared: they were observed
+    // with labels that may have changed since.
+    elsewhere watchlist::WatchHead => Late;
+    elsewhere watchlist::Watchlist => Late;
+    elsewhere exchange_flows::FlowsHead => Late;
+    elsewhere exchange_flows::ExchangeFlows => Late;
+    elsewhere exchange_flows::FlowBlocks => Late;
+
+    // The index itself: checkpoints with the stages; the others are read when the index is opened.
+    elsewhere checkpoints::Checkpoints;
+    elsewhere facts::Facts;
+    elsewhere format::Format;
+
+    // Events with what follows from them, and the folds over them with the ledger.
+    elsewhere events::Events;
+    elsewhere events::Documents;
+    elsewhere events::QuoteVersions;
+    elsewhere events::Quotes;
+    elsewhere claims::Claims;
+    elsewhere claims::ClaimLists;
+    elsewhere listings::PoolTags;
+    elsewhere listings::Profiles;
+    elsewhere contests::Contests;
+
+    // Joined tables. Labels script by script, owners root by root. A mark too many does no harm, and a missing one
+    // shows in the label or in the owners.
+    elsewhere labels::Labels;
+    elsewhere labels::LabelDue;
+    elsewhere cluster_owners::ClusterOwners;
+    elsewhere cluster_owners::OwnersDue;
+    whole entities::EntityScripts;
+    sums entities::EntityTotals;
+    sums entities::EntityFacets;
+    sums label_sources::LabelSources;
+    whole cluster_claims::ClaimNodes;
+    sums cluster_claims::ClaimChildren;
+    sums cluster_owners::ClusterBelow;
+    sums names::Names;
+
+    // Observations: nothing to compare with.
+    elsewhere mempool::KeptMempool;
+    elsewhere mempool::MempoolSamples;
+    elsewhere feed::Feed;
+    elsewhere feed::Announced;
+    elsewhere live_quotes::LiveQuotes;
 }
 
 impl Verified for TxNums {
@@ -94,12 +153,7 @@ impl Verified for HeightByTime {
     }
 }
 
-/// Compared with the journal's outputs in memory: there are few rows.
-impl Verified for Collisions {
-    const REPAIR: Repair = Repair::LookUp;
-}
-
-/// Checked by the balance of coins.
+/// Only the heights: the balance of coins checks the rows.
 impl Verified for OverwrittenCoins {
     const REPAIR: Repair = Repair::LookUp;
 
@@ -109,427 +163,45 @@ impl Verified for OverwrittenCoins {
 }
 
 impl Verified for Spenders {
-    const REPAIR: Repair = Repair::Stage(SPENDS.name);
-
     fn note(funding: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
         row.0.iter().for_each(|s| tallies.spender(*funding, s.vout, s.distance, s.vin, false));
     }
 }
 
-/// Compared while the journal is walked.
-impl Verified for Coins {
-    const REPAIR: Repair = Repair::Stage(COINS.name);
-}
-
-/// Compared script by script.
-impl Verified for CoinsByScript {
-    const REPAIR: Repair = Repair::Stage(COINS.name);
-}
-
-/// Compared script by script.
-impl Verified for History {
-    const REPAIR: Repair = Repair::Stage(SCRIPTS.name);
-}
-
 impl Verified for HistoryIndex {
-    const REPAIR: Repair = Repair::Stage(SCRIPTS.name);
-
     fn note((id, slot): &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
         tallies.find_index(*id, *slot, &row.0);
     }
 }
 
-/// Compared script by script.
-impl Verified for TotalsTable {
-    const REPAIR: Repair = Repair::Stage(SCRIPTS.name);
-}
-
-impl Verified for TxSums {
-    const REPAIR: Repair = Repair::Stage(AGES.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, row);
-    }
-}
-
-impl Verified for SpentByAge {
-    const REPAIR: Repair = Repair::Stage(AGES.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, row);
-    }
-}
-
-impl Verified for DormantSpends {
-    const REPAIR: Repair = Repair::Stage(AGES.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, row);
-    }
-}
-
-impl Verified for SupplyChanges {
-    const REPAIR: Repair = Repair::Stage(AGES.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(key, row);
-    }
-}
-
-impl Verified for Daily {
-    const REPAIR: Repair = Repair::Stage(AGES.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(key, row);
-    }
-}
-
-impl Verified for DormantDays {
-    const REPAIR: Repair = Repair::Stage(AGES.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(key, row);
-    }
-}
-
-impl Verified for OldMovements {
-    const REPAIR: Repair = Repair::Stage(AGES.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, row);
-    }
-}
-
-/// Compared with the history of scripts.
-impl Verified for ScriptDays {
-    const REPAIR: Repair = Repair::Stage(SCRIPT_DAYS.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(key, row);
-    }
-}
-
 /// Compared with the history of scripts.
 impl Verified for Returns {
-    const REPAIR: Repair = Repair::Stage(RETURNS.name);
-
     fn note(tx_num: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
         tallies.find_times(Fact::Returns, row.scripts, *tx_num);
     }
 }
 
-/// Compared script by script.
-impl Verified for ClusterOf {
-    const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
-}
-
 impl Verified for Clusters {
-    const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
-
     fn note(node: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
         tallies.clusters.row(*node, row);
     }
 }
 
 impl Verified for ClusterChildren {
-    const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
-
     fn note((parent, _): &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
         row.0.iter().for_each(|child| tallies.clusters.child(*parent, child));
     }
 }
 
 impl Verified for ClusterDays {
-    const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
-
     fn note(period: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
         tallies.clusters.day(*period, sums);
     }
 }
 
-impl Verified for Payouts {
-    const REPAIR: Repair = Repair::Stage(PAYOUTS.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, row);
-    }
-}
-
-impl Verified for LargeTransfers {
-    const REPAIR: Repair = Repair::Stage(TRANSFERS.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, row);
-    }
-}
-
-impl Verified for Consolidations {
-    const REPAIR: Repair = Repair::Stage(TRANSFERS.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, row);
-    }
-}
-
 /// The value of a row is compared for some transactions; that the transaction is a large transfer, for all.
 impl Verified for LargeChange {
-    const REPAIR: Repair = Repair::Stage(CLUSTERS.name);
-
     fn note(key: &Self::Key, _: &Self::Value, tallies: &mut Tallies) {
         tallies.clusters.change(*key);
     }
-}
-
-/// Compared with the stages.
-impl Verified for Checkpoints {
-    const REPAIR: Repair = Repair::Index;
-}
-
-/// Read when the index is opened.
-impl Verified for Facts {
-    const REPAIR: Repair = Repair::Index;
-}
-
-/// Read when the index is opened.
-impl Verified for Format {
-    const REPAIR: Repair = Repair::Index;
-}
-
-/// Compared with what follows from it.
-impl Verified for Events {
-    const REPAIR: Repair = Repair::Ledger;
-}
-
-/// Compared with the ledger.
-impl Verified for Documents {
-    const REPAIR: Repair = Repair::Ledger;
-}
-
-/// Compared with the ledger.
-impl Verified for QuoteVersions {
-    const REPAIR: Repair = Repair::Ledger;
-}
-
-/// Compared with the ledger.
-impl Verified for Quotes {
-    const REPAIR: Repair = Repair::Ledger;
-}
-
-/// Compared with the ledger.
-impl Verified for Claims {
-    const REPAIR: Repair = Repair::Ledger;
-}
-
-/// Compared with the ledger.
-impl Verified for ClaimLists {
-    const REPAIR: Repair = Repair::Ledger;
-}
-
-/// Compared script by script.
-impl Verified for Labels {
-    const REPAIR: Repair = Repair::Labels;
-}
-
-/// A mark too many does no harm, and one that is missing shows in the label.
-impl Verified for LabelDue {
-    const REPAIR: Repair = Repair::Labels;
-}
-
-impl Verified for EntityScripts {
-    const REPAIR: Repair = Repair::Labels;
-
-    fn note(key: &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, &());
-    }
-}
-
-impl Verified for EntityTotals {
-    const REPAIR: Repair = Repair::Labels;
-
-    fn note(entity: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(entity, sums);
-    }
-}
-
-impl Verified for LabelSources {
-    const REPAIR: Repair = Repair::Labels;
-
-    fn note(source: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(source, sums);
-    }
-}
-
-impl Verified for ClaimNodes {
-    const REPAIR: Repair = Repair::Labels;
-
-    fn note(key: &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, &());
-    }
-}
-
-impl Verified for ClaimChildren {
-    const REPAIR: Repair = Repair::Labels;
-
-    fn note(tie: &Self::Key, scripts: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(tie, scripts);
-    }
-}
-
-impl Verified for ClusterBelow {
-    const REPAIR: Repair = Repair::Labels;
-
-    fn note(node: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(node, sums);
-    }
-}
-
-/// Compared root by root.
-impl Verified for ClusterOwners {
-    const REPAIR: Repair = Repair::Labels;
-}
-
-/// A mark too many does no harm, and one that is missing shows in the owners.
-impl Verified for OwnersDue {
-    const REPAIR: Repair = Repair::Labels;
-}
-
-impl Verified for EntityFacets {
-    const REPAIR: Repair = Repair::Labels;
-
-    fn note(facet: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(facet, sums);
-    }
-}
-
-/// Compared with the ledger.
-impl Verified for PoolTags {
-    const REPAIR: Repair = Repair::Ledger;
-}
-
-/// Compared with the ledger.
-impl Verified for Profiles {
-    const REPAIR: Repair = Repair::Ledger;
-}
-
-/// Compared with the ledger.
-impl Verified for Contests {
-    const REPAIR: Repair = Repair::Ledger;
-}
-
-impl Verified for Names {
-    const REPAIR: Repair = Repair::Labels;
-
-    fn note(key: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(key, sums);
-    }
-}
-
-/// Compared with what the chain makes, block by block.
-impl Verified for LateUndo {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// Compared with what the chain makes.
-impl Verified for Flushes {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// Compared with what the chain makes.
-impl Verified for FlushAlerts {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// Compared with what the chain makes.
-impl Verified for Wakeups {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// Compared with what is made of the chain.
-impl Verified for WatchHead {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// Compared with what is made of the chain, if it is of the tip.
-impl Verified for Watchlist {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// Nothing to compare with.
-impl Verified for KeptMempool {
-    const REPAIR: Repair = Repair::Dropped;
-}
-
-/// Nothing to compare with.
-impl Verified for MempoolSamples {
-    const REPAIR: Repair = Repair::Dropped;
-}
-
-/// Nothing to compare with.
-impl Verified for Feed {
-    const REPAIR: Repair = Repair::Dropped;
-}
-
-/// Nothing to compare with.
-impl Verified for Announced {
-    const REPAIR: Repair = Repair::Dropped;
-}
-
-/// Nothing to compare with.
-impl Verified for LiveQuotes {
-    const REPAIR: Repair = Repair::Dropped;
-}
-
-/// Compared as a whole, if they are of the tip.
-impl Verified for FlowsHead {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// As [`FlowsHead`].
-impl Verified for ExchangeFlows {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// Not compared: observed with labels that may have changed since.
-impl Verified for FlowBlocks {
-    const REPAIR: Repair = Repair::Late;
-}
-
-impl Verified for Funding {
-    const REPAIR: Repair = Repair::Stage(FUNDING.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, row);
-    }
-}
-
-impl Verified for Pubkeys {
-    const REPAIR: Repair = Repair::Stage(PUBKEYS.name);
-
-    fn note(key: &Self::Key, outputs: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_sums::<Self>(key, outputs);
-    }
-}
-
-/// Compared with the blocks and with when scripts were first paid.
-impl Verified for Pings {
-    const REPAIR: Repair = Repair::Stage(PINGS.name);
-
-    fn note(key: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_row::<Self>(key, row);
-    }
-}
-
-/// Compared with what follows from the tables of others.
-impl Verified for DustPings {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// As [`DustPings`].
-impl Verified for DustGroups {
-    const REPAIR: Repair = Repair::Late;
-}
-
-/// As [`DustPings`].
-impl Verified for DustAlerts {
-    const REPAIR: Repair = Repair::Late;
 }

@@ -95,7 +95,7 @@ fn others<T: Table>(view: &View<'_>, damages: &mut Damages) -> Result<(), Pipeli
 }
 
 /// Receives each entry of a history.
-type Tell<'t> = dyn FnMut(ScriptId, ScriptTemplate, &HistoryEntry, &mut Tallies) + 't;
+type EntrySink<'t> = dyn FnMut(ScriptId, ScriptTemplate, &HistoryEntry, &mut Tallies) + 't;
 
 /// The inner error is damage.
 fn walk(
@@ -103,7 +103,7 @@ fn walk(
     supply: Option<Sats>,
     meter: &Meter<'_>,
     tallies: &mut Tallies,
-    (finding, tell, nodes): (&mut Finding, &mut Tell<'_>, &mut Nodes<'_, '_>),
+    (finding, tell, nodes): (&mut Finding, &mut EntrySink<'_>, &mut Nodes<'_, '_>),
     scripts: &mut u64,
 ) -> Result<Result<(), ReadError>, PipelineError> {
     macro_rules! read {
@@ -182,7 +182,7 @@ fn walk_history<'v, 'r: 'v>(
     totals: &Totals,
     history: &mut Peekable<Scan<'v, 'r, History>>,
     tallies: &mut Tallies,
-    tell: &mut Tell<'_>,
+    tell: &mut EntrySink<'_>,
 ) -> Result<Walked, ReadError> {
     let mut walked = Walked { marks_agree: true, ..Walked::default() };
     let mut last = None;

@@ -152,8 +152,8 @@ impl Tallies {
 
     /// The rows that follow from a label.
     pub(crate) fn expect_rows(&mut self, rows: &Rows) {
-        rows.keys.iter().for_each(|place| self.row(place.table, &place.key, &[], 1));
-        rows.sums.iter().chain(&rows.own).for_each(|(place, sums)| self.sums(place.table, &place.key, sums, 1));
+        rows.keys.iter().for_each(|row| self.row(row.table, &row.key, &[], 1));
+        rows.sums.iter().chain(&rows.own).for_each(|(row, sums)| self.sums(row.table, &row.key, sums, 1));
     }
 
     fn row(&mut self, table: &str, key: &[u8], value: &[u8], times: u64) {

@@ -82,20 +82,20 @@ impl Draft {
 }
 
 /// A small set of numbers. A bit for each answers most look-ups, since most are of numbers outside it.
-struct Few {
+struct NodeSet {
     sorted: Vec<u64>,
     bits: Vec<u64>,
 }
 
-impl Few {
+impl NodeSet {
     fn of(sorted: Vec<u64>) -> Self {
         let words = (sorted.len() / 4).next_power_of_two().max(1);
-        let mut few = Few { sorted, bits: vec![0; words] };
-        for at in 0..few.sorted.len() {
-            let (word, bit) = few.place(few.sorted[at]);
-            few.bits[word] |= bit;
+        let mut set = NodeSet { sorted, bits: vec![0; words] };
+        for at in 0..set.sorted.len() {
+            let (word, bit) = set.place(set.sorted[at]);
+            set.bits[word] |= bit;
         }
-        few
+        set
     }
 
     fn place(&self, number: u64) -> (usize, u64) {
@@ -142,7 +142,7 @@ impl<'s> Stored<'s> {
         touched: &[u64],
         mut show: impl FnMut(&OuterRoot) -> Result<(), StageError>,
     ) -> Result<(), StageError> {
-        let touched = Few::of(touched.to_vec());
+        let touched = NodeSet::of(touched.to_vec());
         let mut records = Records::<ROOT>(self.scratch.open(&self.roots)?);
         while let Some(record) = records.next()? {
             if touched.find(number(&record[..5])).is_none() {
@@ -167,10 +167,10 @@ impl<'s> Stored<'s> {
         };
         let (mut members, mut roots) = (Draft(scratch.create(&after.members)?), Draft(scratch.create(&after.roots)?));
         if let Some(before) = &before {
-            let few = Few::of(touched.to_vec());
+            let set = NodeSet::of(touched.to_vec());
             let mut old = Records::<MEMBER>(scratch.open(&before.members)?);
             while let Some(mut record) = old.next()? {
-                if let Some(place) = few.find(number(&record[5..])) {
+                if let Some(place) = set.find(number(&record[5..])) {
                     record[5..].copy_from_slice(&window.root_of_outer(place as u32).node.to_be5());
                 }
                 members.put(&record)?;

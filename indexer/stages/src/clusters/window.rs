@@ -109,7 +109,7 @@ pub(super) const OUTER_BYTES: u64 = (size_of::<u64>() + size_of::<u32>()) as u64
 
 /// The numbers of transactions, nodes and roots to come in a window, where they are known: its lists do not grow then.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Coming {
+pub(super) struct ExpectedSizes {
     pub(super) transactions: u64,
     pub(super) nodes: u64,
     pub(super) roots: u64,
@@ -138,14 +138,14 @@ impl Window {
         outer: Vec<u64>,
         outer_roots: Vec<u32>,
         mut roots: Vec<OuterRoot>,
-        coming: Coming,
+        expected: ExpectedSizes,
     ) -> Self {
         let outer_count = roots.len() as u32;
-        let mut parents: Vec<u32> = Vec::with_capacity(roots.len() + coming.nodes as usize);
+        let mut parents: Vec<u32> = Vec::with_capacity(roots.len() + expected.nodes as usize);
         parents.extend((0..outer_count).map(|root| ROOT | root));
-        roots.reserve_exact(coming.roots as usize);
+        roots.reserve_exact(expected.roots as usize);
         let (mut nodes, free) = (Ranked::default(), Vec::new());
-        nodes.reserve(coming.transactions);
+        nodes.reserve(expected.transactions);
         Window { start, outer, outer_roots, outer_count, nodes, parents, roots, free }
     }
 

@@ -8,7 +8,7 @@ use super::{
     connect::{Effects, Lists, connect},
     moves_of,
     stored::Stored,
-    window::{Coming, MAX_NODES, NODE_BYTES, OUTER_BYTES, OuterRoot, ROOT_BYTES, Ranked, Window},
+    window::{ExpectedSizes, MAX_NODES, NODE_BYTES, OUTER_BYTES, OuterRoot, ROOT_BYTES, Ranked, Window},
 };
 use crate::{
     deltas::StageError,
@@ -20,7 +20,7 @@ use crate::{
 /// Needs of a window after the first.
 #[derive(Default)]
 struct Survey {
-    coming: Coming,
+    expected: ExpectedSizes,
     /// Nodes from before that are referred to.
     outer: Vec<u64>,
     /// The first transaction behind it; `None` for the last window.
@@ -48,10 +48,10 @@ impl Survey {
                 return Ok(false);
             }
             groups += 1;
-            survey.coming.transactions = transactions;
+            survey.expected.transactions = transactions;
             if moves.iter().any(|moved| moved.cospent) {
-                survey.coming.nodes += 1;
-                survey.coming.roots += u64::from(!moves.iter().any(|moved| moved.cospent && moved.distance > 0));
+                survey.expected.nodes += 1;
+                survey.expected.roots += u64::from(!moves.iter().any(|moved| moved.cospent && moved.distance > 0));
             }
             Ok(true)
         })?;
@@ -61,7 +61,7 @@ impl Survey {
     }
 
     fn is_full(&self, transactions: u64, memory: u64) -> bool {
-        let Coming { nodes, roots, .. } = self.coming;
+        let ExpectedSizes { nodes, roots, .. } = self.expected;
         let bytes = nodes * NODE_BYTES + roots * ROOT_BYTES + Ranked::bytes(transactions);
         let outer = self.outer.len() as u64;
         bytes + outer * OUTER_BYTES > memory || nodes + outer > MAX_NODES
@@ -85,7 +85,7 @@ pub(super) fn fold(
     let (mut stored, mut start): (Option<Stored<'_>>, _) = (None, TxNum(0));
     for number in 0.. {
         // The first window refers to nothing from before, and mostly there is no other: it ends where memory does.
-        let (Survey { coming, outer, mut end }, (places, roots)) = match &stored {
+        let (Survey { expected, outer, mut end }, (places, roots)) = match &stored {
             Some(stored) => {
                 let survey = Survey::of(moves, start, work.memory)?;
                 let known = stored.resolve(&survey.outer)?;
@@ -94,7 +94,7 @@ pub(super) fn fold(
             None => Default::default(),
         };
         let touched: Vec<u64> = roots.iter().map(|root| root.node.0).collect();
-        let (mut window, mut any) = (Window::new(start.0, outer, places, roots, coming), false);
+        let (mut window, mut any) = (Window::new(start.0, outer, places, roots, expected), false);
         moves.groups(&key(start), &mut |group| {
             let tx = moves_of(group, &mut moved)?;
             if number == 0 && any && window.is_full(tx, work.memory) {

@@ -92,7 +92,7 @@ pub(super) fn read(
             let about = Kind { fields: &[ABOUT_FIELD], ..*kind };
             field(&mut yaml, &about, ABOUT_FIELD, &mut said)?;
             let said = said.into_iter().flatten().next().unwrap_or_default();
-            let name = short_name::of(said.lines().next().unwrap_or_default());
+            let name = short_name::from_words(said.lines().next().unwrap_or_default());
             let place = if key == CREATOR { &mut collector.report.source } else { &mut collector.report.licence };
             *place = name;
         } else {

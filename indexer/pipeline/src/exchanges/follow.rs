@@ -15,11 +15,8 @@ use cairn_tables::{
 };
 use cairn_writer::WriteError;
 
-use crate::{
-    Engine, PipelineError, Progress,
-    background::Outcome,
-    exchanges::{Exchanges, Made, can_make, change, flows_of_block, make, overflow},
-};
+use super::{Exchanges, FlowGeneration, can_make, change, flows_of_block, make, overflow};
+use crate::{Engine, PipelineError, Progress, background::Outcome};
 
 /// Blocks after which the flows are made again: a day.
 const EVERY: u32 = 144;
@@ -96,7 +93,7 @@ impl Engine {
     }
 
     /// Writes a finished generation, if its block is still there.
-    fn take_flows(&self, view: &View<'_>, made: Outcome<Made>) -> Result<bool, PipelineError> {
+    fn take_flows(&self, view: &View<'_>, made: Outcome<FlowGeneration>) -> Result<bool, PipelineError> {
         match made {
             Ok(Some(made)) if view.chain().is(made.height, &made.hash) => self.write_flows(&made).map(|()| true),
             Ok(_) => Ok(false),
@@ -105,7 +102,7 @@ impl Engine {
         }
     }
 
-    fn write_flows(&self, made: &Made) -> Result<(), PipelineError> {
+    fn write_flows(&self, made: &FlowGeneration) -> Result<(), PipelineError> {
         let old = self.reader.view()?.get::<FlowsHead>(&())?.map(|head| head.generation);
         let generation = old.map_or(0, |old| 1 - old);
         let clear = |generation: u8| {
@@ -126,7 +123,7 @@ impl Engine {
                 Ok(())
             })?;
         }
-        let Made { height, hash, seq, mark, held, .. } = made;
+        let FlowGeneration { height, hash, seq, mark, held, .. } = made;
         let head =
             FlowsHeadRow { generation, height: *height, hash: *hash, seq: *seq, mark: *mark, held: held.clone() };
         self.writer.commit::<WriteError>(|batch| {

@@ -9,14 +9,14 @@ use cairn_tables::{
 
 /// A coin that a script received or sent: kind + 16 × template of the script, then 1, 4 or 5 │ vout │ amount, or 2 or 3
 /// │ amount, or 9 or 13 │ vout │ amount │ ping of one script.
-pub(super) struct Moved {
+pub(super) struct CoinMove {
     pub(super) template: ScriptTemplate,
-    pub(super) did: What,
+    pub(super) action: CoinAction,
     pub(super) sats: Sats,
 }
 
 /// The action of a script with a coin.
-pub(super) enum What {
+pub(super) enum CoinAction {
     Received {
         vout: u32,
         by: Payer,
@@ -38,9 +38,9 @@ pub(super) enum Payer {
     Other,
 }
 
-impl Moved {
+impl CoinMove {
     pub(super) fn sent(coin: &SpentCoin, cospent: bool) -> Self {
-        Moved { template: coin.flags.template, did: What::Sent { cospent }, sats: coin.value }
+        CoinMove { template: coin.flags.template, action: CoinAction::Sent { cospent }, sats: coin.value }
     }
 }
 
@@ -52,18 +52,18 @@ const LARGE: u8 = 5;
 /// Added to one of the codes of receipts.
 const PINGED: u8 = 8;
 
-impl ValueCodec for Moved {
+impl ValueCodec for CoinMove {
     fn encode(&self, out: &mut Vec<u8>) {
-        let kind = match self.did {
-            What::Received { by: Payer::Other, .. } => RECEIVED,
-            What::Received { by: Payer::Coinbase, .. } => MINED,
-            What::Received { by: Payer::Large, .. } => LARGE,
-            What::Sent { cospent: false } => SENT,
-            What::Sent { cospent: true } => COSPENT,
+        let kind = match self.action {
+            CoinAction::Received { by: Payer::Other, .. } => RECEIVED,
+            CoinAction::Received { by: Payer::Coinbase, .. } => MINED,
+            CoinAction::Received { by: Payer::Large, .. } => LARGE,
+            CoinAction::Sent { cospent: false } => SENT,
+            CoinAction::Sent { cospent: true } => COSPENT,
         };
-        let ping = if let What::Received { ping, .. } = &self.did { ping.as_ref() } else { None };
+        let ping = if let CoinAction::Received { ping, .. } = &self.action { ping.as_ref() } else { None };
         out.push(kind | ping.map_or(0, |_| PINGED) | self.template.code() << 4);
-        if let What::Received { vout, .. } = self.did {
+        if let CoinAction::Received { vout, .. } = self.action {
             put_varint(out, vout.into());
         }
         put_amount(out, self.sats);
@@ -81,12 +81,16 @@ impl ValueCodec for Moved {
             MINED if !is_pinged => Payer::Coinbase,
             LARGE => Payer::Large,
             kind @ (SENT | COSPENT) if !is_pinged => {
-                return Ok(Moved { template, did: What::Sent { cospent: kind == COSPENT }, sats: b.amount()? });
+                return Ok(CoinMove {
+                    template,
+                    action: CoinAction::Sent { cospent: kind == COSPENT },
+                    sats: b.amount()?,
+                });
             }
             _ => return Err(b.error("a delta of unknown kind")),
         };
         let (vout, sats) = (b.varint32()?, b.amount()?);
         let ping = if is_pinged { Some(PingRow::decode(b)?) } else { None };
-        Ok(Moved { template, did: What::Received { vout, by, ping }, sats })
+        Ok(CoinMove { template, action: CoinAction::Received { vout, by, ping }, sats })
     }
 }

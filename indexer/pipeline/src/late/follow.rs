@@ -11,10 +11,8 @@ use cairn_tables::{
 };
 use cairn_writer::WriteError;
 
-use crate::{
-    Engine, Phase, PipelineError, Progress, ProgressStep,
-    late::{LateRows, can_follow, fold_of, put_all},
-};
+use super::{LateRows, can_follow, fold_of, put_all};
+use crate::{Engine, Phase, PipelineError, Progress, ProgressStep};
 
 /// Blocks that are followed in one commit.
 const BLOCKS_IN_STEP: u32 = 256;
@@ -38,18 +36,6 @@ impl Engine {
             wrote |= Following { engine: self, place, stage, progress }.run()?;
         }
         Ok(wrote)
-    }
-
-    /// Brings all to the tip that follows the chain after its blocks: the late stages, the watchlist and the flows of
-    /// exchanges. `waits`: for the latter two, too, which are made in threads otherwise. Returns whether it wrote
-    /// anything, which is durable with the next [`Engine::settle`].
-    ///
-    /// # Errors
-    /// As [`Engine::follow_late`].
-    pub fn follow_up(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
-        let late = self.follow_late(progress)?;
-        let watchlist = self.follow_watchlist(progress, waits)?;
-        Ok(late | watchlist | self.follow_flows(progress, waits)?)
     }
 
     /// Takes back what late stages that have followed the chain just up to a block have of it, if that is kept.

@@ -12,14 +12,11 @@ use cairn_tables::{
 };
 use cairn_writer::WriteError;
 
-use crate::{
-    Engine, Phase, PipelineError, Progress, ProgressStep,
-    labels::{
-        Changes, Marks, OfBlock, Side, forget, is_current, judge, judge_owners, marked, of_block, put_checkpoint,
-        tables,
-    },
-    resolve::look_up_pieces,
+use super::{
+    BlockChanges, Changes, LabelledScript, Marks, changes_of_block, forget, is_current, judge, judge_owners, marked,
+    put_checkpoint, tables,
 };
+use crate::{Engine, Phase, PipelineError, Progress, ProgressStep, resolve::look_up_pieces};
 
 /// Scripts that are judged first. Nothing is written concurrently, so they are few; each step has twice as many as the
 /// one before.
@@ -55,9 +52,9 @@ impl Engine {
         view: &View<'_>,
         block: &Block,
         direction: FoldDirection,
-    ) -> Result<Option<OfBlock>, PipelineError> {
+    ) -> Result<Option<BlockChanges>, PipelineError> {
         // Without a stage they stay behind, and are made again once it is back.
-        if self.has_their_stages() { of_block(view, block, direction) } else { Ok(None) }
+        if self.has_their_stages() { changes_of_block(view, block, direction) } else { Ok(None) }
     }
 
     /// Brings the joined tables up to date with claims and chain: makes them again if they must be, then judges marked
@@ -176,7 +173,7 @@ impl Engine {
                 let now = judge(view, &mut claims, hash, before.as_ref())?;
                 let (before, after) = (before.as_ref(), now.label.as_ref());
                 replaced += usize::from(before.is_some() && before != after);
-                let side = |label| Side { label, moved: now.sums, path: Some(&now.path) };
+                let side = |label| LabelledScript { label, moved: now.sums, path: Some(&now.path) };
                 changes.replace(*hash, before.map(side), after.map(side))?;
                 now.root_to_judge(before).iter().for_each(|root| changes.judge_again(*root));
             }

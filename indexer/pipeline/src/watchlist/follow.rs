@@ -8,11 +8,8 @@ use cairn_tables::{
     watchlist::{WatchHead, WatchKey, Watchlist},
 };
 
-use crate::{
-    Engine, PipelineError, Progress,
-    background::Outcome,
-    late::watchlist::{Made, make},
-};
+use super::{NewWatchlist, make};
+use crate::{Engine, PipelineError, Progress, background::Outcome};
 
 /// Blocks after which the watchlist is made again: a day.
 const EVERY: u32 = 144;
@@ -53,7 +50,7 @@ impl Engine {
 
     /// Writes a finished watchlist, if its block is still there. Damage of the tables that it is made from does not
     /// stop blocks.
-    fn take_watchlist(&self, view: &View<'_>, made: Outcome<Made>) -> Result<bool, PipelineError> {
+    fn take_watchlist(&self, view: &View<'_>, made: Outcome<NewWatchlist>) -> Result<bool, PipelineError> {
         match made {
             Ok(Some(made)) if view.chain().is(made.head.height, &made.head.hash) => {
                 self.write_watchlist(&made).map(|()| true)
@@ -68,7 +65,7 @@ impl Engine {
         }
     }
 
-    fn write_watchlist(&self, made: &Made) -> Result<(), PipelineError> {
+    fn write_watchlist(&self, made: &NewWatchlist) -> Result<(), PipelineError> {
         let old: Vec<WatchKey> = {
             let view = self.reader.view()?;
             view.scan::<Watchlist>(None)?.map(|row| row.map(|(key, _)| key)).collect::<Result<_, _>>()?

@@ -1,6 +1,4 @@
-//! The watchlist: clusters with 500 BTC or more of coins of five years and more that spent nothing for five years, as
-//! of one block. It is made from two walks through whole tables, in a thread of its own beside new blocks, and made
-//! again after a day's blocks.
+//! Makes the watchlist of one block from two walks through whole tables.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +18,17 @@ use cairn_tables::{
     watchlist::{WatchHeadRow, WatchKey, WatchRow},
 };
 
-use super::sleep::{At, Sleep};
-use crate::PipelineError;
+use crate::{
+    PipelineError,
+    late::{At, Sleep},
+};
 
 /// Rows that are walked through between two looks at whether to stop.
 const ROWS: u32 = 1 << 16;
 
 /// A watchlist.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Made {
+pub(crate) struct NewWatchlist {
     pub(crate) head: WatchHeadRow,
     /// In the order of the table.
     pub(crate) rows: Vec<(WatchKey, WatchRow)>,
@@ -110,7 +110,7 @@ fn line(view: &View<'_>, key: &WatchKey) -> Result<String, ReadError> {
 }
 
 /// Makes the watchlist as of the tip of a view; `None` while tables are being made.
-pub(crate) fn make(view: &View<'_>, cancel: &CancelToken) -> Result<Option<Made>, PipelineError> {
+pub(crate) fn make(view: &View<'_>, cancel: &CancelToken) -> Result<Option<NewWatchlist>, PipelineError> {
     if !can_make(view)? {
         return Ok(None);
     }
@@ -141,5 +141,5 @@ pub(crate) fn make(view: &View<'_>, cancel: &CancelToken) -> Result<Option<Made>
         clusters: rows.len() as u64,
         sats: rows.iter().map(|(key, _)| key.sats).fold(0, Sats::saturating_add),
     };
-    Ok(Some(Made { head, rows }))
+    Ok(Some(NewWatchlist { head, rows }))
 }

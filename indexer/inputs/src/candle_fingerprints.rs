@@ -15,31 +15,31 @@ const CHUNK_SLOTS: u32 = 1_024;
 /// Fingerprints by close, in chunks; 0 where there is no candle. A series of minutes from 1970 to now, the largest that
 /// fits, takes 120 MB.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct CandleFingerprints {
     chunks: BTreeMap<u32, Box<[u32]>>,
 }
 
 /// The candle that was noted before, compared with the new one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Before {
+pub(crate) enum EarlierCandle {
     Nothing,
     Same,
     Other,
 }
 
-impl Seen {
+impl CandleFingerprints {
     /// Notes a candle; `slot` is its close in units of the interval. A candle that was there before is kept.
-    pub(crate) fn note(&mut self, slot: u32, quote: &Quote) -> Before {
+    pub(crate) fn note(&mut self, slot: u32, quote: &Quote) -> EarlierCandle {
         let chunk = self.chunks.entry(slot / CHUNK_SLOTS).or_insert_with(|| vec![0; CHUNK].into());
         let fingerprint = fingerprint(quote);
         let at = usize::try_from(slot % CHUNK_SLOTS).unwrap_or(0);
         match chunk.get_mut(at) {
             Some(free @ 0) => {
                 *free = fingerprint;
-                Before::Nothing
+                EarlierCandle::Nothing
             }
-            Some(before) if *before == fingerprint => Before::Same,
-            _ => Before::Other,
+            Some(before) if *before == fingerprint => EarlierCandle::Same,
+            _ => EarlierCandle::Other,
         }
     }
 
@@ -97,22 +97,22 @@ mod tests {
     proptest! {
         #[test]
         fn as_a_map_says(candles in prop::collection::vec((0u32..5_000, 1i64..3), 1..200)) {
-            let (mut seen, mut map) = (Seen::default(), BTreeMap::new());
+            let (mut fingerprints, mut map) = (CandleFingerprints::default(), BTreeMap::new());
             for (slot, price) in candles {
                 let quote = Quote { close: Decimal::new(price, 0), range: None, volume: None };
                 let before = match map.entry(slot) {
                     Entry::Vacant(free) => {
                         free.insert(price);
-                        Before::Nothing
+                        EarlierCandle::Nothing
                     }
-                    Entry::Occupied(old) if *old.get() == price => Before::Same,
-                    Entry::Occupied(_) => Before::Other,
+                    Entry::Occupied(old) if *old.get() == price => EarlierCandle::Same,
+                    Entry::Occupied(_) => EarlierCandle::Other,
                 };
-                prop_assert_eq!(seen.note(slot, &quote), before);
+                prop_assert_eq!(fingerprints.note(slot, &quote), before);
             }
             let slots: Vec<u32> = map.into_keys().collect();
             let gaps: Vec<(u32, u32)> = slots.windows(2).filter(|w| w[1] - w[0] > 1).map(|w| (w[0], w[1])).collect();
-            let found = seen.gaps(60);
+            let found = fingerprints.gaps(60);
             prop_assert_eq!(found.count, gaps.len() as u64);
             prop_assert_eq!(found.missing, gaps.iter().map(|(a, b)| u64::from(b - a - 1)).sum::<u64>());
             let longest = gaps.iter().map(|(a, b)| b - a - 1).max();
