@@ -8,7 +8,7 @@ use cairn_reader::View;
 use crate::{
     context::Ctx,
     parameters::since::SinceParam,
-    vocabulary::cursor::{Cursor, NO_FIT},
+    vocabulary::cursor::{CursorParam, Cursors},
 };
 
 /// Blocks from one height to the one before another.
@@ -57,12 +57,12 @@ impl Place {
     ///
     /// # Errors
     /// 422 if it is of another list; 409 after a reorg.
-    pub(crate) fn read(token: &str, view: &View<'_>, filters: &[&[u8]]) -> Result<Self, ApiError> {
-        let position = Cursor::read(token, view, filters)?.position;
+    fn read(token: &str, cursors: &Cursors<'_>) -> Result<Self, ApiError> {
+        let position = cursors.read(token)?;
         let (tx_num, vin) = (position / INPUTS, position % INPUTS);
         match u32::try_from(vin) {
             Ok(vin) if tx_num < TxNum::LIMIT => Ok(Place { tx_num: TxNum(tx_num), vin }),
-            _ => Err(ApiError::validation(Location::Query, "cursor", NO_FIT)),
+            _ => Err(cursors.no_fit()),
         }
     }
 
@@ -70,10 +70,9 @@ impl Place {
     ///
     /// # Errors
     /// The header of its block cannot be read.
-    pub(crate) fn token(self, view: &View<'_>, filters: &[&[u8]]) -> Result<String, ApiError> {
+    fn token(self, view: &View<'_>, cursors: &Cursors<'_>) -> Result<String, ApiError> {
         let height = view.chain().height_of(self.tx_num).unwrap_or(view.tip().height);
-        Cursor { position: self.tx_num.0.saturating_mul(INPUTS).saturating_add(self.vin.into()) }
-            .token_at(view, height, filters)
+        cursors.token_at(height, self.tx_num.0.saturating_mul(INPUTS).saturating_add(self.vin.into()))
     }
 }
 
@@ -87,23 +86,23 @@ pub(crate) struct PageRequest<'a> {
     pub(crate) from: Option<Place>,
     /// Maximum number of rows.
     pub(crate) limit: u32,
-    /// Name of the list and its filters, to which its cursors are bound.
-    bound_to: (&'static str, String),
+    cursors: Cursors<'a>,
 }
 
 impl<'a> PageRequest<'a> {
-    /// A page of the list `name` with these filters.
+    /// A page of the list that the request asks for.
     ///
     /// # Errors
     /// The cursor is of another list, or has expired.
     pub(crate) fn new(
-        (view, window): (&'a View<'a>, Window),
-        bound_to: (&'static str, String),
-        (limit, cursor): (u32, Option<&str>),
+        ctx: &Ctx<'a>,
+        window: Window,
+        (limit, cursor): (u32, Option<&CursorParam>),
     ) -> Result<Self, ApiError> {
-        let filters = [bound_to.0.as_bytes(), bound_to.1.as_bytes()];
-        let from = cursor.map(|token| Place::read(token, view, &filters)).transpose()?;
-        Ok(PageRequest { view, window, from, limit, bound_to })
+        let view = ctx.view()?;
+        let cursors = Cursors::new(view, &ctx.fingerprint());
+        let from = cursor.map(|token| Place::read(token, &cursors)).transpose()?;
+        Ok(PageRequest { view, window, from, limit, cursors })
     }
 
     /// The window without the transactions of previous pages.
@@ -123,8 +122,7 @@ impl<'a> PageRequest<'a> {
         page: Page<R>,
         object: impl FnOnce(Vec<R>, PageEnd) -> T,
     ) -> Result<Formatted<T>, ApiError> {
-        let filters = [self.bound_to.0.as_bytes(), self.bound_to.1.as_bytes()];
-        let next_cursor = page.next.map(|next| next.token(self.view, &filters)).transpose()?;
+        let next_cursor = page.next.map(|next| next.token(self.view, &self.cursors)).transpose()?;
         let part = format_args!("{noun} follow: this is a part of {}", self.limit);
         ctx.warn_if_more(format, next_cursor.is_some(), part);
         let end = PageEnd { next_cursor, covered_from: page.covered_from, is_cut: page.is_cut };

@@ -152,9 +152,7 @@ impl Operation for Awakenings {
         let sats = least_sats(input.min_btc, AWAKENING_SATS)?;
         let least = Least { age: input.min_dormancy_days.saturating_mul(DAY), sats };
         let text = input.address_filter.as_ref().map(|address| address.text.clone());
-        let asked = format!("{:?} {:?} {sats} {} {text:?}", input.since, input.until, input.min_dormancy_days);
-        let bound_to = (Self::INFO.name, asked);
-        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
+        let request = PageRequest::new(ctx, window, (input.limit.get(), input.cursor.as_ref()))?;
         let script = input.address_filter.as_ref().map(|address| found(view, address)).transpose()?;
         let mut pages = Pages { ctx, view, least, limit: input.limit.get() as usize, rows: Vec::new() };
         let mut page = match script {

@@ -97,9 +97,7 @@ impl Operation for DormantMovements {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, input.until)?;
         let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
-        let asked = format!("{:?} {:?} {sats} {}", input.since, input.until, input.min_age_years);
-        let bound_to = (Self::INFO.name, asked);
-        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
+        let request = PageRequest::new(ctx, window, (input.limit.get(), input.cursor.as_ref()))?;
         let least = (input.min_age_years.saturating_mul(YEAR), sats);
         let page = page(ctx, view, (window, request.from), least, input.limit.get() as usize)?;
         request.answer((ctx, input.format), "movements", page, |movements, end| MovementsOutput {

@@ -126,8 +126,7 @@ impl Operation for WhaleWakeups {
         let since = input.since.unwrap_or(SinceParam::Days(30));
         let window = Window::of(view, Some(since), input.until)?;
         let sats = least_sats(input.min_btc, WAKEUP_SATS)?;
-        let bound_to = (Self::INFO.name, format!("{since:?} {:?} {sats}", input.until));
-        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
+        let request = PageRequest::new(ctx, window, (input.limit.get(), input.cursor.as_ref()))?;
         let followed_height = view.late(&WAKEUPS)?;
         let mut rows = ByInput::over(view.wakeups_before(request.rest().end)?);
         let (mut looking, mut owners) = (Looking::back_to(window.first), Owners::default());

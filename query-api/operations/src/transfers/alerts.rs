@@ -30,6 +30,6 @@ impl Operation for WhaleAlerts {
     type Output = Formatted<ListOutput>;
 
     fn run(ctx: &Ctx<'_>, input: ListInput) -> Result<Formatted<ListOutput>, ApiError> {
-        list(ctx, &input, Self::INFO.name, false)
+        list(ctx, &input, false)
     }
 }

@@ -26,6 +26,6 @@ impl Operation for LabeledAlerts {
     type Output = Formatted<ListOutput>;
 
     fn run(ctx: &Ctx<'_>, input: ListInput) -> Result<Formatted<ListOutput>, ApiError> {
-        list(ctx, &input, Self::INFO.name, true)
+        list(ctx, &input, true)
     }
 }

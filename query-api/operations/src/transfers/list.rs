@@ -132,18 +132,12 @@ pub(crate) struct ListOutput {
 }
 
 /// Alerts of a range: of `labelled` only those of which at least half of the value of one side is labelled.
-pub(super) fn list(
-    ctx: &Ctx<'_>,
-    input: &ListInput,
-    name: &'static str,
-    labelled: bool,
-) -> Result<Formatted<ListOutput>, ApiError> {
+pub(super) fn list(ctx: &Ctx<'_>, input: &ListInput, labelled: bool) -> Result<Formatted<ListOutput>, ApiError> {
     let view = ctx.view()?;
     let window = Window::of(view, Some(SinceParam::Days(input.range.days())), None)?;
     let sats = least_sats(input.min_btc, LARGE_SATS)?;
-    let asked = format!("{:?} {sats} {:?}", input.range, input.flow_type);
     let limit = input.limit.get();
-    let request = PageRequest::new((view, window), (name, asked), (limit, input.cursor.as_deref()))?;
+    let request = PageRequest::new(ctx, window, (limit, input.cursor.as_ref()))?;
     let from = request.from;
     let offset = if from.is_some() { 0 } else { input.offset.min(MAX_SKIPPED) };
     let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
