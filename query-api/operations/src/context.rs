@@ -69,6 +69,11 @@ pub(crate) const fn index_get(name: &'static str, path: &'static str, area: &'st
     Info { source: "index", freshness: &[TIP], freshness_semantics: CONFIRMED, ..Info::get(name, path, area) }
 }
 
+/// A free operation that lists rows of the chain page by page, with labels; callers override the fields that differ.
+pub(crate) const fn labelled_list(name: &'static str, path: &'static str) -> Info {
+    Info { freshness: &[TIP, CLAIMS, LABELS], errors: &[ErrorCode::CursorExpired], ..index_get(name, path, "chain") }
+}
+
 /// A free operation with a body; callers override the fields that differ.
 pub(crate) const fn index_post(name: &'static str, path: &'static str, area: &'static str) -> Info {
     Info { method: Method::Post, ..index_get(name, path, area) }

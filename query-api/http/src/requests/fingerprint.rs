@@ -1,5 +1,5 @@
-//! The fingerprint of a request: it identifies the list that the request asks for, whichever page of it and in whichever
-//! format. Cursors are bound to it.
+//! The fingerprint of a request: it identifies the list that the request asks for, without the page and the format.
+//! Cursors are bound to it.
 
 use std::{collections::BTreeMap, fmt};
 
