@@ -59,6 +59,7 @@ pub use pages::{
 };
 pub use requests::{
     ask::{Answer, Ask, Backend, Call, Content, Reading, Versions},
+    fingerprint::Fingerprint,
     inside::{AnswerSchema, Api, Described, Place, Reply},
     snapshot::Snapshot,
 };

@@ -99,7 +99,7 @@ impl ChainBackend {
             },
         };
         let ctx = Ctx {
-            call: &ask.call,
+            ask,
             index: view.as_ref(),
             best_height: self.index.best_height(),
             feed_end: self.index.feed_end(),
@@ -338,17 +338,17 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
         LABELS => match ctx.index.map(View::labels_are_settled) {
             None | Some(Ok(true)) => versions.add(b"settled"),
             // Such an answer is not used again.
-            Some(_) => versions.add(&ctx.call.now_ms.to_be_bytes()),
+            Some(_) => versions.add(&ctx.now_ms.to_be_bytes()),
         },
         SNAPSHOT => SnapshotState::add_version(ctx, versions),
         BESIDE => match ctx.index.map(View::made_beside) {
             None => versions.add(b"no tip"),
             Some(Ok(made)) => versions.add(&made),
-            Some(Err(_)) => versions.add(&ctx.call.now_ms.to_be_bytes()),
+            Some(Err(_)) => versions.add(&ctx.now_ms.to_be_bytes()),
         },
         Freshness(other) => {
             debug_assert!(false, "unknown freshness input {other}");
-            versions.add(&ctx.call.now_ms.to_be_bytes());
+            versions.add(&ctx.now_ms.to_be_bytes());
         }
     }
 }

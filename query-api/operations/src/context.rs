@@ -13,7 +13,7 @@ use cairn_domain::{
     price::{Missing, Price},
 };
 use cairn_events::LiveQuote;
-use cairn_http::{ApiError, Call, ErrorCode, Format, Freshness, Info, Method};
+use cairn_http::{ApiError, Ask, Call, ErrorCode, Fingerprint, Format, Freshness, Info, Method};
 use cairn_link::{Absent, MempoolSlot};
 use cairn_model::{DAY_SECS, Height, MempoolWatch, Network, SourceKind, SourceStatus, Trouble, Txid};
 use cairn_reader::{Damages, ReadError, Reader, Tip, View};
@@ -69,6 +69,11 @@ pub(crate) const fn index_get(name: &'static str, path: &'static str, area: &'st
     Info { source: "index", freshness: &[TIP], freshness_semantics: CONFIRMED, ..Info::get(name, path, area) }
 }
 
+/// A free operation that lists rows of the chain page by page, with labels; callers override the fields that differ.
+pub(crate) const fn labelled_list(name: &'static str, path: &'static str) -> Info {
+    Info { freshness: &[TIP, CLAIMS, LABELS], errors: &[ErrorCode::CursorExpired], ..index_get(name, path, "chain") }
+}
+
 /// A free operation with a body; callers override the fields that differ.
 pub(crate) const fn index_post(name: &'static str, path: &'static str, area: &'static str) -> Info {
     Info { method: Method::Post, ..index_get(name, path, area) }
@@ -121,7 +126,7 @@ pub(crate) struct PriceAccess<'a> {
 /// The context of an operation: one view of the index, the configuration, the other operations.
 pub(crate) struct Ctx<'a> {
     /// The rest of the request, and the server.
-    pub(crate) call: &'a Call<'a>,
+    pub(crate) ask: &'a Ask<'a>,
     /// The index; `None` while it is empty.
     pub(crate) index: Option<&'a View<'a>>,
     /// Height of the best known chain.
@@ -164,7 +169,7 @@ impl<'a> Deref for Ctx<'a> {
     type Target = Call<'a>;
 
     fn deref(&self) -> &Call<'a> {
-        self.call
+        &self.ask.call
     }
 }
 
@@ -175,6 +180,11 @@ impl<'a> Ctx<'a> {
     /// Fails if the index is empty.
     pub(crate) fn view(&self) -> Result<&'a View<'a>, ApiError> {
         self.index.ok_or_else(|| ApiError::syncing("nothing has been indexed yet"))
+    }
+
+    /// The fingerprint of the request, which the cursors of a list are bound to.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.ask.fingerprint()
     }
 
     /// The mempool, for operations that need it.

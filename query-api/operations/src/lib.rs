@@ -25,6 +25,7 @@ mod network;
 mod node;
 mod node_bytes;
 mod operation;
+mod page_request;
 mod pages;
 mod parameters;
 mod pools;

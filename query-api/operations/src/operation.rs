@@ -50,7 +50,7 @@ pub(crate) fn line<O: Operation>(agreed: &[Agreed]) -> Line {
         registered: Registered::of::<O::Input, O::Output>(O::INFO, agreed),
         runner: Runner {
             wants: |ctx, input| O::wants(ctx, &read::<O>(input)?),
-            run: |ctx, input, selection| O::run(ctx, read::<O>(input)?)?.write(selection, &ctx.call.work),
+            run: |ctx, input, selection| O::run(ctx, read::<O>(input)?)?.write(selection, &ctx.work),
         },
     }
 }

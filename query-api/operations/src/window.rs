@@ -1,15 +1,13 @@
 //! Lists of transactions, the newest first: the part of the chain that one covers, where a page of it begins, and how
 //! much is looked through for a page.
 
-use cairn_http::{ApiError, Format, Formatted, Location, TableRow, Work};
+use cairn_http::{ApiError, Location, Work};
 use cairn_model::{Height, TxNum};
 use cairn_reader::View;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::{
-    context::Ctx,
-    parameters::since::SinceParam,
-    vocabulary::cursor::{Cursor, NO_FIT},
-};
+use crate::{parameters::since::SinceParam, vocabulary::cursor::Cursors};
 
 /// Blocks from one height to the one before another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +37,20 @@ impl Window {
         let first_of = |height: Height| view.chain().get(height).map_or(view.tip().tx_end, |block| block.first_tx);
         Ok(Window { since, until, first: first_of(since), end: first_of(until) })
     }
+
+    /// Its blocks, as answers show them.
+    pub(crate) fn blocks(&self) -> BlockSpan {
+        BlockSpan { since_height: self.since, until_height: self.until }
+    }
+}
+
+/// The blocks of a window, as answers show them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub(crate) struct BlockSpan {
+    /// First block that was asked for.
+    since_height: Height,
+    /// One past the last.
+    until_height: Height,
 }
 
 /// Inputs that a position can tell apart within a transaction: more than a block has room for.
@@ -57,12 +69,12 @@ impl Place {
     ///
     /// # Errors
     /// 422 if it is of another list; 409 after a reorg.
-    pub(crate) fn read(token: &str, view: &View<'_>, filters: &[&[u8]]) -> Result<Self, ApiError> {
-        let position = Cursor::read(token, view, filters)?.position;
+    pub(crate) fn read(token: &str, cursors: &Cursors<'_>) -> Result<Self, ApiError> {
+        let position = cursors.read(token)?;
         let (tx_num, vin) = (position / INPUTS, position % INPUTS);
         match u32::try_from(vin) {
             Ok(vin) if tx_num < TxNum::LIMIT => Ok(Place { tx_num: TxNum(tx_num), vin }),
-            _ => Err(ApiError::validation(Location::Query, "cursor", NO_FIT)),
+            _ => Err(cursors.no_fit()),
         }
     }
 
@@ -70,76 +82,10 @@ impl Place {
     ///
     /// # Errors
     /// The header of its block cannot be read.
-    pub(crate) fn token(self, view: &View<'_>, filters: &[&[u8]]) -> Result<String, ApiError> {
+    pub(crate) fn token(self, view: &View<'_>, cursors: &Cursors<'_>) -> Result<String, ApiError> {
         let height = view.chain().height_of(self.tx_num).unwrap_or(view.tip().height);
-        Cursor { position: self.tx_num.0.saturating_mul(INPUTS).saturating_add(self.vin.into()) }
-            .token_at(view, height, filters)
+        cursors.token_at(height, self.tx_num.0.saturating_mul(INPUTS).saturating_add(self.vin.into()))
     }
-}
-
-/// A request for a page of a list of transactions.
-pub(crate) struct PageRequest<'a> {
-    /// The index.
-    pub(crate) view: &'a View<'a>,
-    /// The part of the chain that the list covers.
-    pub(crate) window: Window,
-    /// Where the page begins; `None` at the head of the list.
-    pub(crate) from: Option<Place>,
-    /// Maximum number of rows.
-    pub(crate) limit: u32,
-    /// Name of the list and its filters, to which its cursors are bound.
-    bound_to: (&'static str, String),
-}
-
-impl<'a> PageRequest<'a> {
-    /// A page of the list `name` with these filters.
-    ///
-    /// # Errors
-    /// The cursor is of another list, or has expired.
-    pub(crate) fn new(
-        (view, window): (&'a View<'a>, Window),
-        bound_to: (&'static str, String),
-        (limit, cursor): (u32, Option<&str>),
-    ) -> Result<Self, ApiError> {
-        let filters = [bound_to.0.as_bytes(), bound_to.1.as_bytes()];
-        let from = cursor.map(|token| Place::read(token, view, &filters)).transpose()?;
-        Ok(PageRequest { view, window, from, limit, bound_to })
-    }
-
-    /// The window without the transactions of previous pages.
-    pub(crate) fn rest(&self) -> Window {
-        let end = self.from.map_or(self.window.end, |from| from.tx_num.min(self.window.end));
-        Window { end, ..self.window }
-    }
-
-    /// Answers with a page, and warns if a table leaves rows out; `noun` names the rows.
-    ///
-    /// # Errors
-    /// The header of the block of the next page cannot be read.
-    pub(crate) fn answer<R: TableRow, T>(
-        &self,
-        (ctx, format): (&Ctx<'_>, Format),
-        noun: &str,
-        page: Page<R>,
-        object: impl FnOnce(Vec<R>, PageEnd) -> T,
-    ) -> Result<Formatted<T>, ApiError> {
-        let filters = [self.bound_to.0.as_bytes(), self.bound_to.1.as_bytes()];
-        let next_cursor = page.next.map(|next| next.token(self.view, &filters)).transpose()?;
-        let part = format_args!("{noun} follow: this is a part of {}", self.limit);
-        ctx.warn_if_more(format, next_cursor.is_some(), part);
-        let end = PageEnd { next_cursor, covered_from: page.covered_from, is_cut: page.is_cut };
-        Ok(format.rows(page.rows, |rows| object(rows, end)))
-    }
-}
-
-/// The end of a page, as answers show it.
-pub(crate) struct PageEnd {
-    /// Cursor of the next page; `None` at the end.
-    pub(crate) next_cursor: Option<String>,
-    /// The page covers the blocks from this height on.
-    pub(crate) covered_from: Height,
-    /// True if the scan limit ended the page early.
-    pub(crate) is_cut: bool,
 }
 
 /// Scan limit of one page, in rows of a table: some 20 milliseconds.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::{runtime::Handle, time::timeout};
 
-use super::snapshot::Snapshot;
+use super::{fingerprint::Fingerprint, snapshot::Snapshot};
 use crate::{
     answers::{
         code::ErrorCode,
@@ -308,6 +308,12 @@ impl Ask<'_> {
             }
         }
         Some(format!("\"{}\"", hex::encode(&versions.0.finalize()[..16])))
+    }
+
+    /// The fingerprint of the request, which the cursors of a list are bound to.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::new(self.op.info.name, &self.op.input.fields, &self.input)
     }
 
     /// True if the client already has this version, so that the answer need not be made.

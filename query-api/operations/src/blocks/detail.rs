@@ -15,7 +15,7 @@ use crate::{
     parameters::{identifier::BlockParam, limit::Limit},
     pools::{BlockPool, Judge},
     values::{Btc, SatVb, rfc3339, sat_vb},
-    vocabulary::cursor::{Cursor, CursorParam},
+    vocabulary::cursor::{CursorParam, Cursors},
 };
 
 pub(crate) struct BlockDetail;
@@ -176,9 +176,9 @@ impl Operation for BlockDetail {
         let (height, row) = found
             .ok_or_else(|| ctx.missing(ErrorCode::BlockNotFound, "the active chain has no such block".to_owned()))?;
         // A cursor belongs to one block, under both of its names.
-        let filters: [&[u8]; 2] = [b"block_detail", &row.hash.0];
+        let cursors = Cursors::new(view, &ctx.fingerprint().resolved("height_or_hash", &row.hash.0));
         if let Some(token) = &input.cursor {
-            input.tx_offset = u32::try_from(Cursor::read(token, view, &filters)?.position).unwrap_or(u32::MAX);
+            input.tx_offset = u32::try_from(cursors.read(token)?).unwrap_or(u32::MAX);
         }
         let next = u64::from(input.tx_offset) + u64::from(input.tx_limit.get());
         let has_more = input.tx_limit.get() > 0 && next < u64::from(row.tx_count);
@@ -198,7 +198,7 @@ impl Operation for BlockDetail {
             monotone_time: rfc3339(row.mono_time),
             previous_hash: (height > 0).then(|| row.previous().to_string()),
             next_hash,
-            next_cursor: has_more.then(|| Cursor { position: next }.token(view, &filters)),
+            next_cursor: has_more.then(|| cursors.token(next)),
             version: row.version(),
             merkle_root: hex::encode(row.merkle_root().iter().rev().copied().collect::<Vec<_>>()),
             bits: format!("{:08x}", row.bits()),

@@ -13,7 +13,7 @@ use crate::{
     parameters::limit::Limit,
     pools::{BlockPool, Judge},
     values::{SatVb, rfc3339, sat_vb},
-    vocabulary::cursor::{Cursor, CursorParam},
+    vocabulary::cursor::{CursorParam, Cursors},
 };
 
 /// The newest blocks.
@@ -89,11 +89,11 @@ impl Operation for RecentBlocks {
 
     fn run(ctx: &Ctx<'_>, input: RecentBlocksInput) -> Result<RecentBlocksOutput, ApiError> {
         let view = ctx.view()?;
-        let filters: [&[u8]; 1] = [b"recent_blocks"];
+        let cursors = Cursors::new(view, &ctx.fingerprint());
         // Counted from genesis: the page has the blocks below this height.
         let all = u64::from(view.tip().height) + 1;
         let end = match &input.cursor {
-            Some(token) => Cursor::read(token, view, &filters)?.position.min(all),
+            Some(token) => cursors.read(token)?.min(all),
             None => all,
         };
         let start = end.saturating_sub(input.limit.get().into());
@@ -102,7 +102,7 @@ impl Operation for RecentBlocks {
             ctx.warn("no_pool_list", "no list of mining pools is loaded: pool is null");
         }
         let blocks = (start..end).rev().map(|height| block(view, &mut judge, height)).collect::<Result<_, _>>()?;
-        let next_cursor = (start > 0).then(|| Cursor { position: start }.token(view, &filters));
+        let next_cursor = (start > 0).then(|| cursors.token(start));
         Ok(RecentBlocksOutput { limit: input.limit.get(), blocks, next_cursor })
     }
 }

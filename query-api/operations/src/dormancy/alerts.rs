@@ -14,10 +14,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::{
-        amount::{BtcParam, least_sats},
-        limit::Limit,
-    },
+    parameters::{amount::BtcParam, limit::Limit},
     values::Btc,
     window::Window,
 };
@@ -79,11 +76,11 @@ impl Operation for DormantAlerts {
     fn run(ctx: &Ctx<'_>, input: AlertsInput) -> Result<Formatted<AlertsOutput>, ApiError> {
         let view = ctx.view()?;
         let window = Window::of(view, None, None)?;
-        let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
+        let sats = BtcParam::or_least(input.min_btc, MOVEMENT_SATS)?;
         let least = (MOVEMENT_YEARS.saturating_mul(YEAR), sats);
         let limit = input.limit.get() as usize;
         let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
-        let page = page(ctx, view, (window, None), least, limit)?;
+        let page = page(ctx, view, window, least, limit)?;
         let listed = || unconfirmed.iter().chain(&page.rows);
         let total = listed().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
         let object = |(unconfirmed, confirmed): (Vec<_>, Vec<_>)| {

@@ -5,8 +5,8 @@ use cairn_domain::{
     dormancy::{AWAKENING_DAYS, AWAKENING_SATS},
     script_type,
 };
-use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
-use cairn_model::{DAY_SECS, Height, ScriptId, SpentCoin, TxNum};
+use cairn_http::{ApiError, Column, Formatted, Info, TableRow, Tool};
+use cairn_model::{Height, ScriptId, SpentCoin, TxNum};
 use cairn_reader::{FoundScript, StoredTx, View};
 use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
@@ -17,22 +17,15 @@ use super::{
     source::{Least, Search},
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, SETTLED_AT, TIP, confirmations, index_get, lacks},
+    context::{Ctx, SETTLED_AT, confirmations, labelled_list, lacks},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::{
-        amount::{BtcParam, least_sats},
-        identifier::AddressParam,
-        limit::Limit,
-        since::SinceParam,
-    },
+    page_request::{PageParams, PageRequest},
+    parameters::{amount::BtcParam, identifier::AddressParam, limit::Limit, since::SinceParam},
     tx_sides::name_of,
     values::{Btc, rfc3339},
-    vocabulary::{
-        cursor::CursorParam,
-        label::{ShortLabel, Unlabeled},
-    },
-    window::{Page, PageRequest, Place, Step, Window},
+    vocabulary::label::{ShortLabel, Unlabeled},
+    window::{BlockSpan, Page, Place, Step, Window},
 };
 
 /// Old coins that were spent.
@@ -42,10 +35,9 @@ pub(crate) struct Awakenings;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct AwakeningsInput {
     /// First block: a height, date, time (RFC 3339), or days before the newest, as in `30d`. Default: 1d.
-    #[schemars(length(min = 1, max = 40), example = "30d")]
+    #[schemars(example = "30d")]
     since: Option<SinceParam>,
     /// Only blocks before this one, in the same forms.
-    #[schemars(length(min = 1, max = 40))]
     until: Option<SinceParam>,
     /// Least value of a coin in bitcoin, 10 or more.
     #[schemars(example = 100)]
@@ -59,11 +51,8 @@ pub(crate) struct AwakeningsInput {
     /// Coins per page.
     #[serde(default)]
     limit: Limit<100, 500>,
-    /// `next_cursor` of the previous page.
-    cursor: Option<CursorParam>,
-    /// `json`, `csv` or `markdown`.
-    #[serde(default)]
-    format: Format,
+    #[serde(flatten)]
+    page: PageParams,
 }
 
 fn default_days() -> u32 {
@@ -73,10 +62,8 @@ fn default_days() -> u32 {
 /// Old coins that were spent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AwakeningsOutput {
-    /// First block that was asked for.
-    since_height: Height,
-    /// One past the last.
-    until_height: Height,
+    #[serde(flatten)]
+    blocks: BlockSpan,
     min_sats: u64,
     min_btc: Btc,
     min_dormancy_days: u32,
@@ -132,13 +119,11 @@ impl Operation for Awakenings {
         description: "Each coin of 365 days and more and of 10 BTC and more that was spent, the newest first: by which transaction \
             and input, how long it lay, where it came from, whose it was by the loaded labels. Of the last 24 hours, or of any \
             part of the chain, page by page; of one address with `address_filter`. Confirmed transactions only.",
-        freshness: &[TIP, CLAIMS, LABELS],
-        errors: &[ErrorCode::CursorExpired],
         tool: Tool::reads(
             "asked which old coins woke up, coin by coin, or those of an address",
             "sums by transaction, or unconfirmed ones (pulse_dormant)",
         ),
-        ..index_get("chain_awakenings", "/v1/chain/awakenings", "chain")
+        ..labelled_list("chain_awakenings", "/v1/chain/awakenings")
     };
     type Input = AwakeningsInput;
     type Output = Formatted<AwakeningsOutput>;
@@ -146,32 +131,29 @@ impl Operation for Awakenings {
     fn run(ctx: &Ctx<'_>, input: AwakeningsInput) -> Result<Formatted<AwakeningsOutput>, ApiError> {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, input.until)?;
-        let sats = least_sats(input.min_btc, AWAKENING_SATS)?;
-        let least = Least { age: input.min_dormancy_days.saturating_mul(DAY_SECS), sats };
+        let sats = BtcParam::or_least(input.min_btc, AWAKENING_SATS)?;
+        let least = Least { age: input.min_dormancy_days.saturating_mul(DAY), sats };
         let text = input.address_filter.as_ref().map(|address| address.text.clone());
-        let asked = format!("{:?} {:?} {sats} {} {text:?}", input.since, input.until, input.min_dormancy_days);
-        let bound_to = (Self::INFO.name, asked);
-        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
+        let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
         let script = input.address_filter.as_ref().map(|address| found(view, address)).transpose()?;
-        let mut pages = Pages { ctx, view, least, limit: input.limit.get() as usize, rows: Vec::new() };
+        let mut pages = Pages { ctx, view, least, limit: request.limit as usize, rows: Vec::new() };
         let mut page = match script {
             // No block has the address.
             Some(None) => Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false },
             script => pages.read(window, request.from, script.flatten())?,
         };
         page.rows = pages.labelled()?;
-        request.answer((ctx, input.format), "coins", page, |awakenings, end| AwakeningsOutput {
-            since_height: window.since,
-            until_height: window.until,
+        request.answer(ctx, "coins", page, |awakenings, end| AwakeningsOutput {
+            blocks: window.blocks(),
             min_sats: sats,
             min_btc: Btc::of(sats),
             min_dormancy_days: input.min_dormancy_days,
             address_filter: text,
-            limit: input.limit.get(),
+            limit: request.limit,
             awakenings,
             next_cursor: end.next_cursor,
-            covered_from_height: end.covered_from,
-            truncated: end.is_cut,
+            covered_from_height: end.covered_from_height,
+            truncated: end.truncated,
             definition: OLD_COINS,
         })
     }

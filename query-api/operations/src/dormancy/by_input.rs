@@ -1,25 +1,54 @@
 //! Rows of late stages, the newest first, those of one transaction together: a page never ends between them.
 
+use std::cell::Cell;
+
+use cairn_http::ApiError;
 use cairn_model::TxNum;
 use cairn_reader::{Backward, ReadError};
 use cairn_tables::{Table, flushes::InputKey};
 
+use crate::{
+    context::Ctx,
+    page_request::PageRequest,
+    window::{Looking, Page},
+};
+
 /// A row and its key.
 pub(super) type Row<T> = (InputKey, <T as Table>::Value);
 
+/// Reads a page of the rows that fit, from an index walk over them. `shown` makes the rows of the answer from those of
+/// one transaction, and returns what that cost in rows.
+///
+/// # Errors
+/// The index cannot be read, a row is damaged, or the request is over.
+pub(super) fn page<T: Table<Key = InputKey>, R>(
+    ctx: &Ctx<'_>,
+    request: &PageRequest<'_>,
+    (walk, fits): (Option<Backward<'_, T>>, impl Fn(&T::Value) -> bool),
+    mut shown: impl FnMut(Vec<Row<T>>) -> Result<(Vec<R>, usize), ApiError>,
+) -> Result<Page<R>, ApiError> {
+    let mut rows = ByInput { walk, ahead: None };
+    let (mut looking, spent) = (Looking::back_to(request.window.first), Cell::new(0));
+    let next = || {
+        looking.spend(spent.take());
+        looking.next(&ctx.work, || Ok(rows.older(&fits)?), |rows| !rows.is_empty())
+    };
+    let page = Page::read(request.view, request.rest(), request.limit as usize, next, |_, rows| {
+        let (rows, cost) = shown(rows)?;
+        spent.set(cost);
+        Ok(Some(rows))
+    })?;
+    Ok(page.flatten())
+}
+
 /// Walks through transactions that have rows.
-pub(super) struct ByInput<'v, T: Table<Key = InputKey>> {
+struct ByInput<'v, T: Table<Key = InputKey>> {
     walk: Option<Backward<'v, T>>,
     /// The next row, if it was read already.
     ahead: Option<Row<T>>,
 }
 
 impl<'v, T: Table<Key = InputKey>> ByInput<'v, T> {
-    /// Over a walk; `None` has nothing.
-    pub(super) fn over(walk: Option<Backward<'v, T>>) -> Self {
-        ByInput { walk, ahead: None }
-    }
-
     fn row(&mut self) -> Result<Option<Row<T>>, ReadError> {
         match (self.ahead.take(), &mut self.walk) {
             (Some(row), _) => Ok(Some(row)),
@@ -32,10 +61,7 @@ impl<'v, T: Table<Key = InputKey>> ByInput<'v, T> {
     ///
     /// # Errors
     /// The index cannot be read, or a row is damaged.
-    pub(super) fn older(
-        &mut self,
-        fits: impl Fn(&T::Value) -> bool,
-    ) -> Result<Option<(TxNum, Vec<Row<T>>)>, ReadError> {
+    fn older(&mut self, fits: impl Fn(&T::Value) -> bool) -> Result<Option<(TxNum, Vec<Row<T>>)>, ReadError> {
         let Some(first) = self.row()? else { return Ok(None) };
         let tx_num = first.0.tx_num;
         let mut rows = vec![first];

@@ -4,19 +4,16 @@ use cairn_domain::dormancy::{FLUSH_BLOCKS, OldCoins};
 use cairn_http::{ApiError, Column, TableRow};
 use cairn_model::Height;
 use cairn_reader::View;
-use cairn_tables::{
-    block_log::BlockLog,
-    flushes::{FlushRow, InputKey},
-};
+use cairn_tables::flushes::{FlushRow, InputKey};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
     classify::{Verdict, classify},
-    holder::{CoinHolder, txid},
+    holder::{CoinHolder, block_of, txid},
 };
 use crate::{
-    context::{Ctx, lacks},
+    context::Ctx,
     standing::Standing,
     transfers::Owners,
     values::{Btc, Decimal, optional},
@@ -83,9 +80,7 @@ impl DormancyFlush {
         key: InputKey,
         row: &FlushRow,
     ) -> Result<(Self, usize), ApiError> {
-        let lacks = || lacks::<BlockLog>(format!("transaction {}", key.tx_num.0));
-        let height = view.chain().height_of(key.tx_num).ok_or_else(lacks)?;
-        let time = view.chain().get(height).ok_or_else(lacks)?.time;
+        let (height, block) = block_of(view, key.tx_num)?;
         let last_height = height.saturating_add(FLUSH_BLOCKS - 1);
         let is_open = view.tip().height < last_height;
         let Verdict { class, provisional, traced, to_exchanges, is_cut, txs } = classify(ctx, view, owners, row)?;
@@ -102,7 +97,7 @@ impl DormancyFlush {
         let permille = u128::from(to_exchanges) * 1_000 / u128::from(traced.max(1));
         let flush = DormancyFlush {
             txid: txid(view, key.tx_num)?,
-            standing: Standing::confirmed(view, height, time),
+            standing: Standing::confirmed(view, height, block.time),
             last_height,
             is_open,
             holder: CoinHolder::of(view, owners, (key, row.holder, row.sats))?,

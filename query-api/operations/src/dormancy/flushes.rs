@@ -1,26 +1,22 @@
 //! `GET /v1/chain/dormancy-flushes`.
 
 use cairn_domain::dormancy::FLUSH_SATS;
-use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Tool};
+use cairn_http::{ApiError, Cost, Formatted, Info};
 use cairn_model::Height;
-use cairn_tables::stages::FLUSHES;
+use cairn_tables::{flushes::FlushRow, stages::FLUSHES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{by_input::ByInput, flush::DormancyFlush};
+use super::{by_input, flush::DormancyFlush};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    context::{Ctx, labelled_list},
     definitions::DORMANCY_FLUSHES,
     operation::Operation,
-    parameters::{
-        amount::{BtcParam, least_sats},
-        limit::Limit,
-        since::SinceParam,
-    },
+    page_request::{PageEnd, PageParams, PageRequest},
+    parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     transfers::Owners,
     values::Btc,
-    vocabulary::cursor::CursorParam,
-    window::{Looking, Page, PageRequest, TX, Window},
+    window::{BlockSpan, TX, Window},
 };
 
 /// Clusters that spend many old coins at once.
@@ -31,10 +27,9 @@ pub(crate) struct DormancyFlushes;
 pub(crate) struct FlushesInput {
     /// First block in which a flush may begin: a height, date, time (RFC 3339), or days before the newest, as in `90d`.
     /// Default: 30d.
-    #[schemars(length(min = 1, max = 40), example = "90d")]
+    #[schemars(example = "90d")]
     since: Option<SinceParam>,
     /// Only flushes that begin before this block, in the same forms.
-    #[schemars(length(min = 1, max = 40))]
     until: Option<SinceParam>,
     /// Least value of old coins in bitcoin, 100 or more.
     #[schemars(example = 500)]
@@ -42,20 +37,15 @@ pub(crate) struct FlushesInput {
     /// Flushes per page; those that begin with one transaction come together.
     #[serde(default)]
     limit: Limit<10, 50>,
-    /// `next_cursor` of the previous page.
-    cursor: Option<CursorParam>,
-    /// `json`, `csv` or `markdown`.
-    #[serde(default)]
-    format: Format,
+    #[serde(flatten)]
+    page: PageParams,
 }
 
 /// Clusters that spend many old coins at once.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FlushesOutput {
-    /// First block that was asked for.
-    since_height: Height,
-    /// One past the last.
-    until_height: Height,
+    #[serde(flatten)]
+    blocks: BlockSpan,
     /// The newest block that flushes are known of: the tip, or a little below it.
     followed_height: Height,
     min_sats: u64,
@@ -63,12 +53,8 @@ pub(crate) struct FlushesOutput {
     limit: u32,
     /// The newest beginning first.
     flushes: Vec<DormancyFlush>,
-    /// Cursor of the next page; null at the end.
-    next_cursor: Option<String>,
-    /// This page covers the blocks from this height on.
-    covered_from_height: Height,
-    /// True if the scan limit ended the page early; continue with `next_cursor`.
-    truncated: bool,
+    #[serde(flatten)]
+    end: PageEnd,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
@@ -81,50 +67,36 @@ impl Operation for DormancyFlushes {
             labels tell: exchange_bound, consolidation, key_migration, holder_rotation or unknown. Classes that wait for later \
             blocks are marked as provisional. A flush is no sale.",
         cost: Cost::Heavy,
-        freshness: &[TIP, CLAIMS, LABELS],
-        errors: &[ErrorCode::CursorExpired],
-        tool: Tool::UNLISTED,
-        ..index_get("dormancy_flushes", "/v1/chain/dormancy-flushes", "chain")
+        ..labelled_list("dormancy_flushes", "/v1/chain/dormancy-flushes")
     };
     type Input = FlushesInput;
     type Output = Formatted<FlushesOutput>;
 
     fn run(ctx: &Ctx<'_>, input: FlushesInput) -> Result<Formatted<FlushesOutput>, ApiError> {
         let view = ctx.view()?;
-        let since = input.since.unwrap_or(SinceParam::Days(30));
-        let window = Window::of(view, Some(since), input.until)?;
-        let sats = least_sats(input.min_btc, FLUSH_SATS)?;
-        let bound_to = (Self::INFO.name, format!("{since:?} {:?} {sats}", input.until));
-        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
+        let window = Window::of(view, input.since.or(Some(SinceParam::Days(30))), input.until)?;
+        let sats = BtcParam::or_least(input.min_btc, FLUSH_SATS)?;
+        let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
         let followed_height = view.late(&FLUSHES)?;
-        let mut rows = ByInput::over(view.flushes_before(request.rest().end)?);
-        let (mut looking, mut owners) = (Looking::back_to(window.first), Owners::default());
-        let spent = std::cell::Cell::new(0);
-        let next = || {
-            looking.spend(spent.take());
-            let older = || Ok(rows.older(|row| row.sats >= sats)?);
-            looking.next(&ctx.work, older, |rows| !rows.is_empty())
-        };
-        let page = Page::read(view, request.rest(), input.limit.get() as usize, next, |_, rows| {
-            let mut flushes = Vec::new();
+        let (walk, fits) = (view.flushes_before(request.rest().end)?, |row: &FlushRow| row.sats >= sats);
+        let mut owners = Owners::default();
+        let page = by_input::page(ctx, &request, (walk, fits), |rows| {
+            let (mut flushes, mut cost) = (Vec::with_capacity(rows.len()), 0);
             for (key, row) in rows {
                 let (flush, txs) = DormancyFlush::of(ctx, view, &mut owners, key, &row)?;
-                spent.set(spent.get() + txs * TX);
+                cost += txs * TX;
                 flushes.push(flush);
             }
-            Ok(Some(flushes))
+            Ok((flushes, cost))
         })?;
-        request.answer((ctx, input.format), "flushes", page.flatten(), |flushes, end| FlushesOutput {
-            since_height: window.since,
-            until_height: window.until,
+        request.answer(ctx, "flushes", page, |flushes, end| FlushesOutput {
+            blocks: window.blocks(),
             followed_height,
             min_sats: sats,
             min_btc: Btc::of(sats),
-            limit: input.limit.get(),
+            limit: request.limit,
             flushes,
-            next_cursor: end.next_cursor,
-            covered_from_height: end.covered_from,
-            truncated: end.is_cut,
+            end,
             definition: DORMANCY_FLUSHES,
         })
     }

@@ -2,8 +2,8 @@
 
 use cairn_domain::cospending::counts;
 use cairn_http::ApiError;
-use cairn_model::{Sats, TxNum};
-use cairn_reader::{StoredTx, View};
+use cairn_model::{Height, Sats, TxNum};
+use cairn_reader::{Brief, StoredTx, View};
 use cairn_tables::{
     block_log::BlockLog,
     flushes::{Holder, InputKey},
@@ -97,6 +97,13 @@ impl CoinHolder {
 /// A transaction that rows name.
 pub(super) fn tx(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
     Ok(view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
+}
+
+/// The block of a transaction that rows name, with its height.
+pub(super) fn block_of<'v>(view: &'v View<'_>, tx_num: TxNum) -> Result<(Height, &'v Brief), ApiError> {
+    let chain = view.chain();
+    let found = chain.height_of(tx_num).and_then(|height| Some((height, chain.get(height)?)));
+    Ok(found.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
 /// The id of a transaction that rows name.

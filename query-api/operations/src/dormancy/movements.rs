@@ -1,24 +1,20 @@
 //! `GET /v1/chain/dormant-movements`.
 
 use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Tool};
+use cairn_http::{ApiError, Formatted, Info};
 use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{movement::DormantMovement, recent::page};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    context::{Ctx, labelled_list},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::{
-        amount::{BtcParam, least_sats},
-        limit::Limit,
-        since::SinceParam,
-    },
+    page_request::{PageParams, PageRequest},
+    parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::Btc,
-    vocabulary::cursor::CursorParam,
-    window::{PageRequest, Window},
+    window::{BlockSpan, Window},
 };
 
 /// Movements of coins that were not spent for years.
@@ -28,10 +24,9 @@ pub(crate) struct DormantMovements;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct MovementsInput {
     /// First block: a height, date, time (RFC 3339), or days before the newest, as in `30d`. Default: 1d.
-    #[schemars(length(min = 1, max = 40), example = "30d")]
+    #[schemars(example = "30d")]
     since: Option<SinceParam>,
     /// Only blocks before this one, in the same forms.
-    #[schemars(length(min = 1, max = 40))]
     until: Option<SinceParam>,
     /// Least sum of old coins in bitcoin, 10 or more.
     #[schemars(example = 100)]
@@ -43,11 +38,8 @@ pub(crate) struct MovementsInput {
     /// Movements per page.
     #[serde(default)]
     limit: Limit<50, 200>,
-    /// `next_cursor` of the previous page.
-    cursor: Option<CursorParam>,
-    /// `json`, `csv` or `markdown`.
-    #[serde(default)]
-    format: Format,
+    #[serde(flatten)]
+    page: PageParams,
 }
 
 fn default_years() -> u32 {
@@ -57,10 +49,8 @@ fn default_years() -> u32 {
 /// Movements of coins that were not spent for years.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MovementsOutput {
-    /// First block that was asked for.
-    since_height: Height,
-    /// One past the last.
-    until_height: Height,
+    #[serde(flatten)]
+    blocks: BlockSpan,
     min_sats: u64,
     min_btc: Btc,
     min_age_years: u32,
@@ -85,10 +75,7 @@ impl Operation for DormantMovements {
             newest first: value and number of the old coins, coin-days destroyed, average age weighted by value, and the \
             largest scripts on both sides with their labels. Of the last 24 hours, or of any part of the chain, page by page. \
             That a coin moved does not say that it was sold.",
-        freshness: &[TIP, CLAIMS, LABELS],
-        errors: &[ErrorCode::CursorExpired],
-        tool: Tool::UNLISTED,
-        ..index_get("dormant_movements", "/v1/chain/dormant-movements", "chain")
+        ..labelled_list("dormant_movements", "/v1/chain/dormant-movements")
     };
     type Input = MovementsInput;
     type Output = Formatted<MovementsOutput>;
@@ -96,23 +83,20 @@ impl Operation for DormantMovements {
     fn run(ctx: &Ctx<'_>, input: MovementsInput) -> Result<Formatted<MovementsOutput>, ApiError> {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, input.until)?;
-        let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
-        let asked = format!("{:?} {:?} {sats} {}", input.since, input.until, input.min_age_years);
-        let bound_to = (Self::INFO.name, asked);
-        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
+        let sats = BtcParam::or_least(input.min_btc, MOVEMENT_SATS)?;
+        let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
         let least = (input.min_age_years.saturating_mul(YEAR), sats);
-        let page = page(ctx, view, (window, request.from), least, input.limit.get() as usize)?;
-        request.answer((ctx, input.format), "movements", page, |movements, end| MovementsOutput {
-            since_height: window.since,
-            until_height: window.until,
+        let page = page(ctx, view, request.rest(), least, request.limit as usize)?;
+        request.answer(ctx, "movements", page, |movements, end| MovementsOutput {
+            blocks: window.blocks(),
             min_sats: sats,
             min_btc: Btc::of(sats),
             min_age_years: input.min_age_years,
-            limit: input.limit.get(),
+            limit: request.limit,
             movements,
             next_cursor: end.next_cursor,
-            covered_from_height: end.covered_from,
-            truncated: end.is_cut,
+            covered_from_height: end.covered_from_height,
+            truncated: end.truncated,
             definition: OLD_COINS,
         })
     }

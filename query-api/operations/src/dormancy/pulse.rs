@@ -14,11 +14,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::OLD_COINS,
     operation::Operation,
-    parameters::{
-        amount::{BtcParam, least_sats},
-        limit::Limit,
-        since::SinceParam,
-    },
+    parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::{Btc, Decimal},
     window::Window,
 };
@@ -30,7 +26,7 @@ pub(crate) struct PulseDormant;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct PulseInput {
     /// First block: a height, date, time (RFC 3339), or days before the newest, as in `7d`. Default: 1d.
-    #[schemars(length(min = 1, max = 40), example = "7d")]
+    #[schemars(example = "7d")]
     since: Option<SinceParam>,
     /// Least sum of old coins in bitcoin, 10 or more.
     #[schemars(example = 100)]
@@ -97,11 +93,11 @@ impl Operation for PulseDormant {
     fn run(ctx: &Ctx<'_>, input: PulseInput) -> Result<PulseOutput, ApiError> {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, None)?;
-        let sats = least_sats(input.min_btc, MOVEMENT_SATS)?;
+        let sats = BtcParam::or_least(input.min_btc, MOVEMENT_SATS)?;
         let least = (input.min_age_years.saturating_mul(YEAR), sats);
         let limit = input.limit.get() as usize;
         let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
-        let page = page(ctx, view, (window, None), least, limit)?;
+        let page = page(ctx, view, window, least, limit)?;
         let total = page.rows.iter().map(DormantMovement::old_sats).fold(0, u64::saturating_add);
         let coin_days = page.rows.iter().map(DormantMovement::coin_days).sum();
         Ok(PulseOutput {

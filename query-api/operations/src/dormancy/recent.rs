@@ -10,23 +10,20 @@ use super::{
 };
 use crate::{
     context::Ctx,
-    window::{Page, Place, Window},
+    window::{Page, Window},
 };
 
-/// Movements of a window, from a place on.
+/// Movements of a window.
 pub(super) fn page(
     ctx: &Ctx<'_>,
     view: &View<'_>,
-    (window, from): (Window, Option<Place>),
+    window: Window,
     (age, sats): Least,
     limit: usize,
 ) -> Result<Page<DormantMovement>, ApiError> {
-    let end = from.map_or(window.end, |from| from.tx_num.min(window.end));
-    let mut search = Search::of(view, (window.first, end), None, source::Least { age, sats })?;
+    let mut search = Search::of(view, (window.first, window.end), None, source::Least { age, sats })?;
     let next = || search.next(&ctx.work);
-    Page::read(view, Window { end, ..window }, limit, next, |tx, ()| {
-        DormantMovement::confirmed(ctx, view, tx, (age, sats))
-    })
+    Page::read(view, window, limit, next, |tx, ()| DormantMovement::confirmed(ctx, view, tx, (age, sats)))
 }
 
 /// Movements in the mempool, the ones with the largest sum of old coins first, at most so many, and how many there are.

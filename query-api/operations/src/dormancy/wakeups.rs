@@ -1,31 +1,27 @@
 //! `GET /v1/dormancy/whale-wakeups`.
 
 use cairn_domain::dormancy::WAKEUP_SATS;
-use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
+use cairn_http::{ApiError, Column, Formatted, Info, TableRow};
 use cairn_model::{Height, day_of};
 use cairn_reader::View;
-use cairn_tables::{block_log::BlockLog, flushes::InputKey, stages::WAKEUPS, wakeups::WakeupRow};
+use cairn_tables::{flushes::InputKey, stages::WAKEUPS, wakeups::WakeupRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    by_input::ByInput,
-    holder::{CoinHolder, txid},
+    by_input,
+    holder::{CoinHolder, block_of, txid},
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
+    context::{Ctx, labelled_list},
     definitions::WHALE_WAKEUPS,
     operation::Operation,
-    parameters::{
-        amount::{BtcParam, least_sats},
-        limit::Limit,
-        since::SinceParam,
-    },
+    page_request::{PageEnd, PageParams, PageRequest},
+    parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     standing::Standing,
     transfers::Owners,
     values::{Btc, Decimal, optional},
-    vocabulary::cursor::CursorParam,
-    window::{Looking, Page, PageRequest, TX, Window},
+    window::{BlockSpan, TX, Window},
 };
 
 /// Large holders that spend after years.
@@ -35,10 +31,9 @@ pub(crate) struct WhaleWakeups;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct WakeupsInput {
     /// First block: a height, date, time (RFC 3339), or days before the newest, as in `365d`. Default: 30d.
-    #[schemars(length(min = 1, max = 40), example = "365d")]
+    #[schemars(example = "365d")]
     since: Option<SinceParam>,
     /// Only blocks before this one, in the same forms.
-    #[schemars(length(min = 1, max = 40))]
     until: Option<SinceParam>,
     /// Least value of the coins of two years and more that the cluster had, in bitcoin: 1000 or more.
     #[schemars(example = 5_000)]
@@ -46,20 +41,15 @@ pub(crate) struct WakeupsInput {
     /// Wake-ups per page; those of one transaction come together.
     #[serde(default)]
     limit: Limit<50, 200>,
-    /// `next_cursor` of the previous page.
-    cursor: Option<CursorParam>,
-    /// `json`, `csv` or `markdown`.
-    #[serde(default)]
-    format: Format,
+    #[serde(flatten)]
+    page: PageParams,
 }
 
 /// Large holders that spend after years.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WakeupsOutput {
-    /// First block that was asked for.
-    since_height: Height,
-    /// One past the last.
-    until_height: Height,
+    #[serde(flatten)]
+    blocks: BlockSpan,
     /// The newest block that wake-ups are known of: the tip, or a little below it.
     followed_height: Height,
     min_sats: u64,
@@ -67,12 +57,8 @@ pub(crate) struct WakeupsOutput {
     limit: u32,
     /// The newest first.
     wakeups: Vec<WhaleWakeup>,
-    /// Cursor of the next page; null at the end.
-    next_cursor: Option<String>,
-    /// This page covers the blocks from this height on.
-    covered_from_height: Height,
-    /// True if the scan limit ended the page early; continue with `next_cursor`.
-    truncated: bool,
+    #[serde(flatten)]
+    end: PageEnd,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
@@ -113,45 +99,31 @@ impl Operation for WhaleWakeups {
         description: "One row for each first spend of a cluster that held 1 000 BTC or more of coins of two years and more \
             and had spent nothing for two years: what it held, what it spent, whether that is a test (less than 1 percent), and \
             since when it was quiet, with its owner by today's labels. A wake-up is no sale: keys are moved and inherited, too.",
-        freshness: &[TIP, CLAIMS, LABELS],
-        errors: &[ErrorCode::CursorExpired],
-        tool: Tool::UNLISTED,
-        ..index_get("whale_wakeups", "/v1/dormancy/whale-wakeups", "chain")
+        ..labelled_list("whale_wakeups", "/v1/dormancy/whale-wakeups")
     };
     type Input = WakeupsInput;
     type Output = Formatted<WakeupsOutput>;
 
     fn run(ctx: &Ctx<'_>, input: WakeupsInput) -> Result<Formatted<WakeupsOutput>, ApiError> {
         let view = ctx.view()?;
-        let since = input.since.unwrap_or(SinceParam::Days(30));
-        let window = Window::of(view, Some(since), input.until)?;
-        let sats = least_sats(input.min_btc, WAKEUP_SATS)?;
-        let bound_to = (Self::INFO.name, format!("{since:?} {:?} {sats}", input.until));
-        let request = PageRequest::new((view, window), bound_to, (input.limit.get(), input.cursor.as_deref()))?;
+        let window = Window::of(view, input.since.or(Some(SinceParam::Days(30))), input.until)?;
+        let sats = BtcParam::or_least(input.min_btc, WAKEUP_SATS)?;
+        let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
         let followed_height = view.late(&WAKEUPS)?;
-        let mut rows = ByInput::over(view.wakeups_before(request.rest().end)?);
-        let (mut looking, mut owners) = (Looking::back_to(window.first), Owners::default());
-        let next = || {
-            let older = || Ok(rows.older(|row| row.sats >= sats)?);
-            let step = looking.next(&ctx.work, older, |rows| !rows.is_empty())?;
-            looking.spend(TX);
-            Ok(step)
-        };
-        let page = Page::read(view, request.rest(), input.limit.get() as usize, next, |_, rows| {
-            let wakeup = |(key, row): (InputKey, WakeupRow)| WhaleWakeup::of(view, &mut owners, key, row);
-            rows.into_iter().map(wakeup).collect::<Result<Vec<_>, _>>().map(Some)
+        let (walk, fits) = (view.wakeups_before(request.rest().end)?, |row: &WakeupRow| row.sats >= sats);
+        let mut owners = Owners::default();
+        let page = by_input::page(ctx, &request, (walk, fits), |rows| {
+            let wakeups = rows.into_iter().map(|(key, row)| WhaleWakeup::of(view, &mut owners, key, row));
+            Ok((wakeups.collect::<Result<_, _>>()?, TX))
         })?;
-        request.answer((ctx, input.format), "wake-ups", page.flatten(), |wakeups, end| WakeupsOutput {
-            since_height: window.since,
-            until_height: window.until,
+        request.answer(ctx, "wake-ups", page, |wakeups, end| WakeupsOutput {
+            blocks: window.blocks(),
             followed_height,
             min_sats: sats,
             min_btc: Btc::of(sats),
-            limit: input.limit.get(),
+            limit: request.limit,
             wakeups,
-            next_cursor: end.next_cursor,
-            covered_from_height: end.covered_from,
-            truncated: end.is_cut,
+            end,
             definition: WHALE_WAKEUPS,
         })
     }
@@ -159,13 +131,8 @@ impl Operation for WhaleWakeups {
 
 impl WhaleWakeup {
     fn of(view: &View<'_>, owners: &mut Owners, key: InputKey, row: WakeupRow) -> Result<Self, ApiError> {
-        let block = |tx_num: cairn_model::TxNum| {
-            let height = view.chain().height_of(tx_num)?;
-            view.chain().get(height).map(|block| (height, block))
-        };
-        let lacks = || lacks::<BlockLog>(format!("transaction {}", key.tx_num.0));
-        let (height, spent_in) = block(key.tx_num).ok_or_else(lacks)?;
-        let (quiet_since_height, quiet_since) = block(row.since).ok_or_else(lacks)?;
+        let (height, spent_in) = block_of(view, key.tx_num)?;
+        let (quiet_since_height, quiet_since) = block_of(view, row.since)?;
         let share = u128::from(row.spent) * 10_000 / u128::from(row.sats.max(1));
         Ok(WhaleWakeup {
             txid: txid(view, key.tx_num)?,

@@ -16,10 +16,7 @@ use crate::{
     context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
     definitions::DORMANCY_WATCHLIST,
     operation::Operation,
-    parameters::{
-        amount::{BtcParam, least_sats},
-        limit::Limit,
-    },
+    parameters::{amount::BtcParam, limit::Limit},
     transfers::Owners,
     values::Btc,
 };
@@ -104,7 +101,7 @@ impl Operation for DormancyWatchlist {
 
     fn run(ctx: &Ctx<'_>, input: WatchlistInput) -> Result<Formatted<WatchlistOutput>, ApiError> {
         let view = ctx.view()?;
-        let sats = least_sats(input.min_btc, WATCH_SATS)?;
+        let sats = BtcParam::or_least(input.min_btc, WATCH_SATS)?;
         let head = view.watch_head()?;
         let (rows, has_more) = match &head {
             Some(_) => view.watched(sats, input.offset as usize, input.limit.get() as usize)?,

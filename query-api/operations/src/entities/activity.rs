@@ -38,7 +38,7 @@ pub(crate) struct ActivityInput {
     limit: Limit<25, 100>,
     /// No older transactions: a height, a date (YYYY-MM-DD, UTC), a time in RFC 3339, or days before the newest block,
     /// as in `30d`. Times are monotone block times.
-    #[schemars(length(min = 1, max = 40), example = "30d")]
+    #[schemars(example = "30d")]
     since: Option<SinceParam>,
 }
 

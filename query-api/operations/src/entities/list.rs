@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::facts::{Basis, CategoryParam, EntityBrief, warn_if_cut, word};
+use super::facts::{Basis, CategoryParam, EntityBrief, warn_if_cut};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
     parameters::limit::Limit,
     register::Entry,
-    vocabulary::cursor::{Cursor, CursorParam},
+    vocabulary::cursor::{CursorParam, Cursors},
 };
 
 /// The table of entities.
@@ -109,20 +109,18 @@ impl Operation for EntityList {
             |entry: &Entry| input.category.is_none_or(|CategoryParam(category)| entry.category == category);
         let fits = |entry: &&Entry| of_category(entry) && entry.evidence.members >= u64::from(input.min_members);
         let found: Vec<&Entry> = all.sorted(input.sort.order()).filter(fits).collect();
-        let category = input.category.map_or("", |CategoryParam(category)| word(category));
-        let (least, order) = (input.min_members.to_be_bytes(), [input.sort as u8]);
-        let filters: [&[u8]; 4] = [b"entity_list", category.as_bytes(), &least, &order];
+        let cursors = Cursors::new(view, &ctx.fingerprint());
         let start = match input.cursor.as_deref() {
             None => 0,
             Some(token) => {
-                let last = Cursor::read(token, view, &filters)?.position;
+                let last = cursors.read(token)?;
                 let at = found.iter().position(|entry| place(&entry.name) == last);
                 1 + at.ok_or_else(gone)?
             }
         };
         let page: Vec<&Entry> = found.iter().skip(start).take(input.limit.get() as usize).copied().collect();
         let last = page.last().filter(|_| start + page.len() < found.len());
-        let next_cursor = last.map(|last| Cursor { position: place(&last.name) }.token(view, &filters));
+        let next_cursor = last.map(|last| cursors.token(place(&last.name)));
         let entities: Vec<EntityBrief> = page.iter().map(|entry| EntityBrief::of(entry, view, ctx.now())).collect();
         let part = format_args!("entities follow: this is a part of {}; narrow the filters", input.limit.get());
         ctx.warn_if_more(input.format, next_cursor.is_some(), part);

@@ -2,7 +2,7 @@
 
 use cairn_domain::{address_of, claims::Confidence, script_type};
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Location};
+use cairn_http::ApiError;
 use cairn_model::TxNum;
 use cairn_reader::View;
 use cairn_tables::{
@@ -16,7 +16,7 @@ use super::facts::block_time;
 use crate::{
     context::{Ctx, lacks},
     values::{Btc, rfc3339},
-    vocabulary::cursor::{Cursor, KEY_DIGITS, NO_FIT},
+    vocabulary::cursor::{Cursors, KEY_DIGITS},
 };
 
 /// A script of an entity.
@@ -61,14 +61,14 @@ pub(super) fn page(
     cursor: Option<&str>,
     limit: usize,
 ) -> Result<Page, ApiError> {
-    let filters: [&[u8]; 3] = [b"entity_members", name.as_str().as_bytes(), &[class as u8]];
+    let fingerprint = ctx.fingerprint().resolved("entity_name", name.as_str().as_bytes()).with(&[class as u8]);
+    let cursors = Cursors::new(view, &fingerprint);
     let (after, shown) = match cursor {
         None => (None, 0),
         Some(token) => {
-            let bad = || ApiError::validation(Location::Query, "cursor", NO_FIT);
-            let (head, key) = token.split_once('-').ok_or_else(bad)?;
-            let shown = Cursor::read(head, view, &filters)?.position;
-            let (last, script) = key_of(key).ok_or_else(bad)?;
+            let (head, key) = token.split_once('-').ok_or_else(|| cursors.no_fit())?;
+            let shown = cursors.read(head)?;
+            let (last, script) = key_of(key).ok_or_else(|| cursors.no_fit())?;
             (Some(EntityScript { entity: name.clone(), class, last, script }), shown)
         }
     };
@@ -83,7 +83,7 @@ pub(super) fn page(
         rows.push(row(view, script, &label.ok_or_else(|| lacks::<Labels>(what()))?)?);
     }
     let next_cursor = scripts.last().filter(|_| !is_last).map(|last| {
-        let head = Cursor { position: shown.saturating_add(rows.len() as u64) }.token(view, &filters);
+        let head = cursors.token(shown.saturating_add(rows.len() as u64));
         format!("{head}-{}", key(last))
     });
     Ok(Page { rows, next_cursor })

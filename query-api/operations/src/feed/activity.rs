@@ -1,6 +1,6 @@
 //! `GET /v1/chain/activity-feed`.
 
-use cairn_http::{ApiError, Info, Location, Tool};
+use cairn_http::{ApiError, Info, Tool};
 use cairn_reader::{MAX_ANNOUNCED, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::{
     parameters::{amount::BtcParam, limit::Limit},
     transfers::Owners,
     values::{Btc, rfc3339},
-    vocabulary::cursor::{Cursor, CursorParam, NO_FIT},
+    vocabulary::cursor::{CursorParam, Cursors},
 };
 
 /// Announcements that are looked through for one page.
@@ -82,20 +82,19 @@ impl Operation for ActivityFeed {
         let least = input.min_btc.map_or(0, |BtcParam(sats)| sats);
         let feed = view.feed()?;
         let epoch = feed.map_or(0, |feed| feed.epoch);
-        let asked = format!("{types:?} {least} {epoch}");
-        let filters: [&[u8]; 2] = [b"activity_feed", asked.as_bytes()];
+        let cursors = Cursors::new(view, &ctx.fingerprint().with(&epoch.to_be_bytes()));
         let last = feed.map_or(0, |feed| mark::end(ctx.feed_end, feed.last));
         // Announcements up to here.
         let from = match input.cursor.as_deref() {
             None => last,
-            Some(token) => match Cursor::read(token, view, &filters)?.position {
+            Some(token) => match cursors.read(token)? {
                 position if position <= last => position,
-                _ => return Err(ApiError::validation(Location::Query, "cursor", NO_FIT)),
+                _ => return Err(cursors.no_fit()),
             },
         };
         let page = page(ctx, view, (epoch, types, least), from, input.limit.get() as usize)?;
         // It is bound to the genesis block, which no reorg replaces: announcements stay.
-        let token = |position| Cursor { position }.token_at(view, 0, &filters);
+        let token = |position| cursors.token_at(0, position);
         Ok(FeedOutput {
             min_sats: least,
             min_btc: Btc::of(least),

@@ -15,7 +15,7 @@ use crate::{
     operation::Operation,
     parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
     values::{PriceNumber, date, rfc3339},
-    vocabulary::cursor::CursorParam,
+    vocabulary::cursor::{CursorParam, Cursors},
 };
 
 /// Daily exchange rates.
@@ -111,18 +111,18 @@ impl Operation for FxHistory {
         let legs = [base, quote].map(|currency| (currency != Currency::EUR).then(|| of_euro(currency)));
         let newest = legs.iter().flatten().map(|series| known.of(*series).map(|span| span.last)).min().flatten();
         let asked = Asked {
+            cursors: Cursors::new(view, &ctx.fingerprint()),
             from: input.from,
             to: input.to,
             cursor: input.cursor.as_deref(),
             limit: input.limit.get(),
-            filters: &[b"fx_history", &base.bytes(), &quote.bytes()],
         };
-        let span = asked.span(view, newest, DAY_SECS)?;
+        let span = asked.span(newest, DAY)?;
         let limit = input.limit.get() as usize;
         let mut found = rates(ctx, view, legs, span, limit + 1)?;
         let more = found.len() > limit;
         found.truncate(limit);
-        let next_cursor = found.last().filter(|_| more).map(|rate| asked.next(view, rate.closes_at));
+        let next_cursor = found.last().filter(|_| more).map(|rate| asked.next(rate.closes_at));
         let mut before = span.shown;
         let rows = found.into_iter().map(|rate| {
             let missing_before = missing_between(before.replace(rate.closes_at), rate.closes_at, DAY_SECS);

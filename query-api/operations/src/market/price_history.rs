@@ -15,7 +15,7 @@ use crate::{
     price_now::why_no_rate,
     series::Known,
     values::{PriceNumber, date, optional, rfc3339},
-    vocabulary::cursor::CursorParam,
+    vocabulary::cursor::{CursorParam, Cursors},
 };
 
 /// Candles of the price of bitcoin.
@@ -125,13 +125,13 @@ impl Operation for PriceHistory {
         let first = spans.iter().flatten().map(|span| span.first).min();
         let last = spans.iter().flatten().map(|span| span.last).max();
         let asked = Asked {
+            cursors: Cursors::new(view, &ctx.fingerprint()),
             from: input.from,
             to: input.to,
             cursor: input.cursor.as_deref(),
             limit: input.limit.get(),
-            filters: &[b"price_history", &currency.bytes(), &interval.seconds().to_be_bytes()],
         };
-        let span = asked.span(view, last, interval.seconds())?;
+        let span = asked.span(last, interval.seconds())?;
         let (limit, from) = (input.limit.get() as usize, span.after.saturating_add(1));
         let read = |series| view.quotes(series, from, span.until, limit + 1);
         let quoted = read(own)?.into_iter().map(|(closes_at, chosen)| (closes_at, chosen, false));
@@ -142,7 +142,7 @@ impl Operation for PriceHistory {
         found.dedup_by_key(|(closes_at, ..)| *closes_at);
         let more = found.len() > limit;
         found.truncate(limit);
-        let next_cursor = found.last().filter(|_| more).map(|(closes_at, ..)| asked.next(view, *closes_at));
+        let next_cursor = found.last().filter(|_| more).map(|(closes_at, ..)| asked.next(*closes_at));
         let candles = Candles::new(view, &known);
         if let (Some((begin, ..)), Some((end, ..))) = (found.first(), found.last())
             && is_convertible

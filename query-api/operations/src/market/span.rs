@@ -2,11 +2,10 @@
 
 use cairn_events::Interval;
 use cairn_http::{ApiError, Location};
-use cairn_reader::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{parameters::time::TimeParam, vocabulary::cursor::Cursor};
+use crate::{parameters::time::TimeParam, vocabulary::cursor::Cursors};
 
 /// Length of a candle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -39,12 +38,11 @@ impl Length {
 
 /// The requested part of a list of candles.
 pub(crate) struct Asked<'a> {
+    pub(crate) cursors: Cursors<'a>,
     pub(crate) from: Option<TimeParam>,
     pub(crate) to: Option<TimeParam>,
     pub(crate) cursor: Option<&'a str>,
     pub(crate) limit: u32,
-    /// What else tells the list from others, besides its bounds.
-    pub(crate) filters: &'a [&'a [u8]],
 }
 
 /// The candles that close after one time and not after another, in seconds since 1970.
@@ -59,7 +57,7 @@ pub(crate) struct Span {
 impl Asked<'_> {
     /// The span; `newest` is the close of the newest candle there is. Without a first day it has room for `limit`
     /// candles of `step` seconds up to its end.
-    pub(crate) fn span(&self, view: &View<'_>, newest: Option<u32>, step: u32) -> Result<Span, ApiError> {
+    pub(crate) fn span(&self, newest: Option<u32>, step: u32) -> Result<Span, ApiError> {
         if let (Some(from), Some(to)) = (self.from, self.to)
             && to.start < from.start
         {
@@ -69,27 +67,14 @@ impl Asked<'_> {
         let room = || newest.unwrap_or(0).min(until).saturating_sub(self.limit.saturating_mul(step));
         let after = self.from.map_or_else(room, |from| from.start);
         let Some(token) = self.cursor else { return Ok(Span { after, until, shown: None }) };
-        let cursor = self.filtered(|filters| Cursor::read(token, view, filters))?;
-        let shown = u32::try_from(cursor.position).unwrap_or(u32::MAX);
+        let shown = u32::try_from(self.cursors.read(token)?).unwrap_or(u32::MAX);
         Ok(Span { after: shown, until, shown: Some(shown) })
     }
 
     /// The cursor of the page after this candle.
-    pub(crate) fn next(&self, view: &View<'_>, closes_at: u32) -> String {
-        self.filtered(|filters| Cursor { position: closes_at.into() }.token(view, filters))
+    pub(crate) fn next(&self, closes_at: u32) -> String {
+        self.cursors.token(closes_at.into())
     }
-
-    fn filtered<T>(&self, with: impl FnOnce(&[&[u8]]) -> T) -> T {
-        let bound = |time: Option<TimeParam>| time.map_or([0xff; 8], |time| pair(time.start, time.end));
-        let bounds = [bound(self.from), bound(self.to)];
-        let mut filters = self.filters.to_vec();
-        filters.extend(bounds.iter().map(<[u8; 8]>::as_slice));
-        with(&filters)
-    }
-}
-
-fn pair(first: u32, second: u32) -> [u8; 8] {
-    (u64::from(first) << 32 | u64::from(second)).to_be_bytes()
 }
 
 /// Candles that are missing between two; none before the first.

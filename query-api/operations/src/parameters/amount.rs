@@ -49,17 +49,19 @@ fn nearest(text: &str) -> Option<String> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BtcParam(pub(crate) Sats);
 
-/// The least amount that counts in satoshis: `least` unless more is asked for.
-///
-/// # Errors
-/// Returns 422 if the amount is below that of the definition.
-pub(crate) fn least_sats(min_btc: Option<BtcParam>, least: u64) -> Result<u64, ApiError> {
-    match min_btc {
-        None => Ok(least),
-        Some(BtcParam(sats)) if sats >= least => Ok(sats),
-        Some(_) => {
-            let message = format!("is out of bounds: {} bitcoin are the least that counts", least / 100_000_000);
-            Err(ApiError::validation(Location::Query, "min_btc", message))
+impl BtcParam {
+    /// The least amount that counts, in satoshis: `least` unless more is asked for.
+    ///
+    /// # Errors
+    /// 422 if it is below that of the definition.
+    pub(crate) fn or_least(min_btc: Option<Self>, least: Sats) -> Result<Sats, ApiError> {
+        match min_btc {
+            None => Ok(least),
+            Some(BtcParam(sats)) if sats >= least => Ok(sats),
+            Some(_) => {
+                let message = format!("is out of bounds: {} bitcoin are the least that counts", least / 100_000_000);
+                Err(ApiError::validation(Location::Query, "min_btc", message))
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ impl JsonSchema for SinceParam {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": SINCE.name})
+        json_schema!({"type": "string", "format": SINCE.name, "maxLength": MAX_BYTES, "minLength": 1})
     }
 }
 

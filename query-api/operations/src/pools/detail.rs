@@ -1,7 +1,7 @@
 //! `GET /v1/pools/{pool_name}`.
 
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Cost, ErrorCode, Info, Location, Tool, nearest};
+use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool, nearest};
 use cairn_model::Height;
 use cairn_reader::View;
 use cairn_tables::headers::Headers;
@@ -24,7 +24,7 @@ use crate::{
     values::rfc3339,
     vocabulary::{
         caveat::Caveat,
-        cursor::{Cursor, CursorParam, NO_FIT},
+        cursor::{CursorParam, Cursors},
     },
 };
 
@@ -169,16 +169,16 @@ impl Operation for PoolDetail {
         for window in Window::ALL {
             windows.push(in_window(view, &scanned, place, window)?);
         }
-        let seq = view.tip().seq.to_be_bytes();
         // An import may change which blocks are the pool's: a cursor holds for one state of the ledger.
-        let filters: [&[u8]; 3] = [b"pool", pool.as_str().as_bytes(), &seq];
+        let fingerprint = ctx.fingerprint().resolved("pool_name", pool.as_str().as_bytes());
+        let cursors = Cursors::new(view, &fingerprint.with(&view.tip().seq.to_be_bytes()));
         let end = match &input.cursor {
-            Some(token) => usize::try_from(Cursor::read(token, view, &filters)?.position).unwrap_or(usize::MAX),
+            Some(token) => usize::try_from(cursors.read(token)?).unwrap_or(usize::MAX),
             None => own.len(),
         };
         let start = end.saturating_sub(input.limit.get() as usize);
-        let page = own.get(start..end).ok_or_else(|| ApiError::validation(Location::Query, "cursor", NO_FIT))?;
-        let next_cursor = (start > 0).then(|| Cursor { position: start as u64 }.token(view, &filters));
+        let page = own.get(start..end).ok_or_else(|| cursors.no_fit())?;
+        let next_cursor = (start > 0).then(|| cursors.token(start as u64));
         let mut places = PayoutAddress::of(&judge, &pool, own.iter());
         let payout_addresses_omitted = places.len().saturating_sub(MAX_ADDRESSES);
         places.truncate(MAX_ADDRESSES);

@@ -19,7 +19,7 @@ use crate::{
     values::rfc3339,
     vocabulary::{
         claim_caveat::ClaimCode,
-        cursor::{CURSOR, Cursor},
+        cursor::{CURSOR, Cursors},
     },
 };
 
@@ -160,9 +160,9 @@ fn page(
 ) -> Result<(Vec<ListedAddress>, Option<String>), ApiError> {
     let view = ctx.view()?;
     // Places are those of one document.
-    let filters: [&[u8]; 2] = [b"ofac_compliance_tier", feed.sha256()];
+    let cursors = Cursors::new(view, &ctx.fingerprint().with(feed.sha256()));
     let from = match &input.cursor {
-        Some(cursor) => Cursor::read(cursor, view, &filters)?.position,
+        Some(cursor) => cursors.read(cursor)?,
         None => 0,
     };
     let (limit, mut place, mut rows) = (input.limit.get() as usize, from, Vec::new());
@@ -176,7 +176,7 @@ fn page(
             let judged = feed.judged(&claim);
             if judged.approval == Approval::Approved {
                 if rows.len() == limit {
-                    return Ok((rows, Some(Cursor { position: place }.token(view, &filters))));
+                    return Ok((rows, Some(cursors.token(place))));
                 }
                 let first =
                     view.claims_of_list(&judged.script, &feed.list, cairn_reader::MAX_OF_A_LIST)?.map(|of| of.first_at);
@@ -185,7 +185,7 @@ fn page(
             place = place.saturating_add(1);
         }
         if place.saturating_sub(from) >= MAX_LOOKED_AT {
-            return Ok((rows, Some(Cursor { position: place }.token(view, &filters))));
+            return Ok((rows, Some(cursors.token(place))));
         }
     }
 }

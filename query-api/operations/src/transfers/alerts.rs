@@ -1,10 +1,10 @@
 //! `GET /v1/chain/whale-alerts`.
 
-use cairn_http::{ApiError, ErrorCode, Formatted, Info, Tool};
+use cairn_http::{ApiError, Formatted, Info, Tool};
 
 use super::list::{ListInput, ListOutput, list};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    context::{Ctx, labelled_list},
     operation::Operation,
 };
 
@@ -18,18 +18,16 @@ impl Operation for WhaleAlerts {
             last day, week or month before the newest block: what they pay to others, the same without what may be change, the \
             largest scripts on both sides, and whose the sides are as far as the loaded labels tell. Coinbases and CoinJoins \
             are left out. That coins moved does not say that they were sold.",
-        freshness: &[TIP, CLAIMS, LABELS],
-        errors: &[ErrorCode::CursorExpired],
         tool: Tool::reads(
             "asked which large transactions were confirmed lately, also by direction, as to or from exchanges",
             "unconfirmed ones (pulse_whales), or old coins (chain_awakenings)",
         ),
-        ..index_get("whale_alerts", "/v1/chain/whale-alerts", "chain")
+        ..labelled_list("whale_alerts", "/v1/chain/whale-alerts")
     };
     type Input = ListInput;
     type Output = Formatted<ListOutput>;
 
     fn run(ctx: &Ctx<'_>, input: ListInput) -> Result<Formatted<ListOutput>, ApiError> {
-        list(ctx, &input, Self::INFO.name, false)
+        list(ctx, input, false)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct PulseConsolidations;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ConsolidationsInput {
     /// First block: a height, date, time (RFC 3339), or days before the newest, as in `7d`. Default: 1d.
-    #[schemars(length(min = 1, max = 40), example = "7d")]
+    #[schemars(example = "7d")]
     since: Option<SinceParam>,
     /// Least value of the inputs in bitcoin. Default: any.
     #[schemars(example = 10)]

@@ -1,10 +1,10 @@
 //! `GET /v1/chain/whale-alerts/labeled`.
 
-use cairn_http::{ApiError, ErrorCode, Formatted, Info, Tool};
+use cairn_http::{ApiError, Formatted, Info};
 
 use super::list::{ListInput, ListOutput, list};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    context::{Ctx, labelled_list},
     operation::Operation,
 };
 
@@ -17,15 +17,12 @@ impl Operation for LabeledAlerts {
         description: "The whale alerts of which at least half of the value of one side has a label: of the scripts themselves (level \
             40 or more), or of their clusters. `flow_direction` says between whom the coins moved, by today's labels: an import \
             of labels can change it for old transactions.",
-        freshness: &[TIP, CLAIMS, LABELS],
-        errors: &[ErrorCode::CursorExpired],
-        tool: Tool::UNLISTED,
-        ..index_get("whale_alerts_labeled", "/v1/chain/whale-alerts/labeled", "chain")
+        ..labelled_list("whale_alerts_labeled", "/v1/chain/whale-alerts/labeled")
     };
     type Input = ListInput;
     type Output = Formatted<ListOutput>;
 
     fn run(ctx: &Ctx<'_>, input: ListInput) -> Result<Formatted<ListOutput>, ApiError> {
-        list(ctx, &input, Self::INFO.name, true)
+        list(ctx, input, true)
     }
 }

@@ -13,14 +13,11 @@ use super::{owners::Owners, transfer::WhaleAlert};
 use crate::{
     context::Ctx,
     definitions::WHALE_ALERTS,
-    parameters::{
-        amount::{BtcParam, least_sats},
-        limit::Limit,
-        since::SinceParam,
-    },
+    page_request::{PageEnd, PageParams, PageRequest},
+    parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::Btc,
     vocabulary::cursor::CursorParam,
-    window::{Looking, Page, PageRequest, Place, Step, TX, Window},
+    window::{Looking, Page, Step, TX, Window},
 };
 
 /// Most alerts that can be skipped.
@@ -121,36 +118,27 @@ pub(crate) struct ListOutput {
     alerts: Vec<WhaleAlert>,
     /// Offset of the next page; null at the end, after a cursor, and if the page is `truncated`.
     next_offset: Option<u32>,
-    /// Cursor of the next page; null at the end.
-    next_cursor: Option<String>,
-    /// This page covers the blocks from this height on.
-    covered_from_height: Height,
-    /// True if the scan limit ended the page early; continue with `next_cursor`.
-    truncated: bool,
+    #[serde(flatten)]
+    end: PageEnd,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
 
 /// Alerts of a range: of `labelled` only those of which at least half of the value of one side is labelled.
-pub(super) fn list(
-    ctx: &Ctx<'_>,
-    input: &ListInput,
-    name: &'static str,
-    labelled: bool,
-) -> Result<Formatted<ListOutput>, ApiError> {
+pub(super) fn list(ctx: &Ctx<'_>, input: ListInput, labelled: bool) -> Result<Formatted<ListOutput>, ApiError> {
     let view = ctx.view()?;
     let window = Window::of(view, Some(SinceParam::Days(input.range.days())), None)?;
-    let sats = least_sats(input.min_btc, LARGE_SATS)?;
-    let asked = format!("{:?} {sats} {:?}", input.range, input.flow_type);
+    let sats = BtcParam::or_least(input.min_btc, LARGE_SATS)?;
     let limit = input.limit.get();
-    let request = PageRequest::new((view, window), (name, asked), (limit, input.cursor.as_deref()))?;
+    let params = PageParams { cursor: input.cursor, format: input.format };
+    let request = PageRequest::new(ctx, window, limit, params)?;
     let from = request.from;
     let offset = if from.is_some() { 0 } else { input.offset.min(MAX_SKIPPED) };
     let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
-    let page = wanted.page(ctx, view, (window, from), limit as usize)?;
+    let page = wanted.page(ctx, view, request.rest(), limit as usize)?;
     let next_offset = offset.saturating_add(page.rows.len() as u32);
     let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MAX_SKIPPED;
-    request.answer((ctx, input.format), "alerts", page, |alerts, end| ListOutput {
+    request.answer(ctx, "alerts", page, |alerts, end| ListOutput {
         range: input.range,
         since_height: window.since,
         min_sats: sats,
@@ -160,9 +148,7 @@ pub(super) fn list(
         offset: from.is_none().then_some(offset),
         alerts,
         next_offset: goes_on.then_some(next_offset),
-        next_cursor: end.next_cursor,
-        covered_from_height: end.covered_from,
-        truncated: end.is_cut,
+        end,
         definition: WHALE_ALERTS,
     })
 }
@@ -178,17 +164,15 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// A page of a window, from a place on.
+    /// A page of a window.
     pub(super) fn page(
         &self,
         ctx: &Ctx<'_>,
         view: &View<'_>,
-        (window, from): (Window, Option<Place>),
+        window: Window,
         limit: usize,
     ) -> Result<Page<WhaleAlert>, ApiError> {
-        let end = from.map_or(window.end, |from| from.tx_num.min(window.end));
-        let window = Window { end, ..window };
-        let (mut walk, mut looking) = (view.transfers_before(end)?, Looking::back_to(window.first));
+        let (mut walk, mut looking) = (view.transfers_before(window.end)?, Looking::back_to(window.first));
         let (skip, cost) = (Cell::new(self.offset), Cell::new(0));
         let asks_labels = self.direction.is_some() || self.labelled;
         let is_skipped = || skip.get() > 0 && skip.replace(skip.get() - 1) > 0;

@@ -11,11 +11,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::WHALE_ALERTS,
     operation::Operation,
-    parameters::{
-        amount::{BtcParam, least_sats},
-        limit::Limit,
-        since::SinceParam,
-    },
+    parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::Btc,
     window::Window,
 };
@@ -27,7 +23,7 @@ pub(crate) struct PulseWhales;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct WhalesInput {
     /// First block: a height, date, time (RFC 3339), or days before the newest, as in `7d`. Default: 1d.
-    #[schemars(length(min = 1, max = 40), example = "7d")]
+    #[schemars(example = "7d")]
     since: Option<SinceParam>,
     /// Least amount paid to others in bitcoin, 100 or more.
     #[schemars(example = 1_000)]
@@ -83,11 +79,11 @@ impl Operation for PulseWhales {
     fn run(ctx: &Ctx<'_>, input: WhalesInput) -> Result<WhalesOutput, ApiError> {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, None)?;
-        let sats = least_sats(input.min_btc, LARGE_SATS)?;
+        let sats = BtcParam::or_least(input.min_btc, LARGE_SATS)?;
         let limit = input.limit.get() as usize;
         let unconfirmed = unconfirmed::whales(ctx, view, sats, limit)?;
         let wanted = Wanted { least: sats, direction: None, labelled: false, offset: 0 };
-        let page = wanted.page(ctx, view, (window, None), limit)?;
+        let page = wanted.page(ctx, view, window, limit)?;
         let total = page.rows.iter().map(WhaleAlert::net_external).fold(0, u64::saturating_add);
         Ok(WhalesOutput {
             since_height: window.since,

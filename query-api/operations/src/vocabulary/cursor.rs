@@ -1,20 +1,16 @@
-//! Cursors: opaque tokens for the next page. A cursor is bound to the filters and to the chain: after a reorg below the
-//! block that it names, it has expired.
+//! Cursors: opaque tokens for the next page. A cursor is bound to the fingerprint of its request and to the chain: after
+//! a reorg below the block that it names, it has expired.
 
 use std::{borrow::Cow, ops::Deref};
 
-use cairn_http::{ApiError, BadText, ErrorCode, Location, TextFormat, trimmed};
+use cairn_http::{ApiError, BadText, ErrorCode, Fingerprint, Location, TextFormat, trimmed};
 use cairn_model::{BlockHash, Height};
 use cairn_reader::View;
 use cairn_tables::headers::Headers;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 
 use crate::context::lacks;
-
-/// Error for a cursor of another list.
-pub(crate) const NO_FIT: &str = "does not match this list and these filters";
 
 /// Cursors of all lists. Their form is checked with the other parameters, so that one answer names all that is wrong;
 /// whether a cursor fits its list shows only when the list is read.
@@ -73,76 +69,75 @@ impl JsonSchema for CursorParam {
 /// Digits of a time in milliseconds and a txid.
 pub(crate) const KEY_DIGITS: usize = 80;
 
-/// A position in a list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cursor {
-    /// The position, as the list counts.
-    pub(crate) position: u64,
-}
-
 const VERSION: u8 = 1;
 const LEN: usize = 1 + 8 + 8 + 4 + 32;
 
-/// Fingerprint of a list's filters: the same for all its pages.
-fn fingerprint(filters: &[&[u8]]) -> [u8; 8] {
-    let mut hash = Sha256::new();
-    for filter in filters {
-        hash.update((filter.len() as u64).to_be_bytes());
-        hash.update(filter);
-    }
-    let mut out = [0u8; 8];
-    out.copy_from_slice(&hash.finalize()[..8]);
-    out
+/// The cursors of one list, each for a position in it, as the list counts.
+#[derive(Clone, Copy)]
+pub(crate) struct Cursors<'v> {
+    view: &'v View<'v>,
+    fingerprint: [u8; 8],
+    location: Location,
 }
 
-impl Cursor {
-    /// The token, bound to the filters and the tip of the view.
-    pub(crate) fn token(self, view: &View<'_>, filters: &[&[u8]]) -> String {
-        self.encode(view.tip().height, &view.tip().hash.0, filters)
+impl<'v> Cursors<'v> {
+    /// The cursors of the list with this fingerprint, in the query string.
+    pub(crate) fn new(view: &'v View<'v>, fingerprint: &Fingerprint) -> Self {
+        Cursors { view, fingerprint: fingerprint.hash(), location: Location::Query }
     }
 
-    /// The token, bound to the filters and to a block: for a list of which what follows depends on this block and those
+    /// The same cursors in the body.
+    pub(crate) fn in_body(self) -> Self {
+        Cursors { location: Location::Body, ..self }
+    }
+
+    /// Returns the token for a position, bound to the tip of the view.
+    pub(crate) fn token(&self, position: u64) -> String {
+        let tip = self.view.tip();
+        encode(self.fingerprint, position, tip.height, &tip.hash.0)
+    }
+
+    /// Returns the token for a position, bound to a block: for a list whose further rows depend on this block and those
     /// before it alone.
-    pub(crate) fn token_at(self, view: &View<'_>, height: Height, filters: &[&[u8]]) -> Result<String, ApiError> {
-        let row = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
-        Ok(self.encode(height, &row.hash.0, filters))
+    pub(crate) fn token_at(&self, height: Height, position: u64) -> Result<String, ApiError> {
+        let row = self.view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
+        Ok(encode(self.fingerprint, position, height, &row.hash.0))
     }
 
-    fn encode(self, height: Height, hash: &[u8; 32], filters: &[&[u8]]) -> String {
-        let mut bytes = Vec::with_capacity(LEN);
-        bytes.push(VERSION);
-        bytes.extend_from_slice(&fingerprint(filters));
-        bytes.extend_from_slice(&self.position.to_be_bytes());
-        bytes.extend_from_slice(&height.to_be_bytes());
-        bytes.extend_from_slice(hash);
-        hex::encode(bytes)
-    }
-
-    fn decode(token: &str, filters: &[&[u8]]) -> Option<(Self, Height, [u8; 32])> {
-        let bytes = (token.len() == 2 * LEN).then(|| hex::decode(token).ok())??;
-        let (version, rest) = bytes.split_first()?;
-        let (found, rest) = rest.split_first_chunk::<8>()?;
-        let (position, rest) = rest.split_first_chunk::<8>()?;
-        let (height, hash) = rest.split_first_chunk::<4>()?;
-        let fits = *version == VERSION && *found == fingerprint(filters);
-        let cursor = Cursor { position: u64::from_be_bytes(*position) };
-        fits.then_some((cursor, u32::from_be_bytes(*height), hash.try_into().ok()?))
-    }
-
-    /// Reads a token of the same filters.
+    /// Reads the position of a token of this list.
     ///
     /// # Errors
-    /// Returns 422 for an invalid token; 409 after a reorg below the block that it is bound to.
-    pub(crate) fn read(token: &str, view: &View<'_>, filters: &[&[u8]]) -> Result<Self, ApiError> {
-        Cursor::read_from(token, view, filters, Location::Query)
+    /// 422 for an invalid token; 409 after a reorg below the block that it is bound to.
+    pub(crate) fn read(&self, token: &str) -> Result<u64, ApiError> {
+        let (position, height, hash) = decode(self.fingerprint, token).ok_or_else(|| self.no_fit())?;
+        if self.view.chain().is(height, &BlockHash(hash)) { Ok(position) } else { Err(expired()) }
     }
 
-    /// The same, of a token that was given elsewhere.
-    pub(crate) fn read_from(token: &str, view: &View<'_>, filters: &[&[u8]], at: Location) -> Result<Self, ApiError> {
-        let (cursor, height, hash) =
-            Cursor::decode(token, filters).ok_or_else(|| ApiError::validation(at, "cursor", NO_FIT))?;
-        if view.chain().is(height, &BlockHash(hash)) { Ok(cursor) } else { Err(expired()) }
+    /// The error for a cursor of another list.
+    pub(crate) fn no_fit(&self) -> ApiError {
+        ApiError::validation(self.location, "cursor", "does not match this list and these filters")
     }
+}
+
+fn encode(fingerprint: [u8; 8], position: u64, height: Height, hash: &[u8; 32]) -> String {
+    let mut bytes = Vec::with_capacity(LEN);
+    bytes.push(VERSION);
+    bytes.extend_from_slice(&fingerprint);
+    bytes.extend_from_slice(&position.to_be_bytes());
+    bytes.extend_from_slice(&height.to_be_bytes());
+    bytes.extend_from_slice(hash);
+    hex::encode(bytes)
+}
+
+/// Position, height and hash of a token with this fingerprint.
+fn decode(fingerprint: [u8; 8], token: &str) -> Option<(u64, Height, [u8; 32])> {
+    let bytes = (token.len() == 2 * LEN).then(|| hex::decode(token).ok())??;
+    let (version, rest) = bytes.split_first()?;
+    let (found, rest) = rest.split_first_chunk::<8>()?;
+    let (position, rest) = rest.split_first_chunk::<8>()?;
+    let (height, hash) = rest.split_first_chunk::<4>()?;
+    let fits = *version == VERSION && *found == fingerprint;
+    fits.then_some((u64::from_be_bytes(*position), u32::from_be_bytes(*height), hash.try_into().ok()?))
 }
 
 fn expired() -> ApiError {
@@ -152,21 +147,20 @@ fn expired() -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
-    fn tokens_read_back_only_with_their_filters() {
-        let token = Cursor { position: 77 }.encode(5, &[9; 32], &[b"a", b"b"]);
-        assert_eq!(Cursor::decode(&token, &[b"a", b"b"]), Some((Cursor { position: 77 }, 5, [9; 32])));
-        assert_eq!(Cursor::decode(&token, &[b"ab"]), None);
-        assert_eq!(Cursor::decode(&token, &[b"ab", b""]), None);
+    fn tokens_read_back_only_with_their_fingerprint() {
+        let token = encode([1; 8], 77, 5, &[9; 32]);
+        assert_eq!(decode([1; 8], &token), Some((77, 5, [9; 32])));
+        assert_eq!(decode([2; 8], &token), None);
+        assert_eq!(decode([1; 8], &token.replacen("01", "02", 1)), None);
     }
 
     proptest::proptest! {
         #[test]
         fn garbage_is_refused(token in "[0-9a-fé]{0,120}") {
-            proptest::prop_assert!(Cursor::decode(&token, &[b"a"]).is_none());
+            proptest::prop_assert!(decode([1; 8], &token).is_none());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use cairn_domain::claims::{ClaimStatus, Evidence, EvidenceGroup, authority, detail, is_stale};
 use cairn_events::{ContestAct, EntityName};
-use cairn_http::{ApiError, ErrorCode, Info, Location, Tool};
+use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use cairn_model::Height;
 use cairn_reader::{ContestOf, View};
 use cairn_tables::events::Documents;
@@ -16,7 +16,7 @@ use crate::{
     operation::Operation,
     parameters::{identifier::AddressParam, limit::Limit},
     values::rfc3339,
-    vocabulary::cursor::{CURSOR, Cursor, NO_FIT},
+    vocabulary::cursor::{CURSOR, Cursors},
 };
 
 /// Every claim about an address.
@@ -234,19 +234,18 @@ impl Operation for WalletDetail {
 
     fn run(ctx: &Ctx<'_>, input: WalletDetailInput) -> Result<WalletDetailOutput, ApiError> {
         let (view, said) = (ctx.view()?, Said::find(ctx, input.address, input.as_of)?);
-        let as_of = input.as_of.unwrap_or(Height::MAX).to_be_bytes();
-        let seq = view.tip().seq.to_be_bytes();
         // An import may change the order: a cursor holds for one state of the ledger.
-        let filters: [&[u8]; 4] = [b"detail", &said.wallet.script_hash, &as_of, &seq];
+        let fingerprint = ctx.fingerprint().resolved("address", &said.wallet.script_hash);
+        let cursors = Cursors::new(view, &fingerprint.with(&view.tip().seq.to_be_bytes()));
         let from = match &input.cursor {
-            Some(cursor) => Cursor::read(cursor, view, &filters)?.position,
+            Some(cursor) => cursors.read(cursor)?,
             None => 0,
         };
         let (from, limit) = (usize::try_from(from).unwrap_or(usize::MAX), input.limit.get() as usize);
         let stated = said.stated();
         let found = detail(&stated, said.facts.at, from, limit);
         if from > found.total_claims {
-            return Err(ApiError::validation(Location::Query, "cursor", NO_FIT));
+            return Err(cursors.no_fit());
         }
         ctx.work.poll()?;
         let group = |of: &EvidenceGroup<'_>| -> Result<Group, ApiError> {
@@ -262,12 +261,11 @@ impl Operation for WalletDetail {
                 claims: claims.collect::<Result<_, _>>()?,
             })
         };
-        let token = |next: usize| Cursor { position: next as u64 }.token(view, &filters);
         Ok(WalletDetailOutput {
             address: said.wallet.address.clone(),
             total: found.total_claims,
             groups: found.groups.iter().map(group).collect::<Result<_, _>>()?,
-            next_cursor: found.next.map(token),
+            next_cursor: found.next.map(|next| cursors.token(next as u64)),
             examined: said.examined(view),
             untrusted_content: true,
             definition: CLAIMS_DEFINITION,

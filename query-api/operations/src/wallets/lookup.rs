@@ -207,8 +207,8 @@ impl Operation for WalletLookup {
             true => union.entries(ctx, view)?,
             false => Vec::new(),
         };
-        let fingerprint: Vec<&[u8]> = input.wallet.iter().map(|item| item.text().as_bytes()).collect();
-        let page = Page { gate: NAME, limit: input.limit.get(), cursor: input.cursor.as_deref(), wallet: &fingerprint };
+        let texts: Vec<&[u8]> = input.wallet.iter().map(|item| item.text().as_bytes()).collect();
+        let page = Page { gate: NAME, limit: input.limit.get(), cursor: input.cursor.as_deref(), wallet: &texts };
         let transactions = wants(Part::Transactions).then(|| {
             let wallet = (&scan.wallets[..], &union, pending.as_ref());
             TransactionPage::of((ctx, view), wallet, &entries, (&page, currency))

@@ -11,7 +11,7 @@
 //! older ones have kept their times too. Otherwise the unconfirmed part starts again.
 
 use cairn_domain::mempool::ScriptEffect;
-use cairn_http::{ApiError, Location};
+use cairn_http::ApiError;
 use cairn_model::{RemoveReason, Txid};
 use cairn_reader::View;
 use cairn_tables::history::HistoryEntry;
@@ -19,15 +19,26 @@ use cairn_tables::history::HistoryEntry;
 use super::Wallet;
 use crate::{
     context::{Ctx, MempoolView},
-    vocabulary::cursor::{Cursor, KEY_DIGITS, NO_FIT},
+    vocabulary::cursor::{Cursors, KEY_DIGITS},
 };
 
 /// Largest offset; a cursor reaches further.
 const MAX_OFFSET: u64 = 10_000;
 
-/// Kinds of cursors, bound into them.
-const CONFIRMED: &[u8] = b"wallet_transactions";
-const UNCONFIRMED: &[u8] = b"wallet_transactions in the mempool";
+/// The cursors of a list, which differ between its two parts.
+struct PartCursors<'v> {
+    unconfirmed: Cursors<'v>,
+    confirmed: Cursors<'v>,
+}
+
+impl<'v> PartCursors<'v> {
+    /// They depend on the script alone: the currency of values may change between pages.
+    fn new(ctx: &Ctx<'_>, view: &'v View<'v>, wallet: &Wallet) -> Self {
+        let fingerprint = ctx.fingerprint().only("address", &wallet.script_hash);
+        let confirmed = Cursors::new(view, &fingerprint);
+        PartCursors { unconfirmed: Cursors::new(view, &fingerprint.with(b"unconfirmed")), confirmed }
+    }
+}
 
 /// First-seen time and id of an unconfirmed transaction: the sort key of the unconfirmed part.
 type Key = (u64, Txid);
@@ -70,9 +81,10 @@ pub(super) fn page(
     cursor: Option<&str>,
 ) -> Result<Page, ApiError> {
     let (pool, limit) = (ctx.unconfirmed(), limit as usize);
+    let cursors = PartCursors::new(ctx, view, wallet);
     let start = match cursor {
         None => Start::Offset(offset.into()),
-        Some(token) => read(token, view, wallet)?,
+        Some(token) => read(token, &cursors)?,
     };
     let unconfirmed_total = pool.map(|pool| pool.mempool.script_totals(&wallet.script_hash).tx_count);
     let waiting = unconfirmed_total.unwrap_or(0);
@@ -127,11 +139,8 @@ pub(super) fn page(
     };
     let next = offset.saturating_add((unconfirmed.len() + confirmed.len()) as u64);
     let next_cursor = match unconfirmed.last() {
-        Some(last) if more_unconfirmed => Some(behind(last, next, view, wallet)),
-        _ if reached < confirmed_total => {
-            let filters = [CONFIRMED, wallet.script_hash.as_slice()];
-            Some(Cursor { position: confirmed_total - reached }.token(view, &filters))
-        }
+        Some(last) if more_unconfirmed => Some(behind(last, next, &cursors.unconfirmed)),
+        _ if reached < confirmed_total => Some(cursors.confirmed.token(confirmed_total - reached)),
         _ => None,
     };
     Ok(Page {
@@ -155,21 +164,18 @@ fn knows(pool: &MempoolView<'_>, (first_seen_ms, txid): &Key) -> bool {
 }
 
 /// Cursor of the page after an unconfirmed transaction.
-fn behind(last: &ScriptEffect, shown: u64, view: &View<'_>, wallet: &Wallet) -> String {
-    let filters = [UNCONFIRMED, wallet.script_hash.as_slice()];
-    let head = Cursor { position: shown }.token(view, &filters);
+fn behind(last: &ScriptEffect, shown: u64, cursors: &Cursors<'_>) -> String {
+    let head = cursors.token(shown);
     format!("{head}-{:016x}{}", last.first_seen_ms, hex::encode(last.txid.0))
 }
 
 /// Reads a cursor of either kind.
-fn read(token: &str, view: &View<'_>, wallet: &Wallet) -> Result<Start, ApiError> {
+fn read(token: &str, PartCursors { unconfirmed, confirmed }: &PartCursors<'_>) -> Result<Start, ApiError> {
     let Some((head, key)) = token.split_once('-') else {
-        let filters = [CONFIRMED, wallet.script_hash.as_slice()];
-        return Ok(Start::Older(Cursor::read(token, view, &filters)?.position));
+        return Ok(Start::Older(confirmed.read(token)?));
     };
-    let filters = [UNCONFIRMED, wallet.script_hash.as_slice()];
-    let shown = Cursor::read(head, view, &filters)?.position;
-    let key = key_of(key).ok_or_else(|| ApiError::validation(Location::Query, "cursor", NO_FIT))?;
+    let shown = unconfirmed.read(head)?;
+    let key = key_of(key).ok_or_else(|| unconfirmed.no_fit())?;
     Ok(Start::Behind { key, shown })
 }
 

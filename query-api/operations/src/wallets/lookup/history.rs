@@ -1,7 +1,7 @@
 //! The transactions of a whole wallet, and its balance by day.
 
 use cairn_events::Currency;
-use cairn_http::{ApiError, Location};
+use cairn_http::ApiError;
 use cairn_reader::View;
 use cairn_tables::history::HistoryEntry;
 use schemars::JsonSchema;
@@ -15,10 +15,8 @@ use super::{
     },
     pending::Pending,
 };
-use crate::{context::Ctx, vocabulary::cursor::Cursor};
+use crate::{context::Ctx, vocabulary::cursor::Cursors};
 
-/// Kind of cursor.
-const LIST: &[u8] = b"wallet_lookup";
 /// Message of the gate.
 const SESSION: &str = "transaction pages after the first need a wallet session or a key, except for showcase addresses";
 
@@ -47,7 +45,7 @@ pub(super) struct Page<'a> {
     pub(super) gate: &'static str,
     pub(super) limit: u32,
     pub(super) cursor: Option<&'a str>,
-    /// What the cursor is bound to: the descriptors and keys.
+    /// The descriptors and keys, which cursors are bound to.
     pub(super) wallet: &'a [&'a [u8]],
 }
 
@@ -60,12 +58,15 @@ impl TransactionPage {
         entries: &[HistoryEntry],
         (page, currency): (&Page<'_>, Currency),
     ) -> Result<Self, ApiError> {
-        let filters: Vec<&[u8]> = [LIST].into_iter().chain(page.wallet.iter().copied()).collect();
+        // Other parts of the answer, and their parameters, may change between pages.
+        let none = ctx.fingerprint().only("wallet", b"");
+        let fingerprint = page.wallet.iter().fold(none, |list, text| list.with(text));
+        let cursors = Cursors::new(view, &fingerprint).in_body();
         let before = match page.cursor {
             None => None,
             Some(token) => {
                 union.need_session(ctx, page.gate, SESSION)?;
-                Some(Cursor::read_from(token, view, &filters, Location::Body)?.position)
+                Some(cursors.read(token)?)
             }
         };
         let limit = page.limit as usize;
@@ -83,7 +84,7 @@ impl TransactionPage {
                 .map(|pending| (pending.effects.len() - pending.effects.len().min(limit)) as u64),
             currency: currency.to_string(),
             limit: page.limit,
-            next_cursor: (next > 0).then(|| Cursor { position }.token(view, &filters)),
+            next_cursor: (next > 0).then(|| cursors.token(position)),
             transactions: rows(ctx, view, (wallets, currency), (shown, &confirmed))?,
         })
     }
