@@ -6,7 +6,7 @@ use cairn_domain::{
     script_type,
 };
 use cairn_http::{ApiError, Column, Formatted, Info, TableRow, Tool};
-use cairn_model::{Height, ScriptId, SpentCoin, TxNum};
+use cairn_model::{DAY_SECS, Height, ScriptId, SpentCoin, TxNum};
 use cairn_reader::{FoundScript, StoredTx, View};
 use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
@@ -132,7 +132,7 @@ impl Operation for Awakenings {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, input.until)?;
         let sats = BtcParam::or_least(input.min_btc, AWAKENING_SATS)?;
-        let least = Least { age: input.min_dormancy_days.saturating_mul(DAY), sats };
+        let least = Least { age: input.min_dormancy_days.saturating_mul(DAY_SECS), sats };
         let text = input.address_filter.as_ref().map(|address| address.text.clone());
         let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
         let script = input.address_filter.as_ref().map(|address| found(view, address)).transpose()?;

@@ -117,7 +117,7 @@ impl Operation for FxHistory {
             cursor: input.cursor.as_deref(),
             limit: input.limit.get(),
         };
-        let span = asked.span(newest, DAY)?;
+        let span = asked.span(newest, DAY_SECS)?;
         let limit = input.limit.get() as usize;
         let mut found = rates(ctx, view, legs, span, limit + 1)?;
         let more = found.len() > limit;
