@@ -13,7 +13,7 @@ use cairn_sources::BlockFiles;
 
 use crate::support::disk_bytes;
 
-/// An index in the folder `data`, and its block files.
+/// An index in the folder `data`, and the block files that it was made from.
 pub(crate) struct Indexed {
     pub(crate) engine: Engine,
     blocks: PathBuf,

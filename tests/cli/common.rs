@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 /// Whatever a test waits for comes within this time, or the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Under which the block files are written.
+/// Key of the obfuscation of the block files.
 pub(crate) const KEY: [u8; 8] = [0x6b, 0x01, 0xff, 0x00, 0x42, 0x17, 0x99, 0xc3];
 
 /// A command without any setting from outside.

@@ -23,7 +23,7 @@ pub(crate) enum Stage {
     Confirmed,
     /// It is invalid, or its bytes are unavailable.
     Refused,
-    /// Left out because of the memory limit. With its feerate in satoshis per 1 000 000 virtual bytes.
+    /// Left out because of the memory limit; its feerate is in satoshis per 1 000 000 virtual bytes.
     LeftOut(u64),
 }
 

@@ -35,7 +35,7 @@ const MAX_BATCH_ANSWER: u64 = 64 << 20;
 /// Interval between warnings that a request is repeated.
 const WARN_EACH: Duration = Duration::from_secs(10);
 
-/// Maximum size of the answer to a method in bytes: what it can give.
+/// Maximum size of a method's answer in bytes.
 fn max_answer(method: &str) -> u64 {
     match method {
         "getblock" | "getrawtransaction" => MAX_BYTES_ANSWER,

@@ -24,7 +24,7 @@ struct Loaded {
 }
 
 impl<'a> Candles<'a> {
-    /// The candles of a view, whose series are these.
+    /// The candles of the known series, read from a view.
     pub(crate) fn new(view: &'a View<'a>, known: &'a Known) -> Self {
         Candles { view, known, loaded: RefCell::default() }
     }

@@ -11,7 +11,7 @@ pub struct Chosen {
     pub close: Decimal,
     /// The other prices, where the close is one source's.
     pub range: Option<Range>,
-    /// The source whose close it is; `None` for a mean of two.
+    /// The source of the close; `None` for a mean of two.
     pub source: Option<Slug>,
     /// Sources that the median was taken of.
     pub sources: u16,

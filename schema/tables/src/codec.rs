@@ -27,7 +27,7 @@ pub trait KeyCodec: Sized {
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError>;
 }
 
-/// A value.
+/// The bytes of a table's value: how they are written and read.
 pub trait ValueCodec: Sized {
     /// Appends the value's bytes.
     fn encode(&self, out: &mut Vec<u8>);

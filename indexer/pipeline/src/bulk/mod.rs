@@ -61,7 +61,7 @@ use crate::{Phase, PipelineError, Progress, ProgressStep, times::IndexTimes};
 /// Counts the forms that working files have had: a run does not go on with those of another form.
 const WORKING_FILES: u32 = 5;
 
-/// How to bulk-index.
+/// Options of bulk indexing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BulkOptions {
     /// Do not use undo data: pick spent coins out of the blocks instead.

@@ -38,7 +38,7 @@ impl<'f> NotedBlocks<'f> {
         NotedBlocks { files, prefix_len, key: IdNotes::new(manifest.salt), dir, plan, open: None }
     }
 
-    /// Notes of the next few blocks, each time further on.
+    /// Takes the notes of the next few blocks; each call continues after the one before.
     pub(crate) fn take(&mut self, batch: &[BlockRef]) -> Result<Notes, PipelineError> {
         let notes = batch.iter().map(|at| self.note(at)).collect::<Result<_, _>>()?;
         Ok(Notes { first: batch.first().map_or(0, |at| at.height), notes })

@@ -1,4 +1,4 @@
-//! Which entities are exchanges: those that most of their labels call so today.
+//! The entities that are exchanges: most of their labels today have that category.
 
 use std::collections::HashMap;
 

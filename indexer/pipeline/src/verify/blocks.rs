@@ -70,7 +70,7 @@ struct Walk<'a, 'v, 'r> {
     previous: Option<(BlockHash, u32, TxNum)>,
     /// Scripts that share a prefix, as `collisions` has them; `None` if it cannot be read.
     known: Option<BTreeMap<ScriptPrefix, Vec<(TxNum, Vec<u8>)>>>,
-    /// The same, as the journal's outputs have them.
+    /// Scripts that share a prefix, read from the outputs of the journal.
     seen: BTreeMap<ScriptId, (TxNum, Vec<u8>)>,
     /// Stages whose tables are compared row by row with what they make of the blocks.
     mapped: Vec<Box<dyn Stage>>,

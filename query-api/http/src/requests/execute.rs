@@ -30,7 +30,7 @@ use crate::{
 pub(crate) enum Input {
     /// In a request over HTTP.
     Http(Box<Parts>, Body),
-    /// In parts, as `from_object` makes them of one object.
+    /// Parameters that are divided into path, query and body already, as `from_object` divides one object.
     Ready(Raw),
 }
 

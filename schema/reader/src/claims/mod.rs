@@ -36,7 +36,7 @@ pub struct ListClaims {
     pub claims: Vec<Claim>,
     /// When the first such document was retrieved, in seconds since 1970.
     pub first_at: u32,
-    /// When a later, complete document of the list no longer said it; `None` if none has.
+    /// Time of the first complete document of the list that no longer has the claim; `None` if there is none.
     pub ended_at: Option<u32>,
     /// Last contest of each of its statements, ascending by statement; empty if there is none.
     pub contests: Vec<ContestOf>,

@@ -100,7 +100,8 @@ pub struct ClusterSize {
 /// Children of a root that are counted for an earlier block.
 pub const MAX_COUNTED_CHILDREN: u32 = 100_000;
 
-/// Climbs end sooner, or rows are damaged: the number of transactions at least doubles with each step but the first.
+/// Maximum number of steps of a climb. The number of transactions at least doubles with each step but the first, so a
+/// longer climb means damaged rows.
 const MAX_CLIMBS: usize = 48;
 
 impl View<'_> {
