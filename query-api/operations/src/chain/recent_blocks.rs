@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    parameters::limit::Limit,
     blocks::{Claimed, CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
     context::{CLAIMS, Ctx, TIP, index_get, lacks},
     operation::Operation,
+    parameters::limit::Limit,
     pools::{BlockPool, Judge},
     values::{SatVb, rfc3339, sat_vb},
     vocabulary::cursor::{CursorParam, Cursors},

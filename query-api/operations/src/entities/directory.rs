@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::{Basis, EntityBrief, Total, by_category, warn_if_cut};
 use crate::{
-    parameters::limit::Limit,
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
+    parameters::limit::Limit,
     register::Entry,
     values::Btc,
 };

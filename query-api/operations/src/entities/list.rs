@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 
 use super::facts::{Basis, CategoryParam, EntityBrief, warn_if_cut};
 use crate::{
-    parameters::limit::Limit,
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
+    parameters::limit::Limit,
     register::Entry,
     vocabulary::cursor::{CursorParam, Cursors},
 };

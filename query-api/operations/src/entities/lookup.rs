@@ -14,10 +14,10 @@ use super::{
     profiles::EntityProfile,
 };
 use crate::{
-    parameters::limit::Limit,
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
     operation::Operation,
+    parameters::limit::Limit,
     register::{MAX_NAMES, MAX_ORIGINS, MAX_OWN_LISTS, OwnLists, is_a_person, last_of},
     values::{Btc, rfc3339},
     vocabulary::cursor::CursorParam,

@@ -17,8 +17,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::FEED,
     operation::Operation,
-    parameters::{
-        limit::Limit,amount::BtcParam, identifier::AddressParam},
+    parameters::{amount::BtcParam, identifier::AddressParam, limit::Limit},
     transfers::{Owners, touches},
 };
 

@@ -20,7 +20,7 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::MINER_FLOWS,
     operation::Operation,
-    parameters::{since::SinceParam, limit::Limit},
+    parameters::{limit::Limit, since::SinceParam},
     pools::Judge,
     values::{Btc, date, optional},
     window::Window,

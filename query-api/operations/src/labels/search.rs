@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{BehaviourWord, CategoryWord};
 use crate::{
-    parameters::limit::Limit,
     context::{CLAIMS, Ctx, TIP, index_get},
     definitions::CLAIMS as CLAIMS_DEFINITION,
     operation::Operation,
+    parameters::limit::Limit,
 };
 
 /// Names that have the words of a question.

@@ -12,8 +12,7 @@ use super::span::{Asked, Span, missing_between};
 use crate::{
     context::{Ctx, index_get},
     operation::Operation,
-    parameters::{
-        limit::Limit,currency::CurrencyParam, time::TimeParam},
+    parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
     values::{PriceNumber, date, rfc3339},
     vocabulary::cursor::{CursorParam, Cursors},
 };

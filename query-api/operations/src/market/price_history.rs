@@ -11,8 +11,7 @@ use crate::{
     candles::Candles,
     context::{Ctx, index_get},
     operation::Operation,
-    parameters::{
-        limit::Limit,currency::CurrencyParam, time::TimeParam},
+    parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
     price_now::why_no_rate,
     series::Known,
     values::{PriceNumber, date, optional, rfc3339},

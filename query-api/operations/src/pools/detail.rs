@@ -16,11 +16,11 @@ use super::{
     window::Window,
 };
 use crate::{
-    parameters::limit::Limit,
     context::{BlockRef, CLAIMS, Ctx, TIP, block_ref, index_get, lacks},
     definitions::MINING_POOLS,
     network::{Exahashes, hashrate_of},
     operation::Operation,
+    parameters::limit::Limit,
     values::rfc3339,
     vocabulary::{
         caveat::Caveat,

@@ -11,11 +11,11 @@ use super::{
     window::Window,
 };
 use crate::{
-    parameters::limit::Limit,
     context::{BlockRef, CLAIMS, Ctx, TIP, block_ref, index_get},
     definitions::MINING_POOLS,
     network::{Exahashes, hashrate_of},
     operation::Operation,
+    parameters::limit::Limit,
     pools::facts::{PayoutAddress, pool_hashrate},
     values::Decimal,
     vocabulary::caveat::Caveat,

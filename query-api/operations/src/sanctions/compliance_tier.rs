@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::feed::{CurrentFeed, Feed, Judged};
 use crate::{
-    parameters::limit::Limit,
     context::{Ctx, TIP, index_get},
     definitions::OFAC_TIER,
     operation::Operation,
+    parameters::limit::Limit,
     values::rfc3339,
     vocabulary::{
         claim_caveat::ClaimCode,
@@ -178,9 +178,8 @@ fn page(
                 if rows.len() == limit {
                     return Ok((rows, Some(cursors.token(place))));
                 }
-                let first = view
-                    .claims_of_list(&judged.script, &feed.list, cairn_reader::MAX_OF_A_LIST)?
-                    .map(|of| of.first_at);
+                let first =
+                    view.claims_of_list(&judged.script, &feed.list, cairn_reader::MAX_OF_A_LIST)?.map(|of| of.first_at);
                 rows.push(listed(view.network(), feed, &claim, &judged, first));
             }
             place = place.saturating_add(1);

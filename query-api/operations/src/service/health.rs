@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
+    access::{self, Links, Native402Opening, PostBetaModel, Posture, X402Opening, openings},
     catalog::{Package, package},
     dashboard::SnapshotState,
-    access::{self, Links, Native402Opening, PostBetaModel, Posture, X402Opening, openings},
 };
 use crate::{
     context::{Ctx, TIP, has_gap, index_get},

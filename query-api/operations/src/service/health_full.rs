@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    details::{MempoolDetails, NodeDetails, PriceDetails},
     claim_details::{ClaimDetails, claims_loaded},
+    details::{MempoolDetails, NodeDetails, PriceDetails},
 };
 use crate::{
     backend::damaged,

@@ -28,7 +28,10 @@ use crate::{
     context::{CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, TIP, and_mempool, index_post},
     definitions::WHOLE_WALLETS,
     operation::Operation,
-    parameters::{descriptor::{DescriptorParam, EXAMPLE}, limit::Limit},
+    parameters::{
+        descriptor::{DescriptorParam, EXAMPLE},
+        limit::Limit,
+    },
     values::Btc,
     vocabulary::cursor::CursorParam,
 };

@@ -17,8 +17,7 @@ use crate::{
         lacks,
     },
     operation::Operation,
-    parameters::{
-        limit::Limit,currency::CurrencyParam, identifier::AddressParam},
+    parameters::{currency::CurrencyParam, identifier::AddressParam, limit::Limit},
     price_now::why_missing,
     values::{Btc, Fiat, PriceNumber, rfc3339, rfc3339_ms},
     vocabulary::{cursor::CursorParam, label::ShortLabel},
