@@ -157,7 +157,7 @@ pub(crate) struct Ctx<'a> {
     pub(crate) profiles: &'a LedgerSlot<KnownProfiles>,
     /// Value that labelled scripts spent in a week.
     pub(crate) volume: &'a VolumeSlot,
-    /// What the coinbases pay that cannot be spent yet.
+    /// Outputs of coinbases that cannot be spent yet.
     pub(crate) young: &'a YoungSlot,
     /// Damage that was found.
     pub(crate) damages: &'a Damages,

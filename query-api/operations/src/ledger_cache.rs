@@ -1,5 +1,5 @@
-//! What is read of the ledger as a whole and kept from request to request, since it changes only when a document comes
-//! in.
+//! Data that is read from the ledger as a whole and kept between requests: it changes only when a document is
+//! imported.
 
 use std::sync::{Arc, Weak};
 
@@ -12,7 +12,7 @@ pub(crate) trait OfLedger: Sized {
     fn read(view: &View<'_>) -> Result<Self, ApiError>;
 }
 
-/// What is kept, of which index, and up to which input event it is known.
+/// The index, the last input event that counts, and the data.
 type Kept<T> = (Weak<Reader>, u64, Arc<T>);
 
 /// Keeps it for the index that was last asked about.
@@ -26,8 +26,8 @@ impl<T> Default for LedgerSlot<T> {
 }
 
 impl<T: OfLedger> LedgerSlot<T> {
-    /// What holds in a view, which is one of this reader. It is read again only after a document came in, or of another
-    /// reader; those rows do not count as the request's.
+    /// Returns the data of a view, which must be of this reader. Reads it again only after an import, or for another
+    /// reader; these reads do not count as work of the request.
     pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Arc<T>, ApiError> {
         let seq = view.tip().seq;
         if let Some((of, known_at, known)) = &*self.0.lock()

@@ -116,7 +116,7 @@ impl<'a> NodeBytes<'a> {
     }
 }
 
-/// A transaction in its serialized form; `None` if it is none, or another one.
+/// Parses a serialized transaction; `None` if it is invalid, or has another id.
 pub(crate) fn decode(bytes: &[u8], txid: &Txid) -> Option<Transaction> {
     let decoded: Transaction = deserialize(bytes).ok()?;
     (decoded.compute_txid().to_byte_array() == txid.0).then_some(decoded)

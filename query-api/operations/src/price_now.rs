@@ -1,4 +1,4 @@
-//! The price of bitcoin now, as operations tell it: with its source and its age, or why there is none.
+//! The price of bitcoin now, as answers show it: with its source and its age, or the reason why it is missing.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ impl Ctx<'_> {
     }
 }
 
-/// The price in every currency in which it can be told, by code, and how many more currencies there are.
+/// Returns the price in every currency that has one, by code, and the number of further currencies.
 pub(crate) fn in_all(ctx: &Ctx<'_>, known: &Known, most: usize) -> Result<(Vec<(Currency, Price)>, usize), ApiError> {
     let live = ctx.live(known);
     let candles = Candles::new(ctx.view()?, known);
@@ -135,7 +135,7 @@ pub(crate) fn in_all(ctx: &Ctx<'_>, known: &Known, most: usize) -> Result<(Vec<(
     Ok((told, omitted))
 }
 
-/// Most currencies in which the price is told at once.
+/// Maximum number of currencies in one answer.
 pub(crate) const MAX_CURRENCIES: usize = 64;
 
 /// Adds what an answer with the price in dollars depends on.

@@ -38,16 +38,16 @@ const PENDING_FOR: Duration = Duration::from_secs(2);
 /// Time between two looks at whether another request has read them.
 const WAIT: Duration = Duration::from_millis(5);
 
-/// An entity that is no natural person.
+/// An entity that is not a natural person.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// Its name for paths.
     pub(crate) name: EntityName,
     /// Its name as people write it.
     pub(crate) shown: Box<str>,
-    /// What kind of entity; `None` if no source says.
+    /// Its category; `None` if no source gives one.
     pub(crate) category: Option<Category>,
-    /// What its coverage follows from.
+    /// The facts from which its coverage follows.
     pub(crate) evidence: Evidence,
     /// Scripts that are only named.
     pub(crate) named: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Register {
     entries: Vec<Entry>,
     /// Positions of the entries, sorted in each order.
     orders: [Vec<u32>; Order::ALL.len()],
-    /// Position of the entry that a name stands for, if it is no entity's own.
+    /// Position of the entry that a name stands for, unless an entity has this name itself.
     aliases: HashMap<EntityName, u32>,
 }
 
@@ -174,8 +174,8 @@ fn entry(view: &View<'_>, row: &EntityRow, texts: &Texts, lists: &mut OwnLists<'
     })
 }
 
-/// Whom the names that people write stand for. Where two entities are written alike, it is the one with more such
-/// scripts, then the first by name.
+/// Maps names as people write them to entities. If two entities are written alike, the one with more such scripts
+/// counts, then the first by name.
 fn aliases(entries: &[Entry], written: &[Vec<(String, u64)>]) -> HashMap<EntityName, u32> {
     let mut found: HashMap<EntityName, (u64, u32)> = HashMap::new();
     for (at, names) in (0..).zip(written) {
@@ -268,8 +268,8 @@ impl<'v> OwnLists<'v> {
         OwnLists { view, known: BTreeMap::new() }
     }
 
-    /// When the newest complete document of a list was retrieved; `None` if there is none. The list is told by source,
-    /// a slash, and its name.
+    /// Returns when the newest complete document of a list was retrieved; `None` if there is none. The list is given as
+    /// its source, a slash, and its name.
     pub(crate) fn complete_at(&mut self, list: &str) -> Result<Option<u32>, ReadError> {
         if let Some(known) = self.known.get(list) {
             return Ok(*known);

@@ -20,7 +20,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Live quotes are observations: damage of them is told, and all else holds without them.
+    /// Live quotes are observations: their damage is reported, and everything else works without them.
     fn read(view: &View<'_>, damages: &Damages) -> Result<Self, ReadError> {
         let live = match view.live_quotes() {
             Err(error) if error.is_damage() => {

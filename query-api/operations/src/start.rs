@@ -43,9 +43,9 @@ pub struct ApiState {
     pub state: Option<cairn_state::State>,
     /// Metrics of requests; keep a clone to read them.
     pub metrics: Arc<Metrics>,
-    /// What is found damaged; a scrubber adds to it.
+    /// Damage that was found; a scrubber adds to it.
     pub damages: Arc<Damages>,
-    /// What does not work in this process.
+    /// Parts of this process that do not work.
     pub troubles: Arc<TroubleSlot>,
 }
 

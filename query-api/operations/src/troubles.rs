@@ -1,4 +1,4 @@
-//! What does not work at present, in this process and in the one that writes the index.
+//! Parts that do not work at present, in this process and in the one that writes the index.
 
 use cairn_http::Reading;
 use cairn_link::IndexSource;

@@ -53,7 +53,7 @@ pub(crate) struct BlockSpan {
     until_height: Height,
 }
 
-/// Inputs that a position can tell apart within a transaction: more than a block has room for.
+/// Inputs that a position can distinguish within a transaction: more than a block has room for.
 const INPUTS: u64 = 1 << 24;
 
 /// Where a page begins: at an input of a transaction, and the older transactions after it. So it stays where it is when

@@ -1,4 +1,4 @@
-//! What the young coinbases pay, kept until the tip changes: it is the same for every wallet.
+//! Outputs of young coinbases, kept until the tip changes: they are the same for every wallet.
 
 use std::sync::Arc;
 

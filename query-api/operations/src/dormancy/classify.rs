@@ -147,7 +147,7 @@ impl Trace<'_> {
         all
     }
 
-    /// Follows so much value of a transaction through its outputs, for so many more transactions.
+    /// Follows `sats` of the value of a transaction through its outputs, through `hops` more transactions.
     fn follow(&mut self, tx: &StoredTx, sats: Sats, from: Height, hops: u32) -> Result<(), ApiError> {
         self.ctx.work.poll()?;
         let outputs = self.largest(outputs(self.view, tx));

@@ -26,7 +26,7 @@ pub(super) fn page(
     Page::read(view, window, limit, next, |tx, ()| DormantMovement::confirmed(ctx, view, tx, (age, sats)))
 }
 
-/// Movements in the mempool, the ones with the largest sum of old coins first, at most so many, and how many there are.
+/// Movements in the mempool, the ones with the largest sum of old coins first, at most `limit`; and the number of all.
 pub(super) fn unconfirmed(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -128,7 +128,7 @@ impl Span {
         (0..DORMANT_YEARS.len() as u8).map(|class| self.0.get(sum.position(class))).sum()
     }
 
-    /// Divided by so many weeks, rounded down.
+    /// The averages over `weeks`, rounded down.
     fn totals(&self, weeks: u32) -> Totals {
         let weeks = weeks.max(1);
         let sats = |sum: i128| u64::try_from(sum / i128::from(weeks)).unwrap_or(0);

@@ -51,8 +51,8 @@ pub(super) struct Page {
     pub(super) next_cursor: Option<String>,
 }
 
-/// The scripts of a class after a cursor, at most so many. A row read for each and one more, two for its label and its
-/// sums.
+/// Returns at most `limit` scripts of a class after a cursor. Reads three rows for each (the script, its label and its
+/// sums), and one more.
 pub(super) fn page(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -91,7 +91,7 @@ struct Merge<'m> {
     heap: BinaryHeap<(TxNum, usize)>,
 }
 
-/// The newest transactions of an entity from `first` on, at most so many.
+/// Returns the newest transactions of an entity from `first` on, at most `limit`.
 pub(super) fn recent(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -27,8 +27,8 @@ impl FeedMark {
     }
 }
 
-/// The newest announcement that may be told: one that is on disk. A kill loses the others, and gives their numbers to
-/// what comes instead.
+/// The newest announcement that may be shown: one that is on disk. If the process is killed, the others are lost, and
+/// later announcements get their numbers.
 pub(crate) fn end(on_disk: Option<u64>, last: u64) -> u64 {
     on_disk.map_or(last, |on_disk| on_disk.min(last))
 }

@@ -1,4 +1,4 @@
-//! What was announced, and what was taken back.
+//! Announcements, and their retractions.
 
 mod event;
 mod kinds;

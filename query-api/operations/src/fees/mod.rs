@@ -1,4 +1,4 @@
-//! What to pay.
+//! Feerates to pay.
 
 crate::area::area! {
     recommended::FeesRecommended,

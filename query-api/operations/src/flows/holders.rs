@@ -10,7 +10,7 @@ use cairn_tables::{headers::Headers, payouts::Payouts, stages::PAYOUTS};
 
 use crate::{context::lacks, pools::Judge};
 
-/// Blocks whose coinbases tell which scripts are a pool's: those of a year.
+/// Blocks whose coinbases identify the scripts of a pool: those of a year.
 pub(super) const HOLDER_BLOCKS: u32 = 52_560;
 /// A coinbase with more outputs that can be spent pays members.
 const MAX_OWN_OUTPUTS: u32 = 2;

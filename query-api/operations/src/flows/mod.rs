@@ -1,4 +1,4 @@
-//! What moves into and out of the wallets of those whom labels and blocks tell.
+//! Flows into and out of the wallets that labels and blocks identify.
 
 mod exchange_days;
 mod holders;

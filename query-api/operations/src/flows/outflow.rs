@@ -1,4 +1,4 @@
-//! What leaves the scripts of a holder, transaction by transaction.
+//! Outflow of the scripts of a holder, transaction by transaction.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -21,7 +21,7 @@ const MAX_PARTS: usize = 60_000;
 /// Entries of a history that are read at a time.
 const ENTRIES: usize = 512;
 
-/// What leaves in a day.
+/// The outflow of a day.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Left {
     /// In satoshis, without fees.
@@ -43,11 +43,11 @@ impl Default for Reading {
     }
 }
 
-/// What a holder's scripts do in a transaction: sent and received together.
+/// Sums that a holder's scripts send and receive, by transaction.
 type Moves = BTreeMap<TxNum, (Sats, Sats)>;
 
 impl Reading {
-    /// What left some scripts from a transaction on, by day; `None` if there is too much to read.
+    /// Returns the outflow of some scripts from a transaction on, by day; `None` if there is too much to read.
     pub(super) fn outflow(
         &mut self,
         ctx: &Ctx<'_>,
@@ -87,7 +87,7 @@ impl Reading {
         Ok(Some(days))
     }
 
-    /// What scripts did from a transaction on, coinbases left out: what is mined does not flow in.
+    /// Returns the moves of scripts from a transaction on, without coinbases: mined coins do not flow in.
     fn moves(
         &mut self,
         ctx: &Ctx<'_>,
@@ -123,7 +123,7 @@ impl Reading {
         Ok(Some(moves))
     }
 
-    /// What outputs pay to scripts that count as exchanges' by today's labels.
+    /// Returns the sum that outputs pay to scripts of exchanges, by today's labels.
     fn paid_to_exchanges(&mut self, view: &View<'_>, outputs: &[(ScriptId, Sats)]) -> Result<Sats, ApiError> {
         let ids: Vec<ScriptId> = outputs.iter().map(|(id, _)| *id).collect();
         let mut sum: Sats = 0;

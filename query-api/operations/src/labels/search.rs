@@ -288,7 +288,7 @@ impl TableRow for NameRow {
 }
 
 impl AddressLabel {
-    /// The label of an address of this network; `None` if the text is none.
+    /// Returns the label of an address of this network; `None` if the text is not such an address.
     fn of(view: &View<'_>, text: &str) -> Result<Option<Self>, ApiError> {
         let hash = match parse_address(text, Some(view.network())) {
             Ok(Subject::Script(script)) => script_sha256(&script),

@@ -149,7 +149,7 @@ impl Operation for FxHistory {
     }
 }
 
-/// The rates of the days that have one for both currencies, ascending, at most so many.
+/// Returns at most `most` rates, ascending: of the days that have one for both currencies.
 fn rates(
     ctx: &Ctx<'_>,
     view: &View<'_>,

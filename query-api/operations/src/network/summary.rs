@@ -241,8 +241,8 @@ fn work_of(view: &View<'_>, below: Height, last: Height) -> Result<Option<u128>,
 /// Exahashes per second.
 pub(crate) type Exahashes = Decimal<27>;
 
-/// The hash rate over the newest blocks, at most so many, and why it is unknown. Reads a row for each difficulty
-/// period.
+/// Returns the hash rate over at most `blocks` newest blocks, or the reason why it is unknown. Reads a row for each
+/// difficulty period.
 pub(crate) fn hashrate_of(view: &View<'_>, blocks: u32) -> Result<(Option<Exahashes>, Option<&'static str>), ApiError> {
     let window = window(view, blocks)?;
     Ok((window.hashrate_eh, window.reason))

@@ -28,8 +28,8 @@ pub(crate) const ADDRESS: TextFormat = TextFormat {
     },
 };
 
-/// The address of a `bitcoin:` URI (BIP 21), or a text without spaces around it. What may be written in capital letters
-/// only is written in small ones.
+/// Returns the address of a `bitcoin:` URI (BIP 21), or the text without spaces around it. Forms that are valid in
+/// capital letters become small letters.
 pub(crate) fn canonical_address(text: &str) -> Cow<'_, str> {
     let text = text.trim();
     let text = match text.split_at_checked(URI_SCHEME.len()) {
@@ -63,7 +63,7 @@ fn canonical_block(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What is said of descriptors and extended keys where an address should be.
+/// Advice for a descriptor or an extended key in place of an address.
 const WHOLE_WALLET: &str = "; a descriptor or an extended public key shows a whole wallet: send it in the body of POST /v1/wallets/lookup, \
                             never in a URL";
 
@@ -263,7 +263,7 @@ mod tests {
             (format!("BITCOIN:{}?AMOUNT=1", SEGWIT.to_uppercase()), SEGWIT),
             (SEGWIT.to_uppercase(), SEGWIT),
             ("ScriptHash:0F".to_owned(), "scripthash:0f"),
-            // What is invalid stays so.
+            // Invalid texts stay invalid.
             (upper.clone(), upper.as_str()),
             ("bc1QW508D6".to_owned(), "bc1QW508D6"),
             ("bitcoin:".to_owned(), ""),

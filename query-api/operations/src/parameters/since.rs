@@ -1,4 +1,4 @@
-//! Since when, as a parameter: a height, a day, a moment, or so many days.
+//! Since when, as a parameter: a height, a day, a time, or a number of days.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(crate) const SINCE: TextFormat = TextFormat {
 pub(crate) enum SinceParam {
     /// The block at this height.
     Height(Height),
-    /// So many days before the newest block.
+    /// This many days before the newest block.
     Days(u32),
     /// This time, in seconds since 1970.
     Time(u32),

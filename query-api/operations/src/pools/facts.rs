@@ -117,7 +117,7 @@ impl PayoutAddress {
     }
 }
 
-/// The part of the network's hash rate that so many of the blocks stand for, rounded down.
+/// Returns the hash rate of a pool with `blocks` of `of` blocks, rounded down.
 pub(super) fn pool_hashrate(network: Option<Exahashes>, blocks: u32, of: u32) -> Option<Exahashes> {
     let Decimal(rate) = network?;
     rate.checked_mul(blocks.into())?.checked_div(of.into()).map(Decimal)

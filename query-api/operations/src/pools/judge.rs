@@ -51,7 +51,7 @@ pub(crate) struct Judged {
     pub(crate) by: AttributedBy,
     /// The pool that the tag names, if it names another than the payout.
     pub(crate) other_pool: Option<EntityName>,
-    /// The payout that tells it.
+    /// The payout that identifies the pool.
     pub(crate) paid: Option<Payout>,
 }
 

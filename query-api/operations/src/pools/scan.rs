@@ -52,7 +52,7 @@ pub(crate) struct Sum {
     pub(crate) blocks: u32,
     /// Those among them with only their coinbase.
     pub(crate) empty: u32,
-    /// Those that are told by a tag alone.
+    /// Those that only a tag identifies.
     pub(crate) by_tag: u32,
     /// Those whose tag names another pool.
     pub(crate) disputed: u32,
@@ -67,7 +67,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    /// What pools have together.
+    /// Adds up the sums of pools.
     pub(crate) fn total(pools: &[(usize, Sum)]) -> Self {
         let mut total = Sum::default();
         for (_, sum) in pools {
@@ -95,7 +95,7 @@ impl Sum {
     }
 }
 
-/// What all pools have in a window.
+/// The sums of all pools in a window.
 #[derive(Debug)]
 pub(crate) struct Ranking {
     /// PayoutAddress of each pool in [`Scanned::pools`], and what it has: the one with most blocks first, of equal ones
@@ -108,8 +108,8 @@ pub(crate) struct Ranking {
 }
 
 impl Scanned {
-    /// The newest blocks, at most so many, without the genesis block, which pays nobody. Reads two rows for each, and
-    /// the claims about each script that they pay, once.
+    /// Looks at the newest blocks, at most `most`, without the genesis block, which pays nobody. Reads two rows for
+    /// each, and once the claims about each script that they pay.
     pub(crate) fn newest(judge: &mut Judge<'_, '_>, view: &View<'_>, most: u32) -> Result<Self, ApiError> {
         view.require(&PAYOUTS)?;
         let tip = view.tip().height;
@@ -156,13 +156,13 @@ impl Scanned {
         self.places.get(pool).copied()
     }
 
-    /// The newest blocks of those, at most so many.
+    /// Returns the newest of these blocks, at most `most`.
     pub(crate) fn last(&self, most: u32) -> &[Seen] {
         let from = self.blocks.len().saturating_sub(most as usize);
         self.blocks.get(from..).unwrap_or_default()
     }
 
-    /// What the pools have in the newest blocks. Shares add up to 1, those of no known pool included.
+    /// Ranks the pools by the newest blocks. Shares add up to 1, blocks of no known pool included.
     pub(crate) fn ranking(&self, most: u32) -> Ranking {
         let (mut sums, mut unidentified) = (vec![Sum::default(); self.pools.len()], Sum::default());
         let blocks = self.last(most);

@@ -1,4 +1,4 @@
-//! What `/api/health/full` says of claims.
+//! The section of `/api/health/full` about claims.
 
 use std::{
     cmp::Reverse,

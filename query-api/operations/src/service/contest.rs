@@ -30,7 +30,7 @@ use crate::{context::Ctx, ledger::NotTaken, parameters::identifier::AddressParam
 const VALID_SECS: u32 = DAY_SECS;
 /// Name of the key of the service.
 const SECRET: &str = "contest";
-/// Begins the line that tells until when a message can be used.
+/// Begins the line with the time until which a message can be used.
 const UNTIL: &str = "Valid until: ";
 
 /// State of a contest.
@@ -78,12 +78,12 @@ pub(super) struct Contested {
     claim: Claim,
 }
 
-/// What follows from a request.
+/// The judgement of a request.
 pub(super) struct Judged {
     pub(super) state: ContestState,
     explanation: String,
     message: Option<(String, u32)>,
-    /// What was signed, if the signature is right.
+    /// The signed text, if the signature is right.
     pub(super) signed: Option<SignedText>,
 }
 
@@ -131,7 +131,7 @@ impl Contested {
         Ok(format!("{lines}\nNonce: {nonce}"))
     }
 
-    /// What follows from what was signed, if anything was.
+    /// Judges the request by its signed text, if it has one.
     pub(super) fn judge(&self, ctx: &Ctx<'_>, signed: Option<SignedText>) -> Result<Judged, ApiError> {
         let plain = |state, explanation: &str| {
             Ok(Judged { state, explanation: explanation.to_owned(), message: None, signed: None })
@@ -183,7 +183,7 @@ impl Contested {
         }
     }
 
-    /// What was signed, if it is a message of this service for this claim that can still be used.
+    /// Returns the signed text, if it is a message of this service for this claim that can still be used.
     fn checked_message(
         &self,
         ctx: &Ctx<'_>,
@@ -238,7 +238,7 @@ impl Contested {
         }
     }
 
-    /// The document of the ledger; `None` only if the names that it needs are none.
+    /// Returns the document for the ledger; `None` only if the names that it needs are invalid.
     fn document(&self, ctx: &Ctx<'_>, signed: SignedText, reason: &str) -> Option<Document> {
         let holder: Slug = "holder".parse().ok()?;
         let mut hash = Sha256::new();
@@ -275,7 +275,7 @@ impl Contested {
     }
 }
 
-/// What was signed; both parts or neither.
+/// Returns the signed text; message and signature come together or not at all.
 pub(super) fn signed_text(message: Option<String>, signature: Option<String>) -> Result<Option<SignedText>, ApiError> {
     match (message, signature) {
         (Some(message), Some(signature)) => Ok(Some(SignedText { message, signature })),

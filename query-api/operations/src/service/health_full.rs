@@ -441,7 +441,7 @@ fn fx(ctx: &Ctx<'_>) -> Component {
         let known = ctx.known()?;
         let rate = rate_at(&Candles::new(view, &known), Currency::EUR, Currency::USD, ctx.now())?;
         let pair = Series { base: Currency::EUR, quote: Currency::USD, interval: Interval::Day };
-        // A rate that is too old to convert anything is told all the same.
+        // A rate that is too old for conversions is shown, too.
         let newest = known.of(pair).map(|span| (span.last, span.newest.source.clone()));
         Ok((rate, newest, series_of(ctx, Currency::EUR)?))
     };

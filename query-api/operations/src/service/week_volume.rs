@@ -96,11 +96,11 @@ impl VolumeSlot {
     }
 }
 
-/// True if an event after this one may have changed a label: if it is no price.
+/// True if an event after this one may have changed a label: if it is not a price.
 fn may_change_labels(view: &View<'_>, after: u64) -> Result<bool, ReadError> {
     for (row, looked_at) in view.scan::<Events>(Some(&(after + 1)))?.zip(0..) {
         let (_, row) = row?;
-        // A document is told by its rows.
+        // A document counts by its rows.
         let is_price = matches!(row, EventRow::Document { .. } | EventRow::Quotes { .. });
         if !is_price || looked_at == MAX_EVENTS {
             return Ok(true);
@@ -136,7 +136,7 @@ fn step(shared: &Shared) -> Result<bool, ReadError> {
     };
     let Some(reader) = of.upgrade() else { return Ok(false) };
     let view = reader.view()?;
-    // Another document came in: whoever asks next begins anew.
+    // Another document was imported: the next request starts again.
     if view.tip().seq != seq || !view.labels_are_settled()? {
         return Ok(false);
     }

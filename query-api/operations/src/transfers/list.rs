@@ -1,4 +1,4 @@
-//! Whale alerts as a list: all, or those of which labels tell a side.
+//! Whale alerts as a list: all, or those with a side that labels identify.
 
 use std::cell::Cell;
 
@@ -178,7 +178,7 @@ impl Wanted {
         let is_skipped = || skip.get() > 0 && skip.replace(skip.get() - 1) > 0;
         let fits = |transfer: &Transfer| {
             let is_large = !transfer.coinjoin && transfer.net_external >= self.least;
-            // What only labels tell has to be read first.
+            // Filters by label need the whole row.
             is_large && (asks_labels || !is_skipped())
         };
         let next = || -> Result<Step<Transfer>, ApiError> {

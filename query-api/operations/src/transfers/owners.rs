@@ -1,4 +1,4 @@
-//! Whose a side of a transaction is, as far as labels tell today.
+//! Owners of the sides of a transaction, by today's labels.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ pub(crate) struct Verdict {
     pub(crate) is_labelled: bool,
 }
 
-/// What is known of entities, each read once for an answer.
+/// Facts about entities, each read once for an answer.
 #[derive(Default)]
 pub(crate) struct Owners(HashMap<EntityName, (Option<Category>, bool)>);
 

@@ -43,7 +43,7 @@ pub(super) struct Parties<'t> {
     tx_num: Option<TxNum>,
 }
 
-/// What labels and clusters say of both sides.
+/// Both sides by labels and clusters.
 pub(super) struct Judged {
     /// Sum that it pays to others.
     pub(super) net_external: Sats,
@@ -226,7 +226,7 @@ fn verdict(view: &View<'_>, coins: &[&Coin<'_>], owners: &mut Owners) -> Result<
     for (bytes, label) in unseen().zip(view.labels_of(unseen())?) {
         standings.extend(label.map(|label| (Script::Unseen(bytes), ScriptStanding::direct(&label))));
     }
-    // What nothing is said of counts, too.
+    // Scripts without claims count, too.
     owners.judge(view, sums.iter().map(|(script, sats)| (standings.get(script).unwrap_or(&NOTHING), *sats)))
 }
 

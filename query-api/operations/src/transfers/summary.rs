@@ -152,7 +152,7 @@ fn sum<R: Copy>(
     }
 }
 
-/// What a walk begins with; `None` while its tables are made again.
+/// Returns the begun walk; `None` while its tables are rebuilt.
 fn begun<W>(walk: Result<Option<W>, ReadError>) -> Result<Option<Option<W>>, ApiError> {
     match walk {
         Ok(walk) => Ok(Some(walk)),

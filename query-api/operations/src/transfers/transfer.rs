@@ -66,7 +66,7 @@ pub(crate) struct WhaleAlert {
     is_labelled: bool,
 }
 
-/// What is the same for all transactions, whether confirmed or not.
+/// Facts that confirmed and unconfirmed transactions have in common.
 struct Facts {
     txid: String,
     standing: Standing,

@@ -43,7 +43,7 @@ fn rows<'t, T>(
     Ok(found)
 }
 
-/// What a transaction pays to scripts that it does not spend from.
+/// Returns the sum that a transaction pays to scripts that it does not spend from.
 fn paid_outside(tx: &MempoolTx) -> Sats {
     let outputs = || tx.outputs.iter().filter(|output| !is_unspendable(&output.script));
     let own: HashSet<&[u8]> = tx.inputs.iter().map(|input| &input.script[..]).collect();
@@ -74,7 +74,7 @@ pub(super) fn whales(
     Ok(found)
 }
 
-/// Those that gather so many coins of so much, the largest first.
+/// Transactions that gather at least as many coins, of at least as much value, as asked for; the largest first.
 pub(super) fn consolidations(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -53,8 +53,8 @@ pub(super) fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiEr
     })
 }
 
-/// What has to be asked of the node for the bytes of the transaction of that id; `None` if they are at hand, or if
-/// nobody knows the transaction.
+/// Returns the request to the node for the bytes of the transaction of that id; `None` if they are at hand, or if
+/// the transaction is unknown.
 pub(super) fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<Wanted>, ApiError> {
     let Some(view) = ctx.index else { return Ok(None) };
     let found = ctx.node_bytes.find(view, txid)?;

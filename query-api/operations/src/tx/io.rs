@@ -97,8 +97,8 @@ fn stored(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
     Ok(view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
-/// The part of a list that an answer shows: from one row on, at most so many rows, and not much more than so many
-/// bytes. The row that passes the bytes is still shown.
+/// The part of a list that an answer shows, with limits of rows and bytes. The row that exceeds the bytes is still
+/// shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) from: u32,

@@ -5,7 +5,7 @@ use bitcoin::{Transaction, consensus::encode};
 /// Larger ones do not fit into a block.
 const MAX_BYTES: usize = 4_000_000;
 
-/// What a PSBT begins with (BIP 174): as bytes, as base64 and as hexadecimal.
+/// First bytes of a PSBT (BIP 174): as bytes, as base64 and as hexadecimal.
 const PSBT: [&str; 3] = ["psbt", "cHNidP", "70736274ff"];
 
 /// Parses a transaction and makes the checks that need no node.

@@ -108,7 +108,7 @@ const FAILED: i64 = -25;
 const REJECTED: i64 = -26;
 const IN_CHAIN: i64 = -27;
 
-/// Prefixes of reasons and their meaning. Whole words only: a letter, digit or hyphen after the prefix is no match.
+/// Prefixes of reasons and their meaning. Whole words only: a prefix before a letter, digit or hyphen does not match.
 const WORDS: &[(&str, Verdict)] = &[
     ("txn-already-in-mempool", Verdict::Waiting),
     ("txn-same-nonwitness-data-in-mempool", Verdict::OtherWitness),

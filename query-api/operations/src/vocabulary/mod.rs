@@ -1,4 +1,4 @@
-//! What operations say alike: heights, cursors, caveats, assessments. One module each.
+//! Vocabulary that operations share: heights, cursors, caveats, assessments. One module each.
 
 mod as_of;
 pub(crate) mod assessment;

@@ -1,4 +1,4 @@
-//! What is said of a script, for the operations that judge it.
+//! Claims about a script, for the operations that judge it.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ const MAX_INHERITED: usize = 16;
 /// Why inherited claims are missing.
 const UNFINISHED: &str = "the clusters are being made";
 
-/// What a list says of a script, or of another one of its cluster.
+/// Claims of a list about a script, or about another one of its cluster.
 pub(super) struct SaidList {
     pub(super) of: ListClaims,
     pub(super) document: ClaimDocument,
@@ -186,7 +186,7 @@ fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<Clai
     Ok(Some(view.claimed_in_cluster(&of, at, MAX_INHERITED + 1)?))
 }
 
-/// What is said of one script after another.
+/// Reads the claims about one script after another.
 struct Reading<'r, 'v> {
     ctx: &'r Ctx<'r>,
     view: &'r View<'v>,
@@ -204,7 +204,7 @@ impl Reading<'_, '_> {
         for mut of in found.lists {
             self.ctx.work.poll()?;
             if is_inherited {
-                // What is contested does not extend to others.
+                // Contested claims do not extend to other scripts.
                 let is_contested = |claim: &Claim| of.is_contested(claim) && !claim.is_incontestable();
                 let extends: Vec<Claim> =
                     of.claims.iter().filter(|claim| is_heritable(claim) && !is_contested(claim)).cloned().collect();

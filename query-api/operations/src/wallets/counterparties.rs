@@ -1,4 +1,4 @@
-//! Whom the transactions of a wallet have on their other side.
+//! The other side of the transactions of a wallet.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::{context::Ctx, vocabulary::label::ShortLabel};
 
 /// Inputs or outputs of a transaction that are looked at.
 const MAX_LOOKED_AT: usize = 64;
-/// Labels that are told of a transaction.
+/// Maximum number of labels that are shown for a transaction.
 const MAX_TOLD: usize = 8;
 
 /// Looks up the labels of those who send to a script, or receive from it.

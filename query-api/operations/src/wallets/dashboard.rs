@@ -219,7 +219,7 @@ impl Activity {
 }
 
 impl DaysAsked {
-    /// The first and the last day. Where the parameters are is told in errors.
+    /// Returns the first and the last day. Errors name the location `at` of the parameters.
     fn resolved(&self, view: &View<'_>, first_active: u32, at: Location) -> Result<(u32, u32), ApiError> {
         let today = day_of(view.tip().mono_time);
         let refuse = |name, message: &str| Err(ApiError::validation(at, name, message));
@@ -273,8 +273,8 @@ impl Operation for Dashboard {
     }
 }
 
-/// A wallet at a glance. What a session would give access to is told under this name; where the parameters are is told,
-/// too.
+/// Returns a wallet at a glance. For errors, `name` is what a session gives access to, and `at` is the location of the
+/// parameters.
 pub(super) fn glance(
     ctx: &Ctx<'_>,
     view: &View<'_>,

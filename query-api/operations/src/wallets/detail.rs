@@ -156,7 +156,7 @@ impl ClaimContest {
         Ok(ClaimContest {
             state: match of.state.act {
                 ContestAct::Contests => "contested",
-                // What is blanked is in no answer.
+                // Redacted claims are in no answer.
                 ContestAct::Settles | ContestAct::Redacts => "settled",
             },
             by: of.state.by.as_str(),

@@ -1,4 +1,4 @@
-//! What wallets hold in outputs of coinbases that cannot be spent yet.
+//! Holdings of wallets in outputs of coinbases that cannot be spent yet.
 
 use cairn_http::ApiError;
 use cairn_model::Sats;

@@ -39,7 +39,7 @@ use crate::{
 const NAME: &str = "wallet_lookup";
 /// Descriptors and keys of one request.
 const MAX_ITEMS: usize = 20;
-/// Addresses that are told.
+/// Maximum number of addresses that are shown.
 const MAX_ADDRESSES: usize = 1_000;
 
 /// A whole wallet, by its descriptors.
@@ -252,7 +252,7 @@ impl Operation for WalletLookup {
     }
 }
 
-/// What no schema says.
+/// Checks rules that a schema cannot express.
 fn check(input: &LookupInput, is_file: bool) -> Result<(), ApiError> {
     debug_assert!(input.wallet.len() <= MAX_ITEMS);
     let refuse = |name, message: &str| Err(ApiError::validation(Location::Body, name, message));

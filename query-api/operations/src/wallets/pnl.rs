@@ -302,8 +302,8 @@ impl Operation for WalletPnl {
     }
 }
 
-/// The gains of a wallet. What a session would give access to is told under this name; where the parameters are is
-/// told, too.
+/// Returns the gains of a wallet. For errors, `name` is what a session gives access to, and `at` is the location of the
+/// parameters.
 pub(super) fn gains(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -43,18 +43,18 @@ impl Union {
         Union { scripts, is_showcase: !wallets.is_empty() && wallets.iter().all(is_open) }
     }
 
-    /// What the scripts hold, in satoshis.
+    /// Balance of the scripts, in satoshis.
     pub(super) fn balance(&self) -> Sats {
         self.scripts.iter().map(|(_, found)| found.totals.balance()).fold(0, Sats::saturating_add)
     }
 
-    /// What of it cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
+    /// Returns the part of it that cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
     pub(super) fn immature_sats(&self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Sats, ApiError> {
         immature_sats(ctx, view, self.scripts.iter().map(|(script, found)| (&script[..], found)))
     }
 
-    /// What each transaction did to all scripts together, ascending: at most so many transactions. One row read for 128
-    /// transactions of a script.
+    /// Returns the effect of each transaction on all scripts together, ascending: at most `allowed` transactions. Reads
+    /// one row for 128 transactions of a script.
     fn entries_within(&self, ctx: &Ctx<'_>, view: &View<'_>, allowed: u64) -> Result<Vec<HistoryEntry>, ApiError> {
         // No union has fewer than one of its parts.
         let counts = self.scripts.iter().map(|(_, found)| found.totals.tx_count);
@@ -82,7 +82,7 @@ impl Union {
         }
     }
 
-    /// What each transaction did to all scripts together, ascending, behind no gate.
+    /// Returns the effect of each transaction on all scripts together, ascending, without a gate.
     ///
     /// # Errors
     /// Returns 503 `history_limit_exceeded` beyond the computed histories.

@@ -137,7 +137,7 @@ pub(crate) struct Window {
     reasons: Reasons,
 }
 
-/// What cannot be below zero.
+/// Converts a sum that cannot be below zero.
 pub(super) fn natural(number: i128) -> Result<u64, ApiError> {
     u64::try_from(number).map_err(|_| ReadError::Broken(format!("sums by day add up to {number}")).into())
 }
@@ -287,7 +287,7 @@ impl TableRow for DayRow {
 }
 
 impl Window {
-    /// The sums of some days, of which there should be so many, and at least one.
+    /// The sums of some days: at least one, and `days` unless some are missing.
     pub(super) fn of(figures: &[&Figures], days: u32) -> Result<Self, ApiError> {
         let (mut flows, mut time) = (Flows::default(), CoinTime::default());
         let (mut all, mut older) = (Spending::default(), Spending::default());

@@ -1,4 +1,4 @@
-//! Whom a wallet received from and sent to, by entity.
+//! Entities that a wallet received from and sent to.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::context::Ctx;
 const MAX_SCRIPTS: usize = 20_000;
 /// Parts of payments that are kept apart.
 const MAX_PARTS: usize = 200_000;
-/// Entities that are told.
+/// Maximum number of entities that are shown.
 const MAX_ENTITIES: usize = 50;
 
 /// What moved between the wallet and somebody.
@@ -88,8 +88,8 @@ pub(super) struct Payments {
 }
 
 impl Payments {
-    /// Adds what a transaction acquired or disposed of. What comes in is of the other inputs, in proportion; what goes
-    /// out is of the other outputs. Shares are by the largest remainder, so that nothing is lost.
+    /// Adds the acquisition or disposal of a transaction. Incoming coins are of the other inputs, in proportion;
+    /// outgoing ones go to the other outputs. Shares are by the largest remainder, so that nothing is lost.
     pub(super) fn add(&mut self, view: &View<'_>, union: &Union, tx: &StoredTx, movement: &Movement, rows: &[Row]) {
         let Some(row) = rows.iter().find(|row| row.kind.needs_price()) else { return };
         let is_sent = row.kind == Kind::Disposal;
@@ -170,7 +170,7 @@ impl Payments {
         Ok(CounterpartiesOutput { entities, other_entities, unlabeled, coinjoin, mined, not_examined })
     }
 
-    /// Whose the scripts are that moved most.
+    /// Returns the owners of the scripts that moved most.
     fn owners(&self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Owners, ApiError> {
         let mut sums: HashMap<ScriptId, Sats> = HashMap::new();
         for part in &self.parts {

@@ -1,4 +1,4 @@
-//! What a wallet was worth over time.
+//! The worth of a wallet over time.
 
 use cairn_domain::{pnl::value_of, price::price_at};
 use cairn_events::Currency;
@@ -33,12 +33,12 @@ pub(super) struct EquityPoint {
     reason: Option<&'static str>,
 }
 
-/// Days from one to another, each or one in so many.
+/// Days from one to another, at equal distances.
 pub(super) struct Curve {
     /// Days that are still to come, the next one last.
     days: Vec<u32>,
     points: Vec<(u32, Sats, Option<i128>)>,
-    /// What the wallet holds so far.
+    /// Holdings of the wallet so far.
     holds: (Sats, Option<i128>),
 }
 
@@ -57,7 +57,7 @@ impl Curve {
         }
     }
 
-    /// What the wallet holds after it.
+    /// Sets the holdings after a transaction.
     pub(super) fn after(&mut self, holds: (Sats, Option<i128>)) {
         self.holds = holds;
     }

@@ -1,4 +1,4 @@
-//! The graph as it is told: names, labels, places.
+//! The graph as answers show it: names, labels, places.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::{
     vocabulary::label::{ShortLabel, Unlabeled},
 };
 
-/// Transactions that are told of an edge, the newest.
+/// Transactions that are shown for an edge, the newest.
 const MAX_TXIDS: usize = 5;
 /// Confirmations from which a transaction counts as settled.
 const SETTLED: u32 = 6;

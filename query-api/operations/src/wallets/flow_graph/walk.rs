@@ -116,7 +116,7 @@ pub(super) struct Walk<'w> {
     view: &'w View<'w>,
     asked: Asked,
     keys: HashMap<ScriptId, Key>,
-    /// What moved to or from each script.
+    /// Sums that moved to or from each script.
     sums: HashMap<ScriptId, Sats>,
     /// Parts that were added: each is found from both of its ends.
     known: HashSet<(End, End, TxNum)>,
@@ -297,7 +297,7 @@ impl<'w> Walk<'w> {
             new.sort_unstable_by_key(|(id, sats)| (std::cmp::Reverse(*sats), *id));
             if new.len() > MAX_FOLDED {
                 self.walked.cuts.insert(Cut::FoldCap);
-                // What is not looked up stays a script of its own.
+                // Scripts that are not looked up stay nodes of their own.
                 for (id, _) in new.split_off(MAX_FOLDED) {
                     self.keys.insert(id, Key::Script(id));
                 }

@@ -41,7 +41,7 @@ pub(super) struct TransactionPage {
 
 /// Which page is asked for.
 pub(super) struct Page<'a> {
-    /// What a session gives access to.
+    /// Name of what a session gives access to.
     pub(super) gate: &'static str,
     pub(super) limit: u32,
     pub(super) cursor: Option<&'a str>,

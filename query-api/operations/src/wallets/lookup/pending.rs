@@ -1,4 +1,4 @@
-//! What unconfirmed transactions do to a whole wallet.
+//! Effect of unconfirmed transactions on a whole wallet.
 
 use std::collections::HashMap;
 

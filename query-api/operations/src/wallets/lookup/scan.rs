@@ -23,7 +23,7 @@ const MAX_BRANCHES: usize = 64;
 /// Where a branch ends.
 #[derive(Clone, Copy)]
 pub(super) enum End {
-    /// After so many scripts one after the other that are not used.
+    /// After this many consecutive scripts that are not used.
     Gap(u32),
     /// With this first and last index.
     Range(u32, u32),

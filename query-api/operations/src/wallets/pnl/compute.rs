@@ -21,7 +21,7 @@ pub(crate) struct Step<'s> {
     pub(crate) price: &'s Priced,
     pub(crate) year: u32,
     pub(crate) rows: &'s [Row],
-    /// What the wallet holds after it, in satoshis, and what that has cost.
+    /// Holdings of the wallet after it, in satoshis, and their cost.
     pub(crate) holds: (Sats, Option<Micros>),
 }
 

@@ -183,12 +183,12 @@ impl Moved {
         self.sent == 0 && self.received == 0
     }
 
-    /// What was sent, and the fee beside it: importers ignore a fee without a payment.
+    /// Returns the sum sent and the fee: importers ignore a fee without a payment.
     fn sent_and_fee(&self) -> (Sats, Sats) {
         if self.is_only_fee() { (self.fee, 0) } else { (self.sent, self.fee) }
     }
 
-    /// What came in and what left, net: amounts of CoinTracking contain the fee.
+    /// Returns the net sums bought and sold: amounts of CoinTracking contain the fee.
     fn bought_and_sold(&self) -> (Sats, Sats) {
         let (sent, fee) = self.sent_and_fee();
         let left = sent.saturating_add(fee);

@@ -14,9 +14,9 @@ use crate::{
     values::{Btc, Decimal, Money, PriceNumber, rfc3339},
 };
 
-/// Steps that are told.
+/// Maximum number of steps that are shown.
 const MAX_ROWS: usize = 500;
-/// Lots that are told of one.
+/// Maximum number of lots that are shown for a step.
 const MAX_LOTS: usize = 20;
 
 /// Kind of a step.
