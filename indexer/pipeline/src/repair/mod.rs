@@ -336,8 +336,7 @@ impl Mending<'_> {
         }
         if audit.damages.iter().any(|damage| damage.repair == Repair::Late) {
             (0..).zip(LATE).try_for_each(|(place, stage)| engine.forget_late(place, stage))?;
-            engine.forget_watchlist()?;
-            engine.forget_flows()?;
+            engine.forget_generations()?;
             engine.follow_up(self.progress, true)?;
             engine.settle()?;
             self.done.push("late stages: made again from the tables of others".to_owned());
