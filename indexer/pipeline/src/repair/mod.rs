@@ -354,7 +354,8 @@ impl Mending<'_> {
     /// Now that the index is whole, the archive of the ledger is made the same.
     fn archive(&mut self, engine: &Engine) -> Result<(), MendError> {
         let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
-        let done = engine.match_archive(now).and_then(|taken| Ok((taken, engine.write_archive(true)?)));
+        let ledger = engine.ledger();
+        let done = ledger.match_archive(now).and_then(|taken| Ok((taken, ledger.write_archive(true)?)));
         let (taken, written) = done.map_err(|error| match error {
             crate::LedgerError::Index(error) => MendError::from(*error),
             other => MendError::Cannot(Cannot(other.to_string())),
