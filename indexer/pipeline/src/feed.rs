@@ -24,15 +24,18 @@ pub const FIRST_ANNOUNCED: u32 = 2_016;
 /// Blocks that are announced in one commit.
 const BLOCKS_IN_STEP: u32 = 64;
 
-impl Engine {
-    /// Brings the feed to the tip, at `now` in seconds since 1970: visible at once, durable with the next
-    /// [`Engine::settle`], atomically with the blocks. Does nothing while tables that it reads are not at the tip.
-    /// Returns whether it wrote anything.
-    pub fn follow_feed(&self, now: u32) -> Result<bool, PipelineError> {
-        if self.tip()?.is_none() {
+/// Brings the feed of an engine to its tip.
+pub(crate) struct FeedFollower<'e> {
+    pub(crate) engine: &'e Engine,
+}
+
+impl FeedFollower<'_> {
+    /// As [`Engine::follow_feed`].
+    pub(crate) fn follow(&self, now: u32) -> Result<bool, PipelineError> {
+        if self.engine.tip()?.is_none() {
             return Ok(false);
         }
-        let view = self.reader.view()?;
+        let view = self.engine.reader.view()?;
         match begun(&view) {
             Err(ReadError::Unfinished(_) | ReadError::StageVersion { .. }) => return Ok(false),
             other => other?,
@@ -74,7 +77,7 @@ impl Engine {
 
     /// Writes announcements from a sequence number on, and ends others.
     fn announce(&self, first: u64, rows: Vec<FeedRow>, ended: &[AnnouncedKey]) -> Result<(), PipelineError> {
-        self.writer.commit::<PipelineError>(|batch| {
+        self.engine.writer.commit::<PipelineError>(|batch| {
             ended.iter().for_each(|key| batch.delete_row::<Announced>(key));
             for (seq, row) in (first..).zip(rows) {
                 if row.retracts.is_none() && is_about_a_block(row.kind) {

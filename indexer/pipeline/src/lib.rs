@@ -8,7 +8,7 @@ mod engine;
 mod error;
 mod exchanges;
 mod feed;
-mod follow_up;
+mod followers;
 mod groups;
 mod labels;
 mod late;

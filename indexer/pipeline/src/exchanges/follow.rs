@@ -32,52 +32,52 @@ const HELD_BLOCKS: u32 = 12;
 /// Rows of a commit.
 const ROWS: usize = 8_192;
 
-impl Engine {
-    /// Makes the flows of exchanges again if it is time, and adds those of the blocks since. Makes them at once if
-    /// `waits`, else in a thread, from which a later call takes them. Returns whether it wrote anything, which is
-    /// durable with the next [`Engine::settle`].
-    ///
-    /// # Errors
-    /// The database fails. [`PipelineError::Stopped`] if cancelled.
-    pub fn follow_flows(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
-        if self.tip()?.is_none() {
+/// Keeps the flows of exchanges of an engine up to date.
+pub(crate) struct FlowFollower<'e> {
+    pub(crate) engine: &'e Engine,
+}
+
+impl FlowFollower<'_> {
+    /// As [`Engine::follow_flows`].
+    pub(crate) fn follow(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
+        if self.engine.tip()?.is_none() {
             return Ok(false);
         }
-        let view = self.reader.view()?;
-        match self.flow(progress, waits) {
+        let view = self.engine.reader.view()?;
+        match self.follow_undamaged(progress, waits) {
             Err(error) if error.is_damage() => self.cannot(&view, &error).map(|()| false),
             wrote => wrote,
         }
     }
 
-    fn flow(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
-        let mut view = self.reader.view()?;
-        let taken = self.flows.making.take(waits);
+    fn follow_undamaged(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
+        let mut view = self.engine.reader.view()?;
+        let taken = self.engine.flows.making.take(waits);
         // A result that is not written, since its block is gone, is begun again.
         let is_done = taken.is_some();
-        let mut wrote = taken.map_or(Ok(false), |made| self.take_flows(&view, made))?;
+        let mut wrote = taken.map_or(Ok(false), |made| self.take(&view, made))?;
         let now = (view.tip().hash, view.tip().seq);
-        let seen = *self.flows.seen.lock();
+        let seen = *self.engine.flows.seen.lock();
         if !is_done && seen == Some(now) || !can_make(&view)? {
             return Ok(wrote);
         }
         let exchanges = Exchanges::read(&view)?;
-        if !self.flows.making.is_busy(view.tip().height) && is_due(&view, &exchanges, waits)? {
-            let dir = self.datadir.join("exchange-flows");
+        if !self.engine.flows.making.is_busy(view.tip().height) && is_due(&view, &exchanges, waits)? {
+            let dir = self.engine.datadir.join("exchange-flows");
             if waits {
                 let made = make(&view, Some(&dir), progress.cancel_token());
-                wrote |= self.take_flows(&view, made)?;
+                wrote |= self.take(&view, made)?;
             } else {
-                let reader = Arc::clone(&self.reader);
+                let reader = Arc::clone(&self.engine.reader);
                 let work = move |cancel: &CancelToken| make(&reader.view()?, Some(&dir), cancel);
-                self.flows.making.start("flows", work);
+                self.engine.flows.making.start("flows", work);
             }
         }
         if wrote {
-            view = self.reader.view()?;
+            view = self.engine.reader.view()?;
         }
-        wrote |= self.add_flows(&view, &exchanges, progress.cancel_token())?;
-        *self.flows.seen.lock() = Some(now);
+        wrote |= self.add_since(&view, &exchanges, progress.cancel_token())?;
+        *self.engine.flows.seen.lock() = Some(now);
         Ok(wrote)
     }
 
@@ -88,25 +88,25 @@ impl Engine {
         } else {
             tracing::error!(%error, "flows of exchanges cannot be made; it is tried again");
         }
-        self.flows.making.rest(view.tip().height);
+        self.engine.flows.making.rest(view.tip().height);
         Ok(())
     }
 
     /// Writes a finished generation, if its block is still there.
-    fn take_flows(&self, view: &View<'_>, made: Outcome<FlowGeneration>) -> Result<bool, PipelineError> {
+    fn take(&self, view: &View<'_>, made: Outcome<FlowGeneration>) -> Result<bool, PipelineError> {
         match made {
-            Ok(Some(made)) if view.chain().is(made.height, &made.hash) => self.write_flows(&made).map(|()| true),
+            Ok(Some(made)) if view.chain().is(made.height, &made.hash) => self.write(&made).map(|()| true),
             Ok(_) => Ok(false),
             Err(PipelineError::Stopped) => Err(PipelineError::Stopped),
             Err(error) => self.cannot(view, &error).map(|()| false),
         }
     }
 
-    fn write_flows(&self, made: &FlowGeneration) -> Result<(), PipelineError> {
-        let old = self.reader.view()?.get::<FlowsHead>(&())?.map(|head| head.generation);
+    fn write(&self, made: &FlowGeneration) -> Result<(), PipelineError> {
+        let old = self.engine.reader.view()?.get::<FlowsHead>(&())?.map(|head| head.generation);
         let generation = old.map_or(0, |old| 1 - old);
         let clear = |generation: u8| {
-            self.writer.commit::<WriteError>(|batch| {
+            self.engine.writer.commit::<WriteError>(|batch| {
                 batch.delete_beginning::<ExchangeFlows>(&[generation]);
                 Ok(())
             })
@@ -115,7 +115,7 @@ impl Engine {
         clear(generation)?;
         let rows: Vec<_> = made.rows.iter().collect();
         for rows in rows.chunks(ROWS) {
-            self.writer.commit::<WriteError>(|batch| {
+            self.engine.writer.commit::<WriteError>(|batch| {
                 for ((mode, exchange, day), sums) in rows {
                     let key = FlowKey { generation, mode: *mode, exchange: exchange.clone(), day: *day };
                     batch.put_row::<ExchangeFlows>(&key, sums);
@@ -126,7 +126,7 @@ impl Engine {
         let FlowGeneration { height, hash, seq, mark, held, .. } = made;
         let head =
             FlowsHeadRow { generation, height: *height, hash: *hash, seq: *seq, mark: *mark, held: held.clone() };
-        self.writer.commit::<WriteError>(|batch| {
+        self.engine.writer.commit::<WriteError>(|batch| {
             batch.put_row::<FlowsHead>(&(), &head);
             batch.delete_range::<FlowBlocks>(&0, &Height::MAX);
             Ok(())
@@ -135,7 +135,7 @@ impl Engine {
     }
 
     /// Adds the flows of the blocks since, if they follow what there is.
-    fn add_flows(&self, view: &View<'_>, exchanges: &Exchanges, cancel: &CancelToken) -> Result<bool, PipelineError> {
+    fn add_since(&self, view: &View<'_>, exchanges: &Exchanges, cancel: &CancelToken) -> Result<bool, PipelineError> {
         let head = match view.flows_head() {
             Err(ReadError::Unfinished(_)) => return Ok(false),
             head => head?,
@@ -169,7 +169,7 @@ impl Engine {
         let old = view.flow_blocks_after(head.height)?.into_iter();
         let is_old = |(height, row): &(Height, FlowBlockRow)| *height + HELD_BLOCKS <= tip && !row.held.is_empty();
         let old: Vec<(Height, FlowBlockRow)> = old.filter(is_old).collect();
-        self.writer.commit::<WriteError>(|batch| {
+        self.engine.writer.commit::<WriteError>(|batch| {
             for (height, row) in old {
                 batch.put_row::<FlowBlocks>(&height, &FlowBlockRow { held: Vec::new(), ..row });
             }
@@ -181,11 +181,11 @@ impl Engine {
     }
 
     /// Removes the flows: they are made again when the chain is followed next.
-    pub(crate) fn forget_flows(&self) -> Result<(), PipelineError> {
-        *self.flows.seen.lock() = None;
+    pub(crate) fn forget(&self) -> Result<(), PipelineError> {
+        *self.engine.flows.seen.lock() = None;
         [TableInfo::of::<FlowsHead>(), TableInfo::of::<ExchangeFlows>(), TableInfo::of::<FlowBlocks>()]
             .iter()
-            .try_for_each(|table| Ok(self.writer.clear(table)?))
+            .try_for_each(|table| Ok(self.engine.writer.clear(table)?))
     }
 }
 

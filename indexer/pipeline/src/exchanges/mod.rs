@@ -11,7 +11,7 @@
 
 mod assign;
 mod buckets;
-mod follow;
+pub(crate) mod follow;
 mod known;
 mod make;
 mod since;

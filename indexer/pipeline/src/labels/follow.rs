@@ -37,17 +37,22 @@ const MANY_REPLACED: usize = 16_384;
 /// The tables are rewritten once at least one in this many labels was replaced.
 const REPLACED_SHARE: usize = 8;
 
-impl Engine {
+/// Keeps the joined tables of an engine with its chain and its claims.
+pub(crate) struct LabelFollower<'e> {
+    pub(crate) engine: &'e Engine,
+}
+
+impl LabelFollower<'_> {
     /// True if the engine has the stages that the joined tables read.
     fn has_their_stages(&self) -> bool {
-        [SCRIPTS, CLUSTERS].iter().all(|wanted| self.stages.iter().any(|stage| stage.name() == wanted.name))
+        [SCRIPTS, CLUSTERS].iter().all(|wanted| self.engine.stages.iter().any(|stage| stage.name() == wanted.name))
     }
 
     /// Returns the changes of the joined tables by a block; the view is of the index before it.
     ///
     /// # Errors
     /// The database cannot be read, or the tables contradict the block.
-    pub(crate) fn labels_of_block(
+    pub(crate) fn changes_of_block(
         &self,
         view: &View<'_>,
         block: &Block,
@@ -63,10 +68,10 @@ impl Engine {
     ///
     /// # Errors
     /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled: what is marked stays marked.
-    pub(crate) fn follow_claims(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
-        let Some(tip) = self.tip()? else { return Ok(false) };
+    pub(crate) fn follow(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
+        let Some(tip) = self.engine.tip()? else { return Ok(false) };
         for stage in [SCRIPTS, CLUSTERS] {
-            let found = self.writer.checkpoint(stage.name)?;
+            let found = self.engine.writer.checkpoint(stage.name)?;
             if !found.is_some_and(|found| found.is_of(&stage) && (found.height, found.hash) == tip) {
                 return Ok(false);
             }
@@ -74,7 +79,7 @@ impl Engine {
         if !self.has_their_stages() {
             return Ok(false);
         }
-        let is_made = is_current(self.writer.checkpoint(JOINED)?.as_ref(), tip);
+        let is_made = is_current(self.engine.writer.checkpoint(JOINED)?.as_ref(), tip);
         if !is_made {
             self.mark_all(tip, progress)?;
         }
@@ -95,13 +100,13 @@ impl Engine {
             return Ok(());
         }
         // Rows that are not flushed yet are not in a file.
-        self.writer.flush()?;
-        Ok(tables().try_for_each(|table| self.writer.merge(table))?)
+        self.engine.writer.flush()?;
+        Ok(tables().try_for_each(|table| self.engine.writer.merge(table))?)
     }
 
     /// True if there are more than `than` labels.
     fn has_more_labels(&self, than: usize) -> Result<bool, PipelineError> {
-        let view = self.reader.view()?;
+        let view = self.engine.reader.view()?;
         let (mut labels, mut rows) = (0, view.scan::<Labels>(None)?);
         while labels <= than && rows.next_bytes()?.is_some() {
             labels += 1;
@@ -112,10 +117,10 @@ impl Engine {
     /// Empties the joined tables and marks every script that has claims.
     fn mark_all(&self, tip: (Height, BlockHash), progress: &dyn Progress) -> Result<(), PipelineError> {
         // Without the checkpoint, a run that is interrupted is known as such.
-        forget(&self.writer)?;
-        tables().try_for_each(|table| self.writer.clear(table))?;
-        let view = self.reader.view()?;
-        let mut marks = Marks::new(&self.writer);
+        forget(&self.engine.writer)?;
+        tables().try_for_each(|table| self.engine.writer.clear(table))?;
+        let view = self.engine.reader.view()?;
+        let mut marks = Marks::new(&self.engine.writer);
         let mut claims = view.scan::<Claims>(None)?;
         while let Some((key, _)) = claims.next_bytes()? {
             let short = DecodeError { table: Claims::NAME, what: "too short" };
@@ -126,11 +131,11 @@ impl Engine {
         }
         marks.finish()?;
         self.note_suspects(&view, progress)?;
-        self.writer.commit::<WriteError>(|batch| {
+        self.engine.writer.commit::<WriteError>(|batch| {
             put_checkpoint(batch, tip);
             Ok(())
         })?;
-        Ok(self.writer.flush()?)
+        Ok(self.engine.writer.flush()?)
     }
 
     /// Judges all scripts that are marked. While some are written, the next ones are judged: no script's label depends
@@ -140,7 +145,7 @@ impl Engine {
         let mut judged = self.judge_some(None, step)?;
         while let Some(some) = judged {
             if progress.cancel_token().is_cancelled() {
-                self.writer.flush()?;
+                self.engine.writer.flush()?;
                 return Err(PipelineError::Stopped);
             }
             let to = some.last;
@@ -152,7 +157,7 @@ impl Engine {
             wrote?;
             judged = next?;
             if written >= FLUSH_SCRIPTS {
-                self.writer.flush()?;
+                self.engine.writer.flush()?;
                 written = 0;
             }
             // Hashes are spread evenly, so the last one shows how much is done.
@@ -164,9 +169,9 @@ impl Engine {
 
     /// Judges up to `most` marked scripts, ascending, after `after`; `None` if there are no more.
     fn judge_some(&self, after: Option<&ScriptHash>, most: usize) -> Result<Option<JudgedScripts>, PipelineError> {
-        let due = marked(&self.reader.view()?, after, most)?;
+        let due = marked(&self.engine.reader.view()?, after, most)?;
         let (Some(first), Some(last)) = (due.first(), due.last()) else { return Ok(None) };
-        let pieces = look_up_pieces(&self.reader, &due, |view, due| {
+        let pieces = look_up_pieces(&self.engine.reader, &due, |view, due| {
             let (mut claims, mut changes, mut replaced) = (view.claim_walk()?, Changes::default(), 0);
             for hash in due {
                 let before = view.get::<Labels>(hash)?;
@@ -193,7 +198,7 @@ impl Engine {
             let (merges, next) = view.suspect_merges(at, ROWS_OF_FOREST)?;
             let mut changes = Changes::default();
             merges.iter().try_for_each(|(tie, path)| changes.add_suspect(tie.parent, path))?;
-            self.writer.commit::<PipelineError>(|batch| changes.write(&self.writer, batch))?;
+            self.engine.writer.commit::<PipelineError>(|batch| changes.write(&self.engine.writer, batch))?;
             if progress.cancel_token().is_cancelled() {
                 return Err(PipelineError::Stopped);
             }
@@ -206,15 +211,15 @@ impl Engine {
     fn judge_owners_due(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
         let (mut last, mut written) = (None, 0);
         loop {
-            let view = self.reader.view()?;
+            let view = self.engine.reader.view()?;
             let due = view.owners_due(last, OWNERS_IN_STEP)?;
             let Some(newest) = due.last() else { return Ok(last.is_some()) };
             if progress.cancel_token().is_cancelled() {
-                self.writer.flush()?;
+                self.engine.writer.flush()?;
                 return Err(PipelineError::Stopped);
             }
             last = Some(*newest);
-            let pieces = look_up_pieces(&self.reader, &due, |view, due| {
+            let pieces = look_up_pieces(&self.engine.reader, &due, |view, due| {
                 let (mut claims, mut changes) = (view.claim_walk()?, Changes::default());
                 for root in due {
                     let before = view.owners_of(ClusterRoot(*root))?;
@@ -224,13 +229,13 @@ impl Engine {
             })?;
             let mut changes = Changes::default();
             pieces.into_iter().try_for_each(|piece| changes.add(piece))?;
-            self.writer.commit::<PipelineError>(|batch| {
+            self.engine.writer.commit::<PipelineError>(|batch| {
                 due.iter().for_each(|root| batch.delete_row::<OwnersDue>(root));
-                changes.write(&self.writer, batch)
+                changes.write(&self.engine.writer, batch)
             })?;
             written += due.len();
             if written >= FLUSH_SCRIPTS {
-                self.writer.flush()?;
+                self.engine.writer.flush()?;
                 written = 0;
             }
         }
@@ -238,9 +243,9 @@ impl Engine {
 
     /// Writes the judged scripts, and removes their marks.
     fn write_judged(&self, judged: JudgedScripts) -> Result<(), PipelineError> {
-        self.writer.commit::<PipelineError>(|batch| {
+        self.engine.writer.commit::<PipelineError>(|batch| {
             batch.delete_range::<LabelDue>(&judged.first, &judged.last);
-            judged.changes.write(&self.writer, batch)
+            judged.changes.write(&self.engine.writer, batch)
         })
     }
 }

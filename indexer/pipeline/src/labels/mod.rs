@@ -10,7 +10,7 @@
 
 mod blocks;
 mod due;
-mod follow;
+pub(crate) mod follow;
 mod forest;
 mod judge;
 mod owners;

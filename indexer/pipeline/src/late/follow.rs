@@ -21,19 +21,21 @@ const ROWS_IN_STEP: usize = 4_096;
 /// Time between two flushes.
 const FLUSH_TIME: Duration = Duration::from_secs(10);
 
-impl Engine {
-    /// Brings the late stages to the tip: visible step by step, durable with the next [`Engine::settle`]. Does nothing
-    /// for those whose tables are not at the tip. Returns whether it wrote anything.
-    ///
-    /// # Errors
-    /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled: what was followed stays.
-    pub fn follow_late(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
-        if self.tip()?.is_none() {
+/// Brings the late stages of an engine to its tip.
+#[derive(Clone, Copy)]
+pub(crate) struct LateFollower<'e> {
+    pub(crate) engine: &'e Engine,
+}
+
+impl LateFollower<'_> {
+    /// As [`Engine::follow_late`].
+    pub(crate) fn follow(&self, progress: &dyn Progress) -> Result<bool, PipelineError> {
+        if self.engine.tip()?.is_none() {
             return Ok(false);
         }
         let mut wrote = false;
         for (place, stage) in (0..).zip(LATE) {
-            wrote |= Following { engine: self, place, stage, progress }.run()?;
+            wrote |= Following { follower: *self, place, stage, progress }.run()?;
         }
         Ok(wrote)
     }
@@ -42,14 +44,15 @@ impl Engine {
     ///
     /// # Errors
     /// The database fails, or a row is damaged.
-    pub(crate) fn undo_late(&self, height: Height) -> Result<(), PipelineError> {
+    pub(crate) fn undo(&self, height: Height) -> Result<(), PipelineError> {
         for (place, stage) in (0..).zip(LATE) {
             let key = UndoKey { stage: place, height };
             let is_there = |found: &Checkpoint| found.is_of(stage) && found.height == height;
-            if !self.writer.checkpoint(stage.name)?.is_some_and(|found| is_there(&found)) {
+            if !self.engine.writer.checkpoint(stage.name)?.is_some_and(|found| is_there(&found)) {
                 continue;
             }
-            if let (Some(row), Some(below)) = (self.reader.view()?.get::<LateUndo>(&key)?, height.checked_sub(1)) {
+            if let (Some(row), Some(below)) = (self.engine.reader.view()?.get::<LateUndo>(&key)?, height.checked_sub(1))
+            {
                 self.put_back(stage, &key, row, below)?;
             }
         }
@@ -64,7 +67,7 @@ impl Engine {
         UndoRow { before, rows }: UndoRow,
         below: Height,
     ) -> Result<(), WriteError> {
-        self.writer.commit::<WriteError>(|batch| {
+        self.engine.writer.commit::<WriteError>(|batch| {
             put_all(batch, rows.into_iter());
             batch.delete_row::<LateUndo>(key);
             batch.put_row::<Checkpoints>(&stage.name.to_owned(), &Checkpoint::of(stage, below, before));
@@ -76,22 +79,22 @@ impl Engine {
     ///
     /// # Errors
     /// The database fails.
-    pub(crate) fn forget_late(&self, place: u8, stage: &StageInfo) -> Result<(), PipelineError> {
+    pub(crate) fn forget(&self, place: u8, stage: &StageInfo) -> Result<(), PipelineError> {
         // Without its checkpoint, a stage that is half gone is known as such.
-        self.writer.commit::<WriteError>(|batch| {
+        self.engine.writer.commit::<WriteError>(|batch| {
             batch.delete_row::<Checkpoints>(&stage.name.to_owned());
             let of = |height| UndoKey { stage: place, height };
             batch.delete_range::<LateUndo>(&of(0), &of(Height::MAX));
             Ok(())
         })?;
-        self.writer.flush()?;
-        Ok(stage.tables.iter().try_for_each(|table| self.writer.clear(table))?)
+        self.engine.writer.flush()?;
+        Ok(stage.tables.iter().try_for_each(|table| self.engine.writer.clear(table))?)
     }
 }
 
 /// A late stage that is brought to the tip.
 struct Following<'f> {
-    engine: &'f Engine,
+    follower: LateFollower<'f>,
     place: u8,
     stage: &'static StageInfo,
     progress: &'f dyn Progress,
@@ -99,7 +102,7 @@ struct Following<'f> {
 
 impl Following<'_> {
     fn run(&self) -> Result<bool, PipelineError> {
-        let view = self.engine.reader.view()?;
+        let view = self.follower.engine.reader.view()?;
         if !can_follow(self.stage, &view)? {
             return Ok(false);
         }
@@ -112,7 +115,7 @@ impl Following<'_> {
         let followed = match found {
             Some(found) if found.is_of(self.stage) => self.undo(&view, found)?,
             _ => {
-                self.engine.forget_late(self.place, self.stage)?;
+                self.follower.forget(self.place, self.stage)?;
                 None
             }
         };
@@ -130,11 +133,11 @@ impl Following<'_> {
             let key = UndoKey { stage: self.place, height };
             let (Some(row), Some(below)) = (view.get::<LateUndo>(&key)?, height.checked_sub(1)) else {
                 tracing::info!(stage = self.stage.name, "the blocks that it stands on are gone: it is made again");
-                self.engine.forget_late(self.place, self.stage)?;
+                self.follower.forget(self.place, self.stage)?;
                 return Ok(None);
             };
             let before = row.before;
-            self.engine.put_back(self.stage, &key, row, below)?;
+            self.follower.put_back(self.stage, &key, row, below)?;
             (height, hash) = (below, before);
         }
         Ok(Some(height))
@@ -145,7 +148,7 @@ impl Following<'_> {
     }
 
     fn follow(&self, first: Height, tip: Height) -> Result<(), PipelineError> {
-        let (engine, cancel) = (self.engine, self.progress.cancel_token());
+        let (engine, cancel) = (self.follower.engine, self.progress.cancel_token());
         let mut view = engine.reader.view()?;
         let kept = engine.folds.lock().remove(self.stage.name);
         let before = first.checked_sub(1).map(|below| self.hash_of(&view, below)).transpose()?;

@@ -7,7 +7,7 @@
 
 mod dust;
 mod flushes;
-mod follow;
+pub(crate) mod follow;
 mod rows;
 mod sleep;
 mod txs;

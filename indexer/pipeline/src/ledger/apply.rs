@@ -14,8 +14,8 @@ use cairn_tables::{
 };
 use cairn_writer::Batch;
 
-use super::{claims::ClaimsTakenBack, contests, listings, redaction};
-use crate::{Engine, NoProgress, PipelineError, feed::announce_labels};
+use super::{Ledger, claims::ClaimsTakenBack, contests, listings, redaction};
+use crate::{NoProgress, PipelineError, feed::announce_labels};
 
 /// Whether a document is a list of sanctions.
 fn lists_sanctions(body: &Body) -> bool {
@@ -99,14 +99,9 @@ pub(crate) fn prefix(hash: &DocumentHash) -> [u8; 8] {
     std::array::from_fn(|at| hash.0[at])
 }
 
-impl Engine {
-    /// Takes a document into the ledger, at `now` in seconds since 1970, in one durable commit. Then the labels follow,
-    /// in further ones.
-    ///
-    /// # Errors
-    /// Writes nothing if the document breaks a rule or the index is empty. If the index or the disk fails after the
-    /// document is in the ledger, it stays there.
-    pub fn take_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
+impl Ledger<'_> {
+    /// As [`Engine::take_document`](crate::Engine::take_document).
+    pub(super) fn take_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
         let applied = self.write_document(document, now)?;
         let (Applied::Taken { seq, .. } | Applied::Known { seq, .. }) = applied;
         self.archive_document(seq)?;
@@ -117,11 +112,11 @@ impl Engine {
         Ok(applied)
     }
 
-    /// As [`Engine::take_document`], without the archive.
+    /// As [`Ledger::take_document`], without the archive.
     pub(super) fn write_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
         document.check()?;
-        let view = self.reader.view()?;
-        let taking = Taking { view: &view, document, now, seq: self.writer.last_event()? + 1 };
+        let view = self.engine.reader.view()?;
+        let taking = Taking { view: &view, document, now, seq: self.engine.writer.last_event()? + 1 };
         if let Some(known) = taking.known()? {
             drop(view);
             // If it was killed then, there is still something to follow.
@@ -129,9 +124,9 @@ impl Engine {
             return Ok(known);
         }
         let begun = Instant::now();
-        taking.mark_ended(&self.writer)?;
+        taking.mark_ended(&self.engine.writer)?;
         let mut applied = None;
-        self.writer.commit::<LedgerError>(|batch| {
+        self.engine.writer.commit::<LedgerError>(|batch| {
             let (taken, last) = taking.write(batch)?;
             taking.announce(&taken, batch)?;
             applied = Some(taken);
@@ -149,18 +144,13 @@ impl Engine {
     /// Does the work that follows after a document is in the ledger. Doing it again changes nothing, so after an
     /// interruption the document is taken again.
     fn follow_document(&self, document: &Document) -> Result<(), LedgerError> {
-        let followed = self.follow_claims(&NoProgress);
-        self.writer.flush()?;
+        let followed = self.engine.follow_claims(&NoProgress);
+        self.engine.writer.flush()?;
         followed?;
         if document.body.redacts() {
-            redaction::merge(&self.writer)?;
+            redaction::merge(&self.engine.writer)?;
         }
         Ok(())
-    }
-
-    /// Sequence number of the newest input event; 0 if there is none.
-    pub fn last_event(&self) -> Result<u64, PipelineError> {
-        Ok(self.writer.last_event()?)
     }
 }
 

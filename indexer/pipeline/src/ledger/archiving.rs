@@ -7,11 +7,10 @@ use cairn_reader::{Assembler, ReadError, View};
 use cairn_tables::events::{Documents, Events};
 
 use super::{
-    Applied, LedgerError,
+    Applied, Ledger, LedgerError,
     archive::{List, Listed, read},
     waits,
 };
-use crate::Engine;
 
 /// Documents of the index by hash, each with its sequence number.
 pub(crate) type Indexed = BTreeMap<DocumentHash, u64>;
@@ -53,54 +52,54 @@ pub(crate) fn documents<E: From<ReadError>>(
     Ok(())
 }
 
-impl Engine {
+impl Ledger<'_> {
     fn archive_failed(&self, error: std::io::Error) -> LedgerError {
-        LedgerError::Archive { path: self.archive.folder().to_owned(), error }
+        LedgerError::Archive { path: self.engine.archive.folder().to_owned(), error }
     }
 
     /// Writes the document of a sequence number to the archive, from the index: what is redacted there is not written.
     pub(super) fn archive_document(&self, seq: u64) -> Result<(), LedgerError> {
-        let List::Whole(mut listed) = self.archive.list().map_err(|error| self.archive_failed(error))? else {
+        let List::Whole(mut listed) = self.engine.archive.list().map_err(|error| self.archive_failed(error))? else {
             return self.match_archive(0).map(drop);
         };
         if listed.iter().any(|of| of.seq == seq) {
             return Ok(());
         }
-        let view = self.reader.view()?;
+        let view = self.engine.reader.view()?;
         documents::<LedgerError>(&view, seq, |seq, document| {
-            self.archive.put(seq, &document).map_err(|error| self.archive_failed(error))?;
+            self.engine.archive.put(seq, &document).map_err(|error| self.archive_failed(error))?;
             listed.push(Listed::new(seq, &document));
             Ok(false)
         })?;
-        self.archive.put_list(&listed).map_err(|error| self.archive_failed(error))
+        self.engine.archive.put_list(&listed).map_err(|error| self.archive_failed(error))
     }
 
     /// Gives the index the documents that only the archive has, and the archive those that only the index has, once for
     /// an open engine. An index that was built again, or restored from an older checkpoint, gets its ledger back by
     /// this. Returns how many documents the index took; `now` in seconds since 1970.
     pub(crate) fn match_archive_once(&self, now: u32) -> Result<usize, LedgerError> {
-        if self.archive_matches.load(Ordering::Relaxed) {
+        if self.engine.archive_matches.load(Ordering::Relaxed) {
             return Ok(0);
         }
         let taken = self.match_archive(now)?;
-        let known = indexed(&self.reader.view()?)?;
+        let known = indexed(&self.engine.reader.view()?)?;
         let is_known = |hash: &DocumentHash| known.contains_key(hash);
-        waits::forget(&self.datadir, is_known, false).map_err(|error| self.archive_failed(error))?;
-        for what in waits::missing(&self.datadir, is_known).map_err(|error| self.archive_failed(error))? {
+        waits::forget(&self.engine.datadir, is_known, false).map_err(|error| self.archive_failed(error))?;
+        for what in waits::missing(&self.engine.datadir, is_known).map_err(|error| self.archive_failed(error))? {
             tracing::error!(what, "a document that waited in the inbox is missing: import it again");
         }
-        self.archive_matches.store(true, Ordering::Relaxed);
+        self.engine.archive_matches.store(true, Ordering::Relaxed);
         Ok(taken)
     }
 
     pub(crate) fn match_archive(&self, now: u32) -> Result<usize, LedgerError> {
         let failed = |error| self.archive_failed(error);
-        let view = self.reader.view()?;
+        let view = self.engine.reader.view()?;
         let known = indexed(&view)?;
-        let files = self.archive.files().map_err(failed)?;
+        let files = self.engine.archive.files().map_err(failed)?;
         let mut lacking: Vec<_> = files.iter().filter(|(hash, _)| !known.contains_key(*hash)).collect();
         lacking.sort_unstable_by_key(|(_, (seq, _))| *seq);
-        let is_listed = match self.archive.list().map_err(failed)? {
+        let is_listed = match self.engine.archive.list().map_err(failed)? {
             List::Whole(listed) => {
                 let listed: Indexed = listed.iter().map(|of| (of.hash, of.seq)).collect();
                 listed == known
@@ -137,8 +136,8 @@ impl Engine {
     /// and the list. Returns how many files were written. Documents that neither has stay in the list.
     pub(crate) fn write_archive(&self, all: bool) -> Result<usize, LedgerError> {
         let failed = |error| self.archive_failed(error);
-        let view = self.reader.view()?;
-        let files = self.archive.files().map_err(failed)?;
+        let view = self.engine.reader.view()?;
+        let files = self.engine.archive.files().map_err(failed)?;
         let (mut listed, mut written) = (Vec::new(), 0);
         documents::<LedgerError>(&view, 0, |seq, document| {
             listed.push(Listed::new(seq, &document));
@@ -146,11 +145,11 @@ impl Engine {
             match files.get(&hash) {
                 Some((of, path)) if !all || read(path, &hash).is_ok_and(|found| found == document) => {
                     if *of != seq {
-                        self.archive.renumber(path, seq, &hash).map_err(failed)?;
+                        self.engine.archive.renumber(path, seq, &hash).map_err(failed)?;
                     }
                 }
                 found => {
-                    self.archive.put(seq, &document).map_err(failed)?;
+                    self.engine.archive.put(seq, &document).map_err(failed)?;
                     written += 1;
                     if let Some((_, path)) = found.filter(|(of, _)| *of != seq) {
                         fs::remove_file(path).map_err(failed)?;
@@ -160,7 +159,7 @@ impl Engine {
             Ok(true)
         })?;
         // A backup may have them.
-        if let List::Whole(before) = self.archive.list().map_err(failed)? {
+        if let List::Whole(before) = self.engine.archive.list().map_err(failed)? {
             let lost = before.into_iter().filter(|of| !listed.iter().any(|known| known.hash == of.hash));
             let lost: Vec<Listed> = lost.collect();
             for of in &lost {
@@ -168,7 +167,7 @@ impl Engine {
             }
             listed.extend(lost);
         }
-        self.archive.put_list(&listed).map_err(failed)?;
+        self.engine.archive.put_list(&listed).map_err(failed)?;
         Ok(written)
     }
 }

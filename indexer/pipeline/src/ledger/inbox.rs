@@ -15,10 +15,9 @@ use cairn_events::{
 };
 
 use super::{
-    Applied, LedgerError,
+    Applied, Ledger, LedgerError,
     waits::{self, INBOX, PART, WAITING},
 };
-use crate::Engine;
 
 /// Age at which such a file is no longer being written.
 const LEFT: Duration = Duration::from_secs(DAY_SECS as u64);
@@ -144,29 +143,25 @@ fn is_left(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == PART) && old().unwrap_or(false)
 }
 
-impl Engine {
-    /// Takes in the files that wait in the inbox, in the order of their names; `now` in seconds since 1970. An index
-    /// without blocks takes nothing yet.
-    ///
-    /// # Errors
-    /// Keeps documents that were taken; the rest waits.
-    pub fn drain_inbox(&self, now: u32) -> Result<Drained, LedgerError> {
+impl Ledger<'_> {
+    /// As [`Engine::drain_inbox`](crate::Engine::drain_inbox).
+    pub(super) fn drain_inbox(&self, now: u32) -> Result<Drained, LedgerError> {
         let mut drained = Drained::default();
-        if self.tip()?.is_none() {
+        if self.engine.tip()?.is_none() {
             return Ok(drained);
         }
         drained.restored = self.match_archive_once(now)?;
-        let files = waiting(&self.datadir.join(INBOX)).map_err(unusable(&self.datadir.join(INBOX)))?;
+        let files = waiting(&self.engine.datadir.join(INBOX)).map_err(unusable(&self.engine.datadir.join(INBOX)))?;
         for path in files {
             match self.take_file(&path, now) {
                 Ok(applied) => {
                     fs::remove_file(&path).map_err(unusable(&path))?;
-                    waits::end(&self.datadir, &path).map_err(unusable(&path))?;
+                    waits::end(&self.engine.datadir, &path).map_err(unusable(&path))?;
                     drained.files.push((path, applied));
                 }
                 Err(TakeError::Refused(reason)) => {
                     drained.refused.push(refuse(&path, reason)?);
-                    waits::end(&self.datadir, &path).map_err(unusable(&path))?;
+                    waits::end(&self.engine.datadir, &path).map_err(unusable(&path))?;
                 }
                 Err(TakeError::Failed(error)) => return Err(error),
             }

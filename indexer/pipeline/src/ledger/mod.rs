@@ -15,6 +15,9 @@ mod listings;
 mod redaction;
 mod waits;
 
+use cairn_events::Document;
+
+use crate::{Engine, PipelineError};
 pub use apply::{Applied, LedgerError};
 pub(crate) use apply::{newest, prefix};
 pub(crate) use archive::{Archive, List, read as read_archived};
@@ -25,6 +28,45 @@ pub use inbox::{Drained, Refused, put_file_into_inbox, put_into_inbox, waiting_i
 pub(crate) use listings::listing_key;
 pub use waits::INBOX;
 pub(crate) use waits::{end as end_waiting, forget as forget_waiting, missing as missing_of_inbox};
+
+/// The ledger of an engine.
+pub(crate) struct Ledger<'e> {
+    engine: &'e Engine,
+}
+
+impl Engine {
+    /// Returns the ledger, for work that only this crate does with it.
+    pub(crate) fn ledger(&self) -> Ledger<'_> {
+        Ledger { engine: self }
+    }
+
+    /// Takes a document into the ledger, at `now` in seconds since 1970, in one durable commit. Then the labels follow,
+    /// in further ones.
+    ///
+    /// # Errors
+    /// The document breaks a rule or the index is empty: nothing is written then. Or the index or the disk fails: if
+    /// the document is in the ledger by then, it stays.
+    pub fn take_document(&self, document: &Document, now: u32) -> Result<Applied, LedgerError> {
+        self.ledger().take_document(document, now)
+    }
+
+    /// Takes in the files that wait in the inbox, in the order of their names; `now` in seconds since 1970. An index
+    /// without blocks takes nothing yet.
+    ///
+    /// # Errors
+    /// The index or the disk fails. Documents that were taken stay, and the rest waits.
+    pub fn drain_inbox(&self, now: u32) -> Result<Drained, LedgerError> {
+        self.ledger().drain_inbox(now)
+    }
+
+    /// Sequence number of the newest input event; 0 if there is none.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn last_event(&self) -> Result<u64, PipelineError> {
+        Ok(self.writer.last_event()?)
+    }
+}
 
 /// The parameters of the index as the archive of the ledger has them, beside the index; `None` if it has none.
 #[must_use]

@@ -333,8 +333,7 @@ impl Mending<'_> {
         }
         if audit.damages.iter().any(|damage| damage.repair == Repair::Late) {
             (0..).zip(LATE).try_for_each(|(place, stage)| engine.forget_late(place, stage))?;
-            engine.forget_watchlist()?;
-            engine.forget_flows()?;
+            engine.forget_generations()?;
             engine.follow_up(self.progress, true)?;
             engine.settle()?;
             self.done.push("late stages: made again from the tables of others".to_owned());
@@ -352,7 +351,8 @@ impl Mending<'_> {
     /// Now that the index is whole, the archive of the ledger is made the same.
     fn archive(&mut self, engine: &Engine) -> Result<(), MendError> {
         let now = u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX);
-        let done = engine.match_archive(now).and_then(|taken| Ok((taken, engine.write_archive(true)?)));
+        let ledger = engine.ledger();
+        let done = ledger.match_archive(now).and_then(|taken| Ok((taken, ledger.write_archive(true)?)));
         let (taken, written) = done.map_err(|error| match error {
             crate::LedgerError::Index(error) => MendError::from(*error),
             other => MendError::Cannot(Cannot(other.to_string())),

@@ -20,57 +20,56 @@ fn is_due(view: &View<'_>) -> Result<bool, ReadError> {
     Ok(!view.chain().is(head.height, &head.hash) || view.tip().height >= head.height.saturating_add(EVERY))
 }
 
-impl Engine {
-    /// Makes the watchlist again if it is time: at once if `waits`, else in a thread, from which a later call takes it.
-    /// Returns whether it wrote one, which is durable with the next [`Engine::settle`].
-    ///
-    /// # Errors
-    /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled.
-    pub fn follow_watchlist(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
-        if self.tip()?.is_none() {
+/// Keeps the watchlist of an engine up to date.
+pub(crate) struct WatchlistFollower<'e> {
+    pub(crate) engine: &'e Engine,
+}
+
+impl WatchlistFollower<'_> {
+    /// As [`Engine::follow_watchlist`].
+    pub(crate) fn follow(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
+        if self.engine.tip()?.is_none() {
             return Ok(false);
         }
-        let view = self.reader.view()?;
-        if let Some(made) = self.watchlist.take(waits)
-            && self.take_watchlist(&view, made)?
+        let view = self.engine.reader.view()?;
+        if let Some(made) = self.engine.watchlist.take(waits)
+            && self.take(&view, made)?
         {
             return Ok(true);
         }
-        if self.watchlist.is_busy(view.tip().height) || !is_due(&view)? {
+        if self.engine.watchlist.is_busy(view.tip().height) || !is_due(&view)? {
             return Ok(false);
         }
         if waits {
             let made = make(&view, progress.cancel_token());
-            return self.take_watchlist(&view, made);
+            return self.take(&view, made);
         }
-        let reader = Arc::clone(&self.reader);
-        self.watchlist.start("watchlist", move |cancel| make(&reader.view()?, cancel));
+        let reader = Arc::clone(&self.engine.reader);
+        self.engine.watchlist.start("watchlist", move |cancel| make(&reader.view()?, cancel));
         Ok(false)
     }
 
     /// Writes a finished watchlist, if its block is still there. Damage of the tables that it is made from does not
     /// stop blocks.
-    fn take_watchlist(&self, view: &View<'_>, made: Outcome<NewWatchlist>) -> Result<bool, PipelineError> {
+    fn take(&self, view: &View<'_>, made: Outcome<NewWatchlist>) -> Result<bool, PipelineError> {
         match made {
-            Ok(Some(made)) if view.chain().is(made.head.height, &made.head.hash) => {
-                self.write_watchlist(&made).map(|()| true)
-            }
+            Ok(Some(made)) if view.chain().is(made.head.height, &made.head.hash) => self.write(&made).map(|()| true),
             Ok(_) => Ok(false),
             Err(error) if error.is_damage() => {
                 tracing::error!(%error, "the watchlist cannot be made: `cairn verify` says what is damaged");
-                self.watchlist.rest(view.tip().height);
+                self.engine.watchlist.rest(view.tip().height);
                 Ok(false)
             }
             Err(error) => Err(error),
         }
     }
 
-    fn write_watchlist(&self, made: &NewWatchlist) -> Result<(), PipelineError> {
+    fn write(&self, made: &NewWatchlist) -> Result<(), PipelineError> {
         let old: Vec<WatchKey> = {
-            let view = self.reader.view()?;
+            let view = self.engine.reader.view()?;
             view.scan::<Watchlist>(None)?.map(|row| row.map(|(key, _)| key)).collect::<Result<_, _>>()?
         };
-        self.writer.commit::<PipelineError>(|batch| {
+        self.engine.writer.commit::<PipelineError>(|batch| {
             old.iter().for_each(|key| batch.delete_row::<Watchlist>(key));
             made.rows.iter().for_each(|(key, row)| batch.put_row::<Watchlist>(key, row));
             batch.put_row::<WatchHead>(&(), &made.head);
@@ -79,9 +78,9 @@ impl Engine {
     }
 
     /// Removes the watchlist: it is made again when the chain is followed next.
-    pub(crate) fn forget_watchlist(&self) -> Result<(), PipelineError> {
+    pub(crate) fn forget(&self) -> Result<(), PipelineError> {
         [TableInfo::of::<WatchHead>(), TableInfo::of::<Watchlist>()]
             .iter()
-            .try_for_each(|table| Ok(self.writer.clear(table)?))
+            .try_for_each(|table| Ok(self.engine.writer.clear(table)?))
     }
 }

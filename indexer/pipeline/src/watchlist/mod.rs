@@ -5,7 +5,7 @@
 //! decides when: if there is none, if its block is gone, or after a day's blocks. It replaces all rows in one commit.
 //! [`Engine::follow_up`](crate::Engine::follow_up) calls it after the late stages.
 
-mod follow;
+pub(crate) mod follow;
 mod make;
 
 pub(crate) use self::make::{NewWatchlist, make};
