@@ -19,7 +19,7 @@ const CHUNK: usize = 256;
 type FoundCoins = HashMap<(Txid, u32), Option<ConfirmedCoin>>;
 
 /// Result of resolving the inputs of a transaction.
-enum Look {
+enum Resolution {
     /// Every coin, in the order of the inputs.
     Spent(Vec<Spent>),
     /// It has to wait, or is impossible.
@@ -84,20 +84,20 @@ impl MempoolWatcher {
         let Some(body) = arrival.body() else { return };
         let looked = match check(body) {
             Ok(()) => self.look(body, verified, found),
-            Err(impossible) => Look::Impossible(impossible),
+            Err(impossible) => Resolution::Impossible(impossible),
         };
         let built = match looked {
-            Look::Spent(spent) => {
+            Resolution::Spent(spent) => {
                 let Some(body) = self.arrivals.take_body(&txid) else { return };
                 build(txid, body, spent, seen.unwrap_or(self.clock.wall))
             }
-            Look::Not(stage) => {
+            Resolution::Not(stage) => {
                 self.put_off(&txid, stage);
                 return;
             }
             // It stays ready.
-            Look::Again => return,
-            Look::Impossible(impossible) => Err(impossible),
+            Resolution::Again => return,
+            Resolution::Impossible(impossible) => Err(impossible),
         };
         match built {
             Ok(tx) if self.full_at.is_some_and(|rate| rate_of(&tx) <= rate) => {
@@ -123,29 +123,29 @@ impl MempoolWatcher {
     }
 
     /// Resolves the coins of all inputs.
-    fn look(&self, body: &Body, verified: bool, found: &FoundCoins) -> Look {
+    fn look(&self, body: &Body, verified: bool, found: &FoundCoins) -> Resolution {
         let mut spent = Vec::with_capacity(body.tx.input.len());
         for input in &body.tx.input {
             let (parent, vout) = outpoint(&input.previous_output);
             if let Some(tx) = self.pool.get(&parent) {
                 let Some(output) = tx.outputs.get(vout as usize) else {
-                    return Look::Impossible(Impossible::NoSuchOutput);
+                    return Resolution::Impossible(Impossible::NoSuchOutput);
                 };
                 spent.push(Spent { value: output.value, script: output.script.clone(), birth: None });
             } else if let Some(stage) = self.blocked_by(&parent) {
-                return Look::Not(stage);
+                return Resolution::Not(stage);
             } else {
                 match found.get(&(parent, vout)) {
                     Some(Some(coin)) => {
                         spent.push(Spent { value: coin.value, script: coin.script.clone(), birth: Some(coin.height) });
                     }
-                    Some(None) if verified => return Look::Not(Stage::Excused(parent)),
-                    Some(None) => return Look::Not(Stage::Missing(parent)),
-                    None => return Look::Again,
+                    Some(None) if verified => return Resolution::Not(Stage::Excused(parent)),
+                    Some(None) => return Resolution::Not(Stage::Missing(parent)),
+                    None => return Resolution::Again,
                 }
             }
         }
-        Look::Spent(spent)
+        Resolution::Spent(spent)
     }
 
     /// Adds a transaction for readers. Transactions that spend its coins have left: a mempool cannot have both.

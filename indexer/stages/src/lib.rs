@@ -37,7 +37,7 @@ pub use lanes::{DeltaLane, Emitter, EmitterMemory, RowLane, Sink};
 pub use ordered::{Scratch, Sequence, Workspace};
 pub use returns::ReturnTally;
 pub use script_days::ScriptDayTally;
-pub use stage::{Heard, MapContext, Stage};
+pub use stage::{HeardLane, MapContext, Stage};
 pub use times::{ChainTimes, Times, TimesUpTo};
 
 /// Name of the stage that is the journal.

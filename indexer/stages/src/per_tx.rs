@@ -12,7 +12,7 @@ use crate::{
     lanes::{DeltaLane, Emitter, EmitterMemory, RowLane, Sink},
     ordered::{Sequence, Workspace},
     scripts::{self, Change, ScriptsStage},
-    stage::{Heard, MapContext, Stage},
+    stage::{HeardLane, MapContext, Stage},
     times::Times,
 };
 
@@ -84,8 +84,8 @@ impl<S: PerTxStage> Stage for S {
     /// Maps nothing: these stages work on another stage's groups.
     fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
 
-    fn hears(&self) -> Option<Heard> {
-        Some(Heard { stage: &ScriptsStage, lane: 0 })
+    fn hears(&self) -> Option<HeardLane> {
+        Some(HeardLane { stage: &ScriptsStage, lane: 0 })
     }
 
     fn listener<'c>(&self, context: HearContext<'c>) -> Option<Box<dyn Listener + 'c>> {

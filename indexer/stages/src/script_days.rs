@@ -16,7 +16,7 @@ use crate::{
     hearing::{HearContext, Listener, ScriptActions},
     lanes::{Emitter, RowLane, Sink},
     scripts::{self, ScriptsStage},
-    stage::{Heard, MapContext, Stage},
+    stage::{HeardLane, MapContext, Stage},
 };
 
 pub(crate) struct ScriptDaysStage;
@@ -36,8 +36,8 @@ impl Stage for ScriptDaysStage {
     /// Maps nothing: this stage works on another stage's groups.
     fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
 
-    fn hears(&self) -> Option<Heard> {
-        Some(Heard { stage: &ScriptsStage, lane: 0 })
+    fn hears(&self) -> Option<HeardLane> {
+        Some(HeardLane { stage: &ScriptsStage, lane: 0 })
     }
 
     fn listener<'c>(&self, context: HearContext<'c>) -> Option<Box<dyn Listener + 'c>> {
@@ -46,7 +46,7 @@ impl Stage for ScriptDaysStage {
 }
 
 /// A script on one day.
-struct Today {
+struct ScriptDay {
     id: ScriptId,
     has_address: bool,
     day: u32,
@@ -64,7 +64,7 @@ type Changes = [i128; POSITIONS as usize];
 /// Adds up the entries of scripts, script by script.
 pub struct ScriptDayTally<'c> {
     context: HearContext<'c>,
-    today: Option<Today>,
+    today: Option<ScriptDay>,
     /// By day since 1970. Nearly every script has so few entries that looking up its days in a map would cost more than
     /// all else.
     days: Vec<Option<Box<Changes>>>,
@@ -93,8 +93,15 @@ impl<'c> ScriptDayTally<'c> {
         if let Some((before, earlier)) = begun {
             self.close();
             let has_address = template.has_address();
-            self.today =
-                Some(Today { id, has_address, day, before, after: before, earlier, actions: ScriptActions::default() });
+            self.today = Some(ScriptDay {
+                id,
+                has_address,
+                day,
+                before,
+                after: before,
+                earlier,
+                actions: ScriptActions::default(),
+            });
         }
         if let Some(today) = &mut self.today {
             today.after = entry.after(today.after);

@@ -32,7 +32,7 @@ impl MapContext<'_> {
 
 /// The lane that a stage hears.
 #[derive(Clone, Copy)]
-pub struct Heard {
+pub struct HeardLane {
     /// The stage that maps blocks to it.
     pub stage: &'static dyn Stage,
     /// Which of its lanes.
@@ -67,7 +67,7 @@ pub trait Stage: Send + Sync {
     fn map(&self, block: &Block, context: &MapContext<'_>, emit: &mut dyn FnMut(usize, &[u8], &[u8]));
 
     /// The lane that it makes its deltas of, instead of blocks.
-    fn hears(&self) -> Option<Heard> {
+    fn hears(&self) -> Option<HeardLane> {
         None
     }
 

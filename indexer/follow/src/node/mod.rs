@@ -128,12 +128,12 @@ impl Source for NodeSource {
 }
 
 /// The data of our chain that the node client needs.
-struct Ours<'e> {
+struct EngineChain<'e> {
     engine: &'e Engine,
     reader: &'e Reader,
 }
 
-impl OurChain for Ours<'_> {
+impl OurChain for EngineChain<'_> {
     fn tip(&self) -> Result<Option<BlockAt>, OwnerError> {
         Ok(self.engine.tip()?.map(|(height, hash)| BlockAt { height, hash }))
     }
@@ -177,7 +177,7 @@ impl ActiveSource for FollowedNode {
             return Ok(Reached::Tip);
         }
         let reader = index.engine.reader();
-        let step = self.chain.next_step(&Ours { engine: &index.engine, reader: &reader });
+        let step = self.chain.next_step(&EngineChain { engine: &index.engine, reader: &reader });
         let best = self.chain.node_tip().map(|tip| tip.height);
         index.readers.publish_best_height(best);
         if step.is_ok() {

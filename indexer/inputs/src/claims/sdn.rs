@@ -93,7 +93,7 @@ struct Party {
 }
 
 /// A party with addresses.
-struct Listed {
+struct ListedParty {
     uid: String,
     name: String,
     is_person: bool,
@@ -124,7 +124,7 @@ struct Sdn<'c, 'a> {
     reference: Reference,
     state: ReaderState,
     party: Party,
-    listed: Vec<Listed>,
+    listed: Vec<ListedParty>,
     by_profile: HashMap<String, usize>,
     text: String,
     count: u64,
@@ -319,7 +319,7 @@ impl Sdn<'_, '_> {
             return;
         }
         self.by_profile.insert(party.profile, self.listed.len());
-        self.listed.push(Listed {
+        self.listed.push(ListedParty {
             uid: party.uid,
             name: party.name,
             is_person: self.reference.person_subtypes.contains(&party.subtype),

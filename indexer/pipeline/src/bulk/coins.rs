@@ -11,9 +11,9 @@ use super::{
     BulkOptions, Saver, blocks_step,
     join::WANTED,
     link::batches,
-    manifest::{Done, Manifest},
+    manifest::{BulkPhase, Manifest},
     notes::NotedBlocks,
-    streams::{FoundCoin, SpilledRow, Stream, Wanted, rows_of_block},
+    streams::{FoundCoin, SpilledRow, Stream, WantedOutput, rows_of_block},
 };
 use crate::{Phase, PipelineError, Progress};
 
@@ -31,9 +31,9 @@ pub(crate) fn run(
         return Ok(());
     }
     let mut saver = Saver::new(plan);
-    let (from, lengths) = manifest.partway(Done::Coins);
+    let (from, lengths) = manifest.partway(BulkPhase::Coins);
     let mut found = manifest.spill(FoundCoin::NAME, &lengths)?;
-    let mut wanted = Stream::<Wanted>::new(manifest);
+    let mut wanted = Stream::<WantedOutput>::new(manifest);
     let mut blocks = NotedBlocks::new(manifest, files, facts.script_prefix);
     let mut done = from;
     let mut bytes: u64 = survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum();
@@ -63,22 +63,22 @@ pub(crate) fn run(
         done += batch.len() as u64;
         bytes += batch.iter().map(|b| u64::from(b.size)).sum::<u64>();
         if saver.due() {
-            manifest.save_partway(Done::Coins, done, [&mut found])?;
+            manifest.save_partway(BulkPhase::Coins, done, [&mut found])?;
             wanted.remove_before(end)?;
         }
         blocks_step(progress, Phase::Coins, (done, u64::from(options.to) + 1), (bytes, of_bytes))?;
     }
-    manifest.save_partway(Done::Coins, done, [&mut found])?;
+    manifest.save_partway(BulkPhase::Coins, done, [&mut found])?;
     wanted.remove_before(plan.tx_end)
 }
 
-fn output_of<'d>(at: &BlockRef, decoded: &'d Decoded, wanted: &Wanted) -> Option<&'d OutputMeta> {
+fn output_of<'d>(at: &BlockRef, decoded: &'d Decoded, wanted: &WantedOutput) -> Option<&'d OutputMeta> {
     let tx = decoded.txs.get((wanted.funding - at.first_tx.0) as usize)?;
     let index = tx.outputs.start.checked_add(wanted.vout).filter(|i| *i < tx.outputs.end)?;
     decoded.outputs.get(index as usize).filter(|o| o.spendable && at.height > 0)
 }
 
-fn coin(at: &BlockRef, decoded: &Decoded, wanted: &Wanted, first_spender: u64) -> Option<Vec<u8>> {
+fn coin(at: &BlockRef, decoded: &Decoded, wanted: &WantedOutput, first_spender: u64) -> Option<Vec<u8>> {
     let output = output_of(at, decoded, wanted)?;
     let script = decoded.script(output);
     let mut out = Vec::with_capacity(script.len() + 24);
@@ -92,7 +92,7 @@ fn coin(at: &BlockRef, decoded: &Decoded, wanted: &Wanted, first_spender: u64) -
     Some(out)
 }
 
-fn missing(survey: &Survey, at: &BlockRef, decoded: &Decoded, wanted: &Wanted) -> PipelineError {
+fn missing(survey: &Survey, at: &BlockRef, decoded: &Decoded, wanted: &WantedOutput) -> PipelineError {
     let later = survey.blocks(at.height..survey.len() as u32);
     let spending = later.take_while(|b| b.first_tx <= TxNum(wanted.spender)).last();
     let txid = decoded.txs.get((wanted.funding - at.first_tx.0) as usize).map(|tx| tx.txid).unwrap_or_default();

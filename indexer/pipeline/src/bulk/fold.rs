@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::{
     Job, LaneSource, Plan, Saver, blocks_step,
-    manifest::{Done, Manifest},
+    manifest::{BulkPhase, Manifest},
     source::{Blocks, OTHER_COIN, Resolved},
     spill::{Lengths, SpillWriter},
 };
@@ -37,7 +37,7 @@ pub(crate) fn run(
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
     let plan = manifest.plan;
-    let (_, lengths) = manifest.partway(Done::Fold);
+    let (_, lengths) = manifest.partway(BulkPhase::Fold);
     if start.0 == 0 {
         manifest.forget_files();
         manifest.fold = Default::default();
@@ -83,7 +83,7 @@ fn save(manifest: &mut Manifest, sinks: &mut Sinks, source: &impl Blocks, done: 
         Sink::Sums(sums) => Some(&mut sums.spill),
         Sink::Ascending(_) => None,
     });
-    manifest.save_partway(Done::Fold, done, spills)?;
+    manifest.save_partway(BulkPhase::Fold, done, spills)?;
     source.remove_read()
 }
 
@@ -91,7 +91,7 @@ fn save(manifest: &mut Manifest, sinks: &mut Sinks, source: &impl Blocks, done: 
 type Cuts = Vec<Vec<Vec<u8>>>;
 
 /// A batch, mapped.
-struct Mapped {
+struct MappedBatch {
     blocks: u64,
     bytes: u64,
     balance: u64,
@@ -123,13 +123,13 @@ struct Mapping<'m> {
 }
 
 impl Mapping<'_> {
-    fn next(&self, source: &mut impl Blocks) -> Result<Option<Mapped>, PipelineError> {
+    fn next(&self, source: &mut impl Blocks) -> Result<Option<MappedBatch>, PipelineError> {
         let Some(blocks) = source.next_batch()? else { return Ok(None) };
         let piece = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
         let cuts = blocks.par_chunks(piece).map(|blocks| self.map(blocks)).collect::<Result<_, PipelineError>>()?;
         let balance = blocks.iter().fold(0, |sum: u64, b| sum.wrapping_add(b.balance));
         let bytes = blocks.iter().map(|b| u64::from(b.block.size)).sum();
-        Ok(Some(Mapped { blocks: blocks.len() as u64, bytes, balance, cuts }))
+        Ok(Some(MappedBatch { blocks: blocks.len() as u64, bytes, balance, cuts }))
     }
 
     fn map(&self, blocks: &[Resolved]) -> Result<Cuts, PipelineError> {

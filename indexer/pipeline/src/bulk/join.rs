@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::{
     BulkOptions, Plan, Saver, lacks_undo,
     link::{Chunk, EDGES, TXIDS},
-    manifest::{Done, Manifest},
+    manifest::{BulkPhase, Manifest},
     spill::{Chunks, SpillWriter, partition_bytes, remove_partition},
     step,
 };
@@ -37,7 +37,7 @@ pub(crate) fn run(
     let plan = manifest.plan;
     let heights = Heights::of(survey, options);
     let mut saver = Saver::new(plan);
-    let (from, lengths) = manifest.partway(Done::Join);
+    let (from, lengths) = manifest.partway(BulkPhase::Join);
     let writers = Writers {
         prevouts: manifest.spill(PREVOUTS, &lengths)?,
         spent: manifest.spill(SPENT, &lengths)?,
@@ -59,7 +59,7 @@ pub(crate) fn run(
         done += few.len() as u64;
         let w = writers.get_mut();
         if saver.due() || done as usize == plan.partitions {
-            manifest.save_partway(Done::Join, done, [&mut w.prevouts, &mut w.spent, &mut w.wanted])?;
+            manifest.save_partway(BulkPhase::Join, done, [&mut w.prevouts, &mut w.spent, &mut w.wanted])?;
             // Not before it is noted: until then the join may have to read them again.
             clean(manifest, done as usize)?;
         }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::{
     join::SPENT,
-    manifest::{Done, Manifest},
+    manifest::{BulkPhase, Manifest},
     source::{Blocks, Marks, Resolved, spent_outputs},
     spill::Lengths,
     streams::{Spent, Stream, rows_of_block},
@@ -50,7 +50,7 @@ pub(crate) fn spill_spent(
         }
     }
     cut.iter().enumerate().try_for_each(|(partition, bytes)| spill.put_chunk(partition, bytes))?;
-    manifest.save_partway(Done::Join, plan.tx_end, [&mut spill])
+    manifest.save_partway(BulkPhase::Join, plan.tx_end, [&mut spill])
 }
 
 /// The journal's blocks.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::{
     BulkOptions, Plan, Saver, blocks_step,
-    manifest::{Done, Manifest},
+    manifest::{BulkPhase, Manifest},
     notes::NOTES,
     spill::{Lengths, SpillWriter, for_each_record, partition_bytes, remove_partition},
 };
@@ -95,7 +95,7 @@ pub(crate) fn run(
     let plan = manifest.plan;
     let linking = Linking { files, facts, plan, salt: manifest.salt, notes: IdNotes::new(manifest.salt) };
     let mut saver = Saver::new(plan);
-    let (from, lengths) = manifest.partway(Done::Link);
+    let (from, lengths) = manifest.partway(BulkPhase::Link);
     let mut spills = Spills::open(manifest, &lengths)?;
     let mut done = from;
     let mut bytes: u64 = survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum();
@@ -111,11 +111,11 @@ pub(crate) fn run(
         done += batch.len() as u64;
         bytes += batch.iter().map(|b| u64::from(b.size)).sum::<u64>();
         if saver.due() {
-            manifest.save_partway(Done::Link, done, spills.all())?;
+            manifest.save_partway(BulkPhase::Link, done, spills.all())?;
         }
         blocks_step(progress, Phase::Link, (done, u64::from(options.to) + 1), (bytes, of_bytes))?;
     }
-    manifest.save_partway(Done::Link, done, spills.all())?;
+    manifest.save_partway(BulkPhase::Link, done, spills.all())?;
     manifest.colliding_prefixes.clear();
     let partitions: Vec<usize> = (0..plan.partitions).collect();
     for few in partitions.chunks(rayon::current_num_threads().max(1)) {

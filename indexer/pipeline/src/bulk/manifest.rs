@@ -24,7 +24,7 @@ pub(crate) type CollisionRows = Vec<([u8; 8], Vec<(u64, Vec<u8>)>)>;
 
 /// A phase of bulk indexing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Done {
+pub(crate) enum BulkPhase {
     Link,
     Join,
     Coins,
@@ -34,8 +34,8 @@ pub(crate) enum Done {
 
 /// How far an unfinished phase had come when it was last made durable.
 #[derive(Serialize, Deserialize, Debug)]
-struct Partway {
-    phase: Done,
+struct PartialPhase {
+    phase: BulkPhase,
     /// Units done: blocks or partitions.
     done: u64,
     /// Lengths of the spills that belong to them.
@@ -66,8 +66,8 @@ pub(crate) struct Manifest {
     pub(crate) plan: Plan,
     /// Random; makes what is hashed with it unforeseeable.
     pub(crate) salt: u64,
-    finished: Vec<Done>,
-    partway: Option<Partway>,
+    finished: Vec<BulkPhase>,
+    partway: Option<PartialPhase>,
     /// Prefixes that more than one script has.
     pub(crate) colliding_prefixes: Vec<[u8; 8]>,
     /// Numbers of transactions that share a txid with another (BIP 30), each txid's in order.
@@ -129,12 +129,12 @@ impl Manifest {
     }
 
     /// Whether a phase is finished.
-    pub(crate) fn done(&self, phase: Done) -> bool {
+    pub(crate) fn done(&self, phase: BulkPhase) -> bool {
         self.finished.contains(&phase)
     }
 
     /// Units of a phase that are finished, and the lengths of the spills by then.
-    pub(crate) fn partway(&self, phase: Done) -> (u64, Lengths) {
+    pub(crate) fn partway(&self, phase: BulkPhase) -> (u64, Lengths) {
         match &self.partway {
             Some(partway) if partway.phase == phase => (partway.done, partway.lengths.clone()),
             _ => (0, Lengths::new()),
@@ -150,18 +150,18 @@ impl Manifest {
     /// Makes spills durable and notes how many units of the phase are finished.
     pub(crate) fn save_partway<'s>(
         &mut self,
-        phase: Done,
+        phase: BulkPhase,
         done: u64,
         spills: impl IntoIterator<Item = &'s mut SpillWriter>,
     ) -> Result<(), PipelineError> {
         let mut lengths = Lengths::new();
         spills.into_iter().try_for_each(|spill| spill.save(&mut lengths))?;
-        self.partway = Some(Partway { phase, done, lengths });
+        self.partway = Some(PartialPhase { phase, done, lengths });
         self.save()
     }
 
     /// Notes that a phase is finished; its files must be durable by then.
-    pub(crate) fn finish(&mut self, phase: Done) -> Result<(), PipelineError> {
+    pub(crate) fn finish(&mut self, phase: BulkPhase) -> Result<(), PipelineError> {
         self.finished.push(phase);
         self.partway = None;
         self.save()

@@ -53,7 +53,7 @@ use sha2::{Digest, Sha256};
 pub(crate) use self::manifest::remove_dir;
 pub use self::plan::BulkSizes;
 use self::{
-    manifest::{Done, Manifest, Saver},
+    manifest::{BulkPhase, Manifest, Saver},
     plan::Plan,
 };
 use crate::{Phase, PipelineError, Progress, ProgressStep, times::IndexTimes};
@@ -207,24 +207,24 @@ fn try_from_files(
             Manifest::begin(&target.dir, &job, plan)?
         }
     };
-    if !manifest.done(Done::Link) {
+    if !manifest.done(BulkPhase::Link) {
         link::run(&mut manifest, files, survey, target.facts, options, progress)?;
-        manifest.finish(Done::Link)?;
+        manifest.finish(BulkPhase::Link)?;
     }
-    if !manifest.done(Done::Join) {
+    if !manifest.done(BulkPhase::Join) {
         link::clean(&manifest)?;
         join::run(&mut manifest, survey, options, progress)?;
-        manifest.finish(Done::Join)?;
+        manifest.finish(BulkPhase::Join)?;
     }
-    if !manifest.done(Done::Coins) {
+    if !manifest.done(BulkPhase::Coins) {
         coins::run(&mut manifest, files, survey, target.facts, options, progress)?;
-        manifest.finish(Done::Coins)?;
+        manifest.finish(BulkPhase::Coins)?;
     }
     let jobs = jobs(target.stages.iter().map(AsRef::as_ref));
     let times = ChainTimes::of(survey.blocks(0..options.to + 1).map(|block| (block.mono_time, block.first_tx)));
-    if !manifest.done(Done::Fold) {
+    if !manifest.done(BulkPhase::Fold) {
         let context = MapContext { txid_prefix: target.facts.txid_prefix, times: &times };
-        let from = manifest.partway(Done::Fold).0;
+        let from = manifest.partway(BulkPhase::Fold).0;
         if from == 0 {
             manifest.fold = Default::default();
             manifest.collisions.clear();
@@ -233,7 +233,7 @@ fn try_from_files(
         let start = (from, survey.blocks(0..from as u32).map(|b| u64::from(b.size)).sum());
         let total = (u64::from(options.to) + 1, bytes);
         fold::run(&mut manifest, source, &jobs, &context, start, total, progress)?;
-        manifest.finish(Done::Fold)?;
+        manifest.finish(BulkPhase::Fold)?;
     }
     finish(target, &mut manifest, &jobs, &times, (options.to, tip.hash), progress)?;
     Ok(bytes)
@@ -319,9 +319,9 @@ pub(crate) fn table_files(
     let jobs = jobs(std::iter::once(stage));
     let times = IndexTimes(reader.view()?.chain().clone()).compact();
     let result = fold_journal(&mut manifest, target, &jobs, &times, reader, progress).and_then(|()| {
-        if !manifest.done(Done::Tables) {
+        if !manifest.done(BulkPhase::Tables) {
             tables::run(&mut manifest, &jobs, &times, progress)?;
-            manifest.finish(Done::Tables)?;
+            manifest.finish(BulkPhase::Tables)?;
         }
         Ok(cairn_tables::Family::ALL.iter().flat_map(|family| manifest.waiting(*family)).collect())
     });
@@ -340,16 +340,16 @@ fn fold_journal(
 ) -> Result<(), PipelineError> {
     let tip = *reader.view()?.tip();
     let context = MapContext { txid_prefix: target.facts.txid_prefix, times };
-    if !manifest.done(Done::Fold) {
+    if !manifest.done(BulkPhase::Fold) {
         let coins = jobs.iter().any(|job| matches!(job.lane.merge, Merge::Coin { .. }));
-        if coins && !manifest.done(Done::Join) {
+        if coins && !manifest.done(BulkPhase::Join) {
             journal::spill_spent(manifest, &reader.view()?, progress)?;
-            manifest.finish(Done::Join)?;
+            manifest.finish(BulkPhase::Join)?;
         }
-        let from = manifest.partway(Done::Fold).0;
+        let from = manifest.partway(BulkPhase::Fold).0;
         let source = journal::JournalSource::new(reader, manifest, coins, from as u32)?;
         fold::run(manifest, source, jobs, &context, (from, 0), (u64::from(tip.height) + 1, 0), progress)?;
-        manifest.finish(Done::Fold)?;
+        manifest.finish(BulkPhase::Fold)?;
     }
     Ok(())
 }
@@ -363,9 +363,9 @@ fn finish(
     (height, hash): (Height, BlockHash),
     progress: &dyn Progress,
 ) -> Result<(), PipelineError> {
-    if !manifest.done(Done::Tables) {
+    if !manifest.done(BulkPhase::Tables) {
         tables::run(manifest, jobs, times, progress)?;
-        manifest.finish(Done::Tables)?;
+        manifest.finish(BulkPhase::Tables)?;
     }
     tables::ingest(target.writer, manifest, progress)?;
     let chain = jobs.iter().any(|j| j.stage.name() == CHAIN);

@@ -72,20 +72,20 @@ impl SpilledRow for Spent {
 
 /// An output that an input without undo data spends.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedOutput {
     pub(crate) funding: u64,
     pub(crate) vout: u32,
     pub(crate) vin: u32,
     pub(crate) spender: u64,
 }
 
-impl SpilledRow for Wanted {
+impl SpilledRow for WantedOutput {
     const NAME: &'static str = WANTED;
     const GROWTH: u64 = 4;
 
     fn read(b: &mut Input<'_>, first: u64, _: u64) -> Result<Self, DecodeError> {
         let (funding, vout) = (first.wrapping_add(b.varint()?), b.varint32()?);
-        Ok(Wanted { funding, vout, spender: funding.wrapping_add(b.varint()?), vin: b.varint32()? })
+        Ok(WantedOutput { funding, vout, spender: funding.wrapping_add(b.varint()?), vin: b.varint32()? })
     }
 
     fn tx(&self) -> u64 {

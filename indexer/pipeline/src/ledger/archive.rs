@@ -42,14 +42,14 @@ pub(crate) struct Archive {
 
 /// A document that the list names.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedDocument {
     pub(crate) seq: u64,
     pub(crate) hash: DocumentHash,
     /// Its description, in words.
     pub(crate) what: String,
 }
 
-impl Listed {
+impl ListedDocument {
     pub(crate) fn new(seq: u64, document: &Document) -> Self {
         let Document { provenance, body, .. } = document;
         let rows = document.count();
@@ -60,11 +60,11 @@ impl Listed {
             Body::Withdrawal { .. } => "a withdrawal".to_owned(),
             Body::Contest(_) => "a contest".to_owned(),
         };
-        Listed { seq, hash: provenance.document, what: format!("{kind} from {}", provenance.source) }
+        ListedDocument { seq, hash: provenance.document, what: format!("{kind} from {}", provenance.source) }
     }
 }
 
-impl fmt::Display for Listed {
+impl fmt::Display for ListedDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "document {} (event {}, {})", self.hash, self.seq, self.what)
     }
@@ -76,7 +76,7 @@ pub(crate) enum List {
     Absent,
     /// It cannot be read.
     Damaged,
-    Whole(Vec<Listed>),
+    Whole(Vec<ListedDocument>),
 }
 
 /// Documents by hash, each with the sequence number and the path of its file.
@@ -137,15 +137,15 @@ impl Archive {
         let listed = |line: &str| {
             let mut words = line.splitn(3, ' ');
             let (seq, hash, what) = (words.next()?, words.next()?, words.next()?);
-            Some(Listed { seq: seq.parse().ok()?, hash: hash.parse().ok()?, what: what.to_owned() })
+            Some(ListedDocument { seq: seq.parse().ok()?, hash: hash.parse().ok()?, what: what.to_owned() })
         };
-        let all: Option<Vec<Listed>> = text.and_then(|text| text.lines().map(listed).collect());
+        let all: Option<Vec<ListedDocument>> = text.and_then(|text| text.lines().map(listed).collect());
         Ok(all.map_or(List::Damaged, List::Whole))
     }
 
     /// Writes the list.
-    pub(crate) fn put_list(&self, listed: &[Listed]) -> io::Result<()> {
-        let line = |of: &Listed| format!("{} {} {}\n", of.seq, of.hash, of.what);
+    pub(crate) fn put_list(&self, listed: &[ListedDocument]) -> io::Result<()> {
+        let line = |of: &ListedDocument| format!("{} {} {}\n", of.seq, of.hash, of.what);
         self.seal(LIST, &listed.iter().map(line).collect::<String>())
     }
 
@@ -161,7 +161,7 @@ impl Archive {
     pub(crate) fn missing(&self) -> io::Result<Vec<String>> {
         let files = self.files()?;
         let List::Whole(listed) = self.list()? else { return Ok(Vec::new()) };
-        Ok(listed.iter().filter(|of| !files.contains_key(&of.hash)).map(Listed::to_string).collect())
+        Ok(listed.iter().filter(|of| !files.contains_key(&of.hash)).map(ListedDocument::to_string).collect())
     }
 
     /// Takes documents that cannot be read out of the list. Their files are renamed, so that nobody reads them again.

@@ -8,16 +8,16 @@ use cairn_tables::events::{Documents, Events};
 
 use super::{
     Applied, Ledger, LedgerError,
-    archive::{List, Listed, read},
+    archive::{List, ListedDocument, read},
     waits,
 };
 
 /// Documents of the index by hash, each with its sequence number.
-pub(crate) type Indexed = BTreeMap<DocumentHash, u64>;
+pub(crate) type IndexedDocuments = BTreeMap<DocumentHash, u64>;
 
 /// The documents that the index has.
-pub(crate) fn indexed(view: &View<'_>) -> Result<Indexed, ReadError> {
-    let mut found = Indexed::new();
+pub(crate) fn indexed(view: &View<'_>) -> Result<IndexedDocuments, ReadError> {
+    let mut found = IndexedDocuments::new();
     for row in view.scan::<Documents>(None)? {
         let (hash, state) = row?;
         // A document that was withdrawn before it came has no sequence number yet.
@@ -68,7 +68,7 @@ impl Ledger<'_> {
         let view = self.engine.reader.view()?;
         documents::<LedgerError>(&view, seq, |seq, document| {
             self.engine.archive.put(seq, &document).map_err(|error| self.archive_failed(error))?;
-            listed.push(Listed::new(seq, &document));
+            listed.push(ListedDocument::new(seq, &document));
             Ok(false)
         })?;
         self.engine.archive.put_list(&listed).map_err(|error| self.archive_failed(error))
@@ -101,7 +101,7 @@ impl Ledger<'_> {
         lacking.sort_unstable_by_key(|(_, (seq, _))| *seq);
         let is_listed = match self.engine.archive.list().map_err(failed)? {
             List::Whole(listed) => {
-                let listed: Indexed = listed.iter().map(|of| (of.hash, of.seq)).collect();
+                let listed: IndexedDocuments = listed.iter().map(|of| (of.hash, of.seq)).collect();
                 listed == known
             }
             List::Absent | List::Damaged => false,
@@ -140,7 +140,7 @@ impl Ledger<'_> {
         let files = self.engine.archive.files().map_err(failed)?;
         let (mut listed, mut written) = (Vec::new(), 0);
         documents::<LedgerError>(&view, 0, |seq, document| {
-            listed.push(Listed::new(seq, &document));
+            listed.push(ListedDocument::new(seq, &document));
             let hash = document.provenance.document;
             match files.get(&hash) {
                 Some((of, path)) if !all || read(path, &hash).is_ok_and(|found| found == document) => {
@@ -161,7 +161,7 @@ impl Ledger<'_> {
         // A backup may have them.
         if let List::Whole(before) = self.engine.archive.list().map_err(failed)? {
             let lost = before.into_iter().filter(|of| !listed.iter().any(|known| known.hash == of.hash));
-            let lost: Vec<Listed> = lost.collect();
+            let lost: Vec<ListedDocument> = lost.collect();
             for of in &lost {
                 tracing::error!(hash = %of.hash, seq = of.seq, what = of.what, "a document of the ledger is missing");
             }

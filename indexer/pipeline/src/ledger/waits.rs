@@ -12,7 +12,7 @@ use std::{
 
 use cairn_events::{Document, DocumentHash};
 
-use super::archive::{Archive, Listed};
+use super::archive::{Archive, ListedDocument};
 
 /// Name of the inbox in the data folder.
 pub const INBOX: &str = "inbox";
@@ -26,7 +26,7 @@ const WAITS: &str = "waits";
 
 /// The line that is noted for one document.
 pub(super) fn line(document: &Document) -> String {
-    let Listed { hash, what, .. } = Listed::new(0, document);
+    let ListedDocument { hash, what, .. } = ListedDocument::new(0, document);
     format!("{hash} {what}\n")
 }
 

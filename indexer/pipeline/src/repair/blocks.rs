@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Blocks that were read again.
-struct Remade<'v, 'r> {
+struct RereadBlocks<'v, 'r> {
     view: &'v View<'r>,
     collisions: Collisions,
     blocks: BTreeMap<Height, Block>,
@@ -47,7 +47,7 @@ pub(crate) fn mend(
 ) -> Result<(), MendError> {
     let rows = view.scan::<CollisionsTable>(None)?.collect::<Result<Vec<_>, ReadError>>()?;
     let collisions = Collisions::of_rows(rows.into_iter());
-    let mut remade = Remade { view, collisions, blocks: BTreeMap::new(), txs: HashMap::new() };
+    let mut remade = RereadBlocks { view, collisions, blocks: BTreeMap::new(), txs: HashMap::new() };
     let mut bytes = 0u64;
     for height in heights {
         let row = view.header(*height)?.ok_or_else(|| Cannot(format!("there is no header {height}")))?;
@@ -121,7 +121,7 @@ fn replace<T: Table<Key = TxNum>>(
     Ok(replacement.finish(writer)?)
 }
 
-impl Remade<'_, '_> {
+impl RereadBlocks<'_, '_> {
     /// Resolves a block.
     fn add(&mut self, mut decoded: Decoded, row: &HeaderRow, height: Height) -> Result<(), MendError> {
         let place = ChainPosition { height, first_tx: row.first_tx, mono_time: row.mono_time, position: row.position };

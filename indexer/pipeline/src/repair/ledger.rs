@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The part of the ledger that can be read without the index as a whole.
-pub(crate) struct Gathered {
+pub(crate) struct SalvagedLedger {
     /// Documents that were read.
     pub(crate) kept: usize,
     /// Missing documents, in words.
@@ -37,7 +37,7 @@ pub(crate) struct Gathered {
     file: Option<PathBuf>,
 }
 
-impl Gathered {
+impl SalvagedLedger {
     /// Goes on if nothing is missing, or if the operator said so.
     fn or_refuse(self, datadir: &Path, without_events: bool) -> Result<Self, MendError> {
         if self.missing.is_empty() || without_events {
@@ -65,7 +65,11 @@ impl From<io::Error> for MendError {
 ///
 /// # Errors
 /// Returns [`PipelineError::EventsLost`] if a document is missing, unless `without_events` is set.
-pub(crate) fn gather(writer: Option<&Writer>, datadir: &Path, without_events: bool) -> Result<Gathered, MendError> {
+pub(crate) fn gather(
+    writer: Option<&Writer>,
+    datadir: &Path,
+    without_events: bool,
+) -> Result<SalvagedLedger, MendError> {
     let archive = Archive::new(datadir);
     let (mut has, mut unreadable) = (BTreeSet::new(), Vec::new());
     for (hash, (seq, path)) in archive.files()? {
@@ -132,11 +136,11 @@ pub(crate) fn gather(writer: Option<&Writer>, datadir: &Path, without_events: bo
     if without_events {
         forget_waiting(datadir, is_known, true)?;
     }
-    Gathered { kept: has.len(), missing, file }.or_refuse(datadir, without_events)
+    SalvagedLedger { kept: has.len(), missing, file }.or_refuse(datadir, without_events)
 }
 
 /// Makes the ledger's tables again, at `now` in seconds since 1970.
-pub(crate) fn mend(engine: &Engine, now: u32, without_events: bool) -> Result<Gathered, MendError> {
+pub(crate) fn mend(engine: &Engine, now: u32, without_events: bool) -> Result<SalvagedLedger, MendError> {
     let gathered = gather(Some(&engine.writer), &engine.datadir, without_events)?;
     // Documents may be lost: labels are made again from what is left.
     labels::forget(&engine.writer)?;

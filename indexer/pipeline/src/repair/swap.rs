@@ -26,7 +26,7 @@ use crate::{PipelineError, bulk};
 const FILE_BYTES: u64 = 256 << 20;
 
 #[derive(Serialize, Deserialize)]
-struct Ready {
+struct ReadySwap {
     family: String,
     /// Below the data folder.
     files: Vec<PathBuf>,
@@ -86,7 +86,7 @@ impl<'r> Replacement<'r> {
 pub(crate) fn swap(writer: &Writer, datadir: &Path, family: Family, files: Vec<PathBuf>) -> Result<(), PipelineError> {
     let dir = folder(datadir);
     std::fs::create_dir_all(&dir).map_err(PipelineError::io(&dir))?;
-    let ready = Ready { family: family.name().to_owned(), files };
+    let ready = ReadySwap { family: family.name().to_owned(), files };
     let (path, draft) = (dir.join("ready.json"), dir.join("ready.draft"));
     let write = || -> std::io::Result<()> {
         let mut file = File::create(&draft)?;
@@ -108,8 +108,8 @@ pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return bulk::remove_dir(&dir),
         Err(e) => return Err(PipelineError::io(&path)(e)),
     };
-    let ready: Option<Ready> = serde_json::from_slice(&bytes).ok();
-    let family = |ready: &Ready| Family::ALL.into_iter().find(|family| family.name() == ready.family);
+    let ready: Option<ReadySwap> = serde_json::from_slice(&bytes).ok();
+    let family = |ready: &ReadySwap| Family::ALL.into_iter().find(|family| family.name() == ready.family);
     let Some((ready, family)) = ready.and_then(|ready| family(&ready).map(|family| (ready, family))) else {
         return Err(PipelineError::Spill { path, what: "it is not a list of files: run `cairn repair`" });
     };

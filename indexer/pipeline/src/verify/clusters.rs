@@ -55,7 +55,7 @@ pub(crate) struct ClusterTally {
     balance: i128,
     days: WeightedSum,
     longer: WeightedSum,
-    paid: Paid,
+    paid: PaidDays,
     /// Large transfers of which something stays with those who pay.
     changes: WeightedSum,
     /// Scripts could not be read to the end.
@@ -180,7 +180,7 @@ impl ClusterTally {
 
 /// The amounts that transactions paid to others, added up again for some days.
 #[derive(Clone, Default, Debug)]
-struct Paid {
+struct PaidDays {
     /// The day of the last block, and whether it is looked at.
     day: Option<(u32, bool)>,
     seen: u64,
@@ -197,7 +197,7 @@ struct Paid {
 /// Transactions that are looked at in any case: those of a short chain all.
 const PAID_AT_LEAST: u64 = 4096;
 
-impl Paid {
+impl PaidDays {
     /// Whether the day of a block is looked at: as long as few transactions were, counted as a part of all before.
     fn looks_at(&mut self, block: &Block) -> bool {
         let (day, transactions) = (day_of(block.mono_time), block.txs.len() as u64);

@@ -168,7 +168,7 @@ fn first_output(view: &View<'_>, id: ScriptId, totals: &Totals) -> Result<bool, 
 }
 
 #[derive(Debug, Default)]
-struct Walked {
+struct HistoryWalk {
     entries: u64,
     received: Sats,
     sent: Sats,
@@ -183,8 +183,8 @@ fn walk_history<'v, 'r: 'v>(
     history: &mut Peekable<Scan<'v, 'r, History>>,
     tallies: &mut Tallies,
     tell: &mut EntrySink<'_>,
-) -> Result<Walked, ReadError> {
-    let mut walked = Walked { marks_agree: true, ..Walked::default() };
+) -> Result<HistoryWalk, ReadError> {
+    let mut walked = HistoryWalk { marks_agree: true, ..HistoryWalk::default() };
     let mut last = None;
     while let Some(row) = history.next_if(|row| row.as_ref().map_or(true, |((found, _), _)| *found == id)) {
         let ((_, first), row) = row?;

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The script that is heard.
-struct Heard {
+struct HeardScript {
     id: ScriptId,
     /// Its node, once there is one.
     node: Option<TxNum>,
@@ -23,7 +23,7 @@ struct Heard {
 
 pub(super) struct ClusterListener<'c> {
     context: HearContext<'c>,
-    heard: Option<Heard>,
+    heard: Option<HeardScript>,
     /// Scripts that are clusters of their own.
     singles: BandDays,
     memory: EmitterMemory,
@@ -34,15 +34,20 @@ impl<'c> ClusterListener<'c> {
         ClusterListener { context, heard: None, singles: BandDays::default(), memory: EmitterMemory::default() }
     }
 
-    fn begin(&self, id: ScriptId, first: TxNum) -> Result<Heard, StageError> {
+    fn begin(&self, id: ScriptId, first: TxNum) -> Result<HeardScript, StageError> {
         let past = self.context.past;
         let node = past.node(id)?;
         // The balance of a script with a node is the cluster's business.
         let balance = if node.is_some() { 0 } else { past.script(id, first)?.balance };
-        Ok(Heard { id, node, balance })
+        Ok(HeardScript { id, node, balance })
     }
 
-    fn change(&mut self, heard: &mut Heard, change: &Change, emit: &mut Emitter<'_, '_>) -> Result<(), StageError> {
+    fn change(
+        &mut self,
+        heard: &mut HeardScript,
+        change: &Change,
+        emit: &mut Emitter<'_, '_>,
+    ) -> Result<(), StageError> {
         let entry = &change.entry;
         let tx = entry.tx_num;
         if let Some(node) = heard.node {

@@ -34,7 +34,7 @@ use crate::{
     lanes::{DeltaLane, RowLane, Sink},
     ordered::{Sequence, Workspace},
     scripts::ScriptsStage,
-    stage::{Heard, MapContext, Stage},
+    stage::{HeardLane, MapContext, Stage},
     times::Times,
 };
 
@@ -186,8 +186,8 @@ impl Stage for ClustersStage {
     /// Maps nothing: this stage works on another stage's groups.
     fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
 
-    fn hears(&self) -> Option<Heard> {
-        Some(Heard { stage: &ScriptsStage, lane: 0 })
+    fn hears(&self) -> Option<HeardLane> {
+        Some(HeardLane { stage: &ScriptsStage, lane: 0 })
     }
 
     fn listener<'c>(&self, context: HearContext<'c>) -> Option<Box<dyn Listener + 'c>> {

@@ -10,7 +10,7 @@ use std::{
 
 use cairn_model::Block;
 use cairn_stages::{
-    ChainTimes, Delta, FoldDirection, Group, HearContext, Heard, MapContext, Merge, NoPrior, Prior, PriorError,
+    ChainTimes, Delta, FoldDirection, Group, HearContext, HeardLane, MapContext, Merge, NoPrior, Prior, PriorError,
     Reading, Rows, Scratch, Sequence, Stage, StageError, Workspace, all,
 };
 use cairn_tables::{Family, ValueCodec, codec::Input, sums::Sums};
@@ -121,7 +121,7 @@ fn mapped(stage: &dyn Stage, blocks: &[&Block]) -> Vec<Vec<Emitted>> {
     lanes
 }
 
-fn heard_by(stage: &dyn Stage, heard: &Heard, blocks: &[&Block]) -> Vec<Vec<Emitted>> {
+fn heard_by(stage: &dyn Stage, heard: &HeardLane, blocks: &[&Block]) -> Vec<Vec<Emitted>> {
     let mut lanes = vec![Vec::new(); stage.lanes().len()];
     let first = blocks.iter().min_by_key(|block| block.height);
     let last = blocks.iter().max_by_key(|block| block.height);
