@@ -193,6 +193,24 @@ fn describe_extras(schemas: &mut Map<String, Value>) {
             json!({"type": "object", "additionalProperties": {"type": "string"},
                 "description": "URLs of descriptions of the service by name; only with `route_not_found`."}),
         );
+        members.insert(
+            "reject_reason".to_owned(),
+            text(
+                "The node's reason for rejecting a transaction, at most 300 characters; only if the node rejected it.",
+            ),
+        );
+        members.insert(
+            "limit".to_owned(),
+            json!({"type": "object", "required": ["name", "set_by", "value"],
+                "properties": {
+                    "name": text("Parameter that sets the limit."),
+                    "set_by": {"type": "string", "enum": ["request", "node"],
+                        "description": "Source of the limit: the request or the node."},
+                    "value": {"type": ["integer", "null"], "minimum": 0,
+                        "description": "The limit, in the unit of the parameter; null if the node set it."},
+                },
+                "description": "The exceeded limit; only with `max_fee_exceeded` and `max_burn_exceeded`."}),
+        );
     }
     let bridge = json!({
         "type": "object",
