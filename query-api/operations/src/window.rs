@@ -59,12 +59,12 @@ const INPUTS: u64 = 1 << 24;
 /// Where a page begins: at an input of a transaction, and the older transactions after it. So it stays where it is when
 /// blocks are added, and expires only if a reorg replaces the block of that transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct PagePosition {
     pub(crate) tx_num: TxNum,
     pub(crate) vin: u32,
 }
 
-impl Place {
+impl PagePosition {
     /// The place of a cursor.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Place {
         let position = cursors.read(token)?;
         let (tx_num, vin) = (position / INPUTS, position % INPUTS);
         match u32::try_from(vin) {
-            Ok(vin) if tx_num < TxNum::LIMIT => Ok(Place { tx_num: TxNum(tx_num), vin }),
+            Ok(vin) if tx_num < TxNum::LIMIT => Ok(PagePosition { tx_num: TxNum(tx_num), vin }),
             _ => Err(cursors.no_fit()),
         }
     }
@@ -153,7 +153,7 @@ pub(crate) struct Page<T> {
     /// The newest first.
     pub(crate) rows: Vec<T>,
     /// Where the next page begins; `None` at the end.
-    pub(crate) next: Option<Place>,
+    pub(crate) next: Option<PagePosition>,
     /// The page covers the blocks from this height on.
     pub(crate) covered_from: Height,
     /// True if the scan limit ended the page early.
@@ -195,7 +195,7 @@ impl<T> Page<T> {
                     continue;
                 }
             };
-            page.next = Some(Place { tx_num: stop, vin: 0 });
+            page.next = Some(PagePosition { tx_num: stop, vin: 0 });
             page.covered_from = view.chain().height_of(stop).unwrap_or_default();
             page.is_cut = is_cut;
             return Ok(page);

@@ -25,7 +25,7 @@ use crate::{
     tx_sides::name_of,
     values::{Btc, rfc3339},
     vocabulary::label::{ShortLabel, Unlabeled},
-    window::{BlockSpan, Page, Place, Step, Window},
+    window::{BlockSpan, Page, PagePosition, Step, Window},
 };
 
 /// Old coins that were spent.
@@ -181,14 +181,14 @@ impl Pages<'_> {
     fn read(
         &mut self,
         window: Window,
-        from: Option<Place>,
+        from: Option<PagePosition>,
         script: Option<FoundScript>,
     ) -> Result<Page<Awakening>, ApiError> {
         let id = script.as_ref().map(|script| script.id);
         // The transaction of the place may have further coins.
         let end = from.map_or(window.end, |from| TxNum(from.tx_num.0.saturating_add(1)).min(window.end));
         let mut search = Search::of(self.view, (window.first, end), script, self.least)?;
-        let stop = |at: Place, is_cut| Page {
+        let stop = |at: PagePosition, is_cut| Page {
             rows: Vec::new(),
             next: Some(at),
             covered_from: self.view.chain().height_of(at.tx_num).unwrap_or_default(),
@@ -200,11 +200,11 @@ impl Pages<'_> {
                     return Ok(Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false });
                 }
                 // All its coins were looked at.
-                Step::Enough(last) => return Ok(stop(Place { tx_num: last, vin: MAX_INPUTS }, true)),
+                Step::Enough(last) => return Ok(stop(PagePosition { tx_num: last, vin: MAX_INPUTS }, true)),
                 Step::Tx(tx_num, ()) => {
                     let first = from.filter(|from| from.tx_num == tx_num).map_or(0, |from| from.vin);
                     if let Some(vin) = self.coins_of(tx_num, first, id)? {
-                        return Ok(stop(Place { tx_num, vin }, false));
+                        return Ok(stop(PagePosition { tx_num, vin }, false));
                     }
                 }
             }
