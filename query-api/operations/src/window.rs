@@ -95,7 +95,7 @@ pub(crate) const TX: usize = 30;
 
 /// Result of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step<R> {
+pub(crate) enum ScanStep<R> {
     /// A transaction that may fit, with its row.
     Tx(TxNum, R),
     /// There is no more.
@@ -132,17 +132,17 @@ impl Looking {
         work: &Work,
         mut older: impl FnMut() -> Result<Option<(TxNum, R)>, ApiError>,
         fits: impl Fn(&R) -> bool,
-    ) -> Result<Step<R>, ApiError> {
+    ) -> Result<ScanStep<R>, ApiError> {
         loop {
             if let Some(last) = self.last.filter(|_| self.looked_through >= MAX_LOOKED_THROUGH) {
-                return Ok(Step::Enough(last));
+                return Ok(ScanStep::Enough(last));
             }
             work.poll()?;
-            let Some((tx, row)) = older()?.filter(|(tx, _)| *tx >= self.first) else { return Ok(Step::End) };
+            let Some((tx, row)) = older()?.filter(|(tx, _)| *tx >= self.first) else { return Ok(ScanStep::End) };
             self.last = Some(tx);
             self.spend(1);
             if fits(&row) {
-                return Ok(Step::Tx(tx, row));
+                return Ok(ScanStep::Tx(tx, row));
             }
         }
     }
@@ -178,18 +178,18 @@ impl<T> Page<T> {
         view: &View<'_>,
         window: Window,
         limit: usize,
-        mut next: impl FnMut() -> Result<Step<R>, ApiError>,
+        mut next: impl FnMut() -> Result<ScanStep<R>, ApiError>,
         mut row: impl FnMut(TxNum, R) -> Result<Option<T>, ApiError>,
     ) -> Result<Self, ApiError> {
         let mut page = Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false };
         let mut last = window.end;
         loop {
             let (stop, is_cut) = match next()? {
-                Step::End => return Ok(page),
-                Step::Enough(tx) => (tx, true),
+                ScanStep::End => return Ok(page),
+                ScanStep::Enough(tx) => (tx, true),
                 // There may be no further one, which the next page says.
-                Step::Tx(..) if page.rows.len() == limit => (last, false),
-                Step::Tx(tx, found) => {
+                ScanStep::Tx(..) if page.rows.len() == limit => (last, false),
+                ScanStep::Tx(tx, found) => {
                     page.rows.extend(row(tx, found)?);
                     last = tx;
                     continue;

@@ -25,7 +25,7 @@ use crate::{
     tx_sides::name_of,
     values::{Btc, rfc3339},
     vocabulary::label::{ShortLabel, Unlabeled},
-    window::{BlockSpan, Page, PagePosition, Step, Window},
+    window::{BlockSpan, Page, PagePosition, ScanStep, Window},
 };
 
 /// Old coins that were spent.
@@ -196,12 +196,12 @@ impl Pages<'_> {
         };
         loop {
             match search.next(&self.ctx.work)? {
-                Step::End => {
+                ScanStep::End => {
                     return Ok(Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false });
                 }
                 // All its coins were looked at.
-                Step::Enough(last) => return Ok(stop(PagePosition { tx_num: last, vin: MAX_INPUTS }, true)),
-                Step::Tx(tx_num, ()) => {
+                ScanStep::Enough(last) => return Ok(stop(PagePosition { tx_num: last, vin: MAX_INPUTS }, true)),
+                ScanStep::Tx(tx_num, ()) => {
                     let first = from.filter(|from| from.tx_num == tx_num).map_or(0, |from| from.vin);
                     if let Some(vin) = self.coins_of(tx_num, first, id)? {
                         return Ok(stop(PagePosition { tx_num, vin }, false));

@@ -6,7 +6,7 @@ use cairn_model::TxNum;
 use cairn_reader::{DormantWalk, FoundScript, View};
 use cairn_tables::{ages::DORMANT_YEARS, history::HistoryEntry};
 
-use crate::window::{Looking, Step, TX};
+use crate::window::{Looking, ScanStep, TX};
 
 /// Entries of a history that are read at a time.
 const ENTRIES: usize = 512;
@@ -77,7 +77,7 @@ impl<'v> Search<'v> {
     ///
     /// # Errors
     /// The index cannot be read, or the request is over.
-    pub(super) fn next(&mut self, work: &Work) -> Result<Step<()>, ApiError> {
+    pub(super) fn next(&mut self, work: &Work) -> Result<ScanStep<()>, ApiError> {
         let Search { source, least, looking } = self;
         let older = || {
             Ok(match source {
@@ -87,12 +87,12 @@ impl<'v> Search<'v> {
             })
         };
         Ok(match looking.next(work, older, |may_fit| *may_fit)? {
-            Step::Tx(tx, _) => {
+            ScanStep::Tx(tx, _) => {
                 looking.spend(TX);
-                Step::Tx(tx, ())
+                ScanStep::Tx(tx, ())
             }
-            Step::End => Step::End,
-            Step::Enough(last) => Step::Enough(last),
+            ScanStep::End => ScanStep::End,
+            ScanStep::Enough(last) => ScanStep::Enough(last),
         })
     }
 }

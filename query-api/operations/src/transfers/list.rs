@@ -17,7 +17,7 @@ use crate::{
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::Btc,
     vocabulary::cursor::CursorParam,
-    window::{Looking, Page, Step, TX, Window},
+    window::{Looking, Page, ScanStep, TX, Window},
 };
 
 /// Most alerts that can be skipped.
@@ -181,7 +181,7 @@ impl Wanted {
             // Filters by label need the whole row.
             is_large && (asks_labels || !is_skipped())
         };
-        let next = || -> Result<Step<Transfer>, ApiError> {
+        let next = || -> Result<ScanStep<Transfer>, ApiError> {
             looking.spend(cost.take());
             let older = || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten().map(|of| (of.tx_num, of)));
             looking.next(&ctx.work, older, fits)

@@ -13,7 +13,7 @@ use crate::{
     operation::Operation,
     parameters::since::SinceParam,
     values::{Btc, Decimal},
-    window::{Looking, Step, Window},
+    window::{Looking, ScanStep, Window},
 };
 
 /// All scanners at a glance.
@@ -141,12 +141,12 @@ fn sum<R: Copy>(
     let mut looking = Looking::back_to(window.first);
     loop {
         let covered_from_height = match looking.next(&ctx.work, &mut older, |_| true)? {
-            Step::Tx(_, row) => {
+            ScanStep::Tx(_, row) => {
                 show(row);
                 continue;
             }
-            Step::End => window.since,
-            Step::Enough(last) => view.chain().height_of(last).unwrap_or_default().saturating_add(1),
+            ScanStep::End => window.since,
+            ScanStep::Enough(last) => view.chain().height_of(last).unwrap_or_default().saturating_add(1),
         };
         return Ok(State { status: "live", path, covered_from_height: Some(covered_from_height) });
     }
