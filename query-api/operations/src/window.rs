@@ -105,17 +105,17 @@ pub(crate) enum ScanStep<R> {
 }
 
 /// Looks through the rows of transactions, the newest first, as many as one page may cost.
-pub(crate) struct Looking {
+pub(crate) struct BoundedScan {
     first: TxNum,
     looked_through: usize,
     /// The last one that was looked at.
     last: Option<TxNum>,
 }
 
-impl Looking {
+impl BoundedScan {
     /// Back to this transaction.
     pub(crate) fn back_to(first: TxNum) -> Self {
-        Looking { first, looked_through: 0, last: None }
+        BoundedScan { first, looked_through: 0, last: None }
     }
 
     /// Further work for a row besides reading it, in rows.

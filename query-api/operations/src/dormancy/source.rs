@@ -6,7 +6,7 @@ use cairn_model::TxNum;
 use cairn_reader::{DormantWalk, FoundScript, View};
 use cairn_tables::{ages::DORMANT_YEARS, history::HistoryEntry};
 
-use crate::window::{Looking, ScanStep, TX};
+use crate::window::{BoundedScan, ScanStep, TX};
 
 /// Entries of a history that are read at a time.
 const ENTRIES: usize = 512;
@@ -23,7 +23,7 @@ enum Source<'v> {
 pub(super) struct Search<'v> {
     source: Source<'v>,
     least: Least,
-    looking: Looking,
+    looking: BoundedScan,
 }
 
 /// Transactions that spend from a script, the newest first.
@@ -70,7 +70,7 @@ impl<'v> Search<'v> {
             None => Source::Chain(view.dormant_before(end)?),
             Some(script) => Source::Script(Spends::before(view, end, script)?),
         };
-        Ok(Search { source, least, looking: Looking::back_to(first) })
+        Ok(Search { source, least, looking: BoundedScan::back_to(first) })
     }
 
     /// The next one that may fit.

@@ -17,7 +17,7 @@ use crate::{
     operation::Operation,
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::Btc,
-    window::{Looking, Page, TX, Window},
+    window::{BoundedScan, Page, TX, Window},
 };
 
 /// Current consolidations.
@@ -123,7 +123,7 @@ fn page(
     (inputs, sats): (u32, Sats),
     limit: usize,
 ) -> Result<Page<Gathering>, ApiError> {
-    let (mut walk, mut looking) = (view.consolidations_before(window.end)?, Looking::back_to(window.first));
+    let (mut walk, mut looking) = (view.consolidations_before(window.end)?, BoundedScan::back_to(window.first));
     let cost = Cell::new(0);
     let next = || {
         looking.spend(cost.take());

@@ -17,7 +17,7 @@ use crate::{
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::Btc,
     vocabulary::cursor::CursorParam,
-    window::{Looking, Page, ScanStep, TX, Window},
+    window::{BoundedScan, Page, ScanStep, TX, Window},
 };
 
 /// Most alerts that can be skipped.
@@ -172,7 +172,7 @@ impl Wanted {
         window: Window,
         limit: usize,
     ) -> Result<Page<WhaleAlert>, ApiError> {
-        let (mut walk, mut looking) = (view.transfers_before(window.end)?, Looking::back_to(window.first));
+        let (mut walk, mut looking) = (view.transfers_before(window.end)?, BoundedScan::back_to(window.first));
         let (skip, cost) = (Cell::new(self.offset), Cell::new(0));
         let asks_labels = self.direction.is_some() || self.labelled;
         let is_skipped = || skip.get() > 0 && skip.replace(skip.get() - 1) > 0;

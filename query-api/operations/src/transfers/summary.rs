@@ -13,7 +13,7 @@ use crate::{
     operation::Operation,
     parameters::since::SinceParam,
     values::{Btc, Decimal},
-    window::{Looking, ScanStep, Window},
+    window::{BoundedScan, ScanStep, Window},
 };
 
 /// All scanners at a glance.
@@ -138,7 +138,7 @@ fn sum<R: Copy>(
     mut older: impl FnMut() -> Result<Option<(TxNum, R)>, ApiError>,
     mut show: impl FnMut(R),
 ) -> Result<State, ApiError> {
-    let mut looking = Looking::back_to(window.first);
+    let mut looking = BoundedScan::back_to(window.first);
     loop {
         let covered_from_height = match looking.next(&ctx.work, &mut older, |_| true)? {
             ScanStep::Tx(_, row) => {
