@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    compute::{Computed, Priced, compute},
+    compute::{Computed, PriceOrMissing, compute},
     csv::{CsvProfile, MAX_CSV_ROWS, Rows},
     explained::{ExplainedRow, Explaining},
 };
@@ -226,7 +226,7 @@ impl Totals {
 }
 
 impl Holdings {
-    pub(super) fn of(report: &Report, price: &Priced, now: u32) -> Self {
+    pub(super) fn of(report: &Report, price: &PriceOrMissing, now: u32) -> Self {
         let price = price.as_ref().ok();
         Holdings {
             quantity_sats: report.sats,
@@ -374,7 +374,7 @@ pub(super) fn gains(
 }
 
 /// Why amounts are null.
-pub(super) fn why(reason: Option<Missing>, price: &Priced, sats: Sats) -> Option<&'static str> {
+pub(super) fn why(reason: Option<Missing>, price: &PriceOrMissing, sats: Sats) -> Option<&'static str> {
     let now = price.as_ref().err().copied().filter(|_| sats > 0);
     reason.or(now).map(why_missing)
 }

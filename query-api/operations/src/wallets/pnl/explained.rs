@@ -7,7 +7,7 @@ use cairn_reader::View;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::compute::{Priced, Step};
+use super::compute::{PriceOrMissing, Step};
 use crate::{
     context::lacks,
     price_now::{source, why_missing},
@@ -124,7 +124,7 @@ fn btc(sats: Sats) -> String {
 }
 
 /// The computation in numbers.
-fn arithmetic(row: &Row, price: &Priced, method: Method) -> String {
+fn arithmetic(row: &Row, price: &PriceOrMissing, method: Method) -> String {
     let price = price.as_ref().map_or_else(|_| "unknown".to_owned(), |price| price.price.normalize().to_string());
     let (quantity, cost, gain) = (btc(row.sats), money(row.cost), money(row.gain()));
     let had_cost = || match method {
@@ -150,7 +150,7 @@ fn arithmetic(row: &Row, price: &Priced, method: Method) -> String {
 }
 
 /// Why an amount of a step is null.
-pub(super) fn why_null(row: &Row, price: &Priced) -> Option<&'static str> {
+pub(super) fn why_null(row: &Row, price: &PriceOrMissing) -> Option<&'static str> {
     let is_out = matches!(row.kind, Kind::Disposal | Kind::Fee);
     match price {
         Err(missing) if row.kind.needs_price() => Some(why_missing(*missing)),
