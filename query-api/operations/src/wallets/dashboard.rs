@@ -19,7 +19,7 @@ use super::{
     Wallet,
     pnl::{
         Holdings, Totals, check,
-        compute::{Computed, Step, compute},
+        compute::{Computed, PricedTx, compute},
         why,
     },
     union::Union,
@@ -189,7 +189,7 @@ struct Largest {
 }
 
 impl Activity {
-    fn add(&mut self, step: &Step<'_>, last_day: &mut Option<u32>) {
+    fn add(&mut self, step: &PricedTx<'_>, last_day: &mut Option<u32>) {
         let (received, sent) = (step.movement.received_sats(), step.movement.sent);
         self.transaction_count += 1;
         self.received_sats = self.received_sats.saturating_add(received);

@@ -15,7 +15,7 @@ use crate::{candles::Candles, context::Ctx};
 pub(crate) type PriceOrMissing = Result<Price, Missing>;
 
 /// A transaction with its price and its rows.
-pub(crate) struct Step<'s> {
+pub(crate) struct PricedTx<'s> {
     pub(crate) tx: &'s StoredTx,
     pub(crate) movement: &'s Movement,
     pub(crate) price: &'s PriceOrMissing,
@@ -51,7 +51,7 @@ pub(crate) fn compute(
     view: &View<'_>,
     (union, txs): (&Union, &[TxNum]),
     (method, currency): (Method, Currency),
-    show: &mut dyn FnMut(&Step<'_>) -> Result<(), ApiError>,
+    show: &mut dyn FnMut(&PricedTx<'_>) -> Result<(), ApiError>,
 ) -> Result<Computed, ApiError> {
     let known = ctx.known()?;
     let candles = Candles::new(view, &known);
@@ -71,7 +71,7 @@ pub(crate) fn compute(
             unpriced += 1;
             reason = reason.or(Some(*missing));
         }
-        show(&Step { tx, movement: &movement, price: &price, year, rows: &rows, holds: ledger.holds() })
+        show(&PricedTx { tx, movement: &movement, price: &price, year, rows: &rows, holds: ledger.holds() })
     })?;
     let price = current_price(&candles, &ctx.live(&known), currency, ctx.now())?;
     let report = ledger.finish(price.as_ref().ok().map(|price| price.price)).map_err(broken)?;

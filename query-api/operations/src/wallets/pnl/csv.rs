@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    compute::Step,
+    compute::PricedTx,
     explained::{RowKind, why_null},
 };
 use crate::{
@@ -50,7 +50,7 @@ impl Rows {
     }
 
     /// Adds the rows of a transaction.
-    pub(super) fn add(&mut self, step: &Step<'_>, (method, currency): (Method, Currency)) {
+    pub(super) fn add(&mut self, step: &PricedTx<'_>, (method, currency): (Method, Currency)) {
         match self {
             Rows::Gains(rows) => {
                 rows.extend(step.rows.iter().filter_map(|row| Gain::of(step, row, method, currency)));
@@ -102,7 +102,7 @@ pub(super) struct Gain {
 
 impl Gain {
     /// `None` for a row of coins that stay or come in.
-    fn of(step: &Step<'_>, row: &Row, method: Method, currency: Currency) -> Option<Self> {
+    fn of(step: &PricedTx<'_>, row: &Row, method: Method, currency: Currency) -> Option<Self> {
         matches!(row.kind, Kind::Disposal | Kind::Fee).then(|| Gain {
             kind: RowKind::of(row.kind).name(),
             time: row.time,
@@ -153,7 +153,7 @@ pub(super) struct TransferRow {
 
 impl TransferRow {
     /// `None` for a transaction that leaves all as it was.
-    fn of(step: &Step<'_>, currency: Currency) -> Option<Self> {
+    fn of(step: &PricedTx<'_>, currency: Currency) -> Option<Self> {
         let mut moved = TransferRow {
             time: step.movement.time,
             txid: step.tx.txid().to_string(),

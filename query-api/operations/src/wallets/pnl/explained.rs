@@ -7,7 +7,7 @@ use cairn_reader::View;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::compute::{PriceOrMissing, Step};
+use super::compute::{PriceOrMissing, PricedTx};
 use crate::{
     context::lacks,
     price_now::{source, why_missing},
@@ -164,7 +164,7 @@ impl Explaining {
         Explaining { method, kept: Vec::new(), omitted: 0 }
     }
 
-    pub(super) fn add(&mut self, step: &Step<'_>) {
+    pub(super) fn add(&mut self, step: &PricedTx<'_>) {
         for row in step.rows {
             if self.kept.len() == MAX_ROWS {
                 self.omitted += 1;
