@@ -103,7 +103,7 @@ struct ExplainedLot {
 }
 
 /// A step before the ids of its lots are looked up.
-struct Kept {
+struct StepDraft {
     row: ExplainedRow,
     lots: Vec<Lot>,
 }
@@ -111,7 +111,7 @@ struct Kept {
 /// Collects steps.
 pub(super) struct Explaining {
     method: Method,
-    kept: Vec<Kept>,
+    kept: Vec<StepDraft>,
     omitted: u64,
 }
 
@@ -193,7 +193,7 @@ impl Explaining {
                 arithmetic: arithmetic(row, step.price, self.method),
                 reason: why_null(row, step.price),
             };
-            self.kept.push(Kept { row: explained, lots: row.lots.iter().take(MAX_LOTS).copied().collect() });
+            self.kept.push(StepDraft { row: explained, lots: row.lots.iter().take(MAX_LOTS).copied().collect() });
         }
     }
 
@@ -201,7 +201,7 @@ impl Explaining {
     pub(super) fn finish(self, view: &View<'_>) -> Result<(Vec<ExplainedRow>, u64), ApiError> {
         let mut ids = std::collections::BTreeMap::new();
         let mut rows = Vec::with_capacity(self.kept.len());
-        for Kept { mut row, lots } in self.kept {
+        for StepDraft { mut row, lots } in self.kept {
             for lot in lots {
                 let of = lot.from.tx_num;
                 let txid = match ids.get(&of) {
