@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use self::{
     compute::{Computed, PriceOrMissing, compute},
     csv::{CsvProfile, MAX_CSV_ROWS, Rows},
-    explained::{ExplainedRow, Explaining},
+    explained::{ExplainedRow, StepCollector},
 };
 use super::{Wallet, union::Union};
 use crate::{
@@ -322,7 +322,7 @@ pub(super) fn gains(
     }
     let is_wanted = |year: u32| asked.year.is_none_or(|wanted| wanted == year);
     let (mut span, mut rows) = (None, Rows::new(asked.csv_profile));
-    let mut explaining = asked.explain.then(|| Explaining::new(asked.method.into()));
+    let mut explaining = asked.explain.then(|| StepCollector::new(asked.method.into()));
     let money = (asked.method.into(), currency);
     let computed = compute(ctx, view, (union, &txs), money, &mut |step| {
         let (first, _) = span.unwrap_or((step.movement.time, step.movement.time));

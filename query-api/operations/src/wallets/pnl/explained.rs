@@ -109,7 +109,7 @@ struct StepDraft {
 }
 
 /// Collects steps.
-pub(super) struct Explaining {
+pub(super) struct StepCollector {
     method: Method,
     kept: Vec<StepDraft>,
     omitted: u64,
@@ -159,9 +159,9 @@ pub(super) fn why_null(row: &Row, price: &PriceOrMissing) -> Option<&'static str
     }
 }
 
-impl Explaining {
+impl StepCollector {
     pub(super) fn new(method: Method) -> Self {
-        Explaining { method, kept: Vec::new(), omitted: 0 }
+        StepCollector { method, kept: Vec::new(), omitted: 0 }
     }
 
     pub(super) fn add(&mut self, step: &PricedTx<'_>) {
