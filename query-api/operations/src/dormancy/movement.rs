@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    confirmation::Confirmation,
     context::{Ctx, lacks},
-    standing::Standing,
     tx_sides::{Side, Sides, add, largest},
     values::{Btc, Decimal, optional},
 };
@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct DormantMovement {
     txid: String,
     #[serde(flatten)]
-    standing: Standing,
+    confirmation: Confirmation,
     /// Value of the old coins that it spends.
     old_sats: u64,
     old_btc: Btc,
@@ -84,13 +84,13 @@ impl<K: Copy + Ord + Hash> Draft<K> {
         self,
         ctx: &Ctx<'_>,
         view: &View<'_>,
-        (txid, outputs, standing): (String, u64, Standing),
+        (txid, outputs, confirmation): (String, u64, Confirmation),
         [from, to]: [Sides; 2],
     ) -> Result<DormantMovement, ApiError> {
         let Draft { old, input_count, input_sats, .. } = self;
         Ok(DormantMovement {
             txid,
-            standing,
+            confirmation,
             old_sats: old.sats,
             old_btc: Btc::of(old.sats),
             old_inputs: old.coins,
@@ -133,9 +133,9 @@ impl DormantMovement {
             add(&mut to, tx.script(output), output.value);
         }
         let to = Sides::of(to, |script| Ok(script.to_vec()))?;
-        let standing = Standing::confirmed(view, tx.height, block.time);
+        let confirmation = Confirmation::confirmed(view, tx.height, block.time);
         let outputs = tx.outputs().len() as u64;
-        draft.finish(ctx, view, (tx.txid().to_string(), outputs, standing), [from, to]).map(Some)
+        draft.finish(ctx, view, (tx.txid().to_string(), outputs, confirmation), [from, to]).map(Some)
     }
 
     /// An unconfirmed transaction, if it spends enough coins that are old as of the newest block.
@@ -154,13 +154,13 @@ impl DormantMovement {
         }
         let from = Sides::of(std::mem::take(&mut draft.from), |script| Ok(script.to_vec()))?;
         let to = Sides::of(to, |script| Ok(script.to_vec()))?;
-        let standing = Standing::unconfirmed(tx.first_seen_ms);
-        draft.finish(ctx, view, (tx.txid.to_string(), tx.outputs.len() as u64, standing), [from, to]).map(Some)
+        let confirmation = Confirmation::unconfirmed(tx.first_seen_ms);
+        draft.finish(ctx, view, (tx.txid.to_string(), tx.outputs.len() as u64, confirmation), [from, to]).map(Some)
     }
 
     /// The height of its block, and the largest scripts on both sides.
     pub(super) fn place(&self) -> (Option<Height>, [Option<&Side>; 2]) {
-        (self.standing.height, [self.from.first(), self.to.first()])
+        (self.confirmation.height, [self.from.first(), self.to.first()])
     }
 
     /// Full days of the oldest coin.
@@ -186,8 +186,8 @@ impl DormantMovement {
 
 impl TableRow for DormantMovement {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.standing.time().to_owned()),
-        ("height", |of| optional(of.standing.height)),
+        ("time", |of| of.confirmation.time().to_owned()),
+        ("height", |of| optional(of.confirmation.height)),
         ("txid", |of| of.txid.clone()),
         ("old_sats", |of| of.old_sats.to_string()),
         ("old_inputs", |of| of.old_inputs.to_string()),

@@ -12,8 +12,8 @@ use super::{
     parties::Parties,
 };
 use crate::{
+    confirmation::Confirmation,
     context::{Ctx, lacks},
-    standing::Standing,
     tx_sides::Side,
     values::Btc,
 };
@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct Gathering {
     txid: String,
     #[serde(flatten)]
-    standing: Standing,
+    confirmation: Confirmation,
     input_count: u64,
     output_count: u64,
     /// Value of its inputs.
@@ -60,7 +60,7 @@ impl Gathering {
         let [from, to] = parties.whole(view, owners)?;
         let row = Gathering {
             txid: tx.txid().to_string(),
-            standing: Standing::confirmed(view, tx.height, time),
+            confirmation: Confirmation::confirmed(view, tx.height, time),
             input_count: tx.meta().inputs.len() as u64,
             output_count: tx.outputs().len() as u64,
             value_sats: tx.input_sats(),
@@ -87,7 +87,7 @@ impl Gathering {
         let value = tx.inputs.iter().map(|input| input.value).fold(0, Sats::saturating_add);
         Ok(Gathering {
             txid: tx.txid.to_string(),
-            standing: Standing::unconfirmed(tx.first_seen_ms),
+            confirmation: Confirmation::unconfirmed(tx.first_seen_ms),
             input_count: tx.inputs.len() as u64,
             output_count: tx.outputs.len() as u64,
             value_sats: value,
