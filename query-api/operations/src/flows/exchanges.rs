@@ -12,7 +12,7 @@ use super::exchange_days::{BEING_MADE, ExchangeDays, ExchangeTotals, Mode, Sum, 
 use crate::{
     context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::EXCHANGE_FLOWS,
-    entities::Found,
+    entities::FoundEntity,
     operation::Operation,
     parameters::{date::DateParam, limit::Limit},
     transfers::Owners,
@@ -302,7 +302,7 @@ impl FlowsInput {
 /// The exchange that a request names.
 fn exchange(ctx: &Ctx<'_>, name: &str) -> Result<EntityName, ApiError> {
     let view = ctx.view()?;
-    let entity = Found::find(ctx, view, name)?.row.name;
+    let entity = FoundEntity::find(ctx, view, name)?.row.name;
     let (category, _) = Owners::default().facts(view, &entity)?;
     if category == Some(Category::Exchange) {
         return Ok(entity);
