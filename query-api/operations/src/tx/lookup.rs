@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Found, find,
+    FoundTx, find,
     io::{InputRow, OutputRow, Part, inputs, outputs, unconfirmed_inputs, unconfirmed_outputs},
     pending::{Cpfp, eta_of, replaced},
     wanted,
@@ -165,8 +165,8 @@ impl Operation for TxLookup {
     fn run(ctx: &Ctx<'_>, input: TxLookupInput) -> Result<TxLookupOutput, ApiError> {
         let view = ctx.view()?;
         match find(ctx, &input.txid.0)? {
-            Found::Confirmed(found) => confirmed(ctx, view, &found, &input),
-            Found::Unconfirmed(pool, tx) => unconfirmed(ctx, view, pool, tx, &input),
+            FoundTx::Confirmed(found) => confirmed(ctx, view, &found, &input),
+            FoundTx::Unconfirmed(pool, tx) => unconfirmed(ctx, view, pool, tx, &input),
         }
     }
 }

@@ -7,7 +7,7 @@ use cairn_reader::{StoredTx, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Found, find, io::funding_id, wanted};
+use super::{FoundTx, find, io::funding_id, wanted};
 use crate::{
     context::{Ctx, and_mempool, index_get},
     node_bytes::Wanted,
@@ -150,11 +150,11 @@ impl Operation for OpReturnOutputs {
     fn run(ctx: &Ctx<'_>, input: OpReturnInput) -> Result<OpReturnOutput, ApiError> {
         let view = ctx.view()?;
         let (outputs, raw, height) = match find(ctx, &input.txid.0)? {
-            Found::Confirmed(found) => {
+            FoundTx::Confirmed(found) => {
                 let (tx, header) = &*found;
                 (carriers(ctx, view, tx, input.outputs_from)?, raw_of(ctx, tx, header), Some(tx.height))
             }
-            Found::Unconfirmed(_, tx) => {
+            FoundTx::Unconfirmed(_, tx) => {
                 (unconfirmed_carriers(ctx, tx, input.outputs_from)?, raw_unconfirmed(ctx, tx), None)
             }
         };
