@@ -53,7 +53,7 @@ pub(crate) struct FeedEvent {
     /// True if it stands and its block has fewer than 6 confirmations.
     provisional: bool,
     /// Announcement that a retraction takes back; otherwise null.
-    retracts: Option<Retracted>,
+    retracts: Option<RetractedEvent>,
     /// By today's labels, of a whale_tx that stands; otherwise null.
     flow_direction: Option<&'static str>,
     from_owner: Option<SideOwner>,
@@ -62,8 +62,7 @@ pub(crate) struct FeedEvent {
 
 /// An announcement that is taken back.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "RetractedEvent")]
-pub(crate) struct Retracted {
+pub(crate) struct RetractedEvent {
     /// Its id.
     id: String,
     seq: u64,
@@ -200,7 +199,7 @@ impl FeedEvent {
                 () => "retracted",
             },
             provisional: stands && confirmations(view.tip(), row.height) < SETTLED_AT,
-            retracts: row.retracts.map(|of| Retracted { id: id(epoch, of), seq: of, kind: about.as_str() }),
+            retracts: row.retracts.map(|of| RetractedEvent { id: id(epoch, of), seq: of, kind: about.as_str() }),
             flow_direction: direction,
             from_owner,
             to_owner,
