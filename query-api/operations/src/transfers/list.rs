@@ -134,7 +134,7 @@ pub(super) fn list(ctx: &Ctx<'_>, input: ListInput, labelled: bool) -> Result<Fo
     let request = PageRequest::new(ctx, window, limit, params)?;
     let from = request.from;
     let offset = if from.is_some() { 0 } else { input.offset.min(MAX_SKIPPED) };
-    let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
+    let wanted = AlertFilter { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
     let page = wanted.page(ctx, view, request.rest(), limit as usize)?;
     let next_offset = offset.saturating_add(page.rows.len() as u32);
     let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MAX_SKIPPED;
@@ -154,7 +154,7 @@ pub(super) fn list(ctx: &Ctx<'_>, input: ListInput, labelled: bool) -> Result<Fo
 }
 
 /// Which alerts a page has.
-pub(super) struct Wanted {
+pub(super) struct AlertFilter {
     /// Least sum that they pay to others.
     pub(super) least: u64,
     pub(super) direction: Option<FlowDirection>,
@@ -163,7 +163,7 @@ pub(super) struct Wanted {
     pub(super) offset: u32,
 }
 
-impl Wanted {
+impl AlertFilter {
     /// A page of a window.
     pub(super) fn page(
         &self,
