@@ -18,7 +18,7 @@ use crate::{
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
     node::NodeAccess,
-    node_bytes::{Brought, NodeBytes, Wanted},
+    node_bytes::{Brought, NodeBytes, TxRequest},
     operation::Runner,
     pools::KnownTags,
     price_now,
@@ -58,7 +58,7 @@ pub(crate) struct ChainBackend {
 enum Attempt {
     Answered(Answer),
     /// The node must be asked first, without a version of index or mempool held meanwhile.
-    Wants(Wanted),
+    Wants(TxRequest),
     /// Index and mempool have different tips, at least since this mark of the mempool.
     Apart(u64),
 }

@@ -16,7 +16,7 @@ const ONE_ONLY: &str = "no block files are available, and a request may ask the 
 
 /// A request to the node: a transaction in a block, or in the mempool if no block is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct TxRequest {
     pub(crate) txid: Txid,
     pub(crate) block: Option<BlockHash>,
 }
@@ -29,7 +29,7 @@ pub(crate) type Whole = (Transaction, Vec<u8>);
 
 /// The node's answer. Bytes of another transaction count as missing.
 pub(crate) struct Brought {
-    wanted: Wanted,
+    wanted: TxRequest,
     whole: Result<Option<Whole>, Unreachable>,
 }
 
@@ -40,7 +40,7 @@ impl Brought {
     }
 }
 
-impl Wanted {
+impl TxRequest {
     /// Asks the node. May take seconds; must not be called while a lock is held.
     pub(crate) fn fetch(self, node: &dyn NodeAccess) -> Brought {
         let bytes = node.raw_transaction(&self.txid, self.block.as_ref());
@@ -76,7 +76,7 @@ impl<'a> NodeBytes<'a> {
     ///
     /// # Errors
     /// Returns why there is nothing: the node was not asked, was asked for something else, or does not have it.
-    pub(crate) fn get(&self, wanted: Wanted) -> Result<Whole, &'static str> {
+    pub(crate) fn get(&self, wanted: TxRequest) -> Result<Whole, &'static str> {
         match self.brought {
             None => Err(UNREACHABLE),
             Some(brought) if brought.wanted != wanted => Err(ONE_ONLY),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{context::Ctx, node_bytes::Wanted};
+use crate::{context::Ctx, node_bytes::TxRequest};
 
 /// An operation: one file and one line in its area.
 pub(crate) trait Operation {
@@ -18,7 +18,7 @@ pub(crate) trait Operation {
 
     /// Bytes that it needs from the node. The node is asked before the operation runs, while no lock is held. Most
     /// operations need none.
-    fn wants(_: &Ctx<'_>, _: &Self::Input) -> Result<Option<Wanted>, ApiError> {
+    fn wants(_: &Ctx<'_>, _: &Self::Input) -> Result<Option<TxRequest>, ApiError> {
         Ok(None)
     }
 
@@ -29,7 +29,7 @@ pub(crate) trait Operation {
 /// Runs an operation without its types.
 pub(crate) struct Runner {
     /// See [`Operation::wants`]; `None` for operations that never ask the node.
-    pub(crate) wants: fn(&Ctx<'_>, &Value) -> Result<Option<Wanted>, ApiError>,
+    pub(crate) wants: fn(&Ctx<'_>, &Value) -> Result<Option<TxRequest>, ApiError>,
     /// Computes and writes the answer.
     pub(crate) run: fn(&Ctx<'_>, &Value, Selection<'_>) -> Result<Written, ApiError>,
 }

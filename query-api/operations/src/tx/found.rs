@@ -7,7 +7,7 @@ use cairn_model::{MempoolTx, Txid};
 use super::pending::Departure;
 use crate::{
     context::{Ctx, MempoolView},
-    node_bytes::{InBlock, Wanted},
+    node_bytes::{InBlock, TxRequest},
     raw_tx::{wanted_of, wanted_unconfirmed},
 };
 
@@ -55,7 +55,7 @@ pub(super) fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<FoundTx<'c>, Api
 
 /// Returns the request to the node for the bytes of the transaction of that id; `None` if they are at hand, or if
 /// the transaction is unknown.
-pub(super) fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<Wanted>, ApiError> {
+pub(super) fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<TxRequest>, ApiError> {
     let Some(view) = ctx.index else { return Ok(None) };
     let found = ctx.node_bytes.find(view, txid)?;
     let wanted = match found.as_deref() {

@@ -19,7 +19,7 @@ use crate::{
         BlockRef, CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, confirmations, first_seen, index_get,
     },
     mempool::tx::EtaRow,
-    node_bytes::Wanted,
+    node_bytes::TxRequest,
     operation::Operation,
     parameters::identifier::TxidParam,
     raw_tx::{raw_of, raw_unconfirmed},
@@ -158,7 +158,7 @@ impl Operation for TxLookup {
     type Input = TxLookupInput;
     type Output = TxLookupOutput;
 
-    fn wants(ctx: &Ctx<'_>, input: &Self::Input) -> Result<Option<Wanted>, ApiError> {
+    fn wants(ctx: &Ctx<'_>, input: &Self::Input) -> Result<Option<TxRequest>, ApiError> {
         wanted(ctx, &input.txid.0)
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{FoundTx, find, io::funding_id, wanted};
 use crate::{
     context::{Ctx, and_mempool, index_get},
-    node_bytes::Wanted,
+    node_bytes::TxRequest,
     operation::Operation,
     parameters::identifier::TxidParam,
     raw_tx::{raw_of, raw_unconfirmed},
@@ -143,7 +143,7 @@ impl Operation for OpReturnOutputs {
     type Input = OpReturnInput;
     type Output = OpReturnOutput;
 
-    fn wants(ctx: &Ctx<'_>, input: &Self::Input) -> Result<Option<Wanted>, ApiError> {
+    fn wants(ctx: &Ctx<'_>, input: &Self::Input) -> Result<Option<TxRequest>, ApiError> {
         wanted(ctx, &input.txid.0)
     }
 
