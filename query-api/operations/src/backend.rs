@@ -18,7 +18,7 @@ use crate::{
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
     node::NodeAccess,
-    node_bytes::{Brought, NodeBytes, TxRequest},
+    node_bytes::{NodeAnswer, NodeBytes, TxRequest},
     operation::Runner,
     pools::KnownTags,
     price_now,
@@ -65,7 +65,7 @@ enum Attempt {
 
 impl ChainBackend {
     /// Pins index and mempool as they are now, and runs the operation on them.
-    fn attempt(&self, ask: &Ask<'_>, brought: Option<&Brought>, may_wait: bool) -> Result<Attempt, ApiError> {
+    fn attempt(&self, ask: &Ask<'_>, brought: Option<&NodeAnswer>, may_wait: bool) -> Result<Attempt, ApiError> {
         let info = &ask.op.info;
         let runner = self.runners.get(ask.at).ok_or_else(ApiError::internal)?;
         let source = self.index.source();
@@ -126,7 +126,7 @@ impl ChainBackend {
         };
         let standing = standing(&ctx);
         // Missing bytes may become available later.
-        let lasts = brought.is_none_or(Brought::is_whole);
+        let lasts = brought.is_none_or(NodeAnswer::is_whole);
         let etag = ask.etag(|what, versions| add_version(&ctx, pinned.as_ref(), what, versions)).filter(|_| lasts);
         if let Some(etag) = etag.as_ref().filter(|etag| ask.is_known(etag)) {
             return Ok(Attempt::Answered(Answer::NotModified { etag: etag.clone() }));

@@ -28,12 +28,12 @@ pub(crate) type InBlock = Box<(StoredTx, HeaderRow)>;
 pub(crate) type Whole = (Transaction, Vec<u8>);
 
 /// The node's answer. Bytes of another transaction count as missing.
-pub(crate) struct Brought {
+pub(crate) struct NodeAnswer {
     wanted: TxRequest,
     whole: Result<Option<Whole>, Unreachable>,
 }
 
-impl Brought {
+impl NodeAnswer {
     /// True if the node had the bytes.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.whole, Ok(Some(_)))
@@ -42,7 +42,7 @@ impl Brought {
 
 impl TxRequest {
     /// Asks the node. May take seconds; must not be called while a lock is held.
-    pub(crate) fn fetch(self, node: &dyn NodeAccess) -> Brought {
+    pub(crate) fn fetch(self, node: &dyn NodeAccess) -> NodeAnswer {
         let bytes = node.raw_transaction(&self.txid, self.block.as_ref());
         let whole = |bytes: Vec<u8>| {
             let decoded = decode(&bytes, &self.txid);
@@ -51,7 +51,7 @@ impl TxRequest {
             }
             decoded.map(|tx| (tx, bytes))
         };
-        Brought { wanted: self, whole: bytes.map(|bytes| bytes.and_then(whole)) }
+        NodeAnswer { wanted: self, whole: bytes.map(|bytes| bytes.and_then(whole)) }
     }
 }
 
@@ -60,7 +60,7 @@ impl TxRequest {
 /// one transaction.
 #[derive(Default)]
 pub(crate) struct NodeBytes<'a> {
-    brought: Option<&'a Brought>,
+    brought: Option<&'a NodeAnswer>,
     /// A transaction that was found without the node before the operation ran, so that it is not read twice.
     at_hand: RefCell<Option<(Txid, Whole)>>,
     found: RefCell<Option<(Txid, Option<InBlock>)>>,
@@ -68,7 +68,7 @@ pub(crate) struct NodeBytes<'a> {
 
 impl<'a> NodeBytes<'a> {
     /// With the node's answer, if it was asked.
-    pub(crate) fn with(brought: Option<&'a Brought>) -> Self {
+    pub(crate) fn with(brought: Option<&'a NodeAnswer>) -> Self {
         NodeBytes { brought, ..NodeBytes::default() }
     }
 
