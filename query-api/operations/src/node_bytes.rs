@@ -25,12 +25,12 @@ pub(crate) struct TxRequest {
 pub(crate) type InBlock = Box<(StoredTx, HeaderRow)>;
 
 /// A transaction, and its bytes.
-pub(crate) type Whole = (Transaction, Vec<u8>);
+pub(crate) type TxWithBytes = (Transaction, Vec<u8>);
 
 /// The node's answer. Bytes of another transaction count as missing.
 pub(crate) struct NodeAnswer {
     wanted: TxRequest,
-    whole: Result<Option<Whole>, Unreachable>,
+    whole: Result<Option<TxWithBytes>, Unreachable>,
 }
 
 impl NodeAnswer {
@@ -62,7 +62,7 @@ impl TxRequest {
 pub(crate) struct NodeBytes<'a> {
     brought: Option<&'a NodeAnswer>,
     /// A transaction that was found without the node before the operation ran, so that it is not read twice.
-    at_hand: RefCell<Option<(Txid, Whole)>>,
+    at_hand: RefCell<Option<(Txid, TxWithBytes)>>,
     found: RefCell<Option<(Txid, Option<InBlock>)>>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> NodeBytes<'a> {
     ///
     /// # Errors
     /// Returns why there is nothing: the node was not asked, was asked for something else, or does not have it.
-    pub(crate) fn get(&self, wanted: TxRequest) -> Result<Whole, &'static str> {
+    pub(crate) fn get(&self, wanted: TxRequest) -> Result<TxWithBytes, &'static str> {
         match self.brought {
             None => Err(UNREACHABLE),
             Some(brought) if brought.wanted != wanted => Err(ONE_ONLY),
@@ -105,12 +105,12 @@ impl<'a> NodeBytes<'a> {
     }
 
     /// Keeps bytes that the look ahead found without the node.
-    pub(crate) fn keep_bytes(&self, txid: Txid, whole: Whole) {
+    pub(crate) fn keep_bytes(&self, txid: Txid, whole: TxWithBytes) {
         self.at_hand.replace(Some((txid, whole)));
     }
 
     /// Those bytes, once.
-    pub(crate) fn at_hand(&self, txid: &Txid) -> Option<Whole> {
+    pub(crate) fn at_hand(&self, txid: &Txid) -> Option<TxWithBytes> {
         let mut at_hand = self.at_hand.borrow_mut();
         at_hand.take_if(|(of, _)| of == txid).map(|(_, whole)| whole)
     }

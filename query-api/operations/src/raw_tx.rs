@@ -6,7 +6,7 @@ use cairn_tables::headers::HeaderRow;
 
 use crate::{
     context::Ctx,
-    node_bytes::{TxRequest, Whole, decode},
+    node_bytes::{TxRequest, TxWithBytes, decode},
 };
 
 /// Why a transaction's raw bytes are not available.
@@ -39,7 +39,7 @@ pub(crate) fn wanted_unconfirmed(tx: &MempoolTx) -> Option<TxRequest> {
 ///
 /// # Errors
 /// Returns the reason, which never contains a path.
-pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result<Whole, &'static str> {
+pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result<TxWithBytes, &'static str> {
     if let Some(whole) = ctx.node_bytes.at_hand(&tx.txid()) {
         return Ok(whole);
     }
@@ -56,7 +56,7 @@ pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result
 
 /// An unconfirmed transaction with scripts and witnesses, and its bytes: from the mempool, otherwise from the node. Its
 /// txid is checked. One transaction of a request may come from the node.
-pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'static str> {
+pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<TxWithBytes, &'static str> {
     let known = tx.raw.as_ref().and_then(|bytes| Some((decode(bytes, &tx.txid)?, bytes.to_vec())));
     match known {
         Some(whole) => Ok(whole),
@@ -69,7 +69,7 @@ pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'
 ///
 /// # Errors
 /// Returns the reason, which never contains a path.
-pub(crate) fn raw_tx(view: &View<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<Whole, &'static str> {
+pub(crate) fn raw_tx(view: &View<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<TxWithBytes, &'static str> {
     let (raw, position) = view.raw().zip(position).ok_or(NO_SOURCE)?;
     let size = tx.meta().size as usize;
     view.count_other_bytes(size).map_err(|_| STOPPED)?;
