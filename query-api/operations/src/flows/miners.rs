@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    holders::{HOLDER_BLOCKS, Mined, Pool, Pools},
+    holders::{HOLDER_BLOCKS, MinedBlocks, Pool, Pools},
     outflow::{Left, Reading},
 };
 use crate::{
@@ -96,7 +96,7 @@ pub(crate) struct MinedSum {
 }
 
 impl MinedSum {
-    fn of(mined: Mined) -> Self {
+    fn of(mined: MinedBlocks) -> Self {
         MinedSum { block_count: mined.blocks, mined_sats: mined.sats, mined_btc: Btc::of(mined.sats) }
     }
 }
@@ -183,8 +183,8 @@ impl Operation for MinerFlows {
         for (name, pool) in ranked {
             rows.push(flows(ctx, view, &judge, &mut reading, (name, pool), window.first)?);
         }
-        let sum = |all: &mut dyn Iterator<Item = Mined>| {
-            let mut sum = Mined::default();
+        let sum = |all: &mut dyn Iterator<Item = MinedBlocks>| {
+            let mut sum = MinedBlocks::default();
             all.for_each(|of| sum.add(of.blocks, of.sats));
             MinedSum::of(sum)
         };
@@ -257,7 +257,7 @@ fn flows(
     })
 }
 
-fn by_day(mined: &BTreeMap<u32, Mined>, left: Option<&BTreeMap<u32, Left>>) -> Vec<DayFlows> {
+fn by_day(mined: &BTreeMap<u32, MinedBlocks>, left: Option<&BTreeMap<u32, Left>>) -> Vec<DayFlows> {
     let days: BTreeSet<u32> = mined.keys().chain(left.into_iter().flat_map(BTreeMap::keys)).copied().collect();
     let row = |day: u32| {
         let mined = mined.get(&day).copied().unwrap_or_default();
