@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     holders::{HOLDER_BLOCKS, MinedBlocks, Pool, Pools},
-    outflow::{Left, Reading},
+    outflow::{Outflow, Reading},
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
@@ -231,7 +231,7 @@ fn flows(
     };
     reason = reason.or(left.is_none().then_some(TOO_MUCH));
     let total = left.as_ref().map(|days| {
-        days.values().fold(Left::default(), |sum, day| Left {
+        days.values().fold(Outflow::default(), |sum, day| Outflow {
             sats: sum.sats.saturating_add(day.sats),
             to_exchange: sum.to_exchange.saturating_add(day.to_exchange),
         })
@@ -257,7 +257,7 @@ fn flows(
     })
 }
 
-fn by_day(mined: &BTreeMap<u32, MinedBlocks>, left: Option<&BTreeMap<u32, Left>>) -> Vec<DayFlows> {
+fn by_day(mined: &BTreeMap<u32, MinedBlocks>, left: Option<&BTreeMap<u32, Outflow>>) -> Vec<DayFlows> {
     let days: BTreeSet<u32> = mined.keys().chain(left.into_iter().flat_map(BTreeMap::keys)).copied().collect();
     let row = |day: u32| {
         let mined = mined.get(&day).copied().unwrap_or_default();

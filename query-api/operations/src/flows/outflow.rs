@@ -23,7 +23,7 @@ const ENTRIES: usize = 512;
 
 /// The outflow of a day.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Left {
+pub(super) struct Outflow {
     /// In satoshis, without fees.
     pub(super) sats: Sats,
     /// Of that, what goes to exchanges directly.
@@ -54,10 +54,10 @@ impl Reading {
         view: &View<'_>,
         scripts: &[FoundScript],
         first: TxNum,
-    ) -> Result<Option<BTreeMap<u32, Left>>, ApiError> {
+    ) -> Result<Option<BTreeMap<u32, Outflow>>, ApiError> {
         let Some(moves) = self.moves(ctx, view, scripts, first)? else { return Ok(None) };
         let own: HashSet<ScriptId> = scripts.iter().map(|script| script.id).collect();
-        let mut days: BTreeMap<u32, Left> = BTreeMap::new();
+        let mut days: BTreeMap<u32, Outflow> = BTreeMap::new();
         for (tx_num, (sent, received)) in moves {
             if sent <= received {
                 continue;
