@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     holders::{HOLDER_BLOCKS, MinedBlocks, Pool, Pools},
-    outflow::{Outflow, Reading},
+    outflow::{Outflow, OutflowReader},
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
@@ -178,7 +178,7 @@ impl Operation for MinerFlows {
         let mut ranked: Vec<(EntityName, Pool)> = pools.into_iter().collect();
         ranked.sort_by(|a, b| Reverse(a.1.mined().sats).cmp(&Reverse(b.1.mined().sats)).then_with(|| a.0.cmp(&b.0)));
         let others = ranked.split_off(ranked.len().min(input.limit.get() as usize));
-        let mut reading = Reading::default();
+        let mut reading = OutflowReader::default();
         let mut rows = Vec::new();
         for (name, pool) in ranked {
             rows.push(flows(ctx, view, &judge, &mut reading, (name, pool), window.first)?);
@@ -209,7 +209,7 @@ fn flows(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     judge: &Judge<'_, '_>,
-    reading: &mut Reading,
+    reading: &mut OutflowReader,
     (pool, facts): (EntityName, Pool),
     first: TxNum,
 ) -> Result<PoolFlows, ApiError> {

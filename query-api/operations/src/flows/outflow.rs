@@ -31,22 +31,22 @@ pub(super) struct Outflow {
 }
 
 /// How much may still be read, and what is known of entities.
-pub(super) struct Reading {
+pub(super) struct OutflowReader {
     entries: usize,
     parts: usize,
     owners: Owners,
 }
 
-impl Default for Reading {
+impl Default for OutflowReader {
     fn default() -> Self {
-        Reading { entries: MAX_ENTRIES, parts: MAX_PARTS, owners: Owners::default() }
+        OutflowReader { entries: MAX_ENTRIES, parts: MAX_PARTS, owners: Owners::default() }
     }
 }
 
 /// Sums that a holder's scripts send and receive, by transaction.
 type Moves = BTreeMap<TxNum, (Sats, Sats)>;
 
-impl Reading {
+impl OutflowReader {
     /// Returns the outflow of some scripts from a transaction on, by day; `None` if there is too much to read.
     pub(super) fn outflow(
         &mut self,
