@@ -44,7 +44,7 @@ impl Default for OutflowReader {
 }
 
 /// Sums that a holder's scripts send and receive, by transaction.
-type Moves = BTreeMap<TxNum, (Sats, Sats)>;
+type SumsByTx = BTreeMap<TxNum, (Sats, Sats)>;
 
 impl OutflowReader {
     /// Returns the outflow of some scripts from a transaction on, by day; `None` if there is too much to read.
@@ -94,8 +94,8 @@ impl OutflowReader {
         view: &View<'_>,
         scripts: &[FoundScript],
         first: TxNum,
-    ) -> Result<Option<Moves>, ApiError> {
-        let mut moves = Moves::new();
+    ) -> Result<Option<SumsByTx>, ApiError> {
+        let mut moves = SumsByTx::new();
         for script in scripts {
             let mut read = 0;
             'script: loop {
