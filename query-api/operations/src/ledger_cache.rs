@@ -13,11 +13,11 @@ pub(crate) trait OfLedger: Sized {
 }
 
 /// The index, the last input event that counts, and the data.
-type Kept<T> = (Weak<Reader>, u64, Arc<T>);
+type CacheEntry<T> = (Weak<Reader>, u64, Arc<T>);
 
 /// Keeps it for the index that was last asked about.
 #[derive(Debug)]
-pub(crate) struct LedgerSlot<T>(Mutex<Option<Kept<T>>>);
+pub(crate) struct LedgerSlot<T>(Mutex<Option<CacheEntry<T>>>);
 
 impl<T> Default for LedgerSlot<T> {
     fn default() -> Self {
