@@ -6,7 +6,7 @@ use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Tab
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::span::{Asked, Length, missing_between};
+use super::span::{Asked, CandleInterval, missing_between};
 use crate::{
     candles::Candles,
     context::{Ctx, index_get},
@@ -36,7 +36,7 @@ pub(crate) struct PriceHistoryInput {
     to: Option<TimeParam>,
     /// Length of the candles.
     #[serde(default)]
-    interval: Length,
+    interval: CandleInterval,
     /// Candles per page.
     #[serde(default)]
     limit: Limit<366, 5_000>,
@@ -54,7 +54,7 @@ pub(crate) struct PriceHistoryOutput {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
     currency: String,
-    interval: Length,
+    interval: CandleInterval,
     /// Close of the first candle of this interval that is known, in the currency or in dollars; null if there is none.
     first_closes_at: Option<String>,
     /// Close of the newest one.

@@ -10,28 +10,27 @@ use crate::{parameters::time::TimeParam, vocabulary::cursor::Cursors};
 /// Length of a candle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "CandleInterval")]
-pub(crate) enum Length {
+pub(crate) enum CandleInterval {
     Minute,
     Hour,
     #[default]
     Day,
 }
 
-impl Length {
+impl CandleInterval {
     pub(crate) fn interval(self) -> Interval {
         match self {
-            Length::Minute => Interval::Minute,
-            Length::Hour => Interval::Hour,
-            Length::Day => Interval::Day,
+            CandleInterval::Minute => Interval::Minute,
+            CandleInterval::Hour => Interval::Hour,
+            CandleInterval::Day => Interval::Day,
         }
     }
 
     pub(crate) fn of(interval: Interval) -> Self {
         match interval {
-            Interval::Minute => Length::Minute,
-            Interval::Hour => Length::Hour,
-            Interval::Day => Length::Day,
+            Interval::Minute => CandleInterval::Minute,
+            Interval::Hour => CandleInterval::Hour,
+            Interval::Day => CandleInterval::Day,
         }
     }
 }
