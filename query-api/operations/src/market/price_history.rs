@@ -6,7 +6,7 @@ use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Tab
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::span::{Asked, CandleInterval, missing_between};
+use super::span::{CandleRequest, CandleInterval, missing_between};
 use crate::{
     candles::Candles,
     context::{Ctx, index_get},
@@ -124,7 +124,7 @@ impl Operation for PriceHistory {
             [Some(own), Some(dollars).filter(|_| is_convertible)].map(|series| series.and_then(|s| known.of(s)));
         let first = spans.iter().flatten().map(|span| span.first).min();
         let last = spans.iter().flatten().map(|span| span.last).max();
-        let asked = Asked {
+        let asked = CandleRequest {
             cursors: Cursors::new(view, &ctx.fingerprint()),
             from: input.from,
             to: input.to,

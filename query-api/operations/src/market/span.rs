@@ -36,7 +36,7 @@ impl CandleInterval {
 }
 
 /// The requested part of a list of candles.
-pub(crate) struct Asked<'a> {
+pub(crate) struct CandleRequest<'a> {
     pub(crate) cursors: Cursors<'a>,
     pub(crate) from: Option<TimeParam>,
     pub(crate) to: Option<TimeParam>,
@@ -53,7 +53,7 @@ pub(crate) struct Span {
     pub(crate) shown: Option<u32>,
 }
 
-impl Asked<'_> {
+impl CandleRequest<'_> {
     /// The span; `newest` is the close of the newest candle there is. Without a first day it has room for `limit`
     /// candles of `step` seconds up to its end.
     pub(crate) fn span(&self, newest: Option<u32>, step: u32) -> Result<Span, ApiError> {
