@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    judge::{Judge, Judged},
+    judge::{Judge, PoolAttribution},
     scan::Seen,
 };
 use crate::{
@@ -49,7 +49,7 @@ impl BlockPool {
         }
     }
 
-    fn of(judge: &Judge<'_, '_>, judged: &Judged) -> Self {
+    fn of(judge: &Judge<'_, '_>, judged: &PoolAttribution) -> Self {
         BlockPool {
             name: judge.name(&judged.pool),
             slug: judged.pool.to_string(),

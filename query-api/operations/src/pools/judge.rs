@@ -45,7 +45,7 @@ pub(crate) struct PaidFor {
 
 /// The pool of a block.
 #[derive(Clone, Debug)]
-pub(crate) struct Judged {
+pub(crate) struct PoolAttribution {
     pub(crate) pool: EntityName,
     /// The evidence.
     pub(crate) by: AttributedBy,
@@ -83,14 +83,18 @@ impl<'c, 'a> Judge<'c, 'a> {
 
     /// The pool of the block at this height, whose coinbase has this scriptSig. One row read, and two for each script
     /// that was not judged before.
-    pub(crate) fn block(&mut self, height: u32, coinbase_script: &[u8]) -> Result<Option<Judged>, ApiError> {
+    pub(crate) fn block(&mut self, height: u32, coinbase_script: &[u8]) -> Result<Option<PoolAttribution>, ApiError> {
         self.view.require(&cairn_tables::stages::PAYOUTS)?;
         let row = self.view.get::<Payouts>(&height)?.ok_or_else(|| lacks::<Payouts>(format!("block {height}")))?;
         self.judge(coinbase_script, &row)
     }
 
     /// The pool of a block that pays so.
-    pub(crate) fn judge(&mut self, coinbase_script: &[u8], payouts: &PayoutsRow) -> Result<Option<Judged>, ApiError> {
+    pub(crate) fn judge(
+        &mut self,
+        coinbase_script: &[u8],
+        payouts: &PayoutsRow,
+    ) -> Result<Option<PoolAttribution>, ApiError> {
         let mut paid = None;
         for payout in &payouts.largest {
             if let Some(of) = self.script(&payout.script)? {
@@ -100,7 +104,7 @@ impl<'c, 'a> Judge<'c, 'a> {
         }
         let tagged = self.tags.matcher.find(coinbase_script).map(|tag| &tag.pool);
         let found = attribute([paid.as_ref().map(|(_, of)| &of.pool)], tagged);
-        Ok(found.map(|of| Judged {
+        Ok(found.map(|of| PoolAttribution {
             pool: of.pool.clone(),
             by: of.by,
             other_pool: of.other_pool.cloned(),
