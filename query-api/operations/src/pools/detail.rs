@@ -12,7 +12,7 @@ use super::{
     facts::{PayoutAddress, pool_hashrate},
     judge::Judge,
     list::PoolSums,
-    scan::{Scanned, Seen, Sum},
+    scan::{Scanned, ScannedBlock, Sum},
     window::Window,
 };
 use crate::{
@@ -163,7 +163,7 @@ impl Operation for PoolDetail {
         ctx.work.poll()?;
         let pool = find(ctx, &judge, &scanned, &input.pool_name)?;
         let place = scanned.place_of(&pool);
-        let own: Vec<Seen> =
+        let own: Vec<ScannedBlock> =
             scanned.blocks.iter().filter(|block| place.is_some() && block.pool == place).copied().collect();
         let mut windows = Vec::with_capacity(Window::ALL.len());
         for window in Window::ALL {
@@ -186,7 +186,7 @@ impl Operation for PoolDetail {
         own.iter().for_each(|block| sum.add(block));
         let caveat_codes: Vec<Caveat> =
             (sum.by_tag > 0).then_some(Caveat::PoolTagUnauthenticated { blocks: sum.by_tag }).into_iter().collect();
-        let at = |block: Option<&Seen>| block.map(|block| block_ref(view, block.height)).transpose();
+        let at = |block: Option<&ScannedBlock>| block.map(|block| block_ref(view, block.height)).transpose();
         Ok(PoolDetailOutput {
             name: judge.name(&pool),
             link: judge.link(&pool),
@@ -250,10 +250,10 @@ fn in_window(view: &View<'_>, scanned: &Scanned, place: Option<usize>, window: W
 }
 
 /// Blocks of a page, newest first. One row read for each.
-fn blocks(view: &View<'_>, scanned: &Scanned, page: &[Seen]) -> Result<Vec<PoolBlock>, ApiError> {
+fn blocks(view: &View<'_>, scanned: &Scanned, page: &[ScannedBlock]) -> Result<Vec<PoolBlock>, ApiError> {
     let heights: Vec<Height> = page.iter().map(|block| block.height).collect();
     let rows = view.headers(&heights)?;
-    let block = |(block, row): (&Seen, _)| -> Result<PoolBlock, ApiError> {
+    let block = |(block, row): (&ScannedBlock, _)| -> Result<PoolBlock, ApiError> {
         let row: Option<cairn_tables::headers::HeaderRow> = row;
         let row = row.ok_or_else(|| lacks::<Headers>(format!("block {}", block.height)))?;
         let other_pool = block.other_pool.and_then(|place| scanned.pools.get(place));

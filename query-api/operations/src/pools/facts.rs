@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     judge::{Judge, PoolAttribution},
-    scan::Seen,
+    scan::ScannedBlock,
 };
 use crate::{
     network::Exahashes,
@@ -87,7 +87,7 @@ impl PayoutAddress {
     pub(super) fn of<'s>(
         judge: &Judge<'_, '_>,
         pool: &EntityName,
-        blocks: impl Iterator<Item = &'s Seen>,
+        blocks: impl Iterator<Item = &'s ScannedBlock>,
     ) -> Vec<Self> {
         let mut sums: HashMap<[u8; 32], (u32, u64, Height)> = HashMap::new();
         for (block, paid) in blocks.filter_map(|block| Some((block, block.paid?))) {

@@ -18,7 +18,7 @@ use crate::context::lacks;
 
 /// A block.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ScannedBlock {
     pub(crate) height: Height,
     /// Its pool, by place in [`Scanned::pools`].
     pub(crate) pool: Option<usize>,
@@ -40,7 +40,7 @@ pub(crate) struct Seen {
 #[derive(Default, Debug)]
 pub(crate) struct Scanned {
     /// The blocks, ascending by height.
-    pub(crate) blocks: Vec<Seen>,
+    pub(crate) blocks: Vec<ScannedBlock>,
     /// The pools, in no order.
     pub(crate) pools: Vec<EntityName>,
     places: HashMap<EntityName, usize>,
@@ -84,7 +84,7 @@ impl Sum {
     }
 
     /// Adds a block, which must be newer than those before.
-    pub(crate) fn add(&mut self, block: &Seen) {
+    pub(crate) fn add(&mut self, block: &ScannedBlock) {
         self.blocks += 1;
         self.empty += u32::from(block.is_empty);
         self.by_tag += u32::from(block.by == Some(AttributedBy::Tag));
@@ -128,7 +128,7 @@ impl Scanned {
             let pool = judged.as_ref().map(|judged| scanned.place(&judged.pool));
             let other_pool = judged.as_ref().and_then(|judged| judged.other_pool.as_ref());
             let other_pool = other_pool.map(|pool| scanned.place(pool));
-            scanned.blocks.push(Seen {
+            scanned.blocks.push(ScannedBlock {
                 height,
                 pool,
                 by: judged.as_ref().map(|judged| judged.by),
@@ -157,7 +157,7 @@ impl Scanned {
     }
 
     /// Returns the newest of these blocks, at most `most`.
-    pub(crate) fn last(&self, most: u32) -> &[Seen] {
+    pub(crate) fn last(&self, most: u32) -> &[ScannedBlock] {
         let from = self.blocks.len().saturating_sub(most as usize);
         self.blocks.get(from..).unwrap_or_default()
     }
