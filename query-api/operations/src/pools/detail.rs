@@ -12,7 +12,7 @@ use super::{
     facts::{PayoutAddress, pool_hashrate},
     judge::Judge,
     list::PoolSums,
-    scan::{Scanned, ScannedBlock, Sum},
+    scan::{ScannedBlocks, ScannedBlock, Sum},
     window::Window,
 };
 use crate::{
@@ -159,7 +159,7 @@ impl Operation for PoolDetail {
 
     fn run(ctx: &Ctx<'_>, input: PoolDetailInput) -> Result<PoolDetailOutput, ApiError> {
         let (view, mut judge) = (ctx.view()?, Judge::new(ctx)?);
-        let scanned = Scanned::newest(&mut judge, view, Window::Year.blocks())?;
+        let scanned = ScannedBlocks::newest(&mut judge, view, Window::Year.blocks())?;
         ctx.work.poll()?;
         let pool = find(ctx, &judge, &scanned, &input.pool_name)?;
         let place = scanned.place_of(&pool);
@@ -214,7 +214,7 @@ impl Operation for PoolDetail {
 }
 
 /// The pool of that name, among those that have tags or blocks.
-fn find(ctx: &Ctx<'_>, judge: &Judge<'_, '_>, scanned: &Scanned, text: &str) -> Result<EntityName, ApiError> {
+fn find(ctx: &Ctx<'_>, judge: &Judge<'_, '_>, scanned: &ScannedBlocks, text: &str) -> Result<EntityName, ApiError> {
     let known = || scanned.pools.iter().chain(judge.tags.pools());
     let slug = text.trim().to_lowercase();
     if let Some(pool) = known().find(|pool| pool.as_str() == slug) {
@@ -232,7 +232,7 @@ fn find(ctx: &Ctx<'_>, judge: &Judge<'_, '_>, scanned: &Scanned, text: &str) -> 
 }
 
 /// Figures of a pool in a window.
-fn in_window(view: &View<'_>, scanned: &Scanned, place: Option<usize>, window: Window) -> Result<PoolWindow, ApiError> {
+fn in_window(view: &View<'_>, scanned: &ScannedBlocks, place: Option<usize>, window: Window) -> Result<PoolWindow, ApiError> {
     let ranking = scanned.ranking(window.blocks());
     let at = ranking.pools.iter().position(|(of, _)| Some(*of) == place);
     let sum = at.and_then(|at| ranking.pools.get(at)).map(|(_, sum)| *sum).unwrap_or_default();
@@ -250,7 +250,7 @@ fn in_window(view: &View<'_>, scanned: &Scanned, place: Option<usize>, window: W
 }
 
 /// Blocks of a page, newest first. One row read for each.
-fn blocks(view: &View<'_>, scanned: &Scanned, page: &[ScannedBlock]) -> Result<Vec<PoolBlock>, ApiError> {
+fn blocks(view: &View<'_>, scanned: &ScannedBlocks, page: &[ScannedBlock]) -> Result<Vec<PoolBlock>, ApiError> {
     let heights: Vec<Height> = page.iter().map(|block| block.height).collect();
     let rows = view.headers(&heights)?;
     let block = |(block, row): (&ScannedBlock, _)| -> Result<PoolBlock, ApiError> {

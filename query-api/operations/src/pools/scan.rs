@@ -20,7 +20,7 @@ use crate::context::lacks;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScannedBlock {
     pub(crate) height: Height,
-    /// Its pool, by place in [`Scanned::pools`].
+    /// Its pool, by place in [`ScannedBlocks::pools`].
     pub(crate) pool: Option<usize>,
     /// The evidence.
     pub(crate) by: Option<AttributedBy>,
@@ -38,7 +38,7 @@ pub(crate) struct ScannedBlock {
 
 /// Blocks with their pools.
 #[derive(Default, Debug)]
-pub(crate) struct Scanned {
+pub(crate) struct ScannedBlocks {
     /// The blocks, ascending by height.
     pub(crate) blocks: Vec<ScannedBlock>,
     /// The pools, in no order.
@@ -98,8 +98,8 @@ impl Sum {
 /// The sums of all pools in a window.
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    /// PayoutAddress of each pool in [`Scanned::pools`], and what it has: the one with most blocks first, of equal ones
-    /// by name.
+    /// Index of each pool in [`ScannedBlocks::pools`], and its sums: the pool with the most blocks first, equal ones by
+    /// name.
     pub(crate) pools: Vec<(usize, Sum)>,
     /// Blocks of no known pool.
     pub(crate) unidentified: Sum,
@@ -107,14 +107,14 @@ pub(crate) struct Ranking {
     pub(crate) blocks: u32,
 }
 
-impl Scanned {
+impl ScannedBlocks {
     /// Looks at the newest blocks, at most `most`, without the genesis block, which pays nobody. Reads two rows for
     /// each, and once the claims about each script that they pay.
     pub(crate) fn newest(judge: &mut Judge<'_, '_>, view: &View<'_>, most: u32) -> Result<Self, ApiError> {
         view.require(&PAYOUTS)?;
         let tip = view.tip().height;
         let from = tip.saturating_sub(most).saturating_add(1);
-        let mut scanned = Scanned::default();
+        let mut scanned = ScannedBlocks::default();
         if tip == 0 {
             return Ok(scanned);
         }
