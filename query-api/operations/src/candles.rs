@@ -6,12 +6,12 @@ use cairn_domain::price::{Quotes, Series};
 use cairn_events::Chosen;
 use cairn_reader::{ReadError, View};
 
-use crate::series::Known;
+use crate::series::KnownSeries;
 
 /// Looks candles up: the newest of each series without a read, the others with one, unless they are loaded.
 pub(crate) struct Candles<'a> {
     view: &'a View<'a>,
-    known: &'a Known,
+    known: &'a KnownSeries,
     loaded: RefCell<Vec<Loaded>>,
 }
 
@@ -25,7 +25,7 @@ struct Loaded {
 
 impl<'a> Candles<'a> {
     /// The candles of the known series, read from a view.
-    pub(crate) fn new(view: &'a View<'a>, known: &'a Known) -> Self {
+    pub(crate) fn new(view: &'a View<'a>, known: &'a KnownSeries) -> Self {
         Candles { view, known, loaded: RefCell::default() }
     }
 

@@ -13,7 +13,7 @@ use crate::{
     operation::Operation,
     parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
     price_now::why_no_rate,
-    series::Known,
+    series::KnownSeries,
     values::{PriceNumber, date, optional, rfc3339},
     vocabulary::cursor::{CursorParam, Cursors},
 };
@@ -182,7 +182,7 @@ impl Operation for PriceHistory {
 }
 
 /// True if prices in dollars may be converted to a currency.
-fn has_rates(known: &Known, currency: Currency) -> bool {
+fn has_rates(known: &KnownSeries, currency: Currency) -> bool {
     let of = |quote| Series { base: Currency::EUR, quote, interval: Interval::Day };
     let has = |quote: Currency| quote == Currency::EUR || known.of(of(quote)).is_some();
     currency != Currency::USD && has(Currency::USD) && has(currency)
