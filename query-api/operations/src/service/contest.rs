@@ -71,7 +71,7 @@ pub(crate) struct ContestOutput {
 }
 
 /// A claim that a request is about.
-pub(super) struct Contested {
+pub(super) struct ContestedClaim {
     id: ClaimId,
     address: String,
     list: ListClaims,
@@ -91,7 +91,7 @@ fn wrong(name: &str, message: impl Into<String>) -> ApiError {
     ApiError::validation(Location::Body, name, message)
 }
 
-impl Contested {
+impl ContestedClaim {
     /// The claim, among those that lists say of the address now.
     pub(super) fn find(ctx: &Ctx<'_>, address: &AddressParam, id: &str) -> Result<Self, ApiError> {
         let id: ClaimId =
@@ -106,7 +106,7 @@ impl Contested {
                 continue;
             }
             if let Some(claim) = list.claims.iter().find(|claim| claim.row == id.row).cloned() {
-                return Ok(Contested { id, address: address.text.clone(), list, claim });
+                return Ok(ContestedClaim { id, address: address.text.clone(), list, claim });
             }
         }
         let message = "no list says this of the address now; wallet_detail has the ids of what is said";
