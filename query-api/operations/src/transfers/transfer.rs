@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     owners::{Owners, SideOwner},
-    parties::{Judged, Parties},
+    parties::{AttributedSides, Parties},
 };
 use crate::{
     confirmation::Confirmation,
@@ -127,7 +127,7 @@ impl WhaleAlert {
         WhaleAlert::of(ctx, view, facts, judged).map(Some)
     }
 
-    fn of(ctx: &Ctx<'_>, view: &View<'_>, facts: Facts, judged: Judged) -> Result<Self, ApiError> {
+    fn of(ctx: &Ctx<'_>, view: &View<'_>, facts: Facts, judged: AttributedSides) -> Result<Self, ApiError> {
         let [from, to] = judged.verdicts;
         let owner = |owner: &'_ Option<SideOwner>| owner.clone();
         let direction = FlowDirection::between(
