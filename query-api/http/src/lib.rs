@@ -51,7 +51,7 @@ pub use ipnet::IpNet;
 pub use limits::{
     budget::WINDOW,
     gate::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
-    places::Places,
+    stream_slots::StreamSlots,
 };
 pub use pages::{
     escaping::{Html, segment},

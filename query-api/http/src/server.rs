@@ -13,7 +13,9 @@ use crate::{
     config::HttpConfig,
     contract::{format::TextFormat, offer::Agreed, operation::Registered},
     describe::{self, about::About},
-    limits::{admission::Admission, budget::Budgets, memory::FlightMemory, places::Places, session::Sessions},
+    limits::{
+        admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions, stream_slots::StreamSlots,
+    },
     requests::{ask::Backend, queue::WorkQueue, snapshot::SnapshotSlot},
     transport::{hosts::Hosts, metrics::Metrics},
 };
@@ -100,7 +102,7 @@ pub(crate) struct Server {
     /// Their last answers.
     pub(crate) snapshot: SnapshotSlot,
     /// Open streams of events.
-    pub(crate) streams: Places<oneshot::Sender<()>>,
+    pub(crate) streams: StreamSlots<oneshot::Sender<()>>,
 }
 
 impl Server {
@@ -119,7 +121,7 @@ impl Server {
         Server {
             precomputed: service.precomputed.iter().filter_map(index_of).collect(),
             snapshot: SnapshotSlot::default(),
-            streams: Places::default(),
+            streams: StreamSlots::default(),
             sessions: Sessions::of(service.state.clone(), service.config.session_cache, service.clock),
             state: service.state,
             queue: WorkQueue::new(),

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
 };
-use cairn_http::{Api, ErrorCode, Hosts, Places};
+use cairn_http::{Api, ErrorCode, Hosts, StreamSlots};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
 };
@@ -36,7 +36,7 @@ pub(crate) struct Front {
     pub(crate) api: Api,
     pub(crate) hosts: Hosts,
     pub(crate) options: Options,
-    pub(crate) streams: Arc<Places<Outlet>>,
+    pub(crate) streams: Arc<StreamSlots<Outlet>>,
     protocol: StreamableHttpService<Handler, NeverSessionManager>,
 }
 
