@@ -60,7 +60,7 @@ pub use pages::{
 pub use requests::{
     ask::{Answer, Ask, Backend, Call, Content, Reading, Versions},
     fingerprint::Fingerprint,
-    inside::{AnswerSchema, Api, Described, Place, Reply},
+    inside::{AdmittedRequest, AnswerSchema, Api, Described, Reply},
     snapshot::Snapshot,
 };
 pub use server::Service;

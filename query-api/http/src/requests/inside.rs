@@ -118,7 +118,7 @@ pub struct Reply {
 
 /// A place among the running requests. It is free again when this is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct AdmittedRequest {
     _permit: Permit,
 }
 
@@ -325,10 +325,10 @@ impl Api {
     ///
     /// # Errors
     /// Returns 503 `overloaded`.
-    pub async fn place(&self, from: &Parts) -> Result<Place, ApiError> {
+    pub async fn place(&self, from: &Parts) -> Result<AdmittedRequest, ApiError> {
         let (client, limit) = (client_of(from, &self.server), self.server.config.request_timeout);
         let entered = self.server.admission.enter(Cost::Light, client.as_ref(), limit).await;
-        entered.map(|permit| Place { _permit: permit })
+        entered.map(|permit| AdmittedRequest { _permit: permit })
     }
 
     /// Runs `work`, which takes time in proportion to `bytes`: on a blocking thread if they are many.
