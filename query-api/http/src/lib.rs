@@ -25,7 +25,7 @@ pub use answers::{
     compact::Selection,
     document::Document,
     error::{ApiError, Failure, FieldError, Location},
-    meta::{Standing, TipMeta, Warning},
+    meta::{DataState, TipMeta, Warning},
     secrets::{REDACTED, looks_secret},
 };
 pub use cairn_work::{Limits, Stopped, Work};

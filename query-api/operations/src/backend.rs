@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, rc::Rc, sync::Arc, time::Duration};
 
-use cairn_http::{Answer, ApiError, Ask, Backend, ErrorCode, Freshness, Reading, Standing, TipMeta, Versions};
+use cairn_http::{Answer, ApiError, Ask, Backend, DataState, ErrorCode, Freshness, Reading, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
 use cairn_model::day_of;
 use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
@@ -293,8 +293,8 @@ fn tip_height(index: &dyn IndexSource) -> Result<Option<u32>, ReadError> {
 }
 
 /// The state of the data for `_meta`.
-fn standing(ctx: &Ctx<'_>) -> Standing {
-    Standing {
+fn standing(ctx: &Ctx<'_>) -> DataState {
+    DataState {
         freshness: match &ctx.pool {
             Ok(pool) => Some(rfc3339_ms(pool.as_of_ms)),
             Err(_) => ctx.index.map(|view| rfc3339(view.tip().mono_time)),

@@ -14,7 +14,7 @@ use crate::{
         code::ErrorCode,
         compact::Selection,
         error::ApiError,
-        meta::{Meta, Standing, Warning, append},
+        meta::{DataState, Meta, Warning, append},
         validators::{matches, matches_any},
     },
     config::HttpConfig,
@@ -335,7 +335,7 @@ impl Ask<'_> {
     pub fn body(
         &self,
         written: Written,
-        standing: &Standing,
+        standing: &DataState,
         etag: Option<String>,
         rows_read: u64,
     ) -> Result<Answer, ApiError> {

@@ -11,8 +11,8 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::{
-    About, Answer, Ask, Backend, Column, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metrics, NoInput,
-    Offer, Output, Reading, Selection, Standing, TableRow,
+    About, Answer, Ask, Backend, Column, DataState, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metrics,
+    NoInput, Offer, Output, Reading, Selection, TableRow,
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -73,7 +73,7 @@ impl Backend for Toy {
             }
         };
         let etag = ask.etag(|_, _| {});
-        ask.body(written, &Standing::default(), etag, 0)
+        ask.body(written, &DataState::default(), etag, 0)
     }
 
     fn ready(&self) -> Result<String, String> {
