@@ -31,7 +31,7 @@ const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000
 
 /// When a request came, and its id.
 #[derive(Clone, Debug)]
-pub(crate) struct Came {
+pub(crate) struct RequestArrival {
     pub(crate) at: Instant,
     pub(crate) id: Arc<str>,
 }
@@ -79,7 +79,7 @@ pub(crate) async fn dispatch(
     let headers = parts.headers.clone();
     let personal = session::presents_any(&headers);
     let lasts_for_good = server.operations.get(at).is_some_and(|op| op.info.freshness.is_empty()) && !personal;
-    let came = parts.extensions.get::<Came>().cloned();
+    let came = parts.extensions.get::<RequestArrival>().cloned();
     let client = parts.extensions.get::<Client>().copied();
     let caller = Caller {
         client,

@@ -27,7 +27,7 @@ use crate::{
     limits::{budget::WINDOW, client::Client},
     requests::{
         body::too_large,
-        http::{Came, Counted},
+        http::{Counted, RequestArrival},
     },
     server::Server,
     transport::{
@@ -75,7 +75,7 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
             if let Some(client) = client {
                 request.extensions_mut().insert(client);
             }
-            request.extensions_mut().insert(Came { at: began, id: Arc::clone(&id) });
+            request.extensions_mut().insert(RequestArrival { at: began, id: Arc::clone(&id) });
             let span = tracing::info_span!("request", %id);
             let response = next.run(request).instrument(span).await;
             if is_options { cors::preflight(response, asked_headers) } else { response }
