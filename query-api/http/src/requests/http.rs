@@ -38,7 +38,7 @@ pub(crate) struct RequestArrival {
 
 /// Marks a request that a tool made.
 #[derive(Clone, Copy)]
-pub(crate) struct Inside;
+pub(crate) struct ToolRequest;
 
 /// 403.
 pub(crate) fn not_as_tool() -> ApiError {
@@ -66,7 +66,7 @@ pub(crate) async fn dispatch(
     {
         return refused.into_response();
     }
-    if parts.extensions.get::<Inside>().is_some()
+    if parts.extensions.get::<ToolRequest>().is_some()
         && server.operations.get(at).is_some_and(|op| !op.is_for_tools(&server.config))
     {
         return not_as_tool().into_response();

@@ -22,7 +22,7 @@ use super::{
     ask::Answer,
     body,
     execute::{Caller, Input, execute},
-    http::{Counted, Inside, not_as_tool},
+    http::{Counted, ToolRequest, not_as_tool},
     parameters::{from_object, target_of},
 };
 use crate::{
@@ -270,7 +270,7 @@ impl Api {
         if let Some(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>() {
             request.extensions_mut().insert(*peer);
         }
-        request.extensions_mut().insert(Inside);
+        request.extensions_mut().insert(ToolRequest);
         let url = self.url(request.uri().path_and_query().map_or("", |target| target.as_str()));
         let response = match self.router.clone().oneshot(request).await {
             Ok(response) => response,
