@@ -49,7 +49,7 @@ pub(crate) fn not_as_tool() -> ApiError {
 
 /// Marks an answer that has been counted.
 #[derive(Clone, Copy)]
-pub(crate) struct Counted;
+pub(crate) struct CountedAnswer;
 
 /// Answers a request to the operation at `at` of the list, which came by this alias if it did not come by the
 /// operation's own path.
@@ -107,7 +107,7 @@ pub(crate) async fn dispatch(
     if let Some(link) = canonical.filter(|_| !hides) {
         response.headers_mut().insert(header::LINK, link);
     }
-    response.extensions_mut().insert(Counted);
+    response.extensions_mut().insert(CountedAnswer);
     response
 }
 

@@ -22,7 +22,7 @@ use super::{
     ask::Answer,
     body,
     execute::{Caller, Input, execute},
-    http::{Counted, ToolRequest, not_as_tool},
+    http::{CountedAnswer, ToolRequest, not_as_tool},
     parameters::{from_object, target_of},
 };
 use crate::{
@@ -381,7 +381,7 @@ async fn read(response: Response, url: String) -> Reply {
     let (parts, body) = response.into_parts();
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (media_type, request_id) = (text(header::CONTENT_TYPE).unwrap_or_default(), text(REQUEST_ID));
-    let is_document = parts.status.is_success() && parts.extensions.get::<Counted>().is_none();
+    let is_document = parts.status.is_success() && parts.extensions.get::<CountedAnswer>().is_none();
     if is_document {
         return Reply { status: parts.status.as_u16(), media_type, request_id, body: Bytes::new(), url, is_document };
     }

@@ -27,7 +27,7 @@ use crate::{
     limits::{budget::WINDOW, client::Client},
     requests::{
         body::too_large,
-        http::{Counted, RequestArrival},
+        http::{CountedAnswer, RequestArrival},
     },
     server::Server,
     transport::{
@@ -100,7 +100,7 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     cors::open(response.headers_mut());
     weaken(response.headers_mut());
     // Answers of operations are counted where they are made.
-    let is_counted = response.extensions().get::<Counted>().is_some();
+    let is_counted = response.extensions().get::<CountedAnswer>().is_some();
     if !is_counted {
         server.record(None, response.status(), began.elapsed(), 0, &id);
     }
