@@ -23,7 +23,7 @@ const ROOM: usize = 4096;
 
 /// Writes a value as JSON.
 pub(crate) fn to_vec<T: Serialize>(value: &T, selection: Selection<'_>, work: &Work) -> Result<Vec<u8>, ApiError> {
-    let mut out = Counted { bytes: Vec::with_capacity(ROOM), counted: 0, work };
+    let mut out = CountedWriter { bytes: Vec::with_capacity(ROOM), counted: 0, work };
     let written = match selection {
         Selection::All => value.serialize(&mut Serializer::new(&mut out)),
         Selection::Without(paths) => value.serialize(&mut Serializer::with_formatter(&mut out, Without::of(paths))),
@@ -36,7 +36,7 @@ pub(crate) fn to_vec<T: Serialize>(value: &T, selection: Selection<'_>, work: &W
 }
 
 /// An answer that is being written: its bytes count as work.
-struct Counted<'w> {
+struct CountedWriter<'w> {
     bytes: Vec<u8>,
     /// How many of them have been counted.
     counted: usize,
@@ -48,7 +48,7 @@ const LARGE: usize = 1 << 20;
 /// Bytes that are counted together.
 const COUNTED: usize = 16 << 10;
 
-impl Counted<'_> {
+impl CountedWriter<'_> {
     fn count(&mut self) -> Result<(), Stopped> {
         let new = self.bytes.len() - self.counted;
         self.counted = self.bytes.len();
@@ -61,7 +61,7 @@ impl Counted<'_> {
     }
 }
 
-impl io::Write for Counted<'_> {
+impl io::Write for CountedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_all(bytes).map(|()| bytes.len())
     }
