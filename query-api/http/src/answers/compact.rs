@@ -26,7 +26,9 @@ pub(crate) fn to_vec<T: Serialize>(value: &T, selection: Selection<'_>, work: &W
     let mut out = CountedWriter { bytes: Vec::with_capacity(ROOM), counted: 0, work };
     let written = match selection {
         Selection::All => value.serialize(&mut Serializer::new(&mut out)),
-        Selection::Without(paths) => value.serialize(&mut Serializer::with_formatter(&mut out, Without::of(paths))),
+        Selection::Without(paths) => {
+            value.serialize(&mut Serializer::with_formatter(&mut out, OmittingFormatter::of(paths)))
+        }
     };
     match (written, work.stopped()) {
         (Ok(()), _) => out.finish(),
@@ -93,7 +95,7 @@ struct Level<'p> {
 }
 
 /// A formatter that omits fields.
-struct Without<'p> {
+struct OmittingFormatter<'p> {
     levels: Vec<Level<'p>>,
     /// Paths of the next object.
     next: Vec<&'p str>,
@@ -103,9 +105,9 @@ struct Without<'p> {
     skipping: usize,
 }
 
-impl<'p> Without<'p> {
+impl<'p> OmittingFormatter<'p> {
     fn of(paths: &[&'p str]) -> Self {
-        Without { levels: Vec::new(), next: paths.to_vec(), in_name: false, skipping: 0 }
+        OmittingFormatter { levels: Vec::new(), next: paths.to_vec(), in_name: false, skipping: 0 }
     }
 
     /// Writes wanted bytes, buffers bytes of a name, drops omitted bytes.
@@ -143,7 +145,7 @@ macro_rules! numbers {
     };
 }
 
-impl Formatter for Without<'_> {
+impl Formatter for OmittingFormatter<'_> {
     numbers! {
         write_bool: bool, write_i8: i8, write_i16: i16, write_i32: i32, write_i64: i64, write_i128: i128,
         write_u8: u8, write_u16: u16, write_u32: u32, write_u64: u64, write_u128: u128,
