@@ -60,7 +60,7 @@ pub use pages::{
 pub use requests::{
     ask::{Answer, Ask, Backend, Call, Content, Reading, Versions},
     fingerprint::Fingerprint,
-    inside::{AdmittedRequest, AnswerSchema, Api, Described, Reply},
+    inside::{AdmittedRequest, AnswerSchema, Api, OperationDescription, Reply},
     snapshot::Snapshot,
 };
 pub use server::Service;

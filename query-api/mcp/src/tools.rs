@@ -2,7 +2,7 @@
 //! of answers, examples and long descriptions are left to `describe_endpoint`.
 
 use axum::body::Bytes;
-use cairn_http::{Agreed, Api, Described, Effect};
+use cairn_http::{Agreed, Api, Effect, OperationDescription};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
@@ -23,7 +23,7 @@ pub(crate) enum Does {
 
 /// The tools, in listing order.
 pub(crate) struct Tools {
-    pub(crate) operations: Vec<Described>,
+    pub(crate) operations: Vec<OperationDescription>,
     /// Operations that are not implemented yet.
     pub(crate) planned: Vec<Agreed>,
     /// Search over both, in this order.
@@ -77,7 +77,7 @@ impl Tools {
     }
 }
 
-fn tool(name: &'static str, op: &Described) -> Tool {
+fn tool(name: &'static str, op: &OperationDescription) -> Tool {
     let (when, not_for) = op.guidance;
     let mut description = format!("{}. Use when {when}. Not for {not_for}.", op.summary);
     for group in &op.exactly_one {

@@ -60,7 +60,7 @@ pub struct Api {
 
 /// Description of an operation.
 #[derive(Clone, Debug)]
-pub struct Described {
+pub struct OperationDescription {
     /// Unique name.
     pub name: &'static str,
     /// `GET` or `POST`.
@@ -148,7 +148,7 @@ impl Api {
 
     /// All implemented operations that tools may call, in listing order.
     #[must_use]
-    pub fn operations(&self) -> Vec<Described> {
+    pub fn operations(&self) -> Vec<OperationDescription> {
         let allowed = self.server.operations.iter().filter(|op| op.is_for_tools(&self.server.config));
         allowed.map(|op| described(op, &self.server)).collect()
     }
@@ -400,9 +400,9 @@ fn client_of(from: &Parts, server: &Server) -> Option<Client> {
     Some(Client::of(*peer, &from.headers, &server.config))
 }
 
-fn described(op: &Registered, server: &Server) -> Described {
+fn described(op: &Registered, server: &Server) -> OperationDescription {
     let info = &op.info;
-    Described {
+    OperationDescription {
         name: info.name,
         method: info.method.name(),
         path: info.path,
