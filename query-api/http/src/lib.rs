@@ -39,7 +39,8 @@ pub use contract::{
     offer::{Agreed, Offer, Package, Tier, Unit},
     operation::{Detail, Freshness, Info, NoInput, Registered, Streamed},
     output::{
-        CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, Table, TableRow, Written,
+        CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
+        TableRow,
     },
     tool::{Effect, MAX_TOOL_ANSWER, Tool},
 };

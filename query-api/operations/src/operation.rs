@@ -1,6 +1,6 @@
 //! The trait of an operation: one file with its description, input, output and implementation.
 
-use cairn_http::{Agreed, ApiError, Info, Output, Registered, Selection, Written};
+use cairn_http::{Agreed, ApiError, Info, Output, Registered, Selection, SerializedAnswer};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub(crate) struct Runner {
     /// See [`Operation::wants`]; `None` for operations that never ask the node.
     pub(crate) wants: fn(&Ctx<'_>, &Value) -> Result<Option<TxRequest>, ApiError>,
     /// Computes and writes the answer.
-    pub(crate) run: fn(&Ctx<'_>, &Value, Selection<'_>) -> Result<Written, ApiError>,
+    pub(crate) run: fn(&Ctx<'_>, &Value, Selection<'_>) -> Result<SerializedAnswer, ApiError>,
 }
 
 /// Makes the line of an operation, with how it was agreed upon.

@@ -20,7 +20,7 @@ use crate::{
     config::HttpConfig,
     contract::{
         operation::{Freshness, Registered},
-        output::{JSON, Parts, Written},
+        output::{JSON, Parts, SerializedAnswer},
     },
     describe::about::About,
     limits::gate::session_required,
@@ -334,7 +334,7 @@ impl Ask<'_> {
     /// The answer: with `_meta`, if it is JSON. Not modified, if only that shows now.
     pub fn body(
         &self,
-        written: Written,
+        written: SerializedAnswer,
         standing: &DataState,
         etag: Option<String>,
         rows_read: u64,
@@ -343,15 +343,15 @@ impl Ask<'_> {
         let is_full = self.selection() == Selection::All;
         let mut warnings = Vec::new();
         let (media_type, content) = match written {
-            Written::File { media_type, bytes } => {
+            SerializedAnswer::File { media_type, bytes } => {
                 warnings = self.call.warnings.borrow().clone();
                 (media_type, Content::Whole(bytes))
             }
-            Written::Stream { media_type, parts } => {
+            SerializedAnswer::Stream { media_type, parts } => {
                 warnings = self.call.warnings.borrow().clone();
                 (media_type, Content::Parts(parts))
             }
-            Written::Json(mut json) => {
+            SerializedAnswer::Json(mut json) => {
                 let told = self.call.warnings.borrow();
                 let brief: Vec<Warning>;
                 let told = if is_full {
