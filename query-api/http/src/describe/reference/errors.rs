@@ -21,11 +21,11 @@ struct Row {
     status: u16,
     name: &'static str,
     meaning: Safe<String>,
-    raised: Raised,
+    raised: CodeOrigin,
 }
 
 /// Where a code comes from.
-enum Raised {
+enum CodeOrigin {
     Never,
     Anywhere,
     By(Vec<&'static str>),
@@ -40,9 +40,9 @@ impl Row {
             name: code.name(),
             meaning: prose(code.meaning()),
             raised: match raised.len() {
-                0 => Raised::Never,
-                all if all == operations.len() => Raised::Anywhere,
-                _ => Raised::By(raised),
+                0 => CodeOrigin::Never,
+                all if all == operations.len() => CodeOrigin::Anywhere,
+                _ => CodeOrigin::By(raised),
             },
         }
     }
