@@ -20,17 +20,17 @@ pub(crate) enum Full {
 pub(super) struct ConnectionPermits {
     all: usize,
     of_client: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<ConnectionCounts>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct ConnectionCounts {
     all: usize,
     /// By level and network.
     by_network: HashMap<(usize, IpAddr), usize>,
 }
 
-impl Taken {
+impl ConnectionCounts {
     fn count(&self, level: usize, network: Option<IpAddr>) -> usize {
         network.and_then(|network| self.by_network.get(&(level, network))).copied().unwrap_or_default()
     }
@@ -47,7 +47,7 @@ impl ConnectionPermits {
         Arc::new(ConnectionPermits { all, of_client, taken: Mutex::default() })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Taken) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut ConnectionCounts) -> T) -> T {
         work(&mut self.taken.lock())
     }
 
