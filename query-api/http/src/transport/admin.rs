@@ -24,7 +24,7 @@ use crate::{requests::ask::Backend, server::Service};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// State for the admin routes.
-struct Watched {
+struct AdminState {
     backend: Arc<dyn Backend>,
     metrics: Arc<Metrics>,
     /// One reads for `/metrics` at a time, and one for `/readyz`: a disk that hangs holds one thread each, however
@@ -40,7 +40,7 @@ enum Unread {
     Panicked,
 }
 
-impl Watched {
+impl AdminState {
     /// Runs `read` on a blocking thread. One caller reads at a time; others wait.
     async fn read<T: Send + 'static>(
         &self,
@@ -68,7 +68,7 @@ pub fn admin_router(service: &Service) -> Router {
 }
 
 fn router_within(service: &Service, patience: Duration) -> Router {
-    let watched = Watched {
+    let watched = AdminState {
         backend: Arc::clone(&service.backend),
         metrics: Arc::clone(&service.metrics),
         one_reads: Arc::new(Semaphore::new(1)),
@@ -90,7 +90,7 @@ where
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }
 
-async fn metrics(State(watched): State<Arc<Watched>>) -> Response {
+async fn metrics(State(watched): State<Arc<AdminState>>) -> Response {
     let looked_at = watched.read(&watched.one_reads, |backend| backend.readings()).await;
     if let Err(Unread::Late) = &looked_at {
         tracing::warn!("the data could not be read in time: metrics without it");
@@ -102,7 +102,7 @@ async fn metrics(State(watched): State<Arc<Watched>>) -> Response {
     response
 }
 
-async fn ready(State(watched): State<Arc<Watched>>) -> Response {
+async fn ready(State(watched): State<Arc<AdminState>>) -> Response {
     let refused = |why: String| (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response();
     match watched.read(&watched.one_is_asked, |backend| backend.ready()).await {
         Ok(Ok(remarks)) => ("ok\n".to_owned() + &remarks).into_response(),
