@@ -35,7 +35,7 @@ struct AdminState {
 }
 
 /// Why there is nothing to show.
-enum Unread {
+enum ReadFailure {
     Late,
     Panicked,
 }
@@ -46,18 +46,18 @@ impl AdminState {
         &self,
         turns: &Arc<Semaphore>,
         read: impl FnOnce(&dyn Backend) -> T + Send + 'static,
-    ) -> Result<T, Unread> {
+    ) -> Result<T, ReadFailure> {
         let until = Instant::now() + self.patience;
-        let turn = timeout_at(until, Arc::clone(turns).acquire_owned()).await.map_err(|_| Unread::Late)?;
+        let turn = timeout_at(until, Arc::clone(turns).acquire_owned()).await.map_err(|_| ReadFailure::Late)?;
         let backend = Arc::clone(&self.backend);
         let reading = spawn_blocking(move || {
             // Held until the reading ends, also if nobody waits for it any more.
             let _turn = turn;
             read(&*backend)
         });
-        timeout_at(until, reading).await.map_err(|_| Unread::Late)?.map_err(|error| {
+        timeout_at(until, reading).await.map_err(|_| ReadFailure::Late)?.map_err(|error| {
             tracing::error!(%error, "reading the state of the service panicked");
-            Unread::Panicked
+            ReadFailure::Panicked
         })
     }
 }
@@ -92,7 +92,7 @@ where
 
 async fn metrics(State(watched): State<Arc<AdminState>>) -> Response {
     let looked_at = watched.read(&watched.one_reads, |backend| backend.readings()).await;
-    if let Err(Unread::Late) = &looked_at {
+    if let Err(ReadFailure::Late) = &looked_at {
         tracing::warn!("the data could not be read in time: metrics without it");
     }
     // Counters need no disk. They are shown in any case.
@@ -107,8 +107,10 @@ async fn ready(State(watched): State<Arc<AdminState>>) -> Response {
     match watched.read(&watched.one_is_asked, |backend| backend.ready()).await {
         Ok(Ok(remarks)) => ("ok\n".to_owned() + &remarks).into_response(),
         Ok(Err(why)) => refused(why),
-        Err(Unread::Late) => refused(format!("the data could not be read within {} s", watched.patience.as_secs_f64())),
-        Err(Unread::Panicked) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Err(ReadFailure::Late) => {
+            refused(format!("the data could not be read within {} s", watched.patience.as_secs_f64()))
+        }
+        Err(ReadFailure::Panicked) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
