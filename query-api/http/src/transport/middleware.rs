@@ -112,16 +112,16 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     drop(in_flight);
     // The router leaves out the body of an answer to HEAD, and gives the length of the body that GET has.
     if matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
-        *response.body_mut() = Body::new(Unsaid);
+        *response.body_mut() = Body::new(UnsizedBody);
     }
     response
 }
 
 /// An empty body without a length: a 304 must not give another length than the 200 has, and a 204 none at all (RFC
 /// 9110, 8.6).
-struct Unsaid;
+struct UnsizedBody;
 
-impl HttpBody for Unsaid {
+impl HttpBody for UnsizedBody {
     type Data = Bytes;
     type Error = Infallible;
 
