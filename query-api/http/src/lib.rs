@@ -37,7 +37,7 @@ pub use contract::{
     method::Method,
     nearest::nearest,
     offer::{Agreed, Offer, Package, Tier, Unit},
-    operation::{Detail, Freshness, Info, NoInput, Registered, Streamed},
+    operation::{Detail, Freshness, Info, NoInput, Registered, StreamSpec},
     output::{
         CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
         TableRow,

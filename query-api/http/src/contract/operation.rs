@@ -31,7 +31,7 @@ impl Freshness {
 /// How an operation streams: asked with `Accept: text/event-stream`, it is asked again and again for what is new. Its
 /// answer has the lists `events` (each with `id` and `type`), `last_id`, `has_more` and `reset`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Streamed {
+pub struct StreamSpec {
     /// The parameter with the id of the event to go on after.
     pub resume: &'static str,
     /// Path of the pages with all events. A client that has missed events reads them there.
@@ -78,7 +78,7 @@ pub struct Info {
     /// How agents see it as a tool.
     pub tool: Tool,
     /// How it streams, if it does.
-    pub streamed: Option<Streamed>,
+    pub streamed: Option<StreamSpec>,
     /// True if its input is for this server alone: no part of it is repeated in answers and errors, and agents have no
     /// tool for it unless the operator allows that.
     pub private: bool,

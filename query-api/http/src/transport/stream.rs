@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
-    contract::{cost::Cost, operation::Streamed},
+    contract::{cost::Cost, operation::StreamSpec},
     limits::client::Client,
     requests::http::dispatch,
     server::Server,
@@ -80,7 +80,7 @@ struct OpenStream {
     /// The request, without the event to go on after.
     parts: Parts,
     query: String,
-    streamed: Streamed,
+    streamed: StreamSpec,
     id: Uuid,
     /// Resolves when the place is needed for another client, or the server stops.
     held: oneshot::Receiver<()>,
@@ -101,7 +101,7 @@ impl Drop for OpenStream {
 }
 
 /// Opens a stream of an operation.
-pub(super) async fn open(server: Arc<Server>, at: usize, streamed: Streamed, request: Request) -> Response {
+pub(super) async fn open(server: Arc<Server>, at: usize, streamed: StreamSpec, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     parts.headers.remove(header::ACCEPT);
     parts.headers.remove(header::IF_NONE_MATCH);

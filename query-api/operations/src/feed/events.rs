@@ -2,7 +2,7 @@
 
 use cairn_domain::Subject;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Info, Location, Streamed, Tool};
+use cairn_http::{ApiError, Info, Location, StreamSpec, Tool};
 use cairn_model::Txid;
 use cairn_reader::View;
 use schemars::JsonSchema;
@@ -83,7 +83,7 @@ impl Operation for Events {
             gets an event `reset` with the newest id and the URL of the feed. Filters by type, value, address and entity.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
-        streamed: Some(Streamed { resume: "after", feed: "/v1/chain/activity-feed" }),
+        streamed: Some(StreamSpec { resume: "after", feed: "/v1/chain/activity-feed" }),
         ..index_get("events", "/v1/events", "chain")
     };
     type Input = EventsInput;
