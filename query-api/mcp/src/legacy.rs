@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     front::{Front, post_body},
     rpc,
-    streams::{Outlet, Unread},
+    streams::{Outlet, UnreadAnswer},
 };
 
 /// Path for messages of the old transport.
@@ -34,7 +34,7 @@ const RETRY_AFTER: u32 = 10;
 struct OpenStream {
     id: Uuid,
     streams: Arc<StreamSlots<Outlet>>,
-    receiver: Receiver<Unread>,
+    receiver: Receiver<UnreadAnswer>,
     stop: CancelToken,
     idle: Duration,
     /// The first event, until it is sent.
