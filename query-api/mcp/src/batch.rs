@@ -21,7 +21,7 @@ use crate::{
 const LAST_WITH_BATCHES: &str = "2025-03-26";
 
 /// Charges and answers the messages of a batch.
-pub(crate) trait Each: Clone + Send + 'static {
+pub(crate) trait BatchHandler: Clone + Send + 'static {
     /// The limits of a batch.
     fn options(&self) -> &Options;
 
@@ -50,7 +50,7 @@ struct Running<E> {
 }
 
 /// Answers a batch.
-pub(crate) async fn answer(each: &impl Each, parts: &Parts, messages: Vec<Message>) -> Response {
+pub(crate) async fn answer(each: &impl BatchHandler, parts: &Parts, messages: Vec<Message>) -> Response {
     let refused = |text: String| {
         RpcError::new(INVALID_REQUEST, format!("Invalid Request: {text}")).response(StatusCode::BAD_REQUEST, None)
     };
@@ -91,7 +91,7 @@ pub(crate) async fn answer(each: &impl Each, parts: &Parts, messages: Vec<Messag
     response
 }
 
-impl<E: Each> Running<E> {
+impl<E: BatchHandler> Running<E> {
     /// The next piece of the body.
     async fn next(&mut self) -> Option<Bytes> {
         loop {

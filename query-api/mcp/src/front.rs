@@ -16,7 +16,7 @@ use tower::{Service, ServiceExt};
 
 use crate::{
     Options,
-    batch::{self, Each},
+    batch::{self, BatchHandler},
     bound::Sizes,
     exchange::{Answered, Exchange, Form},
     handler::Handler,
@@ -144,7 +144,7 @@ impl Front {
     }
 }
 
-impl Each for Arc<Front> {
+impl BatchHandler for Arc<Front> {
     fn options(&self) -> &Options {
         &self.options
     }
