@@ -35,7 +35,7 @@ pub(crate) trait BatchHandler: Clone + Send + 'static {
 }
 
 /// A batch that is being answered.
-struct Running<E> {
+struct RunningBatch<E> {
     each: E,
     parts: Parts,
     messages: VecDeque<Message>,
@@ -62,7 +62,7 @@ pub(crate) async fn answer(each: &impl BatchHandler, parts: &Parts, messages: Ve
     if messages.is_empty() || messages.len() > max {
         return refused(format!("a batch must have 1 to {max} messages; this one has {}", messages.len()));
     }
-    let mut running = Running {
+    let mut running = RunningBatch {
         each: each.clone(),
         parts: parts.clone(),
         messages: messages.into(),
@@ -91,7 +91,7 @@ pub(crate) async fn answer(each: &impl BatchHandler, parts: &Parts, messages: Ve
     response
 }
 
-impl<E: BatchHandler> Running<E> {
+impl<E: BatchHandler> RunningBatch<E> {
     /// The next piece of the body.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
