@@ -240,7 +240,7 @@ pub(crate) async fn operation(
     max: Sizes,
 ) -> Answer {
     coerce(&op.input_schema, &mut given);
-    let wrong = if op.private { Wrong(Vec::new()) } else { Wrong::of(op, &given) };
+    let wrong = if op.private { UnknownArguments(Vec::new()) } else { UnknownArguments::of(op, &given) };
     let limits = Limits::of(op, &given);
     let Some(mut reply) = api.call(op.name, given.clone(), bytes, from).await else {
         return refused(CALL, "endpoint", "does not exist");
@@ -272,9 +272,9 @@ const MAX_WRONG: usize = 8;
 
 /// Arguments that an operation does not have. A successful answer warns about them. An error names them too, because a
 /// required argument is often missing only because its name is wrong.
-struct Wrong(Vec<(String, Option<String>)>);
+struct UnknownArguments(Vec<(String, Option<String>)>);
 
-impl Wrong {
+impl UnknownArguments {
     fn of(op: &OperationDescription, given: &Map<String, Value>) -> Self {
         let known: Vec<&str> = names(op).collect();
         let required = op.input_schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -285,7 +285,7 @@ impl Wrong {
             ([only], 1) => Some((*only).to_owned()),
             _ => Api::nearest(name, known.iter().copied()).map(str::to_owned),
         };
-        Wrong(wrong.iter().map(|name| (name.chars().take(64).collect(), meant(name))).collect())
+        UnknownArguments(wrong.iter().map(|name| (name.chars().take(64).collect(), meant(name))).collect())
     }
 
     fn tell(&self, op: &OperationDescription, error: &mut Value) {
