@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::{
     Options,
-    exchange::{Answered, VERSION},
+    exchange::{AnsweredMessage, VERSION},
     message::Message,
     rpc::{self, INVALID_REQUEST, RpcError, TOO_LARGE},
 };
@@ -31,7 +31,7 @@ pub(crate) trait BatchHandler: Clone + Send + 'static {
     /// Fails if the client's rate limit is exceeded.
     fn charge(&self, units: u32, parts: &Parts) -> Result<(), RpcError>;
 
-    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = Answered> + Send;
+    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = AnsweredMessage> + Send;
 }
 
 /// A batch that is being answered.

@@ -18,7 +18,7 @@ use crate::{
     Options,
     batch::{self, BatchHandler},
     bound::Sizes,
-    exchange::{Answered, Exchange, Form},
+    exchange::{AnsweredMessage, Exchange, Form},
     handler::Handler,
     message::{self, Incoming, MAX_FRAME, Message},
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError},
@@ -76,7 +76,7 @@ impl Front {
     }
 
     /// Passes a message to the protocol server.
-    pub(crate) async fn forward(&self, parts: &Parts, message: Message) -> Answered {
+    pub(crate) async fn forward(&self, parts: &Parts, message: Message) -> AnsweredMessage {
         let id = rpc::id_of(&message.value).cloned();
         let (is_request, is_call) = (message.is_request(), message.is_call());
         let Some(frame) = message.frame else {
@@ -118,7 +118,11 @@ impl Front {
         let is_json = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
         let text = match body {
             Ok(body) if parts.status.is_success() || is_json => {
-                return Answered { status: parts.status, headers: parts.headers, pieces: exchange.complete(body) };
+                return AnsweredMessage {
+                    status: parts.status,
+                    headers: parts.headers,
+                    pieces: exchange.complete(body),
+                };
             }
             Ok(text) => text,
             Err(error) => {
@@ -153,7 +157,7 @@ impl BatchHandler for Arc<Front> {
         self.api.charge(units, parts).map_err(|error| RpcError::of(&error))
     }
 
-    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = Answered> + Send {
+    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = AnsweredMessage> + Send {
         self.forward(parts, message)
     }
 }
