@@ -7,7 +7,7 @@ use bitcoin::NetworkKind;
 use crate::{
     key::{self, AllowedKeys, Key, read_number},
     refusal::Refusal,
-    template::{Order, Place, Template},
+    template::{KeySlot, Order, Template},
 };
 
 /// Most keys of `multi` in an output script.
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
             Argument::Key(allowed) => {
                 let alternatives = key::read(token, allowed, self.network)?;
                 let is_compressed = alternatives.iter().all(Key::is_compressed);
-                let place = Place { number: self.keys.len(), is_compressed };
+                let place = KeySlot { number: self.keys.len(), is_compressed };
                 self.template.push_str(&place.to_string());
                 self.keys.push(alternatives);
             }
