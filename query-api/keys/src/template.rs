@@ -116,15 +116,15 @@ impl Template {
                 Order::XOnly => keys.sort_by_cached_key(|key| key.inner.x_only_public_key().0.serialize()),
             }
         }
-        let filled = self.descriptor.translate_pk(&mut Filled(&keys)).map_err(|_| Refusal::Miniscript)?;
+        let filled = self.descriptor.translate_pk(&mut KeySubstitution(&keys)).map_err(|_| Refusal::Miniscript)?;
         Ok(filled.script_pubkey())
     }
 }
 
 /// Puts keys into their places.
-struct Filled<'a>(&'a [PublicKey]);
+struct KeySubstitution<'a>(&'a [PublicKey]);
 
-impl Translator<KeySlot> for Filled<'_> {
+impl Translator<KeySlot> for KeySubstitution<'_> {
     type TargetPk = PublicKey;
     type Error = Refusal;
 
