@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection, SqlitePool};
 
 use crate::{
     StateError,
-    error::Lost,
+    error::FileMismatch,
     mark::{self, Known, Mark},
     sqlite::sqlite,
 };
@@ -77,10 +77,10 @@ fn compare(path: &Path, known: &Known, found: Option<&Identity>) -> Result<(), S
     let lost = |what| Err(StateError::Lost { path: path.to_owned(), what });
     match (known, found) {
         (Known::Nothing, _) | (Known::Damaged, Some(_)) => Ok(()),
-        (_, None) => lost(Lost::Unknown),
-        (Known::Database(mark), Some(found)) if mark.id != found.id => lost(Lost::Unknown),
+        (_, None) => lost(FileMismatch::Unknown),
+        (Known::Database(mark), Some(found)) if mark.id != found.id => lost(FileMismatch::Unknown),
         (Known::Database(mark), Some(found)) if mark.changes > found.changes => {
-            lost(Lost::Older { changes: mark.changes - found.changes })
+            lost(FileMismatch::Older { changes: mark.changes - found.changes })
         }
         (Known::Database(_), Some(_)) => Ok(()),
     }
@@ -92,9 +92,9 @@ pub(crate) fn known(path: &Path) -> Result<Known, StateError> {
     let lost = |what| Err(StateError::Lost { path: path.to_owned(), what });
     match fs::metadata(path) {
         _ if known == Known::Nothing => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return lost(Lost::Missing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return lost(FileMismatch::Missing),
         Err(reason) => return Err(StateError::File { path: path.to_owned(), reason }),
-        Ok(file) if file.len() == 0 => return lost(Lost::Empty),
+        Ok(file) if file.len() == 0 => return lost(FileMismatch::Empty),
         Ok(_) => {}
     }
     Ok(known)

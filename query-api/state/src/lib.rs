@@ -29,7 +29,7 @@ mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
 pub use error::{
-    Lost, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_WAITING,
+    FileMismatch, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_WAITING,
     MAX_WAITING_BYTES, MAX_WAITING_ENTRY, StateError,
 };
 pub use feedback::{

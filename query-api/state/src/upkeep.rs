@@ -6,7 +6,7 @@ use sqlx::{Connection, SqliteConnection};
 
 use crate::{
     State, StateError, StateUrl,
-    error::Lost,
+    error::FileMismatch,
     identity, mark, migrations,
     pool::SqlPool,
     sqlite::{make_private, sqlite},
@@ -236,7 +236,7 @@ fn place(part: &Path, to: &Path, replace: bool) -> std::io::Result<()> {
 pub async fn accept(url: &StateUrl, new: bool) -> Result<(), StateError> {
     let Target::Sqlite(path) = &url.0 else { return Err(StateError::NotAFile) };
     let is_there = match identity::known(path) {
-        Err(StateError::Lost { what: Lost::Missing | Lost::Empty, .. }) if new => false,
+        Err(StateError::Lost { what: FileMismatch::Missing | FileMismatch::Empty, .. }) if new => false,
         known => {
             known?;
             std::fs::metadata(path).is_ok_and(|file| file.len() > 0)
