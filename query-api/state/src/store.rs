@@ -103,7 +103,7 @@ impl State {
             return Ok(());
         };
         self.is_made_ready(None);
-        if identity::known(path)? == mark::Known::Nothing {
+        if identity::known(path)? == mark::MarkFile::Nothing {
             make(path)?;
         }
         identity::verify_file(path).await?;
