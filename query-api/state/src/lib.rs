@@ -40,7 +40,7 @@ pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
 pub use store::State;
-pub use upkeep::{Checked, accept, backup, check};
+pub use upkeep::{CheckReport, accept, backup, check};
 pub use url::StateUrl;
 pub use waiting::{NewEntry, WaitingEntry};
 pub use writers::WriterTip;
