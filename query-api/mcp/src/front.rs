@@ -86,7 +86,7 @@ impl Front {
             return RpcError::new(INVALID_REQUEST, text).answered(StatusCode::BAD_REQUEST, id.as_ref());
         };
         // The call of a tool takes the place of its operation.
-        let place = if is_request && !is_call { Some(self.api.place(parts).await) } else { None };
+        let place = if is_request && !is_call { Some(self.api.admit(parts).await) } else { None };
         if let Some(Err(error)) = place {
             return RpcError::of(&error).answered(error.status, id.as_ref());
         }

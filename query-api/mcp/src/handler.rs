@@ -63,9 +63,9 @@ impl Handler {
             coerce(&Value::Object((*tool.input_schema).clone()), &mut arguments);
         }
         Ok(match does {
-            ToolAction::Search | ToolAction::Describe => match self.api.place(from).await {
-                Ok(_place) if does == ToolAction::Search => endpoints::search(tools, &arguments),
-                Ok(_place) => endpoints::describe(tools, &arguments),
+            ToolAction::Search | ToolAction::Describe => match self.api.admit(from).await {
+                Ok(_admitted) if does == ToolAction::Search => endpoints::search(tools, &arguments),
+                Ok(_admitted) => endpoints::describe(tools, &arguments),
                 Err(error) => {
                     let data = json!({"error": error.code.name(), "retry_after": error.retry_after});
                     return Err(ErrorData::internal_error(error.detail.clone(), Some(data)));

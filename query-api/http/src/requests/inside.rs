@@ -116,7 +116,7 @@ pub struct Reply {
     pub is_document: bool,
 }
 
-/// A place among the running requests. It is free again when this is dropped.
+/// A request that admission control let in. Its slot is free again when this is dropped.
 #[derive(Debug)]
 pub struct AdmittedRequest {
     _permit: Permit,
@@ -325,7 +325,7 @@ impl Api {
     ///
     /// # Errors
     /// Returns 503 `overloaded`.
-    pub async fn place(&self, from: &Parts) -> Result<AdmittedRequest, ApiError> {
+    pub async fn admit(&self, from: &Parts) -> Result<AdmittedRequest, ApiError> {
         let (client, limit) = (client_of(from, &self.server), self.server.config.request_timeout);
         let entered = self.server.admission.enter(Cost::Light, client.as_ref(), limit).await;
         entered.map(|permit| AdmittedRequest { _permit: permit })
