@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, rc::Rc, sync::Arc, time::Duration};
 
-use cairn_http::{Answer, ApiError, Ask, Backend, DataState, ErrorCode, Freshness, Reading, TipMeta, Versions};
+use cairn_http::{Answer, ApiError, Ask, Backend, DataState, ErrorCode, Freshness, Metric, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
 use cairn_model::day_of;
 use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
@@ -186,16 +186,16 @@ impl Backend for ChainBackend {
         }
     }
 
-    fn readings(&self) -> Vec<Reading> {
+    fn readings(&self) -> Vec<Metric> {
         let tip = tip_height(&*self.index).inspect_err(|error| self.note(error)).ok().flatten();
         let heights = [
             ("cairn_index_tip_height", "Height of the newest block in the index.", tip),
             ("cairn_best_height", "Height of the best known chain.", self.index.best_height()),
         ];
-        let heights = heights.into_iter().filter_map(|(name, help, at)| Some(Reading::gauge(name, help, at?.into())));
+        let heights = heights.into_iter().filter_map(|(name, help, at)| Some(Metric::gauge(name, help, at?.into())));
         let gap = self.index.source().map(|source| {
             let help = "1 if block files are missing or damaged, otherwise 0.";
-            Reading::gauge("cairn_source_gap", help, has_gap(Some(&source)).into())
+            Metric::gauge("cairn_source_gap", help, has_gap(Some(&source)).into())
         });
         let troubles = troubles::readings(&all_troubles(&*self.index, &self.troubles));
         heights.chain(gap).chain(troubles).chain(of_damages(&self.damages)).collect()
@@ -255,25 +255,25 @@ pub(crate) fn damaged(tables: &[&str]) -> String {
 }
 
 /// Damage, and progress of the scrubber.
-fn of_damages(damages: &Damages) -> Vec<Reading> {
+fn of_damages(damages: &Damages) -> Vec<Metric> {
     let scrubbed = damages.scrubbed();
     let help = "How often damage of a table was met, by requests or the scrubber.";
     let mut readings = vec![
-        Reading::counters("cairn_index_damages_total", help, "table", damages.counts()),
-        Reading::gauge(
+        Metric::counters("cairn_index_damages_total", help, "table", damages.counts()),
+        Metric::gauge(
             "cairn_index_damaged_tables",
             "Tables that are damaged, as far as known.",
             damages.tables().len() as u64,
         ),
-        Reading::counter("cairn_scrub_bytes_total", "Bytes of table files that the scrubber has read.", scrubbed.bytes),
-        Reading::counter(
+        Metric::counter("cairn_scrub_bytes_total", "Bytes of table files that the scrubber has read.", scrubbed.bytes),
+        Metric::counter(
             "cairn_scrubs_total",
             "Scrubs that have read every table file since the start.",
             scrubbed.complete,
         ),
     ];
     readings.extend(scrubbed.last_end.map(|end| {
-        Reading::gauge("cairn_scrub_last_end_seconds", "End of the last complete scrub, in seconds since 1970.", end)
+        Metric::gauge("cairn_scrub_last_end_seconds", "End of the last complete scrub, in seconds since 1970.", end)
     }));
     readings
 }

@@ -42,7 +42,7 @@ pub trait Backend: Send + Sync + 'static {
     fn ready(&self) -> Result<String, String>;
 
     /// Figures about the data for operators. It may block: it runs on a blocking thread.
-    fn readings(&self) -> Vec<Reading>;
+    fn readings(&self) -> Vec<Metric>;
 
     /// A number that changes when the streamed events do. It does not block: each stream asks for it four times a
     /// second.
@@ -56,7 +56,7 @@ pub trait Backend: Send + Sync + 'static {
 
 /// A figure for operators, shown on `/metrics`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reading {
+pub struct Metric {
     /// Its name.
     pub name: &'static str,
     /// Its help text.
@@ -69,17 +69,17 @@ pub struct Reading {
     pub values: Vec<(&'static str, u64)>,
 }
 
-impl Reading {
+impl Metric {
     /// A gauge.
     #[must_use]
     pub fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
-        Reading { name, help, grows: false, label: None, values: vec![("", value)] }
+        Metric { name, help, grows: false, label: None, values: vec![("", value)] }
     }
 
     /// A counter.
     #[must_use]
     pub fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
-        Reading { grows: true, ..Reading::gauge(name, help, value) }
+        Metric { grows: true, ..Metric::gauge(name, help, value) }
     }
 
     /// A counter for each value of a label.
@@ -90,7 +90,7 @@ impl Reading {
         label: &'static str,
         values: Vec<(&'static str, u64)>,
     ) -> Self {
-        Reading { name, help, grows: true, label: Some(label), values }
+        Metric { name, help, grows: true, label: Some(label), values }
     }
 }
 

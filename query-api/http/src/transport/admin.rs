@@ -129,7 +129,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
-    use crate::{Answer, ApiError, Ask, Reading};
+    use crate::{Answer, ApiError, Ask, Metric};
 
     /// A backend whose disk hangs while `disk` is locked.
     #[derive(Default)]
@@ -162,9 +162,9 @@ mod tests {
             Ok(String::new())
         }
 
-        fn readings(&self) -> Vec<Reading> {
+        fn readings(&self) -> Vec<Metric> {
             self.read();
-            vec![Reading::gauge("of_the_data", "A number.", 1)]
+            vec![Metric::gauge("of_the_data", "A number.", 1)]
         }
 
         fn explain(&self, _: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {

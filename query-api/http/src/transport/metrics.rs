@@ -13,7 +13,7 @@ use prometheus::{
     HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
 };
 
-use crate::{contract::operation::Registered, requests::ask::Reading};
+use crate::{contract::operation::Registered, requests::ask::Metric};
 
 /// Statuses with their own counter; all others are counted as 0.
 const STATUSES: [u16; 23] =
@@ -133,7 +133,7 @@ fn text(registry: &Registry) -> String {
 }
 
 /// These readings in the same format.
-pub(crate) fn readings(readings: Vec<Reading>) -> String {
+pub(crate) fn readings(readings: Vec<Metric>) -> String {
     let registry = Registry::new();
     for reading in readings {
         if let Err(error) = show(&registry, &reading) {
@@ -143,7 +143,7 @@ pub(crate) fn readings(readings: Vec<Reading>) -> String {
     text(&registry)
 }
 
-fn show(registry: &Registry, reading: &Reading) -> prometheus::Result<()> {
+fn show(registry: &Registry, reading: &Metric) -> prometheus::Result<()> {
     let labels: Vec<&str> = reading.label.into_iter().collect();
     let values = reading.values.iter().map(|(of, value)| (&std::slice::from_ref(of)[..labels.len()], *value));
     let opts = Opts::new(reading.name, reading.help);

@@ -11,8 +11,8 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::{
-    About, Answer, Ask, Backend, Column, DataState, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metrics,
-    NoInput, Offer, Output, Reading, Selection, TableRow,
+    About, Answer, Ask, Backend, Column, DataState, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metric,
+    Metrics, NoInput, Offer, Output, Selection, TableRow,
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -80,9 +80,9 @@ impl Backend for Toy {
         Err("a toy is never ready".to_owned())
     }
 
-    fn readings(&self) -> Vec<Reading> {
+    fn readings(&self) -> Vec<Metric> {
         let by_kind = vec![("ball", 2), ("car", 0)];
-        vec![Reading::gauge("toy", "A number.", 7), Reading::counters("toys_total", "Toys.", "kind", by_kind)]
+        vec![Metric::gauge("toy", "A number.", 7), Metric::counters("toys_total", "Toys.", "kind", by_kind)]
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
