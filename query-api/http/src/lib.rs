@@ -37,7 +37,7 @@ pub use contract::{
     method::Method,
     nearest::nearest,
     offer::{Agreed, Offer, Package, Tier, Unit},
-    operation::{Detail, Freshness, Info, NoInput, Registered, StreamSpec},
+    operation::{Detail, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
     output::{
         CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
         TableRow,

@@ -11,7 +11,7 @@ use uuid::{NoContext, Timestamp, Uuid};
 use crate::{
     answers::document::Document,
     config::HttpConfig,
-    contract::{format::TextFormat, offer::Agreed, operation::Registered},
+    contract::{format::TextFormat, offer::Agreed, operation::RegisteredOperation},
     describe::{self, about::About},
     limits::{
         admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions, stream_slots::StreamSlots,
@@ -27,7 +27,7 @@ pub struct Service {
     /// Further configuration that affects answers: a change of this text changes their ETags.
     pub configured: String,
     /// The operations, in listing order.
-    pub operations: Vec<Registered>,
+    pub operations: Vec<RegisteredOperation>,
     /// All operations of the interface. Those that are not implemented return 501.
     pub agreed: Vec<Agreed>,
     /// Implementation of the operations.
@@ -77,7 +77,7 @@ pub(crate) struct Server {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sessions: Sessions,
     pub(crate) state: Option<cairn_state::State>,
-    pub(crate) operations: Vec<Registered>,
+    pub(crate) operations: Vec<RegisteredOperation>,
     /// Operations of the interface that are not implemented.
     pub(crate) planned: Vec<Agreed>,
     pub(crate) admission: Admission,

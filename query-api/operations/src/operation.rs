@@ -1,6 +1,6 @@
 //! The trait of an operation: one file with its description, input, output and implementation.
 
-use cairn_http::{Agreed, ApiError, Info, Output, Registered, Selection, SerializedAnswer};
+use cairn_http::{Agreed, ApiError, Info, Output, RegisteredOperation, Selection, SerializedAnswer};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -40,14 +40,14 @@ pub(crate) type ToLine = fn(&[Agreed]) -> Line;
 /// A line of the registry.
 pub(crate) struct Line {
     /// Its entry for the framework.
-    pub(crate) registered: Registered,
+    pub(crate) registered: RegisteredOperation,
     pub(crate) runner: Runner,
 }
 
 /// Makes the line of an operation.
 pub(crate) fn line<O: Operation>(agreed: &[Agreed]) -> Line {
     Line {
-        registered: Registered::of::<O::Input, O::Output>(O::INFO, agreed),
+        registered: RegisteredOperation::of::<O::Input, O::Output>(O::INFO, agreed),
         runner: Runner {
             wants: |ctx, input| O::wants(ctx, &read::<O>(input)?),
             run: |ctx, input, selection| O::run(ctx, read::<O>(input)?)?.write(selection, &ctx.work),

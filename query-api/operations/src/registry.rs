@@ -48,7 +48,7 @@ pub(crate) fn operations() -> Vec<Line> {
 
 /// All operations, as the framework sees them.
 #[cfg(test)]
-pub(crate) fn registered() -> Vec<cairn_http::Registered> {
+pub(crate) fn registered() -> Vec<cairn_http::RegisteredOperation> {
     operations().into_iter().map(|line| line.registered).collect()
 }
 

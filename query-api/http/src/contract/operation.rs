@@ -136,7 +136,7 @@ impl Info {
 
 /// A registered operation.
 #[derive(Clone, Debug)]
-pub struct Registered {
+pub struct RegisteredOperation {
     /// Its description.
     pub info: Info,
     /// Its input.
@@ -148,11 +148,11 @@ pub struct Registered {
     output: fn(&mut SchemaGenerator) -> Schema,
 }
 
-impl Registered {
+impl RegisteredOperation {
     /// An operation with these input and output types. Its offer comes from the agreed interface; otherwise it is free.
     #[must_use]
     pub fn of<I: DeserializeOwned + JsonSchema, O: Output>(info: Info, agreed: &[Agreed]) -> Self {
-        Registered {
+        RegisteredOperation {
             info,
             input: InputSpec { private: info.private, ..InputSpec::of::<I>(info.path, info.method) },
             offer: agreed.iter().find(|row| row.is(info.method.name(), info.path)).map_or(Offer::FREE, |row| row.offer),

@@ -12,11 +12,11 @@ use about::About;
 use crate::{
     answers::document::Document,
     config::HttpConfig,
-    contract::{format::TextFormat, operation::Registered},
+    contract::{format::TextFormat, operation::RegisteredOperation},
 };
 
 pub(crate) fn documents(
-    operations: &[Registered],
+    operations: &[RegisteredOperation],
     about: &About,
     formats: &[TextFormat],
     config: &HttpConfig,

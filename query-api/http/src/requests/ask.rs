@@ -19,7 +19,7 @@ use crate::{
     },
     config::HttpConfig,
     contract::{
-        operation::{Freshness, Registered},
+        operation::{Freshness, RegisteredOperation},
         output::{JSON, Parts, SerializedAnswer},
     },
     describe::about::About,
@@ -101,7 +101,7 @@ pub struct Call<'a> {
     /// Description of the service.
     pub about: &'a About,
     /// All operations.
-    pub operations: &'a [Registered],
+    pub operations: &'a [RegisteredOperation],
     /// Operations of the interface that are not implemented.
     pub planned: &'a [crate::Agreed],
     /// Time of the request in milliseconds since 1970.
@@ -197,7 +197,7 @@ pub struct Ask<'a> {
     /// Index of its operation in the list.
     pub at: usize,
     /// Its operation.
-    pub op: &'a Registered,
+    pub op: &'a RegisteredOperation,
     /// Its parameters, in the form of the operation's schema.
     pub input: Value,
     /// The rest of it.

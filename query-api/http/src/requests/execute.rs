@@ -21,7 +21,7 @@ use crate::{
         code::ErrorCode,
         error::{ApiError, Location},
     },
-    contract::{cost::Cost, input::Raw, method::Method, operation::Registered},
+    contract::{cost::Cost, input::Raw, method::Method, operation::RegisteredOperation},
     limits::{client::Client, memory::SMALL, size::units_of_body},
     server::Server,
 };
@@ -191,7 +191,7 @@ impl Drop for ExtraCharge<'_> {
 }
 
 /// Adds the parameters that reduce the work to an error about too much work.
-fn narrowed(error: ApiError, op: &Registered) -> ApiError {
+fn narrowed(error: ApiError, op: &RegisteredOperation) -> ApiError {
     if error.code != ErrorCode::WorkLimitExceeded {
         return error;
     }

@@ -37,7 +37,7 @@ use crate::{
         input::Field,
         nearest,
         offer::{Agreed, Tier},
-        operation::Registered,
+        operation::RegisteredOperation,
         output::JSON,
         tool::Effect,
     },
@@ -400,7 +400,7 @@ fn client_of(from: &Parts, server: &Server) -> Option<Client> {
     Some(Client::of(*peer, &from.headers, &server.config))
 }
 
-fn described(op: &Registered, server: &Server) -> OperationDescription {
+fn described(op: &RegisteredOperation, server: &Server) -> OperationDescription {
     let info = &op.info;
     OperationDescription {
         name: info.name,
@@ -424,7 +424,7 @@ fn described(op: &Registered, server: &Server) -> OperationDescription {
     }
 }
 
-fn input_schema(op: &Registered, server: &Server) -> Value {
+fn input_schema(op: &RegisteredOperation, server: &Server) -> Value {
     let schema = |field: &Field| {
         let mut schema = field.schema.clone();
         openapi::leave_out_null(&mut schema);

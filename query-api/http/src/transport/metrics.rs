@@ -13,7 +13,7 @@ use prometheus::{
     HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
 };
 
-use crate::{contract::operation::Registered, requests::ask::Metric};
+use crate::{contract::operation::RegisteredOperation, requests::ask::Metric};
 
 /// Statuses with their own counter; all others are counted as 0.
 const STATUSES: [u16; 23] =
@@ -48,7 +48,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn register(registry: &Registry, operations: &[Registered]) -> prometheus::Result<Self> {
+    fn register(registry: &Registry, operations: &[RegisteredOperation]) -> prometheus::Result<Self> {
         fn known<C: Collector + Clone + 'static>(registry: &Registry, made: C) -> prometheus::Result<C> {
             registry.register(Box::new(made.clone()))?;
             Ok(made)
@@ -87,7 +87,7 @@ impl Metrics {
     }
 
     /// Creates the counters of these operations.
-    pub(crate) fn prepare(&self, operations: &[Registered]) {
+    pub(crate) fn prepare(&self, operations: &[RegisteredOperation]) {
         self.counts.get_or_init(|| {
             let counts = Counts::register(&self.registry, operations);
             counts.inspect_err(|error| tracing::error!(%error, "request metrics are disabled")).ok()
@@ -182,7 +182,7 @@ mod tests {
     fn prepared(registry: &Registry) -> Metrics {
         let metrics = Metrics::of(registry.clone());
         let health = Info { cost: Cost::Light, ..Info::get("health", "/api/health", "service") };
-        metrics.prepare(&[Registered::of::<NoInput, NoOutput>(health, &[])]);
+        metrics.prepare(&[RegisteredOperation::of::<NoInput, NoOutput>(health, &[])]);
         metrics
     }
 

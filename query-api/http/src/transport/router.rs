@@ -32,7 +32,7 @@ use crate::{
         code::ErrorCode,
         error::{ApiError, not_allowed},
     },
-    contract::{nearest, offer::Agreed, operation::Registered},
+    contract::{nearest, offer::Agreed, operation::RegisteredOperation},
     pages::site,
     requests::{http::dispatch, inside::Api, precompute},
     server::{Server, Service},
@@ -174,7 +174,7 @@ async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> R
     let path = request.uri().path();
     // Paths are ASCII.
     let path = path.get(..COMPARED).unwrap_or(path);
-    let mut near: Vec<(usize, &Registered)> =
+    let mut near: Vec<(usize, &RegisteredOperation)> =
         server.operations.iter().map(|op| (nearest::path_distance(path, op.info.path), op)).collect();
     near.sort_by_key(|(distance, op)| (*distance, op.info.path));
     let suggestions: Vec<Value> = near

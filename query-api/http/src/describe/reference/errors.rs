@@ -5,7 +5,7 @@ use askama::{Template, filters::Safe};
 use super::frame::shell;
 use crate::{
     answers::code::ErrorCode,
-    contract::{format::TextFormat, operation::Registered},
+    contract::{format::TextFormat, operation::RegisteredOperation},
     describe::openapi::failures,
     pages::escaping::prose,
 };
@@ -32,7 +32,7 @@ enum CodeOrigin {
 }
 
 impl Row {
-    fn of(code: ErrorCode, operations: &[Registered], formats: &[TextFormat]) -> Self {
+    fn of(code: ErrorCode, operations: &[RegisteredOperation], formats: &[TextFormat]) -> Self {
         let raised = operations.iter().filter(|op| failures(op, formats).any(|failure| failure == code));
         let raised: Vec<&str> = raised.map(|op| op.info.name).collect();
         Row {
@@ -48,7 +48,7 @@ impl Row {
     }
 }
 
-pub(super) fn page(operations: &[Registered], formats: &[TextFormat]) -> String {
+pub(super) fn page(operations: &[RegisteredOperation], formats: &[TextFormat]) -> String {
     let rows = ErrorCode::ALL.iter().map(|code| Row::of(*code, operations, formats)).collect();
     shell("Errors", &Page { rows })
 }

@@ -92,14 +92,17 @@ impl Backend for Toy {
 
 pub(crate) fn service(config: HttpConfig) -> Service {
     let operations = vec![
-        Registered::of::<NoInput, Said>(Info::get("panics", "/t/panics", "t"), &[]),
-        Registered::of::<NoInput, Said>(Info::get("sleeps", "/t/sleeps", "t"), &[]),
-        Registered::of::<EchoInput, Said>(Info { method: OpMethod::Post, ..Info::get("echo", "/t/echo", "t") }, &[]),
-        Registered::of::<RowsInput, Formatted<Said>>(
+        RegisteredOperation::of::<NoInput, Said>(Info::get("panics", "/t/panics", "t"), &[]),
+        RegisteredOperation::of::<NoInput, Said>(Info::get("sleeps", "/t/sleeps", "t"), &[]),
+        RegisteredOperation::of::<EchoInput, Said>(
+            Info { method: OpMethod::Post, ..Info::get("echo", "/t/echo", "t") },
+            &[],
+        ),
+        RegisteredOperation::of::<RowsInput, Formatted<Said>>(
             Info { aliases: &["/old/rows"], ..Info::get("rows", "/t/rows", "t") },
             &[],
         ),
-        Registered::of::<NoInput, Said>(Info::get("keeps", "/t/keeps", "t"), &[]),
+        RegisteredOperation::of::<NoInput, Said>(Info::get("keeps", "/t/keeps", "t"), &[]),
     ];
     let agreed = |path| Agreed { method: "GET", path, offer: Offer::FREE, summary: "" };
     Service {
