@@ -36,7 +36,7 @@ pub use contract::{
     input::{Field, InputSpec, Members, Raw},
     method::Method,
     nearest::nearest,
-    offer::{Agreed, Offer, Package, Tier, Unit},
+    offer::{AgreedOperation, Offer, Package, Tier, Unit},
     operation::{Detail, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
     output::{
         CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,

@@ -11,7 +11,7 @@ use uuid::{NoContext, Timestamp, Uuid};
 use crate::{
     answers::document::Document,
     config::HttpConfig,
-    contract::{format::TextFormat, offer::Agreed, operation::RegisteredOperation},
+    contract::{format::TextFormat, offer::AgreedOperation, operation::RegisteredOperation},
     describe::{self, about::About},
     limits::{
         admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions, stream_slots::StreamSlots,
@@ -29,7 +29,7 @@ pub struct Service {
     /// The operations, in listing order.
     pub operations: Vec<RegisteredOperation>,
     /// All operations of the interface. Those that are not implemented return 501.
-    pub agreed: Vec<Agreed>,
+    pub agreed: Vec<AgreedOperation>,
     /// Implementation of the operations.
     pub backend: Arc<dyn Backend>,
     /// Formats of parameters.
@@ -79,7 +79,7 @@ pub(crate) struct Server {
     pub(crate) state: Option<cairn_state::State>,
     pub(crate) operations: Vec<RegisteredOperation>,
     /// Operations of the interface that are not implemented.
-    pub(crate) planned: Vec<Agreed>,
+    pub(crate) planned: Vec<AgreedOperation>,
     pub(crate) admission: Admission,
     /// Threads for admitted requests.
     pub(crate) queue: WorkQueue,
@@ -110,7 +110,7 @@ impl Server {
         service.metrics.prepare(&service.operations);
         let mut documents = describe::documents(&service.operations, &service.about, service.formats, &service.config);
         documents.extend(service.pages);
-        let built = |row: &Agreed| {
+        let built = |row: &AgreedOperation| {
             service.operations.iter().any(|op| op.paths().any(|path| row.is(op.info.method.name(), path)))
         };
         let planned = service.agreed.into_iter().filter(|row| !built(row)).collect();

@@ -1,7 +1,7 @@
 //! The tools for all operations, including those without their own tool: one searches, one describes, one calls.
 
 use axum::http::request::Parts;
-use cairn_http::{Agreed, Api, Effect, ErrorCode, OperationDescription};
+use cairn_http::{AgreedOperation, Api, Effect, ErrorCode, OperationDescription};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -97,7 +97,7 @@ fn entry(tools: &Tools, at: usize) -> Option<Value> {
             "arguments": in_short(op),
         }));
     }
-    let row: &Agreed = tools.planned.get(at - tools.operations.len())?;
+    let row: &AgreedOperation = tools.planned.get(at - tools.operations.len())?;
     let endpoint = if row.method == "GET" { row.path.to_owned() } else { format!("{} {}", row.method, row.path) };
     Some(json!({
         "endpoint": endpoint,

@@ -2,7 +2,7 @@
 //! of answers, examples and long descriptions are left to `describe_endpoint`.
 
 use axum::body::Bytes;
-use cairn_http::{Agreed, Api, Effect, OperationDescription};
+use cairn_http::{AgreedOperation, Api, Effect, OperationDescription};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ pub(crate) enum ToolAction {
 pub(crate) struct Tools {
     pub(crate) operations: Vec<OperationDescription>,
     /// Operations that are not implemented yet.
-    pub(crate) planned: Vec<Agreed>,
+    pub(crate) planned: Vec<AgreedOperation>,
     /// Search over both, in this order.
     pub(crate) index: Index,
     /// Schemas of the results of the operations.

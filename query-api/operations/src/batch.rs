@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use cairn_http::{Agreed, ApiError, Cost, ErrorCode, Info, REDACTED, looks_secret};
+use cairn_http::{AgreedOperation, ApiError, Cost, ErrorCode, Info, REDACTED, looks_secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ fn shown(text: &str) -> String {
 }
 
 /// The line of an operation's batch.
-pub(crate) fn batch<O: Batched>(agreed: &[Agreed]) -> Line {
+pub(crate) fn batch<O: Batched>(agreed: &[AgreedOperation]) -> Line {
     line::<Batch<O>>(agreed)
 }
 

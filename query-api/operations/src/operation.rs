@@ -1,6 +1,6 @@
 //! The trait of an operation: one file with its description, input, output and implementation.
 
-use cairn_http::{Agreed, ApiError, Info, Output, RegisteredOperation, Selection, SerializedAnswer};
+use cairn_http::{AgreedOperation, ApiError, Info, Output, RegisteredOperation, Selection, SerializedAnswer};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(crate) struct Runner {
 }
 
 /// Makes the line of an operation, with how it was agreed upon.
-pub(crate) type ToLine = fn(&[Agreed]) -> Line;
+pub(crate) type ToLine = fn(&[AgreedOperation]) -> Line;
 
 /// A line of the registry.
 pub(crate) struct Line {
@@ -45,7 +45,7 @@ pub(crate) struct Line {
 }
 
 /// Makes the line of an operation.
-pub(crate) fn line<O: Operation>(agreed: &[Agreed]) -> Line {
+pub(crate) fn line<O: Operation>(agreed: &[AgreedOperation]) -> Line {
     Line {
         registered: RegisteredOperation::of::<O::Input, O::Output>(O::INFO, agreed),
         runner: Runner {

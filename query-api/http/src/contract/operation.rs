@@ -10,7 +10,7 @@ use crate::{
         cost::Cost,
         input::InputSpec,
         method::Method,
-        offer::{Agreed, Offer},
+        offer::{AgreedOperation, Offer},
         output::{JSON, Output},
         tool::Tool,
     },
@@ -151,7 +151,7 @@ pub struct RegisteredOperation {
 impl RegisteredOperation {
     /// An operation with these input and output types. Its offer comes from the agreed interface; otherwise it is free.
     #[must_use]
-    pub fn of<I: DeserializeOwned + JsonSchema, O: Output>(info: Info, agreed: &[Agreed]) -> Self {
+    pub fn of<I: DeserializeOwned + JsonSchema, O: Output>(info: Info, agreed: &[AgreedOperation]) -> Self {
         RegisteredOperation {
             info,
             input: InputSpec { private: info.private, ..InputSpec::of::<I>(info.path, info.method) },

@@ -103,7 +103,7 @@ pub struct Call<'a> {
     /// All operations.
     pub operations: &'a [RegisteredOperation],
     /// Operations of the interface that are not implemented.
-    pub planned: &'a [crate::Agreed],
+    pub planned: &'a [crate::AgreedOperation],
     /// Time of the request in milliseconds since 1970.
     pub now_ms: u64,
     /// True if the request has a valid wallet session.

@@ -36,7 +36,7 @@ use crate::{
         cost::Cost,
         input::Field,
         nearest,
-        offer::{Agreed, Tier},
+        offer::{AgreedOperation, Tier},
         operation::RegisteredOperation,
         output::JSON,
         tool::Effect,
@@ -345,7 +345,7 @@ impl Api {
 
     /// Operations of the interface that are not implemented yet.
     #[must_use]
-    pub fn planned(&self) -> &[Agreed] {
+    pub fn planned(&self) -> &[AgreedOperation] {
         &self.server.planned
     }
 

@@ -32,7 +32,7 @@ use crate::{
         code::ErrorCode,
         error::{ApiError, not_allowed},
     },
-    contract::{nearest, offer::Agreed, operation::RegisteredOperation},
+    contract::{nearest, offer::AgreedOperation, operation::RegisteredOperation},
     pages::site,
     requests::{http::dispatch, inside::Api, precompute},
     server::{Server, Service},
@@ -61,7 +61,7 @@ enum Target {
     /// An operation, by its index in the list; with this path if the route is an alias.
     Operation(usize, Option<&'static str>),
     /// An operation that is not implemented yet.
-    Planned(Agreed),
+    Planned(AgreedOperation),
 }
 
 /// The routes of the service, without layers.
@@ -152,7 +152,7 @@ fn find(methods: &[(&'static str, Target)], wanted: &Method) -> Option<Target> {
 }
 
 /// The answer of operations that are not implemented yet.
-fn not_implemented(planned: &Agreed) -> ApiError {
+fn not_implemented(planned: &AgreedOperation) -> ApiError {
     let detail = format!(
         "{} {} is part of the interface, but this version of the server does not implement it yet",
         planned.method, planned.path

@@ -104,7 +104,7 @@ pub(crate) fn service(config: HttpConfig) -> Service {
         ),
         RegisteredOperation::of::<NoInput, Said>(Info::get("keeps", "/t/keeps", "t"), &[]),
     ];
-    let agreed = |path| Agreed { method: "GET", path, offer: Offer::FREE, summary: "" };
+    let agreed = |path| AgreedOperation { method: "GET", path, offer: Offer::FREE, summary: "" };
     Service {
         config,
         configured: String::new(),
