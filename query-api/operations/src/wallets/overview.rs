@@ -64,9 +64,9 @@ pub(crate) struct OverviewOutput {
     /// mempool.
     unconfirmed_sent_sats: Option<u64>,
     /// First confirmed transaction.
-    first_seen: Option<Seen>,
+    first_seen: Option<TxBlock>,
     /// Newest confirmed transaction.
-    last_seen: Option<Seen>,
+    last_seen: Option<TxBlock>,
     /// Price of one bitcoin in US dollars now; null if none is known: a caveat gives the reason.
     price: Option<Dollars>,
     /// Value of `balance.confirmed_sats` in US dollars; null without a price.
@@ -104,7 +104,8 @@ pub(crate) struct Balance {
 
 /// The block of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Seen {
+#[schemars(rename = "Seen")]
+pub(crate) struct TxBlock {
     height: u32,
     /// Time of the block's header.
     time: String,
@@ -287,10 +288,10 @@ impl Batched for Overview {
     };
 }
 
-fn seen(view: &View<'_>, tx_num: TxNum) -> Result<Seen, ApiError> {
+fn seen(view: &View<'_>, tx_num: TxNum) -> Result<TxBlock, ApiError> {
     let found = view.txid_of(tx_num)?.and_then(|(txid, height)| Some((view.chain().get(height)?.time, txid, height)));
     let (time, txid, height) = found.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
-    Ok(Seen { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
+    Ok(TxBlock { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
 }
 
 /// Days of each period of activity.
