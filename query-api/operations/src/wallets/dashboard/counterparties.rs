@@ -13,7 +13,7 @@ use cairn_reader::{StoredTx, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::{seen::Seen, union::Union};
+use super::super::{coinjoin_tx::CoinJoinTx, union::Union};
 use crate::context::Ctx;
 
 /// Scripts whose owners are looked up: those with the most.
@@ -100,7 +100,7 @@ impl Payments {
         if movement.is_coinbase {
             return self.parts.push(part(Other::Mined, row.sats));
         }
-        if is_coinjoin(&Seen(tx)) {
+        if is_coinjoin(&CoinJoinTx(tx)) {
             return self.parts.push(part(Other::CoinJoin, row.sats));
         }
         let mut others: Vec<(ScriptId, Sats)> = if is_sent {

@@ -16,7 +16,7 @@ use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::seen::Seen;
+use super::super::coinjoin_tx::CoinJoinTx;
 use crate::context::{Ctx, lacks};
 
 /// Transactions of the history of a script that are looked at, the newest.
@@ -138,7 +138,7 @@ fn parties(view: &View<'_>, tx: &StoredTx) -> Parties {
         return Parties::Coinbase(outputs);
     }
     let inputs = tx.logged_inputs().iter().map(|input| (input.script, input.value)).collect();
-    if is_coinjoin(&Seen(tx)) { Parties::CoinJoin(inputs, outputs) } else { Parties::Payment(inputs, outputs) }
+    if is_coinjoin(&CoinJoinTx(tx)) { Parties::CoinJoin(inputs, outputs) } else { Parties::Payment(inputs, outputs) }
 }
 
 impl<'w> Walk<'w> {
