@@ -63,7 +63,8 @@ pub(crate) struct ClaimsInput {
 
 /// Basis of an answer about claims.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Examined {
+#[schemars(rename = "Examined")]
+pub(crate) struct ClaimsBasis {
     /// True if labels are loaded: otherwise nothing was examined.
     labels_loaded: bool,
     /// Height of the block that was asked for; null for now.
@@ -144,8 +145,8 @@ impl Said {
     }
 
     /// Basis of the answer.
-    pub(super) fn examined(&self, view: &View<'_>) -> Examined {
-        Examined {
+    pub(super) fn examined(&self, view: &View<'_>) -> ClaimsBasis {
+        ClaimsBasis {
             labels_loaded: self.facts.examined,
             as_of_height: self.as_of,
             as_of: rfc3339(self.facts.at.time),

@@ -6,7 +6,7 @@ use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::claims::{Examined, Said};
+use super::claims::{ClaimsBasis, Said};
 use crate::{
     context::{CLAIMS, Ctx, TIP, index_get},
     definitions::CLAIMS as CLAIMS_DEFINITION,
@@ -41,7 +41,7 @@ pub(crate) struct ContributorsOutput {
     origins: Vec<Origin>,
     /// By category: the one that most origins name first.
     categories: Vec<CategoryCount>,
-    examined: Examined,
+    examined: ClaimsBasis,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
