@@ -36,7 +36,7 @@ pub(super) struct SaidList {
 }
 
 /// The claims of a script and those that it inherits, with their documents.
-pub(super) struct Said {
+pub(super) struct ScriptClaims {
     pub(super) wallet: Wallet,
     lists: Vec<SaidList>,
     /// True if there are more claims than were read.
@@ -87,7 +87,7 @@ pub(crate) struct ClaimsBasis {
     suspect_merge: bool,
 }
 
-impl Said {
+impl ScriptClaims {
     /// Looks up what is said of an address. Two row reads for the script, some four for each list that says something,
     /// three for its document; some five for its cluster, and as many as for itself for each script whose claims it
     /// inherits.
@@ -117,7 +117,7 @@ impl Said {
             feed_checked_at: None,
         };
         let is_cut = is_cut || has_more || cluster.as_ref().is_some_and(|of| of.is_cut);
-        Ok(Said { wallet, lists, is_cut, cluster, facts, as_of: height })
+        Ok(ScriptClaims { wallet, lists, is_cut, cluster, facts, as_of: height })
     }
 
     /// The claims, as they are judged.
@@ -139,7 +139,7 @@ impl Said {
         all
     }
 
-    /// The list of a claim of [`Said::stated`].
+    /// The list of a claim of [`ScriptClaims::stated`].
     pub(super) fn list_of(&self, claim: &Claim) -> Option<&SaidList> {
         self.lists.iter().find(|list| list.of.claims.iter().any(|of| std::ptr::eq(of, claim)))
     }

@@ -5,7 +5,7 @@ use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::claims::{ClaimsBasis, ClaimsInput, Said};
+use super::claims::{ClaimsBasis, ClaimsInput, ScriptClaims};
 use crate::{
     batch::Batched,
     context::{CLAIMS, Ctx, TIP, index_get, index_post},
@@ -78,7 +78,7 @@ impl Operation for Summary {
     type Output = SummaryOutput;
 
     fn run(ctx: &Ctx<'_>, input: ClaimsInput) -> Result<SummaryOutput, ApiError> {
-        let said = Said::find(ctx, input.address, input.as_of)?;
+        let said = ScriptClaims::find(ctx, input.address, input.as_of)?;
         let stated = said.stated();
         let card = card(&stated, &said.facts);
         let (caveat_codes, caveats) = ClaimCode::told(&card.caveats);

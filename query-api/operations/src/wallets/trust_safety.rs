@@ -6,7 +6,7 @@ use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::claims::{ClaimsBasis, ClaimsInput, Said};
+use super::claims::{ClaimsBasis, ClaimsInput, ScriptClaims};
 use crate::{
     batch::Batched,
     context::{CLAIMS, Ctx, TIP, index_get, index_post},
@@ -228,7 +228,7 @@ impl Operation for TrustSafety {
     type Output = TrustSafetyOutput;
 
     fn run(ctx: &Ctx<'_>, input: ClaimsInput) -> Result<TrustSafetyOutput, ApiError> {
-        let said = Said::find(ctx, input.address, input.as_of)?;
+        let said = ScriptClaims::find(ctx, input.address, input.as_of)?;
         let stated = said.stated();
         let card = card(&stated, &said.facts);
         let (caveat_codes, caveats) = ClaimCode::told(&card.caveats);
