@@ -96,7 +96,8 @@ impl ScriptClaims {
         let wallet = Wallet::find(view, None, address)?;
         let height = as_of.map(|height| ctx.as_of(Some(height))).transpose()?;
         let time = height.map(|height| time_of(view, height)).transpose()?;
-        let mut reading = Reading { ctx, view, time, documents: BTreeMap::new(), lists: Vec::new(), is_cut: false };
+        let mut reading =
+            ClaimsReader { ctx, view, time, documents: BTreeMap::new(), lists: Vec::new(), is_cut: false };
         reading.read(&wallet.script_hash, false)?;
         let cluster = heirs(view, &wallet, ctx.as_of(height)?)?;
         let others = || cluster.iter().flat_map(|of| &of.scripts).filter(|script| script.0 != wallet.script_hash);
@@ -104,7 +105,7 @@ impl ScriptClaims {
             reading.read(&script.0, true)?;
         }
         let has_more = others().count() > MAX_INHERITED;
-        let Reading { lists, is_cut, .. } = reading;
+        let ClaimsReader { lists, is_cut, .. } = reading;
         let first = wallet.found.as_ref().map(|found| found.totals.first.tx_num);
         let seen =
             |height: Height| view.chain().get(height.saturating_add(1)).map_or(view.tip().tx_end, |b| b.first_tx);
@@ -188,7 +189,7 @@ fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<Clai
 }
 
 /// Reads the claims about one script after another.
-struct Reading<'r, 'v> {
+struct ClaimsReader<'r, 'v> {
     ctx: &'r Ctx<'r>,
     view: &'r View<'v>,
     time: Option<u32>,
@@ -198,7 +199,7 @@ struct Reading<'r, 'v> {
     is_cut: bool,
 }
 
-impl Reading<'_, '_> {
+impl ClaimsReader<'_, '_> {
     fn read(&mut self, script: &[u8; 32], is_inherited: bool) -> Result<(), ApiError> {
         let found = self.view.claims_of_hash(script, self.time)?;
         self.is_cut |= found.is_cut;
