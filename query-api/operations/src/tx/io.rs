@@ -107,7 +107,7 @@ pub(super) struct Part {
 }
 
 /// Rows of a list, and the index of the next one; `None` at the end.
-pub(super) type Listed<R> = (Vec<R>, Option<u32>);
+pub(super) type ListPart<R> = (Vec<R>, Option<u32>);
 
 /// Bytes of a row without its scripts, about: of its JSON, and in memory.
 const ROW_BYTES: usize = 600;
@@ -123,7 +123,7 @@ impl Part {
         ctx: &Ctx<'_>,
         count: u32,
         mut row: impl FnMut(u32) -> Result<(R, usize), ApiError>,
-    ) -> Result<Listed<R>, ApiError> {
+    ) -> Result<ListPart<R>, ApiError> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         let end = self.from.saturating_add(self.rows).min(count);
         for at in self.from..end {
@@ -196,7 +196,7 @@ pub(super) fn inputs(
     tx: &StoredTx,
     raw: Option<&Transaction>,
     part: Part,
-) -> Result<Listed<InputRow>, ApiError> {
+) -> Result<ListPart<InputRow>, ApiError> {
     let raw_input = |at: u32| raw.and_then(|r| r.input.get(at as usize));
     if tx.is_coinbase() {
         return part.of(ctx, 1, |at| Ok(row(at, None, None, raw_input(at))));
@@ -223,10 +223,10 @@ pub(super) fn inputs(
 
 /// The rows, each with its label.
 fn labeled<R>(
-    (mut rows, next): Listed<R>,
+    (mut rows, next): ListPart<R>,
     labels: Vec<Option<ShortLabel>>,
     set: impl Fn(&mut R, Option<ShortLabel>),
-) -> Listed<R> {
+) -> ListPart<R> {
     rows.iter_mut().zip(labels).for_each(|(row, label)| set(row, label));
     (rows, next)
 }
@@ -239,7 +239,7 @@ pub(super) fn unconfirmed_inputs(
     tx: &MempoolTx,
     raw: Option<&Transaction>,
     part: Part,
-) -> Result<Listed<InputRow>, ApiError> {
+) -> Result<ListPart<InputRow>, ApiError> {
     let mut births: HashMap<Txid, Option<(u32, bool)>> = HashMap::new();
     let mut unlabeled = Unlabeled::default();
     let listed = part.of(ctx, tx.inputs.len() as u32, |at| {
@@ -324,7 +324,7 @@ pub(super) fn outputs(
     view: &View<'_>,
     tx: &StoredTx,
     part: Part,
-) -> Result<Listed<OutputRow>, ApiError> {
+) -> Result<ListPart<OutputRow>, ApiError> {
     let spenders: HashMap<u32, (TxNum, u32)> =
         view.spenders(tx.tx_num)?.into_iter().map(|(vout, by, vin)| (vout, (by, vin))).collect();
     let pending = ctx.unconfirmed().map(|pool| Spenders::of(pool, tx.txid()));
@@ -366,7 +366,7 @@ pub(super) fn unconfirmed_outputs(
     tx: &MempoolTx,
     part: Part,
     view: &View<'_>,
-) -> Result<Listed<OutputRow>, ApiError> {
+) -> Result<ListPart<OutputRow>, ApiError> {
     let pending = Spenders::of(pool, tx.txid);
     let mut unlabeled = Unlabeled::default();
     let listed = part.of(ctx, tx.outputs.len() as u32, |vout| {
