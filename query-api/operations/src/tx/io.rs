@@ -100,7 +100,7 @@ fn stored(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
 /// The part of a list that an answer shows, with limits of rows and bytes. The row that exceeds the bytes is still
 /// shown.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct PartBounds {
     pub(super) from: u32,
     pub(super) rows: u32,
     pub(super) bytes: usize,
@@ -116,7 +116,7 @@ const LONGEST: usize = 10_000;
 /// Why something longer is null.
 const TOO_LONG: &str = "too_long";
 
-impl Part {
+impl PartBounds {
     /// Makes the rows of a list with `count` of them. `row` makes one, and says how many bytes its scripts take.
     fn of<R>(
         self,
@@ -195,7 +195,7 @@ pub(super) fn inputs(
     view: &View<'_>,
     tx: &StoredTx,
     raw: Option<&Transaction>,
-    part: Part,
+    part: PartBounds,
 ) -> Result<ListPart<InputRow>, ApiError> {
     let raw_input = |at: u32| raw.and_then(|r| r.input.get(at as usize));
     if tx.is_coinbase() {
@@ -238,7 +238,7 @@ pub(super) fn unconfirmed_inputs(
     mempool: &Mempool,
     tx: &MempoolTx,
     raw: Option<&Transaction>,
-    part: Part,
+    part: PartBounds,
 ) -> Result<ListPart<InputRow>, ApiError> {
     let mut births: HashMap<Txid, Option<(u32, bool)>> = HashMap::new();
     let mut unlabeled = Unlabeled::default();
@@ -323,7 +323,7 @@ pub(super) fn outputs(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     tx: &StoredTx,
-    part: Part,
+    part: PartBounds,
 ) -> Result<ListPart<OutputRow>, ApiError> {
     let spenders: HashMap<u32, (TxNum, u32)> =
         view.spenders(tx.tx_num)?.into_iter().map(|(vout, by, vin)| (vout, (by, vin))).collect();
@@ -364,7 +364,7 @@ pub(super) fn unconfirmed_outputs(
     ctx: &Ctx<'_>,
     pool: &MempoolView<'_>,
     tx: &MempoolTx,
-    part: Part,
+    part: PartBounds,
     view: &View<'_>,
 ) -> Result<ListPart<OutputRow>, ApiError> {
     let pending = Spenders::of(pool, tx.txid);

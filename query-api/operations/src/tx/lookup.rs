@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     FoundTx, find,
-    io::{InputRow, OutputRow, Part, inputs, outputs, unconfirmed_inputs, unconfirmed_outputs},
+    io::{InputRow, OutputRow, PartBounds, inputs, outputs, unconfirmed_inputs, unconfirmed_outputs},
     pending::{Cpfp, eta_of, replaced},
     wanted,
 };
@@ -57,9 +57,9 @@ const MAX_BYTES: usize = 3 << 20;
 
 impl TxLookupInput {
     /// The inputs to list, and the outputs.
-    fn parts(&self) -> (Part, Part) {
+    fn parts(&self) -> (PartBounds, PartBounds) {
         let (rows, bytes) = self.io_limit.map_or(ROWS, |rows| (rows, MAX_BYTES));
-        let part = |from| Part { from, rows, bytes };
+        let part = |from| PartBounds { from, rows, bytes };
         (part(self.inputs_from), part(self.outputs_from))
     }
 }
