@@ -83,13 +83,12 @@ fn addresses_only() -> Vec<Part> {
 #[schemars(rename = "WalletItem")]
 enum Item {
     Text(DescriptorParam),
-    Listed(Listed),
+    Listed(ListedDescriptor),
 }
 
 /// An entry of `listdescriptors`; its other fields have no effect.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListedDescriptor")]
-struct Listed {
+struct ListedDescriptor {
     desc: DescriptorParam,
     /// First and last index. They are looked at, and no others; without it, the gap limit decides.
     #[schemars(length(min = 2, max = 2), inner(range(min = 0, max = 2_147_483_647)))]
@@ -275,7 +274,7 @@ impl Item {
 
     fn end(&self, at: usize, gap: u32) -> Result<End, ApiError> {
         match self {
-            Item::Listed(Listed { range: Some(range), .. }) => match range.as_slice() {
+            Item::Listed(ListedDescriptor { range: Some(range), .. }) => match range.as_slice() {
                 [first, last] if first <= last => Ok(End::Range(*first, *last)),
                 _ => {
                     let message = "must be the first and the last index, in this order";
