@@ -59,7 +59,7 @@ pub(crate) struct LookupInput {
     /// Parts of the answer besides the balance.
     #[serde(default = "addresses_only")]
     #[schemars(length(max = 5))]
-    include: Vec<Part>,
+    include: Vec<WalletPart>,
     /// Of `dashboard`, and first and last day of `balance_history`.
     #[serde(flatten)]
     days: DaysAsked,
@@ -73,8 +73,8 @@ pub(crate) struct LookupInput {
     cursor: Option<CursorParam>,
 }
 
-fn addresses_only() -> Vec<Part> {
-    vec![Part::Addresses]
+fn addresses_only() -> Vec<WalletPart> {
+    vec![WalletPart::Addresses]
 }
 
 /// A descriptor or key.
@@ -98,8 +98,7 @@ struct ListedDescriptor {
 /// A part of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "WalletPart")]
-enum Part {
+enum WalletPart {
     Addresses,
     Transactions,
     BalanceHistory,
@@ -199,26 +198,27 @@ impl Operation for WalletLookup {
         let union = Union::of(&scan.wallets, ctx);
         let place = (NAME, Location::Body);
         let currency = input.gains.currency.0;
-        let dashboard =
-            wants(Part::Dashboard).then(|| glance(ctx, view, &union, (&input.days, currency), place)).transpose()?;
+        let dashboard = wants(WalletPart::Dashboard)
+            .then(|| glance(ctx, view, &union, (&input.days, currency), place))
+            .transpose()?;
         let pending = pool.map(|pool| Pending::of(ctx, pool, &scan.wallets)).transpose()?;
-        let entries = match wants(Part::Transactions) || wants(Part::BalanceHistory) {
+        let entries = match wants(WalletPart::Transactions) || wants(WalletPart::BalanceHistory) {
             true => union.entries(ctx, view)?,
             false => Vec::new(),
         };
         let texts: Vec<&[u8]> = input.wallet.iter().map(|item| item.text().as_bytes()).collect();
         let page = Page { gate: NAME, limit: input.limit.get(), cursor: input.cursor.as_deref(), wallet: &texts };
-        let transactions = wants(Part::Transactions).then(|| {
+        let transactions = wants(WalletPart::Transactions).then(|| {
             let wallet = (&scan.wallets[..], &union, pending.as_ref());
             TransactionPage::of((ctx, view), wallet, &entries, (&page, currency))
         });
-        let days = wants(Part::BalanceHistory).then(|| {
+        let days = wants(WalletPart::BalanceHistory).then(|| {
             let daily = days_of(ctx, view, &entries, (input.days.from, input.days.to))?;
             let Days { points, price_stale } = Days::of(ctx, view, currency, daily)?;
             Ok::<_, ApiError>(WalletDays { currency: currency.to_string(), price_stale, points })
         });
         let (transactions, balance_history) = (transactions.transpose()?, days.transpose()?);
-        let pnl = match wants(Part::Pnl).then(|| gains(ctx, view, &union, input.gains, place)).transpose()? {
+        let pnl = match wants(WalletPart::Pnl).then(|| gains(ctx, view, &union, input.gains, place)).transpose()? {
             Some(Formatted::Csv(table)) => return Ok(Formatted::Csv(table)),
             Some(Formatted::Markdown(table)) => return Ok(Formatted::Markdown(table)),
             Some(Formatted::Json(gains)) => Some(gains),
@@ -236,8 +236,8 @@ impl Operation for WalletLookup {
             ),
             utxo_count: coins.sum(),
             unconfirmed_tx_count: pending.filter(|pending| pending.is_whole).map(|pending| pending.totals.tx_count),
-            addresses: input.include.contains(&Part::Addresses).then(|| addresses(&scan)),
-            addresses_omitted: match input.include.contains(&Part::Addresses) {
+            addresses: input.include.contains(&WalletPart::Addresses).then(|| addresses(&scan)),
+            addresses_omitted: match input.include.contains(&WalletPart::Addresses) {
                 true => scan.wallets.len().saturating_sub(MAX_ADDRESSES) as u64,
                 false => 0,
             },
@@ -256,8 +256,8 @@ fn check(input: &LookupInput, is_file: bool) -> Result<(), ApiError> {
     debug_assert!(input.wallet.len() <= MAX_ITEMS);
     let refuse = |name, message: &str| Err(ApiError::validation(Location::Body, name, message));
     match () {
-        () if is_file && input.include != [Part::Pnl] => refuse("format", "csv is for include: [\"pnl\"], alone"),
-        () if input.cursor.is_some() && !input.include.contains(&Part::Transactions) => {
+        () if is_file && input.include != [WalletPart::Pnl] => refuse("format", "csv is for include: [\"pnl\"], alone"),
+        () if input.cursor.is_some() && !input.include.contains(&WalletPart::Transactions) => {
             refuse("cursor", "is for include: [\"transactions\"]")
         }
         () => Ok(()),
