@@ -111,13 +111,12 @@ pub(crate) struct WalletDashboardOutput {
     /// All addresses of the wallet, as given.
     addresses: Vec<String>,
     #[serde(flatten)]
-    glance: Glance,
+    glance: WalletGlance,
 }
 
 /// A wallet at a glance.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WalletGlance")]
-pub(super) struct Glance {
+pub(super) struct WalletGlance {
     /// Code of the currency of all amounts of money.
     currency: String,
     /// First and last day (UTC) of what follows.
@@ -281,7 +280,7 @@ pub(super) fn glance(
     union: &Union,
     (days, currency): (&DaysAsked, Currency),
     (name, at): (&'static str, Location),
-) -> Result<Glance, ApiError> {
+) -> Result<WalletGlance, ApiError> {
     let txs = union.txs(ctx, view, name)?;
     let tip_time = view.tip().mono_time;
     let first_time = txs.first().and_then(|tx| view.chain().get(view.chain().height_of(*tx)?));
@@ -305,7 +304,7 @@ pub(super) fn glance(
     let equity_curve = curve.finish(ctx, (&Candles::new(view, &known), currency), tip_time)?;
     let counterparties = payments.finish(ctx, view)?;
     let Computed { report, price, unpriced, reason } = computed;
-    Ok(Glance {
+    Ok(WalletGlance {
         currency: currency.to_string(),
         from: date(first),
         to: date(last),

@@ -19,7 +19,7 @@ use self::{
 use super::{
     Wallet,
     balance_history::{Days, Point, days_of},
-    dashboard::{DaysAsked, Glance, glance},
+    dashboard::{DaysAsked, WalletGlance, glance},
     overview::{Balance, Unconfirmed},
     pnl::{Gains, GainsAsked, PnlFormat, gains},
     union::Union,
@@ -127,7 +127,7 @@ pub(crate) struct LookupOutput {
     /// With `balance_history`.
     balance_history: Option<WalletDays>,
     /// With `dashboard`.
-    dashboard: Option<Glance>,
+    dashboard: Option<WalletGlance>,
     /// With `pnl`.
     pnl: Option<Gains>,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
