@@ -65,7 +65,7 @@ pub(super) struct CounterpartiesOutput {
 
 /// Who is on the other side of a part of a payment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Other {
+enum OtherSide {
     Script(ScriptId),
     CoinJoin,
     Mined,
@@ -76,7 +76,7 @@ enum Other {
 /// A part of a payment.
 struct Part {
     tx: u64,
-    other: Other,
+    other: OtherSide,
     received: Sats,
     sent: Sats,
 }
@@ -98,10 +98,10 @@ impl Payments {
             Part { tx: tx.tx_num.0, other, received, sent }
         };
         if movement.is_coinbase {
-            return self.parts.push(part(Other::Mined, row.sats));
+            return self.parts.push(part(OtherSide::Mined, row.sats));
         }
         if is_coinjoin(&CoinJoinTx(tx)) {
-            return self.parts.push(part(Other::CoinJoin, row.sats));
+            return self.parts.push(part(OtherSide::CoinJoin, row.sats));
         }
         let mut others: Vec<(ScriptId, Sats)> = if is_sent {
             let length = view.facts().script_prefix;
@@ -116,11 +116,11 @@ impl Payments {
         others.retain(|(id, sats)| *sats > 0 && !union.has(*id));
         // Coins of zero pay nobody; and one transaction has room for very many outputs.
         if others.is_empty() || self.parts.len() + others.len() > MAX_PARTS {
-            return self.parts.push(part(Other::NotExamined, row.sats));
+            return self.parts.push(part(OtherSide::NotExamined, row.sats));
         }
         let weights: Vec<Sats> = others.iter().map(|(_, sats)| *sats).collect();
         let shares = others.iter().zip(apportion(row.sats, &weights));
-        self.parts.extend(shares.map(|((id, _), sats)| part(Other::Script(*id), sats)));
+        self.parts.extend(shares.map(|((id, _), sats)| part(OtherSide::Script(*id), sats)));
     }
 
     /// By entity.
@@ -132,10 +132,10 @@ impl Payments {
         let mut flows: HashMap<Whose, (Flow, Sats, u64)> = HashMap::new();
         for Part { tx, other, received, sent } in &self.parts {
             let (whose, is_inherited) = match other {
-                Other::Mined => (Whose::Mined, false),
-                Other::CoinJoin => (Whose::CoinJoin, false),
-                Other::NotExamined => (Whose::NotExamined, false),
-                Other::Script(id) => match owners.get(id) {
+                OtherSide::Mined => (Whose::Mined, false),
+                OtherSide::CoinJoin => (Whose::CoinJoin, false),
+                OtherSide::NotExamined => (Whose::NotExamined, false),
+                OtherSide::Script(id) => match owners.get(id) {
                     None => (Whose::NotExamined, false),
                     Some(None) => (Whose::Nobody, false),
                     Some(Some((entity, is_inherited))) => (Whose::Entity(entity.clone()), *is_inherited),
@@ -174,7 +174,7 @@ impl Payments {
     fn owners(&self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Owners, ApiError> {
         let mut sums: HashMap<ScriptId, Sats> = HashMap::new();
         for part in &self.parts {
-            if let Other::Script(id) = part.other {
+            if let OtherSide::Script(id) = part.other {
                 let sum = sums.entry(id).or_default();
                 *sum = sum.saturating_add(part.received.saturating_add(part.sent));
             }
