@@ -74,7 +74,7 @@ enum OtherSide {
 }
 
 /// A part of a payment.
-struct Part {
+struct PaymentPart {
     tx: u64,
     other: OtherSide,
     received: Sats,
@@ -84,7 +84,7 @@ struct Part {
 /// Collects payments.
 #[derive(Default)]
 pub(super) struct Payments {
-    parts: Vec<Part>,
+    parts: Vec<PaymentPart>,
 }
 
 impl Payments {
@@ -95,7 +95,7 @@ impl Payments {
         let is_sent = row.kind == Kind::Disposal;
         let part = |other, sats| {
             let (received, sent) = if is_sent { (0, sats) } else { (sats, 0) };
-            Part { tx: tx.tx_num.0, other, received, sent }
+            PaymentPart { tx: tx.tx_num.0, other, received, sent }
         };
         if movement.is_coinbase {
             return self.parts.push(part(OtherSide::Mined, row.sats));
@@ -130,7 +130,7 @@ impl Payments {
         }
         let owners = self.owners(ctx, view)?;
         let mut flows: HashMap<Whose, (Flow, Sats, u64)> = HashMap::new();
-        for Part { tx, other, received, sent } in &self.parts {
+        for PaymentPart { tx, other, received, sent } in &self.parts {
             let (whose, is_inherited) = match other {
                 OtherSide::Mined => (Whose::Mined, false),
                 OtherSide::CoinJoin => (Whose::CoinJoin, false),
