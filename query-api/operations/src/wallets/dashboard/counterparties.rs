@@ -129,16 +129,16 @@ impl Payments {
             ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
         }
         let owners = self.owners(ctx, view)?;
-        let mut flows: HashMap<Whose, (Flow, Sats, u64)> = HashMap::new();
+        let mut flows: HashMap<FlowOwner, (Flow, Sats, u64)> = HashMap::new();
         for PaymentPart { tx, other, received, sent } in &self.parts {
             let (whose, is_inherited) = match other {
-                OtherSide::Mined => (Whose::Mined, false),
-                OtherSide::CoinJoin => (Whose::CoinJoin, false),
-                OtherSide::NotExamined => (Whose::NotExamined, false),
+                OtherSide::Mined => (FlowOwner::Mined, false),
+                OtherSide::CoinJoin => (FlowOwner::CoinJoin, false),
+                OtherSide::NotExamined => (FlowOwner::NotExamined, false),
                 OtherSide::Script(id) => match owners.get(id) {
-                    None => (Whose::NotExamined, false),
-                    Some(None) => (Whose::Nobody, false),
-                    Some(Some((entity, is_inherited))) => (Whose::Entity(entity.clone()), *is_inherited),
+                    None => (FlowOwner::NotExamined, false),
+                    Some(None) => (FlowOwner::Nobody, false),
+                    Some(Some((entity, is_inherited))) => (FlowOwner::Entity(entity.clone()), *is_inherited),
                 },
             };
             let (flow, inherited, last) = flows.entry(whose).or_insert((Flow::default(), 0, u64::MAX));
@@ -151,10 +151,10 @@ impl Payments {
             }
         }
         let mut of = |whose| flows.remove(&whose).map(|(flow, ..)| flow).unwrap_or_default();
-        let [unlabeled, coinjoin] = [of(Whose::Nobody), of(Whose::CoinJoin)];
-        let [mined, not_examined] = [of(Whose::Mined), of(Whose::NotExamined)];
-        let entity = |(whose, (flow, inherited_sats, _)): (Whose, (Flow, Sats, u64))| match whose {
-            Whose::Entity(entity) => Some(Entity { entity, flow, inherited_sats }),
+        let [unlabeled, coinjoin] = [of(FlowOwner::Nobody), of(FlowOwner::CoinJoin)];
+        let [mined, not_examined] = [of(FlowOwner::Mined), of(FlowOwner::NotExamined)];
+        let entity = |(whose, (flow, inherited_sats, _)): (FlowOwner, (Flow, Sats, u64))| match whose {
+            FlowOwner::Entity(entity) => Some(Entity { entity, flow, inherited_sats }),
             _ => None,
         };
         let mut entities: Vec<Entity> = flows.into_iter().filter_map(entity).collect();
@@ -198,7 +198,7 @@ impl Payments {
 type Owners = HashMap<ScriptId, Option<(String, bool)>>;
 
 #[derive(PartialEq, Eq, Hash)]
-enum Whose {
+enum FlowOwner {
     Entity(String),
     Nobody,
     CoinJoin,
