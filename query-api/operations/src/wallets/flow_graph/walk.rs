@@ -61,7 +61,7 @@ pub(super) enum Key {
 
 /// Why the graph is incomplete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Cut {
+pub(super) enum CutReason {
     HistoryCap,
     EdgeCandidateCap,
     NodeLimit,
@@ -72,17 +72,17 @@ pub(super) enum Cut {
     TimeBudget,
 }
 
-impl Cut {
+impl CutReason {
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Cut::HistoryCap => "history_cap",
-            Cut::EdgeCandidateCap => "edge_candidates_cap",
-            Cut::NodeLimit => "node_limit",
-            Cut::TransactionBudget => "transaction_budget",
-            Cut::LargeTransaction => "large_transaction",
-            Cut::NodeMembers => "node_members",
-            Cut::FoldCap => "fold_cap",
-            Cut::TimeBudget => "time_budget",
+            CutReason::HistoryCap => "history_cap",
+            CutReason::EdgeCandidateCap => "edge_candidates_cap",
+            CutReason::NodeLimit => "node_limit",
+            CutReason::TransactionBudget => "transaction_budget",
+            CutReason::LargeTransaction => "large_transaction",
+            CutReason::NodeMembers => "node_members",
+            CutReason::FoldCap => "fold_cap",
+            CutReason::TimeBudget => "time_budget",
         }
     }
 }
@@ -90,7 +90,7 @@ impl Cut {
 /// The result.
 pub(super) struct Walked {
     pub(super) graph: Graph<Key>,
-    pub(super) cuts: BTreeSet<Cut>,
+    pub(super) cuts: BTreeSet<CutReason>,
     /// The scripts of each node that were found, the one with the most first.
     pub(super) scripts: HashMap<Key, Vec<ScriptId>>,
     /// Nodes whose transactions were looked at.
@@ -189,8 +189,8 @@ impl<'w> Walk<'w> {
             }
         }
         let graph = building.finish();
-        walk.walked.cuts.extend(graph.is_cut.then_some(Cut::EdgeCandidateCap));
-        walk.walked.cuts.extend((graph.accounting.omitted_nodes > 0).then_some(Cut::NodeLimit));
+        walk.walked.cuts.extend(graph.is_cut.then_some(CutReason::EdgeCandidateCap));
+        walk.walked.cuts.extend((graph.accounting.omitted_nodes > 0).then_some(CutReason::NodeLimit));
         let keys: Vec<(Key, Side)> = graph.nodes.iter().map(|node| (node.key.clone(), node.side)).collect();
         walk.gather(&keys);
         Ok(Walked { graph, ..walk.walked })
@@ -259,12 +259,12 @@ impl<'w> Walk<'w> {
                 continue;
             }
             if scripts.len() > MAX_OF_NODE {
-                self.walked.cuts.insert(Cut::NodeMembers);
+                self.walked.cuts.insert(CutReason::NodeMembers);
             }
             for script in scripts.into_iter().take(MAX_OF_NODE) {
                 let cut = match left {
-                    0 => Some(Cut::TransactionBudget),
-                    _ => (self.ctx.work.elapsed() > MAX_TIME).then_some(Cut::TimeBudget),
+                    0 => Some(CutReason::TransactionBudget),
+                    _ => (self.ctx.work.elapsed() > MAX_TIME).then_some(CutReason::TimeBudget),
                 };
                 if let Some(cut) = cut {
                     self.walked.cuts.insert(cut);
@@ -296,7 +296,7 @@ impl<'w> Walk<'w> {
             let mut new: Vec<(ScriptId, Sats)> = new.into_iter().collect();
             new.sort_unstable_by_key(|(id, sats)| (std::cmp::Reverse(*sats), *id));
             if new.len() > MAX_FOLDED {
-                self.walked.cuts.insert(Cut::FoldCap);
+                self.walked.cuts.insert(CutReason::FoldCap);
                 // Scripts that are not looked up stay nodes of their own.
                 for (id, _) in new.split_off(MAX_FOLDED) {
                     self.keys.insert(id, Key::Script(id));
@@ -324,7 +324,7 @@ impl<'w> Walk<'w> {
         if of.totals.tx_count > entries.len() as u64
             && entries.last().is_none_or(|entry| entry.tx_num >= self.asked.since)
         {
-            self.walked.cuts.insert(Cut::HistoryCap);
+            self.walked.cuts.insert(CutReason::HistoryCap);
         }
         let counts = |entry: &cairn_tables::history::HistoryEntry| {
             entry.tx_num >= self.asked.since && (outwards && entry.sent > 0 || inwards && entry.received > 0)
@@ -335,7 +335,7 @@ impl<'w> Walk<'w> {
             self.view.fetch_txs(&numbers)?;
             for entry in some {
                 if *left == 0 {
-                    self.walked.cuts.insert(Cut::TransactionBudget);
+                    self.walked.cuts.insert(CutReason::TransactionBudget);
                     return Ok(());
                 }
                 self.ctx.work.poll()?;
@@ -360,7 +360,7 @@ impl<'w> Walk<'w> {
                     .ok()
                 };
                 let Some(legs) = legs else {
-                    self.walked.cuts.insert(Cut::LargeTransaction);
+                    self.walked.cuts.insert(CutReason::LargeTransaction);
                     if self.skipped.insert((entry.tx_num, script)) {
                         let moved = u128::from(if outwards { entry.sent } else { 0 })
                             + u128::from(if inwards { entry.received } else { 0 });
