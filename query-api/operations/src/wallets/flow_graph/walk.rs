@@ -88,7 +88,7 @@ impl CutReason {
 }
 
 /// The result.
-pub(super) struct Walked {
+pub(super) struct WalkResult {
     pub(super) graph: Graph<Key>,
     pub(super) cuts: BTreeSet<CutReason>,
     /// The scripts of each node that were found, the one with the most first.
@@ -123,7 +123,7 @@ pub(super) struct Walk<'w> {
     /// Transactions that were not taken apart, with the scripts that would have been looked at.
     skipped: HashSet<(TxNum, ScriptId)>,
     parts: usize,
-    walked: Walked,
+    walked: WalkResult,
 }
 
 /// The parties of a transaction.
@@ -148,9 +148,9 @@ impl<'w> Walk<'w> {
         view: &'w View<'w>,
         center: ScriptId,
         asked: Asked,
-    ) -> Result<Walked, ApiError> {
+    ) -> Result<WalkResult, ApiError> {
         let empty = Graph { nodes: Vec::new(), edges: Vec::new(), accounting: Default::default(), is_cut: false };
-        let walked = Walked {
+        let walked = WalkResult {
             graph: empty,
             cuts: BTreeSet::new(),
             scripts: HashMap::new(),
@@ -193,7 +193,7 @@ impl<'w> Walk<'w> {
         walk.walked.cuts.extend((graph.accounting.omitted_nodes > 0).then_some(CutReason::NodeLimit));
         let keys: Vec<(Key, Side)> = graph.nodes.iter().map(|node| (node.key.clone(), node.side)).collect();
         walk.gather(&keys);
-        Ok(Walked { graph, ..walk.walked })
+        Ok(WalkResult { graph, ..walk.walked })
     }
 
     fn key(&self, end: End) -> Key {
