@@ -102,7 +102,7 @@ pub(super) struct WalkResult {
 
 /// The request.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct WalkRequest {
     pub(super) direction: Direction,
     pub(super) limits: Limits,
     /// The first transaction that counts.
@@ -114,7 +114,7 @@ pub(super) struct Asked {
 pub(super) struct Walk<'w> {
     ctx: &'w Ctx<'w>,
     view: &'w View<'w>,
-    asked: Asked,
+    asked: WalkRequest,
     keys: HashMap<ScriptId, Key>,
     /// Sums that moved to or from each script.
     sums: HashMap<ScriptId, Sats>,
@@ -147,7 +147,7 @@ impl<'w> Walk<'w> {
         ctx: &'w Ctx<'w>,
         view: &'w View<'w>,
         center: ScriptId,
-        asked: Asked,
+        asked: WalkRequest,
     ) -> Result<WalkResult, ApiError> {
         let empty = Graph { nodes: Vec::new(), edges: Vec::new(), accounting: Default::default(), is_cut: false };
         let walked = WalkResult {
