@@ -14,7 +14,7 @@ use serde_json::json;
 use self::{
     history::{Page, TransactionPage},
     pending::Pending,
-    scan::{BranchRow, End, Scan},
+    scan::{BranchEnd, BranchRow, Scan},
 };
 use super::{
     Wallet,
@@ -272,16 +272,16 @@ impl Item {
         }
     }
 
-    fn end(&self, at: usize, gap: u32) -> Result<End, ApiError> {
+    fn end(&self, at: usize, gap: u32) -> Result<BranchEnd, ApiError> {
         match self {
             Item::Listed(ListedDescriptor { range: Some(range), .. }) => match range.as_slice() {
-                [first, last] if first <= last => Ok(End::Range(*first, *last)),
+                [first, last] if first <= last => Ok(BranchEnd::Range(*first, *last)),
                 _ => {
                     let message = "must be the first and the last index, in this order";
                     Err(ApiError::validation(Location::Body, &format!("wallet[{at}].range"), message))
                 }
             },
-            _ => Ok(End::Gap(gap)),
+            _ => Ok(BranchEnd::Gap(gap)),
         }
     }
 }
