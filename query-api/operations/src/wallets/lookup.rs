@@ -287,7 +287,7 @@ impl Item {
 }
 
 fn addresses(scan: &Scan) -> Vec<AddressRow> {
-    let row = |(used, wallet): (&scan::Used, &Wallet)| {
+    let row = |(used, wallet): (&scan::UsedScript, &Wallet)| {
         let totals = wallet.found.map(|found| found.totals);
         let balance: Sats = totals.map_or(0, |totals| totals.balance());
         AddressRow {

@@ -30,7 +30,7 @@ pub(super) enum BranchEnd {
 }
 
 /// A used script.
-pub(super) struct Used {
+pub(super) struct UsedScript {
     /// The branch in the answer.
     pub(super) branch: usize,
     pub(super) index: u32,
@@ -43,7 +43,7 @@ pub(super) struct Scan {
     /// Each script once, by branch and index.
     pub(super) wallets: Vec<Wallet>,
     /// Where each is.
-    pub(super) used: Vec<Used>,
+    pub(super) used: Vec<UsedScript>,
     looked_at: u32,
 }
 
@@ -145,7 +145,7 @@ impl Scan {
                 // The next one is known once it has been looked at.
                 (row.next_index, row.next_address, is_fresh) = (None, None, true);
                 if seen.insert(wallet.script_hash) {
-                    self.used.push(Used { branch: self.branches.len(), index });
+                    self.used.push(UsedScript { branch: self.branches.len(), index });
                     self.wallets.push(wallet);
                 }
             } else {
