@@ -47,13 +47,12 @@ pub(crate) struct BatchOutput<T> {
 #[schemars(rename = "BatchRow{T}")]
 pub(crate) enum Row<T> {
     Answered(T),
-    Failed(Failed),
+    Failed(BatchFailure),
 }
 
 /// Error for one address.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "BatchFailure")]
-pub(crate) struct Failed {
+pub(crate) struct BatchFailure {
     /// The address as given in the request.
     address: String,
     /// Stable error code.
@@ -92,7 +91,7 @@ impl<O: Batched> Operation for Batch<O> {
         for (address, shown) in input.addresses.iter().zip(&addresses) {
             ctx.work.poll()?;
             let failed = |code: ErrorCode, detail: String| {
-                Row::Failed(Failed { address: shown.clone(), error: code.name(), detail })
+                Row::Failed(BatchFailure { address: shown.clone(), error: code.name(), detail })
             };
             results.push(match (ADDRESS.look)(&Value::Null, address, network) {
                 Err(bad) => failed(bad.code.unwrap_or(ErrorCode::ValidationError), bad.message),
