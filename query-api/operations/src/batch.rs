@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// An operation about one address that has a batch for many.
-pub(crate) trait Batched: Operation<Output: Serialize + JsonSchema> {
+pub(crate) trait BatchedOperation: Operation<Output: Serialize + JsonSchema> {
     /// Description of its batch.
     const BATCH: Info;
 }
@@ -67,11 +67,11 @@ fn shown(text: &str) -> String {
 }
 
 /// The line of an operation's batch.
-pub(crate) fn batch<O: Batched>(agreed: &[AgreedOperation]) -> Line {
+pub(crate) fn batch<O: BatchedOperation>(agreed: &[AgreedOperation]) -> Line {
     line::<Batch<O>>(agreed)
 }
 
-impl<O: Batched> Operation for Batch<O> {
+impl<O: BatchedOperation> Operation for Batch<O> {
     const INFO: Info = Info {
         cost: Cost::Heavy,
         source: O::INFO.source,

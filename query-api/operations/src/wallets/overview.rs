@@ -14,7 +14,7 @@ use super::{
     related::{RelatedScript, related},
 };
 use crate::{
-    batch::Batched,
+    batch::BatchedOperation,
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, PRICE, TIP, and_mempool, index_get, index_post, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
@@ -278,7 +278,7 @@ impl Operation for Overview {
     }
 }
 
-impl Batched for Overview {
+impl BatchedOperation for Overview {
     const BATCH: Info = Info {
         summary: "Balance and activity of up to 100 addresses at once",
         description: "The overview of each address, in the order of the request, all at the same tip. An invalid \

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::claims::{ClaimsBasis, ClaimsInput, ScriptClaims};
 use crate::{
-    batch::Batched,
+    batch::BatchedOperation,
     context::{CLAIMS, Ctx, TIP, index_get, index_post},
     definitions::CLAIMS as CLAIMS_DEFINITION,
     operation::Operation,
@@ -102,7 +102,7 @@ impl Operation for Summary {
     }
 }
 
-impl Batched for Summary {
+impl BatchedOperation for Summary {
     const BATCH: Info = Info {
         summary: "Likely entities of up to 100 addresses at once",
         description: "The summary of each address, in the order of the request, all at the same tip. An invalid address gets a \

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::claims::{ClaimsBasis, ClaimsInput, ScriptClaims};
 use crate::{
-    batch::Batched,
+    batch::BatchedOperation,
     context::{CLAIMS, Ctx, TIP, index_get, index_post},
     definitions::CLAIMS as CLAIMS_DEFINITION,
     operation::Operation,
@@ -261,7 +261,7 @@ impl Operation for TrustSafety {
     }
 }
 
-impl Batched for TrustSafety {
+impl BatchedOperation for TrustSafety {
     const BATCH: Info = Info {
         summary: "Trust cards of up to 100 addresses at once",
         description: "The trust card of each address, in the order of the request, all at the same tip. An invalid address \
