@@ -12,11 +12,11 @@ use crate::series::KnownSeries;
 pub(crate) struct Candles<'a> {
     view: &'a View<'a>,
     known: &'a KnownSeries,
-    loaded: RefCell<Vec<Loaded>>,
+    loaded: RefCell<Vec<CandleRange>>,
 }
 
 /// All candles of a series within a time.
-struct Loaded {
+struct CandleRange {
     series: Series,
     from: u32,
     to: u32,
@@ -34,7 +34,7 @@ impl<'a> Candles<'a> {
     pub(crate) fn load(&self, series: Series, from: u32, to: u32) -> Result<(), ReadError> {
         if let Some(span) = self.known.of(series).filter(|span| span.first <= to && from <= span.last) {
             let rows = self.view.quotes(series, from, to.min(span.last), usize::MAX)?;
-            self.loaded.borrow_mut().push(Loaded { series, from, to, rows });
+            self.loaded.borrow_mut().push(CandleRange { series, from, to, rows });
         }
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Quotes for Candles<'_> {
             Some(span) if time >= span.last => return Ok(Some((span.last, span.newest.clone()))),
             Some(_) => {}
         }
-        let covers = |loaded: &&Loaded| loaded.series == series && (loaded.from..=loaded.to).contains(&time);
+        let covers = |loaded: &&CandleRange| loaded.series == series && (loaded.from..=loaded.to).contains(&time);
         if let Some(loaded) = self.loaded.borrow().iter().find(covers) {
             let after = loaded.rows.partition_point(|(closes_at, _)| *closes_at <= time);
             // The one before may be earlier than all that is loaded.
