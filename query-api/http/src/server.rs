@@ -59,7 +59,7 @@ impl Service {
     /// The OpenAPI 3.1.0 document, as `/openapi.json` serves it.
     #[must_use]
     pub fn openapi(&self) -> Value {
-        describe::openapi::of(&self.operations, &self.about, self.formats, &self.config)
+        describe::openapi::describe(&self.operations, &self.about, self.formats, &self.config)
     }
 }
 

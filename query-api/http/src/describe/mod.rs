@@ -21,7 +21,7 @@ pub(crate) fn documents(
     formats: &[TextFormat],
     config: &HttpConfig,
 ) -> Vec<Document> {
-    let openapi = openapi::of(operations, about, formats, config);
+    let openapi = openapi::describe(operations, about, formats, config);
     let mut all = vec![Document::json("/openapi.json", &openapi)];
     all.extend(discovery::documents(operations, about, &openapi, config));
     all.extend(reference::documents(operations, about, formats, &openapi));

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The description of these operations.
-pub(crate) fn of(
+pub(crate) fn describe(
     operations: &[RegisteredOperation],
     about: &About,
     formats: &[TextFormat],
