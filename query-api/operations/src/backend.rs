@@ -202,7 +202,7 @@ impl Backend for ChainBackend {
     }
 
     fn mark(&self) -> u64 {
-        self.mark.of(&*self.index)
+        self.mark.read(&*self.index)
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {

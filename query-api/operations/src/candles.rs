@@ -32,7 +32,7 @@ impl<'a> Candles<'a> {
     /// Reads all candles of a series that close from one time to another, so that they need no further read. One row
     /// for each.
     pub(crate) fn load(&self, series: Series, from: u32, to: u32) -> Result<(), ReadError> {
-        if let Some(span) = self.known.of(series).filter(|span| span.first <= to && from <= span.last) {
+        if let Some(span) = self.known.span(series).filter(|span| span.first <= to && from <= span.last) {
             let rows = self.view.quotes(series, from, to.min(span.last), usize::MAX)?;
             self.loaded.borrow_mut().push(CandleRange { series, from, to, rows });
         }
@@ -44,7 +44,7 @@ impl Quotes for Candles<'_> {
     type Error = ReadError;
 
     fn last(&self, series: Series, time: u32) -> Result<Option<(u32, Chosen)>, ReadError> {
-        match self.known.of(series) {
+        match self.known.span(series) {
             None => return Ok(None),
             Some(span) if time < span.first => return Ok(None),
             Some(span) if time >= span.last => return Ok(Some((span.last, span.newest.clone()))),

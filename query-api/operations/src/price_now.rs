@@ -90,7 +90,7 @@ impl Ctx<'_> {
     pub(crate) fn known(&self) -> Result<Arc<KnownSeries>, ApiError> {
         let view = self.view()?;
         let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
-        Ok(self.prices.slot.of(reader, view, self.damages)?)
+        Ok(self.prices.slot.get(reader, view, self.damages)?)
     }
 
     /// Live quotes: those that are published, and those of the index.

@@ -34,7 +34,7 @@ impl KnownSeries {
     }
 
     /// A series; `None` if it has no quotes.
-    pub(crate) fn of(&self, series: Series) -> Option<&SeriesSpan> {
+    pub(crate) fn span(&self, series: Series) -> Option<&SeriesSpan> {
         let at = self.spans.binary_search_by(|span| span.series.cmp(&series)).ok()?;
         self.spans.get(at)
     }
@@ -52,7 +52,7 @@ pub(crate) struct SeriesSlot(Mutex<Option<(Weak<Reader>, Arc<KnownSeries>)>>);
 impl SeriesSlot {
     /// The series of a view, which is one of this reader. They are read again only after a document came in, or of
     /// another reader; those rows do not count as the request's.
-    pub(crate) fn of(
+    pub(crate) fn get(
         &self,
         reader: &Arc<Reader>,
         view: &View<'_>,

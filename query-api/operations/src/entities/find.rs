@@ -39,12 +39,12 @@ impl Ctx<'_> {
     pub(super) fn entities(&self) -> Result<Arc<Register>, ApiError> {
         let view = self.view()?;
         let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
-        Ok(self.register.of(reader, view, &self.work)?)
+        Ok(self.register.get(reader, view, &self.work)?)
     }
 
     /// Profiles of entities, from memory where they are known.
     pub(super) fn profiles(&self) -> Result<Arc<KnownProfiles>, ApiError> {
-        self.profiles.of(self.prices.reader.ok_or_else(ApiError::internal)?, self.view()?)
+        self.profiles.get(self.prices.reader.ok_or_else(ApiError::internal)?, self.view()?)
     }
 }
 

@@ -109,7 +109,7 @@ impl Operation for FxHistory {
             return Err(ApiError::validation(Location::Query, "quote", "must be another currency than base"));
         }
         let legs = [base, quote].map(|currency| (currency != Currency::EUR).then(|| of_euro(currency)));
-        let newest = legs.iter().flatten().map(|series| known.of(*series).map(|span| span.last)).min().flatten();
+        let newest = legs.iter().flatten().map(|series| known.span(*series).map(|span| span.last)).min().flatten();
         let asked = CandleRequest {
             cursors: Cursors::new(view, &ctx.fingerprint()),
             from: input.from,

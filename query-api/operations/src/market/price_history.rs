@@ -6,7 +6,7 @@ use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Tab
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::span::{CandleRequest, CandleInterval, missing_between};
+use super::span::{CandleInterval, CandleRequest, missing_between};
 use crate::{
     candles::Candles,
     context::{Ctx, index_get},
@@ -121,7 +121,7 @@ impl Operation for PriceHistory {
         let dollars = Series { quote: Currency::USD, ..own };
         let is_convertible = has_rates(&known, currency);
         let spans =
-            [Some(own), Some(dollars).filter(|_| is_convertible)].map(|series| series.and_then(|s| known.of(s)));
+            [Some(own), Some(dollars).filter(|_| is_convertible)].map(|series| series.and_then(|s| known.span(s)));
         let first = spans.iter().flatten().map(|span| span.first).min();
         let last = spans.iter().flatten().map(|span| span.last).max();
         let asked = CandleRequest {
@@ -184,7 +184,7 @@ impl Operation for PriceHistory {
 /// True if prices in dollars may be converted to a currency.
 fn has_rates(known: &KnownSeries, currency: Currency) -> bool {
     let of = |quote| Series { base: Currency::EUR, quote, interval: Interval::Day };
-    let has = |quote: Currency| quote == Currency::EUR || known.of(of(quote)).is_some();
+    let has = |quote: Currency| quote == Currency::EUR || known.span(of(quote)).is_some();
     currency != Currency::USD && has(Currency::USD) && has(currency)
 }
 

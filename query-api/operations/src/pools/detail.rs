@@ -12,7 +12,7 @@ use super::{
     facts::{PayoutAddress, pool_hashrate},
     judge::Judge,
     list::PoolSums,
-    scan::{ScannedBlocks, ScannedBlock, Sum},
+    scan::{ScannedBlock, ScannedBlocks, Sum},
     window::Window,
 };
 use crate::{
@@ -202,8 +202,8 @@ impl Operation for PoolDetail {
             next_cursor,
             payout_addresses: places,
             payout_addresses_omitted,
-            tags: judge.tags.of(&pool).take(MAX_TAGS).map(|tag| tag.tag.to_string()).collect(),
-            tags_omitted: judge.tags.of(&pool).count().saturating_sub(MAX_TAGS),
+            tags: judge.tags.tags_of(&pool).take(MAX_TAGS).map(|tag| tag.tag.to_string()).collect(),
+            tags_omitted: judge.tags.tags_of(&pool).count().saturating_sub(MAX_TAGS),
             slug: pool.to_string(),
             untrusted_content: true,
             caveats: Caveat::sentences(&caveat_codes),
@@ -232,7 +232,12 @@ fn find(ctx: &Ctx<'_>, judge: &Judge<'_, '_>, scanned: &ScannedBlocks, text: &st
 }
 
 /// Figures of a pool in a window.
-fn in_window(view: &View<'_>, scanned: &ScannedBlocks, place: Option<usize>, window: Window) -> Result<PoolWindow, ApiError> {
+fn in_window(
+    view: &View<'_>,
+    scanned: &ScannedBlocks,
+    place: Option<usize>,
+    window: Window,
+) -> Result<PoolWindow, ApiError> {
     let ranking = scanned.ranking(window.blocks());
     let at = ranking.pools.iter().position(|(of, _)| Some(*of) == place);
     let sum = at.and_then(|at| ranking.pools.get(at)).map(|(_, sum)| *sum).unwrap_or_default();

@@ -72,7 +72,7 @@ impl<'c, 'a> Judge<'c, 'a> {
         let view = ctx.view()?;
         let reader = ctx.prices.reader.ok_or_else(ApiError::internal)?;
         let now = last_second(day_of(ctx.now()));
-        let (tags, at) = (ctx.pool_tags.of(reader, view)?, At::time(now));
+        let (tags, at) = (ctx.pool_tags.get(reader, view)?, At::time(now));
         Ok(Judge { ctx, view, at, tags, documents: BTreeMap::new(), scripts: HashMap::new() })
     }
 
@@ -161,7 +161,7 @@ impl<'c, 'a> Judge<'c, 'a> {
     /// The name of a pool as people write it: as its tags have it, else as a claim about one of the scripts that were
     /// judged, else its short name.
     pub(crate) fn name(&self, pool: &EntityName) -> String {
-        if let Some(tag) = self.tags.of(pool).next() {
+        if let Some(tag) = self.tags.tags_of(pool).next() {
             return tag.name.to_string();
         }
         let named = self.paid_for(pool).filter(|(_, of)| !of.name.is_empty());
@@ -181,6 +181,6 @@ impl<'c, 'a> Judge<'c, 'a> {
 
     /// The pool's page, as its tags name it.
     pub(crate) fn link(&self, pool: &EntityName) -> Option<String> {
-        self.tags.of(pool).map(|tag| &tag.link).find(|link| !link.is_empty()).map(ToString::to_string)
+        self.tags.tags_of(pool).map(|tag| &tag.link).find(|link| !link.is_empty()).map(ToString::to_string)
     }
 }

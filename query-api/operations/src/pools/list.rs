@@ -194,8 +194,8 @@ impl Operation for PoolList {
                 last_block: block_ref(view, sum.last.unwrap_or(0))?,
                 payout_addresses: places,
                 payout_address_count,
-                tags: judge.tags.of(pool).take(SHOWN).map(|tag| tag.tag.to_string()).collect(),
-                tag_count: judge.tags.of(pool).count(),
+                tags: judge.tags.tags_of(pool).take(SHOWN).map(|tag| tag.tag.to_string()).collect(),
+                tag_count: judge.tags.tags_of(pool).count(),
             });
         }
         let by_tag: u32 = ranking.pools.iter().map(|(_, sum)| sum.by_tag).sum();

@@ -105,7 +105,7 @@ impl Shares {
         Ok(Some(Shares { all: view.label_shares()?, supply: view.unspent()? }))
     }
 
-    fn of(&self, source: Option<&Slug>) -> (u64, Sats) {
+    fn sums(&self, source: Option<&Slug>) -> (u64, Sats) {
         let found = self.all.iter().find(|share| share.source.as_ref() == source);
         found.map_or((0, 0), |share| (share.scripts, share.unspent))
     }
@@ -131,13 +131,13 @@ pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>
     let shares = Shares::find(view)?;
     let week = match (&shares, ctx.prices.reader) {
         (None, _) | (_, None) => Err(PENDING),
-        (Some(_), Some(reader)) => ctx.volume.of(reader, view),
+        (Some(_), Some(reader)) => ctx.volume.get(reader, view),
     };
     let spent = |sats: &dyn Fn(&Volume) -> Sats| {
         let of = |week: &Week| Decimal(week.volume.millionths(sats(&week.volume)).into());
         week.as_ref().ok().map(of)
     };
-    let of = |source: Option<&Slug>| shares.as_ref().map(|shares| (shares.of(source), shares));
+    let of = |source: Option<&Slug>| shares.as_ref().map(|shares| (shares.sums(source), shares));
     let mut by_coins: Vec<(&Slug, &SourceClaims<'_>)> =
         sources.iter().map(|(source, loaded)| (*source, loaded)).collect();
     by_coins.sort_by_key(|(source, _)| (Reverse(of(Some(source)).map(|((_, sats), _)| sats)), *source));

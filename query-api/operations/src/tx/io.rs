@@ -118,7 +118,7 @@ const TOO_LONG: &str = "too_long";
 
 impl PartBounds {
     /// Makes the rows of a list with `count` of them. `row` makes one, and says how many bytes its scripts take.
-    fn of<R>(
+    fn read<R>(
         self,
         ctx: &Ctx<'_>,
         count: u32,
@@ -199,13 +199,13 @@ pub(super) fn inputs(
 ) -> Result<ListPart<InputRow>, ApiError> {
     let raw_input = |at: u32| raw.and_then(|r| r.input.get(at as usize));
     if tx.is_coinbase() {
-        return part.of(ctx, 1, |at| Ok(row(at, None, None, raw_input(at))));
+        return part.read(ctx, 1, |at| Ok(row(at, None, None, raw_input(at))));
     }
     let spent_at = view.chain().get(tx.height).map(|b| b.mono_time);
     let coins = view.inputs(tx)?;
     let mut fundings = Fundings::of(view, &ctx.work);
     let mut unlabeled = Unlabeled::default();
-    let listed = part.of(ctx, coins.len() as u32, |at| {
+    let listed = part.read(ctx, coins.len() as u32, |at| {
         let coin = &coins[at as usize];
         let (txid, script) = fundings.script(coin)?;
         unlabeled.push(&script);
@@ -242,7 +242,7 @@ pub(super) fn unconfirmed_inputs(
 ) -> Result<ListPart<InputRow>, ApiError> {
     let mut births: HashMap<Txid, Option<(u32, bool)>> = HashMap::new();
     let mut unlabeled = Unlabeled::default();
-    let listed = part.of(ctx, tx.inputs.len() as u32, |at| {
+    let listed = part.read(ctx, tx.inputs.len() as u32, |at| {
         let input = &tx.inputs[at as usize];
         unlabeled.push(&input.script);
         let born = match births.get(&input.prev_txid) {
@@ -331,7 +331,7 @@ pub(super) fn outputs(
     // One transaction often spends many of them.
     let mut known: HashMap<TxNum, (Txid, u32)> = HashMap::new();
     let mut unlabeled = Unlabeled::default();
-    let listed = part.of(ctx, tx.outputs().len() as u32, |vout| {
+    let listed = part.read(ctx, tx.outputs().len() as u32, |vout| {
         let output = &tx.outputs()[vout as usize];
         unlabeled.push(tx.script(output));
         let spent_by = match spenders.get(&vout) {
@@ -369,7 +369,7 @@ pub(super) fn unconfirmed_outputs(
 ) -> Result<ListPart<OutputRow>, ApiError> {
     let pending = Spenders::of(pool, tx.txid);
     let mut unlabeled = Unlabeled::default();
-    let listed = part.of(ctx, tx.outputs.len() as u32, |vout| {
+    let listed = part.read(ctx, tx.outputs.len() as u32, |vout| {
         let output = &tx.outputs[vout as usize];
         unlabeled.push(&output.script);
         let spendable = !is_unspendable(&output.script);
