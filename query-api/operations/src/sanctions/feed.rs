@@ -140,7 +140,7 @@ impl<'a> CurrentFeed<'a> {
     pub(super) fn judged<'r>(&'r self, claim: &'r Claim) -> ReviewedRow<'r> {
         let (script, party) = (script_sha256(&claim.script), party(claim));
         let of_script = self.approvals.of_script(&self.name, &script);
-        let given = self.approvals.of(&self.name, &script, party.uid, party.name);
+        let given = self.approvals.of_party(&self.name, &script, party.uid, party.name);
         let approval = Approval::of(given.len(), !of_script.is_empty(), self.four_eyes);
         ReviewedRow { script, party, given, approval }
     }
