@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     movement::age,
-    source::{Least, Search},
+    source::{MinSpend, Search},
 };
 use crate::{
     context::{Ctx, SETTLED_AT, confirmations, labelled_list, lacks},
@@ -132,7 +132,7 @@ impl Operation for Awakenings {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, input.until)?;
         let sats = BtcParam::or_least(input.min_btc, AWAKENING_SATS)?;
-        let least = Least { age: input.min_dormancy_days.saturating_mul(DAY_SECS), sats };
+        let least = MinSpend { age: input.min_dormancy_days.saturating_mul(DAY_SECS), sats };
         let text = input.address_filter.as_ref().map(|address| address.text.clone());
         let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
         let script = input.address_filter.as_ref().map(|address| found(view, address)).transpose()?;
@@ -171,7 +171,7 @@ fn found(view: &View<'_>, address: &AddressParam) -> Result<Option<FoundScript>,
 struct Pages<'p> {
     ctx: &'p Ctx<'p>,
     view: &'p View<'p>,
-    least: Least,
+    least: MinSpend,
     limit: usize,
     rows: Vec<(Awakening, Vec<u8>)>,
 }

@@ -10,6 +10,7 @@ use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::source::MinSpend;
 use crate::{
     confirmation::Confirmation,
     context::{Ctx, lacks},
@@ -53,9 +54,6 @@ pub(super) fn age(view: &View<'_>, birth: Height, now: u32) -> u32 {
     view.chain().get(birth).map_or(0, |block| now.saturating_sub(block.mono_time))
 }
 
-/// Of which age coins must be, and how much they must be worth together.
-pub(super) type Least = (u32, u64);
-
 /// The old coins of a transaction and the sums of its scripts, before anything is looked up.
 struct Draft<K> {
     old: OldCoins,
@@ -66,17 +64,17 @@ struct Draft<K> {
 
 impl<K: Copy + Ord + Hash> Draft<K> {
     /// Of coins: script, value and age. `None` if the old ones are not worth enough.
-    fn of(coins: impl Iterator<Item = (K, u64, u32)>, (least_age, least_sats): Least) -> Option<Self> {
+    fn of(coins: impl Iterator<Item = (K, u64, u32)>, least: MinSpend) -> Option<Self> {
         let mut draft = Draft { old: OldCoins::default(), from: HashMap::new(), input_count: 0, input_sats: 0 };
         for (script, sats, age) in coins {
             draft.input_count += 1;
             draft.input_sats = draft.input_sats.saturating_add(sats);
-            if age >= least_age {
+            if age >= least.age {
                 draft.old.add(sats, age);
                 add(&mut draft.from, script, sats);
             }
         }
-        Some(draft).filter(|draft| draft.old.sats >= least_sats)
+        Some(draft).filter(|draft| draft.old.sats >= least.sats)
     }
 
     /// With what is looked up; `from` and `to` are the sums of the scripts on each side.
@@ -114,7 +112,7 @@ impl DormantMovement {
         ctx: &Ctx<'_>,
         view: &View<'_>,
         tx_num: TxNum,
-        least: Least,
+        least: MinSpend,
     ) -> Result<Option<Self>, ApiError> {
         let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
         let tx = view.tx(tx_num)?.ok_or_else(missing)?;
@@ -143,7 +141,7 @@ impl DormantMovement {
         ctx: &Ctx<'_>,
         view: &View<'_>,
         tx: &MempoolTx,
-        least: Least,
+        least: MinSpend,
     ) -> Result<Option<Self>, ApiError> {
         let age = |birth: Option<Height>| birth.map_or(0, |birth| age(view, birth, view.tip().mono_time));
         let coins = tx.inputs.iter().map(|input| (&input.script[..], input.value, age(input.birth)));

@@ -16,7 +16,7 @@ use jiff::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::movement::DormantMovement;
+use super::{movement::DormantMovement, source::MinSpend};
 use crate::{
     context::Ctx,
     definitions::OLD_COINS,
@@ -255,7 +255,7 @@ fn top(ctx: &Ctx<'_>, view: &View<'_>, from: u32, to: u32) -> Result<(Vec<Dorman
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let omitted = found.len().saturating_sub(MAX_MOVEMENTS) as u64;
     found.truncate(MAX_MOVEMENTS);
-    let least = (MOVEMENT_YEARS.saturating_mul(YEAR), MOVEMENT_SATS);
+    let least = MinSpend { age: MOVEMENT_YEARS.saturating_mul(YEAR), sats: MOVEMENT_SATS };
     let mut rows = Vec::new();
     for (_, tx_num) in found {
         ctx.work.poll()?;

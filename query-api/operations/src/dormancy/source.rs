@@ -22,7 +22,7 @@ enum Source<'v> {
 /// A search for transactions that spend old coins.
 pub(super) struct Search<'v> {
     source: Source<'v>,
-    least: Least,
+    least: MinSpend,
     looking: BoundedScan,
 }
 
@@ -38,14 +38,14 @@ pub(super) struct Spends<'v> {
 
 /// Least sum that they spend.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Least {
+pub(super) struct MinSpend {
     /// Age of coins that count in seconds.
     pub(super) age: u32,
     /// Satoshis of them together.
     pub(super) sats: u64,
 }
 
-impl Least {
+impl MinSpend {
     /// True unless coins of these classes are certainly too few.
     fn may_fit(self, classes: &[cairn_tables::ages::Dormant]) -> bool {
         // Of the class that the age is within some may be too young.
@@ -64,7 +64,7 @@ impl<'v> Search<'v> {
         view: &'v View<'v>,
         (first, end): (TxNum, TxNum),
         script: Option<FoundScript>,
-        least: Least,
+        least: MinSpend,
     ) -> Result<Self, ApiError> {
         let source = match script {
             None => Source::Chain(view.dormant_before(end)?),
