@@ -20,8 +20,7 @@ use crate::{
 
 /// A transaction that gathers many coins.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Consolidation")]
-pub(crate) struct Gathering {
+pub(crate) struct Consolidation {
     txid: String,
     #[serde(flatten)]
     confirmation: Confirmation,
@@ -45,7 +44,7 @@ pub(crate) struct Gathering {
     to_omitted: u64,
 }
 
-impl Gathering {
+impl Consolidation {
     /// A confirmed transaction, with what it cost to read in rows.
     pub(super) fn confirmed(
         ctx: &Ctx<'_>,
@@ -58,7 +57,7 @@ impl Gathering {
         let time = view.chain().get(tx.height).ok_or_else(missing)?.time;
         let parties = Parties::confirmed(view, &tx)?;
         let [from, to] = parties.whole(view, owners)?;
-        let row = Gathering {
+        let row = Consolidation {
             txid: tx.txid().to_string(),
             confirmation: Confirmation::confirmed(view, tx.height, time),
             input_count: tx.meta().inputs.len() as u64,
@@ -85,7 +84,7 @@ impl Gathering {
     ) -> Result<Self, ApiError> {
         let [from, to] = Parties::unconfirmed(view, tx)?.whole(view, owners)?;
         let value = tx.inputs.iter().map(|input| input.value).fold(0, Sats::saturating_add);
-        Ok(Gathering {
+        Ok(Consolidation {
             txid: tx.txid.to_string(),
             confirmation: Confirmation::unconfirmed(tx.first_seen_ms),
             input_count: tx.inputs.len() as u64,
