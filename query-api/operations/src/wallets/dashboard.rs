@@ -74,7 +74,7 @@ impl Range {
 
 /// Which days are asked about.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct DaysAsked {
+pub(super) struct DaysParams {
     /// The days up to that of the newest block, which counts. Not together with `from` or `to`.
     range: Option<Range>,
     /// First day, as YYYY-MM-DD (UTC, monotone block time). Default with `to`: the day of the first transaction.
@@ -90,7 +90,7 @@ pub(super) struct DaysAsked {
 pub(crate) struct WalletDashboardInput {
     address: AddressParam,
     #[serde(flatten)]
-    days: DaysAsked,
+    days: DaysParams,
     /// More addresses of the same wallet, separated by commas: all are counted as one, with that of the path. What
     /// moves between them is a transfer.
     addresses: Option<AddressesParam>,
@@ -217,7 +217,7 @@ impl Activity {
     }
 }
 
-impl DaysAsked {
+impl DaysParams {
     /// Returns the first and the last day. Errors name the location `at` of the parameters.
     fn resolved(&self, view: &View<'_>, first_active: u32, at: Location) -> Result<(u32, u32), ApiError> {
         let today = day_of(view.tip().mono_time);
@@ -278,7 +278,7 @@ pub(super) fn glance(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     union: &Union,
-    (days, currency): (&DaysAsked, Currency),
+    (days, currency): (&DaysParams, Currency),
     (name, at): (&'static str, Location),
 ) -> Result<WalletGlance, ApiError> {
     let txs = union.txs(ctx, view, name)?;

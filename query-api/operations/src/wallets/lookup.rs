@@ -19,7 +19,7 @@ use self::{
 use super::{
     Wallet,
     balance_history::{Days, Point, days_of},
-    dashboard::{DaysAsked, WalletGlance, glance},
+    dashboard::{DaysParams, WalletGlance, glance},
     overview::{Balance, Unconfirmed},
     pnl::{Gains, GainsAsked, PnlFormat, gains},
     union::Union,
@@ -62,7 +62,7 @@ pub(crate) struct LookupInput {
     include: Vec<WalletPart>,
     /// Of `dashboard`, and first and last day of `balance_history`.
     #[serde(flatten)]
-    days: DaysAsked,
+    days: DaysParams,
     /// Of `pnl`.
     #[serde(flatten)]
     gains: GainsAsked,
