@@ -21,7 +21,7 @@ use super::{
     balance_history::{Days, Point, days_of},
     dashboard::{DaysParams, WalletGlance, glance},
     overview::{Balance, Unconfirmed},
-    pnl::{Gains, GainsAsked, PnlFormat, gains},
+    pnl::{Gains, GainsParams, PnlFormat, gains},
     union::Union,
 };
 use crate::{
@@ -65,7 +65,7 @@ pub(crate) struct LookupInput {
     days: DaysParams,
     /// Of `pnl`.
     #[serde(flatten)]
-    gains: GainsAsked,
+    gains: GainsParams,
     /// Transactions per page.
     #[serde(default)]
     limit: Limit<25, 100>,

@@ -69,12 +69,12 @@ impl From<MethodParam> for Method {
 pub(crate) struct PnlInput {
     address: AddressParam,
     #[serde(flatten)]
-    asked: GainsAsked,
+    asked: GainsParams,
 }
 
 /// What is asked about gains.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct GainsAsked {
+pub(super) struct GainsParams {
     /// `csv`: one row for each disposal.
     #[serde(default)]
     pub(super) format: PnlFormat,
@@ -308,7 +308,7 @@ pub(super) fn gains(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     union: &Union,
-    asked: GainsAsked,
+    asked: GainsParams,
     (name, at): (&'static str, Location),
 ) -> Result<Formatted<Gains>, ApiError> {
     let is_file = asked.format == PnlFormat::Csv;
