@@ -28,7 +28,7 @@ const MAX_INHERITED: usize = 16;
 const UNFINISHED: &str = "the clusters are being made";
 
 /// Claims of a list about a script, or about another one of its cluster.
-pub(super) struct SaidList {
+pub(super) struct ListedClaims {
     pub(super) of: ListClaims,
     pub(super) document: ClaimDocument,
     /// True if it is about another script of the cluster.
@@ -38,7 +38,7 @@ pub(super) struct SaidList {
 /// The claims of a script and those that it inherits, with their documents.
 pub(super) struct ScriptClaims {
     pub(super) wallet: Wallet,
-    lists: Vec<SaidList>,
+    lists: Vec<ListedClaims>,
     /// True if there are more claims than were read.
     pub(super) is_cut: bool,
     /// The scripts of the cluster with claims for the others; `None` while clusters are being made.
@@ -124,7 +124,7 @@ impl ScriptClaims {
     /// The claims, as they are judged.
     pub(super) fn stated(&self) -> Vec<Stated<'_>> {
         let mut all = Vec::with_capacity(self.lists.iter().map(|list| list.of.claims.len()).sum());
-        for SaidList { of, document, is_inherited } in &self.lists {
+        for ListedClaims { of, document, is_inherited } in &self.lists {
             let provenance = &document.provenance;
             all.extend(of.claims.iter().map(|claim| Stated {
                 claim,
@@ -141,7 +141,7 @@ impl ScriptClaims {
     }
 
     /// The list of a claim of [`ScriptClaims::stated`].
-    pub(super) fn list_of(&self, claim: &Claim) -> Option<&SaidList> {
+    pub(super) fn list_of(&self, claim: &Claim) -> Option<&ListedClaims> {
         self.lists.iter().find(|list| list.of.claims.iter().any(|of| std::ptr::eq(of, claim)))
     }
 
@@ -164,7 +164,7 @@ impl ScriptClaims {
     }
 }
 
-impl SaidList {
+impl ListedClaims {
     /// The address that a claim of it is about, else its script; `None` if the claim is about the script that was asked
     /// for.
     pub(super) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
@@ -195,7 +195,7 @@ struct ClaimsReader<'r, 'v> {
     time: Option<u32>,
     /// Lists repeat their documents.
     documents: BTreeMap<ListVersion, ClaimDocument>,
-    lists: Vec<SaidList>,
+    lists: Vec<ListedClaims>,
     is_cut: bool,
 }
 
@@ -224,7 +224,7 @@ impl ClaimsReader<'_, '_> {
                     found
                 }
             };
-            self.lists.push(SaidList { of, document, is_inherited });
+            self.lists.push(ListedClaims { of, document, is_inherited });
         }
         Ok(())
     }
