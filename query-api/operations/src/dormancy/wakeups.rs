@@ -13,12 +13,12 @@ use super::{
     holder::{CoinHolder, block_of, txid},
 };
 use crate::{
+    confirmation::Confirmation,
     context::{Ctx, labelled_list},
     definitions::WHALE_WAKEUPS,
     operation::Operation,
     page_request::{PageEnd, PageParams, PageRequest},
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
-    confirmation::Confirmation,
     transfers::Owners,
     values::{Btc, Decimal, optional},
     window::{BlockSpan, TX, Window},

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     facts::Basis,
-    find::{FoundEntity, FoundBy},
+    find::{FoundBy, FoundEntity},
     recent::{EntityTx, MAX_HISTORIES, recent},
 };
 use crate::{

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     facts::{Basis, block_time, word},
-    find::{FoundEntity, FoundBy},
+    find::{FoundBy, FoundEntity},
     members::{EntityAddress, page},
     profiles::EntityProfile,
 };

@@ -202,7 +202,13 @@ fn dormant(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<DormantScan
     const PATH: &str = "/v1/pulse/dormant";
     let Some(mut walk) = begun(view.dormant_before(window.end))? else {
         let (count, old_sats) = (None, None);
-        return Ok(DormantScanner { state: rebuilding(PATH), count, old_sats, old_btc: None, coin_days_destroyed: None });
+        return Ok(DormantScanner {
+            state: rebuilding(PATH),
+            count,
+            old_sats,
+            old_btc: None,
+            coin_days_destroyed: None,
+        });
     };
     let of_row = |row: &DormantRow| {
         let sats = row.0.iter().map(|of| of.sats).fold(0, u64::saturating_add);
