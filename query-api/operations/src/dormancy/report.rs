@@ -245,10 +245,10 @@ fn top(ctx: &Ctx<'_>, view: &View<'_>, from: u32, to: u32) -> Result<(Vec<Dorman
         first(height.map_or(0, |before| before + 1))
     };
     let mut walk = view.old_movements_before(first_of(to))?;
-    let mut looking = BoundedScan::back_to(first_of(from));
+    let mut scan = BoundedScan::back_to(first_of(from));
     let mut found = Vec::new();
     while let ScanStep::Tx(tx_num, row) =
-        looking.next(&ctx.work, || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten()), |_| true)?
+        scan.next(&ctx.work, || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten()), |_| true)?
     {
         found.push((row.sats, tx_num));
     }

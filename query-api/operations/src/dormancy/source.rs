@@ -23,7 +23,7 @@ enum Source<'v> {
 pub(super) struct Search<'v> {
     source: Source<'v>,
     least: MinSpend,
-    looking: BoundedScan,
+    scan: BoundedScan,
 }
 
 /// Transactions that spend from a script, the newest first.
@@ -70,7 +70,7 @@ impl<'v> Search<'v> {
             None => Source::Chain(view.dormant_before(end)?),
             Some(script) => Source::Script(Spends::before(view, end, script)?),
         };
-        Ok(Search { source, least, looking: BoundedScan::back_to(first) })
+        Ok(Search { source, least, scan: BoundedScan::back_to(first) })
     }
 
     /// The next one that may fit.
@@ -78,7 +78,7 @@ impl<'v> Search<'v> {
     /// # Errors
     /// The index cannot be read, or the request is over.
     pub(super) fn next(&mut self, work: &Work) -> Result<ScanStep<()>, ApiError> {
-        let Search { source, least, looking } = self;
+        let Search { source, least, scan } = self;
         let older = || {
             Ok(match source {
                 Source::Chain(None) => None,
@@ -86,9 +86,9 @@ impl<'v> Search<'v> {
                 Source::Script(spends) => spends.next()?.map(|tx| (tx, true)),
             })
         };
-        Ok(match looking.next(work, older, |may_fit| *may_fit)? {
+        Ok(match scan.next(work, older, |may_fit| *may_fit)? {
             ScanStep::Tx(tx, _) => {
-                looking.spend(TX);
+                scan.spend(TX);
                 ScanStep::Tx(tx, ())
             }
             ScanStep::End => ScanStep::End,

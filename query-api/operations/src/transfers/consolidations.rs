@@ -123,12 +123,12 @@ fn page(
     (inputs, sats): (u32, Sats),
     limit: usize,
 ) -> Result<Page<Consolidation>, ApiError> {
-    let (mut walk, mut looking) = (view.consolidations_before(window.end)?, BoundedScan::back_to(window.first));
+    let (mut walk, mut scan) = (view.consolidations_before(window.end)?, BoundedScan::back_to(window.first));
     let cost = Cell::new(0);
     let next = || {
-        looking.spend(cost.take());
+        scan.spend(cost.take());
         let older = || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten());
-        looking.next(&ctx.work, older, |row: &GatheredRow| row.inputs >= inputs && row.sats >= sats)
+        scan.next(&ctx.work, older, |row: &GatheredRow| row.inputs >= inputs && row.sats >= sats)
     };
     let mut owners = Owners::default();
     Page::read(view, window, limit, next, |tx_num, _| {

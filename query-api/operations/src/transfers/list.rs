@@ -172,7 +172,7 @@ impl AlertFilter {
         window: Window,
         limit: usize,
     ) -> Result<Page<WhaleAlert>, ApiError> {
-        let (mut walk, mut looking) = (view.transfers_before(window.end)?, BoundedScan::back_to(window.first));
+        let (mut walk, mut scan) = (view.transfers_before(window.end)?, BoundedScan::back_to(window.first));
         let (skip, cost) = (Cell::new(self.offset), Cell::new(0));
         let asks_labels = self.direction.is_some() || self.labelled;
         let is_skipped = || skip.get() > 0 && skip.replace(skip.get() - 1) > 0;
@@ -182,9 +182,9 @@ impl AlertFilter {
             is_large && (asks_labels || !is_skipped())
         };
         let next = || -> Result<ScanStep<Transfer>, ApiError> {
-            looking.spend(cost.take());
+            scan.spend(cost.take());
             let older = || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten().map(|of| (of.tx_num, of)));
-            looking.next(&ctx.work, older, fits)
+            scan.next(&ctx.work, older, fits)
         };
         let mut owners = Owners::default();
         Page::read(view, window, limit, next, |tx_num, transfer| {

@@ -137,9 +137,9 @@ fn sum<R: Copy>(
     mut older: impl FnMut() -> Result<Option<(TxNum, R)>, ApiError>,
     mut show: impl FnMut(R),
 ) -> Result<State, ApiError> {
-    let mut looking = BoundedScan::back_to(window.first);
+    let mut scan = BoundedScan::back_to(window.first);
     loop {
-        let covered_from_height = match looking.next(&ctx.work, &mut older, |_| true)? {
+        let covered_from_height = match scan.next(&ctx.work, &mut older, |_| true)? {
             ScanStep::Tx(_, row) => {
                 show(row);
                 continue;
