@@ -124,7 +124,7 @@ impl ChainBackend {
             damages: &self.damages,
             chain: &self.config,
         };
-        let standing = standing(&ctx);
+        let data_state = data_state(&ctx);
         // Missing bytes may become available later.
         let lasts = brought.is_none_or(NodeAnswer::is_whole);
         let etag = ask.etag(|what, versions| add_version(&ctx, pinned.as_ref(), what, versions)).filter(|_| lasts);
@@ -142,7 +142,7 @@ impl ChainBackend {
         }
         let written = (runner.run)(&ctx, &ask.input, ask.selection())?;
         let rows_read = view.as_ref().map_or(0, View::rows_read);
-        ask.body(written, &standing, etag, rows_read).map(Attempt::Answered)
+        ask.body(written, &data_state, etag, rows_read).map(Attempt::Answered)
     }
 }
 
@@ -293,7 +293,7 @@ fn tip_height(index: &dyn IndexSource) -> Result<Option<u32>, ReadError> {
 }
 
 /// The state of the data for `_meta`.
-fn standing(ctx: &Ctx<'_>) -> DataState {
+fn data_state(ctx: &Ctx<'_>) -> DataState {
     DataState {
         freshness: match &ctx.pool {
             Ok(pool) => Some(rfc3339_ms(pool.as_of_ms)),

@@ -335,7 +335,7 @@ impl Ask<'_> {
     pub fn body(
         &self,
         written: SerializedAnswer,
-        standing: &DataState,
+        data_state: &DataState,
         etag: Option<String>,
         rows_read: u64,
     ) -> Result<Answer, ApiError> {
@@ -362,15 +362,15 @@ impl Ask<'_> {
                 };
                 let meta = Meta {
                     endpoint: &info.endpoint(),
-                    freshness: standing.freshness.as_deref(),
+                    freshness: data_state.freshness.as_deref(),
                     source: info.source,
                     price_sats: 0,
                     // They explain, and are the same in every answer of the operation.
                     docs: is_full.then_some(self.docs),
                     freshness_semantics: is_full.then_some(info.freshness_semantics),
                     warnings: told,
-                    tip: standing.tip.as_ref(),
-                    network: standing.network,
+                    tip: data_state.tip.as_ref(),
+                    network: data_state.network,
                 };
                 append(&mut json, &meta)?;
                 (JSON, Content::Whole(json))
