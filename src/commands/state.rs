@@ -1,6 +1,6 @@
 //! `cairn state`: backup, check and replacement of the database of keys, sessions, feedback and approvals.
 
-use cairn_state::{Checked, StateError, accept, backup, check};
+use cairn_state::{CheckReport, StateError, accept, backup, check};
 
 use crate::{
     cli::{KeysAt, StateAccept, StateBackup, StateCommand},
@@ -56,7 +56,7 @@ async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
         return Ok(Exit::Difference);
     }
     let version = found.version.unwrap_or_default();
-    let Checked { keys, tickets, approvals, waiting, writers, .. } = found;
+    let CheckReport { keys, tickets, approvals, waiting, writers, .. } = found;
     print(&format!(
         "ok: schema version {version}, {keys} keys and sessions, {tickets} tickets, {approvals} approvals, \
          {waiting} files of documents that wait, {writers} writers\n"

@@ -259,6 +259,7 @@ async fn refusals_have_stable_codes() {
     let mut waiting = Waiting::at_tip(world);
     let tx = fresh(&mut waiting, 5_000);
     let listed = crate::support::DOCUMENT["paths"][BROADCAST]["post"]["responses"]["400"]["description"].to_string();
+    let described = crate::support::DOCUMENT["components"]["schemas"]["Problem"]["properties"].as_object().unwrap();
     for (code, reason, expected, retryable) in REFUSALS {
         node.refuses(*code, reason);
         let reply = submit(&router, &tx).await;
@@ -266,6 +267,8 @@ async fn refusals_have_stable_codes() {
         assert_eq!((&reply.body["reject_reason"], &reply.body["retryable"]), (&(*reason).into(), &(*retryable).into()));
         assert_eq!(reply.header("retry-after"), "");
         assert!(listed.contains(expected), "{expected} is not described");
+        assert!(reply.body.as_object().unwrap().keys().all(|key| described.contains_key(key)), "{}", reply.text);
+        assert_eq!(reply.body["limit"].is_object(), expected.starts_with("max_"), "{}", reply.text);
     }
     assert_eq!(node.calls(), REFUSALS.len());
     // A node's words are bounded, and nothing in them can harm a terminal or a page.

@@ -136,7 +136,7 @@ fn the_description_names_sessions_payments_and_suggestions() {
         }
     }
     let problem = &DOCUMENT["components"]["schemas"]["Problem"];
-    for member in ["did_you_mean", "links", "warnings"] {
+    for member in ["did_you_mean", "links", "warnings", "reject_reason", "limit"] {
         assert!(problem["properties"][member]["description"].is_string(), "{member}");
         assert!(!problem["required"].as_array().unwrap().contains(&member.into()), "{member}");
     }

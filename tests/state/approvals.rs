@@ -26,7 +26,7 @@ fn by(name: &str) -> Approver {
 /// Who has approved a row.
 async fn approvers(state: &State, row: &SeenRow) -> Vec<String> {
     let approvals = state.approvals().await.unwrap();
-    let given = approvals.of(LIST, &row.script, &row.party_uid, &row.party_name);
+    let given = approvals.of_party(LIST, &row.script, &row.party_uid, &row.party_name);
     given.iter().map(|of| of.approver.clone()).collect()
 }
 

@@ -33,7 +33,7 @@ struct Rows {
 
 async fn rows(state: &State) -> Result<Rows, cairn_state::StateError> {
     let approvals = state.approvals().await?;
-    let given = |number: u64| approvals.of("a/list", &[number as u8; 32], &number.to_string(), "somebody").len();
+    let given = |number: u64| approvals.of_party("a/list", &[number as u8; 32], &number.to_string(), "somebody").len();
     Ok(Rows {
         keys: state.keys().await?.into_iter().map(|key| (key.id, key.label, key.revoked_at)).collect(),
         tickets: state.tickets(None, 1_000).await?,

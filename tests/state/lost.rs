@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cairn_state::{KeyKind, Lost, Revocation, State, StateError, StateUrl, Verdict, accept, backup, check};
+use cairn_state::{FileMismatch, KeyKind, Revocation, State, StateError, StateUrl, Verdict, accept, backup, check};
 
 use crate::both::new_key;
 
@@ -27,7 +27,7 @@ async fn used() -> (Used, cairn_state::Secret) {
 }
 
 #[track_caller]
-fn lost(error: StateError) -> Lost {
+fn lost(error: StateError) -> FileMismatch {
     assert!(error.may_pass(), "a server starts, and serves what needs no database: {error}");
     let text = error.to_string();
     assert!(text.contains("state.sqlite") && text.contains("state.sqlite.mark"), "{text}");
@@ -50,7 +50,7 @@ async fn a_missing_or_emptied_file_is_no_new_database() {
         } else {
             fs::remove_file(&file).unwrap()
         }
-        let expected = if emptied { Lost::Empty } else { Lost::Missing };
+        let expected = if emptied { FileMismatch::Empty } else { FileMismatch::Missing };
         assert_eq!(lost(State::open(&url).await.unwrap_err()), expected);
         assert_eq!(lost(check(&url).await.unwrap_err()), expected);
         assert_eq!(lost(backup(&url, &folder.path().join("other"), false).await.unwrap_err()), expected);
@@ -85,7 +85,7 @@ async fn a_file_that_goes_under_a_server_is_told() {
         } else {
             fs::remove_file(&file).unwrap()
         }
-        let expected = if emptied { Lost::Empty } else { Lost::Missing };
+        let expected = if emptied { FileMismatch::Empty } else { FileMismatch::Missing };
         assert_eq!(lost(server.issue(new_key(KeyKind::Bridge, None), 1_001).await.unwrap_err()), expected);
         assert_eq!(lost(server.probe().await.unwrap_err()), expected);
         // As an operator puts back a file: under another name first.
@@ -105,7 +105,7 @@ async fn an_older_copy_is_told_and_used_if_the_operator_says_so() {
     assert_eq!(state.revoke(secret.id(), 1_001).await.unwrap(), Revocation::Done);
     state.close().await;
     fs::copy(&copy, &file).unwrap();
-    assert_eq!(lost(State::open(&url).await.unwrap_err()), Lost::Older { changes: 1 });
+    assert_eq!(lost(State::open(&url).await.unwrap_err()), FileMismatch::Older { changes: 1 });
     let found = check(&url).await.unwrap();
     assert!(found.problems[0].contains("older copy") && found.problems[0].contains("revoked"), "{found:?}");
     assert!(matches!(accept(&url, true).await.unwrap_err(), StateError::Exists(_)), "there is a database");
@@ -137,7 +137,7 @@ async fn a_log_that_is_gone_is_an_older_copy() {
             None => fs::remove_file(&log).unwrap(),
             Some(bytes) => fs::write(&log, &whole[..bytes]).unwrap(),
         }
-        assert_eq!(lost(State::open(&url).await.unwrap_err()), Lost::Older { changes: 1 }, "{cut:?}");
+        assert_eq!(lost(State::open(&url).await.unwrap_err()), FileMismatch::Older { changes: 1 }, "{cut:?}");
         let folder = killed.path();
         for name in ["state.sqlite", "state.sqlite-wal", "state.sqlite-shm"] {
             let _ = fs::remove_file(folder.join(name));
@@ -159,14 +159,14 @@ async fn another_database_is_told() {
     let (one, _) = used().await;
     let (other, _) = used().await;
     fs::copy(&other.file, &one.file).unwrap();
-    assert_eq!(lost(State::open(&one.url).await.unwrap_err()), Lost::Unknown);
+    assert_eq!(lost(State::open(&one.url).await.unwrap_err()), FileMismatch::Unknown);
     accept(&one.url, false).await.unwrap();
     State::open(&one.url).await.unwrap().close().await;
     // Without a mark, any database is taken as it is: an earlier program has made none.
     fs::remove_file(format!("{}.mark", other.file.display())).unwrap();
     State::open(&other.url).await.unwrap().close().await;
     fs::remove_file(&other.file).unwrap();
-    assert_eq!(lost(State::open(&other.url).await.unwrap_err()), Lost::Missing);
+    assert_eq!(lost(State::open(&other.url).await.unwrap_err()), FileMismatch::Missing);
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn a_mark_that_is_damaged_still_tells_that_there_was_a_database() {
     let whole = fs::read(&mark).unwrap();
     fs::write(&mark, "").unwrap();
     fs::rename(&file, folder.path().join("away")).unwrap();
-    assert_eq!(lost(State::open(&url).await.unwrap_err()), Lost::Missing);
+    assert_eq!(lost(State::open(&url).await.unwrap_err()), FileMismatch::Missing);
     fs::rename(folder.path().join("away"), &file).unwrap();
     State::open(&url).await.unwrap().close().await;
     assert_eq!(fs::read(&mark).unwrap(), whole, "it is written again");

@@ -25,7 +25,7 @@ pub use answers::{
     compact::Selection,
     document::Document,
     error::{ApiError, Failure, FieldError, Location},
-    meta::{Standing, TipMeta, Warning},
+    meta::{DataState, TipMeta, Warning},
     secrets::{REDACTED, looks_secret},
 };
 pub use cairn_work::{Limits, Stopped, Work};
@@ -36,10 +36,11 @@ pub use contract::{
     input::{Field, InputSpec, Members, Raw},
     method::Method,
     nearest::nearest,
-    offer::{Agreed, Offer, Package, Tier, Unit},
-    operation::{Detail, Freshness, Info, NoInput, Registered, Streamed},
+    offer::{AgreedOperation, Offer, Package, Tier, Unit},
+    operation::{Detail, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
     output::{
-        CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, Table, TableRow, Written,
+        CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
+        TableRow,
     },
     tool::{Effect, MAX_TOOL_ANSWER, Tool},
 };
@@ -51,16 +52,16 @@ pub use ipnet::IpNet;
 pub use limits::{
     budget::WINDOW,
     gate::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
-    places::Places,
+    stream_slots::StreamSlots,
 };
 pub use pages::{
     escaping::{Html, segment},
     shell::{POLICY, page},
 };
 pub use requests::{
-    ask::{Answer, Ask, Backend, Call, Content, Reading, Versions},
+    ask::{Answer, Ask, Backend, Call, Content, Metric, Versions},
     fingerprint::Fingerprint,
-    inside::{AnswerSchema, Api, Described, Place, Reply},
+    inside::{AdmittedRequest, AnswerSchema, Api, OperationDescription, Reply},
     snapshot::Snapshot,
 };
 pub use server::Service;

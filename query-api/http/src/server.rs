@@ -11,9 +11,11 @@ use uuid::{NoContext, Timestamp, Uuid};
 use crate::{
     answers::document::Document,
     config::HttpConfig,
-    contract::{format::TextFormat, offer::Agreed, operation::Registered},
+    contract::{format::TextFormat, offer::AgreedOperation, operation::RegisteredOperation},
     describe::{self, about::About},
-    limits::{admission::Admission, budget::Budgets, memory::FlightMemory, places::Places, session::Sessions},
+    limits::{
+        admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions, stream_slots::StreamSlots,
+    },
     requests::{ask::Backend, queue::WorkQueue, snapshot::SnapshotSlot},
     transport::{hosts::Hosts, metrics::Metrics},
 };
@@ -25,9 +27,9 @@ pub struct Service {
     /// Further configuration that affects answers: a change of this text changes their ETags.
     pub configured: String,
     /// The operations, in listing order.
-    pub operations: Vec<Registered>,
+    pub operations: Vec<RegisteredOperation>,
     /// All operations of the interface. Those that are not implemented return 501.
-    pub agreed: Vec<Agreed>,
+    pub agreed: Vec<AgreedOperation>,
     /// Implementation of the operations.
     pub backend: Arc<dyn Backend>,
     /// Formats of parameters.
@@ -57,7 +59,7 @@ impl Service {
     /// The OpenAPI 3.1.0 document, as `/openapi.json` serves it.
     #[must_use]
     pub fn openapi(&self) -> Value {
-        describe::openapi::of(&self.operations, &self.about, self.formats, &self.config)
+        describe::openapi::describe(&self.operations, &self.about, self.formats, &self.config)
     }
 }
 
@@ -75,9 +77,9 @@ pub(crate) struct Server {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sessions: Sessions,
     pub(crate) state: Option<cairn_state::State>,
-    pub(crate) operations: Vec<Registered>,
+    pub(crate) operations: Vec<RegisteredOperation>,
     /// Operations of the interface that are not implemented.
-    pub(crate) planned: Vec<Agreed>,
+    pub(crate) planned: Vec<AgreedOperation>,
     pub(crate) admission: Admission,
     /// Threads for admitted requests.
     pub(crate) queue: WorkQueue,
@@ -100,7 +102,7 @@ pub(crate) struct Server {
     /// Their last answers.
     pub(crate) snapshot: SnapshotSlot,
     /// Open streams of events.
-    pub(crate) streams: Places<oneshot::Sender<()>>,
+    pub(crate) streams: StreamSlots<oneshot::Sender<()>>,
 }
 
 impl Server {
@@ -108,7 +110,7 @@ impl Server {
         service.metrics.prepare(&service.operations);
         let mut documents = describe::documents(&service.operations, &service.about, service.formats, &service.config);
         documents.extend(service.pages);
-        let built = |row: &Agreed| {
+        let built = |row: &AgreedOperation| {
             service.operations.iter().any(|op| op.paths().any(|path| row.is(op.info.method.name(), path)))
         };
         let planned = service.agreed.into_iter().filter(|row| !built(row)).collect();
@@ -119,7 +121,7 @@ impl Server {
         Server {
             precomputed: service.precomputed.iter().filter_map(index_of).collect(),
             snapshot: SnapshotSlot::default(),
-            streams: Places::default(),
+            streams: StreamSlots::default(),
             sessions: Sessions::of(service.state.clone(), service.config.session_cache, service.clock),
             state: service.state,
             queue: WorkQueue::new(),

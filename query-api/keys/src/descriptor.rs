@@ -8,7 +8,7 @@ use miniscript::descriptor::checksum::verify_checksum;
 use crate::{
     branch::Branch,
     expression,
-    key::{self, Around, Key},
+    key::{self, AllowedKeys, Key},
     refusal::{MAX_SCRIPT_BYTES, Refusal},
 };
 
@@ -31,10 +31,10 @@ pub(crate) fn branches(text: &str, network: Network) -> Result<Vec<Branch>, Refu
         return if is_taken { Ok(vec![Branch::fixed(script)]) } else { Err(Refusal::Raw) };
     }
     if let Some(key) = inside("rawtr") {
-        return Ok(alone(key, Around::Taproot, kind)?.into_iter().map(Branch::from_output_key).collect());
+        return Ok(alone(key, AllowedKeys::Taproot, kind)?.into_iter().map(Branch::from_output_key).collect());
     }
     if let Some(key) = inside("combo") {
-        let is_compressed = alone(key, Around::Legacy, kind)?.iter().all(Key::is_compressed);
+        let is_compressed = alone(key, AllowedKeys::Legacy, kind)?.iter().all(Key::is_compressed);
         let forms = COMBO.iter().take(if is_compressed { COMBO.len() } else { 2 });
         let mut all = Vec::new();
         for [open, close] in forms {
@@ -46,12 +46,12 @@ pub(crate) fn branches(text: &str, network: Network) -> Result<Vec<Branch>, Refu
 }
 
 /// Reads a key that is the only argument.
-fn alone(text: &str, around: Around, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
+fn alone(text: &str, allowed: AllowedKeys, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
     let outside = if text.starts_with("musig(") { text.split_once(')').map_or("", |(_, after)| after) } else { text };
     if outside.contains([',', '(', ')', '{', '}']) {
         return Err(Refusal::Arguments);
     }
-    let key = key::read(text, around, network)?;
+    let key = key::read(text, allowed, network)?;
     key::branch_count(std::slice::from_ref(&key))?;
     Ok(key)
 }

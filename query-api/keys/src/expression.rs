@@ -5,9 +5,9 @@ use std::ops::Range;
 use bitcoin::NetworkKind;
 
 use crate::{
-    key::{self, Around, Key, read_number},
+    key::{self, AllowedKeys, Key, read_number},
     refusal::Refusal,
-    template::{Order, Place, Template},
+    template::{KeySlot, Order, Template},
 };
 
 /// Most keys of `multi` in an output script.
@@ -38,16 +38,16 @@ enum Context {
     /// A tree of `tr`.
     Leaf,
     /// Another function of miniscript.
-    Inside(Around),
+    Inside(AllowedKeys),
 }
 
 impl Context {
-    const fn around(self) -> Around {
+    const fn allowed_keys(self) -> AllowedKeys {
         match self {
-            Context::Output | Context::Sh => Around::Legacy,
-            Context::Wsh => Around::Witness,
-            Context::Leaf => Around::Taproot,
-            Context::Inside(around) => around,
+            Context::Output | Context::Sh => AllowedKeys::Legacy,
+            Context::Wsh => AllowedKeys::Witness,
+            Context::Leaf => AllowedKeys::Taproot,
+            Context::Inside(allowed) => allowed,
         }
     }
 
@@ -59,7 +59,7 @@ impl Context {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Argument {
-    Key(Around),
+    Key(AllowedKeys),
     Threshold,
     LockTime,
     /// Hexadecimal digits.
@@ -83,14 +83,14 @@ struct Frame<'a> {
 
 impl Frame<'_> {
     fn argument(&self) -> Result<Argument, Refusal> {
-        let around = self.inside.around();
+        let allowed = self.inside.allowed_keys();
         Ok(match (self.name, self.arguments) {
-            ("pk" | "pkh" | "pk_k" | "pk_h" | "wpkh" | "tr", 0) => Argument::Key(around),
+            ("pk" | "pkh" | "pk_k" | "pk_h" | "wpkh" | "tr", 0) => Argument::Key(allowed),
             ("pk" | "pkh" | "pk_k" | "pk_h" | "wpkh", _) => return Err(Refusal::Arguments),
             ("tr" | "{", 1) | ("{" | "sh" | "wsh", 0) => Argument::Script,
             ("tr" | "{" | "sh" | "wsh", _) => return Err(Refusal::Arguments),
             ("multi" | "sortedmulti" | "multi_a" | "sortedmulti_a" | "thresh", 0) => Argument::Threshold,
-            ("multi" | "sortedmulti" | "multi_a" | "sortedmulti_a", _) => Argument::Key(around),
+            ("multi" | "sortedmulti" | "multi_a" | "sortedmulti_a", _) => Argument::Key(allowed),
             ("older" | "after", 0) => Argument::LockTime,
             ("sha256" | "hash256", 0) => Argument::Hash(64),
             ("ripemd160" | "hash160", 0) => Argument::Hash(40),
@@ -249,10 +249,10 @@ impl<'a> Reader<'a> {
         }
         let frame = self.frames.last_mut().ok_or(Refusal::Unknown)?;
         match frame.argument()? {
-            Argument::Key(around) => {
-                let alternatives = key::read(token, around, self.network)?;
+            Argument::Key(allowed) => {
+                let alternatives = key::read(token, allowed, self.network)?;
                 let is_compressed = alternatives.iter().all(Key::is_compressed);
-                let place = Place { number: self.keys.len(), is_compressed };
+                let place = KeySlot { number: self.keys.len(), is_compressed };
                 self.template.push_str(&place.to_string());
                 self.keys.push(alternatives);
             }
@@ -355,24 +355,24 @@ fn inside(name: &str, context: Context, has_wrappers: bool) -> Result<Context, R
         "sh" if context == Context::Output && !has_wrappers => Ok(Context::Sh),
         "wsh" if matches!(context, Context::Output | Context::Sh) && !has_wrappers => Ok(Context::Wsh),
         "wpkh" if matches!(context, Context::Output | Context::Sh) && !has_wrappers => {
-            Ok(Context::Inside(Around::Witness))
+            Ok(Context::Inside(AllowedKeys::Witness))
         }
         "tr" if context == Context::Output && !has_wrappers => Ok(Context::Leaf),
         "sortedmulti" if matches!(context, Context::Output | Context::Sh | Context::Wsh) && !has_wrappers => {
-            Ok(Context::Inside(context.around()))
+            Ok(Context::Inside(context.allowed_keys()))
         }
-        "sortedmulti_a" if context == Context::Leaf && !has_wrappers => Ok(Context::Inside(Around::Taproot)),
+        "sortedmulti_a" if context == Context::Leaf && !has_wrappers => Ok(Context::Inside(AllowedKeys::Taproot)),
         "sh" | "wsh" | "wpkh" | "tr" | "sortedmulti" | "sortedmulti_a" | "addr" | "raw" | "rawtr" | "combo"
         | "musig" => Err(Refusal::Place),
-        "pk" | "pkh" if is_script || !has_wrappers => Ok(Context::Inside(context.around())),
-        "multi" if context.around() == Around::Taproot => Err(Refusal::Place),
-        "multi" if is_script || !has_wrappers => Ok(Context::Inside(context.around())),
-        "multi_a" if context.around() == Around::Taproot => Ok(Context::Inside(Around::Taproot)),
+        "pk" | "pkh" if is_script || !has_wrappers => Ok(Context::Inside(context.allowed_keys())),
+        "multi" if context.allowed_keys() == AllowedKeys::Taproot => Err(Refusal::Place),
+        "multi" if is_script || !has_wrappers => Ok(Context::Inside(context.allowed_keys())),
+        "multi_a" if context.allowed_keys() == AllowedKeys::Taproot => Ok(Context::Inside(AllowedKeys::Taproot)),
         "multi_a" => Err(Refusal::Place),
         "pk" | "pkh" | "multi" | "pk_k" | "pk_h" | "older" | "after" | "sha256" | "hash256" | "ripemd160"
         | "hash160" | "andor" | "and_v" | "and_b" | "and_n" | "or_b" | "or_c" | "or_d" | "or_i" | "thresh" => {
             if is_script {
-                Ok(Context::Inside(context.around()))
+                Ok(Context::Inside(context.allowed_keys()))
             } else {
                 Err(Refusal::OutsideWitness)
             }

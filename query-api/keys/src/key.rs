@@ -26,7 +26,7 @@ pub(crate) const MAX_EXTENDED_CHARS: usize = 112;
 
 /// The keys that the function around a key allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Around {
+pub(crate) enum AllowedKeys {
     /// Before segregated witness: also uncompressed keys.
     Legacy,
     /// Segregated witness, version 0.
@@ -136,9 +136,9 @@ impl Key {
 }
 
 /// Reads a key expression: a key for each of its alternatives.
-pub(crate) fn read(text: &str, around: Around, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
+pub(crate) fn read(text: &str, allowed: AllowedKeys, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
     if let Some(inner) = text.strip_prefix("musig(") {
-        return if around == Around::Taproot { read_musig(inner, network) } else { Err(Refusal::Place) };
+        return if allowed == AllowedKeys::Taproot { read_musig(inner, network) } else { Err(Refusal::Place) };
     }
     let key = match text.strip_prefix('[') {
         Some(rest) => {
@@ -156,7 +156,7 @@ pub(crate) fn read(text: &str, around: Around, network: NetworkKind) -> Result<V
         return Err(Refusal::NoKey);
     }
     if key.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return if path.is_some() { Err(Refusal::NoPath) } else { Ok(vec![Key::Single(read_single(key, around)?)]) };
+        return if path.is_some() { Err(Refusal::NoPath) } else { Ok(vec![Key::Single(read_single(key, allowed)?)]) };
     }
     let key = read_extended(key, network)?;
     let paths = read_path(path)?;
@@ -172,7 +172,7 @@ fn read_musig(text: &str, network: NetworkKind) -> Result<Vec<Key>, Refusal> {
     if inner.is_empty() {
         return Err(Refusal::NoKey);
     }
-    let keys: Result<Vec<_>, _> = inner.split(',').map(|key| read(key, Around::Musig, network)).collect();
+    let keys: Result<Vec<_>, _> = inner.split(',').map(|key| read(key, AllowedKeys::Musig, network)).collect();
     let keys = keys?;
     let paths = match rest.strip_prefix('/') {
         None if rest.is_empty() => vec![Path::default()],
@@ -224,16 +224,16 @@ pub(crate) fn check_origin(origin: &str) -> Result<(), Refusal> {
 }
 
 /// Reads hexadecimal digits.
-fn read_single(text: &str, around: Around) -> Result<PublicKey, Refusal> {
+fn read_single(text: &str, allowed: AllowedKeys) -> Result<PublicKey, Refusal> {
     if text.len() == 64 {
         let key = XOnlyPublicKey::from_str(text).map_err(|_| Refusal::Key)?;
-        return match around {
-            Around::Taproot => Ok(PublicKey::new(secp256k1::PublicKey::from_x_only_public_key(key, Parity::Even))),
+        return match allowed {
+            AllowedKeys::Taproot => Ok(PublicKey::new(secp256k1::PublicKey::from_x_only_public_key(key, Parity::Even))),
             _ => Err(Refusal::XOnly),
         };
     }
     let key = PublicKey::from_str(text).map_err(|_| Refusal::Key)?;
-    if key.compressed || around == Around::Legacy { Ok(key) } else { Err(Refusal::Uncompressed) }
+    if key.compressed || allowed == AllowedKeys::Legacy { Ok(key) } else { Err(Refusal::Uncompressed) }
 }
 
 fn read_extended(text: &str, network: NetworkKind) -> Result<Xpub, Refusal> {

@@ -25,28 +25,28 @@ const COMPRESSED: char = 'c';
 
 /// The place of a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Place {
+pub(crate) struct KeySlot {
     /// The number of the key, in the order of the text.
     pub(crate) number: usize,
     pub(crate) is_compressed: bool,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for KeySlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", if self.is_compressed { COMPRESSED } else { UNCOMPRESSED }, self.number)
     }
 }
 
-impl FromStr for Place {
+impl FromStr for KeySlot {
     type Err = ParseIntError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_compressed = !text.starts_with(UNCOMPRESSED);
-        Ok(Place { number: text.trim_start_matches([UNCOMPRESSED, COMPRESSED]).parse()?, is_compressed })
+        Ok(KeySlot { number: text.trim_start_matches([UNCOMPRESSED, COMPRESSED]).parse()?, is_compressed })
     }
 }
 
-impl MiniscriptKey for Place {
+impl MiniscriptKey for KeySlot {
     type Sha256 = sha256::Hash;
     type Hash256 = hash256::Hash;
     type Ripemd160 = ripemd160::Hash;
@@ -69,7 +69,7 @@ pub(crate) enum Order {
 /// A descriptor with places instead of keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
-    descriptor: Descriptor<Place>,
+    descriptor: Descriptor<KeySlot>,
     /// Ranges of places that take their keys in an order.
     sorted: Vec<(Range<usize>, Order)>,
     /// Ranges of places that no key fills twice.
@@ -83,7 +83,7 @@ impl Template {
         sorted: Vec<(Range<usize>, Order)>,
         distinct: Vec<Range<usize>>,
     ) -> Result<Self, Refusal> {
-        let descriptor = Descriptor::<Place>::from_str(text).map_err(|error| refusal(&error))?;
+        let descriptor = Descriptor::<KeySlot>::from_str(text).map_err(|error| refusal(&error))?;
         let can_be_spent = match &descriptor {
             // The key can, but each leaf must.
             Descriptor::Tr(tr) => tr.leaves().try_for_each(|leaf| leaf.miniscript().max_satisfaction_size().map(drop)),
@@ -116,23 +116,23 @@ impl Template {
                 Order::XOnly => keys.sort_by_cached_key(|key| key.inner.x_only_public_key().0.serialize()),
             }
         }
-        let filled = self.descriptor.translate_pk(&mut Filled(&keys)).map_err(|_| Refusal::Miniscript)?;
+        let filled = self.descriptor.translate_pk(&mut KeySubstitution(&keys)).map_err(|_| Refusal::Miniscript)?;
         Ok(filled.script_pubkey())
     }
 }
 
 /// Puts keys into their places.
-struct Filled<'a>(&'a [PublicKey]);
+struct KeySubstitution<'a>(&'a [PublicKey]);
 
-impl Translator<Place> for Filled<'_> {
+impl Translator<KeySlot> for KeySubstitution<'_> {
     type TargetPk = PublicKey;
     type Error = Refusal;
 
-    fn pk(&mut self, place: &Place) -> Result<PublicKey, Refusal> {
+    fn pk(&mut self, place: &KeySlot) -> Result<PublicKey, Refusal> {
         self.0.get(place.number).copied().ok_or(Refusal::NoKey)
     }
 
-    translate_hash_clone!(Place);
+    translate_hash_clone!(KeySlot);
 }
 
 /// The reason for which `miniscript` refuses the descriptor.

@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::{
     Options,
-    exchange::{Answered, VERSION},
+    exchange::{AnsweredMessage, VERSION},
     message::Message,
     rpc::{self, INVALID_REQUEST, RpcError, TOO_LARGE},
 };
@@ -21,7 +21,7 @@ use crate::{
 const LAST_WITH_BATCHES: &str = "2025-03-26";
 
 /// Charges and answers the messages of a batch.
-pub(crate) trait Each: Clone + Send + 'static {
+pub(crate) trait BatchHandler: Clone + Send + 'static {
     /// The limits of a batch.
     fn options(&self) -> &Options;
 
@@ -31,11 +31,11 @@ pub(crate) trait Each: Clone + Send + 'static {
     /// Fails if the client's rate limit is exceeded.
     fn charge(&self, units: u32, parts: &Parts) -> Result<(), RpcError>;
 
-    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = Answered> + Send;
+    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = AnsweredMessage> + Send;
 }
 
 /// A batch that is being answered.
-struct Running<E> {
+struct RunningBatch<E> {
     each: E,
     parts: Parts,
     messages: VecDeque<Message>,
@@ -50,7 +50,7 @@ struct Running<E> {
 }
 
 /// Answers a batch.
-pub(crate) async fn answer(each: &impl Each, parts: &Parts, messages: Vec<Message>) -> Response {
+pub(crate) async fn answer(each: &impl BatchHandler, parts: &Parts, messages: Vec<Message>) -> Response {
     let refused = |text: String| {
         RpcError::new(INVALID_REQUEST, format!("Invalid Request: {text}")).response(StatusCode::BAD_REQUEST, None)
     };
@@ -62,7 +62,7 @@ pub(crate) async fn answer(each: &impl Each, parts: &Parts, messages: Vec<Messag
     if messages.is_empty() || messages.len() > max {
         return refused(format!("a batch must have 1 to {max} messages; this one has {}", messages.len()));
     }
-    let mut running = Running {
+    let mut running = RunningBatch {
         each: each.clone(),
         parts: parts.clone(),
         messages: messages.into(),
@@ -91,7 +91,7 @@ pub(crate) async fn answer(each: &impl Each, parts: &Parts, messages: Vec<Messag
     response
 }
 
-impl<E: Each> Running<E> {
+impl<E: BatchHandler> RunningBatch<E> {
     /// The next piece of the body.
     async fn next(&mut self) -> Option<Bytes> {
         loop {

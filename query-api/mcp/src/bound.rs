@@ -1,7 +1,7 @@
 //! Size limit of a tool's answer. An HTTP client can read large answers, but a tool's answer goes to a model in one
 //! message, and clients limit the length of messages.
 
-use cairn_http::{Api, Described, ErrorCode, Reply};
+use cairn_http::{Api, ErrorCode, OperationDescription, Reply};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -51,7 +51,7 @@ impl Limits {
     /// How often limits are lowered for one answer.
     pub(crate) const TRIES: usize = 5;
 
-    pub(crate) fn of(op: &Described, given: &Map<String, Value>) -> Self {
+    pub(crate) fn of(op: &OperationDescription, given: &Map<String, Value>) -> Self {
         let all = op.input_schema["properties"].as_object().into_iter().flatten();
         let limits = all.filter(|(name, _)| (*name == "limit" || name.ends_with("_limit")) && *name != "gap_limit");
         let defaults: Vec<(String, u64)> =
@@ -89,7 +89,7 @@ impl Limits {
 /// was repeated with.
 pub(crate) fn answer(
     api: &Api,
-    op: Option<&Described>,
+    op: Option<&OperationDescription>,
     endpoint: &str,
     reply: &Reply,
     max: Sizes,
@@ -134,7 +134,12 @@ pub(crate) fn answer(
 }
 
 /// Parts that an answer lacks, and the arguments that return them.
-fn left_out(op: Option<&Described>, reply: &Reply, lowered: Option<&Map<String, Value>>, lists: &[CutList]) -> Value {
+fn left_out(
+    op: Option<&OperationDescription>,
+    reply: &Reply,
+    lowered: Option<&Map<String, Value>>,
+    lists: &[CutList],
+) -> Value {
     let arguments = op.map(narrowing).unwrap_or_default();
     let mut notes = Vec::new();
     if let Some(limits) = lowered {
@@ -162,7 +167,7 @@ fn left_out(op: Option<&Described>, reply: &Reply, lowered: Option<&Map<String, 
 const MAX_LISTS: usize = 4;
 
 fn too_large(
-    op: Option<&Described>,
+    op: Option<&OperationDescription>,
     endpoint: &str,
     reply: &Reply,
     (length, max): (usize, usize),
@@ -196,7 +201,7 @@ fn too_large(
 }
 
 /// The optional parameters: pages, bounds, periods, level of detail. In another currency no answer is shorter.
-fn narrowing(op: &Described) -> Vec<&str> {
+fn narrowing(op: &OperationDescription) -> Vec<&str> {
     let required: Vec<&str> =
         op.input_schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let other_name = |name: &String| op.exactly_one.iter().any(|group| group.contains(name));

@@ -1,7 +1,7 @@
 //! The tools for all operations, including those without their own tool: one searches, one describes, one calls.
 
 use axum::http::request::Parts;
-use cairn_http::{Agreed, Api, Described, Effect, ErrorCode};
+use cairn_http::{AgreedOperation, Api, Effect, ErrorCode, OperationDescription};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -97,7 +97,7 @@ fn entry(tools: &Tools, at: usize) -> Option<Value> {
             "arguments": in_short(op),
         }));
     }
-    let row: &Agreed = tools.planned.get(at - tools.operations.len())?;
+    let row: &AgreedOperation = tools.planned.get(at - tools.operations.len())?;
     let endpoint = if row.method == "GET" { row.path.to_owned() } else { format!("{} {}", row.method, row.path) };
     Some(json!({
         "endpoint": endpoint,
@@ -111,7 +111,7 @@ fn entry(tools: &Tools, at: usize) -> Option<Value> {
 }
 
 /// The arguments of an operation, each with its type in words.
-fn in_short(op: &Described) -> Map<String, Value> {
+fn in_short(op: &OperationDescription) -> Map<String, Value> {
     let required: Vec<&str> =
         op.input_schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let kind = |schema: &Value| match (&schema["type"], schema["enum"].as_array()) {
@@ -130,7 +130,7 @@ fn in_short(op: &Described) -> Map<String, Value> {
 }
 
 /// The operation with this name, tool or endpoint.
-fn named<'t>(tools: &'t Tools, endpoint: &str) -> Option<(usize, &'t Described)> {
+fn named<'t>(tools: &'t Tools, endpoint: &str) -> Option<(usize, &'t OperationDescription)> {
     tools.operations.iter().enumerate().find(|(_, op)| {
         op.name == endpoint
             || op.tool == Some(endpoint)
@@ -233,14 +233,14 @@ pub(crate) async fn call(
 /// Calls an operation.
 pub(crate) async fn operation(
     api: &Api,
-    op: &Described,
+    op: &OperationDescription,
     mut given: Map<String, Value>,
     bytes: usize,
     from: &Parts,
     max: Sizes,
 ) -> Answer {
     coerce(&op.input_schema, &mut given);
-    let wrong = if op.private { Wrong(Vec::new()) } else { Wrong::of(op, &given) };
+    let wrong = if op.private { UnknownArguments(Vec::new()) } else { UnknownArguments::of(op, &given) };
     let limits = Limits::of(op, &given);
     let Some(mut reply) = api.call(op.name, given.clone(), bytes, from).await else {
         return refused(CALL, "endpoint", "does not exist");
@@ -272,10 +272,10 @@ const MAX_WRONG: usize = 8;
 
 /// Arguments that an operation does not have. A successful answer warns about them. An error names them too, because a
 /// required argument is often missing only because its name is wrong.
-struct Wrong(Vec<(String, Option<String>)>);
+struct UnknownArguments(Vec<(String, Option<String>)>);
 
-impl Wrong {
-    fn of(op: &Described, given: &Map<String, Value>) -> Self {
+impl UnknownArguments {
+    fn of(op: &OperationDescription, given: &Map<String, Value>) -> Self {
         let known: Vec<&str> = names(op).collect();
         let required = op.input_schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let missing: Vec<&str> = required.filter(|name| !given.contains_key(*name)).collect();
@@ -285,10 +285,10 @@ impl Wrong {
             ([only], 1) => Some((*only).to_owned()),
             _ => Api::nearest(name, known.iter().copied()).map(str::to_owned),
         };
-        Wrong(wrong.iter().map(|name| (name.chars().take(64).collect(), meant(name))).collect())
+        UnknownArguments(wrong.iter().map(|name| (name.chars().take(64).collect(), meant(name))).collect())
     }
 
-    fn tell(&self, op: &Described, error: &mut Value) {
+    fn tell(&self, op: &OperationDescription, error: &mut Value) {
         for (name, meant) in &self.0 {
             let hint = meant.as_ref().map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
             let message = format!("is not an argument of {}{hint}", op.tool.unwrap_or(op.name));
@@ -304,7 +304,7 @@ impl Wrong {
 }
 
 /// Names of the arguments of an operation.
-fn names(op: &Described) -> impl Iterator<Item = &str> {
+fn names(op: &OperationDescription) -> impl Iterator<Item = &str> {
     op.input_schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str())
 }
 

@@ -104,14 +104,14 @@ impl Exchange {
 }
 
 /// An answered message.
-pub(crate) struct Answered {
+pub(crate) struct AnsweredMessage {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// The body.
     pub(crate) pieces: Vec<Bytes>,
 }
 
-impl Answered {
+impl AnsweredMessage {
     /// Length of the body.
     pub(crate) fn len(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
 };
-use cairn_http::{Api, ErrorCode, Hosts, Places};
+use cairn_http::{Api, ErrorCode, Hosts, StreamSlots};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
 };
@@ -16,9 +16,9 @@ use tower::{Service, ServiceExt};
 
 use crate::{
     Options,
-    batch::{self, Each},
+    batch::{self, BatchHandler},
     bound::Sizes,
-    exchange::{Answered, Exchange, Form},
+    exchange::{AnsweredMessage, Exchange, Form},
     handler::Handler,
     message::{self, Incoming, MAX_FRAME, Message},
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError},
@@ -36,7 +36,7 @@ pub(crate) struct Front {
     pub(crate) api: Api,
     pub(crate) hosts: Hosts,
     pub(crate) options: Options,
-    pub(crate) streams: Arc<Places<Outlet>>,
+    pub(crate) streams: Arc<StreamSlots<Outlet>>,
     protocol: StreamableHttpService<Handler, NeverSessionManager>,
 }
 
@@ -76,7 +76,7 @@ impl Front {
     }
 
     /// Passes a message to the protocol server.
-    pub(crate) async fn forward(&self, parts: &Parts, message: Message) -> Answered {
+    pub(crate) async fn forward(&self, parts: &Parts, message: Message) -> AnsweredMessage {
         let id = rpc::id_of(&message.value).cloned();
         let (is_request, is_call) = (message.is_request(), message.is_call());
         let Some(frame) = message.frame else {
@@ -86,7 +86,7 @@ impl Front {
             return RpcError::new(INVALID_REQUEST, text).answered(StatusCode::BAD_REQUEST, id.as_ref());
         };
         // The call of a tool takes the place of its operation.
-        let place = if is_request && !is_call { Some(self.api.place(parts).await) } else { None };
+        let place = if is_request && !is_call { Some(self.api.admit(parts).await) } else { None };
         if let Some(Err(error)) = place {
             return RpcError::of(&error).answered(error.status, id.as_ref());
         }
@@ -118,7 +118,11 @@ impl Front {
         let is_json = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
         let text = match body {
             Ok(body) if parts.status.is_success() || is_json => {
-                return Answered { status: parts.status, headers: parts.headers, pieces: exchange.complete(body) };
+                return AnsweredMessage {
+                    status: parts.status,
+                    headers: parts.headers,
+                    pieces: exchange.complete(body),
+                };
             }
             Ok(text) => text,
             Err(error) => {
@@ -144,7 +148,7 @@ impl Front {
     }
 }
 
-impl Each for Arc<Front> {
+impl BatchHandler for Arc<Front> {
     fn options(&self) -> &Options {
         &self.options
     }
@@ -153,7 +157,7 @@ impl Each for Arc<Front> {
         self.api.charge(units, parts).map_err(|error| RpcError::of(&error))
     }
 
-    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = Answered> + Send {
+    fn answer(&self, parts: &Parts, message: Message) -> impl Future<Output = AnsweredMessage> + Send {
         self.forward(parts, message)
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     coerce::coerce,
     endpoints,
     exchange::Exchange,
-    tools::{Does, Tools},
+    tools::{ToolAction, Tools},
 };
 
 /// How long a client may cache the list of tools. It changes only with the server version.
@@ -56,23 +56,23 @@ impl Handler {
 
 impl Handler {
     /// The answer of a tool.
-    async fn answer(&self, does: Does, exchange: &Exchange, from: &Parts) -> Result<Answer, ErrorData> {
+    async fn answer(&self, does: ToolAction, exchange: &Exchange, from: &Parts) -> Result<Answer, ErrorData> {
         let (mut arguments, bytes, max) = (exchange.arguments(), exchange.bytes, self.sizes);
         let tools = &self.tools;
         if let Some(tool) = tools.general(does) {
             coerce(&Value::Object((*tool.input_schema).clone()), &mut arguments);
         }
         Ok(match does {
-            Does::Search | Does::Describe => match self.api.place(from).await {
-                Ok(_place) if does == Does::Search => endpoints::search(tools, &arguments),
-                Ok(_place) => endpoints::describe(tools, &arguments),
+            ToolAction::Search | ToolAction::Describe => match self.api.admit(from).await {
+                Ok(_admitted) if does == ToolAction::Search => endpoints::search(tools, &arguments),
+                Ok(_admitted) => endpoints::describe(tools, &arguments),
                 Err(error) => {
                     let data = json!({"error": error.code.name(), "retry_after": error.retry_after});
                     return Err(ErrorData::internal_error(error.detail.clone(), Some(data)));
                 }
             },
-            Does::Call => endpoints::call(&self.api, tools, arguments, bytes, from, max).await,
-            Does::Operation(at) => {
+            ToolAction::Call => endpoints::call(&self.api, tools, arguments, bytes, from, max).await,
+            ToolAction::Operation(at) => {
                 let Some(op) = tools.operations.get(at) else { return Err(lost()) };
                 // The rest of a limited answer is short.
                 let max = if op.fields.is_empty() { max } else { Sizes { short: usize::MAX, long: usize::MAX } };

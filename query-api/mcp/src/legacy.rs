@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response, Sse, sse::Event, sse::KeepAlive},
 };
-use cairn_http::{Api, ErrorCode, Places};
+use cairn_http::{Api, ErrorCode, StreamSlots};
 use cairn_model::CancelToken;
 use futures_util::{Stream, stream};
 use tokio::sync::mpsc::{self, Receiver};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     front::{Front, post_body},
     rpc,
-    streams::{Outlet, Unread},
+    streams::{Outlet, UnreadAnswer},
 };
 
 /// Path for messages of the old transport.
@@ -33,8 +33,8 @@ const RETRY_AFTER: u32 = 10;
 /// An open stream. It is dropped when its reader disconnects, which frees its slot.
 struct OpenStream {
     id: Uuid,
-    streams: Arc<Places<Outlet>>,
-    receiver: Receiver<Unread>,
+    streams: Arc<StreamSlots<Outlet>>,
+    receiver: Receiver<UnreadAnswer>,
     stop: CancelToken,
     idle: Duration,
     /// The first event, until it is sent.

@@ -8,7 +8,7 @@ use axum::{
 use cairn_http::ApiError;
 use serde_json::{Value, json};
 
-use crate::exchange::Answered;
+use crate::exchange::AnsweredMessage;
 
 /// The text is not JSON.
 pub(crate) const PARSE_ERROR: i32 = -32700;
@@ -54,9 +54,9 @@ impl RpcError {
     }
 
     /// The same as the answer of a message.
-    pub(crate) fn answered(&self, status: StatusCode, id: Option<&Value>) -> Answered {
+    pub(crate) fn answered(&self, status: StatusCode, id: Option<&Value>) -> AnsweredMessage {
         let (parts, _) = self.response(status, id).into_parts();
-        Answered { status, headers: parts.headers, pieces: vec![self.answer(id).to_string().into()] }
+        AnsweredMessage { status, headers: parts.headers, pieces: vec![self.answer(id).to_string().into()] }
     }
 
     /// The same as an HTTP answer.

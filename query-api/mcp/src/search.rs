@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use cairn_http::{Agreed, Described};
+use cairn_http::{AgreedOperation, OperationDescription};
 
 /// Maximum number of words of a query.
 const MAX_WORDS: usize = 24;
@@ -84,7 +84,7 @@ pub(crate) struct Index {
 
 impl Index {
     /// An index of operations, and of planned ones after them.
-    pub(crate) fn of(operations: &[Described], planned: &[Agreed]) -> Self {
+    pub(crate) fn of(operations: &[OperationDescription], planned: &[AgreedOperation]) -> Self {
         let built = operations.iter().map(|op| {
             let parameters = op.input_schema["properties"].as_object().into_iter().flatten();
             let parameters: Vec<&str> = parameters.map(|(name, _)| name.as_str()).collect();

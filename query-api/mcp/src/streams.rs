@@ -11,22 +11,22 @@ use tokio::sync::mpsc::Sender;
 const MAX_UNREAD: usize = 1 << 20;
 
 /// An answer that nobody has read yet. It counts for its stream until it is dropped.
-pub(crate) struct Unread {
+pub(crate) struct UnreadAnswer {
     pub(crate) text: String,
     counted: Arc<AtomicUsize>,
 }
 
-impl Unread {
+impl UnreadAnswer {
     /// Counts an answer, if there is room for it.
     fn count(text: String, counted: &Arc<AtomicUsize>) -> Option<Self> {
         let before = counted.fetch_add(text.len(), Ordering::Relaxed);
-        let unread = Unread { text, counted: Arc::clone(counted) };
+        let unread = UnreadAnswer { text, counted: Arc::clone(counted) };
         // Dropping it takes it off.
         (before == 0 || before.saturating_add(unread.text.len()) <= MAX_UNREAD).then_some(unread)
     }
 }
 
-impl Drop for Unread {
+impl Drop for UnreadAnswer {
     fn drop(&mut self) {
         self.counted.fetch_sub(self.text.len(), Ordering::Relaxed);
     }
@@ -35,18 +35,18 @@ impl Drop for Unread {
 /// Where the answers of a stream go.
 #[derive(Clone)]
 pub(crate) struct Outlet {
-    pub(crate) sender: Sender<Unread>,
+    pub(crate) sender: Sender<UnreadAnswer>,
     unread: Arc<AtomicUsize>,
 }
 
 impl Outlet {
-    pub(crate) fn new(sender: Sender<Unread>) -> Self {
+    pub(crate) fn new(sender: Sender<UnreadAnswer>) -> Self {
         Outlet { sender, unread: Arc::default() }
     }
 
     /// An answer to send; `None` if too much is unread.
-    pub(crate) fn count(&self, text: String) -> Option<Unread> {
-        Unread::count(text, &self.unread)
+    pub(crate) fn count(&self, text: String) -> Option<UnreadAnswer> {
+        UnreadAnswer::count(text, &self.unread)
     }
 }
 

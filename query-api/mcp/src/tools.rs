@@ -2,7 +2,7 @@
 //! of answers, examples and long descriptions are left to `describe_endpoint`.
 
 use axum::body::Bytes;
-use cairn_http::{Agreed, Api, Described, Effect};
+use cairn_http::{AgreedOperation, Api, Effect, OperationDescription};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::{answer, general, portable::object, search::Index};
 
 /// Kind of a tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Does {
+pub(crate) enum ToolAction {
     /// The operation at this index.
     Operation(usize),
     /// `search_endpoints`.
@@ -23,16 +23,16 @@ pub(crate) enum Does {
 
 /// The tools, in listing order.
 pub(crate) struct Tools {
-    pub(crate) operations: Vec<Described>,
+    pub(crate) operations: Vec<OperationDescription>,
     /// Operations that are not implemented yet.
-    pub(crate) planned: Vec<Agreed>,
+    pub(crate) planned: Vec<AgreedOperation>,
     /// Search over both, in this order.
     pub(crate) index: Index,
     /// Schemas of the results of the operations.
     pub(crate) results: Vec<Map<String, Value>>,
     /// The list as JSON: the same for everybody, so it is written once.
     pub(crate) list: Bytes,
-    listed: Vec<(Tool, Does)>,
+    listed: Vec<(Tool, ToolAction)>,
 }
 
 impl Tools {
@@ -41,13 +41,13 @@ impl Tools {
         let mut listed = Vec::new();
         for (at, op) in operations.iter().enumerate() {
             if let Some(name) = op.tool {
-                listed.push((tool(name, op), Does::Operation(at)));
+                listed.push((tool(name, op), ToolAction::Operation(at)));
             }
         }
         let effects: Vec<Effect> = operations.iter().map(|op| op.effect).collect();
-        listed.push((general::search_tool(), Does::Search));
-        listed.push((general::describe_tool(), Does::Describe));
-        listed.push((general::call_tool(annotations(&effects)), Does::Call));
+        listed.push((general::search_tool(), ToolAction::Search));
+        listed.push((general::describe_tool(), ToolAction::Describe));
+        listed.push((general::call_tool(annotations(&effects)), ToolAction::Call));
         let list: Vec<&Tool> = listed.iter().map(|(tool, _)| tool).collect();
         Tools {
             index: Index::of(&operations, &planned),
@@ -67,17 +67,17 @@ impl Tools {
     }
 
     /// A tool other than an operation: it searches, describes or calls.
-    pub(crate) fn general(&self, does: Does) -> Option<&Tool> {
-        let is = |(_, of): &&(Tool, Does)| *of == does && !matches!(of, Does::Operation(_));
+    pub(crate) fn general(&self, does: ToolAction) -> Option<&Tool> {
+        let is = |(_, of): &&(Tool, ToolAction)| *of == does && !matches!(of, ToolAction::Operation(_));
         self.listed.iter().find(is).map(|(tool, _)| tool)
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<(&Tool, Does)> {
+    pub(crate) fn find(&self, name: &str) -> Option<(&Tool, ToolAction)> {
         self.listed.iter().find(|(tool, _)| tool.name == name).map(|(tool, does)| (tool, *does))
     }
 }
 
-fn tool(name: &'static str, op: &Described) -> Tool {
+fn tool(name: &'static str, op: &OperationDescription) -> Tool {
     let (when, not_for) = op.guidance;
     let mut description = format!("{}. Use when {when}. Not for {not_for}.", op.summary);
     for group in &op.exactly_one {

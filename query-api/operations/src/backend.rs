@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, rc::Rc, sync::Arc, time::Duration};
 
-use cairn_http::{Answer, ApiError, Ask, Backend, ErrorCode, Freshness, Reading, Standing, TipMeta, Versions};
+use cairn_http::{Answer, ApiError, Ask, Backend, DataState, ErrorCode, Freshness, Metric, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
 use cairn_model::day_of;
 use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
@@ -18,7 +18,7 @@ use crate::{
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
     node::NodeAccess,
-    node_bytes::{Brought, NodeBytes, Wanted},
+    node_bytes::{NodeAnswer, NodeBytes, TxRequest},
     operation::Runner,
     pools::KnownTags,
     price_now,
@@ -58,14 +58,14 @@ pub(crate) struct ChainBackend {
 enum Attempt {
     Answered(Answer),
     /// The node must be asked first, without a version of index or mempool held meanwhile.
-    Wants(Wanted),
+    Wants(TxRequest),
     /// Index and mempool have different tips, at least since this mark of the mempool.
     Apart(u64),
 }
 
 impl ChainBackend {
     /// Pins index and mempool as they are now, and runs the operation on them.
-    fn attempt(&self, ask: &Ask<'_>, brought: Option<&Brought>, may_wait: bool) -> Result<Attempt, ApiError> {
+    fn attempt(&self, ask: &Ask<'_>, brought: Option<&NodeAnswer>, may_wait: bool) -> Result<Attempt, ApiError> {
         let info = &ask.op.info;
         let runner = self.runners.get(ask.at).ok_or_else(ApiError::internal)?;
         let source = self.index.source();
@@ -124,9 +124,9 @@ impl ChainBackend {
             damages: &self.damages,
             chain: &self.config,
         };
-        let standing = standing(&ctx);
+        let data_state = data_state(&ctx);
         // Missing bytes may become available later.
-        let lasts = brought.is_none_or(Brought::is_whole);
+        let lasts = brought.is_none_or(NodeAnswer::is_whole);
         let etag = ask.etag(|what, versions| add_version(&ctx, pinned.as_ref(), what, versions)).filter(|_| lasts);
         if let Some(etag) = etag.as_ref().filter(|etag| ask.is_known(etag)) {
             return Ok(Attempt::Answered(Answer::NotModified { etag: etag.clone() }));
@@ -142,7 +142,7 @@ impl ChainBackend {
         }
         let written = (runner.run)(&ctx, &ask.input, ask.selection())?;
         let rows_read = view.as_ref().map_or(0, View::rows_read);
-        ask.body(written, &standing, etag, rows_read).map(Attempt::Answered)
+        ask.body(written, &data_state, etag, rows_read).map(Attempt::Answered)
     }
 }
 
@@ -186,23 +186,23 @@ impl Backend for ChainBackend {
         }
     }
 
-    fn readings(&self) -> Vec<Reading> {
+    fn readings(&self) -> Vec<Metric> {
         let tip = tip_height(&*self.index).inspect_err(|error| self.note(error)).ok().flatten();
         let heights = [
             ("cairn_index_tip_height", "Height of the newest block in the index.", tip),
             ("cairn_best_height", "Height of the best known chain.", self.index.best_height()),
         ];
-        let heights = heights.into_iter().filter_map(|(name, help, at)| Some(Reading::gauge(name, help, at?.into())));
+        let heights = heights.into_iter().filter_map(|(name, help, at)| Some(Metric::gauge(name, help, at?.into())));
         let gap = self.index.source().map(|source| {
             let help = "1 if block files are missing or damaged, otherwise 0.";
-            Reading::gauge("cairn_source_gap", help, has_gap(Some(&source)).into())
+            Metric::gauge("cairn_source_gap", help, has_gap(Some(&source)).into())
         });
         let troubles = troubles::readings(&all_troubles(&*self.index, &self.troubles));
         heights.chain(gap).chain(troubles).chain(of_damages(&self.damages)).collect()
     }
 
     fn mark(&self) -> u64 {
-        self.mark.of(&*self.index)
+        self.mark.read(&*self.index)
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
@@ -255,25 +255,25 @@ pub(crate) fn damaged(tables: &[&str]) -> String {
 }
 
 /// Damage, and progress of the scrubber.
-fn of_damages(damages: &Damages) -> Vec<Reading> {
+fn of_damages(damages: &Damages) -> Vec<Metric> {
     let scrubbed = damages.scrubbed();
     let help = "How often damage of a table was met, by requests or the scrubber.";
     let mut readings = vec![
-        Reading::counters("cairn_index_damages_total", help, "table", damages.counts()),
-        Reading::gauge(
+        Metric::counters("cairn_index_damages_total", help, "table", damages.counts()),
+        Metric::gauge(
             "cairn_index_damaged_tables",
             "Tables that are damaged, as far as known.",
             damages.tables().len() as u64,
         ),
-        Reading::counter("cairn_scrub_bytes_total", "Bytes of table files that the scrubber has read.", scrubbed.bytes),
-        Reading::counter(
+        Metric::counter("cairn_scrub_bytes_total", "Bytes of table files that the scrubber has read.", scrubbed.bytes),
+        Metric::counter(
             "cairn_scrubs_total",
             "Scrubs that have read every table file since the start.",
             scrubbed.complete,
         ),
     ];
     readings.extend(scrubbed.last_end.map(|end| {
-        Reading::gauge("cairn_scrub_last_end_seconds", "End of the last complete scrub, in seconds since 1970.", end)
+        Metric::gauge("cairn_scrub_last_end_seconds", "End of the last complete scrub, in seconds since 1970.", end)
     }));
     readings
 }
@@ -293,8 +293,8 @@ fn tip_height(index: &dyn IndexSource) -> Result<Option<u32>, ReadError> {
 }
 
 /// The state of the data for `_meta`.
-fn standing(ctx: &Ctx<'_>) -> Standing {
-    Standing {
+fn data_state(ctx: &Ctx<'_>) -> DataState {
+    DataState {
         freshness: match &ctx.pool {
             Ok(pool) => Some(rfc3339_ms(pool.as_of_ms)),
             Err(_) => ctx.index.map(|view| rfc3339(view.tip().mono_time)),

@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use cairn_http::{Agreed, ApiError, Cost, ErrorCode, Info, REDACTED, looks_secret};
+use cairn_http::{AgreedOperation, ApiError, Cost, ErrorCode, Info, REDACTED, looks_secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// An operation about one address that has a batch for many.
-pub(crate) trait Batched: Operation<Output: Serialize + JsonSchema> {
+pub(crate) trait BatchedOperation: Operation<Output: Serialize + JsonSchema> {
     /// Description of its batch.
     const BATCH: Info;
 }
@@ -47,13 +47,12 @@ pub(crate) struct BatchOutput<T> {
 #[schemars(rename = "BatchRow{T}")]
 pub(crate) enum Row<T> {
     Answered(T),
-    Failed(Failed),
+    Failed(BatchFailure),
 }
 
 /// Error for one address.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "BatchFailure")]
-pub(crate) struct Failed {
+pub(crate) struct BatchFailure {
     /// The address as given in the request.
     address: String,
     /// Stable error code.
@@ -68,11 +67,11 @@ fn shown(text: &str) -> String {
 }
 
 /// The line of an operation's batch.
-pub(crate) fn batch<O: Batched>(agreed: &[Agreed]) -> Line {
+pub(crate) fn batch<O: BatchedOperation>(agreed: &[AgreedOperation]) -> Line {
     line::<Batch<O>>(agreed)
 }
 
-impl<O: Batched> Operation for Batch<O> {
+impl<O: BatchedOperation> Operation for Batch<O> {
     const INFO: Info = Info {
         cost: Cost::Heavy,
         source: O::INFO.source,
@@ -92,7 +91,7 @@ impl<O: Batched> Operation for Batch<O> {
         for (address, shown) in input.addresses.iter().zip(&addresses) {
             ctx.work.poll()?;
             let failed = |code: ErrorCode, detail: String| {
-                Row::Failed(Failed { address: shown.clone(), error: code.name(), detail })
+                Row::Failed(BatchFailure { address: shown.clone(), error: code.name(), detail })
             };
             results.push(match (ADDRESS.look)(&Value::Null, address, network) {
                 Err(bad) => failed(bad.code.unwrap_or(ErrorCode::ValidationError), bad.message),

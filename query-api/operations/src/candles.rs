@@ -6,17 +6,17 @@ use cairn_domain::price::{Quotes, Series};
 use cairn_events::Chosen;
 use cairn_reader::{ReadError, View};
 
-use crate::series::Known;
+use crate::series::KnownSeries;
 
 /// Looks candles up: the newest of each series without a read, the others with one, unless they are loaded.
 pub(crate) struct Candles<'a> {
     view: &'a View<'a>,
-    known: &'a Known,
-    loaded: RefCell<Vec<Loaded>>,
+    known: &'a KnownSeries,
+    loaded: RefCell<Vec<CandleRange>>,
 }
 
 /// All candles of a series within a time.
-struct Loaded {
+struct CandleRange {
     series: Series,
     from: u32,
     to: u32,
@@ -25,16 +25,16 @@ struct Loaded {
 
 impl<'a> Candles<'a> {
     /// The candles of the known series, read from a view.
-    pub(crate) fn new(view: &'a View<'a>, known: &'a Known) -> Self {
+    pub(crate) fn new(view: &'a View<'a>, known: &'a KnownSeries) -> Self {
         Candles { view, known, loaded: RefCell::default() }
     }
 
     /// Reads all candles of a series that close from one time to another, so that they need no further read. One row
     /// for each.
     pub(crate) fn load(&self, series: Series, from: u32, to: u32) -> Result<(), ReadError> {
-        if let Some(span) = self.known.of(series).filter(|span| span.first <= to && from <= span.last) {
+        if let Some(span) = self.known.span(series).filter(|span| span.first <= to && from <= span.last) {
             let rows = self.view.quotes(series, from, to.min(span.last), usize::MAX)?;
-            self.loaded.borrow_mut().push(Loaded { series, from, to, rows });
+            self.loaded.borrow_mut().push(CandleRange { series, from, to, rows });
         }
         Ok(())
     }
@@ -44,13 +44,13 @@ impl Quotes for Candles<'_> {
     type Error = ReadError;
 
     fn last(&self, series: Series, time: u32) -> Result<Option<(u32, Chosen)>, ReadError> {
-        match self.known.of(series) {
+        match self.known.span(series) {
             None => return Ok(None),
             Some(span) if time < span.first => return Ok(None),
             Some(span) if time >= span.last => return Ok(Some((span.last, span.newest.clone()))),
             Some(_) => {}
         }
-        let covers = |loaded: &&Loaded| loaded.series == series && (loaded.from..=loaded.to).contains(&time);
+        let covers = |loaded: &&CandleRange| loaded.series == series && (loaded.from..=loaded.to).contains(&time);
         if let Some(loaded) = self.loaded.borrow().iter().find(covers) {
             let after = loaded.rows.partition_point(|(closes_at, _)| *closes_at <= time);
             // The one before may be earlier than all that is loaded.

@@ -13,11 +13,11 @@ pub(crate) trait OfLedger: Sized {
 }
 
 /// The index, the last input event that counts, and the data.
-type Kept<T> = (Weak<Reader>, u64, Arc<T>);
+type CacheEntry<T> = (Weak<Reader>, u64, Arc<T>);
 
 /// Keeps it for the index that was last asked about.
 #[derive(Debug)]
-pub(crate) struct LedgerSlot<T>(Mutex<Option<Kept<T>>>);
+pub(crate) struct LedgerSlot<T>(Mutex<Option<CacheEntry<T>>>);
 
 impl<T> Default for LedgerSlot<T> {
     fn default() -> Self {
@@ -28,7 +28,7 @@ impl<T> Default for LedgerSlot<T> {
 impl<T: OfLedger> LedgerSlot<T> {
     /// Returns the data of a view, which must be of this reader. Reads it again only after an import, or for another
     /// reader; these reads do not count as work of the request.
-    pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Arc<T>, ApiError> {
+    pub(crate) fn get(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Arc<T>, ApiError> {
         let seq = view.tip().seq;
         if let Some((of, known_at, known)) = &*self.0.lock()
             && *known_at == seq

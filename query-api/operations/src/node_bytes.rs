@@ -16,7 +16,7 @@ const ONE_ONLY: &str = "no block files are available, and a request may ask the 
 
 /// A request to the node: a transaction in a block, or in the mempool if no block is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct TxRequest {
     pub(crate) txid: Txid,
     pub(crate) block: Option<BlockHash>,
 }
@@ -25,24 +25,24 @@ pub(crate) struct Wanted {
 pub(crate) type InBlock = Box<(StoredTx, HeaderRow)>;
 
 /// A transaction, and its bytes.
-pub(crate) type Whole = (Transaction, Vec<u8>);
+pub(crate) type TxWithBytes = (Transaction, Vec<u8>);
 
 /// The node's answer. Bytes of another transaction count as missing.
-pub(crate) struct Brought {
-    wanted: Wanted,
-    whole: Result<Option<Whole>, Unreachable>,
+pub(crate) struct NodeAnswer {
+    wanted: TxRequest,
+    whole: Result<Option<TxWithBytes>, Unreachable>,
 }
 
-impl Brought {
+impl NodeAnswer {
     /// True if the node had the bytes.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.whole, Ok(Some(_)))
     }
 }
 
-impl Wanted {
+impl TxRequest {
     /// Asks the node. May take seconds; must not be called while a lock is held.
-    pub(crate) fn fetch(self, node: &dyn NodeAccess) -> Brought {
+    pub(crate) fn fetch(self, node: &dyn NodeAccess) -> NodeAnswer {
         let bytes = node.raw_transaction(&self.txid, self.block.as_ref());
         let whole = |bytes: Vec<u8>| {
             let decoded = decode(&bytes, &self.txid);
@@ -51,7 +51,7 @@ impl Wanted {
             }
             decoded.map(|tx| (tx, bytes))
         };
-        Brought { wanted: self, whole: bytes.map(|bytes| bytes.and_then(whole)) }
+        NodeAnswer { wanted: self, whole: bytes.map(|bytes| bytes.and_then(whole)) }
     }
 }
 
@@ -60,15 +60,15 @@ impl Wanted {
 /// one transaction.
 #[derive(Default)]
 pub(crate) struct NodeBytes<'a> {
-    brought: Option<&'a Brought>,
+    brought: Option<&'a NodeAnswer>,
     /// A transaction that was found without the node before the operation ran, so that it is not read twice.
-    at_hand: RefCell<Option<(Txid, Whole)>>,
+    at_hand: RefCell<Option<(Txid, TxWithBytes)>>,
     found: RefCell<Option<(Txid, Option<InBlock>)>>,
 }
 
 impl<'a> NodeBytes<'a> {
     /// With the node's answer, if it was asked.
-    pub(crate) fn with(brought: Option<&'a Brought>) -> Self {
+    pub(crate) fn with(brought: Option<&'a NodeAnswer>) -> Self {
         NodeBytes { brought, ..NodeBytes::default() }
     }
 
@@ -76,7 +76,7 @@ impl<'a> NodeBytes<'a> {
     ///
     /// # Errors
     /// Returns why there is nothing: the node was not asked, was asked for something else, or does not have it.
-    pub(crate) fn get(&self, wanted: Wanted) -> Result<Whole, &'static str> {
+    pub(crate) fn get(&self, wanted: TxRequest) -> Result<TxWithBytes, &'static str> {
         match self.brought {
             None => Err(UNREACHABLE),
             Some(brought) if brought.wanted != wanted => Err(ONE_ONLY),
@@ -105,12 +105,12 @@ impl<'a> NodeBytes<'a> {
     }
 
     /// Keeps bytes that the look ahead found without the node.
-    pub(crate) fn keep_bytes(&self, txid: Txid, whole: Whole) {
+    pub(crate) fn keep_bytes(&self, txid: Txid, whole: TxWithBytes) {
         self.at_hand.replace(Some((txid, whole)));
     }
 
     /// Those bytes, once.
-    pub(crate) fn at_hand(&self, txid: &Txid) -> Option<Whole> {
+    pub(crate) fn at_hand(&self, txid: &Txid) -> Option<TxWithBytes> {
         let mut at_hand = self.at_hand.borrow_mut();
         at_hand.take_if(|(of, _)| of == txid).map(|(_, whole)| whole)
     }

@@ -1,11 +1,11 @@
 //! The trait of an operation: one file with its description, input, output and implementation.
 
-use cairn_http::{Agreed, ApiError, Info, Output, Registered, Selection, Written};
+use cairn_http::{AgreedOperation, ApiError, Info, Output, RegisteredOperation, Selection, SerializedAnswer};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{context::Ctx, node_bytes::Wanted};
+use crate::{context::Ctx, node_bytes::TxRequest};
 
 /// An operation: one file and one line in its area.
 pub(crate) trait Operation {
@@ -18,7 +18,7 @@ pub(crate) trait Operation {
 
     /// Bytes that it needs from the node. The node is asked before the operation runs, while no lock is held. Most
     /// operations need none.
-    fn wants(_: &Ctx<'_>, _: &Self::Input) -> Result<Option<Wanted>, ApiError> {
+    fn wants(_: &Ctx<'_>, _: &Self::Input) -> Result<Option<TxRequest>, ApiError> {
         Ok(None)
     }
 
@@ -29,25 +29,25 @@ pub(crate) trait Operation {
 /// Runs an operation without its types.
 pub(crate) struct Runner {
     /// See [`Operation::wants`]; `None` for operations that never ask the node.
-    pub(crate) wants: fn(&Ctx<'_>, &Value) -> Result<Option<Wanted>, ApiError>,
+    pub(crate) wants: fn(&Ctx<'_>, &Value) -> Result<Option<TxRequest>, ApiError>,
     /// Computes and writes the answer.
-    pub(crate) run: fn(&Ctx<'_>, &Value, Selection<'_>) -> Result<Written, ApiError>,
+    pub(crate) run: fn(&Ctx<'_>, &Value, Selection<'_>) -> Result<SerializedAnswer, ApiError>,
 }
 
 /// Makes the line of an operation, with how it was agreed upon.
-pub(crate) type ToLine = fn(&[Agreed]) -> Line;
+pub(crate) type ToLine = fn(&[AgreedOperation]) -> Line;
 
 /// A line of the registry.
 pub(crate) struct Line {
     /// Its entry for the framework.
-    pub(crate) registered: Registered,
+    pub(crate) registered: RegisteredOperation,
     pub(crate) runner: Runner,
 }
 
 /// Makes the line of an operation.
-pub(crate) fn line<O: Operation>(agreed: &[Agreed]) -> Line {
+pub(crate) fn line<O: Operation>(agreed: &[AgreedOperation]) -> Line {
     Line {
-        registered: Registered::of::<O::Input, O::Output>(O::INFO, agreed),
+        registered: RegisteredOperation::of::<O::Input, O::Output>(O::INFO, agreed),
         runner: Runner {
             wants: |ctx, input| O::wants(ctx, &read::<O>(input)?),
             run: |ctx, input, selection| O::run(ctx, read::<O>(input)?)?.write(selection, &ctx.work),

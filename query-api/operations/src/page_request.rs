@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     context::Ctx,
     vocabulary::cursor::{CursorParam, Cursors},
-    window::{Page, Place, Window},
+    window::{Page, PagePosition, Window},
 };
 
 /// The last parameters of a list: where its page begins, and its format.
@@ -40,7 +40,7 @@ pub(crate) struct PageRequest<'a> {
     /// The part of the chain that the list covers.
     pub(crate) window: Window,
     /// Where the page begins; `None` at the head of the list.
-    pub(crate) from: Option<Place>,
+    pub(crate) from: Option<PagePosition>,
     /// Maximum number of rows.
     pub(crate) limit: u32,
     format: Format,
@@ -55,7 +55,7 @@ impl<'a> PageRequest<'a> {
     pub(crate) fn new(ctx: &Ctx<'a>, window: Window, limit: u32, params: PageParams) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         let cursors = Cursors::new(view, &ctx.fingerprint());
-        let from = params.cursor.map(|token| Place::read(&token, &cursors)).transpose()?;
+        let from = params.cursor.map(|token| PagePosition::read(&token, &cursors)).transpose()?;
         Ok(PageRequest { view, window, from, limit, format: params.format, cursors })
     }
 

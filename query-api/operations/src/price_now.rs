@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::{
     candles::Candles,
     context::Ctx,
-    series::Known,
+    series::KnownSeries,
     values::{PriceNumber, rfc3339},
     vocabulary::caveat::Caveat,
 };
@@ -87,14 +87,14 @@ impl Ctx<'_> {
     }
 
     /// The series of the index.
-    pub(crate) fn known(&self) -> Result<Arc<Known>, ApiError> {
+    pub(crate) fn known(&self) -> Result<Arc<KnownSeries>, ApiError> {
         let view = self.view()?;
         let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
-        Ok(self.prices.slot.of(reader, view, self.damages)?)
+        Ok(self.prices.slot.get(reader, view, self.damages)?)
     }
 
     /// Live quotes: those that are published, and those of the index.
-    pub(crate) fn live(&self, known: &Known) -> Vec<LiveQuote> {
+    pub(crate) fn live(&self, known: &KnownSeries) -> Vec<LiveQuote> {
         self.prices.live.iter().chain(&known.live).cloned().collect()
     }
 
@@ -115,7 +115,11 @@ impl Ctx<'_> {
 }
 
 /// Returns the price in every currency that has one, by code, and the number of further currencies.
-pub(crate) fn in_all(ctx: &Ctx<'_>, known: &Known, most: usize) -> Result<(Vec<(Currency, Price)>, usize), ApiError> {
+pub(crate) fn in_all(
+    ctx: &Ctx<'_>,
+    known: &KnownSeries,
+    most: usize,
+) -> Result<(Vec<(Currency, Price)>, usize), ApiError> {
     let live = ctx.live(known);
     let candles = Candles::new(ctx.view()?, known);
     let of_bitcoin = known.spans().iter().map(|span| span.series).filter(|series| series.base == Currency::BTC);

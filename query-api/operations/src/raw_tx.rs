@@ -6,7 +6,7 @@ use cairn_tables::headers::HeaderRow;
 
 use crate::{
     context::Ctx,
-    node_bytes::{Wanted, Whole, decode},
+    node_bytes::{TxRequest, TxWithBytes, decode},
 };
 
 /// Why a transaction's raw bytes are not available.
@@ -17,21 +17,21 @@ const STOPPED: &str = "the work of the request has stopped";
 const NO_NODE: &str = "no node is available";
 
 /// The request to the node for the bytes of a confirmed transaction; `None` if they are available without it.
-pub(crate) fn wanted_of(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, header: &HeaderRow) -> Option<Wanted> {
+pub(crate) fn wanted_of(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, header: &HeaderRow) -> Option<TxRequest> {
     match raw_tx(view, tx, header.position) {
         Ok(whole) => {
             ctx.node_bytes.keep_bytes(tx.txid(), whole);
             None
         }
         Err(STOPPED) => None,
-        Err(_) => Some(Wanted { txid: tx.txid(), block: Some(header.hash) }),
+        Err(_) => Some(TxRequest { txid: tx.txid(), block: Some(header.hash) }),
     }
 }
 
 /// The request to the node for the bytes of an unconfirmed transaction; `None` if the mempool has them.
-pub(crate) fn wanted_unconfirmed(tx: &MempoolTx) -> Option<Wanted> {
+pub(crate) fn wanted_unconfirmed(tx: &MempoolTx) -> Option<TxRequest> {
     let is_known = tx.raw.as_ref().is_some_and(|bytes| decode(bytes, &tx.txid).is_some());
-    (!is_known).then_some(Wanted { txid: tx.txid, block: None })
+    (!is_known).then_some(TxRequest { txid: tx.txid, block: None })
 }
 
 /// A confirmed transaction with scripts and witnesses, and its bytes: from the block files, otherwise from the node.
@@ -39,7 +39,7 @@ pub(crate) fn wanted_unconfirmed(tx: &MempoolTx) -> Option<Wanted> {
 ///
 /// # Errors
 /// Returns the reason, which never contains a path.
-pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result<Whole, &'static str> {
+pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result<TxWithBytes, &'static str> {
     if let Some(whole) = ctx.node_bytes.at_hand(&tx.txid()) {
         return Ok(whole);
     }
@@ -51,17 +51,17 @@ pub(crate) fn raw_of(ctx: &Ctx<'_>, tx: &StoredTx, header: &HeaderRow) -> Result
     if ctx.node.is_none() || reason == STOPPED {
         return Err(reason);
     }
-    ctx.node_bytes.get(Wanted { txid: tx.txid(), block: Some(header.hash) })
+    ctx.node_bytes.get(TxRequest { txid: tx.txid(), block: Some(header.hash) })
 }
 
 /// An unconfirmed transaction with scripts and witnesses, and its bytes: from the mempool, otherwise from the node. Its
 /// txid is checked. One transaction of a request may come from the node.
-pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'static str> {
+pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<TxWithBytes, &'static str> {
     let known = tx.raw.as_ref().and_then(|bytes| Some((decode(bytes, &tx.txid)?, bytes.to_vec())));
     match known {
         Some(whole) => Ok(whole),
         None if ctx.node.is_none() => Err(NO_NODE),
-        None => ctx.node_bytes.get(Wanted { txid: tx.txid, block: None }),
+        None => ctx.node_bytes.get(TxRequest { txid: tx.txid, block: None }),
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn raw_unconfirmed(ctx: &Ctx<'_>, tx: &MempoolTx) -> Result<Whole, &'
 ///
 /// # Errors
 /// Returns the reason, which never contains a path.
-pub(crate) fn raw_tx(view: &View<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<Whole, &'static str> {
+pub(crate) fn raw_tx(view: &View<'_>, tx: &StoredTx, position: Option<FilePos>) -> Result<TxWithBytes, &'static str> {
     let (raw, position) = view.raw().zip(position).ok_or(NO_SOURCE)?;
     let size = tx.meta().size as usize;
     view.count_other_bytes(size).map_err(|_| STOPPED)?;

@@ -106,7 +106,7 @@ impl Register {
             after = Some(last.name.clone());
             for row in &rows {
                 work.poll()?;
-                let texts = facets.of(&row.name)?;
+                let texts = facets.texts_of(&row.name)?;
                 if !is_a_person(row) {
                     entries.push(entry(view, row, &texts, &mut own_lists)?);
                     written.push(texts.names);
@@ -229,7 +229,7 @@ impl<'v> Facets<'v> {
     }
 
     /// Those of an entity; they are asked for in ascending order. However many there are, a bounded number is read.
-    fn of(&mut self, entity: &EntityName) -> Result<Texts, ReadError> {
+    fn texts_of(&mut self, entity: &EntityName) -> Result<Texts, ReadError> {
         let is_before = |next: &Option<(EntityFacet, u64)>| next.as_ref().is_some_and(|(of, _)| of.entity < *entity);
         for _ in 0..STEPS {
             if !is_before(&self.next) {
@@ -316,7 +316,7 @@ pub(crate) struct RegisterSlot {
 impl RegisterSlot {
     /// The entities of a view, which is one of this reader. They are read again only after a block or a document, or of
     /// another reader, by one request at a time. Those rows do not count as the request's; its processor time does.
-    pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>, work: &Work) -> Result<Arc<Register>, ReadError> {
+    pub(crate) fn get(&self, reader: &Arc<Reader>, view: &View<'_>, work: &Work) -> Result<Arc<Register>, ReadError> {
         let is_pending = !view.labels_are_settled()?;
         if let Some(found) = self.kept(reader, view.tip(), is_pending) {
             return Ok(found);

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use cairn_http::Agreed;
+use cairn_http::AgreedOperation;
 
 use crate::{
     blocks, chain, dormancy, entities, feed, fees, flows, labels, market, mempool, network, operation::Line, pools, qr,
@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
-pub(crate) static AGREED: LazyLock<Vec<Agreed>> = LazyLock::new(|| {
-    Agreed::table(include_str!("../agreed.tsv")).unwrap_or_else(|bad| {
+pub(crate) static AGREED: LazyLock<Vec<AgreedOperation>> = LazyLock::new(|| {
+    AgreedOperation::table(include_str!("../agreed.tsv")).unwrap_or_else(|bad| {
         // A test reads the table.
         tracing::error!(line = bad, "the table of agreed operations cannot be read");
         Vec::new()
@@ -48,7 +48,7 @@ pub(crate) fn operations() -> Vec<Line> {
 
 /// All operations, as the framework sees them.
 #[cfg(test)]
-pub(crate) fn registered() -> Vec<cairn_http::Registered> {
+pub(crate) fn registered() -> Vec<cairn_http::RegisteredOperation> {
     operations().into_iter().map(|line| line.registered).collect()
 }
 
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_table_of_agreed_operations_can_be_read() {
-        let table = Agreed::table(include_str!("../agreed.tsv")).unwrap();
+        let table = AgreedOperation::table(include_str!("../agreed.tsv")).unwrap();
         let routes: HashSet<_> = table.iter().map(|row| (row.method, row.path)).collect();
         assert!(routes.len() == table.len() && table.len() > 90, "{}", table.len());
     }

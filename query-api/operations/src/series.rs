@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 /// The series of an index.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownSeries {
     /// The sequence number of the input event up to which they are known.
     seq: u64,
     /// Ascending by series.
@@ -19,7 +19,7 @@ pub(crate) struct Known {
     pub(crate) live: Vec<LiveQuote>,
 }
 
-impl Known {
+impl KnownSeries {
     /// Live quotes are observations: their damage is reported, and everything else works without them.
     fn read(view: &View<'_>, damages: &Damages) -> Result<Self, ReadError> {
         let live = match view.live_quotes() {
@@ -30,11 +30,11 @@ impl Known {
             }
             quotes => quotes?,
         };
-        Ok(Known { seq: view.tip().seq, spans: view.series()?, live })
+        Ok(KnownSeries { seq: view.tip().seq, spans: view.series()?, live })
     }
 
     /// A series; `None` if it has no quotes.
-    pub(crate) fn of(&self, series: Series) -> Option<&SeriesSpan> {
+    pub(crate) fn span(&self, series: Series) -> Option<&SeriesSpan> {
         let at = self.spans.binary_search_by(|span| span.series.cmp(&series)).ok()?;
         self.spans.get(at)
     }
@@ -47,12 +47,17 @@ impl Known {
 
 /// Keeps the series of the index that was last asked about.
 #[derive(Debug, Default)]
-pub(crate) struct SeriesSlot(Mutex<Option<(Weak<Reader>, Arc<Known>)>>);
+pub(crate) struct SeriesSlot(Mutex<Option<(Weak<Reader>, Arc<KnownSeries>)>>);
 
 impl SeriesSlot {
     /// The series of a view, which is one of this reader. They are read again only after a document came in, or of
     /// another reader; those rows do not count as the request's.
-    pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>, damages: &Damages) -> Result<Arc<Known>, ReadError> {
+    pub(crate) fn get(
+        &self,
+        reader: &Arc<Reader>,
+        view: &View<'_>,
+        damages: &Damages,
+    ) -> Result<Arc<KnownSeries>, ReadError> {
         let seq = view.tip().seq;
         if let Some((of, known)) = &*self.0.lock()
             && known.seq == seq
@@ -62,7 +67,7 @@ impl SeriesSlot {
         }
         let own = reader.view()?;
         // Another document may have come in since.
-        let known = Arc::new(Known::read(if own.tip().seq == seq { &own } else { view }, damages)?);
+        let known = Arc::new(KnownSeries::read(if own.tip().seq == seq { &own } else { view }, damages)?);
         *self.0.lock() = Some((Arc::downgrade(reader), Arc::clone(&known)));
         Ok(known)
     }

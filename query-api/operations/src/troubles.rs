@@ -1,6 +1,6 @@
 //! Parts that do not work at present, in this process and in the one that writes the index.
 
-use cairn_http::Reading;
+use cairn_http::Metric;
 use cairn_link::IndexSource;
 use cairn_model::{Part, Trouble};
 use parking_lot::RwLock;
@@ -92,17 +92,17 @@ pub(crate) fn remarks(troubles: &[Trouble]) -> String {
 }
 
 /// The metrics: for each part whether it does not work, and since when.
-pub(crate) fn readings(troubles: &[Trouble]) -> [Reading; 2] {
+pub(crate) fn readings(troubles: &[Trouble]) -> [Metric; 2] {
     let of = |part: Part| troubles.iter().find(|trouble| trouble.part == part);
     [
-        Reading {
+        Metric {
             name: "cairn_trouble",
             help: "1 if this part of the service does not work at present, otherwise 0.",
             grows: false,
             label: Some("part"),
             values: Part::ALL.map(|part| (part.name(), of(part).is_some().into())).to_vec(),
         },
-        Reading {
+        Metric {
             name: "cairn_trouble_since_seconds",
             help: "Since when this part of the service does not work, in seconds since 1970; 0 if it works.",
             grows: false,

@@ -59,12 +59,12 @@ const INPUTS: u64 = 1 << 24;
 /// Where a page begins: at an input of a transaction, and the older transactions after it. So it stays where it is when
 /// blocks are added, and expires only if a reorg replaces the block of that transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct PagePosition {
     pub(crate) tx_num: TxNum,
     pub(crate) vin: u32,
 }
 
-impl Place {
+impl PagePosition {
     /// The place of a cursor.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Place {
         let position = cursors.read(token)?;
         let (tx_num, vin) = (position / INPUTS, position % INPUTS);
         match u32::try_from(vin) {
-            Ok(vin) if tx_num < TxNum::LIMIT => Ok(Place { tx_num: TxNum(tx_num), vin }),
+            Ok(vin) if tx_num < TxNum::LIMIT => Ok(PagePosition { tx_num: TxNum(tx_num), vin }),
             _ => Err(cursors.no_fit()),
         }
     }
@@ -95,7 +95,7 @@ pub(crate) const TX: usize = 30;
 
 /// Result of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step<R> {
+pub(crate) enum ScanStep<R> {
     /// A transaction that may fit, with its row.
     Tx(TxNum, R),
     /// There is no more.
@@ -105,17 +105,17 @@ pub(crate) enum Step<R> {
 }
 
 /// Looks through the rows of transactions, the newest first, as many as one page may cost.
-pub(crate) struct Looking {
+pub(crate) struct BoundedScan {
     first: TxNum,
     looked_through: usize,
     /// The last one that was looked at.
     last: Option<TxNum>,
 }
 
-impl Looking {
+impl BoundedScan {
     /// Back to this transaction.
     pub(crate) fn back_to(first: TxNum) -> Self {
-        Looking { first, looked_through: 0, last: None }
+        BoundedScan { first, looked_through: 0, last: None }
     }
 
     /// Further work for a row besides reading it, in rows.
@@ -132,17 +132,17 @@ impl Looking {
         work: &Work,
         mut older: impl FnMut() -> Result<Option<(TxNum, R)>, ApiError>,
         fits: impl Fn(&R) -> bool,
-    ) -> Result<Step<R>, ApiError> {
+    ) -> Result<ScanStep<R>, ApiError> {
         loop {
             if let Some(last) = self.last.filter(|_| self.looked_through >= MAX_LOOKED_THROUGH) {
-                return Ok(Step::Enough(last));
+                return Ok(ScanStep::Enough(last));
             }
             work.poll()?;
-            let Some((tx, row)) = older()?.filter(|(tx, _)| *tx >= self.first) else { return Ok(Step::End) };
+            let Some((tx, row)) = older()?.filter(|(tx, _)| *tx >= self.first) else { return Ok(ScanStep::End) };
             self.last = Some(tx);
             self.spend(1);
             if fits(&row) {
-                return Ok(Step::Tx(tx, row));
+                return Ok(ScanStep::Tx(tx, row));
             }
         }
     }
@@ -153,7 +153,7 @@ pub(crate) struct Page<T> {
     /// The newest first.
     pub(crate) rows: Vec<T>,
     /// Where the next page begins; `None` at the end.
-    pub(crate) next: Option<Place>,
+    pub(crate) next: Option<PagePosition>,
     /// The page covers the blocks from this height on.
     pub(crate) covered_from: Height,
     /// True if the scan limit ended the page early.
@@ -178,24 +178,24 @@ impl<T> Page<T> {
         view: &View<'_>,
         window: Window,
         limit: usize,
-        mut next: impl FnMut() -> Result<Step<R>, ApiError>,
+        mut next: impl FnMut() -> Result<ScanStep<R>, ApiError>,
         mut row: impl FnMut(TxNum, R) -> Result<Option<T>, ApiError>,
     ) -> Result<Self, ApiError> {
         let mut page = Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false };
         let mut last = window.end;
         loop {
             let (stop, is_cut) = match next()? {
-                Step::End => return Ok(page),
-                Step::Enough(tx) => (tx, true),
+                ScanStep::End => return Ok(page),
+                ScanStep::Enough(tx) => (tx, true),
                 // There may be no further one, which the next page says.
-                Step::Tx(..) if page.rows.len() == limit => (last, false),
-                Step::Tx(tx, found) => {
+                ScanStep::Tx(..) if page.rows.len() == limit => (last, false),
+                ScanStep::Tx(tx, found) => {
                     page.rows.extend(row(tx, found)?);
                     last = tx;
                     continue;
                 }
             };
-            page.next = Some(Place { tx_num: stop, vin: 0 });
+            page.next = Some(PagePosition { tx_num: stop, vin: 0 });
             page.covered_from = view.chain().height_of(stop).unwrap_or_default();
             page.is_cut = is_cut;
             return Ok(page);

@@ -13,7 +13,7 @@ pub(crate) struct YoungSlot(Mutex<Option<(BlockHash, Arc<YoungCoinbases>)>>);
 
 impl YoungSlot {
     /// At the tip of a view. The rows that it reads do not count as those of the request.
-    pub(crate) fn of(&self, reader: Option<&Arc<Reader>>, view: &View<'_>) -> Result<Arc<YoungCoinbases>, ApiError> {
+    pub(crate) fn get(&self, reader: Option<&Arc<Reader>>, view: &View<'_>) -> Result<Arc<YoungCoinbases>, ApiError> {
         let tip = view.tip().hash;
         if let Some((at, known)) = &*self.0.lock()
             && *at == tip

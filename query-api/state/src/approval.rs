@@ -86,7 +86,7 @@ impl Approvals {
 
     /// The approvals of a script under a party; empty if there are none.
     #[must_use]
-    pub fn of(&self, list: &str, script: &[u8; 32], party_uid: &str, party_name: &str) -> &[Approval] {
+    pub fn of_party(&self, list: &str, script: &[u8; 32], party_uid: &str, party_name: &str) -> &[Approval] {
         let is_it =
             |of: &&ApprovedRow| (of.row.party_uid.as_str(), of.row.party_name.as_str()) == (party_uid, party_name);
         self.of_script(list, script).iter().find(is_it).map_or(&[], |of| of.approvals.as_slice())

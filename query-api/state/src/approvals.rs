@@ -82,7 +82,7 @@ impl State {
         let failed = || StateError::database("cannot store approvals");
         let known = self.approvals().await?;
         let is_new = |row: &&SeenRow| {
-            let given = known.of(list, &row.script, &row.party_uid, &row.party_name);
+            let given = known.of_party(list, &row.script, &row.party_uid, &row.party_name);
             !given.iter().any(|of| of.approver == approver.as_str())
         };
         if known.len().saturating_add(rows.iter().filter(is_new).count()) > MAX_APPROVALS {

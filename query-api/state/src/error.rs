@@ -21,7 +21,7 @@ pub const MAX_WAITING_BYTES: u64 = 128 << 20;
 
 /// The state of a database file that was used and is not the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lost {
+pub enum FileMismatch {
     /// There is no file.
     Missing,
     /// An empty file.
@@ -35,13 +35,13 @@ pub enum Lost {
     },
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for FileMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lost::Missing => f.write_str("the file is missing"),
-            Lost::Empty => f.write_str("the file is empty"),
-            Lost::Unknown => f.write_str("it is another database than the one that was used here"),
-            Lost::Older { changes } => write!(
+            FileMismatch::Missing => f.write_str("the file is missing"),
+            FileMismatch::Empty => f.write_str("the file is empty"),
+            FileMismatch::Unknown => f.write_str("it is another database than the one that was used here"),
+            FileMismatch::Older { changes } => write!(
                 f,
                 "it is an older copy, or its -wal file is gone: its last changes ({changes}) are missing, so that keys that were revoked \
                  since are valid again"
@@ -74,7 +74,7 @@ pub enum StateError {
         /// The file.
         path: PathBuf,
         /// The state of the file.
-        what: Lost,
+        what: FileMismatch,
     },
     /// The database is unreachable, or returned an error.
     #[error("the database of the service state {what}: {reason}")]
@@ -176,10 +176,10 @@ impl StateError {
             _ if self.is_disk_full() => "its disk is full",
             StateError::File { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => "its file is missing",
             StateError::File { .. } => "its file cannot be used",
-            StateError::Lost { what: Lost::Missing, .. } => "its file is missing",
-            StateError::Lost { what: Lost::Empty, .. } => "its file is empty",
-            StateError::Lost { what: Lost::Unknown, .. } => "it is another database",
-            StateError::Lost { what: Lost::Older { .. }, .. } => "it is an older copy",
+            StateError::Lost { what: FileMismatch::Missing, .. } => "its file is missing",
+            StateError::Lost { what: FileMismatch::Empty, .. } => "its file is empty",
+            StateError::Lost { what: FileMismatch::Unknown, .. } => "it is another database",
+            StateError::Lost { what: FileMismatch::Older { .. }, .. } => "it is an older copy",
             StateError::Database { reason, .. } if reason.contains("locked") => "another process has locked it",
             StateError::Database { reason, .. } if reason.contains("readonly") => "it is read-only",
             StateError::Database { .. } => "it does not answer",

@@ -9,8 +9,8 @@ use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection, SqlitePool};
 
 use crate::{
     StateError,
-    error::Lost,
-    mark::{self, Known, Mark},
+    error::FileMismatch,
+    mark::{self, Mark, MarkFile},
     sqlite::sqlite,
 };
 
@@ -73,28 +73,28 @@ async fn read(connection: &mut SqliteConnection) -> Result<Option<Identity>, Sta
 }
 
 /// Compares the database with the mark. `known` was read first, so the database must have at least its changes.
-fn compare(path: &Path, known: &Known, found: Option<&Identity>) -> Result<(), StateError> {
+fn compare(path: &Path, known: &MarkFile, found: Option<&Identity>) -> Result<(), StateError> {
     let lost = |what| Err(StateError::Lost { path: path.to_owned(), what });
     match (known, found) {
-        (Known::Nothing, _) | (Known::Damaged, Some(_)) => Ok(()),
-        (_, None) => lost(Lost::Unknown),
-        (Known::Database(mark), Some(found)) if mark.id != found.id => lost(Lost::Unknown),
-        (Known::Database(mark), Some(found)) if mark.changes > found.changes => {
-            lost(Lost::Older { changes: mark.changes - found.changes })
+        (MarkFile::Nothing, _) | (MarkFile::Damaged, Some(_)) => Ok(()),
+        (_, None) => lost(FileMismatch::Unknown),
+        (MarkFile::Database(mark), Some(found)) if mark.id != found.id => lost(FileMismatch::Unknown),
+        (MarkFile::Database(mark), Some(found)) if mark.changes > found.changes => {
+            lost(FileMismatch::Older { changes: mark.changes - found.changes })
         }
-        (Known::Database(_), Some(_)) => Ok(()),
+        (MarkFile::Database(_), Some(_)) => Ok(()),
     }
 }
 
 /// Reads the mark, and looks if there is a file where one must be. Nothing is opened.
-pub(crate) fn known(path: &Path) -> Result<Known, StateError> {
+pub(crate) fn known(path: &Path) -> Result<MarkFile, StateError> {
     let known = mark::read(path)?;
     let lost = |what| Err(StateError::Lost { path: path.to_owned(), what });
     match fs::metadata(path) {
-        _ if known == Known::Nothing => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return lost(Lost::Missing),
+        _ if known == MarkFile::Nothing => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return lost(FileMismatch::Missing),
         Err(reason) => return Err(StateError::File { path: path.to_owned(), reason }),
-        Ok(file) if file.len() == 0 => return lost(Lost::Empty),
+        Ok(file) if file.len() == 0 => return lost(FileMismatch::Empty),
         Ok(_) => {}
     }
     Ok(known)
@@ -107,7 +107,7 @@ pub(crate) fn known(path: &Path) -> Result<Known, StateError> {
 pub(crate) async fn verify(path: &Path, connection: &mut SqliteConnection) -> Result<(), StateError> {
     let known = known(path)?;
     // Without a mark, nothing is known that it could lack.
-    if known == Known::Nothing {
+    if known == MarkFile::Nothing {
         return Ok(());
     }
     compare(path, &known, read(connection).await?.as_ref())
@@ -156,9 +156,9 @@ pub(crate) async fn note(path: &Path, connection: &mut SqliteConnection, rows: b
     let mut tx = connection.begin().await.map_err(failed())?;
     let Some(Identity { id, changes }) = read(&mut tx).await? else { return Ok(()) };
     let before = match known {
-        Known::Database(mark) if mark.id != id => return Ok(()),
-        Known::Database(mark) => Some(mark),
-        Known::Nothing | Known::Damaged => None,
+        MarkFile::Database(mark) if mark.id != id => return Ok(()),
+        MarkFile::Database(mark) => Some(mark),
+        MarkFile::Nothing | MarkFile::Damaged => None,
     };
     let hashed = before.as_ref().and_then(|mark| mark.rows.clone());
     let hashed = match hashed {
@@ -211,7 +211,7 @@ pub(crate) async fn problems(path: &Path, pool: &SqlitePool) -> Result<Vec<Strin
     if let Err(error @ StateError::Lost { .. }) = compare(path, &known, found.as_ref()) {
         return Ok(vec![error.to_string()]);
     }
-    let (Known::Database(mark), Some(found)) = (known, found) else { return Ok(Vec::new()) };
+    let (MarkFile::Database(mark), Some(found)) = (known, found) else { return Ok(Vec::new()) };
     match mark.rows {
         Some((changes, hash))
             if changes == found.changes && hash.starts_with(&form()) && hash != hash_of(&mut tx).await? =>

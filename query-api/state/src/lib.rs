@@ -29,7 +29,7 @@ mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
 pub use error::{
-    Lost, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_WAITING,
+    FileMismatch, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_WAITING,
     MAX_WAITING_BYTES, MAX_WAITING_ENTRY, StateError,
 };
 pub use feedback::{
@@ -40,7 +40,7 @@ pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
 pub use store::State;
-pub use upkeep::{Checked, accept, backup, check};
+pub use upkeep::{CheckReport, accept, backup, check};
 pub use url::StateUrl;
 pub use waiting::{NewEntry, WaitingEntry};
 pub use writers::WriterTip;

@@ -40,7 +40,7 @@ pub(crate) struct Mark {
 
 /// The content of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Known {
+pub(crate) enum MarkFile {
     /// There is none: no database was used here.
     Nothing,
     /// It cannot be read. There was a database.
@@ -55,12 +55,12 @@ pub(crate) fn path_of(database: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-pub(crate) fn read(database: &Path) -> Result<Known, StateError> {
+pub(crate) fn read(database: &Path) -> Result<MarkFile, StateError> {
     let path = path_of(database);
     match fs::read(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Known::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(MarkFile::Nothing),
         Err(reason) => Err(StateError::File { path, reason }),
-        Ok(bytes) => Ok(parse(&bytes).map_or(Known::Damaged, Known::Database)),
+        Ok(bytes) => Ok(parse(&bytes).map_or(MarkFile::Damaged, MarkFile::Database)),
     }
 }
 
@@ -130,22 +130,22 @@ mod tests {
     fn what_is_written_is_read_and_any_other_byte_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("state.sqlite");
-        assert_eq!(read(&database).unwrap(), Known::Nothing);
+        assert_eq!(read(&database).unwrap(), MarkFile::Nothing);
         for rows in [None, Some((7, "ab".repeat(32)))] {
             let mark = Mark { id: "0f".repeat(16), changes: 9, rows };
             write(&database, &mark).unwrap();
-            assert_eq!(read(&database).unwrap(), Known::Database(mark));
+            assert_eq!(read(&database).unwrap(), MarkFile::Database(mark));
         }
         let whole = fs::read(path_of(&database)).unwrap();
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             fs::write(path_of(&database), &bytes).unwrap();
-            assert_eq!(read(&database).unwrap(), Known::Damaged, "byte {at}");
+            assert_eq!(read(&database).unwrap(), MarkFile::Damaged, "byte {at}");
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         forget(&database).unwrap();
         forget(&database).unwrap();
-        assert_eq!(read(&database).unwrap(), Known::Nothing);
+        assert_eq!(read(&database).unwrap(), MarkFile::Nothing);
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     pool::{SqlPool, on},
     sqlite::{BUSY, begin_log, make, sqlite},
     url::Target,
-    uses::Uses,
+    uses::PendingUses,
 };
 
 /// Timeout for getting a connection.
@@ -36,7 +36,7 @@ pub struct State {
     /// For look-ups of requests. In SQLite these are connections of their own, so that statements that wait for a
     /// writer do not take them all.
     pub(crate) reads: SqlPool,
-    pub(crate) uses: Arc<Uses>,
+    pub(crate) uses: Arc<PendingUses>,
     pub(crate) approvals: Arc<CachedApprovals>,
     pub(crate) url: StateUrl,
     /// The file that was made ready; any value with PostgreSQL. A task that makes it ready holds the other lock.
@@ -103,7 +103,7 @@ impl State {
             return Ok(());
         };
         self.is_made_ready(None);
-        if identity::known(path)? == mark::Known::Nothing {
+        if identity::known(path)? == mark::MarkFile::Nothing {
             make(path)?;
         }
         identity::verify_file(path).await?;

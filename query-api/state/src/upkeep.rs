@@ -6,7 +6,7 @@ use sqlx::{Connection, SqliteConnection};
 
 use crate::{
     State, StateError, StateUrl,
-    error::Lost,
+    error::FileMismatch,
     identity, mark, migrations,
     pool::SqlPool,
     sqlite::{make_private, sqlite},
@@ -33,7 +33,7 @@ const WRITERS: &str = "SELECT count(*) FROM (SELECT network, height, event_seq, 
 
 /// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Checked {
+pub struct CheckReport {
     /// Problems, one sentence each; empty if there are none.
     pub problems: Vec<String>,
     /// Version of the schema; `None` if the database has none.
@@ -55,7 +55,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// Fails if the database is missing or unreachable. Damage is not an error, but a problem in the result.
-pub async fn check(url: &StateUrl) -> Result<Checked, StateError> {
+pub async fn check(url: &StateUrl) -> Result<CheckReport, StateError> {
     if let Target::Sqlite(path) = &url.0 {
         identity::known(path)?;
         std::fs::metadata(path).map_err(|reason| StateError::File { path: path.clone(), reason })?;
@@ -66,8 +66,8 @@ pub async fn check(url: &StateUrl) -> Result<Checked, StateError> {
     result
 }
 
-async fn checked(state: &State) -> Result<Checked, StateError> {
-    let mut found = Checked::default();
+async fn checked(state: &State) -> Result<CheckReport, StateError> {
+    let mut found = CheckReport::default();
     if let SqlPool::Sqlite(pool) = &state.pool {
         for (pragma, what) in [("PRAGMA integrity_check", "damaged"), ("PRAGMA foreign_key_check", "a row is missing")]
         {
@@ -108,7 +108,7 @@ async fn checked(state: &State) -> Result<Checked, StateError> {
 }
 
 /// Reads all rows.
-async fn rows(state: &State, found: &mut Checked) -> Result<(), StateError> {
+async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> {
     let mut counts = [0; 5];
     for (count, sql) in counts.iter_mut().zip([KEYS, TICKETS, APPROVALS, WAITING, WRITERS]) {
         let read: Result<i64, sqlx::Error> = match &state.pool {
@@ -125,7 +125,7 @@ async fn rows(state: &State, found: &mut Checked) -> Result<(), StateError> {
 }
 
 /// Looks for the columns of all tables.
-async fn columns(state: &State, found: &mut Checked) {
+async fn columns(state: &State, found: &mut CheckReport) {
     for (table, columns) in migrations::TABLES {
         let there: Result<Vec<String>, sqlx::Error> = match &state.pool {
             SqlPool::Sqlite(pool) => sqlx::query_scalar(SQLITE_COLUMNS).bind(*table).fetch_all(pool).await,
@@ -236,7 +236,7 @@ fn place(part: &Path, to: &Path, replace: bool) -> std::io::Result<()> {
 pub async fn accept(url: &StateUrl, new: bool) -> Result<(), StateError> {
     let Target::Sqlite(path) = &url.0 else { return Err(StateError::NotAFile) };
     let is_there = match identity::known(path) {
-        Err(StateError::Lost { what: Lost::Missing | Lost::Empty, .. }) if new => false,
+        Err(StateError::Lost { what: FileMismatch::Missing | FileMismatch::Empty, .. }) if new => false,
         known => {
             known?;
             std::fs::metadata(path).is_ok_and(|file| file.len() > 0)

@@ -9,20 +9,20 @@ use tokio::sync::watch;
 const WAITING: usize = 4096;
 
 /// Uses that are not recorded yet.
-pub(crate) struct Uses {
+pub(crate) struct PendingUses {
     /// The latest use of each key, in seconds since 1970.
     waiting: Mutex<BTreeMap<String, i64>>,
     /// True while a task writes. It changes only under the lock of `waiting`.
     writing: watch::Sender<bool>,
 }
 
-impl Default for Uses {
+impl Default for PendingUses {
     fn default() -> Self {
-        Uses { waiting: Mutex::default(), writing: watch::Sender::new(false) }
+        PendingUses { waiting: Mutex::default(), writing: watch::Sender::new(false) }
     }
 }
 
-impl Uses {
+impl PendingUses {
     /// Adds a use. Returns true if the caller must start a task that writes.
     pub(crate) fn add(&self, id: &str, now: i64) -> bool {
         let mut waiting = self.waiting.lock();
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn uses_are_joined_and_bounded() {
-        let uses = Uses::default();
+        let uses = PendingUses::default();
         assert!(uses.add("a", 5), "somebody must write");
         assert!(!uses.add("a", 4) && !uses.add("b", 1), "one writes already");
         let expected = [("a".to_owned(), 5), ("b".to_owned(), 1)];

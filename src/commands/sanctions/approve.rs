@@ -59,7 +59,7 @@ async fn give(args: &SanctionsApprove, state: &State, feed: &Feed, network: Netw
     let approvals = state.approvals().await?;
     let (mut text, mut given, mut counts) = (String::new(), 0u64, 0u64);
     for (row, is_new) in rows.iter().zip(&new) {
-        let all = approvals.of(&feed.list, &row.script, &row.party_uid, &row.party_name).len();
+        let all = approvals.of_party(&feed.list, &row.script, &row.party_uid, &row.party_name).len();
         let needed = Approval::needed(args.sanctions.sanctions_four_eyes);
         given += u64::from(*is_new);
         counts += u64::from(all >= needed);

@@ -81,7 +81,7 @@ impl Feed {
 
     fn add(&mut self, claim: &Claim, view: &View<'_>, four_eyes: bool) {
         let seen = seen(claim, view.network());
-        let given = self.approvals.of(&self.list, &seen.script, &seen.party_uid, &seen.party_name);
+        let given = self.approvals.of_party(&self.list, &seen.script, &seen.party_uid, &seen.party_name);
         let under_another = !self.approvals.of_script(&self.list, &seen.script).is_empty();
         let approval = Approval::of(given.len(), under_another, four_eyes);
         let approvers = given.iter().map(|of| of.approver.clone()).collect();

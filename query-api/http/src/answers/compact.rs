@@ -23,10 +23,12 @@ const ROOM: usize = 4096;
 
 /// Writes a value as JSON.
 pub(crate) fn to_vec<T: Serialize>(value: &T, selection: Selection<'_>, work: &Work) -> Result<Vec<u8>, ApiError> {
-    let mut out = Counted { bytes: Vec::with_capacity(ROOM), counted: 0, work };
+    let mut out = CountedWriter { bytes: Vec::with_capacity(ROOM), counted: 0, work };
     let written = match selection {
         Selection::All => value.serialize(&mut Serializer::new(&mut out)),
-        Selection::Without(paths) => value.serialize(&mut Serializer::with_formatter(&mut out, Without::of(paths))),
+        Selection::Without(paths) => {
+            value.serialize(&mut Serializer::with_formatter(&mut out, OmittingFormatter::of(paths)))
+        }
     };
     match (written, work.stopped()) {
         (Ok(()), _) => out.finish(),
@@ -36,7 +38,7 @@ pub(crate) fn to_vec<T: Serialize>(value: &T, selection: Selection<'_>, work: &W
 }
 
 /// An answer that is being written: its bytes count as work.
-struct Counted<'w> {
+struct CountedWriter<'w> {
     bytes: Vec<u8>,
     /// How many of them have been counted.
     counted: usize,
@@ -48,7 +50,7 @@ const LARGE: usize = 1 << 20;
 /// Bytes that are counted together.
 const COUNTED: usize = 16 << 10;
 
-impl Counted<'_> {
+impl CountedWriter<'_> {
     fn count(&mut self) -> Result<(), Stopped> {
         let new = self.bytes.len() - self.counted;
         self.counted = self.bytes.len();
@@ -61,7 +63,7 @@ impl Counted<'_> {
     }
 }
 
-impl io::Write for Counted<'_> {
+impl io::Write for CountedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_all(bytes).map(|()| bytes.len())
     }
@@ -93,7 +95,7 @@ struct Level<'p> {
 }
 
 /// A formatter that omits fields.
-struct Without<'p> {
+struct OmittingFormatter<'p> {
     levels: Vec<Level<'p>>,
     /// Paths of the next object.
     next: Vec<&'p str>,
@@ -103,9 +105,9 @@ struct Without<'p> {
     skipping: usize,
 }
 
-impl<'p> Without<'p> {
+impl<'p> OmittingFormatter<'p> {
     fn of(paths: &[&'p str]) -> Self {
-        Without { levels: Vec::new(), next: paths.to_vec(), in_name: false, skipping: 0 }
+        OmittingFormatter { levels: Vec::new(), next: paths.to_vec(), in_name: false, skipping: 0 }
     }
 
     /// Writes wanted bytes, buffers bytes of a name, drops omitted bytes.
@@ -143,7 +145,7 @@ macro_rules! numbers {
     };
 }
 
-impl Formatter for Without<'_> {
+impl Formatter for OmittingFormatter<'_> {
     numbers! {
         write_bool: bool, write_i8: i8, write_i16: i16, write_i32: i32, write_i64: i64, write_i128: i128,
         write_u8: u8, write_u16: u16, write_u32: u32, write_u64: u64, write_u128: u128,

@@ -23,7 +23,7 @@ pub(crate) const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inli
 
 /// Marks an answer whose bytes are there anyway.
 #[derive(Clone, Copy)]
-pub(crate) struct Kept;
+pub(crate) struct AlreadyInMemory;
 
 /// A document.
 pub struct Document {
@@ -102,7 +102,7 @@ impl Document {
         } else {
             let mut response = self.body.clone().into_response();
             // All answers share the bytes.
-            response.extensions_mut().insert(Kept);
+            response.extensions_mut().insert(AlreadyInMemory);
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
             response
         };

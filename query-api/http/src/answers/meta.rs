@@ -38,7 +38,7 @@ pub struct TipMeta {
 
 /// The state of the data that an answer is based on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Standing {
+pub struct DataState {
     /// Time of the data (RFC 3339); `None` while there is none.
     pub freshness: Option<String>,
     /// The tip; `None` while there is none.

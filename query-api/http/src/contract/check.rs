@@ -24,7 +24,7 @@ fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
 /// Converts text to the type of the schema. Text that cannot be converted stays text and fails the check.
 pub(super) fn coerce(schema: &Value, text: &str, formats: &[TextFormat]) -> Value {
     let as_text = || Value::String(text.to_owned());
-    if format::of(formats, schema).is_some_and(|format| format.takes_numbers) {
+    if format::find(formats, schema).is_some_and(|format| format.takes_numbers) {
         return as_text();
     }
     let plain = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.'));
@@ -48,8 +48,8 @@ pub(super) fn coerce(schema: &Value, text: &str, formats: &[TextFormat]) -> Valu
 pub(super) fn canonical(schema: &Value, value: Value, formats: &[TextFormat]) -> Value {
     match value {
         Value::String(text) => {
-            let with_null = || alternatives(schema).find_map(|schema| format::of(formats, schema));
-            match format::of(formats, schema).or_else(with_null) {
+            let with_null = || alternatives(schema).find_map(|schema| format::find(formats, schema));
+            match format::find(formats, schema).or_else(with_null) {
                 Some(format) => Value::String((format.canonical)(&text).into_owned()),
                 None => Value::String(text),
             }
@@ -96,7 +96,7 @@ impl<'f> Check<'f> {
 
     /// A valid value.
     fn example(&self, schema: &Value) -> Option<Value> {
-        match format::of(self.formats, schema).and_then(|format| format.example) {
+        match format::find(self.formats, schema).and_then(|format| format.example) {
             Some(of_network) => Some(of_network(self.network)),
             None => schema["examples"].get(0).or_else(|| schema.get("default")).cloned(),
         }
@@ -148,7 +148,7 @@ impl<'f> Check<'f> {
     }
 
     fn text(&mut self, location: Location, name: &str, schema: &Value, text: &str) {
-        if let Some(format) = format::of(self.formats, schema) {
+        if let Some(format) = format::find(self.formats, schema) {
             return self.formatted(location, name, schema, (format, text));
         }
         let length = text.chars().count() as u64;
@@ -167,7 +167,7 @@ impl<'f> Check<'f> {
     }
 
     fn number(&mut self, location: Location, name: &str, schema: &Value, number: &Number) {
-        if let Some(format) = format::of(self.formats, schema).filter(|format| format.takes_numbers) {
+        if let Some(format) = format::find(self.formats, schema).filter(|format| format.takes_numbers) {
             return self.formatted(location, name, schema, (format, &number.to_string()));
         }
         let Some(value) = number.as_f64() else { return };

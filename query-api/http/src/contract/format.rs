@@ -60,7 +60,7 @@ impl fmt::Debug for TextFormat {
     }
 }
 
-pub(crate) fn of<'f>(formats: &'f [TextFormat], schema: &Value) -> Option<&'f TextFormat> {
+pub(crate) fn find<'f>(formats: &'f [TextFormat], schema: &Value) -> Option<&'f TextFormat> {
     let name = schema["format"].as_str()?;
     formats.iter().find(|format| format.name == name)
 }

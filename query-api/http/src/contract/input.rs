@@ -156,7 +156,7 @@ impl InputSpec {
             .map(|(_, text)| text.as_str())
             .collect();
             let value = match (field.location, given.as_slice()) {
-                (Location::Body, _) => raw.body.of(field, formats),
+                (Location::Body, _) => raw.body.value(field, formats),
                 (_, []) => None,
                 (_, [text]) => Some(coerce(&field.schema, text, formats)),
                 (location, _) => {
@@ -239,8 +239,8 @@ impl InputSpec {
 
 impl Members {
     /// The value of a field: a number as written, if its format needs that.
-    fn of(&self, field: &Field, formats: &[TextFormat]) -> Option<Value> {
-        let is_text = || format::of(formats, &field.schema).is_some_and(|format| format.takes_numbers);
+    fn value(&self, field: &Field, formats: &[TextFormat]) -> Option<Value> {
+        let is_text = || format::find(formats, &field.schema).is_some_and(|format| format.takes_numbers);
         let written = self.numbers.get(&field.name).filter(|_| is_text());
         written.map(|text| Value::String(text.clone())).or_else(|| self.values.get(&field.name).cloned())
     }

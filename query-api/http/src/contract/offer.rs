@@ -62,7 +62,7 @@ impl Offer {
 
 /// An operation of the agreed interface, implemented or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Agreed {
+pub struct AgreedOperation {
     /// HTTP method.
     pub method: &'static str,
     /// Path template.
@@ -73,7 +73,7 @@ pub struct Agreed {
     pub summary: &'static str,
 }
 
-impl Agreed {
+impl AgreedOperation {
     /// True for the operation with this method and path.
     #[must_use]
     pub fn is(&self, method: &str, path: &str) -> bool {
@@ -86,12 +86,12 @@ impl Agreed {
     ///
     /// # Errors
     /// Reports the first invalid line.
-    pub fn table(text: &'static str) -> Result<Vec<Agreed>, &'static str> {
+    pub fn table(text: &'static str) -> Result<Vec<AgreedOperation>, &'static str> {
         let lines = text.lines().skip(1).filter(|line| line.split('\t').nth(2) != Some(""));
-        lines.map(|line| Agreed::line(line).ok_or(line)).collect()
+        lines.map(|line| AgreedOperation::line(line).ok_or(line)).collect()
     }
 
-    fn line(line: &'static str) -> Option<Agreed> {
+    fn line(line: &'static str) -> Option<AgreedOperation> {
         let mut cells = line.split('\t');
         let mut next = || cells.next();
         let (method, path, package, tier) = (next()?, next()?, next()?, next()?);
@@ -122,7 +122,7 @@ impl Agreed {
             x402_usd,
         };
         let summary = line.split('\t').nth(9).unwrap_or_default();
-        matches!(method, "GET" | "POST").then_some(Agreed { method, path, offer, summary })
+        matches!(method, "GET" | "POST").then_some(AgreedOperation { method, path, offer, summary })
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
             GET\t/v1/a\tprimary\tfree\t\t\t\t\t\n\
             GET\t/doc\t\t\t\t\t\t\ta document\n\
             POST\t/v1/b\ttimestamp\tpremium\tcap\t21\taddress\t0.01\tnote";
-        let table = Agreed::table(text).unwrap();
+        let table = AgreedOperation::table(text).unwrap();
         assert_eq!(table.len(), 2);
         assert_eq!(table[0].offer, Offer::FREE);
         let paid = &table[1];
@@ -149,7 +149,7 @@ mod tests {
             "h\nPUT\t/v1/a\tprimary\tfree\t\t\t\t\t",
             "h\nGET\t/v1/a\tprimary\tfree\t\tx\t\t\t",
         ] {
-            assert!(Agreed::table(bad).is_err(), "{bad}");
+            assert!(AgreedOperation::table(bad).is_err(), "{bad}");
         }
     }
 }

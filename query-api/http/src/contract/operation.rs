@@ -10,7 +10,7 @@ use crate::{
         cost::Cost,
         input::InputSpec,
         method::Method,
-        offer::{Agreed, Offer},
+        offer::{AgreedOperation, Offer},
         output::{JSON, Output},
         tool::Tool,
     },
@@ -31,7 +31,7 @@ impl Freshness {
 /// How an operation streams: asked with `Accept: text/event-stream`, it is asked again and again for what is new. Its
 /// answer has the lists `events` (each with `id` and `type`), `last_id`, `has_more` and `reset`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Streamed {
+pub struct StreamSpec {
     /// The parameter with the id of the event to go on after.
     pub resume: &'static str,
     /// Path of the pages with all events. A client that has missed events reads them there.
@@ -78,7 +78,7 @@ pub struct Info {
     /// How agents see it as a tool.
     pub tool: Tool,
     /// How it streams, if it does.
-    pub streamed: Option<Streamed>,
+    pub streamed: Option<StreamSpec>,
     /// True if its input is for this server alone: no part of it is repeated in answers and errors, and agents have no
     /// tool for it unless the operator allows that.
     pub private: bool,
@@ -136,7 +136,7 @@ impl Info {
 
 /// A registered operation.
 #[derive(Clone, Debug)]
-pub struct Registered {
+pub struct RegisteredOperation {
     /// Its description.
     pub info: Info,
     /// Its input.
@@ -148,11 +148,11 @@ pub struct Registered {
     output: fn(&mut SchemaGenerator) -> Schema,
 }
 
-impl Registered {
+impl RegisteredOperation {
     /// An operation with these input and output types. Its offer comes from the agreed interface; otherwise it is free.
     #[must_use]
-    pub fn of<I: DeserializeOwned + JsonSchema, O: Output>(info: Info, agreed: &[Agreed]) -> Self {
-        Registered {
+    pub fn of<I: DeserializeOwned + JsonSchema, O: Output>(info: Info, agreed: &[AgreedOperation]) -> Self {
+        RegisteredOperation {
             info,
             input: InputSpec { private: info.private, ..InputSpec::of::<I>(info.path, info.method) },
             offer: agreed.iter().find(|row| row.is(info.method.name(), info.path)).map_or(Offer::FREE, |row| row.offer),

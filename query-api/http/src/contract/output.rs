@@ -22,7 +22,7 @@ pub const MARKDOWN: &str = "text/markdown; charset=utf-8";
 pub type Parts = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 
 /// A serialized answer.
-pub enum Written {
+pub enum SerializedAnswer {
     /// The bytes of a JSON object; `_meta` is added to it.
     Json(Vec<u8>),
     /// A file, sent unchanged.
@@ -53,7 +53,7 @@ pub trait Output {
     ///
     /// # Errors
     /// Fails if it cannot be written as JSON, or if it is too much work.
-    fn write(self, selection: Selection<'_>, work: &Work) -> Result<Written, ApiError>;
+    fn write(self, selection: Selection<'_>, work: &Work) -> Result<SerializedAnswer, ApiError>;
 }
 
 impl<T: Serialize + JsonSchema> Output for T {
@@ -63,8 +63,8 @@ impl<T: Serialize + JsonSchema> Output for T {
         generator.subschema_for::<T>()
     }
 
-    fn write(self, selection: Selection<'_>, work: &Work) -> Result<Written, ApiError> {
-        compact::to_vec(&self, selection, work).map(Written::Json)
+    fn write(self, selection: Selection<'_>, work: &Work) -> Result<SerializedAnswer, ApiError> {
+        compact::to_vec(&self, selection, work).map(SerializedAnswer::Json)
     }
 }
 
@@ -103,10 +103,10 @@ impl<M: Media> Output for File<M> {
         Schema::default()
     }
 
-    fn write(self, _: Selection<'_>, work: &Work) -> Result<Written, ApiError> {
+    fn write(self, _: Selection<'_>, work: &Work) -> Result<SerializedAnswer, ApiError> {
         work.answered(self.bytes.len())?;
         let media_type = M::TYPES.first().copied().unwrap_or("application/octet-stream");
-        Ok(Written::File { media_type, bytes: self.bytes })
+        Ok(SerializedAnswer::File { media_type, bytes: self.bytes })
     }
 }
 
@@ -202,13 +202,13 @@ impl<T: Serialize + JsonSchema> Output for Formatted<T> {
         generator.subschema_for::<T>()
     }
 
-    fn write(self, selection: Selection<'_>, work: &Work) -> Result<Written, ApiError> {
+    fn write(self, selection: Selection<'_>, work: &Work) -> Result<SerializedAnswer, ApiError> {
         Ok(match self {
             Formatted::Json(object) => return object.write(selection, work),
-            Formatted::Csv(table) => Written::Stream { media_type: CSV, parts: lines(table, csv_line, None) },
+            Formatted::Csv(table) => SerializedAnswer::Stream { media_type: CSV, parts: lines(table, csv_line, None) },
             Formatted::Markdown(table) => {
                 let rule = format!("|{}\n", " --- |".repeat(table.columns.len()));
-                Written::Stream { media_type: MARKDOWN, parts: lines(table, markdown_line, Some(rule)) }
+                SerializedAnswer::Stream { media_type: MARKDOWN, parts: lines(table, markdown_line, Some(rule)) }
             }
         })
     }
@@ -274,7 +274,8 @@ mod tests {
     struct Nothing {}
 
     fn text(output: Formatted<Nothing>) -> (String, usize) {
-        let Written::Stream { parts, .. } = output.write(Selection::All, &Work::within(Limits::NONE)).unwrap() else {
+        let SerializedAnswer::Stream { parts, .. } = output.write(Selection::All, &Work::within(Limits::NONE)).unwrap()
+        else {
             panic!("no stream")
         };
         let parts: Vec<Vec<u8>> = parts.collect();

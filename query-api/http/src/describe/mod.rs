@@ -12,16 +12,16 @@ use about::About;
 use crate::{
     answers::document::Document,
     config::HttpConfig,
-    contract::{format::TextFormat, operation::Registered},
+    contract::{format::TextFormat, operation::RegisteredOperation},
 };
 
 pub(crate) fn documents(
-    operations: &[Registered],
+    operations: &[RegisteredOperation],
     about: &About,
     formats: &[TextFormat],
     config: &HttpConfig,
 ) -> Vec<Document> {
-    let openapi = openapi::of(operations, about, formats, config);
+    let openapi = openapi::describe(operations, about, formats, config);
     let mut all = vec![Document::json("/openapi.json", &openapi)];
     all.extend(discovery::documents(operations, about, &openapi, config));
     all.extend(reference::documents(operations, about, formats, &openapi));

@@ -13,12 +13,19 @@ use crate::{
         meta::Meta,
     },
     config::HttpConfig,
-    contract::{format::TextFormat, input::Field, method::Method, offer::Tier, operation::Registered, output::JSON},
+    contract::{
+        format::TextFormat, input::Field, method::Method, offer::Tier, operation::RegisteredOperation, output::JSON,
+    },
     pages::escaping::segment,
 };
 
 /// The description of these operations.
-pub(crate) fn of(operations: &[Registered], about: &About, formats: &[TextFormat], config: &HttpConfig) -> Value {
+pub(crate) fn describe(
+    operations: &[RegisteredOperation],
+    about: &About,
+    formats: &[TextFormat],
+    config: &HttpConfig,
+) -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| {
         s.definitions_path = "/components/schemas".into();
         s.meta_schema = None;
@@ -89,7 +96,12 @@ pub(crate) fn of(operations: &[Registered], about: &About, formats: &[TextFormat
     })
 }
 
-fn operation(op: &Registered, generator: &mut SchemaGenerator, about: &About, formats: &[TextFormat]) -> Value {
+fn operation(
+    op: &RegisteredOperation,
+    generator: &mut SchemaGenerator,
+    about: &About,
+    formats: &[TextFormat],
+) -> Value {
     let output = op.output_schema(generator).to_value();
     let meta = generator.subschema_for::<Meta<'_>>().to_value();
     let body = json!({"allOf": [
@@ -193,6 +205,24 @@ fn describe_extras(schemas: &mut Map<String, Value>) {
             json!({"type": "object", "additionalProperties": {"type": "string"},
                 "description": "URLs of descriptions of the service by name; only with `route_not_found`."}),
         );
+        members.insert(
+            "reject_reason".to_owned(),
+            text(
+                "The node's reason for rejecting a transaction, at most 300 characters; only if the node rejected it.",
+            ),
+        );
+        members.insert(
+            "limit".to_owned(),
+            json!({"type": "object", "required": ["name", "set_by", "value"],
+                "properties": {
+                    "name": text("Parameter that sets the limit."),
+                    "set_by": {"type": "string", "enum": ["request", "node"],
+                        "description": "Source of the limit: the request or the node."},
+                    "value": {"type": ["integer", "null"], "minimum": 0,
+                        "description": "The limit, in the unit of the parameter; null if the node set it."},
+                },
+                "description": "The exceeded limit; only with `max_fee_exceeded` and `max_burn_exceeded`."}),
+        );
     }
     let bridge = json!({
         "type": "object",
@@ -238,12 +268,12 @@ fn headers(names: &[&str]) -> Value {
 }
 
 /// Errors that an operation may return.
-pub(crate) fn failures(op: &Registered, formats: &[TextFormat]) -> impl Iterator<Item = ErrorCode> {
+pub(crate) fn failures(op: &RegisteredOperation, formats: &[TextFormat]) -> impl Iterator<Item = ErrorCode> {
     op.info.errors.iter().copied().chain(common(op, formats))
 }
 
 /// Errors that any operation may return.
-fn common(op: &Registered, formats: &[TextFormat]) -> impl Iterator<Item = ErrorCode> {
+fn common(op: &RegisteredOperation, formats: &[TextFormat]) -> impl Iterator<Item = ErrorCode> {
     let mut codes = vec![
         ErrorCode::RateLimited,
         ErrorCode::InternalError,
@@ -279,14 +309,14 @@ pub(crate) fn example(field: &Field, about: &About) -> Value {
 }
 
 /// A valid body: the required fields, and the first of each group of aliases.
-fn example_body(op: &Registered, about: &About) -> Value {
+fn example_body(op: &RegisteredOperation, about: &About) -> Value {
     let first = |field: &Field| op.input.exactly_one.iter().any(|group| group.first() == Some(&field.name));
     let needed = op.input.fields.iter().filter(|f| f.location == Location::Body && (f.required || first(f)));
     Value::Object(needed.map(|field| (field.name.clone(), example(field, about))).collect())
 }
 
 /// Path and query of a valid request.
-pub(crate) fn example_of(op: &Registered, about: &About) -> String {
+pub(crate) fn example_of(op: &RegisteredOperation, about: &About) -> String {
     let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut target = op.info.path.to_owned();
     let mut query = String::new();
@@ -303,7 +333,7 @@ pub(crate) fn example_of(op: &Registered, about: &About) -> String {
     target + &query
 }
 
-fn parameters(op: &Registered, about: &About) -> Vec<Value> {
+fn parameters(op: &RegisteredOperation, about: &About) -> Vec<Value> {
     let listed = op.input.fields.iter().filter(|f| f.location != Location::Body);
     listed.map(|field| parameter(field, about)).collect()
 }
@@ -344,7 +374,7 @@ pub(crate) fn leave_out_null(schema: &mut Value) {
     }
 }
 
-fn body_schema(op: &Registered) -> Value {
+fn body_schema(op: &RegisteredOperation) -> Value {
     let fields = || op.input.fields.iter().filter(|f| f.location == Location::Body);
     let properties: Map<String, Value> = fields().map(|f| (f.name.clone(), f.schema.clone())).collect();
     let required: Vec<&str> = fields().filter(|f| f.required).map(|f| f.name.as_str()).collect();
@@ -366,7 +396,7 @@ fn body_schema(op: &Registered) -> Value {
 }
 
 /// Fields that `view=compact` omits are not required.
-pub(crate) fn relax(op: &Registered, schemas: &mut Map<String, Value>) {
+pub(crate) fn relax(op: &RegisteredOperation, schemas: &mut Map<String, Value>) {
     let mut generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .with(|s| s.definitions_path = "/components/schemas".into())

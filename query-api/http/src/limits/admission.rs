@@ -213,7 +213,7 @@ impl Admission {
             state.queue.insert(number, Waiter { who, admit });
             number
         };
-        let _waits = Waits { class, number, waiting: &self.waiting };
+        let _waits = QueuedRequest { class, number, waiting: &self.waiting };
         match timeout(limit, admitted).await {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) => Err(overloaded("too many requests are waiting")),
@@ -223,13 +223,13 @@ impl Admission {
 }
 
 /// A request in the queue. It leaves when this is dropped, also if its client disconnects.
-struct Waits<'a> {
+struct QueuedRequest<'a> {
     class: &'a Class,
     number: u64,
     waiting: &'a AtomicUsize,
 }
 
-impl Drop for Waits<'_> {
+impl Drop for QueuedRequest<'_> {
     fn drop(&mut self) {
         self.class.state.lock().queue.remove(&self.number);
         self.waiting.fetch_sub(1, Ordering::Relaxed);

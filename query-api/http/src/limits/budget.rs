@@ -39,7 +39,7 @@ pub(crate) struct Budgets {
 
 /// The remaining budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Left {
+pub(crate) struct RemainingBudget {
     /// Units.
     pub(crate) units: u32,
     /// Seconds until the budget is full again.
@@ -68,7 +68,7 @@ impl Budgets {
     ///
     /// # Errors
     /// Returns the seconds to wait if too few units are left.
-    pub(crate) fn take(&self, client: &Client, units: u32) -> Result<Left, u32> {
+    pub(crate) fn take(&self, client: &Client, units: u32) -> Result<RemainingBudget, u32> {
         let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.take_at(client, units, now)
     }
@@ -104,8 +104,8 @@ impl Budgets {
         }
     }
 
-    fn take_at(&self, client: &Client, units: u32, now: u64) -> Result<Left, u32> {
-        let mut taken = Ok(Left { units: u32::MAX, whole_in: 0 });
+    fn take_at(&self, client: &Client, units: u32, now: u64) -> Result<RemainingBudget, u32> {
+        let mut taken = Ok(RemainingBudget { units: u32::MAX, whole_in: 0 });
         self.entry(client, |known| {
             let whole_at = known.map_or(now, |entry| entry.whole_at.max(now));
             let after = whole_at.saturating_add(self.per_unit.saturating_mul(units.into()));
@@ -115,7 +115,7 @@ impl Budgets {
                 taken = Err(u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1));
                 return None;
             }
-            taken = Ok(Left {
+            taken = Ok(RemainingBudget {
                 units: u32::try_from((WINDOW_NANOS - owed) / self.per_unit).unwrap_or(u32::MAX).min(self.limit),
                 whole_in: owed.div_ceil(1_000_000_000),
             });
@@ -145,32 +145,32 @@ mod tests {
     fn a_budget_is_spent_and_comes_back() {
         let budgets = Budgets::new(60);
         let take = |units, at| budgets.take_at(&client(1), units, at);
-        assert_eq!(take(10, 0), Ok(Left { units: 50, whole_in: 10 }));
-        assert_eq!(take(50, 0), Ok(Left { units: 0, whole_in: 60 }));
+        assert_eq!(take(10, 0), Ok(RemainingBudget { units: 50, whole_in: 10 }));
+        assert_eq!(take(50, 0), Ok(RemainingBudget { units: 0, whole_in: 60 }));
         assert_eq!(take(1, 0), Err(2));
         // A refused request cost nothing.
-        assert_eq!(take(1, SECOND), Ok(Left { units: 0, whole_in: 60 }));
+        assert_eq!(take(1, SECOND), Ok(RemainingBudget { units: 0, whole_in: 60 }));
         assert_eq!(take(10, SECOND), Err(11));
-        assert_eq!(take(10, 11 * SECOND), Ok(Left { units: 0, whole_in: 60 }));
-        assert_eq!(take(0, 1000 * SECOND), Ok(Left { units: 60, whole_in: 0 }));
+        assert_eq!(take(10, 11 * SECOND), Ok(RemainingBudget { units: 0, whole_in: 60 }));
+        assert_eq!(take(0, 1000 * SECOND), Ok(RemainingBudget { units: 60, whole_in: 0 }));
         // Others have their own.
-        assert_eq!(budgets.take_at(&client(2), 60, 0), Ok(Left { units: 0, whole_in: 60 }));
+        assert_eq!(budgets.take_at(&client(2), 60, 0), Ok(RemainingBudget { units: 0, whole_in: 60 }));
     }
 
     #[test]
     fn what_was_used_is_owed() {
         let budgets = Budgets::new(60);
         let take = |units, at| budgets.take_at(&client(1), units, at);
-        assert_eq!(take(2, 0), Ok(Left { units: 58, whole_in: 2 }));
+        assert_eq!(take(2, 0), Ok(RemainingBudget { units: 58, whole_in: 2 }));
         budgets.owe_at(&client(1), 48, 0);
-        assert_eq!(take(10, 0), Ok(Left { units: 0, whole_in: 60 }));
+        assert_eq!(take(10, 0), Ok(RemainingBudget { units: 0, whole_in: 60 }));
         // More than there is: the client waits for it, but never longer than two windows.
         budgets.owe_at(&client(1), 20, 0);
         assert_eq!(take(1, 0), Err(22));
-        assert_eq!(take(1, 21 * SECOND), Ok(Left { units: 0, whole_in: 60 }));
+        assert_eq!(take(1, 21 * SECOND), Ok(RemainingBudget { units: 0, whole_in: 60 }));
         budgets.owe_at(&client(1), u32::MAX, 21 * SECOND);
         assert_eq!(take(0, 21 * SECOND), Err(61));
-        assert_eq!(take(1, 82 * SECOND), Ok(Left { units: 0, whole_in: 60 }));
+        assert_eq!(take(1, 82 * SECOND), Ok(RemainingBudget { units: 0, whole_in: 60 }));
     }
 
     #[test]

@@ -26,11 +26,11 @@ pub(crate) const SMALL: u64 = 64 << 10;
 /// The memory that bodies and answers share.
 pub(crate) struct FlightMemory {
     all: u64,
-    taken: Mutex<Taken>,
+    taken: Mutex<ReservedBytes>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct ReservedBytes {
     all: u64,
     /// By level and network. No more than three for each share.
     by_network: HashMap<(usize, IpAddr), u64>,

@@ -5,6 +5,6 @@ pub(crate) mod budget;
 pub(crate) mod client;
 pub(crate) mod gate;
 pub(crate) mod memory;
-pub(crate) mod places;
 pub(crate) mod session;
 pub(crate) mod size;
+pub(crate) mod stream_slots;

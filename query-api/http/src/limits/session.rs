@@ -39,7 +39,7 @@ pub(crate) fn presents_any(headers: &HeaderMap) -> bool {
 
 /// Why a session or key counts as absent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Why {
+enum RejectionReason {
     Several,
     Scheme,
     Unknown,
@@ -80,7 +80,8 @@ impl Sessions {
         for (name, kind) in [(header::AUTHORIZATION, KeyKind::Session), (API_KEY, KeyKind::Bridge)] {
             let mut values = headers.get_all(&name).iter();
             let Some(value) = values.next() else { continue };
-            let judged = if values.next().is_some() { Err(Why::Several) } else { self.judge(value, kind).await };
+            let judged =
+                if values.next().is_some() { Err(RejectionReason::Several) } else { self.judge(value, kind).await };
             match judged {
                 Ok(()) => access.has_session = true,
                 Err(why) => access.warnings.push(warning(kind, why)),
@@ -89,36 +90,36 @@ impl Sessions {
         access
     }
 
-    async fn judge(&self, value: &HeaderValue, kind: KeyKind) -> Result<(), Why> {
-        let text = value.to_str().map_err(|_| Why::Unknown)?.trim();
+    async fn judge(&self, value: &HeaderValue, kind: KeyKind) -> Result<(), RejectionReason> {
+        let text = value.to_str().map_err(|_| RejectionReason::Unknown)?.trim();
         let token = match kind {
             KeyKind::Bridge => text,
             KeyKind::Session => {
-                let (scheme, token) = text.split_once(' ').ok_or(Why::Scheme)?;
+                let (scheme, token) = text.split_once(' ').ok_or(RejectionReason::Scheme)?;
                 if !scheme.eq_ignore_ascii_case("bearer") {
-                    return Err(Why::Scheme);
+                    return Err(RejectionReason::Scheme);
                 }
                 token.trim_start()
             }
         };
         let secret: Secret = token.parse().map_err(|bad| match bad {
-            BadSecret::Form => Why::Unknown,
-            BadSecret::Check => Why::Mistyped,
+            BadSecret::Form => RejectionReason::Unknown,
+            BadSecret::Check => RejectionReason::Mistyped,
         })?;
         if secret.kind() != kind {
-            return Err(Why::OtherHeader);
+            return Err(RejectionReason::OtherHeader);
         }
         self.look_up(&secret).await
     }
 
-    async fn look_up(&self, secret: &Secret) -> Result<(), Why> {
-        let state = self.state.as_ref().ok_or(Why::Unknown)?;
+    async fn look_up(&self, secret: &Secret) -> Result<(), RejectionReason> {
+        let state = self.state.as_ref().ok_or(RejectionReason::Unknown)?;
         let (hash, unix) = (secret.sha256(), (self.clock)() / 1000);
         if self.is_valid(&hash, unix) {
             return Ok(());
         }
         if self.down_until.lock().is_some_and(|until| Instant::now() < until) {
-            return Err(Why::Unavailable);
+            return Err(RejectionReason::Unavailable);
         }
         let failure = match timeout(PATIENCE, state.check(secret, unix)).await {
             Ok(Ok(Verdict::Valid(key))) => {
@@ -128,9 +129,9 @@ impl Sessions {
             Ok(Ok(verdict)) => {
                 self.valid.invalidate(&hash);
                 return Err(match verdict {
-                    Verdict::Expired => Why::Expired,
-                    Verdict::Revoked => Why::Revoked,
-                    Verdict::Unknown | Verdict::Valid(_) => Why::Unknown,
+                    Verdict::Expired => RejectionReason::Expired,
+                    Verdict::Revoked => RejectionReason::Revoked,
+                    Verdict::Unknown | Verdict::Valid(_) => RejectionReason::Unknown,
                 });
             }
             Ok(Err(error)) => error.to_string(),
@@ -138,12 +139,12 @@ impl Sessions {
         };
         tracing::warn!(error = failure, "sessions and keys cannot be checked: they count as absent");
         *self.down_until.lock() = Some(Instant::now() + PAUSE);
-        Err(Why::Unavailable)
+        Err(RejectionReason::Unavailable)
     }
 }
 
 /// The warning for the client. It never contains the secret.
-fn warning(kind: KeyKind, why: Why) -> Warning {
+fn warning(kind: KeyKind, why: RejectionReason) -> Warning {
     let (code, header, noun, elsewhere) = match kind {
         KeyKind::Session => (
             "authorization_ignored",
@@ -156,14 +157,14 @@ fn warning(kind: KeyKind, why: Why) -> Warning {
         }
     };
     let what = match why {
-        Why::Several => "is given more than once".to_owned(),
-        Why::Scheme => "does not have the form `Bearer <token>`".to_owned(),
-        Why::Unknown => format!("has no {noun} that this server issued"),
-        Why::Mistyped => format!("has a mistyped or truncated {noun}"),
-        Why::OtherHeader => format!("has {elsewhere}"),
-        Why::Expired => format!("has an expired {noun}"),
-        Why::Revoked => format!("has a revoked {noun}"),
-        Why::Unavailable => "cannot be checked at present".to_owned(),
+        RejectionReason::Several => "is given more than once".to_owned(),
+        RejectionReason::Scheme => "does not have the form `Bearer <token>`".to_owned(),
+        RejectionReason::Unknown => format!("has no {noun} that this server issued"),
+        RejectionReason::Mistyped => format!("has a mistyped or truncated {noun}"),
+        RejectionReason::OtherHeader => format!("has {elsewhere}"),
+        RejectionReason::Expired => format!("has an expired {noun}"),
+        RejectionReason::Revoked => format!("has a revoked {noun}"),
+        RejectionReason::Unavailable => "cannot be checked at present".to_owned(),
     };
     Warning::new(code, format!("the {header} header {what}; it counts as absent"))
 }

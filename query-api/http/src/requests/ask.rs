@@ -14,13 +14,13 @@ use crate::{
         code::ErrorCode,
         compact::Selection,
         error::ApiError,
-        meta::{Meta, Standing, Warning, append},
+        meta::{DataState, Meta, Warning, append},
         validators::{matches, matches_any},
     },
     config::HttpConfig,
     contract::{
-        operation::{Freshness, Registered},
-        output::{JSON, Parts, Written},
+        operation::{Freshness, RegisteredOperation},
+        output::{JSON, Parts, SerializedAnswer},
     },
     describe::about::About,
     limits::gate::session_required,
@@ -42,7 +42,7 @@ pub trait Backend: Send + Sync + 'static {
     fn ready(&self) -> Result<String, String>;
 
     /// Figures about the data for operators. It may block: it runs on a blocking thread.
-    fn readings(&self) -> Vec<Reading>;
+    fn readings(&self) -> Vec<Metric>;
 
     /// A number that changes when the streamed events do. It does not block: each stream asks for it four times a
     /// second.
@@ -56,7 +56,7 @@ pub trait Backend: Send + Sync + 'static {
 
 /// A figure for operators, shown on `/metrics`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reading {
+pub struct Metric {
     /// Its name.
     pub name: &'static str,
     /// Its help text.
@@ -69,17 +69,17 @@ pub struct Reading {
     pub values: Vec<(&'static str, u64)>,
 }
 
-impl Reading {
+impl Metric {
     /// A gauge.
     #[must_use]
     pub fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
-        Reading { name, help, grows: false, label: None, values: vec![("", value)] }
+        Metric { name, help, grows: false, label: None, values: vec![("", value)] }
     }
 
     /// A counter.
     #[must_use]
     pub fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
-        Reading { grows: true, ..Reading::gauge(name, help, value) }
+        Metric { grows: true, ..Metric::gauge(name, help, value) }
     }
 
     /// A counter for each value of a label.
@@ -90,7 +90,7 @@ impl Reading {
         label: &'static str,
         values: Vec<(&'static str, u64)>,
     ) -> Self {
-        Reading { name, help, grows: true, label: Some(label), values }
+        Metric { name, help, grows: true, label: Some(label), values }
     }
 }
 
@@ -101,9 +101,9 @@ pub struct Call<'a> {
     /// Description of the service.
     pub about: &'a About,
     /// All operations.
-    pub operations: &'a [Registered],
+    pub operations: &'a [RegisteredOperation],
     /// Operations of the interface that are not implemented.
-    pub planned: &'a [crate::Agreed],
+    pub planned: &'a [crate::AgreedOperation],
     /// Time of the request in milliseconds since 1970.
     pub now_ms: u64,
     /// True if the request has a valid wallet session.
@@ -197,7 +197,7 @@ pub struct Ask<'a> {
     /// Index of its operation in the list.
     pub at: usize,
     /// Its operation.
-    pub op: &'a Registered,
+    pub op: &'a RegisteredOperation,
     /// Its parameters, in the form of the operation's schema.
     pub input: Value,
     /// The rest of it.
@@ -334,8 +334,8 @@ impl Ask<'_> {
     /// The answer: with `_meta`, if it is JSON. Not modified, if only that shows now.
     pub fn body(
         &self,
-        written: Written,
-        standing: &Standing,
+        written: SerializedAnswer,
+        data_state: &DataState,
         etag: Option<String>,
         rows_read: u64,
     ) -> Result<Answer, ApiError> {
@@ -343,15 +343,15 @@ impl Ask<'_> {
         let is_full = self.selection() == Selection::All;
         let mut warnings = Vec::new();
         let (media_type, content) = match written {
-            Written::File { media_type, bytes } => {
+            SerializedAnswer::File { media_type, bytes } => {
                 warnings = self.call.warnings.borrow().clone();
                 (media_type, Content::Whole(bytes))
             }
-            Written::Stream { media_type, parts } => {
+            SerializedAnswer::Stream { media_type, parts } => {
                 warnings = self.call.warnings.borrow().clone();
                 (media_type, Content::Parts(parts))
             }
-            Written::Json(mut json) => {
+            SerializedAnswer::Json(mut json) => {
                 let told = self.call.warnings.borrow();
                 let brief: Vec<Warning>;
                 let told = if is_full {
@@ -362,15 +362,15 @@ impl Ask<'_> {
                 };
                 let meta = Meta {
                     endpoint: &info.endpoint(),
-                    freshness: standing.freshness.as_deref(),
+                    freshness: data_state.freshness.as_deref(),
                     source: info.source,
                     price_sats: 0,
                     // They explain, and are the same in every answer of the operation.
                     docs: is_full.then_some(self.docs),
                     freshness_semantics: is_full.then_some(info.freshness_semantics),
                     warnings: told,
-                    tip: standing.tip.as_ref(),
-                    network: standing.network,
+                    tip: data_state.tip.as_ref(),
+                    network: data_state.network,
                 };
                 append(&mut json, &meta)?;
                 (JSON, Content::Whole(json))

@@ -100,7 +100,7 @@ fn json(bytes: &[u8]) -> Result<Members, ApiError> {
     if bytes.trim_ascii().is_empty() {
         return Err(malformed("the body is empty: send a JSON object".to_owned()));
     }
-    let Strict(value) = serde_json::from_slice(bytes).map_err(|e| {
+    let StrictJson(value) = serde_json::from_slice(bytes).map_err(|e| {
         let what = match e.classify() {
             Category::Data => "the body has a duplicate field",
             Category::Eof => "the body ends early, within its JSON",
@@ -129,11 +129,11 @@ fn json(bytes: &[u8]) -> Result<Members, ApiError> {
 }
 
 /// JSON without duplicate fields, because parsers differ in which duplicate they use.
-struct Strict(Value);
+struct StrictJson(Value);
 
-impl<'de> Deserialize<'de> for Strict {
+impl<'de> Deserialize<'de> for StrictJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Strict)
+        deserializer.deserialize_any(StrictVisitor).map(StrictJson)
     }
 }
 
@@ -177,7 +177,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(Strict(item)) = access.next_element()? {
+        while let Some(StrictJson(item)) = access.next_element()? {
             items.push(item);
         }
         Ok(items.into())
@@ -185,7 +185,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
-        while let Some((name, Strict(value))) = access.next_entry::<String, Strict>()? {
+        while let Some((name, StrictJson(value))) = access.next_entry::<String, StrictJson>()? {
             if members.insert(name, value).is_some() {
                 return Err(A::Error::custom("duplicate field"));
             }

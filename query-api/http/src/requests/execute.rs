@@ -21,7 +21,7 @@ use crate::{
         code::ErrorCode,
         error::{ApiError, Location},
     },
-    contract::{cost::Cost, input::Raw, method::Method, operation::Registered},
+    contract::{cost::Cost, input::Raw, method::Method, operation::RegisteredOperation},
     limits::{client::Client, memory::SMALL, size::units_of_body},
     server::Server,
 };
@@ -116,7 +116,8 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
             let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;
             work.begin();
             let work = Rc::new(work);
-            let _rest = Rest { server: &shared, client: caller.client.as_ref(), cost: op.info.cost, work: &work };
+            let _rest =
+                ExtraCharge { server: &shared, client: caller.client.as_ref(), cost: op.info.cost, work: &work };
             let parsed = body.map(|(kind, bytes)| kind.members(&bytes)).transpose();
             let bound = parsed.and_then(|members| {
                 raw.body = members.unwrap_or(std::mem::take(&mut raw.body));
@@ -172,14 +173,14 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
 }
 
 /// Charges the units that a request has used beyond its deposit, even if it failed.
-struct Rest<'s> {
+struct ExtraCharge<'s> {
     server: &'s Server,
     client: Option<&'s Client>,
     cost: Cost,
     work: &'s Work,
 }
 
-impl Drop for Rest<'_> {
+impl Drop for ExtraCharge<'_> {
     fn drop(&mut self) {
         let used = self.work.used();
         let rest = Cost::units_of(&used).saturating_sub(self.cost.units());
@@ -190,7 +191,7 @@ impl Drop for Rest<'_> {
 }
 
 /// Adds the parameters that reduce the work to an error about too much work.
-fn narrowed(error: ApiError, op: &Registered) -> ApiError {
+fn narrowed(error: ApiError, op: &RegisteredOperation) -> ApiError {
     if error.code != ErrorCode::WorkLimitExceeded {
         return error;
     }

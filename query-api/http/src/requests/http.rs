@@ -31,14 +31,14 @@ const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000
 
 /// When a request came, and its id.
 #[derive(Clone, Debug)]
-pub(crate) struct Came {
+pub(crate) struct RequestArrival {
     pub(crate) at: Instant,
     pub(crate) id: Arc<str>,
 }
 
 /// Marks a request that a tool made.
 #[derive(Clone, Copy)]
-pub(crate) struct Inside;
+pub(crate) struct ToolRequest;
 
 /// 403.
 pub(crate) fn not_as_tool() -> ApiError {
@@ -49,7 +49,7 @@ pub(crate) fn not_as_tool() -> ApiError {
 
 /// Marks an answer that has been counted.
 #[derive(Clone, Copy)]
-pub(crate) struct Counted;
+pub(crate) struct CountedAnswer;
 
 /// Answers a request to the operation at `at` of the list, which came by this alias if it did not come by the
 /// operation's own path.
@@ -66,7 +66,7 @@ pub(crate) async fn dispatch(
     {
         return refused.into_response();
     }
-    if parts.extensions.get::<Inside>().is_some()
+    if parts.extensions.get::<ToolRequest>().is_some()
         && server.operations.get(at).is_some_and(|op| !op.is_for_tools(&server.config))
     {
         return not_as_tool().into_response();
@@ -79,7 +79,7 @@ pub(crate) async fn dispatch(
     let headers = parts.headers.clone();
     let personal = session::presents_any(&headers);
     let lasts_for_good = server.operations.get(at).is_some_and(|op| op.info.freshness.is_empty()) && !personal;
-    let came = parts.extensions.get::<Came>().cloned();
+    let came = parts.extensions.get::<RequestArrival>().cloned();
     let client = parts.extensions.get::<Client>().copied();
     let caller = Caller {
         client,
@@ -107,7 +107,7 @@ pub(crate) async fn dispatch(
     if let Some(link) = canonical.filter(|_| !hides) {
         response.headers_mut().insert(header::LINK, link);
     }
-    response.extensions_mut().insert(Counted);
+    response.extensions_mut().insert(CountedAnswer);
     response
 }
 

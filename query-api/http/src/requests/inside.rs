@@ -22,7 +22,7 @@ use super::{
     ask::Answer,
     body,
     execute::{Caller, Input, execute},
-    http::{Counted, Inside, not_as_tool},
+    http::{CountedAnswer, ToolRequest, not_as_tool},
     parameters::{from_object, target_of},
 };
 use crate::{
@@ -36,8 +36,8 @@ use crate::{
         cost::Cost,
         input::Field,
         nearest,
-        offer::{Agreed, Tier},
-        operation::Registered,
+        offer::{AgreedOperation, Tier},
+        operation::RegisteredOperation,
         output::JSON,
         tool::Effect,
     },
@@ -60,7 +60,7 @@ pub struct Api {
 
 /// Description of an operation.
 #[derive(Clone, Debug)]
-pub struct Described {
+pub struct OperationDescription {
     /// Unique name.
     pub name: &'static str,
     /// `GET` or `POST`.
@@ -116,9 +116,9 @@ pub struct Reply {
     pub is_document: bool,
 }
 
-/// A place among the running requests. It is free again when this is dropped.
+/// A request that admission control let in. Its slot is free again when this is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct AdmittedRequest {
     _permit: Permit,
 }
 
@@ -148,7 +148,7 @@ impl Api {
 
     /// All implemented operations that tools may call, in listing order.
     #[must_use]
-    pub fn operations(&self) -> Vec<Described> {
+    pub fn operations(&self) -> Vec<OperationDescription> {
         let allowed = self.server.operations.iter().filter(|op| op.is_for_tools(&self.server.config));
         allowed.map(|op| described(op, &self.server)).collect()
     }
@@ -270,7 +270,7 @@ impl Api {
         if let Some(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>() {
             request.extensions_mut().insert(*peer);
         }
-        request.extensions_mut().insert(Inside);
+        request.extensions_mut().insert(ToolRequest);
         let url = self.url(request.uri().path_and_query().map_or("", |target| target.as_str()));
         let response = match self.router.clone().oneshot(request).await {
             Ok(response) => response,
@@ -325,10 +325,10 @@ impl Api {
     ///
     /// # Errors
     /// Returns 503 `overloaded`.
-    pub async fn place(&self, from: &Parts) -> Result<Place, ApiError> {
+    pub async fn admit(&self, from: &Parts) -> Result<AdmittedRequest, ApiError> {
         let (client, limit) = (client_of(from, &self.server), self.server.config.request_timeout);
         let entered = self.server.admission.enter(Cost::Light, client.as_ref(), limit).await;
-        entered.map(|permit| Place { _permit: permit })
+        entered.map(|permit| AdmittedRequest { _permit: permit })
     }
 
     /// Runs `work`, which takes time in proportion to `bytes`: on a blocking thread if they are many.
@@ -345,7 +345,7 @@ impl Api {
 
     /// Operations of the interface that are not implemented yet.
     #[must_use]
-    pub fn planned(&self) -> &[Agreed] {
+    pub fn planned(&self) -> &[AgreedOperation] {
         &self.server.planned
     }
 
@@ -381,7 +381,7 @@ async fn read(response: Response, url: String) -> Reply {
     let (parts, body) = response.into_parts();
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (media_type, request_id) = (text(header::CONTENT_TYPE).unwrap_or_default(), text(REQUEST_ID));
-    let is_document = parts.status.is_success() && parts.extensions.get::<Counted>().is_none();
+    let is_document = parts.status.is_success() && parts.extensions.get::<CountedAnswer>().is_none();
     if is_document {
         return Reply { status: parts.status.as_u16(), media_type, request_id, body: Bytes::new(), url, is_document };
     }
@@ -400,9 +400,9 @@ fn client_of(from: &Parts, server: &Server) -> Option<Client> {
     Some(Client::of(*peer, &from.headers, &server.config))
 }
 
-fn described(op: &Registered, server: &Server) -> Described {
+fn described(op: &RegisteredOperation, server: &Server) -> OperationDescription {
     let info = &op.info;
-    Described {
+    OperationDescription {
         name: info.name,
         method: info.method.name(),
         path: info.path,
@@ -424,7 +424,7 @@ fn described(op: &Registered, server: &Server) -> Described {
     }
 }
 
-fn input_schema(op: &Registered, server: &Server) -> Value {
+fn input_schema(op: &RegisteredOperation, server: &Server) -> Value {
     let schema = |field: &Field| {
         let mut schema = field.schema.clone();
         openapi::leave_out_null(&mut schema);

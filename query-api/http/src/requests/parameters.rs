@@ -15,7 +15,7 @@ use crate::{
     contract::{
         input::{Members, Raw},
         method::Method,
-        operation::Registered,
+        operation::RegisteredOperation,
     },
 };
 
@@ -50,7 +50,7 @@ fn is_text(uri: &Uri) -> bool {
 
 /// The parameters of one object, by their locations. Unknown ones are passed on, so that they give a warning. Null, and
 /// empty text in the path, count as not given.
-pub(crate) fn from_object(op: &Registered, members: Map<String, Value>) -> Raw {
+pub(crate) fn from_object(op: &RegisteredOperation, members: Map<String, Value>) -> Raw {
     let mut raw = Raw::default();
     for (name, value) in members.into_iter().filter(|(_, value)| !value.is_null()) {
         let in_path = op.input.fields.iter().any(|f| f.location == Location::Path && f.name == name);
@@ -76,7 +76,7 @@ fn insert(body: &mut Members, name: String, value: Value) {
 }
 
 /// The same request over HTTP: a path with an optional query string, without the body.
-pub(super) fn target_of(op: &Registered, members: &Map<String, Value>) -> String {
+pub(super) fn target_of(op: &RegisteredOperation, members: &Map<String, Value>) -> String {
     // No valid request is this long: the template says enough.
     let is_get = op.info.method == Method::Get;
     if is_get && (members.len() > TOO_MANY || members.values().map(length_of).sum::<usize>() > TOO_LONG) {

@@ -71,13 +71,13 @@ enum Call {
 }
 
 /// Action that a push requires.
-struct Needs {
+struct PushAction {
     call: Option<Call>,
     watch: bool,
 }
 
 impl State {
-    fn push(&mut self, job: Job, most: usize, now: Instant) -> Needs {
+    fn push(&mut self, job: Job, most: usize, now: Instant) -> PushAction {
         self.waiting.push_back(job);
         let short = self.busy.values().filter(|began| now.duration_since(**began) < SHORT).count();
         // One job may wait for a thread that is at its end: it was mostly interrupted by the very client that asks
@@ -86,7 +86,7 @@ impl State {
         let call = (short < enough).then(|| self.call(now));
         let watch = call.is_none() && !self.is_watched;
         self.is_watched |= watch;
-        Needs { call, watch }
+        PushAction { call, watch }
     }
 
     /// Calls a thread, which counts as busy from now on.
@@ -135,7 +135,7 @@ impl WorkQueue {
     ) -> Result<ThreadResult<R>, RecvError> {
         let (done, waits) = oneshot::channel();
         let job = Box::new(move || drop(done.send(catch_unwind(AssertUnwindSafe(work)))));
-        let (Needs { call, watch }, is_first) = {
+        let (PushAction { call, watch }, is_first) = {
             let mut state = self.0.state.lock();
             let is_first = !std::mem::replace(&mut state.has_watch, true);
             (state.push(job, self.0.most, Instant::now()), is_first)
@@ -292,7 +292,7 @@ mod tests {
     fn a_thread_is_woken_only_while_few_take_short_work() {
         let (mut state, now) = (State::default(), Instant::now());
         let mut push = |after| {
-            let Needs { call, watch } = state.push(Box::new(|| ()), 2, now + after);
+            let PushAction { call, watch } = state.push(Box::new(|| ()), 2, now + after);
             (call.is_some(), watch)
         };
         let most_short = SHORT - Duration::from_nanos(1);
@@ -311,9 +311,9 @@ mod tests {
         let Some(Call::New(thread)) = state.push(Box::new(|| ()), 2, now).call else { panic!("no thread waits") };
         assert!(state.take(thread).is_some());
         state.busy.insert(thread, now);
-        let Needs { call, watch } = state.push(Box::new(|| ()), 2, now);
+        let PushAction { call, watch } = state.push(Box::new(|| ()), 2, now);
         assert!(call.is_none() && watch);
-        let Needs { call, watch } = state.push(Box::new(|| ()), 2, now);
+        let PushAction { call, watch } = state.push(Box::new(|| ()), 2, now);
         assert!(call.is_some() && !watch, "two wait");
         assert!(state.take(thread).is_some() && state.take(thread).is_some());
         assert!(state.take(thread).is_none());

@@ -24,7 +24,7 @@ use crate::{requests::ask::Backend, server::Service};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// State for the admin routes.
-struct Watched {
+struct AdminState {
     backend: Arc<dyn Backend>,
     metrics: Arc<Metrics>,
     /// One reads for `/metrics` at a time, and one for `/readyz`: a disk that hangs holds one thread each, however
@@ -35,29 +35,29 @@ struct Watched {
 }
 
 /// Why there is nothing to show.
-enum Unread {
+enum ReadFailure {
     Late,
     Panicked,
 }
 
-impl Watched {
+impl AdminState {
     /// Runs `read` on a blocking thread. One caller reads at a time; others wait.
     async fn read<T: Send + 'static>(
         &self,
         turns: &Arc<Semaphore>,
         read: impl FnOnce(&dyn Backend) -> T + Send + 'static,
-    ) -> Result<T, Unread> {
+    ) -> Result<T, ReadFailure> {
         let until = Instant::now() + self.patience;
-        let turn = timeout_at(until, Arc::clone(turns).acquire_owned()).await.map_err(|_| Unread::Late)?;
+        let turn = timeout_at(until, Arc::clone(turns).acquire_owned()).await.map_err(|_| ReadFailure::Late)?;
         let backend = Arc::clone(&self.backend);
         let reading = spawn_blocking(move || {
             // Held until the reading ends, also if nobody waits for it any more.
             let _turn = turn;
             read(&*backend)
         });
-        timeout_at(until, reading).await.map_err(|_| Unread::Late)?.map_err(|error| {
+        timeout_at(until, reading).await.map_err(|_| ReadFailure::Late)?.map_err(|error| {
             tracing::error!(%error, "reading the state of the service panicked");
-            Unread::Panicked
+            ReadFailure::Panicked
         })
     }
 }
@@ -68,7 +68,7 @@ pub fn admin_router(service: &Service) -> Router {
 }
 
 fn router_within(service: &Service, patience: Duration) -> Router {
-    let watched = Watched {
+    let watched = AdminState {
         backend: Arc::clone(&service.backend),
         metrics: Arc::clone(&service.metrics),
         one_reads: Arc::new(Semaphore::new(1)),
@@ -90,9 +90,9 @@ where
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }
 
-async fn metrics(State(watched): State<Arc<Watched>>) -> Response {
+async fn metrics(State(watched): State<Arc<AdminState>>) -> Response {
     let looked_at = watched.read(&watched.one_reads, |backend| backend.readings()).await;
-    if let Err(Unread::Late) = &looked_at {
+    if let Err(ReadFailure::Late) = &looked_at {
         tracing::warn!("the data could not be read in time: metrics without it");
     }
     // Counters need no disk. They are shown in any case.
@@ -102,13 +102,15 @@ async fn metrics(State(watched): State<Arc<Watched>>) -> Response {
     response
 }
 
-async fn ready(State(watched): State<Arc<Watched>>) -> Response {
+async fn ready(State(watched): State<Arc<AdminState>>) -> Response {
     let refused = |why: String| (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response();
     match watched.read(&watched.one_is_asked, |backend| backend.ready()).await {
         Ok(Ok(remarks)) => ("ok\n".to_owned() + &remarks).into_response(),
         Ok(Err(why)) => refused(why),
-        Err(Unread::Late) => refused(format!("the data could not be read within {} s", watched.patience.as_secs_f64())),
-        Err(Unread::Panicked) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Err(ReadFailure::Late) => {
+            refused(format!("the data could not be read within {} s", watched.patience.as_secs_f64()))
+        }
+        Err(ReadFailure::Panicked) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
@@ -127,7 +129,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
-    use crate::{Answer, ApiError, Ask, Reading};
+    use crate::{Answer, ApiError, Ask, Metric};
 
     /// A backend whose disk hangs while `disk` is locked.
     #[derive(Default)]
@@ -160,9 +162,9 @@ mod tests {
             Ok(String::new())
         }
 
-        fn readings(&self) -> Vec<Reading> {
+        fn readings(&self) -> Vec<Metric> {
             self.read();
-            vec![Reading::gauge("of_the_data", "A number.", 1)]
+            vec![Metric::gauge("of_the_data", "A number.", 1)]
         }
 
         fn explain(&self, _: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {

@@ -17,7 +17,7 @@ use axum::{
 use hyper::body::{Frame, SizeHint};
 
 use crate::{
-    answers::{document::Kept, error::no_room},
+    answers::{document::AlreadyInMemory, error::no_room},
     limits::{
         client::Client,
         memory::{SMALL, Share},
@@ -49,7 +49,7 @@ pub(super) async fn hold(State(server): State<Arc<Server>>, request: Request, ne
     if size <= SMALL {
         return response;
     }
-    if response.extensions().get::<Kept>().is_some() {
+    if response.extensions().get::<AlreadyInMemory>().is_some() {
         return response.map(|body| Body::new(Pieces::of(body, None)));
     }
     let share = server.flight.share(client.as_ref());

@@ -13,7 +13,7 @@ use prometheus::{
     HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
 };
 
-use crate::{contract::operation::Registered, requests::ask::Reading};
+use crate::{contract::operation::RegisteredOperation, requests::ask::Metric};
 
 /// Statuses with their own counter; all others are counted as 0.
 const STATUSES: [u16; 23] =
@@ -48,7 +48,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn register(registry: &Registry, operations: &[Registered]) -> prometheus::Result<Self> {
+    fn register(registry: &Registry, operations: &[RegisteredOperation]) -> prometheus::Result<Self> {
         fn known<C: Collector + Clone + 'static>(registry: &Registry, made: C) -> prometheus::Result<C> {
             registry.register(Box::new(made.clone()))?;
             Ok(made)
@@ -87,7 +87,7 @@ impl Metrics {
     }
 
     /// Creates the counters of these operations.
-    pub(crate) fn prepare(&self, operations: &[Registered]) {
+    pub(crate) fn prepare(&self, operations: &[RegisteredOperation]) {
         self.counts.get_or_init(|| {
             let counts = Counts::register(&self.registry, operations);
             counts.inspect_err(|error| tracing::error!(%error, "request metrics are disabled")).ok()
@@ -133,7 +133,7 @@ fn text(registry: &Registry) -> String {
 }
 
 /// These readings in the same format.
-pub(crate) fn readings(readings: Vec<Reading>) -> String {
+pub(crate) fn readings(readings: Vec<Metric>) -> String {
     let registry = Registry::new();
     for reading in readings {
         if let Err(error) = show(&registry, &reading) {
@@ -143,7 +143,7 @@ pub(crate) fn readings(readings: Vec<Reading>) -> String {
     text(&registry)
 }
 
-fn show(registry: &Registry, reading: &Reading) -> prometheus::Result<()> {
+fn show(registry: &Registry, reading: &Metric) -> prometheus::Result<()> {
     let labels: Vec<&str> = reading.label.into_iter().collect();
     let values = reading.values.iter().map(|(of, value)| (&std::slice::from_ref(of)[..labels.len()], *value));
     let opts = Opts::new(reading.name, reading.help);
@@ -182,7 +182,7 @@ mod tests {
     fn prepared(registry: &Registry) -> Metrics {
         let metrics = Metrics::of(registry.clone());
         let health = Info { cost: Cost::Light, ..Info::get("health", "/api/health", "service") };
-        metrics.prepare(&[Registered::of::<NoInput, NoOutput>(health, &[])]);
+        metrics.prepare(&[RegisteredOperation::of::<NoInput, NoOutput>(health, &[])]);
         metrics
     }
 

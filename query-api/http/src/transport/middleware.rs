@@ -27,7 +27,7 @@ use crate::{
     limits::{budget::WINDOW, client::Client},
     requests::{
         body::too_large,
-        http::{Came, Counted},
+        http::{CountedAnswer, RequestArrival},
     },
     server::Server,
     transport::{
@@ -75,7 +75,7 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
             if let Some(client) = client {
                 request.extensions_mut().insert(client);
             }
-            request.extensions_mut().insert(Came { at: began, id: Arc::clone(&id) });
+            request.extensions_mut().insert(RequestArrival { at: began, id: Arc::clone(&id) });
             let span = tracing::info_span!("request", %id);
             let response = next.run(request).instrument(span).await;
             if is_options { cors::preflight(response, asked_headers) } else { response }
@@ -100,7 +100,7 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     cors::open(response.headers_mut());
     weaken(response.headers_mut());
     // Answers of operations are counted where they are made.
-    let is_counted = response.extensions().get::<Counted>().is_some();
+    let is_counted = response.extensions().get::<CountedAnswer>().is_some();
     if !is_counted {
         server.record(None, response.status(), began.elapsed(), 0, &id);
     }
@@ -112,16 +112,16 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     drop(in_flight);
     // The router leaves out the body of an answer to HEAD, and gives the length of the body that GET has.
     if matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
-        *response.body_mut() = Body::new(Unsaid);
+        *response.body_mut() = Body::new(UnsizedBody);
     }
     response
 }
 
 /// An empty body without a length: a 304 must not give another length than the 200 has, and a 204 none at all (RFC
 /// 9110, 8.6).
-struct Unsaid;
+struct UnsizedBody;
 
-impl HttpBody for Unsaid {
+impl HttpBody for UnsizedBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -32,7 +32,7 @@ use crate::{
         code::ErrorCode,
         error::{ApiError, not_allowed},
     },
-    contract::{nearest, offer::Agreed, operation::Registered},
+    contract::{nearest, offer::AgreedOperation, operation::RegisteredOperation},
     pages::site,
     requests::{http::dispatch, inside::Api, precompute},
     server::{Server, Service},
@@ -61,7 +61,7 @@ enum Target {
     /// An operation, by its index in the list; with this path if the route is an alias.
     Operation(usize, Option<&'static str>),
     /// An operation that is not implemented yet.
-    Planned(Agreed),
+    Planned(AgreedOperation),
 }
 
 /// The routes of the service, without layers.
@@ -152,7 +152,7 @@ fn find(methods: &[(&'static str, Target)], wanted: &Method) -> Option<Target> {
 }
 
 /// The answer of operations that are not implemented yet.
-fn not_implemented(planned: &Agreed) -> ApiError {
+fn not_implemented(planned: &AgreedOperation) -> ApiError {
     let detail = format!(
         "{} {} is part of the interface, but this version of the server does not implement it yet",
         planned.method, planned.path
@@ -174,7 +174,7 @@ async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> R
     let path = request.uri().path();
     // Paths are ASCII.
     let path = path.get(..COMPARED).unwrap_or(path);
-    let mut near: Vec<(usize, &Registered)> =
+    let mut near: Vec<(usize, &RegisteredOperation)> =
         server.operations.iter().map(|op| (nearest::path_distance(path, op.info.path), op)).collect();
     near.sort_by_key(|(distance, op)| (*distance, op.info.path));
     let suggestions: Vec<Value> = near

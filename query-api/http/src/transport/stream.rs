@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
-    contract::{cost::Cost, operation::Streamed},
+    contract::{cost::Cost, operation::StreamSpec},
     limits::client::Client,
     requests::http::dispatch,
     server::Server,
@@ -74,13 +74,13 @@ struct Head<'a> {
 }
 
 /// An open stream. It is dropped when its reader disconnects, which frees its place.
-struct Open {
+struct OpenStream {
     server: Arc<Server>,
     at: usize,
     /// The request, without the event to go on after.
     parts: Parts,
     query: String,
-    streamed: Streamed,
+    streamed: StreamSpec,
     id: Uuid,
     /// Resolves when the place is needed for another client, or the server stops.
     held: oneshot::Receiver<()>,
@@ -94,14 +94,14 @@ struct Open {
     pause: Option<Duration>,
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.server.streams.remove(&self.id);
     }
 }
 
 /// Opens a stream of an operation.
-pub(super) async fn open(server: Arc<Server>, at: usize, streamed: Streamed, request: Request) -> Response {
+pub(super) async fn open(server: Arc<Server>, at: usize, streamed: StreamSpec, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     parts.headers.remove(header::ACCEPT);
     parts.headers.remove(header::IF_NONE_MATCH);
@@ -117,7 +117,7 @@ pub(super) async fn open(server: Arc<Server>, at: usize, streamed: Streamed, req
     let client = parts.extensions.get::<Client>().map(|client| client.network());
     let (holder, held) = oneshot::channel();
     let query = rest.join("&");
-    let mut open = Open {
+    let mut open = OpenStream {
         mark: server.backend.mark(),
         id: server.new_id(),
         server,
@@ -153,7 +153,7 @@ pub(super) async fn open(server: Arc<Server>, at: usize, streamed: Streamed, req
     response
 }
 
-fn events(open: Open) -> impl Stream<Item = Result<Event, Infallible>> {
+fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
     stream::unfold(open, |mut open| async move {
         loop {
             if let Some(event) = open.waiting.pop_front() {
@@ -193,7 +193,7 @@ async fn wait(server: &Server, mark: u64, asked: Instant, pause: Option<Duration
     }
 }
 
-impl Open {
+impl OpenStream {
     /// Charges the client for coming in again; the first time it has paid already.
     fn charge(&self) -> Result<(), Box<Response>> {
         let client = self.parts.extensions.get::<Client>();

@@ -8,7 +8,7 @@ use cairn_tables::{block_log::BlockLog, headers::HeaderRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Claimed, CoinbaseTag, block_rates, coinbase_tag};
+use super::{CoinbaseClaim, CoinbaseTag, block_rates, coinbase_tag};
 use crate::{
     context::{CLAIMS, Ctx, TIP, block_ref, confirmations, index_get, lacks},
     operation::Operation,
@@ -115,7 +115,7 @@ pub(crate) struct BlockTotals {
     fees_sats: u64,
     fees_btc: Btc,
     #[serde(flatten)]
-    claimed: Claimed,
+    claimed: CoinbaseClaim,
 }
 
 /// Feerates below which this share of the weight pays.
@@ -217,7 +217,7 @@ impl Operation for BlockDetail {
                 transferred_btc: Btc::of(row.output_sats.saturating_sub(row.coinbase_sats)),
                 fees_sats: row.fees,
                 fees_btc: Btc::of(row.fees),
-                claimed: Claimed::of(view, height, &row),
+                claimed: CoinbaseClaim::of(view, height, &row),
             },
             fee_percentiles: percentiles.map(|[p10, p25, p50, p75, p90]| Percentiles {
                 p10_sat_vb: SatVb(p10),

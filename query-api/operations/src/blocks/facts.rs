@@ -21,7 +21,7 @@ pub(crate) struct CoinbaseTag {
 
 /// What the coinbase of a block could take, and what it took.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Claimed {
+pub(crate) struct CoinbaseClaim {
     /// Block subsidy at this height: what the coinbase may take beyond the fees.
     subsidy_sats: u64,
     /// What it took: the sum of its outputs.
@@ -30,11 +30,11 @@ pub(crate) struct Claimed {
     unclaimed_sats: u64,
 }
 
-impl Claimed {
+impl CoinbaseClaim {
     /// Of a block.
     pub(crate) fn of(view: &View<'_>, height: Height, row: &HeaderRow) -> Self {
         let (subsidy_sats, coinbase_sats) = (view.network().subsidy_sats(height), row.coinbase_sats);
-        Claimed {
+        CoinbaseClaim {
             subsidy_sats,
             coinbase_sats,
             // A chain that a node accepted never takes more.

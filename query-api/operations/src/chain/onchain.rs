@@ -251,7 +251,7 @@ fn price(view: &View<'_>, closes: &DailyCloses, prices: Prices<'_>, day: u32, no
         }
         Ok((of, _)) => {
             let closed = last_second(of).saturating_add(1);
-            let chosen = closes.of(of);
+            let chosen = closes.on(of);
             DayPrice {
                 usd: Some(closes.number(of)),
                 as_of: Some(rfc3339(closed)),

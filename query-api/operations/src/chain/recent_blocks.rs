@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    blocks::{Claimed, CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
+    blocks::{CoinbaseClaim, CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
     context::{CLAIMS, Ctx, TIP, index_get, lacks},
     operation::Operation,
     parameters::limit::Limit,
@@ -58,7 +58,7 @@ pub(crate) struct RecentBlock {
     /// Sum of the coinbase outputs, as `coinbase_sats`.
     reward_sats: u64,
     #[serde(flatten)]
-    claimed: Claimed,
+    claimed: CoinbaseClaim,
     /// Total fees divided by total vsize, without the coinbase; null if the block has only its coinbase.
     average_fee_rate_sat_vb: Option<SatVb>,
     /// Null if the block has only its coinbase.
@@ -125,7 +125,7 @@ fn block(view: &View<'_>, judge: &mut Judge<'_, '_>, height: u64) -> Result<Rece
         vsize: row.weight.div_ceil(4),
         fees_sats: row.fees,
         reward_sats: row.coinbase_sats,
-        claimed: Claimed::of(view, height, &row),
+        claimed: CoinbaseClaim::of(view, height, &row),
         average_fee_rate_sat_vb: sat_vb(row.fees, weight.div_ceil(4)),
         fee_range: fee_range(&mut rates),
         pool,

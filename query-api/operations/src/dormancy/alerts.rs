@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     movement::DormantMovement,
     recent::{page, unconfirmed},
+    source::MinSpend,
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
@@ -77,7 +78,7 @@ impl Operation for DormantAlerts {
         let view = ctx.view()?;
         let window = Window::of(view, None, None)?;
         let sats = BtcParam::or_least(input.min_btc, MOVEMENT_SATS)?;
-        let least = (MOVEMENT_YEARS.saturating_mul(YEAR), sats);
+        let least = MinSpend { age: MOVEMENT_YEARS.saturating_mul(YEAR), sats };
         let limit = input.limit.get() as usize;
         let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
         let page = page(ctx, view, window, least, limit)?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     movement::age,
-    source::{Least, Search},
+    source::{MinSpend, Search},
 };
 use crate::{
     context::{Ctx, SETTLED_AT, confirmations, labelled_list, lacks},
@@ -25,7 +25,7 @@ use crate::{
     tx_sides::name_of,
     values::{Btc, rfc3339},
     vocabulary::label::{ShortLabel, Unlabeled},
-    window::{BlockSpan, Page, Place, Step, Window},
+    window::{BlockSpan, Page, PagePosition, ScanStep, Window},
 };
 
 /// Old coins that were spent.
@@ -132,7 +132,7 @@ impl Operation for Awakenings {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, input.until)?;
         let sats = BtcParam::or_least(input.min_btc, AWAKENING_SATS)?;
-        let least = Least { age: input.min_dormancy_days.saturating_mul(DAY_SECS), sats };
+        let least = MinSpend { age: input.min_dormancy_days.saturating_mul(DAY_SECS), sats };
         let text = input.address_filter.as_ref().map(|address| address.text.clone());
         let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
         let script = input.address_filter.as_ref().map(|address| found(view, address)).transpose()?;
@@ -171,7 +171,7 @@ fn found(view: &View<'_>, address: &AddressParam) -> Result<Option<FoundScript>,
 struct Pages<'p> {
     ctx: &'p Ctx<'p>,
     view: &'p View<'p>,
-    least: Least,
+    least: MinSpend,
     limit: usize,
     rows: Vec<(Awakening, Vec<u8>)>,
 }
@@ -181,14 +181,14 @@ impl Pages<'_> {
     fn read(
         &mut self,
         window: Window,
-        from: Option<Place>,
+        from: Option<PagePosition>,
         script: Option<FoundScript>,
     ) -> Result<Page<Awakening>, ApiError> {
         let id = script.as_ref().map(|script| script.id);
         // The transaction of the place may have further coins.
         let end = from.map_or(window.end, |from| TxNum(from.tx_num.0.saturating_add(1)).min(window.end));
         let mut search = Search::of(self.view, (window.first, end), script, self.least)?;
-        let stop = |at: Place, is_cut| Page {
+        let stop = |at: PagePosition, is_cut| Page {
             rows: Vec::new(),
             next: Some(at),
             covered_from: self.view.chain().height_of(at.tx_num).unwrap_or_default(),
@@ -196,15 +196,15 @@ impl Pages<'_> {
         };
         loop {
             match search.next(&self.ctx.work)? {
-                Step::End => {
+                ScanStep::End => {
                     return Ok(Page { rows: Vec::new(), next: None, covered_from: window.since, is_cut: false });
                 }
                 // All its coins were looked at.
-                Step::Enough(last) => return Ok(stop(Place { tx_num: last, vin: MAX_INPUTS }, true)),
-                Step::Tx(tx_num, ()) => {
+                ScanStep::Enough(last) => return Ok(stop(PagePosition { tx_num: last, vin: MAX_INPUTS }, true)),
+                ScanStep::Tx(tx_num, ()) => {
                     let first = from.filter(|from| from.tx_num == tx_num).map_or(0, |from| from.vin);
                     if let Some(vin) = self.coins_of(tx_num, first, id)? {
-                        return Ok(stop(Place { tx_num, vin }, false));
+                        return Ok(stop(PagePosition { tx_num, vin }, false));
                     }
                 }
             }

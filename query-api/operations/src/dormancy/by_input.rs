@@ -10,7 +10,7 @@ use cairn_tables::{Table, flushes::InputKey};
 use crate::{
     context::Ctx,
     page_request::PageRequest,
-    window::{Looking, Page},
+    window::{BoundedScan, Page},
 };
 
 /// A row and its key.
@@ -28,10 +28,10 @@ pub(super) fn page<T: Table<Key = InputKey>, R>(
     mut shown: impl FnMut(Vec<Row<T>>) -> Result<(Vec<R>, usize), ApiError>,
 ) -> Result<Page<R>, ApiError> {
     let mut rows = ByInput { walk, ahead: None };
-    let (mut looking, spent) = (Looking::back_to(request.window.first), Cell::new(0));
+    let (mut scan, spent) = (BoundedScan::back_to(request.window.first), Cell::new(0));
     let next = || {
-        looking.spend(spent.take());
-        looking.next(&ctx.work, || Ok(rows.older(&fits)?), |rows| !rows.is_empty())
+        scan.spend(spent.take());
+        scan.next(&ctx.work, || Ok(rows.older(&fits)?), |rows| !rows.is_empty())
     };
     let page = Page::read(request.view, request.rest(), request.limit as usize, next, |_, rows| {
         let (rows, cost) = shown(rows)?;

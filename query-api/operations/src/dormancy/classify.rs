@@ -43,7 +43,7 @@ impl Class {
 
 /// Whether a class holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Holds {
+enum ClassMatch {
     Yes,
     No,
     /// It may yet, with later blocks.
@@ -100,8 +100,8 @@ const fn rank(template: ScriptTemplate) -> Option<u8> {
 /// Evidence of one spend for each class except the first.
 struct Spend {
     gathers: bool,
-    migrates: Holds,
-    rotates: Holds,
+    migrates: ClassMatch,
+    rotates: ClassMatch,
 }
 
 /// Follows the spends of a flush.
@@ -214,43 +214,43 @@ impl Trace<'_> {
         let newest = coins.iter().map(|coin| rank(coin.flags.template)).max().flatten();
         let is_newer = |output: &Output| rank(output.template).is_some_and(|rank| newest.is_some_and(|of| rank > of));
         let are_fresh = !others.is_empty() && others.iter().all(|(_, is_fresh)| *is_fresh);
-        let kept = if are_fresh { self.stay(tx, &others)? } else { Holds::No };
+        let kept = if are_fresh { self.stay(tx, &others)? } else { ClassMatch::No };
         let migrates = are_fresh && others.len() <= 2 && others.iter().all(|(output, _)| is_newer(output));
         let rotates = are_fresh && !others.iter().any(|(output, _)| is_newer(output));
-        let of = |holds| if holds { kept } else { Holds::No };
+        let of = |holds| if holds { kept } else { ClassMatch::No };
         Ok(Spend { gathers, migrates: of(migrates), rotates: of(rotates) })
     }
 
     /// Whether outputs stay unspent.
-    fn stay(&self, tx: &StoredTx, of: &[(&Output, bool)]) -> Result<Holds, ApiError> {
+    fn stay(&self, tx: &StoredTx, of: &[(&Output, bool)]) -> Result<ClassMatch, ApiError> {
         let to = tx.height.saturating_add(KEPT_BLOCKS);
         let vouts: HashSet<u32> = of.iter().map(|(output, _)| output.vout).collect();
         for (vout, spender, _) in self.view.spenders(tx.tx_num)? {
             if vouts.contains(&vout) && self.height_of(spender) < to {
-                return Ok(Holds::No);
+                return Ok(ClassMatch::No);
             }
         }
-        Ok(if self.view.tip().height < to { Holds::Waits } else { Holds::Yes })
+        Ok(if self.view.tip().height < to { ClassMatch::Waits } else { ClassMatch::Yes })
     }
 }
 
 /// All must hold.
-fn all(of: impl Iterator<Item = Holds>) -> Holds {
-    of.fold(Holds::Yes, |all, next| match (all, next) {
-        (Holds::No, _) | (_, Holds::No) => Holds::No,
-        (Holds::Waits, _) | (_, Holds::Waits) => Holds::Waits,
-        _ => Holds::Yes,
+fn all(of: impl Iterator<Item = ClassMatch>) -> ClassMatch {
+    of.fold(ClassMatch::Yes, |all, next| match (all, next) {
+        (ClassMatch::No, _) | (_, ClassMatch::No) => ClassMatch::No,
+        (ClassMatch::Waits, _) | (_, ClassMatch::Waits) => ClassMatch::Waits,
+        _ => ClassMatch::Yes,
     })
 }
 
 /// The first class that holds. While one before it waits, later blocks may make it that.
-fn first(classes: [(Class, Holds); 4]) -> (Class, bool) {
+fn first(classes: [(Class, ClassMatch); 4]) -> (Class, bool) {
     let mut waiting = None;
     for (class, holds) in classes {
         match holds {
-            Holds::Yes => return (class, waiting.is_some()),
-            Holds::Waits => waiting = waiting.or(Some(class)),
-            Holds::No => {}
+            ClassMatch::Yes => return (class, waiting.is_some()),
+            ClassMatch::Waits => waiting = waiting.or(Some(class)),
+            ClassMatch::No => {}
         }
     }
     waiting.map_or((Class::Unknown, false), |class| (class, true))
@@ -285,11 +285,11 @@ pub(super) fn classify(
     }
     let half = |sats: Sats| u128::from(sats) * 2 >= u128::from(traced.max(1));
     let bound = match () {
-        () if half(trace.to_exchanges) => Holds::Yes,
-        () if half(trace.to_exchanges.saturating_add(trace.waits)) => Holds::Waits,
-        () => Holds::No,
+        () if half(trace.to_exchanges) => ClassMatch::Yes,
+        () if half(trace.to_exchanges.saturating_add(trace.waits)) => ClassMatch::Waits,
+        () => ClassMatch::No,
     };
-    let gathers = if spends.iter().all(|spend| spend.gathers) { Holds::Yes } else { Holds::No };
+    let gathers = if spends.iter().all(|spend| spend.gathers) { ClassMatch::Yes } else { ClassMatch::No };
     let (class, provisional) = first([
         (Class::ExchangeBound, bound),
         (Class::Consolidation, gathers),
@@ -307,8 +307,8 @@ mod tests {
     #[test]
     fn the_first_class_that_holds_counts() {
         use Class::{Consolidation, ExchangeBound, HolderRotation, KeyMigration, Unknown};
-        use Holds::{No, Waits, Yes};
-        let of = |holds: [Holds; 4]| {
+        use ClassMatch::{No, Waits, Yes};
+        let of = |holds: [ClassMatch; 4]| {
             let [a, b, c, d] = holds;
             first([(ExchangeBound, a), (Consolidation, b), (KeyMigration, c), (HolderRotation, d)])
         };

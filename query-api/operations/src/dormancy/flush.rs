@@ -13,8 +13,8 @@ use super::{
     holder::{CoinHolder, block_of, txid},
 };
 use crate::{
+    confirmation::Confirmation,
     context::Ctx,
-    standing::Standing,
     transfers::Owners,
     values::{Btc, Decimal, optional},
 };
@@ -28,7 +28,7 @@ pub(crate) struct DormancyFlush {
     /// The first spend of an old coin.
     txid: String,
     #[serde(flatten)]
-    standing: Standing,
+    confirmation: Confirmation,
     /// The last block that counts.
     last_height: Height,
     /// True while more may come.
@@ -97,7 +97,7 @@ impl DormancyFlush {
         let permille = u128::from(to_exchanges) * 1_000 / u128::from(traced.max(1));
         let flush = DormancyFlush {
             txid: txid(view, key.tx_num)?,
-            standing: Standing::confirmed(view, height, block.time),
+            confirmation: Confirmation::confirmed(view, height, block.time),
             last_height,
             is_open,
             holder: CoinHolder::of(view, owners, (key, row.holder, row.sats))?,
@@ -122,8 +122,8 @@ impl DormancyFlush {
 
 impl TableRow for DormancyFlush {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.standing.time().to_owned()),
-        ("height", |of| optional(of.standing.height)),
+        ("time", |of| of.confirmation.time().to_owned()),
+        ("height", |of| optional(of.confirmation.height)),
         ("txid", |of| of.txid.clone()),
         ("old_sats", |of| of.old_sats.to_string()),
         ("coin_count", |of| of.coin_count.to_string()),

@@ -10,9 +10,10 @@ use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::source::MinSpend;
 use crate::{
+    confirmation::Confirmation,
     context::{Ctx, lacks},
-    standing::Standing,
     tx_sides::{Side, Sides, add, largest},
     values::{Btc, Decimal, optional},
 };
@@ -22,7 +23,7 @@ use crate::{
 pub(crate) struct DormantMovement {
     txid: String,
     #[serde(flatten)]
-    standing: Standing,
+    confirmation: Confirmation,
     /// Value of the old coins that it spends.
     old_sats: u64,
     old_btc: Btc,
@@ -53,9 +54,6 @@ pub(super) fn age(view: &View<'_>, birth: Height, now: u32) -> u32 {
     view.chain().get(birth).map_or(0, |block| now.saturating_sub(block.mono_time))
 }
 
-/// Of which age coins must be, and how much they must be worth together.
-pub(super) type Least = (u32, u64);
-
 /// The old coins of a transaction and the sums of its scripts, before anything is looked up.
 struct Draft<K> {
     old: OldCoins,
@@ -66,17 +64,17 @@ struct Draft<K> {
 
 impl<K: Copy + Ord + Hash> Draft<K> {
     /// Of coins: script, value and age. `None` if the old ones are not worth enough.
-    fn of(coins: impl Iterator<Item = (K, u64, u32)>, (least_age, least_sats): Least) -> Option<Self> {
+    fn of(coins: impl Iterator<Item = (K, u64, u32)>, least: MinSpend) -> Option<Self> {
         let mut draft = Draft { old: OldCoins::default(), from: HashMap::new(), input_count: 0, input_sats: 0 };
         for (script, sats, age) in coins {
             draft.input_count += 1;
             draft.input_sats = draft.input_sats.saturating_add(sats);
-            if age >= least_age {
+            if age >= least.age {
                 draft.old.add(sats, age);
                 add(&mut draft.from, script, sats);
             }
         }
-        Some(draft).filter(|draft| draft.old.sats >= least_sats)
+        Some(draft).filter(|draft| draft.old.sats >= least.sats)
     }
 
     /// With what is looked up; `from` and `to` are the sums of the scripts on each side.
@@ -84,13 +82,13 @@ impl<K: Copy + Ord + Hash> Draft<K> {
         self,
         ctx: &Ctx<'_>,
         view: &View<'_>,
-        (txid, outputs, standing): (String, u64, Standing),
+        (txid, outputs, confirmation): (String, u64, Confirmation),
         [from, to]: [Sides; 2],
     ) -> Result<DormantMovement, ApiError> {
         let Draft { old, input_count, input_sats, .. } = self;
         Ok(DormantMovement {
             txid,
-            standing,
+            confirmation,
             old_sats: old.sats,
             old_btc: Btc::of(old.sats),
             old_inputs: old.coins,
@@ -114,7 +112,7 @@ impl DormantMovement {
         ctx: &Ctx<'_>,
         view: &View<'_>,
         tx_num: TxNum,
-        least: Least,
+        least: MinSpend,
     ) -> Result<Option<Self>, ApiError> {
         let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
         let tx = view.tx(tx_num)?.ok_or_else(missing)?;
@@ -133,9 +131,9 @@ impl DormantMovement {
             add(&mut to, tx.script(output), output.value);
         }
         let to = Sides::of(to, |script| Ok(script.to_vec()))?;
-        let standing = Standing::confirmed(view, tx.height, block.time);
+        let confirmation = Confirmation::confirmed(view, tx.height, block.time);
         let outputs = tx.outputs().len() as u64;
-        draft.finish(ctx, view, (tx.txid().to_string(), outputs, standing), [from, to]).map(Some)
+        draft.finish(ctx, view, (tx.txid().to_string(), outputs, confirmation), [from, to]).map(Some)
     }
 
     /// An unconfirmed transaction, if it spends enough coins that are old as of the newest block.
@@ -143,7 +141,7 @@ impl DormantMovement {
         ctx: &Ctx<'_>,
         view: &View<'_>,
         tx: &MempoolTx,
-        least: Least,
+        least: MinSpend,
     ) -> Result<Option<Self>, ApiError> {
         let age = |birth: Option<Height>| birth.map_or(0, |birth| age(view, birth, view.tip().mono_time));
         let coins = tx.inputs.iter().map(|input| (&input.script[..], input.value, age(input.birth)));
@@ -154,13 +152,13 @@ impl DormantMovement {
         }
         let from = Sides::of(std::mem::take(&mut draft.from), |script| Ok(script.to_vec()))?;
         let to = Sides::of(to, |script| Ok(script.to_vec()))?;
-        let standing = Standing::unconfirmed(tx.first_seen_ms);
-        draft.finish(ctx, view, (tx.txid.to_string(), tx.outputs.len() as u64, standing), [from, to]).map(Some)
+        let confirmation = Confirmation::unconfirmed(tx.first_seen_ms);
+        draft.finish(ctx, view, (tx.txid.to_string(), tx.outputs.len() as u64, confirmation), [from, to]).map(Some)
     }
 
     /// The height of its block, and the largest scripts on both sides.
     pub(super) fn place(&self) -> (Option<Height>, [Option<&Side>; 2]) {
-        (self.standing.height, [self.from.first(), self.to.first()])
+        (self.confirmation.height, [self.from.first(), self.to.first()])
     }
 
     /// Full days of the oldest coin.
@@ -186,8 +184,8 @@ impl DormantMovement {
 
 impl TableRow for DormantMovement {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.standing.time().to_owned()),
-        ("height", |of| optional(of.standing.height)),
+        ("time", |of| of.confirmation.time().to_owned()),
+        ("height", |of| optional(of.confirmation.height)),
         ("txid", |of| of.txid.clone()),
         ("old_sats", |of| of.old_sats.to_string()),
         ("old_inputs", |of| of.old_inputs.to_string()),

@@ -6,7 +6,7 @@ use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{movement::DormantMovement, recent::page};
+use super::{movement::DormantMovement, recent::page, source::MinSpend};
 use crate::{
     context::{Ctx, labelled_list},
     definitions::OLD_COINS,
@@ -85,7 +85,7 @@ impl Operation for DormantMovements {
         let window = Window::of(view, input.since, input.until)?;
         let sats = BtcParam::or_least(input.min_btc, MOVEMENT_SATS)?;
         let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
-        let least = (input.min_age_years.saturating_mul(YEAR), sats);
+        let least = MinSpend { age: input.min_age_years.saturating_mul(YEAR), sats };
         let page = page(ctx, view, request.rest(), least, request.limit as usize)?;
         request.answer(ctx, "movements", page, |movements, end| MovementsOutput {
             blocks: window.blocks(),

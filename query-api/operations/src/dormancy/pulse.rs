@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     movement::DormantMovement,
     recent::{page, unconfirmed},
+    source::MinSpend,
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
@@ -94,7 +95,7 @@ impl Operation for PulseDormant {
         let view = ctx.view()?;
         let window = Window::of(view, input.since, None)?;
         let sats = BtcParam::or_least(input.min_btc, MOVEMENT_SATS)?;
-        let least = (input.min_age_years.saturating_mul(YEAR), sats);
+        let least = MinSpend { age: input.min_age_years.saturating_mul(YEAR), sats };
         let limit = input.limit.get() as usize;
         let (unconfirmed, count) = unconfirmed(ctx, view, least, limit)?;
         let page = page(ctx, view, window, least, limit)?;

@@ -5,8 +5,8 @@ use cairn_model::Sats;
 use cairn_reader::View;
 
 use super::{
-    movement::{DormantMovement, Least},
-    source::{self, Search},
+    movement::DormantMovement,
+    source::{MinSpend, Search},
 };
 use crate::{
     context::Ctx,
@@ -18,19 +18,19 @@ pub(super) fn page(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     window: Window,
-    (age, sats): Least,
+    least: MinSpend,
     limit: usize,
 ) -> Result<Page<DormantMovement>, ApiError> {
-    let mut search = Search::of(view, (window.first, window.end), None, source::Least { age, sats })?;
+    let mut search = Search::of(view, (window.first, window.end), None, least)?;
     let next = || search.next(&ctx.work);
-    Page::read(view, window, limit, next, |tx, ()| DormantMovement::confirmed(ctx, view, tx, (age, sats)))
+    Page::read(view, window, limit, next, |tx, ()| DormantMovement::confirmed(ctx, view, tx, least))
 }
 
 /// Movements in the mempool, the ones with the largest sum of old coins first, at most `limit`; and the number of all.
 pub(super) fn unconfirmed(
     ctx: &Ctx<'_>,
     view: &View<'_>,
-    least: Least,
+    least: MinSpend,
     limit: usize,
 ) -> Result<(Vec<DormantMovement>, usize), ApiError> {
     let Some(pool) = ctx.unconfirmed() else { return Ok((Vec::new(), 0)) };
@@ -38,7 +38,7 @@ pub(super) fn unconfirmed(
     for tx in pool.mempool.iter() {
         let inputs: Sats = tx.inputs.iter().map(|input| input.value).fold(0, u64::saturating_add);
         ctx.work.poll()?;
-        if inputs < least.1 {
+        if inputs < least.sats {
             continue;
         }
         found.extend(DormantMovement::unconfirmed(ctx, view, tx, least)?);

@@ -16,12 +16,12 @@ use jiff::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::movement::DormantMovement;
+use super::{movement::DormantMovement, source::MinSpend};
 use crate::{
     context::Ctx,
     definitions::OLD_COINS,
     values::{Btc, Decimal, date},
-    window::{Looking, Step},
+    window::{BoundedScan, ScanStep},
 };
 
 /// Movements that are listed.
@@ -245,17 +245,17 @@ fn top(ctx: &Ctx<'_>, view: &View<'_>, from: u32, to: u32) -> Result<(Vec<Dorman
         first(height.map_or(0, |before| before + 1))
     };
     let mut walk = view.old_movements_before(first_of(to))?;
-    let mut looking = Looking::back_to(first_of(from));
+    let mut scan = BoundedScan::back_to(first_of(from));
     let mut found = Vec::new();
-    while let Step::Tx(tx_num, row) =
-        looking.next(&ctx.work, || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten()), |_| true)?
+    while let ScanStep::Tx(tx_num, row) =
+        scan.next(&ctx.work, || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten()), |_| true)?
     {
         found.push((row.sats, tx_num));
     }
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let omitted = found.len().saturating_sub(MAX_MOVEMENTS) as u64;
     found.truncate(MAX_MOVEMENTS);
-    let least = (MOVEMENT_YEARS.saturating_mul(YEAR), MOVEMENT_SATS);
+    let least = MinSpend { age: MOVEMENT_YEARS.saturating_mul(YEAR), sats: MOVEMENT_SATS };
     let mut rows = Vec::new();
     for (_, tx_num) in found {
         ctx.work.poll()?;

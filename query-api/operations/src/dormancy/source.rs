@@ -6,7 +6,7 @@ use cairn_model::TxNum;
 use cairn_reader::{DormantWalk, FoundScript, View};
 use cairn_tables::{ages::DORMANT_YEARS, history::HistoryEntry};
 
-use crate::window::{Looking, Step, TX};
+use crate::window::{BoundedScan, ScanStep, TX};
 
 /// Entries of a history that are read at a time.
 const ENTRIES: usize = 512;
@@ -22,8 +22,8 @@ enum Source<'v> {
 /// A search for transactions that spend old coins.
 pub(super) struct Search<'v> {
     source: Source<'v>,
-    least: Least,
-    looking: Looking,
+    least: MinSpend,
+    scan: BoundedScan,
 }
 
 /// Transactions that spend from a script, the newest first.
@@ -38,14 +38,14 @@ pub(super) struct Spends<'v> {
 
 /// Least sum that they spend.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Least {
+pub(super) struct MinSpend {
     /// Age of coins that count in seconds.
     pub(super) age: u32,
     /// Satoshis of them together.
     pub(super) sats: u64,
 }
 
-impl Least {
+impl MinSpend {
     /// True unless coins of these classes are certainly too few.
     fn may_fit(self, classes: &[cairn_tables::ages::Dormant]) -> bool {
         // Of the class that the age is within some may be too young.
@@ -64,21 +64,21 @@ impl<'v> Search<'v> {
         view: &'v View<'v>,
         (first, end): (TxNum, TxNum),
         script: Option<FoundScript>,
-        least: Least,
+        least: MinSpend,
     ) -> Result<Self, ApiError> {
         let source = match script {
             None => Source::Chain(view.dormant_before(end)?),
             Some(script) => Source::Script(Spends::before(view, end, script)?),
         };
-        Ok(Search { source, least, looking: Looking::back_to(first) })
+        Ok(Search { source, least, scan: BoundedScan::back_to(first) })
     }
 
     /// The next one that may fit.
     ///
     /// # Errors
     /// The index cannot be read, or the request is over.
-    pub(super) fn next(&mut self, work: &Work) -> Result<Step<()>, ApiError> {
-        let Search { source, least, looking } = self;
+    pub(super) fn next(&mut self, work: &Work) -> Result<ScanStep<()>, ApiError> {
+        let Search { source, least, scan } = self;
         let older = || {
             Ok(match source {
                 Source::Chain(None) => None,
@@ -86,13 +86,13 @@ impl<'v> Search<'v> {
                 Source::Script(spends) => spends.next()?.map(|tx| (tx, true)),
             })
         };
-        Ok(match looking.next(work, older, |may_fit| *may_fit)? {
-            Step::Tx(tx, _) => {
-                looking.spend(TX);
-                Step::Tx(tx, ())
+        Ok(match scan.next(work, older, |may_fit| *may_fit)? {
+            ScanStep::Tx(tx, _) => {
+                scan.spend(TX);
+                ScanStep::Tx(tx, ())
             }
-            Step::End => Step::End,
-            Step::Enough(last) => Step::Enough(last),
+            ScanStep::End => ScanStep::End,
+            ScanStep::Enough(last) => ScanStep::Enough(last),
         })
     }
 }

@@ -13,12 +13,12 @@ use super::{
     holder::{CoinHolder, block_of, txid},
 };
 use crate::{
+    confirmation::Confirmation,
     context::{Ctx, labelled_list},
     definitions::WHALE_WAKEUPS,
     operation::Operation,
     page_request::{PageEnd, PageParams, PageRequest},
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
-    standing::Standing,
     transfers::Owners,
     values::{Btc, Decimal, optional},
     window::{BlockSpan, TX, Window},
@@ -69,7 +69,7 @@ pub(crate) struct WhaleWakeup {
     /// The spend.
     txid: String,
     #[serde(flatten)]
-    standing: Standing,
+    confirmation: Confirmation,
     /// The cluster as it was before the spend.
     holder: CoinHolder,
     /// Its scripts.
@@ -136,7 +136,7 @@ impl WhaleWakeup {
         let share = u128::from(row.spent) * 10_000 / u128::from(row.sats.max(1));
         Ok(WhaleWakeup {
             txid: txid(view, key.tx_num)?,
-            standing: Standing::confirmed(view, height, spent_in.time),
+            confirmation: Confirmation::confirmed(view, height, spent_in.time),
             holder: CoinHolder::of(view, owners, (key, row.holder, row.sats))?,
             script_count: row.scripts,
             old_sats: row.sats,
@@ -155,8 +155,8 @@ impl WhaleWakeup {
 
 impl TableRow for WhaleWakeup {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.standing.time().to_owned()),
-        ("height", |of| optional(of.standing.height)),
+        ("time", |of| of.confirmation.time().to_owned()),
+        ("height", |of| optional(of.confirmation.height)),
         ("txid", |of| of.txid.clone()),
         ("old_sats", |of| of.old_sats.to_string()),
         ("spent_sats", |of| of.spent_sats.to_string()),

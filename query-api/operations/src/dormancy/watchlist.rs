@@ -61,7 +61,7 @@ pub(crate) struct WatchlistOutput {
     limit: u32,
     offset: u32,
     /// Those with most old coins first.
-    watchlist: Vec<Watched>,
+    watchlist: Vec<WatchedHolder>,
     /// True if more follow: go on with a greater `offset`.
     has_more: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
@@ -70,7 +70,8 @@ pub(crate) struct WatchlistOutput {
 
 /// A large holder that has been quiet for years.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Watched {
+#[schemars(rename = "Watched")]
+pub(crate) struct WatchedHolder {
     holder: CoinHolder,
     /// Its scripts.
     script_count: u64,
@@ -111,7 +112,7 @@ impl Operation for DormancyWatchlist {
         let height = head.map_or(view.tip().height, |head| head.height);
         for row in rows {
             ctx.work.poll()?;
-            watchlist.push(Watched::of(view, &mut owners, row, height)?);
+            watchlist.push(WatchedHolder::of(view, &mut owners, row, height)?);
         }
         let part = format_args!("clusters follow: this is a part of {}", input.limit.get());
         ctx.warn_if_more(input.format, has_more, part);
@@ -134,7 +135,7 @@ impl Operation for DormancyWatchlist {
     }
 }
 
-impl Watched {
+impl WatchedHolder {
     fn of(
         view: &View<'_>,
         owners: &mut Owners,
@@ -146,7 +147,7 @@ impl Watched {
         let quiet_since_height = chain.height_of(row.since).ok_or_else(lacks)?;
         let since = chain.get(quiet_since_height).ok_or_else(lacks)?.mono_time;
         let now = chain.get(height).ok_or_else(lacks)?.mono_time;
-        Ok(Watched {
+        Ok(WatchedHolder {
             holder: CoinHolder::by_name(view, owners, (key.holder, key.sats))?,
             script_count: row.scripts,
             old_sats: key.sats,
@@ -159,7 +160,7 @@ impl Watched {
     }
 }
 
-impl TableRow for Watched {
+impl TableRow for WatchedHolder {
     const COLUMNS: &'static [Column<Self>] = &[
         ("old_sats", |of| of.old_sats.to_string()),
         ("script_count", |of| of.script_count.to_string()),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     facts::Basis,
-    find::{Found, FoundBy},
+    find::{FoundBy, FoundEntity},
     recent::{EntityTx, MAX_HISTORIES, recent},
 };
 use crate::{
@@ -113,7 +113,7 @@ impl Operation for Activity {
 
     fn run(ctx: &Ctx<'_>, input: ActivityInput) -> Result<ActivityOutput, ApiError> {
         let view = ctx.view()?;
-        let Found { row, by } = Found::find(ctx, view, &input.entity_name)?;
+        let FoundEntity { row, by } = FoundEntity::find(ctx, view, &input.entity_name)?;
         let since_height = input.since.map(|since| since.height(view));
         let chain = view.chain();
         let first = chain.get(since_height.unwrap_or(0)).map_or(view.tip().tx_end, |block| block.first_tx);

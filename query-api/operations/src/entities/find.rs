@@ -29,7 +29,7 @@ pub(crate) enum FoundBy {
 }
 
 /// The entity of a request.
-pub(crate) struct Found {
+pub(crate) struct FoundEntity {
     pub(crate) row: EntityRow,
     pub(crate) by: FoundBy,
 }
@@ -39,16 +39,16 @@ impl Ctx<'_> {
     pub(super) fn entities(&self) -> Result<Arc<Register>, ApiError> {
         let view = self.view()?;
         let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
-        Ok(self.register.of(reader, view, &self.work)?)
+        Ok(self.register.get(reader, view, &self.work)?)
     }
 
     /// Profiles of entities, from memory where they are known.
     pub(super) fn profiles(&self) -> Result<Arc<KnownProfiles>, ApiError> {
-        self.profiles.of(self.prices.reader.ok_or_else(ApiError::internal)?, self.view()?)
+        self.profiles.get(self.prices.reader.ok_or_else(ApiError::internal)?, self.view()?)
     }
 }
 
-impl Found {
+impl FoundEntity {
     /// Looks an entity up. One row read if the name is its own.
     ///
     /// # Errors
@@ -56,26 +56,26 @@ impl Found {
     pub(crate) fn find(ctx: &Ctx<'_>, view: &View<'_>, asked: &str) -> Result<Self, ApiError> {
         let own: Option<EntityName> = asked.trim().to_lowercase().parse().ok();
         if let Some(row) = own.as_ref().map(|name| view.entity(name)).transpose()?.flatten() {
-            return Ok(Found { row, by: FoundBy::Name });
+            return Ok(FoundEntity { row, by: FoundBy::Name });
         }
         // Natural persons are found by their exact name only.
         let spelled = EntityName::from_words(asked).filter(|name| Some(name) != own.as_ref());
         let of_alias = spelled.as_ref().map(|name| view.entity(name)).transpose()?.flatten();
         if let Some(row) = of_alias.filter(|row| !is_a_person(row)) {
-            return Ok(Found { row, by: FoundBy::Alias });
+            return Ok(FoundEntity { row, by: FoundBy::Alias });
         }
         let all = ctx.entities()?;
         let written = EntityName::from_words(asked);
         let known = written.as_ref().and_then(|name| all.alias(name)).map(|entry| &entry.name);
         if let Some(row) = known.map(|name| view.entity(name)).transpose()?.flatten() {
-            return Ok(Found { row, by: FoundBy::Alias });
+            return Ok(FoundEntity { row, by: FoundBy::Alias });
         }
         // Of the entity itself, whatever is said of its addresses.
         let profiles = ctx.profiles()?;
         let of_profile = written.as_ref().and_then(|name| profiles.alias(name));
         let row = of_profile.map(|name| view.entity(name)).transpose()?.flatten();
         if let Some(row) = row.filter(|row| !is_a_person(row)) {
-            return Ok(Found { row, by: FoundBy::Alias });
+            return Ok(FoundEntity { row, by: FoundBy::Alias });
         }
         Err(unknown(ctx, &all, written.as_ref()))
     }

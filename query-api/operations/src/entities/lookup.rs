@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     facts::{Basis, block_time, word},
-    find::{Found, FoundBy},
+    find::{FoundBy, FoundEntity},
     members::{EntityAddress, page},
     profiles::EntityProfile,
 };
@@ -203,7 +203,7 @@ impl Operation for Lookup {
 
     fn run(ctx: &Ctx<'_>, input: LookupInput) -> Result<LookupOutput, ApiError> {
         let view = ctx.view()?;
-        let Found { row, by } = Found::find(ctx, view, &input.entity_name)?;
+        let FoundEntity { row, by } = FoundEntity::find(ctx, view, &input.entity_name)?;
         let limit = input.member_limit.get() as usize;
         let members = page(ctx, view, &row.name, ScriptClass::Member, input.cursor.as_deref(), limit)?;
         let named = match input.cursor {

@@ -6,7 +6,7 @@ mod members;
 mod profiles;
 mod recent;
 
-pub(crate) use find::Found;
+pub(crate) use find::FoundEntity;
 pub(crate) use profiles::KnownProfiles;
 
 crate::area::area! {

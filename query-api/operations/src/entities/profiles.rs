@@ -19,7 +19,7 @@ const MAX_SHOWN: usize = 8;
 
 /// A profile, and who says it.
 #[derive(Debug)]
-struct Stated {
+struct StatedProfile {
     list: ListKey,
     retrieved_at: u32,
     profile: Profile,
@@ -29,7 +29,7 @@ struct Stated {
 #[derive(Debug)]
 pub(crate) struct KnownProfiles {
     /// Those of an entity, what was retrieved last first.
-    of: BTreeMap<EntityName, Vec<Stated>>,
+    of: BTreeMap<EntityName, Vec<StatedProfile>>,
     /// The entity that another name stands for; `None` if several have it.
     aliases: HashMap<EntityName, Option<EntityName>>,
 }
@@ -40,7 +40,7 @@ impl OfLedger for KnownProfiles {
         if found.is_cut {
             tracing::warn!("the ledger has more profiles of entities than are read");
         }
-        let (mut of, mut aliases) = (BTreeMap::<EntityName, Vec<Stated>>::new(), HashMap::new());
+        let (mut of, mut aliases) = (BTreeMap::<EntityName, Vec<StatedProfile>>::new(), HashMap::new());
         for list in found.lists {
             for profile in list.rows {
                 let texts = std::iter::once(&profile.name).chain(&profile.aliases);
@@ -50,7 +50,8 @@ impl OfLedger for KnownProfiles {
                         *known = None;
                     }
                 }
-                let stated = Stated { list: list.list.clone(), retrieved_at: list.version.retrieved_at, profile };
+                let stated =
+                    StatedProfile { list: list.list.clone(), retrieved_at: list.version.retrieved_at, profile };
                 of.entry(stated.profile.entity.clone()).or_default().push(stated);
             }
         }
@@ -99,7 +100,7 @@ pub(super) struct EntityProfile {
 }
 
 impl EntityProfile {
-    fn of(stated: &Stated) -> Self {
+    fn of(stated: &StatedProfile) -> Self {
         let (list, profile) = (&stated.list, &stated.profile);
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         EntityProfile {

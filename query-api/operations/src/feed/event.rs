@@ -53,7 +53,7 @@ pub(crate) struct FeedEvent {
     /// True if it stands and its block has fewer than 6 confirmations.
     provisional: bool,
     /// Announcement that a retraction takes back; otherwise null.
-    retracts: Option<Retracted>,
+    retracts: Option<RetractedEvent>,
     /// By today's labels, of a whale_tx that stands; otherwise null.
     flow_direction: Option<&'static str>,
     from_owner: Option<SideOwner>,
@@ -62,8 +62,7 @@ pub(crate) struct FeedEvent {
 
 /// An announcement that is taken back.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "RetractedEvent")]
-pub(crate) struct Retracted {
+pub(crate) struct RetractedEvent {
     /// Its id.
     id: String,
     seq: u64,
@@ -127,18 +126,18 @@ impl JsonSchema for EventId {
 }
 
 /// An announcement with whether it stands.
-pub(super) struct Said {
+pub(super) struct Announcement {
     pub(super) seq: u64,
     pub(super) row: FeedRow,
     pub(super) stands: bool,
 }
 
 /// Which of these announcements stand, in one look-up.
-pub(super) fn said(view: &View<'_>, rows: Vec<(u64, FeedRow)>) -> Result<Vec<Said>, ApiError> {
+pub(super) fn said(view: &View<'_>, rows: Vec<(u64, FeedRow)>) -> Result<Vec<Announcement>, ApiError> {
     let keys: Vec<AnnouncedKey> =
         rows.iter().map(|(seq, row)| AnnouncedKey { height: row.height, seq: *seq }).collect();
     let stand = view.announcements_stand(&keys)?;
-    Ok(rows.into_iter().zip(stand).map(|((seq, row), stands)| Said { seq, row, stands }).collect())
+    Ok(rows.into_iter().zip(stand).map(|((seq, row), stands)| Announcement { seq, row, stands }).collect())
 }
 
 impl FeedEvent {
@@ -157,7 +156,7 @@ impl FeedEvent {
         view: &View<'_>,
         owners: &mut Owners,
         (epoch, types, least): (u32, EventTypes, u64),
-        Said { seq, row, stands }: Said,
+        Announcement { seq, row, stands }: Announcement,
     ) -> Result<(Option<Self>, usize), ApiError> {
         let is_block = matches!(row.kind, FeedKind::Block | FeedKind::Reorg);
         let has_tx = !is_block && !row.kind.is_of_labels();
@@ -200,7 +199,7 @@ impl FeedEvent {
                 () => "retracted",
             },
             provisional: stands && confirmations(view.tip(), row.height) < SETTLED_AT,
-            retracts: row.retracts.map(|of| Retracted { id: id(epoch, of), seq: of, kind: about.as_str() }),
+            retracts: row.retracts.map(|of| RetractedEvent { id: id(epoch, of), seq: of, kind: about.as_str() }),
             flow_direction: direction,
             from_owner,
             to_owner,

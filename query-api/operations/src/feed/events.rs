@@ -2,7 +2,7 @@
 
 use cairn_domain::Subject;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Info, Location, Streamed, Tool};
+use cairn_http::{ApiError, Info, Location, StreamSpec, Tool};
 use cairn_model::Txid;
 use cairn_reader::View;
 use schemars::JsonSchema;
@@ -69,7 +69,7 @@ pub(crate) struct EventsOutput {
 }
 
 /// The rest of the request besides types.
-struct Wanted<'w> {
+struct EventFilter<'w> {
     script: Option<[u8; 32]>,
     entity: Option<&'w EntityName>,
 }
@@ -83,7 +83,7 @@ impl Operation for Events {
             gets an event `reset` with the newest id and the URL of the feed. Filters by type, value, address and entity.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
-        streamed: Some(Streamed { resume: "after", feed: "/v1/chain/activity-feed" }),
+        streamed: Some(StreamSpec { resume: "after", feed: "/v1/chain/activity-feed" }),
         ..index_get("events", "/v1/events", "chain")
     };
     type Input = EventsInput;
@@ -114,7 +114,7 @@ impl Operation for Events {
             Subject::Script(script) => cairn_domain::script_sha256(script),
             Subject::ScriptHash(hash) => *hash,
         });
-        let wanted = Wanted { script, entity: entity.as_ref() };
+        let wanted = EventFilter { script, entity: entity.as_ref() };
         let least = input.min_btc.map_or(0, |BtcParam(sats)| sats);
         let of = (feed.epoch, input.types.unwrap_or(EventTypes::ALL), least);
         let (events, at) = page(ctx, view, of, &wanted, (after, last), input.limit.get() as usize)?;
@@ -127,7 +127,7 @@ fn page(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     of: (u32, EventTypes, u64),
-    wanted: &Wanted<'_>,
+    wanted: &EventFilter<'_>,
     (after, last): (u64, u64),
     limit: usize,
 ) -> Result<(Vec<FeedEvent>, u64), ApiError> {
@@ -158,7 +158,7 @@ fn page(
     Ok((events, at))
 }
 
-impl Wanted<'_> {
+impl EventFilter<'_> {
     /// Whether an event is asked for; with what it cost to read in rows.
     fn has(&self, view: &View<'_>, event: &FeedEvent) -> Result<(bool, usize), ApiError> {
         if self.script.is_none() && self.entity.is_none() || event.is_retraction() {

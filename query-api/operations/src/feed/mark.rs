@@ -14,7 +14,7 @@ pub(crate) struct FeedMark(Mutex<Option<(Instant, u64)>>);
 
 impl FeedMark {
     /// A number that changes when there is something new; three rows are read at most, five times a second.
-    pub(crate) fn of(&self, index: &dyn IndexSource) -> u64 {
+    pub(crate) fn read(&self, index: &dyn IndexSource) -> u64 {
         let mut known = self.0.lock();
         if let Some((_, mark)) = known.filter(|(at, _)| at.elapsed() < REMEMBERED) {
             return mark;

@@ -153,7 +153,7 @@ impl<'v> ExchangeDays<'v> {
     }
 
     /// The flows of an exchange, or of all together, by day; days without any are left out. A row read for each.
-    pub(super) fn of(
+    pub(super) fn by_day(
         &self,
         exchange: Option<&EntityName>,
         days: RangeInclusive<u32>,

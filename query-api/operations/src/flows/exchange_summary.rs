@@ -111,7 +111,7 @@ impl Operation for ExchangeFlowsSummary {
         let mut nets = Vec::new();
         for name in held.keys() {
             ctx.work.poll()?;
-            let by_day = flows.of(Some(name), days_to(last, Range::Month.days()))?;
+            let by_day = flows.by_day(Some(name), days_to(last, Range::Month.days()))?;
             let mut net = [0; 3];
             for (net, range) in net.iter_mut().zip(ranges) {
                 let days = days_to(last, range.days());
@@ -122,7 +122,7 @@ impl Operation for ExchangeFlowsSummary {
         let mut windows = Vec::new();
         for (at, range) in ranges.into_iter().enumerate() {
             let days = days_to(last, range.days());
-            let sum = total(flows.of(None, days.clone())?.values());
+            let sum = total(flows.by_day(None, days.clone())?.values());
             let mut net: Vec<_> = nets.iter().filter_map(|(name, net)| Some((*name, *net.get(at)?))).collect();
             net.sort_by_key(|(name, net)| (Reverse(*net), *name));
             windows.push(FlowWindow {

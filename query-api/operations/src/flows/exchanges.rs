@@ -12,7 +12,7 @@ use super::exchange_days::{BEING_MADE, ExchangeDays, ExchangeTotals, Mode, Sum, 
 use crate::{
     context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::EXCHANGE_FLOWS,
-    entities::Found,
+    entities::FoundEntity,
     operation::Operation,
     parameters::{date::DateParam, limit::Limit},
     transfers::Owners,
@@ -208,7 +208,7 @@ impl Operation for ExchangeFlows {
         let mut found: Vec<(EntityName, BTreeMap<u32, Sum>)> = Vec::new();
         for name in held.keys().filter(|name| asked.as_ref().is_none_or(|asked| asked == *name)) {
             ctx.work.poll()?;
-            found.push((name.clone(), flows.of(Some(name), days.clone())?));
+            found.push((name.clone(), flows.by_day(Some(name), days.clone())?));
         }
         // Without flows, an exchange is shown only if it is asked for.
         found.retain(|(_, by_day)| asked.is_some() || !by_day.is_empty());
@@ -219,7 +219,7 @@ impl Operation for ExchangeFlows {
         found.sort_by_cached_key(|(name, by_day)| (Reverse(moved(by_day)), name.clone()));
         let totals = match &found[..] {
             [(_, by_day)] if asked.is_some() => total(by_day.values()),
-            _ => total(flows.of(None, days.clone())?.values()),
+            _ => total(flows.by_day(None, days.clone())?.values()),
         };
         let has_more = found.len() > input.limit.get() as usize;
         found.truncate(input.limit.get() as usize);
@@ -302,7 +302,7 @@ impl FlowsInput {
 /// The exchange that a request names.
 fn exchange(ctx: &Ctx<'_>, name: &str) -> Result<EntityName, ApiError> {
     let view = ctx.view()?;
-    let entity = Found::find(ctx, view, name)?.row.name;
+    let entity = FoundEntity::find(ctx, view, name)?.row.name;
     let (category, _) = Owners::default().facts(view, &entity)?;
     if category == Some(Category::Exchange) {
         return Ok(entity);

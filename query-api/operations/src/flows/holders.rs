@@ -17,12 +17,12 @@ const MAX_OWN_OUTPUTS: u32 = 2;
 
 /// Blocks, and what their coinbases pay.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Mined {
+pub(super) struct MinedBlocks {
     pub(super) blocks: u32,
     pub(super) sats: Sats,
 }
 
-impl Mined {
+impl MinedBlocks {
     pub(super) fn add(&mut self, blocks: u32, sats: Sats) {
         self.blocks += blocks;
         self.sats = self.sats.saturating_add(sats);
@@ -34,15 +34,15 @@ pub(super) struct Pool {
     /// SHA-256 of the scripts that hold what it mines, ascending.
     pub(super) holders: BTreeSet<[u8; 32]>,
     /// Sum that it mined, by day.
-    pub(super) days: BTreeMap<u32, Mined>,
+    pub(super) days: BTreeMap<u32, MinedBlocks>,
     /// Blocks of the window that pay members in their coinbase.
     pub(super) pays_members: u32,
 }
 
 impl Pool {
     /// Sum that it mined in the window.
-    pub(super) fn mined(&self) -> Mined {
-        self.days.values().fold(Mined::default(), |mut sum, day| {
+    pub(super) fn mined(&self) -> MinedBlocks {
+        self.days.values().fold(MinedBlocks::default(), |mut sum, day| {
             sum.add(day.blocks, day.sats);
             sum
         })
@@ -58,7 +58,7 @@ impl Pool {
 #[derive(Default, Debug)]
 pub(super) struct Pools {
     pub(super) pools: BTreeMap<EntityName, Pool>,
-    pub(super) unidentified: BTreeMap<u32, Mined>,
+    pub(super) unidentified: BTreeMap<u32, MinedBlocks>,
 }
 
 impl Pools {

@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    holders::{HOLDER_BLOCKS, Mined, Pool, Pools},
-    outflow::{Left, Reading},
+    holders::{HOLDER_BLOCKS, MinedBlocks, Pool, Pools},
+    outflow::{Outflow, OutflowReader},
 };
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
@@ -96,7 +96,7 @@ pub(crate) struct MinedSum {
 }
 
 impl MinedSum {
-    fn of(mined: Mined) -> Self {
+    fn of(mined: MinedBlocks) -> Self {
         MinedSum { block_count: mined.blocks, mined_sats: mined.sats, mined_btc: Btc::of(mined.sats) }
     }
 }
@@ -178,13 +178,13 @@ impl Operation for MinerFlows {
         let mut ranked: Vec<(EntityName, Pool)> = pools.into_iter().collect();
         ranked.sort_by(|a, b| Reverse(a.1.mined().sats).cmp(&Reverse(b.1.mined().sats)).then_with(|| a.0.cmp(&b.0)));
         let others = ranked.split_off(ranked.len().min(input.limit.get() as usize));
-        let mut reading = Reading::default();
+        let mut reading = OutflowReader::default();
         let mut rows = Vec::new();
         for (name, pool) in ranked {
             rows.push(flows(ctx, view, &judge, &mut reading, (name, pool), window.first)?);
         }
-        let sum = |all: &mut dyn Iterator<Item = Mined>| {
-            let mut sum = Mined::default();
+        let sum = |all: &mut dyn Iterator<Item = MinedBlocks>| {
+            let mut sum = MinedBlocks::default();
             all.for_each(|of| sum.add(of.blocks, of.sats));
             MinedSum::of(sum)
         };
@@ -209,7 +209,7 @@ fn flows(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     judge: &Judge<'_, '_>,
-    reading: &mut Reading,
+    reading: &mut OutflowReader,
     (pool, facts): (EntityName, Pool),
     first: TxNum,
 ) -> Result<PoolFlows, ApiError> {
@@ -231,7 +231,7 @@ fn flows(
     };
     reason = reason.or(left.is_none().then_some(TOO_MUCH));
     let total = left.as_ref().map(|days| {
-        days.values().fold(Left::default(), |sum, day| Left {
+        days.values().fold(Outflow::default(), |sum, day| Outflow {
             sats: sum.sats.saturating_add(day.sats),
             to_exchange: sum.to_exchange.saturating_add(day.to_exchange),
         })
@@ -257,7 +257,7 @@ fn flows(
     })
 }
 
-fn by_day(mined: &BTreeMap<u32, Mined>, left: Option<&BTreeMap<u32, Left>>) -> Vec<DayFlows> {
+fn by_day(mined: &BTreeMap<u32, MinedBlocks>, left: Option<&BTreeMap<u32, Outflow>>) -> Vec<DayFlows> {
     let days: BTreeSet<u32> = mined.keys().chain(left.into_iter().flat_map(BTreeMap::keys)).copied().collect();
     let row = |day: u32| {
         let mined = mined.get(&day).copied().unwrap_or_default();

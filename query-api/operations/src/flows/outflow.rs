@@ -23,7 +23,7 @@ const ENTRIES: usize = 512;
 
 /// The outflow of a day.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Left {
+pub(super) struct Outflow {
     /// In satoshis, without fees.
     pub(super) sats: Sats,
     /// Of that, what goes to exchanges directly.
@@ -31,22 +31,22 @@ pub(super) struct Left {
 }
 
 /// How much may still be read, and what is known of entities.
-pub(super) struct Reading {
+pub(super) struct OutflowReader {
     entries: usize,
     parts: usize,
     owners: Owners,
 }
 
-impl Default for Reading {
+impl Default for OutflowReader {
     fn default() -> Self {
-        Reading { entries: MAX_ENTRIES, parts: MAX_PARTS, owners: Owners::default() }
+        OutflowReader { entries: MAX_ENTRIES, parts: MAX_PARTS, owners: Owners::default() }
     }
 }
 
 /// Sums that a holder's scripts send and receive, by transaction.
-type Moves = BTreeMap<TxNum, (Sats, Sats)>;
+type SumsByTx = BTreeMap<TxNum, (Sats, Sats)>;
 
-impl Reading {
+impl OutflowReader {
     /// Returns the outflow of some scripts from a transaction on, by day; `None` if there is too much to read.
     pub(super) fn outflow(
         &mut self,
@@ -54,10 +54,10 @@ impl Reading {
         view: &View<'_>,
         scripts: &[FoundScript],
         first: TxNum,
-    ) -> Result<Option<BTreeMap<u32, Left>>, ApiError> {
+    ) -> Result<Option<BTreeMap<u32, Outflow>>, ApiError> {
         let Some(moves) = self.moves(ctx, view, scripts, first)? else { return Ok(None) };
         let own: HashSet<ScriptId> = scripts.iter().map(|script| script.id).collect();
-        let mut days: BTreeMap<u32, Left> = BTreeMap::new();
+        let mut days: BTreeMap<u32, Outflow> = BTreeMap::new();
         for (tx_num, (sent, received)) in moves {
             if sent <= received {
                 continue;
@@ -94,8 +94,8 @@ impl Reading {
         view: &View<'_>,
         scripts: &[FoundScript],
         first: TxNum,
-    ) -> Result<Option<Moves>, ApiError> {
-        let mut moves = Moves::new();
+    ) -> Result<Option<SumsByTx>, ApiError> {
+        let mut moves = SumsByTx::new();
         for script in scripts {
             let mut read = 0;
             'script: loop {

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::span::{Asked, Span, missing_between};
+use super::span::{CandleRequest, Span, missing_between};
 use crate::{
     context::{Ctx, index_get},
     operation::Operation,
@@ -109,8 +109,8 @@ impl Operation for FxHistory {
             return Err(ApiError::validation(Location::Query, "quote", "must be another currency than base"));
         }
         let legs = [base, quote].map(|currency| (currency != Currency::EUR).then(|| of_euro(currency)));
-        let newest = legs.iter().flatten().map(|series| known.of(*series).map(|span| span.last)).min().flatten();
-        let asked = Asked {
+        let newest = legs.iter().flatten().map(|series| known.span(*series).map(|span| span.last)).min().flatten();
+        let asked = CandleRequest {
             cursors: Cursors::new(view, &ctx.fingerprint()),
             from: input.from,
             to: input.to,

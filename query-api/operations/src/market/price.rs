@@ -6,7 +6,7 @@ use cairn_http::{ApiError, Info, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::span::Length;
+use super::span::CandleInterval;
 use crate::{
     candles::Candles,
     context::{Ctx, MARKET, TIP, index_get},
@@ -54,7 +54,7 @@ pub(crate) struct CurrentPriceOutput {
     /// `live`: what the sources said last; `candle`: the close of a candle.
     kind: Option<Kind>,
     /// Length of the candle; null for a live price.
-    interval: Option<Length>,
+    interval: Option<CandleInterval>,
     /// The exchange rate by which the price in dollars was converted; null if it was not.
     fx: Option<UsedRate>,
     /// Change of `price` in percent against 24 hours before `as_of`.
@@ -184,7 +184,7 @@ impl Operation for CurrentPrice {
             disputed: found.map(|price| price.disputed),
             stale: found.map(|price| price.is_stale_at(ctx.now())),
             kind: found.map(|price| if price.interval.is_some() { Kind::Candle } else { Kind::Live }),
-            interval: found.and_then(|price| price.interval).map(Length::of),
+            interval: found.and_then(|price| price.interval).map(CandleInterval::of),
             fx: found.and_then(UsedRate::of),
             change_24h_pct: change.ok().map(Fiat),
             change_24h_reason: change.err(),

@@ -6,14 +6,14 @@ use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Tab
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::span::{Asked, Length, missing_between};
+use super::span::{CandleInterval, CandleRequest, missing_between};
 use crate::{
     candles::Candles,
     context::{Ctx, index_get},
     operation::Operation,
     parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
     price_now::why_no_rate,
-    series::Known,
+    series::KnownSeries,
     values::{PriceNumber, date, optional, rfc3339},
     vocabulary::cursor::{CursorParam, Cursors},
 };
@@ -36,7 +36,7 @@ pub(crate) struct PriceHistoryInput {
     to: Option<TimeParam>,
     /// Length of the candles.
     #[serde(default)]
-    interval: Length,
+    interval: CandleInterval,
     /// Candles per page.
     #[serde(default)]
     limit: Limit<366, 5_000>,
@@ -54,7 +54,7 @@ pub(crate) struct PriceHistoryOutput {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
     currency: String,
-    interval: Length,
+    interval: CandleInterval,
     /// Close of the first candle of this interval that is known, in the currency or in dollars; null if there is none.
     first_closes_at: Option<String>,
     /// Close of the newest one.
@@ -121,10 +121,10 @@ impl Operation for PriceHistory {
         let dollars = Series { quote: Currency::USD, ..own };
         let is_convertible = has_rates(&known, currency);
         let spans =
-            [Some(own), Some(dollars).filter(|_| is_convertible)].map(|series| series.and_then(|s| known.of(s)));
+            [Some(own), Some(dollars).filter(|_| is_convertible)].map(|series| series.and_then(|s| known.span(s)));
         let first = spans.iter().flatten().map(|span| span.first).min();
         let last = spans.iter().flatten().map(|span| span.last).max();
-        let asked = Asked {
+        let asked = CandleRequest {
             cursors: Cursors::new(view, &ctx.fingerprint()),
             from: input.from,
             to: input.to,
@@ -182,9 +182,9 @@ impl Operation for PriceHistory {
 }
 
 /// True if prices in dollars may be converted to a currency.
-fn has_rates(known: &Known, currency: Currency) -> bool {
+fn has_rates(known: &KnownSeries, currency: Currency) -> bool {
     let of = |quote| Series { base: Currency::EUR, quote, interval: Interval::Day };
-    let has = |quote: Currency| quote == Currency::EUR || known.of(of(quote)).is_some();
+    let has = |quote: Currency| quote == Currency::EUR || known.span(of(quote)).is_some();
     currency != Currency::USD && has(Currency::USD) && has(currency)
 }
 

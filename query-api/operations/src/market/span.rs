@@ -10,34 +10,33 @@ use crate::{parameters::time::TimeParam, vocabulary::cursor::Cursors};
 /// Length of a candle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "CandleInterval")]
-pub(crate) enum Length {
+pub(crate) enum CandleInterval {
     Minute,
     Hour,
     #[default]
     Day,
 }
 
-impl Length {
+impl CandleInterval {
     pub(crate) fn interval(self) -> Interval {
         match self {
-            Length::Minute => Interval::Minute,
-            Length::Hour => Interval::Hour,
-            Length::Day => Interval::Day,
+            CandleInterval::Minute => Interval::Minute,
+            CandleInterval::Hour => Interval::Hour,
+            CandleInterval::Day => Interval::Day,
         }
     }
 
     pub(crate) fn of(interval: Interval) -> Self {
         match interval {
-            Interval::Minute => Length::Minute,
-            Interval::Hour => Length::Hour,
-            Interval::Day => Length::Day,
+            Interval::Minute => CandleInterval::Minute,
+            Interval::Hour => CandleInterval::Hour,
+            Interval::Day => CandleInterval::Day,
         }
     }
 }
 
 /// The requested part of a list of candles.
-pub(crate) struct Asked<'a> {
+pub(crate) struct CandleRequest<'a> {
     pub(crate) cursors: Cursors<'a>,
     pub(crate) from: Option<TimeParam>,
     pub(crate) to: Option<TimeParam>,
@@ -54,7 +53,7 @@ pub(crate) struct Span {
     pub(crate) shown: Option<u32>,
 }
 
-impl Asked<'_> {
+impl CandleRequest<'_> {
     /// The span; `newest` is the close of the newest candle there is. Without a first day it has room for `limit`
     /// candles of `step` seconds up to its end.
     pub(crate) fn span(&self, newest: Option<u32>, step: u32) -> Result<Span, ApiError> {

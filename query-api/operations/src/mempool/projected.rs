@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The mempool with its projection.
-pub(crate) struct Projected<'c> {
+pub(crate) struct ProjectedMempool<'c> {
     pub(crate) pool: &'c MempoolView<'c>,
     /// Statistics of the mempool, as of its last change.
     pub(crate) stats: Stats,
@@ -24,7 +24,7 @@ pub(crate) struct Projected<'c> {
 ///
 /// # Errors
 /// Fails if no mempool is available, or if there is no projection yet.
-pub(crate) fn projected<'c>(ctx: &'c Ctx<'_>) -> Result<Projected<'c>, ApiError> {
+pub(crate) fn projected<'c>(ctx: &'c Ctx<'_>) -> Result<ProjectedMempool<'c>, ApiError> {
     let pool = ctx.mempool()?;
     let Some(projection) = pool.projection.as_deref() else {
         let detail = "the next blocks are not projected yet";
@@ -42,10 +42,10 @@ pub(crate) fn projected<'c>(ctx: &'c Ctx<'_>) -> Result<Projected<'c>, ApiError>
         );
         ctx.warn("mempool_not_whole", message);
     }
-    Ok(Projected { pool, stats, projection })
+    Ok(ProjectedMempool { pool, stats, projection })
 }
 
-impl Projected<'_> {
+impl ProjectedMempool<'_> {
     /// Time of the mempool data.
     pub(crate) fn as_of(&self) -> String {
         rfc3339_ms(self.pool.as_of_ms)

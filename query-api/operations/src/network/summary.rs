@@ -275,7 +275,7 @@ fn window(view: &View<'_>, blocks: u32) -> Result<HashrateWindow, ApiError> {
 
 /// The mempool fields of the summary.
 #[derive(Default)]
-struct Waiting {
+struct MempoolFields {
     fastest: Option<SatVb>,
     fastest_reason: Option<&'static str>,
     vbytes: Option<u64>,
@@ -284,10 +284,10 @@ struct Waiting {
     reason: Option<&'static str>,
 }
 
-fn waiting(ctx: &Ctx<'_>) -> Waiting {
+fn waiting(ctx: &Ctx<'_>) -> MempoolFields {
     let Some(pool) = ctx.unconfirmed() else {
         let reason = ctx.pool.as_ref().err().map(|absent| absent.reason());
-        return Waiting { fastest_reason: reason, reason, ..Waiting::default() };
+        return MempoolFields { fastest_reason: reason, reason, ..MempoolFields::default() };
     };
     let stats = pool.mempool.stats(pool.as_of_ms);
     let fees = pool.projection.as_deref().map(|projection| recommended_fees(projection, stats.floor.as_ref()));
@@ -296,7 +296,7 @@ fn waiting(ctx: &Ctx<'_>) -> Waiting {
         Some(None) => (None, Some(NO_FLOOR)),
         Some(Some(fees)) => (Some(SatVb(fees.fastest)), None),
     };
-    Waiting {
+    MempoolFields {
         fastest,
         fastest_reason,
         vbytes: Some(stats.vsize),

@@ -1,7 +1,7 @@
 //! The pages that answers link to: getting started, and the checkout. They use no script and no external resource.
 
 use askama::{Template, filters::Safe};
-use cairn_http::{Info, Registered, page as shell, segment};
+use cairn_http::{Info, RegisteredOperation, page as shell, segment};
 
 use crate::config::ApiConfig;
 
@@ -27,12 +27,12 @@ struct Checkout<'a> {
     exceptions: Safe<Exceptions<'a>>,
 }
 
-fn exceptions<'a>(operations: &'a [Registered], config: &ApiConfig) -> Safe<Exceptions<'a>> {
+fn exceptions<'a>(operations: &'a [RegisteredOperation], config: &ApiConfig) -> Safe<Exceptions<'a>> {
     let conditional = operations.iter().map(|op| &op.info).filter(|info| info.conditional).collect();
     Safe(Exceptions { gates: config.http.gates_enabled, conditional })
 }
 
-pub(super) fn getting_started(operations: &[Registered], config: &ApiConfig) -> String {
+pub(super) fn getting_started(operations: &[RegisteredOperation], config: &ApiConfig) -> String {
     let path = config.example_address().map_or("/v1/chain/recent-blocks".to_owned(), |address| {
         format!("/v1/wallets/{}/transactions?limit=5", segment(address))
     });
@@ -40,7 +40,7 @@ pub(super) fn getting_started(operations: &[Registered], config: &ApiConfig) -> 
     shell("Getting started", "", &GettingStarted { base: &config.http.base_url, path, exceptions })
 }
 
-pub(super) fn checkout(operations: &[Registered], config: &ApiConfig) -> String {
+pub(super) fn checkout(operations: &[RegisteredOperation], config: &ApiConfig) -> String {
     shell("Checkout", "", &Checkout { exceptions: exceptions(operations, config) })
 }
 

@@ -1,7 +1,7 @@
 //! The page at `/`: what the service is, with working links.
 
 use askama::Template;
-use cairn_http::{Info, Method, Registered, page as shell, segment};
+use cairn_http::{Info, Method, RegisteredOperation, page as shell, segment};
 
 use crate::config::{ApiConfig, Featured};
 
@@ -25,9 +25,10 @@ struct Landing<'a> {
     operations: Vec<(&'a Info, bool)>,
 }
 
-pub(crate) fn page(operations: &[Registered], config: &ApiConfig) -> String {
+pub(crate) fn page(operations: &[RegisteredOperation], config: &ApiConfig) -> String {
     let examples = config.featured.iter();
-    let opens = |op: &Registered| op.info.method == Method::Get && !op.input.fields.iter().any(|field| field.required);
+    let opens =
+        |op: &RegisteredOperation| op.info.method == Method::Get && !op.input.fields.iter().any(|field| field.required);
     let begin = |address: &str| format!("/v1/wallets/{}", segment(address));
     let landing = Landing {
         examples: examples.map(|one| (one, begin(&one.address))).collect(),

@@ -4,11 +4,11 @@
 mod getting_started;
 mod landing;
 
-use cairn_http::{CHECKOUT_PAGE, Document, GETTING_STARTED_PAGE, Registered};
+use cairn_http::{CHECKOUT_PAGE, Document, GETTING_STARTED_PAGE, RegisteredOperation};
 
 use crate::config::ApiConfig;
 
-pub(crate) fn all(operations: &[Registered], config: &ApiConfig) -> Vec<Document> {
+pub(crate) fn all(operations: &[RegisteredOperation], config: &ApiConfig) -> Vec<Document> {
     vec![
         Document::plain_page("/", landing::page(operations, config)),
         Document::plain_page(CHECKOUT_PAGE, getting_started::checkout(operations, config)),

@@ -12,7 +12,7 @@ use super::{
     facts::{PayoutAddress, pool_hashrate},
     judge::Judge,
     list::PoolSums,
-    scan::{Scanned, Seen, Sum},
+    scan::{ScannedBlock, ScannedBlocks, Sum},
     window::Window,
 };
 use crate::{
@@ -159,11 +159,11 @@ impl Operation for PoolDetail {
 
     fn run(ctx: &Ctx<'_>, input: PoolDetailInput) -> Result<PoolDetailOutput, ApiError> {
         let (view, mut judge) = (ctx.view()?, Judge::new(ctx)?);
-        let scanned = Scanned::newest(&mut judge, view, Window::Year.blocks())?;
+        let scanned = ScannedBlocks::newest(&mut judge, view, Window::Year.blocks())?;
         ctx.work.poll()?;
         let pool = find(ctx, &judge, &scanned, &input.pool_name)?;
         let place = scanned.place_of(&pool);
-        let own: Vec<Seen> =
+        let own: Vec<ScannedBlock> =
             scanned.blocks.iter().filter(|block| place.is_some() && block.pool == place).copied().collect();
         let mut windows = Vec::with_capacity(Window::ALL.len());
         for window in Window::ALL {
@@ -186,7 +186,7 @@ impl Operation for PoolDetail {
         own.iter().for_each(|block| sum.add(block));
         let caveat_codes: Vec<Caveat> =
             (sum.by_tag > 0).then_some(Caveat::PoolTagUnauthenticated { blocks: sum.by_tag }).into_iter().collect();
-        let at = |block: Option<&Seen>| block.map(|block| block_ref(view, block.height)).transpose();
+        let at = |block: Option<&ScannedBlock>| block.map(|block| block_ref(view, block.height)).transpose();
         Ok(PoolDetailOutput {
             name: judge.name(&pool),
             link: judge.link(&pool),
@@ -202,8 +202,8 @@ impl Operation for PoolDetail {
             next_cursor,
             payout_addresses: places,
             payout_addresses_omitted,
-            tags: judge.tags.of(&pool).take(MAX_TAGS).map(|tag| tag.tag.to_string()).collect(),
-            tags_omitted: judge.tags.of(&pool).count().saturating_sub(MAX_TAGS),
+            tags: judge.tags.tags_of(&pool).take(MAX_TAGS).map(|tag| tag.tag.to_string()).collect(),
+            tags_omitted: judge.tags.tags_of(&pool).count().saturating_sub(MAX_TAGS),
             slug: pool.to_string(),
             untrusted_content: true,
             caveats: Caveat::sentences(&caveat_codes),
@@ -214,7 +214,7 @@ impl Operation for PoolDetail {
 }
 
 /// The pool of that name, among those that have tags or blocks.
-fn find(ctx: &Ctx<'_>, judge: &Judge<'_, '_>, scanned: &Scanned, text: &str) -> Result<EntityName, ApiError> {
+fn find(ctx: &Ctx<'_>, judge: &Judge<'_, '_>, scanned: &ScannedBlocks, text: &str) -> Result<EntityName, ApiError> {
     let known = || scanned.pools.iter().chain(judge.tags.pools());
     let slug = text.trim().to_lowercase();
     if let Some(pool) = known().find(|pool| pool.as_str() == slug) {
@@ -232,7 +232,12 @@ fn find(ctx: &Ctx<'_>, judge: &Judge<'_, '_>, scanned: &Scanned, text: &str) -> 
 }
 
 /// Figures of a pool in a window.
-fn in_window(view: &View<'_>, scanned: &Scanned, place: Option<usize>, window: Window) -> Result<PoolWindow, ApiError> {
+fn in_window(
+    view: &View<'_>,
+    scanned: &ScannedBlocks,
+    place: Option<usize>,
+    window: Window,
+) -> Result<PoolWindow, ApiError> {
     let ranking = scanned.ranking(window.blocks());
     let at = ranking.pools.iter().position(|(of, _)| Some(*of) == place);
     let sum = at.and_then(|at| ranking.pools.get(at)).map(|(_, sum)| *sum).unwrap_or_default();
@@ -250,10 +255,10 @@ fn in_window(view: &View<'_>, scanned: &Scanned, place: Option<usize>, window: W
 }
 
 /// Blocks of a page, newest first. One row read for each.
-fn blocks(view: &View<'_>, scanned: &Scanned, page: &[Seen]) -> Result<Vec<PoolBlock>, ApiError> {
+fn blocks(view: &View<'_>, scanned: &ScannedBlocks, page: &[ScannedBlock]) -> Result<Vec<PoolBlock>, ApiError> {
     let heights: Vec<Height> = page.iter().map(|block| block.height).collect();
     let rows = view.headers(&heights)?;
-    let block = |(block, row): (&Seen, _)| -> Result<PoolBlock, ApiError> {
+    let block = |(block, row): (&ScannedBlock, _)| -> Result<PoolBlock, ApiError> {
         let row: Option<cairn_tables::headers::HeaderRow> = row;
         let row = row.ok_or_else(|| lacks::<Headers>(format!("block {}", block.height)))?;
         let other_pool = block.other_pool.and_then(|place| scanned.pools.get(place));

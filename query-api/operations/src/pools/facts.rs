@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    judge::{Judge, Judged},
-    scan::Seen,
+    judge::{Judge, PoolAttribution},
+    scan::ScannedBlock,
 };
 use crate::{
     network::Exahashes,
@@ -49,7 +49,7 @@ impl BlockPool {
         }
     }
 
-    fn of(judge: &Judge<'_, '_>, judged: &Judged) -> Self {
+    fn of(judge: &Judge<'_, '_>, judged: &PoolAttribution) -> Self {
         BlockPool {
             name: judge.name(&judged.pool),
             slug: judged.pool.to_string(),
@@ -87,7 +87,7 @@ impl PayoutAddress {
     pub(super) fn of<'s>(
         judge: &Judge<'_, '_>,
         pool: &EntityName,
-        blocks: impl Iterator<Item = &'s Seen>,
+        blocks: impl Iterator<Item = &'s ScannedBlock>,
     ) -> Vec<Self> {
         let mut sums: HashMap<[u8; 32], (u32, u64, Height)> = HashMap::new();
         for (block, paid) in blocks.filter_map(|block| Some((block, block.paid?))) {

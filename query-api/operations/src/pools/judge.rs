@@ -45,7 +45,7 @@ pub(crate) struct PaidFor {
 
 /// The pool of a block.
 #[derive(Clone, Debug)]
-pub(crate) struct Judged {
+pub(crate) struct PoolAttribution {
     pub(crate) pool: EntityName,
     /// The evidence.
     pub(crate) by: AttributedBy,
@@ -72,7 +72,7 @@ impl<'c, 'a> Judge<'c, 'a> {
         let view = ctx.view()?;
         let reader = ctx.prices.reader.ok_or_else(ApiError::internal)?;
         let now = last_second(day_of(ctx.now()));
-        let (tags, at) = (ctx.pool_tags.of(reader, view)?, At::time(now));
+        let (tags, at) = (ctx.pool_tags.get(reader, view)?, At::time(now));
         Ok(Judge { ctx, view, at, tags, documents: BTreeMap::new(), scripts: HashMap::new() })
     }
 
@@ -83,14 +83,18 @@ impl<'c, 'a> Judge<'c, 'a> {
 
     /// The pool of the block at this height, whose coinbase has this scriptSig. One row read, and two for each script
     /// that was not judged before.
-    pub(crate) fn block(&mut self, height: u32, coinbase_script: &[u8]) -> Result<Option<Judged>, ApiError> {
+    pub(crate) fn block(&mut self, height: u32, coinbase_script: &[u8]) -> Result<Option<PoolAttribution>, ApiError> {
         self.view.require(&cairn_tables::stages::PAYOUTS)?;
         let row = self.view.get::<Payouts>(&height)?.ok_or_else(|| lacks::<Payouts>(format!("block {height}")))?;
         self.judge(coinbase_script, &row)
     }
 
     /// The pool of a block that pays so.
-    pub(crate) fn judge(&mut self, coinbase_script: &[u8], payouts: &PayoutsRow) -> Result<Option<Judged>, ApiError> {
+    pub(crate) fn judge(
+        &mut self,
+        coinbase_script: &[u8],
+        payouts: &PayoutsRow,
+    ) -> Result<Option<PoolAttribution>, ApiError> {
         let mut paid = None;
         for payout in &payouts.largest {
             if let Some(of) = self.script(&payout.script)? {
@@ -100,7 +104,7 @@ impl<'c, 'a> Judge<'c, 'a> {
         }
         let tagged = self.tags.matcher.find(coinbase_script).map(|tag| &tag.pool);
         let found = attribute([paid.as_ref().map(|(_, of)| &of.pool)], tagged);
-        Ok(found.map(|of| Judged {
+        Ok(found.map(|of| PoolAttribution {
             pool: of.pool.clone(),
             by: of.by,
             other_pool: of.other_pool.cloned(),
@@ -157,7 +161,7 @@ impl<'c, 'a> Judge<'c, 'a> {
     /// The name of a pool as people write it: as its tags have it, else as a claim about one of the scripts that were
     /// judged, else its short name.
     pub(crate) fn name(&self, pool: &EntityName) -> String {
-        if let Some(tag) = self.tags.of(pool).next() {
+        if let Some(tag) = self.tags.tags_of(pool).next() {
             return tag.name.to_string();
         }
         let named = self.paid_for(pool).filter(|(_, of)| !of.name.is_empty());
@@ -177,6 +181,6 @@ impl<'c, 'a> Judge<'c, 'a> {
 
     /// The pool's page, as its tags name it.
     pub(crate) fn link(&self, pool: &EntityName) -> Option<String> {
-        self.tags.of(pool).map(|tag| &tag.link).find(|link| !link.is_empty()).map(ToString::to_string)
+        self.tags.tags_of(pool).map(|tag| &tag.link).find(|link| !link.is_empty()).map(ToString::to_string)
     }
 }

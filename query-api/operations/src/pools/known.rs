@@ -42,7 +42,7 @@ impl OfLedger for KnownTags {
 
 impl KnownTags {
     /// The tags of a pool, the longest first.
-    pub(crate) fn of(&self, pool: &EntityName) -> impl Iterator<Item = &PoolTag> {
+    pub(crate) fn tags_of(&self, pool: &EntityName) -> impl Iterator<Item = &PoolTag> {
         let places = self.by_pool.get(pool).map_or(&[][..], Vec::as_slice);
         places.iter().filter_map(|at| self.matcher.tags().get(*at))
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     judge::Judge,
-    scan::{Scanned, Sum},
+    scan::{ScannedBlocks, Sum},
     window::Window,
 };
 use crate::{
@@ -168,7 +168,7 @@ impl Operation for PoolList {
     fn run(ctx: &Ctx<'_>, input: PoolListInput) -> Result<PoolListOutput, ApiError> {
         let (view, mut judge) = (ctx.view()?, Judge::new(ctx)?);
         let most = input.window.blocks();
-        let scanned = Scanned::newest(&mut judge, view, most)?;
+        let scanned = ScannedBlocks::newest(&mut judge, view, most)?;
         ctx.work.poll()?;
         let ranking = scanned.ranking(most);
         let (rate, hashrate_reason) = hashrate_of(view, most)?;
@@ -194,8 +194,8 @@ impl Operation for PoolList {
                 last_block: block_ref(view, sum.last.unwrap_or(0))?,
                 payout_addresses: places,
                 payout_address_count,
-                tags: judge.tags.of(pool).take(SHOWN).map(|tag| tag.tag.to_string()).collect(),
-                tag_count: judge.tags.of(pool).count(),
+                tags: judge.tags.tags_of(pool).take(SHOWN).map(|tag| tag.tag.to_string()).collect(),
+                tag_count: judge.tags.tags_of(pool).count(),
             });
         }
         let by_tag: u32 = ranking.pools.iter().map(|(_, sum)| sum.by_tag).sum();

@@ -18,9 +18,9 @@ use crate::context::lacks;
 
 /// A block.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ScannedBlock {
     pub(crate) height: Height,
-    /// Its pool, by place in [`Scanned::pools`].
+    /// Its pool, by place in [`ScannedBlocks::pools`].
     pub(crate) pool: Option<usize>,
     /// The evidence.
     pub(crate) by: Option<AttributedBy>,
@@ -38,9 +38,9 @@ pub(crate) struct Seen {
 
 /// Blocks with their pools.
 #[derive(Default, Debug)]
-pub(crate) struct Scanned {
+pub(crate) struct ScannedBlocks {
     /// The blocks, ascending by height.
-    pub(crate) blocks: Vec<Seen>,
+    pub(crate) blocks: Vec<ScannedBlock>,
     /// The pools, in no order.
     pub(crate) pools: Vec<EntityName>,
     places: HashMap<EntityName, usize>,
@@ -84,7 +84,7 @@ impl Sum {
     }
 
     /// Adds a block, which must be newer than those before.
-    pub(crate) fn add(&mut self, block: &Seen) {
+    pub(crate) fn add(&mut self, block: &ScannedBlock) {
         self.blocks += 1;
         self.empty += u32::from(block.is_empty);
         self.by_tag += u32::from(block.by == Some(AttributedBy::Tag));
@@ -98,8 +98,8 @@ impl Sum {
 /// The sums of all pools in a window.
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    /// PayoutAddress of each pool in [`Scanned::pools`], and what it has: the one with most blocks first, of equal ones
-    /// by name.
+    /// Index of each pool in [`ScannedBlocks::pools`], and its sums: the pool with the most blocks first, equal ones by
+    /// name.
     pub(crate) pools: Vec<(usize, Sum)>,
     /// Blocks of no known pool.
     pub(crate) unidentified: Sum,
@@ -107,14 +107,14 @@ pub(crate) struct Ranking {
     pub(crate) blocks: u32,
 }
 
-impl Scanned {
+impl ScannedBlocks {
     /// Looks at the newest blocks, at most `most`, without the genesis block, which pays nobody. Reads two rows for
     /// each, and once the claims about each script that they pay.
     pub(crate) fn newest(judge: &mut Judge<'_, '_>, view: &View<'_>, most: u32) -> Result<Self, ApiError> {
         view.require(&PAYOUTS)?;
         let tip = view.tip().height;
         let from = tip.saturating_sub(most).saturating_add(1);
-        let mut scanned = Scanned::default();
+        let mut scanned = ScannedBlocks::default();
         if tip == 0 {
             return Ok(scanned);
         }
@@ -128,7 +128,7 @@ impl Scanned {
             let pool = judged.as_ref().map(|judged| scanned.place(&judged.pool));
             let other_pool = judged.as_ref().and_then(|judged| judged.other_pool.as_ref());
             let other_pool = other_pool.map(|pool| scanned.place(pool));
-            scanned.blocks.push(Seen {
+            scanned.blocks.push(ScannedBlock {
                 height,
                 pool,
                 by: judged.as_ref().map(|judged| judged.by),
@@ -157,7 +157,7 @@ impl Scanned {
     }
 
     /// Returns the newest of these blocks, at most `most`.
-    pub(crate) fn last(&self, most: u32) -> &[Seen] {
+    pub(crate) fn last(&self, most: u32) -> &[ScannedBlock] {
         let from = self.blocks.len().saturating_sub(most as usize);
         self.blocks.get(from..).unwrap_or_default()
     }

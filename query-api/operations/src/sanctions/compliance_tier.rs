@@ -10,7 +10,7 @@ use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Freshness, Info
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::feed::{CurrentFeed, Feed, Judged};
+use super::feed::{CurrentFeed, Feed, ReviewedRow};
 use crate::{
     context::{Ctx, TIP, index_get},
     definitions::OFAC_TIER,
@@ -194,7 +194,7 @@ fn listed(
     network: cairn_model::Network,
     feed: &CurrentFeed<'_>,
     claim: &Claim,
-    judged: &Judged<'_>,
+    judged: &ReviewedRow<'_>,
     first_snapshot: Option<u32>,
 ) -> ListedAddress {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());

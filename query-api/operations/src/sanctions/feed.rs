@@ -137,12 +137,12 @@ impl<'a> CurrentFeed<'a> {
     }
 
     /// A row's party, its approvals, and whether they suffice.
-    pub(super) fn judged<'r>(&'r self, claim: &'r Claim) -> Judged<'r> {
+    pub(super) fn judged<'r>(&'r self, claim: &'r Claim) -> ReviewedRow<'r> {
         let (script, party) = (script_sha256(&claim.script), party(claim));
         let of_script = self.approvals.of_script(&self.name, &script);
-        let given = self.approvals.of(&self.name, &script, party.uid, party.name);
+        let given = self.approvals.of_party(&self.name, &script, party.uid, party.name);
         let approval = Approval::of(given.len(), !of_script.is_empty(), self.four_eyes);
-        Judged { script, party, given, approval }
+        ReviewedRow { script, party, given, approval }
     }
 
     /// The approved rows of any document, by script: those that the feed has no longer among them.
@@ -153,7 +153,7 @@ impl<'a> CurrentFeed<'a> {
 }
 
 /// A row of the feed with what operators decided.
-pub(super) struct Judged<'r> {
+pub(super) struct ReviewedRow<'r> {
     /// SHA-256 of the script.
     pub(super) script: [u8; 32],
     pub(super) party: Party<'r>,

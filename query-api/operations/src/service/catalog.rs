@@ -1,6 +1,6 @@
 //! The catalog of operations, by package and tier.
 
-use cairn_http::{ErrorCode, HttpConfig, Info, Registered, Tier, Unit};
+use cairn_http::{ErrorCode, HttpConfig, Info, RegisteredOperation, Tier, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -90,15 +90,15 @@ pub(crate) const WALLET_PNL: &str = "wallet_pnl";
 const CONDITIONAL: &str = "conditional_free_then_wallet_plus";
 
 /// True if some requests need a wallet session now.
-pub(crate) fn is_conditional(op: &Registered, config: &HttpConfig) -> bool {
+pub(crate) fn is_conditional(op: &RegisteredOperation, config: &HttpConfig) -> bool {
     config.gates_enabled && op.info.conditional
 }
 
 /// The catalog of a package.
 pub(crate) fn package(ctx: &Ctx<'_>, which: cairn_http::Package) -> Package {
     let config = ctx.config;
-    let members: Vec<&Registered> = ctx.operations.iter().filter(|op| op.offer.package == which).collect();
-    let of = |wanted: &dyn Fn(&Registered) -> bool| -> Vec<String> {
+    let members: Vec<&RegisteredOperation> = ctx.operations.iter().filter(|op| op.offer.package == which).collect();
+    let of = |wanted: &dyn Fn(&RegisteredOperation) -> bool| -> Vec<String> {
         members.iter().filter(|op| wanted(op)).map(|op| op.info.endpoint()).collect()
     };
     Package {
@@ -112,7 +112,7 @@ pub(crate) fn package(ctx: &Ctx<'_>, which: cairn_http::Package) -> Package {
     }
 }
 
-fn entry(op: &Registered, config: &HttpConfig, showcase: &[String]) -> CatalogEntry {
+fn entry(op: &RegisteredOperation, config: &HttpConfig, showcase: &[String]) -> CatalogEntry {
     let (info, offer, conditional) = (&op.info, &op.offer, is_conditional(op, config));
     CatalogEntry {
         path: info.path,

@@ -79,12 +79,12 @@ pub(crate) struct SourceDetails {
 
 /// Loaded claims of a source.
 #[derive(Default)]
-struct Loaded<'d> {
+struct SourceClaims<'d> {
     /// The newest document of each list.
     lists: BTreeMap<&'d ListKey, (&'d ListDocument, ListSize)>,
 }
 
-impl Loaded<'_> {
+impl SourceClaims<'_> {
     fn newest(&self) -> u32 {
         self.lists.values().map(|(of, _)| of.version.retrieved_at).max().unwrap_or_default()
     }
@@ -105,7 +105,7 @@ impl Shares {
         Ok(Some(Shares { all: view.label_shares()?, supply: view.unspent()? }))
     }
 
-    fn of(&self, source: Option<&Slug>) -> (u64, Sats) {
+    fn sums(&self, source: Option<&Slug>) -> (u64, Sats) {
         let found = self.all.iter().find(|share| share.source.as_ref() == source);
         found.map_or((0, 0), |share| (share.scripts, share.unspent))
     }
@@ -121,7 +121,7 @@ pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>
     let documents = view.claim_lists(MAX_DOCUMENTS)?;
     let Some(newest) = documents.iter().map(|(of, _)| of.version.retrieved_at).max() else { return Ok(None) };
     let lists: BTreeSet<_> = documents.iter().map(|(of, _)| &of.list).collect();
-    let mut sources: BTreeMap<&Slug, Loaded<'_>> = BTreeMap::new();
+    let mut sources: BTreeMap<&Slug, SourceClaims<'_>> = BTreeMap::new();
     for (of, size) in &documents {
         let newest = sources.entry(&of.list.source).or_default().lists.entry(&of.list).or_insert((of, *size));
         if newest.0.version < of.version {
@@ -131,14 +131,15 @@ pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>
     let shares = Shares::find(view)?;
     let week = match (&shares, ctx.prices.reader) {
         (None, _) | (_, None) => Err(PENDING),
-        (Some(_), Some(reader)) => ctx.volume.of(reader, view),
+        (Some(_), Some(reader)) => ctx.volume.get(reader, view),
     };
     let spent = |sats: &dyn Fn(&Volume) -> Sats| {
         let of = |week: &Week| Decimal(week.volume.millionths(sats(&week.volume)).into());
         week.as_ref().ok().map(of)
     };
-    let of = |source: Option<&Slug>| shares.as_ref().map(|shares| (shares.of(source), shares));
-    let mut by_coins: Vec<(&Slug, &Loaded<'_>)> = sources.iter().map(|(source, loaded)| (*source, loaded)).collect();
+    let of = |source: Option<&Slug>| shares.as_ref().map(|shares| (shares.sums(source), shares));
+    let mut by_coins: Vec<(&Slug, &SourceClaims<'_>)> =
+        sources.iter().map(|(source, loaded)| (*source, loaded)).collect();
     by_coins.sort_by_key(|(source, _)| (Reverse(of(Some(source)).map(|((_, sats), _)| sats)), *source));
     let listed = by_coins.iter().take(MAX_LISTED).map(|(source, loaded)| {
         let (as_of, found) = (loaded.newest(), of(Some(source)));

@@ -71,7 +71,7 @@ pub(crate) struct ContestOutput {
 }
 
 /// A claim that a request is about.
-pub(super) struct Contested {
+pub(super) struct ContestedClaim {
     id: ClaimId,
     address: String,
     list: ListClaims,
@@ -79,7 +79,7 @@ pub(super) struct Contested {
 }
 
 /// The judgement of a request.
-pub(super) struct Judged {
+pub(super) struct Judgement {
     pub(super) state: ContestState,
     explanation: String,
     message: Option<(String, u32)>,
@@ -91,7 +91,7 @@ fn wrong(name: &str, message: impl Into<String>) -> ApiError {
     ApiError::validation(Location::Body, name, message)
 }
 
-impl Contested {
+impl ContestedClaim {
     /// The claim, among those that lists say of the address now.
     pub(super) fn find(ctx: &Ctx<'_>, address: &AddressParam, id: &str) -> Result<Self, ApiError> {
         let id: ClaimId =
@@ -106,7 +106,7 @@ impl Contested {
                 continue;
             }
             if let Some(claim) = list.claims.iter().find(|claim| claim.row == id.row).cloned() {
-                return Ok(Contested { id, address: address.text.clone(), list, claim });
+                return Ok(ContestedClaim { id, address: address.text.clone(), list, claim });
             }
         }
         let message = "no list says this of the address now; wallet_detail has the ids of what is said";
@@ -132,9 +132,9 @@ impl Contested {
     }
 
     /// Judges the request by its signed text, if it has one.
-    pub(super) fn judge(&self, ctx: &Ctx<'_>, signed: Option<SignedText>) -> Result<Judged, ApiError> {
+    pub(super) fn judge(&self, ctx: &Ctx<'_>, signed: Option<SignedText>) -> Result<Judgement, ApiError> {
         let plain = |state, explanation: &str| {
-            Ok(Judged { state, explanation: explanation.to_owned(), message: None, signed: None })
+            Ok(Judgement { state, explanation: explanation.to_owned(), message: None, signed: None })
         };
         if self.claim.is_incontestable() {
             let words = "a contest does not change that a list of an authority has an address, nor what the chain shows; \
@@ -157,7 +157,7 @@ impl Contested {
                 again with signed_message and signature; without a signature only the ticket is opened";
             let explanation = words.to_owned();
             let message = Some((message, until));
-            return Ok(Judged { state: ContestState::CanBeSigned, explanation, message, signed: None });
+            return Ok(Judgement { state: ContestState::CanBeSigned, explanation, message, signed: None });
         };
         let signed = self.checked_message(ctx, signed, &secret)?;
         match verify_signed(Script::from_bytes(&self.claim.script), &signed.message, &signed.signature) {
@@ -167,18 +167,18 @@ impl Contested {
             Verdict::Inconclusive(reason) => {
                 let explanation =
                     format!("the signature cannot be checked: {reason}; the ticket is for the operator to decide");
-                Ok(Judged { state: ContestState::Inconclusive, explanation, message: None, signed: None })
+                Ok(Judgement { state: ContestState::Inconclusive, explanation, message: None, signed: None })
             }
             Verdict::Valid(_) if last.is_some() => {
                 let words = "the operator has ended a contest of what this claim says; the ticket says that you signed";
                 let explanation = words.to_owned();
-                Ok(Judged { state: ContestState::Settled, explanation, message: None, signed: Some(signed) })
+                Ok(Judgement { state: ContestState::Settled, explanation, message: None, signed: Some(signed) })
             }
             Verdict::Valid(_) => {
                 let explanation = "the key of the address has signed: what the claim says is contested until the \
                     operator ends the contest"
                     .to_owned();
-                Ok(Judged { state: ContestState::Contested, explanation, message: None, signed: Some(signed) })
+                Ok(Judgement { state: ContestState::Contested, explanation, message: None, signed: Some(signed) })
             }
         }
     }
@@ -213,8 +213,8 @@ impl Contested {
     }
 
     /// Hands a right signature in; what became of it.
-    pub(super) fn hand_in(&self, ctx: &Ctx<'_>, judged: Judged, reason: &str) -> ContestOutput {
-        let Judged { mut state, mut explanation, message, signed } = judged;
+    pub(super) fn hand_in(&self, ctx: &Ctx<'_>, judged: Judgement, reason: &str) -> ContestOutput {
+        let Judgement { mut state, mut explanation, message, signed } = judged;
         if let Some(signed) = signed.filter(|_| state == ContestState::Contested) {
             let taken = self.document(ctx, signed, reason).zip(ctx.ledger).map(|(of, ledger)| ledger.hand_in(&of));
             let why_not = match taken {

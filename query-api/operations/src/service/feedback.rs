@@ -8,7 +8,7 @@ use cairn_state::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::contest::{ContestOutput, Contested, signed_text};
+use super::contest::{ContestOutput, ContestedClaim, signed_text};
 use crate::{context::Ctx, operation::Operation, parameters::identifier::AddressParam, values::rfc3339_ms};
 
 /// Accepts feedback about labels and data.
@@ -138,7 +138,7 @@ impl Operation for SubmitFeedback {
         };
         let signed = signed_text(input.signed_message, input.signature)?;
         let contested = match (&input.claim_id, &input.address, kind) {
-            (Some(id), Some(address), FeedbackType::LabelCorrection) => Some(Contested::find(ctx, address, id)?),
+            (Some(id), Some(address), FeedbackType::LabelCorrection) => Some(ContestedClaim::find(ctx, address, id)?),
             (Some(_), ..) => {
                 let message = "needs an address and the type label_correction";
                 return Err(ApiError::validation(Location::Body, "claim_id", message));

@@ -442,7 +442,7 @@ fn fx(ctx: &Ctx<'_>) -> Component {
         let rate = rate_at(&Candles::new(view, &known), Currency::EUR, Currency::USD, ctx.now())?;
         let pair = Series { base: Currency::EUR, quote: Currency::USD, interval: Interval::Day };
         // A rate that is too old for conversions is shown, too.
-        let newest = known.of(pair).map(|span| (span.last, span.newest.source.clone()));
+        let newest = known.span(pair).map(|span| (span.last, span.newest.source.clone()));
         Ok((rate, newest, series_of(ctx, Currency::EUR)?))
     };
     let (rate, newest, series) = match look() {

@@ -61,7 +61,7 @@ pub(super) struct Week {
 impl VolumeSlot {
     /// The week before the tip of a view, which is one of this reader, or the last one that is known; else why there is
     /// none.
-    pub(super) fn of(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Week, &'static str> {
+    pub(super) fn get(&self, reader: &Arc<Reader>, view: &View<'_>) -> Result<Week, &'static str> {
         let (tip, mut state) = (view.tip(), self.0.state.lock());
         let is_same = std::ptr::eq(state.of.as_ptr(), Arc::as_ptr(reader));
         if is_same && state.seq < tip.seq && !may_change_labels(view, state.seq).unwrap_or(true) {

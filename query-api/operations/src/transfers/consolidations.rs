@@ -10,14 +10,14 @@ use cairn_tables::transfers::GatheredRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{gathering::Gathering, owners::Owners, unconfirmed};
+use super::{consolidation::Consolidation, owners::Owners, unconfirmed};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::CONSOLIDATIONS,
     operation::Operation,
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::Btc,
-    window::{Looking, Page, TX, Window},
+    window::{BoundedScan, Page, TX, Window},
 };
 
 /// Current consolidations.
@@ -57,11 +57,11 @@ pub(crate) struct ConsolidationsOutput {
     min_inputs: u32,
     limit: u32,
     /// Unconfirmed transactions, the largest value first: they may never confirm.
-    unconfirmed: Vec<Gathering>,
+    unconfirmed: Vec<Consolidation>,
     /// Unconfirmed ones that are left out.
     unconfirmed_omitted: u64,
     /// Confirmed ones, the newest first.
-    confirmed: Vec<Gathering>,
+    confirmed: Vec<Consolidation>,
     /// True if there are older ones since then that are left out.
     truncated: bool,
     /// Confirmed ones that are listed.
@@ -95,7 +95,7 @@ impl Operation for PulseConsolidations {
         let limit = input.limit.get() as usize;
         let unconfirmed = unconfirmed::consolidations(ctx, view, (least.0 as usize, least.1), limit)?;
         let page = page(ctx, view, window, least, limit)?;
-        let total = page.rows.iter().map(Gathering::sats).fold(0, u64::saturating_add);
+        let total = page.rows.iter().map(Consolidation::sats).fold(0, u64::saturating_add);
         Ok(ConsolidationsOutput {
             since_height: window.since,
             covered_from_height: page.covered_from,
@@ -107,7 +107,7 @@ impl Operation for PulseConsolidations {
             unconfirmed_omitted: unconfirmed.omitted,
             truncated: page.next.is_some(),
             confirmed_count: page.rows.len() as u64,
-            confirmed_inputs: page.rows.iter().map(Gathering::inputs).sum(),
+            confirmed_inputs: page.rows.iter().map(Consolidation::inputs).sum(),
             confirmed_sats: total,
             confirmed_btc: Btc::of(total),
             confirmed: page.rows,
@@ -122,17 +122,17 @@ fn page(
     window: Window,
     (inputs, sats): (u32, Sats),
     limit: usize,
-) -> Result<Page<Gathering>, ApiError> {
-    let (mut walk, mut looking) = (view.consolidations_before(window.end)?, Looking::back_to(window.first));
+) -> Result<Page<Consolidation>, ApiError> {
+    let (mut walk, mut scan) = (view.consolidations_before(window.end)?, BoundedScan::back_to(window.first));
     let cost = Cell::new(0);
     let next = || {
-        looking.spend(cost.take());
+        scan.spend(cost.take());
         let older = || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten());
-        looking.next(&ctx.work, older, |row: &GatheredRow| row.inputs >= inputs && row.sats >= sats)
+        scan.next(&ctx.work, older, |row: &GatheredRow| row.inputs >= inputs && row.sats >= sats)
     };
     let mut owners = Owners::default();
     Page::read(view, window, limit, next, |tx_num, _| {
-        let (row, read) = Gathering::confirmed(ctx, view, &mut owners, tx_num)?;
+        let (row, read) = Consolidation::confirmed(ctx, view, &mut owners, tx_num)?;
         cost.set(TX + read);
         Ok(Some(row))
     })

@@ -17,7 +17,7 @@ use crate::{
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     values::Btc,
     vocabulary::cursor::CursorParam,
-    window::{Looking, Page, Step, TX, Window},
+    window::{BoundedScan, Page, ScanStep, TX, Window},
 };
 
 /// Most alerts that can be skipped.
@@ -134,7 +134,7 @@ pub(super) fn list(ctx: &Ctx<'_>, input: ListInput, labelled: bool) -> Result<Fo
     let request = PageRequest::new(ctx, window, limit, params)?;
     let from = request.from;
     let offset = if from.is_some() { 0 } else { input.offset.min(MAX_SKIPPED) };
-    let wanted = Wanted { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
+    let wanted = AlertFilter { least: sats, direction: input.flow_type.map(FlowType::direction), labelled, offset };
     let page = wanted.page(ctx, view, request.rest(), limit as usize)?;
     let next_offset = offset.saturating_add(page.rows.len() as u32);
     let goes_on = page.next.is_some() && !page.is_cut && from.is_none() && next_offset <= MAX_SKIPPED;
@@ -154,7 +154,7 @@ pub(super) fn list(ctx: &Ctx<'_>, input: ListInput, labelled: bool) -> Result<Fo
 }
 
 /// Which alerts a page has.
-pub(super) struct Wanted {
+pub(super) struct AlertFilter {
     /// Least sum that they pay to others.
     pub(super) least: u64,
     pub(super) direction: Option<FlowDirection>,
@@ -163,7 +163,7 @@ pub(super) struct Wanted {
     pub(super) offset: u32,
 }
 
-impl Wanted {
+impl AlertFilter {
     /// A page of a window.
     pub(super) fn page(
         &self,
@@ -172,7 +172,7 @@ impl Wanted {
         window: Window,
         limit: usize,
     ) -> Result<Page<WhaleAlert>, ApiError> {
-        let (mut walk, mut looking) = (view.transfers_before(window.end)?, Looking::back_to(window.first));
+        let (mut walk, mut scan) = (view.transfers_before(window.end)?, BoundedScan::back_to(window.first));
         let (skip, cost) = (Cell::new(self.offset), Cell::new(0));
         let asks_labels = self.direction.is_some() || self.labelled;
         let is_skipped = || skip.get() > 0 && skip.replace(skip.get() - 1) > 0;
@@ -181,10 +181,10 @@ impl Wanted {
             // Filters by label need the whole row.
             is_large && (asks_labels || !is_skipped())
         };
-        let next = || -> Result<Step<Transfer>, ApiError> {
-            looking.spend(cost.take());
+        let next = || -> Result<ScanStep<Transfer>, ApiError> {
+            scan.spend(cost.take());
             let older = || Ok(walk.as_mut().map(|walk| walk.older()).transpose()?.flatten().map(|of| (of.tx_num, of)));
-            looking.next(&ctx.work, older, fits)
+            scan.next(&ctx.work, older, fits)
         };
         let mut owners = Owners::default();
         Page::read(view, window, limit, next, |tx_num, transfer| {

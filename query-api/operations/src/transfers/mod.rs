@@ -1,6 +1,6 @@
 //! Transactions that move much, and those that gather many coins.
 
-mod gathering;
+mod consolidation;
 mod list;
 mod owners;
 mod parties;

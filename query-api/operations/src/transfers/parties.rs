@@ -44,7 +44,7 @@ pub(super) struct Parties<'t> {
 }
 
 /// Both sides by labels and clusters.
-pub(super) struct Judged {
+pub(super) struct AttributedSides {
     /// Sum that it pays to others.
     pub(super) net_external: Sats,
     /// Outputs to others.
@@ -122,13 +122,13 @@ impl<'t> Parties<'t> {
     }
 
     /// Judges both sides.
-    pub(super) fn judge(&self, view: &View<'_>, owners: &mut Owners) -> Result<Judged, ApiError> {
+    pub(super) fn judge(&self, view: &View<'_>, owners: &mut Owners) -> Result<AttributedSides, ApiError> {
         let external = self.external(view)?;
         let may_be_change = if external.len() > 1 { self.largest_to_a_new_script(view, &external)? } else { None };
         let inputs: Vec<&Coin<'t>> = self.inputs.iter().collect();
         let (from, from_verdict) = side(view, &inputs, owners)?;
         let (to, to_verdict) = side(view, &external, owners)?;
-        Ok(Judged {
+        Ok(AttributedSides {
             net_external: external.iter().map(|coin| coin.sats).fold(0, Sats::saturating_add),
             external_outputs: external.len() as u64,
             may_be_change,

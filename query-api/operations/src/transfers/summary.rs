@@ -13,7 +13,7 @@ use crate::{
     operation::Operation,
     parameters::since::SinceParam,
     values::{Btc, Decimal},
-    window::{Looking, Step, Window},
+    window::{BoundedScan, ScanStep, Window},
 };
 
 /// All scanners at a glance.
@@ -35,7 +35,7 @@ pub(crate) struct SummaryOutput {
     /// Transactions that pay 100 BTC or more to others.
     whales: Whales,
     /// Transactions whose coins of a year and more are worth 10 BTC or more together.
-    dormant: Dormant,
+    dormant: DormantScanner,
     /// Transactions that gather ten coins or more.
     consolidations: Consolidations,
     /// Whether the scanners see unconfirmed transactions, too: `watched`, or `absent` with a reason.
@@ -73,8 +73,7 @@ pub(crate) struct Whales {
 
 /// Old coins.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "DormantScanner")]
-pub(crate) struct Dormant {
+pub(crate) struct DormantScanner {
     #[serde(flatten)]
     state: State,
     count: Option<u64>,
@@ -138,15 +137,15 @@ fn sum<R: Copy>(
     mut older: impl FnMut() -> Result<Option<(TxNum, R)>, ApiError>,
     mut show: impl FnMut(R),
 ) -> Result<State, ApiError> {
-    let mut looking = Looking::back_to(window.first);
+    let mut scan = BoundedScan::back_to(window.first);
     loop {
-        let covered_from_height = match looking.next(&ctx.work, &mut older, |_| true)? {
-            Step::Tx(_, row) => {
+        let covered_from_height = match scan.next(&ctx.work, &mut older, |_| true)? {
+            ScanStep::Tx(_, row) => {
                 show(row);
                 continue;
             }
-            Step::End => window.since,
-            Step::Enough(last) => view.chain().height_of(last).unwrap_or_default().saturating_add(1),
+            ScanStep::End => window.since,
+            ScanStep::Enough(last) => view.chain().height_of(last).unwrap_or_default().saturating_add(1),
         };
         return Ok(State { status: "live", path, covered_from_height: Some(covered_from_height) });
     }
@@ -199,11 +198,17 @@ fn whales(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<Whales, ApiE
     })
 }
 
-fn dormant(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<Dormant, ApiError> {
+fn dormant(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<DormantScanner, ApiError> {
     const PATH: &str = "/v1/pulse/dormant";
     let Some(mut walk) = begun(view.dormant_before(window.end))? else {
         let (count, old_sats) = (None, None);
-        return Ok(Dormant { state: rebuilding(PATH), count, old_sats, old_btc: None, coin_days_destroyed: None });
+        return Ok(DormantScanner {
+            state: rebuilding(PATH),
+            count,
+            old_sats,
+            old_btc: None,
+            coin_days_destroyed: None,
+        });
     };
     let of_row = |row: &DormantRow| {
         let sats = row.0.iter().map(|of| of.sats).fold(0, u64::saturating_add);
@@ -222,7 +227,7 @@ fn dormant(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<Dormant, Ap
         }
     })?;
     let coin_days = (destroyed / u128::from(DAY_SECS)).cast_signed();
-    Ok(Dormant {
+    Ok(DormantScanner {
         state,
         count: Some(count),
         old_sats: Some(sats),

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::{
     owners::{Owners, SideOwner},
-    parties::{Judged, Parties},
+    parties::{AttributedSides, Parties},
 };
 use crate::{
+    confirmation::Confirmation,
     context::{Ctx, lacks},
-    standing::Standing,
     tx_sides::{Side, largest},
     values::{Btc, optional},
     vocabulary::caveat::Caveat,
@@ -28,7 +28,7 @@ const BANDS: [u32; 3] = [100, 1_000, 10_000];
 pub(crate) struct WhaleAlert {
     txid: String,
     #[serde(flatten)]
-    standing: Standing,
+    confirmation: Confirmation,
     /// The largest of 100, 1 000 and 10 000 bitcoin that it reaches.
     band_btc: u32,
     /// Sum that it pays to others: to scripts that it does not spend from, outside the clusters that it spends from.
@@ -69,7 +69,7 @@ pub(crate) struct WhaleAlert {
 /// Facts that confirmed and unconfirmed transactions have in common.
 struct Facts {
     txid: String,
-    standing: Standing,
+    confirmation: Confirmation,
     input_count: usize,
     input_sats: Sats,
     output_count: usize,
@@ -90,7 +90,7 @@ impl WhaleAlert {
         let parties = Parties::confirmed(view, &tx)?;
         let facts = Facts {
             txid: tx.txid().to_string(),
-            standing: Standing::confirmed(view, tx.height, time),
+            confirmation: Confirmation::confirmed(view, tx.height, time),
             input_count: tx.meta().inputs.len(),
             input_sats: tx.input_sats(),
             output_count: tx.outputs().len(),
@@ -118,7 +118,7 @@ impl WhaleAlert {
         }
         let facts = Facts {
             txid: tx.txid.to_string(),
-            standing: Standing::unconfirmed(tx.first_seen_ms),
+            confirmation: Confirmation::unconfirmed(tx.first_seen_ms),
             input_count: tx.inputs.len(),
             input_sats: tx.inputs.iter().map(|input| input.value).fold(0, Sats::saturating_add),
             output_count: tx.outputs.len(),
@@ -127,7 +127,7 @@ impl WhaleAlert {
         WhaleAlert::of(ctx, view, facts, judged).map(Some)
     }
 
-    fn of(ctx: &Ctx<'_>, view: &View<'_>, facts: Facts, judged: Judged) -> Result<Self, ApiError> {
+    fn of(ctx: &Ctx<'_>, view: &View<'_>, facts: Facts, judged: AttributedSides) -> Result<Self, ApiError> {
         let [from, to] = judged.verdicts;
         let owner = |owner: &'_ Option<SideOwner>| owner.clone();
         let direction = FlowDirection::between(
@@ -138,7 +138,7 @@ impl WhaleAlert {
         let least = net.saturating_sub(judged.may_be_change.unwrap_or(0));
         Ok(WhaleAlert {
             txid: facts.txid,
-            standing: facts.standing,
+            confirmation: facts.confirmation,
             band_btc: band(net),
             net_external_sats: net,
             net_external_btc: Btc::of(net),
@@ -195,8 +195,8 @@ fn entity(owner: Option<&SideOwner>) -> String {
 
 impl TableRow for WhaleAlert {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.standing.time().to_owned()),
-        ("height", |of| optional(of.standing.height)),
+        ("time", |of| of.confirmation.time().to_owned()),
+        ("height", |of| optional(of.confirmation.height)),
         ("txid", |of| of.txid.clone()),
         ("net_external_sats", |of| of.net_external_sats.to_string()),
         ("net_external_min_sats", |of| of.net_external_min_sats.to_string()),

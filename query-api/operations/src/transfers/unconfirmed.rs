@@ -7,7 +7,7 @@ use cairn_http::ApiError;
 use cairn_model::{MempoolTx, Sats, is_unspendable};
 use cairn_reader::View;
 
-use super::{gathering::Gathering, owners::Owners, transfer::WhaleAlert};
+use super::{consolidation::Consolidation, owners::Owners, transfer::WhaleAlert};
 use crate::context::Ctx;
 
 /// Inputs and outputs whose scripts are looked up for one answer: some 20 milliseconds.
@@ -80,7 +80,7 @@ pub(super) fn consolidations(
     view: &View<'_>,
     (inputs, least): (usize, Sats),
     limit: usize,
-) -> Result<Unconfirmed<Gathering>, ApiError> {
+) -> Result<Unconfirmed<Consolidation>, ApiError> {
     let Some(pool) = ctx.unconfirmed() else { return Ok(Unconfirmed { rows: Vec::new(), omitted: 0 }) };
     let mut candidates = Vec::new();
     for tx in pool.mempool.iter().map(AsRef::as_ref) {
@@ -91,5 +91,5 @@ pub(super) fn consolidations(
         }
     }
     let mut owners = Owners::default();
-    rows(ctx, candidates, limit, |tx| Gathering::unconfirmed(ctx, view, &mut owners, tx).map(Some))
+    rows(ctx, candidates, limit, |tx| Consolidation::unconfirmed(ctx, view, &mut owners, tx).map(Some))
 }

@@ -6,7 +6,7 @@ use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{list::Wanted, transfer::WhaleAlert, unconfirmed};
+use super::{list::AlertFilter, transfer::WhaleAlert, unconfirmed};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::WHALE_ALERTS,
@@ -82,7 +82,7 @@ impl Operation for PulseWhales {
         let sats = BtcParam::or_least(input.min_btc, LARGE_SATS)?;
         let limit = input.limit.get() as usize;
         let unconfirmed = unconfirmed::whales(ctx, view, sats, limit)?;
-        let wanted = Wanted { least: sats, direction: None, labelled: false, offset: 0 };
+        let wanted = AlertFilter { least: sats, direction: None, labelled: false, offset: 0 };
         let page = wanted.page(ctx, view, window, limit)?;
         let total = page.rows.iter().map(WhaleAlert::net_external).fold(0, u64::saturating_add);
         Ok(WhalesOutput {

@@ -216,16 +216,16 @@ fn confirmed_in(ctx: &Ctx<'_>, txid: &Txid) -> Option<(u32, BlockRef)> {
 }
 
 /// A transaction in the mempool.
-struct Waiting {
+struct WaitingTx {
     wtxid: Txid,
     first_seen_ms: u64,
 }
 
 /// Looks into the current mempool, which may have changed since the request began.
-fn in_mempool(ctx: &Ctx<'_>, txid: &Txid) -> Option<Waiting> {
+fn in_mempool(ctx: &Ctx<'_>, txid: &Txid) -> Option<WaitingTx> {
     let pinned = ctx.slot.pin();
     if pinned.absent(Some(&ctx.index?.tip().hash)).is_some() {
         return None;
     }
-    pinned.mempool().get(txid).map(|tx| Waiting { wtxid: tx.wtxid, first_seen_ms: tx.first_seen_ms })
+    pinned.mempool().get(txid).map(|tx| WaitingTx { wtxid: tx.wtxid, first_seen_ms: tx.first_seen_ms })
 }

@@ -7,12 +7,12 @@ use cairn_model::{MempoolTx, Txid};
 use super::pending::Departure;
 use crate::{
     context::{Ctx, MempoolView},
-    node_bytes::{InBlock, Wanted},
+    node_bytes::{InBlock, TxRequest},
     raw_tx::{wanted_of, wanted_unconfirmed},
 };
 
 /// A transaction, where it was found.
-pub(super) enum Found<'c> {
+pub(super) enum FoundTx<'c> {
     /// In a block, with its header.
     Confirmed(InBlock),
     /// In the mempool.
@@ -24,9 +24,9 @@ pub(super) enum Found<'c> {
 /// # Errors
 /// Fails if nobody knows it; the error names why it left the mempool, if it did lately. Fails also while the mempool
 /// cannot be read, so that nobody can say.
-pub(super) fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiError> {
+pub(super) fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<FoundTx<'c>, ApiError> {
     if let Some(found) = ctx.node_bytes.find(ctx.view()?, txid)? {
-        return Ok(Found::Confirmed(found));
+        return Ok(FoundTx::Confirmed(found));
     }
     let nowhere = format!("no block of the index holds transaction {txid}");
     let pool = match &ctx.pool {
@@ -37,7 +37,7 @@ pub(super) fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiEr
         Err(Absent::Loading | Absent::OtherTip) => return Err(ctx.mempool().err().unwrap_or_else(ApiError::internal)),
     };
     if let Some(tx) = pool.mempool.get(txid) {
-        return Ok(Found::Unconfirmed(pool, tx));
+        return Ok(FoundTx::Unconfirmed(pool, tx));
     }
     let comparing = if ctx.is_comparing() { ", which is being compared with the node's" } else { "" };
     let nowhere = format!("{nowhere}, and it is not in the mempool{comparing}");
@@ -55,7 +55,7 @@ pub(super) fn find<'c>(ctx: &'c Ctx<'_>, txid: &Txid) -> Result<Found<'c>, ApiEr
 
 /// Returns the request to the node for the bytes of the transaction of that id; `None` if they are at hand, or if
 /// the transaction is unknown.
-pub(super) fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<Wanted>, ApiError> {
+pub(super) fn wanted(ctx: &Ctx<'_>, txid: &Txid) -> Result<Option<TxRequest>, ApiError> {
     let Some(view) = ctx.index else { return Ok(None) };
     let found = ctx.node_bytes.find(view, txid)?;
     let wanted = match found.as_deref() {

@@ -100,14 +100,14 @@ fn stored(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
 /// The part of a list that an answer shows, with limits of rows and bytes. The row that exceeds the bytes is still
 /// shown.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct PartBounds {
     pub(super) from: u32,
     pub(super) rows: u32,
     pub(super) bytes: usize,
 }
 
 /// Rows of a list, and the index of the next one; `None` at the end.
-pub(super) type Listed<R> = (Vec<R>, Option<u32>);
+pub(super) type ListPart<R> = (Vec<R>, Option<u32>);
 
 /// Bytes of a row without its scripts, about: of its JSON, and in memory.
 const ROW_BYTES: usize = 600;
@@ -116,14 +116,14 @@ const LONGEST: usize = 10_000;
 /// Why something longer is null.
 const TOO_LONG: &str = "too_long";
 
-impl Part {
+impl PartBounds {
     /// Makes the rows of a list with `count` of them. `row` makes one, and says how many bytes its scripts take.
-    fn of<R>(
+    fn read<R>(
         self,
         ctx: &Ctx<'_>,
         count: u32,
         mut row: impl FnMut(u32) -> Result<(R, usize), ApiError>,
-    ) -> Result<Listed<R>, ApiError> {
+    ) -> Result<ListPart<R>, ApiError> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         let end = self.from.saturating_add(self.rows).min(count);
         for at in self.from..end {
@@ -195,17 +195,17 @@ pub(super) fn inputs(
     view: &View<'_>,
     tx: &StoredTx,
     raw: Option<&Transaction>,
-    part: Part,
-) -> Result<Listed<InputRow>, ApiError> {
+    part: PartBounds,
+) -> Result<ListPart<InputRow>, ApiError> {
     let raw_input = |at: u32| raw.and_then(|r| r.input.get(at as usize));
     if tx.is_coinbase() {
-        return part.of(ctx, 1, |at| Ok(row(at, None, None, raw_input(at))));
+        return part.read(ctx, 1, |at| Ok(row(at, None, None, raw_input(at))));
     }
     let spent_at = view.chain().get(tx.height).map(|b| b.mono_time);
     let coins = view.inputs(tx)?;
     let mut fundings = Fundings::of(view, &ctx.work);
     let mut unlabeled = Unlabeled::default();
-    let listed = part.of(ctx, coins.len() as u32, |at| {
+    let listed = part.read(ctx, coins.len() as u32, |at| {
         let coin = &coins[at as usize];
         let (txid, script) = fundings.script(coin)?;
         unlabeled.push(&script);
@@ -223,10 +223,10 @@ pub(super) fn inputs(
 
 /// The rows, each with its label.
 fn labeled<R>(
-    (mut rows, next): Listed<R>,
+    (mut rows, next): ListPart<R>,
     labels: Vec<Option<ShortLabel>>,
     set: impl Fn(&mut R, Option<ShortLabel>),
-) -> Listed<R> {
+) -> ListPart<R> {
     rows.iter_mut().zip(labels).for_each(|(row, label)| set(row, label));
     (rows, next)
 }
@@ -238,11 +238,11 @@ pub(super) fn unconfirmed_inputs(
     mempool: &Mempool,
     tx: &MempoolTx,
     raw: Option<&Transaction>,
-    part: Part,
-) -> Result<Listed<InputRow>, ApiError> {
+    part: PartBounds,
+) -> Result<ListPart<InputRow>, ApiError> {
     let mut births: HashMap<Txid, Option<(u32, bool)>> = HashMap::new();
     let mut unlabeled = Unlabeled::default();
-    let listed = part.of(ctx, tx.inputs.len() as u32, |at| {
+    let listed = part.read(ctx, tx.inputs.len() as u32, |at| {
         let input = &tx.inputs[at as usize];
         unlabeled.push(&input.script);
         let born = match births.get(&input.prev_txid) {
@@ -323,15 +323,15 @@ pub(super) fn outputs(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     tx: &StoredTx,
-    part: Part,
-) -> Result<Listed<OutputRow>, ApiError> {
+    part: PartBounds,
+) -> Result<ListPart<OutputRow>, ApiError> {
     let spenders: HashMap<u32, (TxNum, u32)> =
         view.spenders(tx.tx_num)?.into_iter().map(|(vout, by, vin)| (vout, (by, vin))).collect();
     let pending = ctx.unconfirmed().map(|pool| Spenders::of(pool, tx.txid()));
     // One transaction often spends many of them.
     let mut known: HashMap<TxNum, (Txid, u32)> = HashMap::new();
     let mut unlabeled = Unlabeled::default();
-    let listed = part.of(ctx, tx.outputs().len() as u32, |vout| {
+    let listed = part.read(ctx, tx.outputs().len() as u32, |vout| {
         let output = &tx.outputs()[vout as usize];
         unlabeled.push(tx.script(output));
         let spent_by = match spenders.get(&vout) {
@@ -364,12 +364,12 @@ pub(super) fn unconfirmed_outputs(
     ctx: &Ctx<'_>,
     pool: &MempoolView<'_>,
     tx: &MempoolTx,
-    part: Part,
+    part: PartBounds,
     view: &View<'_>,
-) -> Result<Listed<OutputRow>, ApiError> {
+) -> Result<ListPart<OutputRow>, ApiError> {
     let pending = Spenders::of(pool, tx.txid);
     let mut unlabeled = Unlabeled::default();
-    let listed = part.of(ctx, tx.outputs.len() as u32, |vout| {
+    let listed = part.read(ctx, tx.outputs.len() as u32, |vout| {
         let output = &tx.outputs[vout as usize];
         unlabeled.push(&output.script);
         let spendable = !is_unspendable(&output.script);

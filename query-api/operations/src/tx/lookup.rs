@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Found, find,
-    io::{InputRow, OutputRow, Part, inputs, outputs, unconfirmed_inputs, unconfirmed_outputs},
+    FoundTx, find,
+    io::{InputRow, OutputRow, PartBounds, inputs, outputs, unconfirmed_inputs, unconfirmed_outputs},
     pending::{Cpfp, eta_of, replaced},
     wanted,
 };
@@ -19,7 +19,7 @@ use crate::{
         BlockRef, CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, confirmations, first_seen, index_get,
     },
     mempool::tx::EtaRow,
-    node_bytes::Wanted,
+    node_bytes::TxRequest,
     operation::Operation,
     parameters::identifier::TxidParam,
     raw_tx::{raw_of, raw_unconfirmed},
@@ -57,9 +57,9 @@ const MAX_BYTES: usize = 3 << 20;
 
 impl TxLookupInput {
     /// The inputs to list, and the outputs.
-    fn parts(&self) -> (Part, Part) {
+    fn parts(&self) -> (PartBounds, PartBounds) {
         let (rows, bytes) = self.io_limit.map_or(ROWS, |rows| (rows, MAX_BYTES));
-        let part = |from| Part { from, rows, bytes };
+        let part = |from| PartBounds { from, rows, bytes };
         (part(self.inputs_from), part(self.outputs_from))
     }
 }
@@ -158,15 +158,15 @@ impl Operation for TxLookup {
     type Input = TxLookupInput;
     type Output = TxLookupOutput;
 
-    fn wants(ctx: &Ctx<'_>, input: &Self::Input) -> Result<Option<Wanted>, ApiError> {
+    fn wants(ctx: &Ctx<'_>, input: &Self::Input) -> Result<Option<TxRequest>, ApiError> {
         wanted(ctx, &input.txid.0)
     }
 
     fn run(ctx: &Ctx<'_>, input: TxLookupInput) -> Result<TxLookupOutput, ApiError> {
         let view = ctx.view()?;
         match find(ctx, &input.txid.0)? {
-            Found::Confirmed(found) => confirmed(ctx, view, &found, &input),
-            Found::Unconfirmed(pool, tx) => unconfirmed(ctx, view, pool, tx, &input),
+            FoundTx::Confirmed(found) => confirmed(ctx, view, &found, &input),
+            FoundTx::Unconfirmed(pool, tx) => unconfirmed(ctx, view, pool, tx, &input),
         }
     }
 }

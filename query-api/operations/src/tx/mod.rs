@@ -14,4 +14,4 @@ crate::area::area! {
     broadcast::TxBroadcast,
 }
 
-use found::{Found, find, wanted};
+use found::{FoundTx, find, wanted};

@@ -7,10 +7,10 @@ use cairn_reader::{StoredTx, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Found, find, io::funding_id, wanted};
+use super::{FoundTx, find, io::funding_id, wanted};
 use crate::{
     context::{Ctx, and_mempool, index_get},
-    node_bytes::Wanted,
+    node_bytes::TxRequest,
     operation::Operation,
     parameters::identifier::TxidParam,
     raw_tx::{raw_of, raw_unconfirmed},
@@ -143,18 +143,18 @@ impl Operation for OpReturnOutputs {
     type Input = OpReturnInput;
     type Output = OpReturnOutput;
 
-    fn wants(ctx: &Ctx<'_>, input: &Self::Input) -> Result<Option<Wanted>, ApiError> {
+    fn wants(ctx: &Ctx<'_>, input: &Self::Input) -> Result<Option<TxRequest>, ApiError> {
         wanted(ctx, &input.txid.0)
     }
 
     fn run(ctx: &Ctx<'_>, input: OpReturnInput) -> Result<OpReturnOutput, ApiError> {
         let view = ctx.view()?;
         let (outputs, raw, height) = match find(ctx, &input.txid.0)? {
-            Found::Confirmed(found) => {
+            FoundTx::Confirmed(found) => {
                 let (tx, header) = &*found;
                 (carriers(ctx, view, tx, input.outputs_from)?, raw_of(ctx, tx, header), Some(tx.height))
             }
-            Found::Unconfirmed(_, tx) => {
+            FoundTx::Unconfirmed(_, tx) => {
                 (unconfirmed_carriers(ctx, tx, input.outputs_from)?, raw_unconfirmed(ctx, tx), None)
             }
         };

@@ -29,9 +29,9 @@ pub(super) fn eta_of(pool: &MempoolView<'_>, txid: &Txid) -> Option<EtaRow> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Cpfp {
     /// Transactions that must be mined before it.
-    ancestors: Kin,
+    ancestors: PackageTotals,
     /// Transactions that can be mined only after it.
-    descendants: Kin,
+    descendants: PackageTotals,
     /// Total fee of the transaction and its ancestors divided by their adjusted vsize; null if there are more than were
     /// walked.
     package_fee_rate_sat_vb: Option<SatVb>,
@@ -42,7 +42,8 @@ pub(super) struct Cpfp {
 
 /// Related transactions, without itself.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Kin {
+#[schemars(rename = "Kin")]
+pub(super) struct PackageTotals {
     count: u64,
     /// Sum of their adjusted virtual sizes.
     vsize: u64,
@@ -51,10 +52,10 @@ pub(super) struct Kin {
     truncated: bool,
 }
 
-impl Kin {
+impl PackageTotals {
     fn of(package: &RelatedTxs) -> Self {
         let RelatedTxs { txids, vsize, fees_sats, truncated } = package;
-        Kin { count: txids.len() as u64, vsize: *vsize, fees_sats: *fees_sats, truncated: *truncated }
+        PackageTotals { count: txids.len() as u64, vsize: *vsize, fees_sats: *fees_sats, truncated: *truncated }
     }
 }
 
@@ -68,8 +69,8 @@ impl Cpfp {
         Cpfp {
             package_fee_rate_sat_vb: package.filter(|_| !ancestors.truncated),
             effective_fee_rate_sat_vb: position.map(|position| SatVb(position.rate)),
-            ancestors: Kin::of(ancestors),
-            descendants: Kin::of(&relatives.descendants),
+            ancestors: PackageTotals::of(ancestors),
+            descendants: PackageTotals::of(&relatives.descendants),
         }
     }
 }

@@ -28,7 +28,7 @@ const MAX_INHERITED: usize = 16;
 const UNFINISHED: &str = "the clusters are being made";
 
 /// Claims of a list about a script, or about another one of its cluster.
-pub(super) struct SaidList {
+pub(super) struct ListedClaims {
     pub(super) of: ListClaims,
     pub(super) document: ClaimDocument,
     /// True if it is about another script of the cluster.
@@ -36,9 +36,9 @@ pub(super) struct SaidList {
 }
 
 /// The claims of a script and those that it inherits, with their documents.
-pub(super) struct Said {
+pub(super) struct ScriptClaims {
     pub(super) wallet: Wallet,
-    lists: Vec<SaidList>,
+    lists: Vec<ListedClaims>,
     /// True if there are more claims than were read.
     pub(super) is_cut: bool,
     /// The scripts of the cluster with claims for the others; `None` while clusters are being made.
@@ -63,7 +63,8 @@ pub(crate) struct ClaimsInput {
 
 /// Basis of an answer about claims.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Examined {
+#[schemars(rename = "Examined")]
+pub(crate) struct ClaimsBasis {
     /// True if labels are loaded: otherwise nothing was examined.
     labels_loaded: bool,
     /// Height of the block that was asked for; null for now.
@@ -86,7 +87,7 @@ pub(crate) struct Examined {
     suspect_merge: bool,
 }
 
-impl Said {
+impl ScriptClaims {
     /// Looks up what is said of an address. Two row reads for the script, some four for each list that says something,
     /// three for its document; some five for its cluster, and as many as for itself for each script whose claims it
     /// inherits.
@@ -95,7 +96,8 @@ impl Said {
         let wallet = Wallet::find(view, None, address)?;
         let height = as_of.map(|height| ctx.as_of(Some(height))).transpose()?;
         let time = height.map(|height| time_of(view, height)).transpose()?;
-        let mut reading = Reading { ctx, view, time, documents: BTreeMap::new(), lists: Vec::new(), is_cut: false };
+        let mut reading =
+            ClaimsReader { ctx, view, time, documents: BTreeMap::new(), lists: Vec::new(), is_cut: false };
         reading.read(&wallet.script_hash, false)?;
         let cluster = heirs(view, &wallet, ctx.as_of(height)?)?;
         let others = || cluster.iter().flat_map(|of| &of.scripts).filter(|script| script.0 != wallet.script_hash);
@@ -103,7 +105,7 @@ impl Said {
             reading.read(&script.0, true)?;
         }
         let has_more = others().count() > MAX_INHERITED;
-        let Reading { lists, is_cut, .. } = reading;
+        let ClaimsReader { lists, is_cut, .. } = reading;
         let first = wallet.found.as_ref().map(|found| found.totals.first.tx_num);
         let seen =
             |height: Height| view.chain().get(height.saturating_add(1)).map_or(view.tip().tx_end, |b| b.first_tx);
@@ -116,13 +118,13 @@ impl Said {
             feed_checked_at: None,
         };
         let is_cut = is_cut || has_more || cluster.as_ref().is_some_and(|of| of.is_cut);
-        Ok(Said { wallet, lists, is_cut, cluster, facts, as_of: height })
+        Ok(ScriptClaims { wallet, lists, is_cut, cluster, facts, as_of: height })
     }
 
     /// The claims, as they are judged.
     pub(super) fn stated(&self) -> Vec<Stated<'_>> {
         let mut all = Vec::with_capacity(self.lists.iter().map(|list| list.of.claims.len()).sum());
-        for SaidList { of, document, is_inherited } in &self.lists {
+        for ListedClaims { of, document, is_inherited } in &self.lists {
             let provenance = &document.provenance;
             all.extend(of.claims.iter().map(|claim| Stated {
                 claim,
@@ -138,14 +140,14 @@ impl Said {
         all
     }
 
-    /// The list of a claim of [`Said::stated`].
-    pub(super) fn list_of(&self, claim: &Claim) -> Option<&SaidList> {
+    /// The list of a claim of [`ScriptClaims::stated`].
+    pub(super) fn list_of(&self, claim: &Claim) -> Option<&ListedClaims> {
         self.lists.iter().find(|list| list.of.claims.iter().any(|of| std::ptr::eq(of, claim)))
     }
 
     /// Basis of the answer.
-    pub(super) fn examined(&self, view: &View<'_>) -> Examined {
-        Examined {
+    pub(super) fn examined(&self, view: &View<'_>) -> ClaimsBasis {
+        ClaimsBasis {
             labels_loaded: self.facts.examined,
             as_of_height: self.as_of,
             as_of: rfc3339(self.facts.at.time),
@@ -162,7 +164,7 @@ impl Said {
     }
 }
 
-impl SaidList {
+impl ListedClaims {
     /// The address that a claim of it is about, else its script; `None` if the claim is about the script that was asked
     /// for.
     pub(super) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
@@ -187,17 +189,17 @@ fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<Clai
 }
 
 /// Reads the claims about one script after another.
-struct Reading<'r, 'v> {
+struct ClaimsReader<'r, 'v> {
     ctx: &'r Ctx<'r>,
     view: &'r View<'v>,
     time: Option<u32>,
     /// Lists repeat their documents.
     documents: BTreeMap<ListVersion, ClaimDocument>,
-    lists: Vec<SaidList>,
+    lists: Vec<ListedClaims>,
     is_cut: bool,
 }
 
-impl Reading<'_, '_> {
+impl ClaimsReader<'_, '_> {
     fn read(&mut self, script: &[u8; 32], is_inherited: bool) -> Result<(), ApiError> {
         let found = self.view.claims_of_hash(script, self.time)?;
         self.is_cut |= found.is_cut;
@@ -222,7 +224,7 @@ impl Reading<'_, '_> {
                     found
                 }
             };
-            self.lists.push(SaidList { of, document, is_inherited });
+            self.lists.push(ListedClaims { of, document, is_inherited });
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::claims::{Examined, Said};
+use super::claims::{ClaimsBasis, ScriptClaims};
 use crate::{
     context::{CLAIMS, Ctx, TIP, index_get},
     definitions::CLAIMS as CLAIMS_DEFINITION,
@@ -41,7 +41,7 @@ pub(crate) struct ContributorsOutput {
     origins: Vec<Origin>,
     /// By category: the one that most origins name first.
     categories: Vec<CategoryCount>,
-    examined: Examined,
+    examined: ClaimsBasis,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
@@ -86,7 +86,7 @@ impl Operation for Contributors {
     type Output = ContributorsOutput;
 
     fn run(ctx: &Ctx<'_>, input: ContributorsInput) -> Result<ContributorsOutput, ApiError> {
-        let said = Said::find(ctx, input.address, input.as_of)?;
+        let said = ScriptClaims::find(ctx, input.address, input.as_of)?;
         let stated = said.stated();
         let found = contributors(&stated, said.facts.at);
         let origin = |of: &cairn_domain::claims::OriginDepth<'_>| Origin {

@@ -19,7 +19,7 @@ use super::{
     Wallet,
     pnl::{
         Holdings, Totals, check,
-        compute::{Computed, Step, compute},
+        compute::{Computed, PricedTx, compute},
         why,
     },
     union::Union,
@@ -74,7 +74,7 @@ impl Range {
 
 /// Which days are asked about.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct DaysAsked {
+pub(super) struct DaysParams {
     /// The days up to that of the newest block, which counts. Not together with `from` or `to`.
     range: Option<Range>,
     /// First day, as YYYY-MM-DD (UTC, monotone block time). Default with `to`: the day of the first transaction.
@@ -90,7 +90,7 @@ pub(super) struct DaysAsked {
 pub(crate) struct WalletDashboardInput {
     address: AddressParam,
     #[serde(flatten)]
-    days: DaysAsked,
+    days: DaysParams,
     /// More addresses of the same wallet, separated by commas: all are counted as one, with that of the path. What
     /// moves between them is a transfer.
     addresses: Option<AddressesParam>,
@@ -111,13 +111,12 @@ pub(crate) struct WalletDashboardOutput {
     /// All addresses of the wallet, as given.
     addresses: Vec<String>,
     #[serde(flatten)]
-    glance: Glance,
+    glance: WalletGlance,
 }
 
 /// A wallet at a glance.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WalletGlance")]
-pub(super) struct Glance {
+pub(super) struct WalletGlance {
     /// Code of the currency of all amounts of money.
     currency: String,
     /// First and last day (UTC) of what follows.
@@ -189,7 +188,7 @@ struct Largest {
 }
 
 impl Activity {
-    fn add(&mut self, step: &Step<'_>, last_day: &mut Option<u32>) {
+    fn add(&mut self, step: &PricedTx<'_>, last_day: &mut Option<u32>) {
         let (received, sent) = (step.movement.received_sats(), step.movement.sent);
         self.transaction_count += 1;
         self.received_sats = self.received_sats.saturating_add(received);
@@ -218,7 +217,7 @@ impl Activity {
     }
 }
 
-impl DaysAsked {
+impl DaysParams {
     /// Returns the first and the last day. Errors name the location `at` of the parameters.
     fn resolved(&self, view: &View<'_>, first_active: u32, at: Location) -> Result<(u32, u32), ApiError> {
         let today = day_of(view.tip().mono_time);
@@ -279,9 +278,9 @@ pub(super) fn glance(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     union: &Union,
-    (days, currency): (&DaysAsked, Currency),
+    (days, currency): (&DaysParams, Currency),
     (name, at): (&'static str, Location),
-) -> Result<Glance, ApiError> {
+) -> Result<WalletGlance, ApiError> {
     let txs = union.txs(ctx, view, name)?;
     let tip_time = view.tip().mono_time;
     let first_time = txs.first().and_then(|tx| view.chain().get(view.chain().height_of(*tx)?));
@@ -305,7 +304,7 @@ pub(super) fn glance(
     let equity_curve = curve.finish(ctx, (&Candles::new(view, &known), currency), tip_time)?;
     let counterparties = payments.finish(ctx, view)?;
     let Computed { report, price, unpriced, reason } = computed;
-    Ok(Glance {
+    Ok(WalletGlance {
         currency: currency.to_string(),
         from: date(first),
         to: date(last),

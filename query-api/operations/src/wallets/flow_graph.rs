@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     drawn::{GraphEdge, GraphNode, draw},
-    walk::{Asked, CANDIDATES, Fold, HISTORY, MAX_PARTS, MAX_TXS, Walk},
+    walk::{CANDIDATES, Fold, HISTORY, MAX_PARTS, MAX_TXS, Walk, WalkRequest},
 };
 use super::Wallet;
 use crate::{
@@ -222,7 +222,7 @@ impl Operation for FlowGraph {
             DirectionParam::Out => Direction::Out,
             DirectionParam::Both => Direction::Both,
         };
-        let asked = Asked { direction, limits, since, fold: input.fold };
+        let asked = WalkRequest { direction, limits, since, fold: input.fold };
         let walked = match &wallet.found {
             Some(found) => Some(Walk::around(ctx, view, found.id, asked)?),
             None => None,

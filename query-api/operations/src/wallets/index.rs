@@ -55,7 +55,7 @@ impl Operation for WalletIndex {
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<WalletIndexOutput, ApiError> {
         let config = ctx.config;
         let example = ctx.chain.example_address();
-        let endpoint = |op: &cairn_http::Registered| WalletEndpoint {
+        let endpoint = |op: &cairn_http::RegisteredOperation| WalletEndpoint {
             method: op.info.method.name(),
             path: op.info.path,
             summary: op.info.summary,

@@ -14,14 +14,14 @@ use serde_json::json;
 use self::{
     history::{Page, TransactionPage},
     pending::Pending,
-    scan::{BranchRow, End, Scan},
+    scan::{BranchEnd, BranchRow, Scan},
 };
 use super::{
     Wallet,
     balance_history::{Days, Point, days_of},
-    dashboard::{DaysAsked, Glance, glance},
+    dashboard::{DaysParams, WalletGlance, glance},
     overview::{Balance, Unconfirmed},
-    pnl::{Gains, GainsAsked, PnlFormat, gains},
+    pnl::{Gains, GainsParams, PnlFormat, gains},
     union::Union,
 };
 use crate::{
@@ -59,13 +59,13 @@ pub(crate) struct LookupInput {
     /// Parts of the answer besides the balance.
     #[serde(default = "addresses_only")]
     #[schemars(length(max = 5))]
-    include: Vec<Part>,
+    include: Vec<WalletPart>,
     /// Of `dashboard`, and first and last day of `balance_history`.
     #[serde(flatten)]
-    days: DaysAsked,
+    days: DaysParams,
     /// Of `pnl`.
     #[serde(flatten)]
-    gains: GainsAsked,
+    gains: GainsParams,
     /// Transactions per page.
     #[serde(default)]
     limit: Limit<25, 100>,
@@ -73,8 +73,8 @@ pub(crate) struct LookupInput {
     cursor: Option<CursorParam>,
 }
 
-fn addresses_only() -> Vec<Part> {
-    vec![Part::Addresses]
+fn addresses_only() -> Vec<WalletPart> {
+    vec![WalletPart::Addresses]
 }
 
 /// A descriptor or key.
@@ -83,13 +83,12 @@ fn addresses_only() -> Vec<Part> {
 #[schemars(rename = "WalletItem")]
 enum Item {
     Text(DescriptorParam),
-    Listed(Listed),
+    Listed(ListedDescriptor),
 }
 
 /// An entry of `listdescriptors`; its other fields have no effect.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListedDescriptor")]
-struct Listed {
+struct ListedDescriptor {
     desc: DescriptorParam,
     /// First and last index. They are looked at, and no others; without it, the gap limit decides.
     #[schemars(length(min = 2, max = 2), inner(range(min = 0, max = 2_147_483_647)))]
@@ -99,8 +98,7 @@ struct Listed {
 /// A part of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "WalletPart")]
-enum Part {
+enum WalletPart {
     Addresses,
     Transactions,
     BalanceHistory,
@@ -129,7 +127,7 @@ pub(crate) struct LookupOutput {
     /// With `balance_history`.
     balance_history: Option<WalletDays>,
     /// With `dashboard`.
-    dashboard: Option<Glance>,
+    dashboard: Option<WalletGlance>,
     /// With `pnl`.
     pnl: Option<Gains>,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
@@ -200,26 +198,27 @@ impl Operation for WalletLookup {
         let union = Union::of(&scan.wallets, ctx);
         let place = (NAME, Location::Body);
         let currency = input.gains.currency.0;
-        let dashboard =
-            wants(Part::Dashboard).then(|| glance(ctx, view, &union, (&input.days, currency), place)).transpose()?;
+        let dashboard = wants(WalletPart::Dashboard)
+            .then(|| glance(ctx, view, &union, (&input.days, currency), place))
+            .transpose()?;
         let pending = pool.map(|pool| Pending::of(ctx, pool, &scan.wallets)).transpose()?;
-        let entries = match wants(Part::Transactions) || wants(Part::BalanceHistory) {
+        let entries = match wants(WalletPart::Transactions) || wants(WalletPart::BalanceHistory) {
             true => union.entries(ctx, view)?,
             false => Vec::new(),
         };
         let texts: Vec<&[u8]> = input.wallet.iter().map(|item| item.text().as_bytes()).collect();
         let page = Page { gate: NAME, limit: input.limit.get(), cursor: input.cursor.as_deref(), wallet: &texts };
-        let transactions = wants(Part::Transactions).then(|| {
+        let transactions = wants(WalletPart::Transactions).then(|| {
             let wallet = (&scan.wallets[..], &union, pending.as_ref());
             TransactionPage::of((ctx, view), wallet, &entries, (&page, currency))
         });
-        let days = wants(Part::BalanceHistory).then(|| {
+        let days = wants(WalletPart::BalanceHistory).then(|| {
             let daily = days_of(ctx, view, &entries, (input.days.from, input.days.to))?;
             let Days { points, price_stale } = Days::of(ctx, view, currency, daily)?;
             Ok::<_, ApiError>(WalletDays { currency: currency.to_string(), price_stale, points })
         });
         let (transactions, balance_history) = (transactions.transpose()?, days.transpose()?);
-        let pnl = match wants(Part::Pnl).then(|| gains(ctx, view, &union, input.gains, place)).transpose()? {
+        let pnl = match wants(WalletPart::Pnl).then(|| gains(ctx, view, &union, input.gains, place)).transpose()? {
             Some(Formatted::Csv(table)) => return Ok(Formatted::Csv(table)),
             Some(Formatted::Markdown(table)) => return Ok(Formatted::Markdown(table)),
             Some(Formatted::Json(gains)) => Some(gains),
@@ -237,8 +236,8 @@ impl Operation for WalletLookup {
             ),
             utxo_count: coins.sum(),
             unconfirmed_tx_count: pending.filter(|pending| pending.is_whole).map(|pending| pending.totals.tx_count),
-            addresses: input.include.contains(&Part::Addresses).then(|| addresses(&scan)),
-            addresses_omitted: match input.include.contains(&Part::Addresses) {
+            addresses: input.include.contains(&WalletPart::Addresses).then(|| addresses(&scan)),
+            addresses_omitted: match input.include.contains(&WalletPart::Addresses) {
                 true => scan.wallets.len().saturating_sub(MAX_ADDRESSES) as u64,
                 false => 0,
             },
@@ -257,8 +256,8 @@ fn check(input: &LookupInput, is_file: bool) -> Result<(), ApiError> {
     debug_assert!(input.wallet.len() <= MAX_ITEMS);
     let refuse = |name, message: &str| Err(ApiError::validation(Location::Body, name, message));
     match () {
-        () if is_file && input.include != [Part::Pnl] => refuse("format", "csv is for include: [\"pnl\"], alone"),
-        () if input.cursor.is_some() && !input.include.contains(&Part::Transactions) => {
+        () if is_file && input.include != [WalletPart::Pnl] => refuse("format", "csv is for include: [\"pnl\"], alone"),
+        () if input.cursor.is_some() && !input.include.contains(&WalletPart::Transactions) => {
             refuse("cursor", "is for include: [\"transactions\"]")
         }
         () => Ok(()),
@@ -273,22 +272,22 @@ impl Item {
         }
     }
 
-    fn end(&self, at: usize, gap: u32) -> Result<End, ApiError> {
+    fn end(&self, at: usize, gap: u32) -> Result<BranchEnd, ApiError> {
         match self {
-            Item::Listed(Listed { range: Some(range), .. }) => match range.as_slice() {
-                [first, last] if first <= last => Ok(End::Range(*first, *last)),
+            Item::Listed(ListedDescriptor { range: Some(range), .. }) => match range.as_slice() {
+                [first, last] if first <= last => Ok(BranchEnd::Range(*first, *last)),
                 _ => {
                     let message = "must be the first and the last index, in this order";
                     Err(ApiError::validation(Location::Body, &format!("wallet[{at}].range"), message))
                 }
             },
-            _ => Ok(End::Gap(gap)),
+            _ => Ok(BranchEnd::Gap(gap)),
         }
     }
 }
 
 fn addresses(scan: &Scan) -> Vec<AddressRow> {
-    let row = |(used, wallet): (&scan::Used, &Wallet)| {
+    let row = |(used, wallet): (&scan::UsedScript, &Wallet)| {
         let totals = wallet.found.map(|found| found.totals);
         let balance: Sats = totals.map_or(0, |totals| totals.balance());
         AddressRow {

@@ -1,11 +1,11 @@
 //! Wallets: everything about one script.
 
 mod claims;
+mod coinjoin_tx;
 mod counterparties;
 mod immature;
 mod page;
 mod related;
-mod seen;
 mod subject;
 pub(crate) mod union;
 

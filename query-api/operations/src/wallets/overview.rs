@@ -14,7 +14,7 @@ use super::{
     related::{RelatedScript, related},
 };
 use crate::{
-    batch::Batched,
+    batch::BatchedOperation,
     context::{CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, PRICE, TIP, and_mempool, index_get, index_post, lacks},
     operation::Operation,
     parameters::identifier::AddressParam,
@@ -64,9 +64,9 @@ pub(crate) struct OverviewOutput {
     /// mempool.
     unconfirmed_sent_sats: Option<u64>,
     /// First confirmed transaction.
-    first_seen: Option<Seen>,
+    first_seen: Option<TxBlock>,
     /// Newest confirmed transaction.
-    last_seen: Option<Seen>,
+    last_seen: Option<TxBlock>,
     /// Price of one bitcoin in US dollars now; null if none is known: a caveat gives the reason.
     price: Option<Dollars>,
     /// Value of `balance.confirmed_sats` in US dollars; null without a price.
@@ -104,7 +104,8 @@ pub(crate) struct Balance {
 
 /// The block of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Seen {
+#[schemars(rename = "Seen")]
+pub(crate) struct TxBlock {
     height: u32,
     /// Time of the block's header.
     time: String,
@@ -277,7 +278,7 @@ impl Operation for Overview {
     }
 }
 
-impl Batched for Overview {
+impl BatchedOperation for Overview {
     const BATCH: Info = Info {
         summary: "Balance and activity of up to 100 addresses at once",
         description: "The overview of each address, in the order of the request, all at the same tip. An invalid \
@@ -287,10 +288,10 @@ impl Batched for Overview {
     };
 }
 
-fn seen(view: &View<'_>, tx_num: TxNum) -> Result<Seen, ApiError> {
+fn seen(view: &View<'_>, tx_num: TxNum) -> Result<TxBlock, ApiError> {
     let found = view.txid_of(tx_num)?.and_then(|(txid, height)| Some((view.chain().get(height)?.time, txid, height)));
     let (time, txid, height) = found.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
-    Ok(Seen { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
+    Ok(TxBlock { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
 }
 
 /// Days of each period of activity.

@@ -45,7 +45,7 @@ type Key = (u64, Txid);
 
 /// Start of a page.
 #[derive(Clone, Copy)]
-enum Start {
+enum PageStart {
     /// After this many entries of the whole list.
     Offset(u64),
     /// After this unconfirmed transaction; `shown` entries precede the page.
@@ -83,7 +83,7 @@ pub(super) fn page(
     let (pool, limit) = (ctx.unconfirmed(), limit as usize);
     let cursors = PartCursors::new(ctx, view, wallet);
     let start = match cursor {
-        None => Start::Offset(offset.into()),
+        None => PageStart::Offset(offset.into()),
         Some(token) => read(token, &cursors)?,
     };
     let unconfirmed_total = pool.map(|pool| pool.mempool.script_totals(&wallet.script_hash).tx_count);
@@ -92,7 +92,7 @@ pub(super) fn page(
 
     // Read one more than fits, to learn if there are more.
     let (mut unconfirmed, before) = match start {
-        Start::Behind { key, shown } => {
+        PageStart::Behind { key, shown } => {
             let (after, shown) = if pool.is_some_and(|pool| knows(pool, &key)) {
                 (Some(key), shown)
             } else {
@@ -108,21 +108,21 @@ pub(super) fn page(
             (rows.unwrap_or_default(), Some(shown))
         }
         // The maximum offset bounds the walk.
-        Start::Offset(skip) if skip < waiting => {
+        PageStart::Offset(skip) if skip < waiting => {
             let skip = usize::try_from(skip).unwrap_or(usize::MAX);
             let reach = skip.saturating_add(limit + 1);
             let rows = pool.map(|pool| pool.mempool.script_txs(&wallet.script_hash, None, reach));
             (rows.unwrap_or_default().into_iter().skip(skip).collect(), None)
         }
-        Start::Offset(_) | Start::Older(_) => (Vec::new(), None),
+        PageStart::Offset(_) | PageStart::Older(_) => (Vec::new(), None),
     };
     let more_unconfirmed = unconfirmed.len() > limit;
     unconfirmed.truncate(limit);
 
     let skip = match start {
-        Start::Offset(offset) => offset.saturating_sub(waiting),
-        Start::Behind { .. } => 0,
-        Start::Older(left) => confirmed_total.saturating_sub(left),
+        PageStart::Offset(offset) => offset.saturating_sub(waiting),
+        PageStart::Behind { .. } => 0,
+        PageStart::Older(left) => confirmed_total.saturating_sub(left),
     };
     let confirmed = match &wallet.found {
         Some(found) if unconfirmed.len() < limit => view.history(found, skip, limit - unconfirmed.len())?,
@@ -131,7 +131,7 @@ pub(super) fn page(
     let reached = skip.saturating_add(confirmed.len() as u64);
 
     let offset = match (start, before) {
-        (Start::Offset(offset), _) => offset,
+        (PageStart::Offset(offset), _) => offset,
         // Counting them would require a walk.
         (_, Some(shown)) if more_unconfirmed => shown,
         (_, Some(_)) => waiting.saturating_sub(unconfirmed.len() as u64),
@@ -170,13 +170,13 @@ fn behind(last: &ScriptEffect, shown: u64, cursors: &Cursors<'_>) -> String {
 }
 
 /// Reads a cursor of either kind.
-fn read(token: &str, PartCursors { unconfirmed, confirmed }: &PartCursors<'_>) -> Result<Start, ApiError> {
+fn read(token: &str, PartCursors { unconfirmed, confirmed }: &PartCursors<'_>) -> Result<PageStart, ApiError> {
     let Some((head, key)) = token.split_once('-') else {
-        return Ok(Start::Older(confirmed.read(token)?));
+        return Ok(PageStart::Older(confirmed.read(token)?));
     };
     let shown = unconfirmed.read(head)?;
     let key = key_of(key).ok_or_else(|| unconfirmed.no_fit())?;
-    Ok(Start::Behind { key, shown })
+    Ok(PageStart::Behind { key, shown })
 }
 
 fn key_of(text: &str) -> Option<Key> {

@@ -14,9 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    compute::{Computed, Priced, compute},
+    compute::{Computed, PriceOrMissing, compute},
     csv::{CsvProfile, MAX_CSV_ROWS, Rows},
-    explained::{ExplainedRow, Explaining},
+    explained::{ExplainedRow, StepCollector},
 };
 use super::{Wallet, union::Union};
 use crate::{
@@ -69,12 +69,12 @@ impl From<MethodParam> for Method {
 pub(crate) struct PnlInput {
     address: AddressParam,
     #[serde(flatten)]
-    asked: GainsAsked,
+    asked: GainsParams,
 }
 
 /// What is asked about gains.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct GainsAsked {
+pub(super) struct GainsParams {
     /// `csv`: one row for each disposal.
     #[serde(default)]
     pub(super) format: PnlFormat,
@@ -226,7 +226,7 @@ impl Totals {
 }
 
 impl Holdings {
-    pub(super) fn of(report: &Report, price: &Priced, now: u32) -> Self {
+    pub(super) fn of(report: &Report, price: &PriceOrMissing, now: u32) -> Self {
         let price = price.as_ref().ok();
         Holdings {
             quantity_sats: report.sats,
@@ -308,7 +308,7 @@ pub(super) fn gains(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     union: &Union,
-    asked: GainsAsked,
+    asked: GainsParams,
     (name, at): (&'static str, Location),
 ) -> Result<Formatted<Gains>, ApiError> {
     let is_file = asked.format == PnlFormat::Csv;
@@ -322,7 +322,7 @@ pub(super) fn gains(
     }
     let is_wanted = |year: u32| asked.year.is_none_or(|wanted| wanted == year);
     let (mut span, mut rows) = (None, Rows::new(asked.csv_profile));
-    let mut explaining = asked.explain.then(|| Explaining::new(asked.method.into()));
+    let mut explaining = asked.explain.then(|| StepCollector::new(asked.method.into()));
     let money = (asked.method.into(), currency);
     let computed = compute(ctx, view, (union, &txs), money, &mut |step| {
         let (first, _) = span.unwrap_or((step.movement.time, step.movement.time));
@@ -374,7 +374,7 @@ pub(super) fn gains(
 }
 
 /// Why amounts are null.
-pub(super) fn why(reason: Option<Missing>, price: &Priced, sats: Sats) -> Option<&'static str> {
+pub(super) fn why(reason: Option<Missing>, price: &PriceOrMissing, sats: Sats) -> Option<&'static str> {
     let now = price.as_ref().err().copied().filter(|_| sats > 0);
     reason.or(now).map(why_missing)
 }

@@ -29,11 +29,11 @@ pub(crate) struct RelatedScript {
     tx_count: u64,
 }
 
-type Related = (Vec<RelatedScript>, Option<&'static str>);
+type RelatedScripts = (Vec<RelatedScript>, Option<&'static str>);
 
 /// Other scripts of the same key that outputs pay to, and why some may be missing. There are at most four: a key has
 /// three forms that a P2PK script can have, and the address of the requested one.
-pub(super) fn related(view: &View<'_>, wallet: &Wallet) -> Result<Related, ApiError> {
+pub(super) fn related(view: &View<'_>, wallet: &Wallet) -> Result<RelatedScripts, ApiError> {
     let Some(script) = wallet.script.as_deref() else { return Ok((Vec::new(), Some("the script is unknown"))) };
     let own_key = public_key(script);
     let mut rows = Vec::new();

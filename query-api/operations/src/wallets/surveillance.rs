@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    campaign::{Campaign, Grouped, Judge},
+    campaign::{Campaign, CampaignPings, Judge},
     coins::{CoSpentDust, DustCoin},
 };
 use super::Wallet;
@@ -132,7 +132,7 @@ impl Operation for SurveillanceStatus {
         let pings: Vec<_> = payments.iter().copied().zip(known).filter_map(|(tx, row)| Some((tx, row?))).collect();
         let truncated = tx_count > MAX_ENTRIES || pings.len() > MAX_PINGS;
         let mut judge = Judge::new(view);
-        let mut grouped: BTreeMap<DustGroup, Grouped> = BTreeMap::new();
+        let mut grouped: BTreeMap<DustGroup, CampaignPings> = BTreeMap::new();
         let [mut other, mut from_service, mut inscribed] = [0; 3];
         let mut co_spent_dust = Vec::new();
         for (tx_num, row) in pings.into_iter().take(MAX_PINGS) {
@@ -158,7 +158,7 @@ impl Operation for SurveillanceStatus {
                 None => Vec::new(),
             };
             co_spent_dust.extend(coins.iter().filter_map(DustCoin::co_spent));
-            let of = grouped.entry(group).or_insert_with(|| Grouped::new(campaign));
+            let of = grouped.entry(group).or_insert_with(|| CampaignPings::new(campaign));
             of.add(tx_num, coins, is_checked);
         }
         let mut campaigns = Vec::new();

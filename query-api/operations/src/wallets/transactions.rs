@@ -207,7 +207,7 @@ pub(super) fn rows(
 ) -> Result<Vec<Movement>, ApiError> {
     let known = ctx.known()?;
     let others =
-        Others { counterparties: Counterparties::of(ctx, view, own)?, candles: Candles::new(view, &known), currency };
+        TxFacts { counterparties: Counterparties::of(ctx, view, own)?, candles: Candles::new(view, &known), currency };
     let mut rows = Vec::with_capacity(pending.len() + entries.len());
     if let Ok(pool) = &ctx.pool {
         for effect in pending {
@@ -245,13 +245,13 @@ fn movement(txid: &Txid, effect: &Effect, fee_sats: u64, status: MovementStatus)
 }
 
 /// Facts about the transaction itself, independent of the script.
-struct Others<'c> {
+struct TxFacts<'c> {
     counterparties: Counterparties<'c>,
     candles: Candles<'c>,
     currency: Currency,
 }
 
-impl Others<'_> {
+impl TxFacts<'_> {
     /// Adds the price of a time, and the value at it.
     fn priced(&self, mut row: Movement, time: u32) -> Result<Movement, ApiError> {
         match price_at(&self.candles, self.currency, time)? {
@@ -268,7 +268,7 @@ impl Others<'_> {
 
 fn unconfirmed(
     pool: &MempoolView<'_>,
-    others: &Others<'_>,
+    others: &TxFacts<'_>,
     effect: &ScriptEffect,
 ) -> Result<Option<Movement>, ApiError> {
     // A script's list names only existing transactions.
@@ -290,7 +290,7 @@ fn unconfirmed(
 fn confirmed(
     ctx: &Ctx<'_>,
     view: &View<'_>,
-    others: &Others<'_>,
+    others: &TxFacts<'_>,
     entries: &[HistoryEntry],
     rows: &mut Vec<Movement>,
 ) -> Result<(), ApiError> {

@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{
     config::HttpConfig,
-    contract::{offer::Tier, operation::Registered},
+    contract::{offer::Tier, operation::RegisteredOperation},
     describe::{about::About, openapi::example_of},
 };
 
 /// The agent card of A2A 1.0. It lists the interfaces that the server has; none is one of A2A's own bindings.
-pub(super) fn card(operations: &[Registered], about: &About, config: &HttpConfig) -> Value {
+pub(super) fn card(operations: &[RegisteredOperation], about: &About, config: &HttpConfig) -> Value {
     let base = &config.base_url;
     let mut interfaces = vec![json!({"url": base, "protocolBinding": "OPENAPI", "protocolVersion": "3.1.0"})];
     if let Some(newest) = config.mcp_versions.first() {
@@ -40,7 +40,7 @@ pub(super) fn card(operations: &[Registered], about: &About, config: &HttpConfig
     })
 }
 
-fn skill(op: &Registered, about: &About) -> Value {
+fn skill(op: &RegisteredOperation, about: &About) -> Value {
     let tier = if op.offer.tier == Tier::Free { "free" } else { "premium" };
     json!({
         "id": op.info.name,
@@ -54,7 +54,7 @@ fn skill(op: &Registered, about: &About) -> Value {
 }
 
 /// Operations as flows of one step (agents.json 0.1).
-pub(super) fn flows(operations: &[Registered], about: &About, config: &HttpConfig) -> Value {
+pub(super) fn flows(operations: &[RegisteredOperation], about: &About, config: &HttpConfig) -> Value {
     let flows: Vec<Value> = operations
         .iter()
         .map(|op| {
@@ -85,7 +85,7 @@ pub(super) fn flows(operations: &[Registered], about: &About, config: &HttpConfi
 }
 
 /// Endpoints of the Model Context Protocol.
-pub(super) fn mcp(operations: &[Registered], about: &About, config: &HttpConfig) -> Value {
+pub(super) fn mcp(operations: &[RegisteredOperation], about: &About, config: &HttpConfig) -> Value {
     let url = format!("{}{MCP}", config.base_url);
     json!({
         "name": "cairn",

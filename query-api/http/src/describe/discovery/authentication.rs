@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{config::HttpConfig, contract::operation::Registered};
+use crate::{config::HttpConfig, contract::operation::RegisteredOperation};
 
 /// Name of the scheme of wallet sessions.
 pub(super) const BEARER: &str = "wallet_session";
@@ -10,12 +10,12 @@ pub(super) const BEARER: &str = "wallet_session";
 pub(super) const KEY: &str = "bridge_key";
 
 /// The operations of which some requests need a session or key; none while the gates are disabled.
-pub(crate) fn gated<'o>(operations: &'o [Registered], config: &HttpConfig) -> Vec<&'o Registered> {
+pub(crate) fn gated<'o>(operations: &'o [RegisteredOperation], config: &HttpConfig) -> Vec<&'o RegisteredOperation> {
     operations.iter().filter(|op| config.gates_enabled && op.info.conditional).collect()
 }
 
 /// Purpose of a wallet session and a bridge key.
-pub(super) fn schemes(operations: &[Registered], config: &HttpConfig) -> [String; 2] {
+pub(super) fn schemes(operations: &[RegisteredOperation], config: &HttpConfig) -> [String; 2] {
     let names: Vec<&str> = gated(operations, config).iter().map(|op| op.info.name).collect();
     let needed = match names.as_slice() {
         [] => "Nothing needs it on this server.".to_owned(),
@@ -28,7 +28,7 @@ pub(super) fn schemes(operations: &[Registered], config: &HttpConfig) -> [String
 }
 
 /// How clients authenticate, and which operations need it.
-pub(crate) fn authentication(operations: &[Registered], config: &HttpConfig) -> Value {
+pub(crate) fn authentication(operations: &[RegisteredOperation], config: &HttpConfig) -> Value {
     let [session, key] = schemes(operations, config);
     let needed_for: Vec<&str> = gated(operations, config).iter().map(|op| op.info.name).collect();
     json!({

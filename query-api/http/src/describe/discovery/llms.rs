@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{
     config::HttpConfig,
-    contract::{cost::Cost, input::Field, method::Method, offer::Tier, operation::Registered},
+    contract::{cost::Cost, input::Field, method::Method, offer::Tier, operation::RegisteredOperation},
     describe::{about::About, openapi::example_of},
 };
 
 /// A link and a line for each operation, by tier.
-pub(super) fn brief(operations: &[Registered], about: &About, config: &HttpConfig) -> String {
+pub(super) fn brief(operations: &[RegisteredOperation], about: &About, config: &HttpConfig) -> String {
     let mut text = opening(about, config);
     access(&mut text, operations, config);
     for (tier, title) in [(Tier::Free, "Free operations"), (Tier::Premium, "Operations that are paid after the beta")] {
@@ -38,7 +38,7 @@ pub(super) fn brief(operations: &[Registered], about: &About, config: &HttpConfi
 }
 
 /// Every operation with its description, parameters with types and bounds, an example request and answer.
-pub(super) fn full(operations: &[Registered], about: &About, openapi: &Value, config: &HttpConfig) -> String {
+pub(super) fn full(operations: &[RegisteredOperation], about: &About, openapi: &Value, config: &HttpConfig) -> String {
     let mut text = opening(about, config);
     access(&mut text, operations, config);
     let mut area = "";
@@ -149,7 +149,7 @@ fn first_items(value: Value) -> Value {
 }
 
 /// Operations that need a session or key.
-fn access(text: &mut String, operations: &[Registered], config: &HttpConfig) {
+fn access(text: &mut String, operations: &[RegisteredOperation], config: &HttpConfig) {
     text.push_str("\n## Access\n\n");
     let gated = gated(operations, config);
     if gated.is_empty() {
@@ -172,7 +172,7 @@ fn access(text: &mut String, operations: &[Registered], config: &HttpConfig) {
     }
 }
 
-fn price(op: &Registered) -> String {
+fn price(op: &RegisteredOperation) -> String {
     match (op.offer.price_sats, op.offer.tier) {
         (Some(sats), Tier::Premium) => format!(" (free during the beta, {sats} sats later)"),
         _ => String::new(),

@@ -12,10 +12,10 @@ pub(crate) use self::authentication::authentication;
 use self::links::CATALOG;
 pub use self::links::{MCP, links};
 use super::about::About;
-use crate::{answers::document::Document, config::HttpConfig, contract::operation::Registered};
+use crate::{answers::document::Document, config::HttpConfig, contract::operation::RegisteredOperation};
 
 pub(crate) fn documents(
-    operations: &[Registered],
+    operations: &[RegisteredOperation],
     about: &About,
     openapi: &Value,
     config: &HttpConfig,

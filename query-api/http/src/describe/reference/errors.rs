@@ -5,7 +5,7 @@ use askama::{Template, filters::Safe};
 use super::frame::shell;
 use crate::{
     answers::code::ErrorCode,
-    contract::{format::TextFormat, operation::Registered},
+    contract::{format::TextFormat, operation::RegisteredOperation},
     describe::openapi::failures,
     pages::escaping::prose,
 };
@@ -21,18 +21,18 @@ struct Row {
     status: u16,
     name: &'static str,
     meaning: Safe<String>,
-    raised: Raised,
+    raised: CodeOrigin,
 }
 
 /// Where a code comes from.
-enum Raised {
+enum CodeOrigin {
     Never,
     Anywhere,
     By(Vec<&'static str>),
 }
 
 impl Row {
-    fn of(code: ErrorCode, operations: &[Registered], formats: &[TextFormat]) -> Self {
+    fn of(code: ErrorCode, operations: &[RegisteredOperation], formats: &[TextFormat]) -> Self {
         let raised = operations.iter().filter(|op| failures(op, formats).any(|failure| failure == code));
         let raised: Vec<&str> = raised.map(|op| op.info.name).collect();
         Row {
@@ -40,15 +40,15 @@ impl Row {
             name: code.name(),
             meaning: prose(code.meaning()),
             raised: match raised.len() {
-                0 => Raised::Never,
-                all if all == operations.len() => Raised::Anywhere,
-                _ => Raised::By(raised),
+                0 => CodeOrigin::Never,
+                all if all == operations.len() => CodeOrigin::Anywhere,
+                _ => CodeOrigin::By(raised),
             },
         }
     }
 }
 
-pub(super) fn page(operations: &[Registered], formats: &[TextFormat]) -> String {
+pub(super) fn page(operations: &[RegisteredOperation], formats: &[TextFormat]) -> String {
     let rows = ErrorCode::ALL.iter().map(|code| Row::of(*code, operations, formats)).collect();
     shell("Errors", &Page { rows })
 }

@@ -11,13 +11,13 @@ use serde_json::Value;
 pub(crate) use self::frame::ROOT;
 use crate::{
     answers::{code, document::Document},
-    contract::{format::TextFormat, operation::Registered},
+    contract::{format::TextFormat, operation::RegisteredOperation},
     describe::about::About,
 };
 
 /// All pages.
 pub(crate) fn documents(
-    operations: &[Registered],
+    operations: &[RegisteredOperation],
     about: &About,
     formats: &[TextFormat],
     openapi: &Value,

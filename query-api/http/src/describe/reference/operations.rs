@@ -10,7 +10,7 @@ use crate::{
         input::Field,
         method::Method,
         offer::Tier,
-        operation::{Info, Registered},
+        operation::{Info, RegisteredOperation},
     },
     describe::{
         about::About,
@@ -77,7 +77,7 @@ struct TryField {
     value: String,
 }
 
-pub(super) fn page(operations: &[Registered], openapi: &Value, about: &About) -> String {
+pub(super) fn page(operations: &[RegisteredOperation], openapi: &Value, about: &About) -> String {
     let mut areas: Vec<Area> = Vec::new();
     for op in operations {
         let shown = Operation::of(op, openapi, about);
@@ -91,7 +91,7 @@ pub(super) fn page(operations: &[Registered], openapi: &Value, about: &About) ->
 }
 
 impl Operation {
-    fn of(op: &Registered, openapi: &Value, about: &About) -> Self {
+    fn of(op: &RegisteredOperation, openapi: &Value, about: &About) -> Self {
         let (info, offer) = (op.info, &op.offer);
         let described = &openapi["paths"][info.path][info.method.name().to_lowercase()];
         let body = &described["requestBody"]["content"]["application/json"]["example"];

@@ -45,7 +45,7 @@ use crate::{
 };
 use deadline::Deadline;
 use linger::Lingering;
-use permits::{ConnectionPermits, Full};
+use permits::{ConnectionPermits, ReachedLimit};
 use socket::Socket;
 
 /// Most connections that get a 429 at once; further ones are closed without an answer.
@@ -62,7 +62,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) async fn serve<F>(
     listener: TcpListener,
     router: Router,
-    refusing: impl Fn(Full) -> Router,
+    refusing: impl Fn(ReachedLimit) -> Router,
     server: Arc<Server>,
     shutdown: F,
 ) -> io::Result<()>
@@ -71,7 +71,7 @@ where
 {
     let permits = ConnectionPermits::new(server.config.max_connections, server.config.max_connections_per_client);
     let refusals = ConnectionPermits::new(MAX_REFUSING, MAX_REFUSING);
-    let routers = [refusing(Full::Server), refusing(Full::Client)];
+    let routers = [refusing(ReachedLimit::Server), refusing(ReachedLimit::Client)];
     let limit = server.config.request_timeout;
     let (stopping, stopped) = watch::channel(());
     let mut shutdown = pin!(shutdown);
@@ -106,7 +106,7 @@ where
             }
             Err(full) => {
                 let [of_server, of_client] = &routers;
-                let router = if full == Full::Server { of_server } else { of_client }.clone();
+                let router = if full == ReachedLimit::Server { of_server } else { of_client }.clone();
                 let Ok(permit) = refusals.take(None) else { continue };
                 tokio::spawn(async move {
                     // Whatever comes of it.
@@ -214,12 +214,12 @@ impl Connection {
 }
 
 /// Answer to a connection beyond the limits.
-pub(crate) fn refused(full: Full) -> ApiError {
+pub(crate) fn refused(full: ReachedLimit) -> ApiError {
     match full {
-        Full::Server => {
+        ReachedLimit::Server => {
             ApiError::unavailable(ErrorCode::Overloaded, "too many connections are open; try again in a moment", 1)
         }
-        Full::Client => {
+        ReachedLimit::Client => {
             let detail = "this client has too many open connections; send requests one after the other on the same one";
             ApiError::new(ErrorCode::TooManyConnections, detail).retryable(Some(1))
         }

@@ -9,7 +9,7 @@ use crate::limits::client::{Client, Lineage};
 
 /// Which limit has been reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Full {
+pub(crate) enum ReachedLimit {
     /// That of the server.
     Server,
     /// That of the client, or of one of its networks.
@@ -20,17 +20,17 @@ pub(crate) enum Full {
 pub(super) struct ConnectionPermits {
     all: usize,
     of_client: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<ConnectionCounts>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct ConnectionCounts {
     all: usize,
     /// By level and network.
     by_network: HashMap<(usize, IpAddr), usize>,
 }
 
-impl Taken {
+impl ConnectionCounts {
     fn count(&self, level: usize, network: Option<IpAddr>) -> usize {
         network.and_then(|network| self.by_network.get(&(level, network))).copied().unwrap_or_default()
     }
@@ -47,7 +47,7 @@ impl ConnectionPermits {
         Arc::new(ConnectionPermits { all, of_client, taken: Mutex::default() })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Taken) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut ConnectionCounts) -> T) -> T {
         work(&mut self.taken.lock())
     }
 
@@ -55,17 +55,17 @@ impl ConnectionPermits {
     ///
     /// # Errors
     /// Returns the limit that has been reached.
-    pub(super) fn take(self: &Arc<Self>, client: Option<Client>) -> Result<ConnectionPermit, Full> {
+    pub(super) fn take(self: &Arc<Self>, client: Option<Client>) -> Result<ConnectionPermit, ReachedLimit> {
         let who = client.map_or([None; 3], |client| client.lineage());
         self.with(|taken| {
             let free = self.all.saturating_sub(taken.all);
             if free == 0 {
-                return Err(Full::Server);
+                return Err(ReachedLimit::Server);
             }
             let [.., itself] = who;
             let has_too_many = who.into_iter().enumerate().any(|(level, network)| taken.count(level, network) >= free);
             if has_too_many || taken.count(who.len() - 1, itself) >= self.of_client && itself.is_some() {
-                return Err(Full::Client);
+                return Err(ReachedLimit::Client);
             }
             for (level, network) in who.into_iter().enumerate() {
                 if let Some(network) = network {
@@ -109,10 +109,10 @@ mod tests {
     fn places_are_given_back() {
         let permits = ConnectionPermits::new(3, 2);
         let held = [permits.take(client("192.0.2.1")).ok().unwrap(), permits.take(client("192.0.2.1")).ok().unwrap()];
-        assert_eq!(permits.take(client("192.0.2.1")).err(), Some(Full::Client));
+        assert_eq!(permits.take(client("192.0.2.1")).err(), Some(ReachedLimit::Client));
         let other = permits.take(client("192.0.2.2")).ok().unwrap();
-        assert_eq!(permits.take(client("192.0.2.3")).err(), Some(Full::Server));
-        assert_eq!(permits.take(None).err(), Some(Full::Server));
+        assert_eq!(permits.take(client("192.0.2.3")).err(), Some(ReachedLimit::Server));
+        assert_eq!(permits.take(None).err(), Some(ReachedLimit::Server));
         drop(held);
         let proxy = permits.take(None).ok().unwrap();
         assert!(permits.take(client("192.0.2.1")).is_ok());
@@ -124,7 +124,7 @@ mod tests {
     fn a_network_of_ipv6_is_one_client() {
         let permits = ConnectionPermits::new(9, 1);
         let _held = permits.take(client("2001:db8::1")).ok().unwrap();
-        assert_eq!(permits.take(client("2001:db8::ffff:2")).err(), Some(Full::Client));
+        assert_eq!(permits.take(client("2001:db8::ffff:2")).err(), Some(ReachedLimit::Client));
         assert!(permits.take(client("2001:db8:0:1::1")).is_ok());
         // Refused ones leave no trace.
         assert_eq!(permits.with(|taken| (taken.all, taken.by_network.len())), (1, 3));

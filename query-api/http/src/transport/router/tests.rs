@@ -11,8 +11,8 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::{
-    About, Answer, Ask, Backend, Column, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metrics, NoInput,
-    Offer, Output, Reading, Selection, Standing, TableRow,
+    About, Answer, Ask, Backend, Column, DataState, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metric,
+    Metrics, NoInput, Offer, Output, Selection, TableRow,
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -73,16 +73,16 @@ impl Backend for Toy {
             }
         };
         let etag = ask.etag(|_, _| {});
-        ask.body(written, &Standing::default(), etag, 0)
+        ask.body(written, &DataState::default(), etag, 0)
     }
 
     fn ready(&self) -> Result<String, String> {
         Err("a toy is never ready".to_owned())
     }
 
-    fn readings(&self) -> Vec<Reading> {
+    fn readings(&self) -> Vec<Metric> {
         let by_kind = vec![("ball", 2), ("car", 0)];
-        vec![Reading::gauge("toy", "A number.", 7), Reading::counters("toys_total", "Toys.", "kind", by_kind)]
+        vec![Metric::gauge("toy", "A number.", 7), Metric::counters("toys_total", "Toys.", "kind", by_kind)]
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
@@ -92,16 +92,19 @@ impl Backend for Toy {
 
 pub(crate) fn service(config: HttpConfig) -> Service {
     let operations = vec![
-        Registered::of::<NoInput, Said>(Info::get("panics", "/t/panics", "t"), &[]),
-        Registered::of::<NoInput, Said>(Info::get("sleeps", "/t/sleeps", "t"), &[]),
-        Registered::of::<EchoInput, Said>(Info { method: OpMethod::Post, ..Info::get("echo", "/t/echo", "t") }, &[]),
-        Registered::of::<RowsInput, Formatted<Said>>(
+        RegisteredOperation::of::<NoInput, Said>(Info::get("panics", "/t/panics", "t"), &[]),
+        RegisteredOperation::of::<NoInput, Said>(Info::get("sleeps", "/t/sleeps", "t"), &[]),
+        RegisteredOperation::of::<EchoInput, Said>(
+            Info { method: OpMethod::Post, ..Info::get("echo", "/t/echo", "t") },
+            &[],
+        ),
+        RegisteredOperation::of::<RowsInput, Formatted<Said>>(
             Info { aliases: &["/old/rows"], ..Info::get("rows", "/t/rows", "t") },
             &[],
         ),
-        Registered::of::<NoInput, Said>(Info::get("keeps", "/t/keeps", "t"), &[]),
+        RegisteredOperation::of::<NoInput, Said>(Info::get("keeps", "/t/keeps", "t"), &[]),
     ];
-    let agreed = |path| Agreed { method: "GET", path, offer: Offer::FREE, summary: "" };
+    let agreed = |path| AgreedOperation { method: "GET", path, offer: Offer::FREE, summary: "" };
     Service {
         config,
         configured: String::new(),

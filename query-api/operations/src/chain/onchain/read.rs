@@ -31,13 +31,13 @@ impl DailyCloses {
         Closes::of(self.0.iter().map(|(day, chosen)| (*day, chosen.close)))
     }
 
-    pub(super) fn of(&self, day: u32) -> Option<&Chosen> {
+    pub(super) fn on(&self, day: u32) -> Option<&Chosen> {
         self.0.binary_search_by_key(&day, |(day, _)| *day).ok().map(|at| &self.0[at].1)
     }
 
     /// The close of a day that has one.
     pub(super) fn number(&self, day: u32) -> Number {
-        Number(self.of(day).map_or_else(|| "null".to_owned(), |chosen| chosen.close.to_string()))
+        Number(self.on(day).map_or_else(|| "null".to_owned(), |chosen| chosen.close.to_string()))
     }
 }
 

@@ -13,7 +13,7 @@ use cairn_reader::{StoredTx, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::{seen::Seen, union::Union};
+use super::super::{coinjoin_tx::CoinJoinTx, union::Union};
 use crate::context::Ctx;
 
 /// Scripts whose owners are looked up: those with the most.
@@ -65,7 +65,7 @@ pub(super) struct CounterpartiesOutput {
 
 /// Who is on the other side of a part of a payment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Other {
+enum OtherSide {
     Script(ScriptId),
     CoinJoin,
     Mined,
@@ -74,9 +74,9 @@ enum Other {
 }
 
 /// A part of a payment.
-struct Part {
+struct PaymentPart {
     tx: u64,
-    other: Other,
+    other: OtherSide,
     received: Sats,
     sent: Sats,
 }
@@ -84,7 +84,7 @@ struct Part {
 /// Collects payments.
 #[derive(Default)]
 pub(super) struct Payments {
-    parts: Vec<Part>,
+    parts: Vec<PaymentPart>,
 }
 
 impl Payments {
@@ -95,13 +95,13 @@ impl Payments {
         let is_sent = row.kind == Kind::Disposal;
         let part = |other, sats| {
             let (received, sent) = if is_sent { (0, sats) } else { (sats, 0) };
-            Part { tx: tx.tx_num.0, other, received, sent }
+            PaymentPart { tx: tx.tx_num.0, other, received, sent }
         };
         if movement.is_coinbase {
-            return self.parts.push(part(Other::Mined, row.sats));
+            return self.parts.push(part(OtherSide::Mined, row.sats));
         }
-        if is_coinjoin(&Seen(tx)) {
-            return self.parts.push(part(Other::CoinJoin, row.sats));
+        if is_coinjoin(&CoinJoinTx(tx)) {
+            return self.parts.push(part(OtherSide::CoinJoin, row.sats));
         }
         let mut others: Vec<(ScriptId, Sats)> = if is_sent {
             let length = view.facts().script_prefix;
@@ -116,11 +116,11 @@ impl Payments {
         others.retain(|(id, sats)| *sats > 0 && !union.has(*id));
         // Coins of zero pay nobody; and one transaction has room for very many outputs.
         if others.is_empty() || self.parts.len() + others.len() > MAX_PARTS {
-            return self.parts.push(part(Other::NotExamined, row.sats));
+            return self.parts.push(part(OtherSide::NotExamined, row.sats));
         }
         let weights: Vec<Sats> = others.iter().map(|(_, sats)| *sats).collect();
         let shares = others.iter().zip(apportion(row.sats, &weights));
-        self.parts.extend(shares.map(|((id, _), sats)| part(Other::Script(*id), sats)));
+        self.parts.extend(shares.map(|((id, _), sats)| part(OtherSide::Script(*id), sats)));
     }
 
     /// By entity.
@@ -129,16 +129,16 @@ impl Payments {
             ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
         }
         let owners = self.owners(ctx, view)?;
-        let mut flows: HashMap<Whose, (Flow, Sats, u64)> = HashMap::new();
-        for Part { tx, other, received, sent } in &self.parts {
+        let mut flows: HashMap<FlowOwner, (Flow, Sats, u64)> = HashMap::new();
+        for PaymentPart { tx, other, received, sent } in &self.parts {
             let (whose, is_inherited) = match other {
-                Other::Mined => (Whose::Mined, false),
-                Other::CoinJoin => (Whose::CoinJoin, false),
-                Other::NotExamined => (Whose::NotExamined, false),
-                Other::Script(id) => match owners.get(id) {
-                    None => (Whose::NotExamined, false),
-                    Some(None) => (Whose::Nobody, false),
-                    Some(Some((entity, is_inherited))) => (Whose::Entity(entity.clone()), *is_inherited),
+                OtherSide::Mined => (FlowOwner::Mined, false),
+                OtherSide::CoinJoin => (FlowOwner::CoinJoin, false),
+                OtherSide::NotExamined => (FlowOwner::NotExamined, false),
+                OtherSide::Script(id) => match owners.get(id) {
+                    None => (FlowOwner::NotExamined, false),
+                    Some(None) => (FlowOwner::Nobody, false),
+                    Some(Some((entity, is_inherited))) => (FlowOwner::Entity(entity.clone()), *is_inherited),
                 },
             };
             let (flow, inherited, last) = flows.entry(whose).or_insert((Flow::default(), 0, u64::MAX));
@@ -151,10 +151,10 @@ impl Payments {
             }
         }
         let mut of = |whose| flows.remove(&whose).map(|(flow, ..)| flow).unwrap_or_default();
-        let [unlabeled, coinjoin] = [of(Whose::Nobody), of(Whose::CoinJoin)];
-        let [mined, not_examined] = [of(Whose::Mined), of(Whose::NotExamined)];
-        let entity = |(whose, (flow, inherited_sats, _)): (Whose, (Flow, Sats, u64))| match whose {
-            Whose::Entity(entity) => Some(Entity { entity, flow, inherited_sats }),
+        let [unlabeled, coinjoin] = [of(FlowOwner::Nobody), of(FlowOwner::CoinJoin)];
+        let [mined, not_examined] = [of(FlowOwner::Mined), of(FlowOwner::NotExamined)];
+        let entity = |(whose, (flow, inherited_sats, _)): (FlowOwner, (Flow, Sats, u64))| match whose {
+            FlowOwner::Entity(entity) => Some(Entity { entity, flow, inherited_sats }),
             _ => None,
         };
         let mut entities: Vec<Entity> = flows.into_iter().filter_map(entity).collect();
@@ -174,7 +174,7 @@ impl Payments {
     fn owners(&self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Owners, ApiError> {
         let mut sums: HashMap<ScriptId, Sats> = HashMap::new();
         for part in &self.parts {
-            if let Other::Script(id) = part.other {
+            if let OtherSide::Script(id) = part.other {
                 let sum = sums.entry(id).or_default();
                 *sum = sum.saturating_add(part.received.saturating_add(part.sent));
             }
@@ -198,7 +198,7 @@ impl Payments {
 type Owners = HashMap<ScriptId, Option<(String, bool)>>;
 
 #[derive(PartialEq, Eq, Hash)]
-enum Whose {
+enum FlowOwner {
     Entity(String),
     Nobody,
     CoinJoin,

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{
     super::Wallet,
-    walk::{Key, Walked},
+    walk::{Key, WalkResult},
 };
 use crate::{
     context::{Ctx, confirmations, lacks},
@@ -94,7 +94,7 @@ pub(super) fn draw(
     ctx: &Ctx<'_>,
     view: &View<'_>,
     wallet: &Wallet,
-    walked: Option<&Walked>,
+    walked: Option<&WalkResult>,
     include_labels: bool,
 ) -> Result<(Vec<GraphNode>, Vec<GraphEdge>), ApiError> {
     let Some(walked) = walked else { return Ok((vec![alone(ctx, view, wallet, include_labels)?], Vec::new())) };

@@ -16,7 +16,7 @@ use cairn_tables::block_log::BlockLog;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::seen::Seen;
+use super::super::coinjoin_tx::CoinJoinTx;
 use crate::context::{Ctx, lacks};
 
 /// Transactions of the history of a script that are looked at, the newest.
@@ -61,7 +61,7 @@ pub(super) enum Key {
 
 /// Why the graph is incomplete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Cut {
+pub(super) enum CutReason {
     HistoryCap,
     EdgeCandidateCap,
     NodeLimit,
@@ -72,25 +72,25 @@ pub(super) enum Cut {
     TimeBudget,
 }
 
-impl Cut {
+impl CutReason {
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Cut::HistoryCap => "history_cap",
-            Cut::EdgeCandidateCap => "edge_candidates_cap",
-            Cut::NodeLimit => "node_limit",
-            Cut::TransactionBudget => "transaction_budget",
-            Cut::LargeTransaction => "large_transaction",
-            Cut::NodeMembers => "node_members",
-            Cut::FoldCap => "fold_cap",
-            Cut::TimeBudget => "time_budget",
+            CutReason::HistoryCap => "history_cap",
+            CutReason::EdgeCandidateCap => "edge_candidates_cap",
+            CutReason::NodeLimit => "node_limit",
+            CutReason::TransactionBudget => "transaction_budget",
+            CutReason::LargeTransaction => "large_transaction",
+            CutReason::NodeMembers => "node_members",
+            CutReason::FoldCap => "fold_cap",
+            CutReason::TimeBudget => "time_budget",
         }
     }
 }
 
 /// The result.
-pub(super) struct Walked {
+pub(super) struct WalkResult {
     pub(super) graph: Graph<Key>,
-    pub(super) cuts: BTreeSet<Cut>,
+    pub(super) cuts: BTreeSet<CutReason>,
     /// The scripts of each node that were found, the one with the most first.
     pub(super) scripts: HashMap<Key, Vec<ScriptId>>,
     /// Nodes whose transactions were looked at.
@@ -102,7 +102,7 @@ pub(super) struct Walked {
 
 /// The request.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct WalkRequest {
     pub(super) direction: Direction,
     pub(super) limits: Limits,
     /// The first transaction that counts.
@@ -114,7 +114,7 @@ pub(super) struct Asked {
 pub(super) struct Walk<'w> {
     ctx: &'w Ctx<'w>,
     view: &'w View<'w>,
-    asked: Asked,
+    asked: WalkRequest,
     keys: HashMap<ScriptId, Key>,
     /// Sums that moved to or from each script.
     sums: HashMap<ScriptId, Sats>,
@@ -123,7 +123,7 @@ pub(super) struct Walk<'w> {
     /// Transactions that were not taken apart, with the scripts that would have been looked at.
     skipped: HashSet<(TxNum, ScriptId)>,
     parts: usize,
-    walked: Walked,
+    walked: WalkResult,
 }
 
 /// The parties of a transaction.
@@ -138,7 +138,7 @@ fn parties(view: &View<'_>, tx: &StoredTx) -> Parties {
         return Parties::Coinbase(outputs);
     }
     let inputs = tx.logged_inputs().iter().map(|input| (input.script, input.value)).collect();
-    if is_coinjoin(&Seen(tx)) { Parties::CoinJoin(inputs, outputs) } else { Parties::Payment(inputs, outputs) }
+    if is_coinjoin(&CoinJoinTx(tx)) { Parties::CoinJoin(inputs, outputs) } else { Parties::Payment(inputs, outputs) }
 }
 
 impl<'w> Walk<'w> {
@@ -147,10 +147,10 @@ impl<'w> Walk<'w> {
         ctx: &'w Ctx<'w>,
         view: &'w View<'w>,
         center: ScriptId,
-        asked: Asked,
-    ) -> Result<Walked, ApiError> {
+        asked: WalkRequest,
+    ) -> Result<WalkResult, ApiError> {
         let empty = Graph { nodes: Vec::new(), edges: Vec::new(), accounting: Default::default(), is_cut: false };
-        let walked = Walked {
+        let walked = WalkResult {
             graph: empty,
             cuts: BTreeSet::new(),
             scripts: HashMap::new(),
@@ -189,11 +189,11 @@ impl<'w> Walk<'w> {
             }
         }
         let graph = building.finish();
-        walk.walked.cuts.extend(graph.is_cut.then_some(Cut::EdgeCandidateCap));
-        walk.walked.cuts.extend((graph.accounting.omitted_nodes > 0).then_some(Cut::NodeLimit));
+        walk.walked.cuts.extend(graph.is_cut.then_some(CutReason::EdgeCandidateCap));
+        walk.walked.cuts.extend((graph.accounting.omitted_nodes > 0).then_some(CutReason::NodeLimit));
         let keys: Vec<(Key, Side)> = graph.nodes.iter().map(|node| (node.key.clone(), node.side)).collect();
         walk.gather(&keys);
-        Ok(Walked { graph, ..walk.walked })
+        Ok(WalkResult { graph, ..walk.walked })
     }
 
     fn key(&self, end: End) -> Key {
@@ -259,12 +259,12 @@ impl<'w> Walk<'w> {
                 continue;
             }
             if scripts.len() > MAX_OF_NODE {
-                self.walked.cuts.insert(Cut::NodeMembers);
+                self.walked.cuts.insert(CutReason::NodeMembers);
             }
             for script in scripts.into_iter().take(MAX_OF_NODE) {
                 let cut = match left {
-                    0 => Some(Cut::TransactionBudget),
-                    _ => (self.ctx.work.elapsed() > MAX_TIME).then_some(Cut::TimeBudget),
+                    0 => Some(CutReason::TransactionBudget),
+                    _ => (self.ctx.work.elapsed() > MAX_TIME).then_some(CutReason::TimeBudget),
                 };
                 if let Some(cut) = cut {
                     self.walked.cuts.insert(cut);
@@ -296,7 +296,7 @@ impl<'w> Walk<'w> {
             let mut new: Vec<(ScriptId, Sats)> = new.into_iter().collect();
             new.sort_unstable_by_key(|(id, sats)| (std::cmp::Reverse(*sats), *id));
             if new.len() > MAX_FOLDED {
-                self.walked.cuts.insert(Cut::FoldCap);
+                self.walked.cuts.insert(CutReason::FoldCap);
                 // Scripts that are not looked up stay nodes of their own.
                 for (id, _) in new.split_off(MAX_FOLDED) {
                     self.keys.insert(id, Key::Script(id));
@@ -324,7 +324,7 @@ impl<'w> Walk<'w> {
         if of.totals.tx_count > entries.len() as u64
             && entries.last().is_none_or(|entry| entry.tx_num >= self.asked.since)
         {
-            self.walked.cuts.insert(Cut::HistoryCap);
+            self.walked.cuts.insert(CutReason::HistoryCap);
         }
         let counts = |entry: &cairn_tables::history::HistoryEntry| {
             entry.tx_num >= self.asked.since && (outwards && entry.sent > 0 || inwards && entry.received > 0)
@@ -335,7 +335,7 @@ impl<'w> Walk<'w> {
             self.view.fetch_txs(&numbers)?;
             for entry in some {
                 if *left == 0 {
-                    self.walked.cuts.insert(Cut::TransactionBudget);
+                    self.walked.cuts.insert(CutReason::TransactionBudget);
                     return Ok(());
                 }
                 self.ctx.work.poll()?;
@@ -360,7 +360,7 @@ impl<'w> Walk<'w> {
                     .ok()
                 };
                 let Some(legs) = legs else {
-                    self.walked.cuts.insert(Cut::LargeTransaction);
+                    self.walked.cuts.insert(CutReason::LargeTransaction);
                     if self.skipped.insert((entry.tx_num, script)) {
                         let moved = u128::from(if outwards { entry.sent } else { 0 })
                             + u128::from(if inwards { entry.received } else { 0 });

@@ -22,7 +22,7 @@ const MAX_BRANCHES: usize = 64;
 
 /// Where a branch ends.
 #[derive(Clone, Copy)]
-pub(super) enum End {
+pub(super) enum BranchEnd {
     /// After this many consecutive scripts that are not used.
     Gap(u32),
     /// With this first and last index.
@@ -30,7 +30,7 @@ pub(super) enum End {
 }
 
 /// A used script.
-pub(super) struct Used {
+pub(super) struct UsedScript {
     /// The branch in the answer.
     pub(super) branch: usize,
     pub(super) index: u32,
@@ -43,7 +43,7 @@ pub(super) struct Scan {
     /// Each script once, by branch and index.
     pub(super) wallets: Vec<Wallet>,
     /// Where each is.
-    pub(super) used: Vec<Used>,
+    pub(super) used: Vec<UsedScript>,
     looked_at: u32,
 }
 
@@ -76,7 +76,7 @@ impl Scan {
         &mut self,
         (ctx, view): (&Ctx<'_>, &View<'_>),
         pool: Option<&MempoolView<'_>>,
-        (item, text, end): (usize, &DescriptorParam, End),
+        (item, text, end): (usize, &DescriptorParam, BranchEnd),
     ) -> Result<(), ApiError> {
         let refused = |error: cairn_http::BadText| refuse(item, error.code, error.message);
         let branches = text.branches(view.network()).map_err(refused)?;
@@ -96,13 +96,13 @@ impl Scan {
         &mut self,
         (ctx, view): (&Ctx<'_>, &View<'_>),
         pool: Option<&MempoolView<'_>>,
-        (item, branch, end): (usize, &Branch, End),
+        (item, branch, end): (usize, &Branch, BranchEnd),
         seen: &mut HashSet<[u8; 32]>,
     ) -> Result<(), ApiError> {
         let (mut index, last) = match end {
             _ if !branch.has_wildcard() => (0, Some(0)),
-            End::Range(first, last) => (first, Some(last)),
-            End::Gap(_) => (0, None),
+            BranchEnd::Range(first, last) => (first, Some(last)),
+            BranchEnd::Gap(_) => (0, None),
         };
         let mut row = BranchRow {
             item: u32::try_from(item).unwrap_or(u32::MAX),
@@ -118,8 +118,8 @@ impl Scan {
         loop {
             let is_over = match (last, end) {
                 (Some(last), _) => index > last,
-                (None, End::Gap(gap)) => unused >= gap,
-                (None, End::Range(..)) => true,
+                (None, BranchEnd::Gap(gap)) => unused >= gap,
+                (None, BranchEnd::Range(..)) => true,
             };
             // The last index that is not hardened.
             if is_over || index > i32::MAX.cast_unsigned() {
@@ -145,7 +145,7 @@ impl Scan {
                 // The next one is known once it has been looked at.
                 (row.next_index, row.next_address, is_fresh) = (None, None, true);
                 if seen.insert(wallet.script_hash) {
-                    self.used.push(Used { branch: self.branches.len(), index });
+                    self.used.push(UsedScript { branch: self.branches.len(), index });
                     self.wallets.push(wallet);
                 }
             } else {

@@ -12,13 +12,13 @@ use super::super::union::Union;
 use crate::{candles::Candles, context::Ctx};
 
 /// The price of a bitcoin at a time, or why there is none.
-pub(crate) type Priced = Result<Price, Missing>;
+pub(crate) type PriceOrMissing = Result<Price, Missing>;
 
 /// A transaction with its price and its rows.
-pub(crate) struct Step<'s> {
+pub(crate) struct PricedTx<'s> {
     pub(crate) tx: &'s StoredTx,
     pub(crate) movement: &'s Movement,
-    pub(crate) price: &'s Priced,
+    pub(crate) price: &'s PriceOrMissing,
     pub(crate) year: u32,
     pub(crate) rows: &'s [Row],
     /// Holdings of the wallet after it, in satoshis, and their cost.
@@ -29,7 +29,7 @@ pub(crate) struct Step<'s> {
 pub(crate) struct Computed {
     pub(crate) report: Report,
     /// The price now.
-    pub(crate) price: Priced,
+    pub(crate) price: PriceOrMissing,
     /// Transactions that need a price that is not known, and why the first of them has none.
     pub(crate) unpriced: u64,
     pub(crate) reason: Option<Missing>,
@@ -51,13 +51,13 @@ pub(crate) fn compute(
     view: &View<'_>,
     (union, txs): (&Union, &[TxNum]),
     (method, currency): (Method, Currency),
-    show: &mut dyn FnMut(&Step<'_>) -> Result<(), ApiError>,
+    show: &mut dyn FnMut(&PricedTx<'_>) -> Result<(), ApiError>,
 ) -> Result<Computed, ApiError> {
     let known = ctx.known()?;
     let candles = Candles::new(view, &known);
     let mut ledger = Ledger::new(method);
     let (mut unpriced, mut reason) = (0, None);
-    let mut last: Option<(u32, Priced)> = None;
+    let mut last: Option<(u32, PriceOrMissing)> = None;
     union.visit(ctx, view, txs, &mut |tx, movement| {
         // Transactions of one block have one price.
         let price = match &last {
@@ -71,7 +71,7 @@ pub(crate) fn compute(
             unpriced += 1;
             reason = reason.or(Some(*missing));
         }
-        show(&Step { tx, movement: &movement, price: &price, year, rows: &rows, holds: ledger.holds() })
+        show(&PricedTx { tx, movement: &movement, price: &price, year, rows: &rows, holds: ledger.holds() })
     })?;
     let price = current_price(&candles, &ctx.live(&known), currency, ctx.now())?;
     let report = ledger.finish(price.as_ref().ok().map(|price| price.price)).map_err(broken)?;

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    compute::Step,
+    compute::PricedTx,
     explained::{RowKind, why_null},
 };
 use crate::{
@@ -40,7 +40,7 @@ pub(super) enum CsvProfile {
 /// Rows of a file, by what its columns show.
 pub(super) enum Rows {
     Gains(Vec<Gain>),
-    Movements(CsvProfile, Vec<Moved>),
+    Movements(CsvProfile, Vec<TransferRow>),
 }
 
 impl Rows {
@@ -50,12 +50,12 @@ impl Rows {
     }
 
     /// Adds the rows of a transaction.
-    pub(super) fn add(&mut self, step: &Step<'_>, (method, currency): (Method, Currency)) {
+    pub(super) fn add(&mut self, step: &PricedTx<'_>, (method, currency): (Method, Currency)) {
         match self {
             Rows::Gains(rows) => {
                 rows.extend(step.rows.iter().filter_map(|row| Gain::of(step, row, method, currency)));
             }
-            Rows::Movements(_, rows) => rows.extend(Moved::of(step, currency)),
+            Rows::Movements(_, rows) => rows.extend(TransferRow::of(step, currency)),
         }
     }
 
@@ -102,7 +102,7 @@ pub(super) struct Gain {
 
 impl Gain {
     /// `None` for a row of coins that stay or come in.
-    fn of(step: &Step<'_>, row: &Row, method: Method, currency: Currency) -> Option<Self> {
+    fn of(step: &PricedTx<'_>, row: &Row, method: Method, currency: Currency) -> Option<Self> {
         matches!(row.kind, Kind::Disposal | Kind::Fee).then(|| Gain {
             kind: RowKind::of(row.kind).name(),
             time: row.time,
@@ -141,7 +141,7 @@ impl TableRow for Gain {
 }
 
 /// A movement of coins.
-pub(super) struct Moved {
+pub(super) struct TransferRow {
     time: u32,
     txid: String,
     received: Sats,
@@ -151,10 +151,10 @@ pub(super) struct Moved {
     worth: Option<(String, String)>,
 }
 
-impl Moved {
+impl TransferRow {
     /// `None` for a transaction that leaves all as it was.
-    fn of(step: &Step<'_>, currency: Currency) -> Option<Self> {
-        let mut moved = Moved {
+    fn of(step: &PricedTx<'_>, currency: Currency) -> Option<Self> {
+        let mut moved = TransferRow {
             time: step.movement.time,
             txid: step.tx.txid().to_string(),
             received: 0,
@@ -226,7 +226,7 @@ fn coin(sats: Sats) -> String {
     if sats == 0 { String::new() } else { "BTC".to_owned() }
 }
 
-const KOINLY: &[Column<Moved>] = &[
+const KOINLY: &[Column<TransferRow>] = &[
     ("Date", |of| of.at("%Y-%m-%d %H:%M:%S UTC")),
     ("Sent Amount", |of| amount(of.sent_and_fee().0)),
     ("Sent Currency", |of| coin(of.sent_and_fee().0)),
@@ -237,11 +237,11 @@ const KOINLY: &[Column<Moved>] = &[
     ("Net Worth Amount", |of| of.worth.as_ref().map_or_else(String::new, |(worth, _)| worth.clone())),
     ("Net Worth Currency", |of| of.worth.as_ref().map_or_else(String::new, |(_, currency)| currency.clone())),
     ("Label", |of| of.word("mining", "cost")),
-    ("Description", Moved::description),
+    ("Description", TransferRow::description),
     ("TxHash", |of| of.txid.clone()),
 ];
 
-const COINTRACKER: &[Column<Moved>] = &[
+const COINTRACKER: &[Column<TransferRow>] = &[
     ("Date", |of| of.at("%m/%d/%Y %H:%M:%S")),
     ("Received Quantity", |of| amount(of.received)),
     ("Received Currency", |of| coin(of.received)),
@@ -252,7 +252,7 @@ const COINTRACKER: &[Column<Moved>] = &[
     ("Tag", |of| of.word("mined", "")),
 ];
 
-const COINTRACKING: &[Column<Moved>] = &[
+const COINTRACKING: &[Column<TransferRow>] = &[
     ("Type", |of| {
         let is_deposit = of.bought_and_sold().1 == 0;
         let word = of.word("Mining", "Other Fee");
@@ -266,7 +266,7 @@ const COINTRACKING: &[Column<Moved>] = &[
     ("Fee Currency", |of| coin(of.sent_and_fee().1)),
     ("Exchange", |_| String::new()),
     ("Trade-Group", |_| String::new()),
-    ("Comment", Moved::description),
+    ("Comment", TransferRow::description),
     ("Date", |of| of.at("%Y-%m-%d %H:%M:%S")),
     ("Tx-ID", |of| of.txid.clone()),
 ];

@@ -7,7 +7,7 @@ use cairn_reader::View;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::compute::{Priced, Step};
+use super::compute::{PriceOrMissing, PricedTx};
 use crate::{
     context::lacks,
     price_now::{source, why_missing},
@@ -103,15 +103,15 @@ struct ExplainedLot {
 }
 
 /// A step before the ids of its lots are looked up.
-struct Kept {
+struct StepDraft {
     row: ExplainedRow,
     lots: Vec<Lot>,
 }
 
 /// Collects steps.
-pub(super) struct Explaining {
+pub(super) struct StepCollector {
     method: Method,
-    kept: Vec<Kept>,
+    kept: Vec<StepDraft>,
     omitted: u64,
 }
 
@@ -124,7 +124,7 @@ fn btc(sats: Sats) -> String {
 }
 
 /// The computation in numbers.
-fn arithmetic(row: &Row, price: &Priced, method: Method) -> String {
+fn arithmetic(row: &Row, price: &PriceOrMissing, method: Method) -> String {
     let price = price.as_ref().map_or_else(|_| "unknown".to_owned(), |price| price.price.normalize().to_string());
     let (quantity, cost, gain) = (btc(row.sats), money(row.cost), money(row.gain()));
     let had_cost = || match method {
@@ -150,7 +150,7 @@ fn arithmetic(row: &Row, price: &Priced, method: Method) -> String {
 }
 
 /// Why an amount of a step is null.
-pub(super) fn why_null(row: &Row, price: &Priced) -> Option<&'static str> {
+pub(super) fn why_null(row: &Row, price: &PriceOrMissing) -> Option<&'static str> {
     let is_out = matches!(row.kind, Kind::Disposal | Kind::Fee);
     match price {
         Err(missing) if row.kind.needs_price() => Some(why_missing(*missing)),
@@ -159,12 +159,12 @@ pub(super) fn why_null(row: &Row, price: &Priced) -> Option<&'static str> {
     }
 }
 
-impl Explaining {
+impl StepCollector {
     pub(super) fn new(method: Method) -> Self {
-        Explaining { method, kept: Vec::new(), omitted: 0 }
+        StepCollector { method, kept: Vec::new(), omitted: 0 }
     }
 
-    pub(super) fn add(&mut self, step: &Step<'_>) {
+    pub(super) fn add(&mut self, step: &PricedTx<'_>) {
         for row in step.rows {
             if self.kept.len() == MAX_ROWS {
                 self.omitted += 1;
@@ -193,7 +193,7 @@ impl Explaining {
                 arithmetic: arithmetic(row, step.price, self.method),
                 reason: why_null(row, step.price),
             };
-            self.kept.push(Kept { row: explained, lots: row.lots.iter().take(MAX_LOTS).copied().collect() });
+            self.kept.push(StepDraft { row: explained, lots: row.lots.iter().take(MAX_LOTS).copied().collect() });
         }
     }
 
@@ -201,7 +201,7 @@ impl Explaining {
     pub(super) fn finish(self, view: &View<'_>) -> Result<(Vec<ExplainedRow>, u64), ApiError> {
         let mut ids = std::collections::BTreeMap::new();
         let mut rows = Vec::with_capacity(self.kept.len());
-        for Kept { mut row, lots } in self.kept {
+        for StepDraft { mut row, lots } in self.kept {
             for lot in lots {
                 let of = lot.from.tx_num;
                 let txid = match ids.get(&of) {

@@ -68,15 +68,15 @@ pub(crate) struct Ping {
 }
 
 /// Pings of a campaign that paid the address.
-pub(super) struct Grouped {
+pub(super) struct CampaignPings {
     row: DustGroupRow,
     pings: Vec<(TxNum, Vec<DustCoin>)>,
     is_checked: bool,
 }
 
-impl Grouped {
+impl CampaignPings {
     pub(super) fn new(row: DustGroupRow) -> Self {
-        Grouped { row, pings: Vec::new(), is_checked: true }
+        CampaignPings { row, pings: Vec::new(), is_checked: true }
     }
 
     /// Adds a ping; they come from the newest on.
@@ -104,8 +104,8 @@ fn told(view: &View<'_>, tx_num: TxNum) -> Result<(String, Height, String), ApiE
 }
 
 impl Campaign {
-    pub(super) fn of(view: &View<'_>, group: &DustGroup, grouped: Grouped) -> Result<Self, ApiError> {
-        let Grouped { row, pings, is_checked } = grouped;
+    pub(super) fn of(view: &View<'_>, group: &DustGroup, grouped: CampaignPings) -> Result<Self, ApiError> {
+        let CampaignPings { row, pings, is_checked } = grouped;
         let DustState::Reached { by, scripts } = row.state else { return Err(ApiError::internal()) };
         let (basis, origin_txid) = match group {
             DustGroup::Mark(_) => ("op_return", None),

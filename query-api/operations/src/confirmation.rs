@@ -12,7 +12,7 @@ use crate::{
 
 /// In a block, or in the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Standing {
+pub(crate) struct Confirmation {
     /// `confirmed` or `mempool`.
     state: &'static str,
     /// Null while it is unconfirmed.
@@ -27,11 +27,11 @@ pub(crate) struct Standing {
     provisional: bool,
 }
 
-impl Standing {
+impl Confirmation {
     /// In the block at a height, with the time of its header.
     pub(crate) fn confirmed(view: &View<'_>, height: Height, time: u32) -> Self {
         let confirmations = confirmations(view.tip(), height);
-        Standing {
+        Confirmation {
             state: "confirmed",
             height: Some(height),
             time: Some(rfc3339(time)),
@@ -44,7 +44,7 @@ impl Standing {
 
     /// In the mempool, since a time in milliseconds.
     pub(crate) fn unconfirmed(first_seen_ms: u64) -> Self {
-        Standing {
+        Confirmation {
             state: "mempool",
             height: None,
             time: None,

@@ -5,9 +5,9 @@ use cairn_model::{Sats, ScriptId, ScriptTemplate};
 use cairn_reader::StoredTx;
 
 /// A transaction as detectors of CoinJoins see it.
-pub(super) struct Seen<'t>(pub(super) &'t StoredTx);
+pub(super) struct CoinJoinTx<'t>(pub(super) &'t StoredTx);
 
-impl Shape for Seen<'_> {
+impl Shape for CoinJoinTx<'_> {
     type Spent<'a>
         = ScriptId
     where

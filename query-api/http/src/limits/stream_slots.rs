@@ -8,24 +8,24 @@ use uuid::Uuid;
 /// The open streams, each with the value that holds it: dropping that ends the stream. If there is no place left, a
 /// client whose network has fewer streams than another takes the place of one of the other's. So one client may use its
 /// whole share, and nobody is shut out by others.
-pub struct Places<H> {
+pub struct StreamSlots<H> {
     /// `None` once all have ended for good.
-    open: Mutex<Option<HashMap<Uuid, Place<H>>>>,
+    open: Mutex<Option<HashMap<Uuid, StreamSlot<H>>>>,
 }
 
-impl<H> Default for Places<H> {
+impl<H> Default for StreamSlots<H> {
     fn default() -> Self {
-        Places { open: Mutex::new(Some(HashMap::new())) }
+        StreamSlots { open: Mutex::new(Some(HashMap::new())) }
     }
 }
 
-impl<H> std::fmt::Debug for Places<H> {
+impl<H> std::fmt::Debug for StreamSlots<H> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Places").field("open", &self.with(|open| open.len())).finish()
+        f.debug_struct("StreamSlots").field("open", &self.with(|open| open.len())).finish()
     }
 }
 
-struct Place<H> {
+struct StreamSlot<H> {
     held: H,
     client: Option<IpAddr>,
     /// When it was opened, or last used.
@@ -43,8 +43,8 @@ fn networks(client: Option<IpAddr>) -> Networks {
     }
 }
 
-impl<H> Places<H> {
-    fn with<T: Default>(&self, work: impl FnOnce(&mut HashMap<Uuid, Place<H>>) -> T) -> T {
+impl<H> StreamSlots<H> {
+    fn with<T: Default>(&self, work: impl FnOnce(&mut HashMap<Uuid, StreamSlot<H>>) -> T) -> T {
         self.open.lock().as_mut().map(work).unwrap_or_default()
     }
 
@@ -60,7 +60,7 @@ impl<H> Places<H> {
                 let Some(victim) = victim(open, client) else { return false };
                 open.remove(&victim);
             }
-            open.insert(id, Place { held, client, used: Instant::now() });
+            open.insert(id, StreamSlot { held, client, used: Instant::now() });
             true
         })
     }
@@ -96,7 +96,7 @@ impl<H> Places<H> {
 
 /// The stream that makes room for one of `client`: in the network with the most streams, if that has at least two more
 /// than the client's own network, so that the two do not take the place from each other in turn.
-fn victim<H>(open: &HashMap<Uuid, Place<H>>, client: Option<IpAddr>) -> Option<Uuid> {
+fn victim<H>(open: &HashMap<Uuid, StreamSlot<H>>, client: Option<IpAddr>) -> Option<Uuid> {
     let own = networks(client);
     let mut within: Vec<(Networks, Uuid, Instant)> =
         open.iter().map(|(id, place)| (networks(place.client), *id, place.used)).collect();
@@ -135,17 +135,17 @@ mod tests {
     const MAX: usize = 256;
     const PER_CLIENT: usize = 32;
 
-    fn open(places: &Places<()>, client: &str) -> bool {
+    fn open(places: &StreamSlots<()>, client: &str) -> bool {
         places.add(Uuid::now_v7(), (), Some(client.parse().unwrap()), [MAX, PER_CLIENT])
     }
 
-    fn count(places: &Places<()>, is: impl Fn(&str) -> bool) -> usize {
+    fn count(places: &StreamSlots<()>, is: impl Fn(&str) -> bool) -> usize {
         places.with(|open| open.values().filter(|place| is(&place.client.unwrap().to_string())).count())
     }
 
     #[test]
     fn eight_clients_do_not_shut_out_others() {
-        let places = Places::default();
+        let places = StreamSlots::default();
         for client in 0..8 {
             for _ in 0..PER_CLIENT {
                 assert!(open(&places, &format!("192.0.2.{client}")));
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_wide_network_is_one_of_many() {
-        let places = Places::default();
+        let places = StreamSlots::default();
         // A /32 with 65 536 networks of 48 bits, and a /48 with as many of 64.
         for at in 0..MAX {
             assert!(open(&places, &format!("2001:db8:{at:x}:1::")));
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_stream_that_was_silent_longest_ends() {
-        let places = Places::default();
+        let places = StreamSlots::default();
         for _ in 0..8 {
             for client in 0..32 {
                 assert!(open(&places, &format!("192.0.2.{client}")));

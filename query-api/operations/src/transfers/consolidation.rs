@@ -12,19 +12,18 @@ use super::{
     parties::Parties,
 };
 use crate::{
+    confirmation::Confirmation,
     context::{Ctx, lacks},
-    standing::Standing,
     tx_sides::Side,
     values::Btc,
 };
 
 /// A transaction that gathers many coins.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Consolidation")]
-pub(crate) struct Gathering {
+pub(crate) struct Consolidation {
     txid: String,
     #[serde(flatten)]
-    standing: Standing,
+    confirmation: Confirmation,
     input_count: u64,
     output_count: u64,
     /// Value of its inputs.
@@ -45,7 +44,7 @@ pub(crate) struct Gathering {
     to_omitted: u64,
 }
 
-impl Gathering {
+impl Consolidation {
     /// A confirmed transaction, with what it cost to read in rows.
     pub(super) fn confirmed(
         ctx: &Ctx<'_>,
@@ -58,9 +57,9 @@ impl Gathering {
         let time = view.chain().get(tx.height).ok_or_else(missing)?.time;
         let parties = Parties::confirmed(view, &tx)?;
         let [from, to] = parties.whole(view, owners)?;
-        let row = Gathering {
+        let row = Consolidation {
             txid: tx.txid().to_string(),
-            standing: Standing::confirmed(view, tx.height, time),
+            confirmation: Confirmation::confirmed(view, tx.height, time),
             input_count: tx.meta().inputs.len() as u64,
             output_count: tx.outputs().len() as u64,
             value_sats: tx.input_sats(),
@@ -85,9 +84,9 @@ impl Gathering {
     ) -> Result<Self, ApiError> {
         let [from, to] = Parties::unconfirmed(view, tx)?.whole(view, owners)?;
         let value = tx.inputs.iter().map(|input| input.value).fold(0, Sats::saturating_add);
-        Ok(Gathering {
+        Ok(Consolidation {
             txid: tx.txid.to_string(),
-            standing: Standing::unconfirmed(tx.first_seen_ms),
+            confirmation: Confirmation::unconfirmed(tx.first_seen_ms),
             input_count: tx.inputs.len() as u64,
             output_count: tx.outputs.len() as u64,
             value_sats: value,
