@@ -25,10 +25,10 @@ pub(crate) struct DormantAlerts;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct AlertsInput {
-    /// Least sum of old coins in bitcoin, 10 or more.
+    /// Minimum sum of old coins in bitcoin, at least 10.
     #[schemars(example = 100)]
     min_btc: Option<BtcParam>,
-    /// Alerts of each kind at most: unconfirmed, and confirmed.
+    /// Maximum number of unconfirmed, and of confirmed alerts.
     #[serde(default)]
     limit: Limit<50, 200>,
     /// `json`, `csv` or `markdown`.
@@ -47,13 +47,13 @@ pub(crate) struct AlertsOutput {
     limit: u32,
     /// Unconfirmed transactions, the largest sum of old coins first: they may never confirm.
     unconfirmed: Vec<DormantMovement>,
-    /// Unconfirmed movements that are left out.
+    /// Number of unconfirmed movements that are not listed.
     unconfirmed_omitted: u64,
-    /// Confirmed ones, the newest first.
+    /// Confirmed transactions, the newest first.
     confirmed: Vec<DormantMovement>,
-    /// True if there are more confirmed ones: `dormant_movements` has them all.
+    /// True if there are more confirmed movements; `dormant_movements` lists all.
     truncated: bool,
-    /// Value of the old coins of all that are listed.
+    /// Sum of the old coins of all listed movements.
     total_old_sats: u64,
     total_old_btc: Btc,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.

@@ -39,10 +39,10 @@ pub(crate) struct AwakeningsInput {
     since: Option<SinceParam>,
     /// Only blocks before this one, in the same forms.
     until: Option<SinceParam>,
-    /// Least value of a coin in bitcoin, 10 or more.
+    /// Minimum value of a coin in bitcoin, at least 10.
     #[schemars(example = 100)]
     min_btc: Option<BtcParam>,
-    /// Least age of a coin, in days.
+    /// Minimum age of a coin in days.
     #[serde(default = "default_days")]
     #[schemars(range(min = 365, max = 10_000))]
     min_dormancy_days: u32,
@@ -67,17 +67,16 @@ pub(crate) struct AwakeningsOutput {
     min_sats: u64,
     min_btc: Btc,
     min_dormancy_days: u32,
-    /// The address that was asked for; null for all.
+    /// The requested address; null for all.
     address_filter: Option<String>,
     limit: u32,
-    /// The newest transaction first; coins of one transaction in the order of its inputs.
+    /// Spent coins: the newest transaction first, then in the order of its inputs.
     awakenings: Vec<Awakening>,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
-    /// This page covers the blocks from this height on.
+    /// Lowest block height that this page covers.
     covered_from_height: Height,
-    /// True if the scan limit ended the search early, so that the page has fewer rows than it may: go on with
-    /// `next_cursor`.
+    /// True if the scan limit ended the page early; continue with `next_cursor`.
     truncated: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -86,27 +85,28 @@ pub(crate) struct AwakeningsOutput {
 /// An old coin that was spent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Awakening {
-    /// The transaction that spends it, and the input.
+    /// Id of the transaction that spends the coin.
     txid: String,
+    /// Index of the input that spends the coin.
     vin: u32,
     height: Height,
-    /// Time of the block's header.
+    /// Header time of the block that spends the coin.
     time: String,
     time_unix: u32,
     confirmations: u32,
-    /// True below 6 confirmations: a reorg may still undo it.
+    /// True below 6 confirmations: a reorg may still undo the spend.
     provisional: bool,
     value_sats: u64,
     value_btc: Btc,
-    /// Full days between the two blocks, by monotone block time.
+    /// Full days from creation to spend, by monotone block time.
     dormant_days: u32,
-    /// The output that it was.
+    /// Id of the transaction that created the coin.
     created_txid: String,
     created_vout: u32,
     created_height: Height,
-    /// Time of that block's header.
+    /// Header time of the block that created the coin.
     created_at: String,
-    /// Its address, or `scripthash:<hex>` if it has none.
+    /// Address of the coin, or `scripthash:<hex>` if its script has none.
     address: String,
     script_type: &'static str,
     /// Label of the script; null if no claim gives one.

@@ -31,10 +31,10 @@ pub(crate) struct FlushesInput {
     since: Option<SinceParam>,
     /// Only flushes that begin before this block, in the same forms.
     until: Option<SinceParam>,
-    /// Least value of old coins in bitcoin, 100 or more.
+    /// Minimum value of old coins in bitcoin, at least 100.
     #[schemars(example = 500)]
     min_btc: Option<BtcParam>,
-    /// Flushes per page; those that begin with one transaction come together.
+    /// Flushes per page; those that begin with one transaction stay together.
     #[serde(default)]
     limit: Limit<10, 50>,
     #[serde(flatten)]
@@ -46,12 +46,12 @@ pub(crate) struct FlushesInput {
 pub(crate) struct FlushesOutput {
     #[serde(flatten)]
     blocks: BlockSpan,
-    /// The newest block that flushes are known of: the tip, or a little below it.
+    /// Newest block whose flushes are known: the tip, or slightly below it.
     followed_height: Height,
     min_sats: u64,
     min_btc: Btc,
     limit: u32,
-    /// The newest beginning first.
+    /// Flushes, the latest beginning first.
     flushes: Vec<DormancyFlush>,
     #[serde(flatten)]
     end: PageEnd,

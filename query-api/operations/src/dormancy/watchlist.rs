@@ -27,13 +27,13 @@ pub(crate) struct DormancyWatchlist;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct WatchlistInput {
-    /// Least value of the coins of five years and more, in bitcoin: 500 or more.
+    /// Minimum sum of the coins of five years and more, in bitcoin, at least 500.
     #[schemars(example = 1_000)]
     min_btc: Option<BtcParam>,
     /// Clusters per page.
     #[serde(default)]
     limit: Limit<50, 200>,
-    /// Clusters to pass over.
+    /// Number of clusters to skip.
     #[serde(default)]
     #[schemars(range(min = 0, max = 50_000))]
     offset: u32,
@@ -45,24 +45,25 @@ pub(crate) struct WatchlistInput {
 /// Large holders that have been quiet for years.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WatchlistOutput {
-    /// The block that the list is as of; null while it is being made.
+    /// Height of the block at which the list was computed; null until then.
     as_of_height: Option<Height>,
     as_of_hash: Option<String>,
-    /// Why it is null; otherwise null.
+    /// Why the list is null; otherwise null.
     reason: Option<&'static str>,
-    /// Hash of the whole set, as the definition says.
+    /// Hash of the whole list, as described in the definition.
     set_sha256: Option<String>,
-    /// All clusters of the list, whatever `min_btc`, and what they hold of coins of five years and more.
+    /// Number of clusters in the list, for any `min_btc`.
     total_count: Option<u64>,
+    /// Sum of the coins of five years and more of these clusters.
     total_old_sats: Option<u64>,
     total_old_btc: Option<Btc>,
     min_sats: u64,
     min_btc: Btc,
     limit: u32,
     offset: u32,
-    /// Those with most old coins first.
+    /// Clusters, the most old coins first.
     watchlist: Vec<Watched>,
-    /// True if more follow: go on with a greater `offset`.
+    /// True if more clusters follow; continue with a larger `offset`.
     has_more: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -72,17 +73,17 @@ pub(crate) struct WatchlistOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Watched {
     holder: CoinHolder,
-    /// Its scripts.
+    /// Number of scripts in the cluster.
     script_count: u64,
-    /// Its coins of five years and more.
+    /// Sum of the cluster's coins of five years and more.
     old_sats: u64,
     old_btc: Btc,
-    /// The newest transaction that spends from it; if none does, the oldest that pays it.
+    /// Id of the newest transaction that spends from the cluster; if none does, of the oldest that pays it.
     quiet_since_txid: String,
     quiet_since_height: Height,
-    /// Full days since then, by monotone block time, as of the block of the list.
+    /// Full days since that transaction, by monotone block time, as of the block of the list.
     quiet_days: u32,
-    /// True if it never spent.
+    /// True if the cluster never spent.
     never_spent: bool,
 }
 

@@ -56,7 +56,7 @@ impl JsonSchema for WeekParam {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "WeeklyInput")]
 pub(crate) struct WeeklyInput {
-    /// The week by ISO 8601, in UTC. Default: the last whole one before that of the newest block.
+    /// Week in ISO 8601 format, in UTC. Default: the last full week before that of the newest block.
     pub(super) week: Option<WeekParam>,
 }
 

@@ -22,9 +22,9 @@ pub(crate) struct CategoriesInput {}
 /// The categories of entities.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CategoriesOutput {
-    /// Entities of all categories. Natural persons are left out.
+    /// Number of entities in all categories, without natural persons.
     entity_count: u64,
-    /// Those that have an entity, the one with the largest balance first.
+    /// Categories with at least one entity, the largest balance first.
     categories: Vec<CategoryRow>,
     basis: Basis,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
@@ -35,12 +35,12 @@ pub(crate) struct CategoriesOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EntityCategoryRow")]
 pub(crate) struct CategoryRow {
-    /// `unlabeled` if no source gives one.
+    /// Name of the category; `unlabeled` if no source gives one.
     category: &'static str,
     entity_count: u64,
-    /// Members of its entities.
+    /// Number of members of its entities.
     address_count: u64,
-    /// Their balance, direct and inherited.
+    /// Balance of its entities, direct and inherited.
     balance_sats: u64,
     balance_btc: Btc,
     /// Name of the entity with the largest balance.

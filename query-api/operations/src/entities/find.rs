@@ -24,7 +24,7 @@ const MAX_SUGGESTED: usize = 5;
 pub(crate) enum FoundBy {
     /// By its name.
     Name,
-    /// By another spelling of it, or another name that sources write, of its addresses or of itself.
+    /// By another spelling, or another name that sources give to the entity or its addresses.
     Alias,
 }
 

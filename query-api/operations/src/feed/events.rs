@@ -34,17 +34,17 @@ pub(crate) struct Events;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct EventsInput {
-    /// Id of the event to go on after. Default: the newest, so that only new announcements are sent.
+    /// Id of the event after which to continue. Default: the newest, so that only new announcements are sent.
     after: Option<EventId>,
-    /// Types of events, with commas between. Default: all.
+    /// Types of events, separated by commas. Default: all.
     #[schemars(example = "block,whale_tx,reorg,retraction")]
     types: Option<EventTypes>,
-    /// Least value in bitcoin, of events that have one.
+    /// Minimum value in bitcoin, for events that have one.
     #[schemars(example = 500)]
     min_btc: Option<BtcParam>,
-    /// Only transactions that spend from this address or pay it; and retractions.
+    /// Only transactions that spend from this address or pay it, and retractions.
     address: Option<AddressParam>,
-    /// Only transactions with a script that counts as this entity's by today's labels; and retractions.
+    /// Only transactions with a script of this entity, by today's labels, and retractions.
     #[schemars(length(min = 1, max = 64), example = "cairn-exchange")]
     entity: Option<String>,
     /// Events per answer.
@@ -55,14 +55,13 @@ pub(crate) struct EventsInput {
 /// Announcements after an event.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EventsOutput {
-    /// The oldest first.
+    /// Events, the oldest first.
     events: Vec<FeedEvent>,
-    /// The event to go on after; null if no feed has begun.
+    /// Id of the event after which to continue; null if no feed has begun.
     last_id: Option<String>,
-    /// True if there may be more already.
+    /// True if more events may be available already.
     has_more: bool,
-    /// True if the event to go on after is of another feed: events in between are unknown, and `last_id` is the newest
-    /// one.
+    /// True if `after` belongs to another feed: events in between are unknown, and `last_id` is the newest one.
     reset: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
