@@ -15,15 +15,15 @@ use crate::{
 pub(crate) struct Standing {
     /// `confirmed` or `mempool`.
     state: &'static str,
-    /// Null while it is unconfirmed.
+    /// Height of the block; null while unconfirmed.
     pub(crate) height: Option<Height>,
-    /// Time of the block's header; null while it is unconfirmed.
+    /// Time of the block's header; null while unconfirmed.
     time: Option<String>,
     time_unix: Option<u32>,
-    /// When it was first seen; null once it is confirmed.
+    /// Time at which it was first seen; null once confirmed.
     first_seen: Option<String>,
     confirmations: u32,
-    /// True below 6 confirmations: it may still be undone.
+    /// True below 6 confirmations: a reorg may still undo it.
     provisional: bool,
 }
 

@@ -24,10 +24,10 @@ pub(crate) struct FxHistory;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FxHistoryInput {
-    /// Code of the currency of which one unit is priced.
+    /// Code of the base currency, of which one unit is priced.
     #[serde(default = "CurrencyParam::eur")]
     base: CurrencyParam,
-    /// Code of the currency that it is priced in.
+    /// Code of the quote currency, in which it is priced.
     #[serde(default = "CurrencyParam::usd")]
     #[schemars(example = &"USD")]
     quote: CurrencyParam,
@@ -59,7 +59,7 @@ pub(crate) struct FxHistoryOutput {
     cross: bool,
     /// Why there are no rates at all; otherwise null.
     reason: Option<&'static str>,
-    /// Ascending by day. There are none for weekends and holidays.
+    /// Rates, ascending by day. Weekends and holidays have none.
     rates: Vec<FxRow>,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
@@ -71,13 +71,13 @@ pub(crate) struct FxHistoryOutput {
 pub(crate) struct FxRow {
     /// The day (UTC) for which it was published.
     date: String,
-    /// The end of that day: from then on it converts prices.
+    /// End of that day. The rate converts prices from then on.
     closes_at: String,
     /// Units of the quote currency for one unit of the base.
     rate: PriceNumber,
-    /// The source; null if it is the mean of two, or if the two rates of the euro are of different ones.
+    /// Source; null if the rate is the mean of two sources, or combines rates of different ones.
     source: Option<String>,
-    /// Days, weekends included, that are missing between the rate before, in this list, and this one.
+    /// Number of missing days, weekends included, between the previous rate in this list and this one.
     missing_before: u32,
 }
 

@@ -55,13 +55,13 @@ pub(crate) struct PriceHistoryOutput {
     definition: &'static str,
     currency: String,
     interval: Length,
-    /// Close of the first candle of this interval that is known, in the currency or in dollars; null if there is none.
+    /// Closing time of the first known candle of this interval, in the currency or in dollars; null if there is none.
     first_closes_at: Option<String>,
-    /// Close of the newest one.
+    /// Closing time of the newest candle; null if there is none.
     last_closes_at: Option<String>,
     /// Why there are no candles at all; otherwise null.
     reason: Option<&'static str>,
-    /// Ascending by time. Candles that are missing are not filled in: `missing_before` counts them.
+    /// Candles, ascending by time. Missing candles are not filled in; `missing_before` counts them.
     candles: Vec<CandleRow>,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) struct PriceHistoryOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PriceCandle")]
 pub(crate) struct CandleRow {
-    /// When it closed: from then on its price was known.
+    /// Closing time of the candle. Its price is known from then on.
     closes_at: String,
     open: Option<PriceNumber>,
     high: Option<PriceNumber>,
@@ -81,19 +81,19 @@ pub(crate) struct CandleRow {
     close: Option<PriceNumber>,
     /// Why `close` is null; otherwise null.
     close_reason: Option<&'static str>,
-    /// The source; null if the close is the mean of two.
+    /// Source of the price; null if the close is the mean of two.
     source: Option<String>,
-    /// Sources of which the close is the median.
+    /// Number of sources in the median.
     sources: u16,
-    /// Sources that were left out because they are more than 5 % from the median.
+    /// Number of sources that were left out because they are more than 5 % from the median.
     dropped: u16,
     /// True if the sources disagree by more than 5 %.
     disputed: bool,
-    /// True if it was converted from dollars.
+    /// True if the candle was converted from dollars.
     converted: bool,
-    /// The day of the exchange rate of the conversion; null without one.
+    /// Day of the exchange rate of the conversion; null without conversion.
     fx_date: Option<String>,
-    /// Candles that are missing between the one before, in this list, and this one.
+    /// Number of missing candles between the previous candle in this list and this one.
     missing_before: u32,
 }
 

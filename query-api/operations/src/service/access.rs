@@ -25,7 +25,7 @@ pub(crate) const PRICING_MODEL: &str = "free_tier_plus_per_call_402";
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BetaPosture")]
 pub(crate) struct Posture {
-    /// One sentence.
+    /// The rules of the beta in one sentence.
     pub(crate) message: String,
     /// True during the beta.
     pub(crate) active: bool,

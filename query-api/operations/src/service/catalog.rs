@@ -65,20 +65,20 @@ pub(crate) struct ConditionalAccess {
     /// Deciding quantity: `transaction_page`, the position of the page in the history; `wallet_transaction_count`, how
     /// many confirmed transactions there are.
     basis: &'static str,
-    /// Pages that need no session, from the first.
+    /// Number of pages, from the first, that need no session.
     #[serde(skip_serializing_if = "Option::is_none")]
     free_max_pages: Option<u32>,
-    /// Transactions up to which no session is needed.
+    /// Maximum number of transactions that need no session.
     #[serde(skip_serializing_if = "Option::is_none")]
     free_max_transactions: Option<u64>,
     /// Addresses whose whole history is public.
     public_showcase_addresses: Vec<String>,
     /// Credentials that give access to the rest.
     upgrade_access: &'static str,
-    /// Transactions above which there is no answer, showcase addresses apart.
+    /// Maximum number of transactions for an answer, except for showcase addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     hard_max_transactions: Option<u64>,
-    /// The status of that.
+    /// HTTP status of a request above that limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     over_hard_limit_status: Option<u16>,
 }

@@ -39,34 +39,34 @@ const UNTIL: &str = "Valid until: ";
 pub(crate) enum ContestState {
     /// Nothing is contested yet: sign `message_to_sign` with the key of the address and send it back.
     CanBeSigned,
-    /// The signature is right, and the claim is contested. Answers show it once the process that writes the index has
-    /// taken it: within a second or two while it runs.
+    /// The signature is valid, and the claim is contested. Answers show it within about two seconds while the indexer
+    /// runs.
     Contested,
     /// The statement of the claim is already contested.
     AlreadyContested,
-    /// The operator has ended a contest of what the claim says: a signature opens a ticket and changes nothing.
+    /// The operator has settled a contest of this statement: a signature opens a ticket and changes nothing.
     Settled,
     /// The signature cannot be checked: the ticket is for the operator.
     Inconclusive,
     /// Entries of an authority's list and facts of the chain cannot be contested here.
     Incontestable,
-    /// The signature is right, but this server cannot write to the ledger: the ticket is for the operator.
+    /// The signature is valid, but this server cannot write to the ledger: the ticket is for the operator.
     NotWritten,
 }
 
 /// The contest of a claim.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ContestOutput {
-    /// The claim.
+    /// Id of the claim.
     claim_id: String,
-    /// SHA-256 of what it says: the contest is of this, whichever document repeats it.
+    /// SHA-256 of the claim's statement. The contest is about this statement, in any document.
     statement_sha256: String,
     state: ContestState,
-    /// Why, in words.
+    /// Explanation of the state.
     explanation: String,
-    /// The message to sign, all lines of it, without a line break at the end; null if there is nothing to sign.
+    /// The message to sign: all its lines, without a line break at the end; null if there is nothing to sign.
     message_to_sign: Option<String>,
-    /// Until when it can be sent back with its signature; null if there is nothing to sign.
+    /// Time until which the signed message is accepted; null if there is nothing to sign.
     expires_at: Option<String>,
 }
 

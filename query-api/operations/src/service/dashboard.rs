@@ -22,13 +22,12 @@ const STALE_AFTER: u32 = 600;
 /// The state of the precomputed dashboard.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SnapshotState {
-    /// `fresh`; `stale` if it could not be made again for longer than `stale_after_seconds`; `missing` if none was
-    /// made.
+    /// `fresh`; `stale` if it is older than `stale_after_seconds`; `missing` if there is none.
     status: &'static str,
     cache_age_seconds: Option<Decimal<3>>,
     stale_after_seconds: u32,
     cached_at: Option<String>,
-    /// Why its times are null; otherwise null.
+    /// Why the times are null; otherwise null.
     reason: Option<&'static str>,
 }
 

@@ -41,8 +41,8 @@ pub(crate) struct FeedbackInput {
     /// A web page with public evidence.
     #[schemars(length(min = 1, max = MAX_TEXT_CHARS), extend("pattern" = "^https?://"))]
     source_url: Option<String>,
-    /// The claim that is corrected: a `claim_id` of an answer about the address. The answer then has a message that
-    /// the holder of the address's key can sign, to contest the claim at once.
+    /// Id of the claim to correct, from an answer about the address. The answer then has a message that the holder of
+    /// the address's key can sign to contest the claim at once.
     #[schemars(extend("pattern" = "^[0-9a-f]{64}:[1-9][0-9]{0,9}$"))]
     claim_id: Option<String>,
     /// The `message_to_sign` of an earlier answer, as it was signed.

@@ -29,8 +29,8 @@ pub(crate) struct HealthFull;
 /// State of every component.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthFullOutput {
-    /// The worst status of the configured components. Prices that are old or missing do not count: what the chain says
-    /// holds without them.
+    /// The worst status of the configured components. Old or missing prices do not count: chain data is valid without
+    /// them.
     status: Status,
     service: &'static str,
     version: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct HealthFullOutput {
     /// Time of the check.
     checked_at: String,
     components: Vec<Component>,
-    /// Parts that do not work at present, and the remedy; empty if all work.
+    /// Parts that do not work at present, and what the server does about it; empty if all work.
     troubles: Vec<TroubleRow>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Status {
     Ok,
     /// Its data is old.
     Stale,
-    /// Its data is incomplete: what is asked for is not there.
+    /// Its data is missing or incomplete.
     Missing,
     Degraded,
     Down,
@@ -75,7 +75,7 @@ pub(crate) struct Component {
     age_seconds: Option<u64>,
     /// Why it is not `ok`, or a remark if it is; otherwise null.
     reason: Option<String>,
-    /// Since when a part of it does not work (`troubles`); null if all of it works.
+    /// Time since which a part of it does not work (`troubles`); null if all of it works.
     since: Option<String>,
     /// Details; null if nothing is known.
     details: Option<Details>,
@@ -95,17 +95,16 @@ pub(crate) enum Details {
 /// The index.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct IndexDetails {
-    /// Null before anything is indexed.
+    /// Height of the tip; null before anything is indexed.
     tip_height: Option<u32>,
     tip_hash: Option<String>,
     /// Header time of the tip.
     tip_time_unix: Option<u32>,
     /// Height of the best known chain; null if unknown.
     best_height: Option<u32>,
-    /// Lag of the index in blocks; null if unknown, also if the block files break off and it is unknown by how many
-    /// blocks.
+    /// Lag of the index in blocks; null if unknown, also if block files are missing and their number is unknown.
     lag_blocks: Option<u32>,
-    /// Maximum lag.
+    /// Maximum lag of a healthy index, in blocks.
     max_lag_blocks: u32,
     /// Stages whose tables are being rebuilt or are behind the tip.
     stages_unfinished: Vec<&'static str>,
@@ -116,7 +115,7 @@ pub(crate) struct IndexDetails {
     damaged_tables: Vec<&'static str>,
     /// State of the scrubber, which reads all table files in the background: `off`, `waiting` or `running`.
     scrubber: &'static str,
-    /// End of its last complete round; null if none is complete since the server's start.
+    /// Time at which its last complete round ended; null if none is complete since the server's start.
     last_scrub_at: Option<String>,
 }
 
