@@ -28,26 +28,26 @@ pub(super) fn eta_of(pool: &MempoolView<'_>, txid: &Txid) -> Option<EtaRow> {
 /// Relatives in the mempool and the resulting feerates.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Cpfp {
-    /// Transactions that must be mined before it.
+    /// Unconfirmed transactions that must be mined before it.
     ancestors: Kin,
-    /// Transactions that can be mined only after it.
+    /// Unconfirmed transactions that can be mined only after it.
     descendants: Kin,
-    /// Total fee of the transaction and its ancestors divided by their adjusted vsize; null if there are more than were
-    /// walked.
+    /// Total fee of the transaction and its ancestors divided by their adjusted vsize; null if there are too many
+    /// ancestors.
     package_fee_rate_sat_vb: Option<SatVb>,
-    /// Feerate of the package or chunk that it is selected with; a child with a higher feerate raises it. Null if it
+    /// Feerate of the package or chunk with which it is selected; a child with a higher feerate raises it. Null if it
     /// arrived after the projection.
     effective_fee_rate_sat_vb: Option<SatVb>,
 }
 
-/// Related transactions, without itself.
+/// Related transactions, without the transaction itself.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Kin {
     count: u64,
-    /// Sum of their adjusted virtual sizes.
+    /// Sum of the adjusted virtual sizes.
     vsize: u64,
     fees_sats: u64,
-    /// True if there are more than were walked (1 000).
+    /// True if there are more than the 1 000 that were read.
     truncated: bool,
 }
 
@@ -86,18 +86,18 @@ pub(super) fn replaced(pool: &MempoolView<'_>, txid: &Txid) -> (Vec<String>, boo
 pub(super) struct Departure {
     /// `confirmed`, `replaced`, `evicted`, `conflict`, `expired`, or `unknown` if the node gave no reason.
     reason: &'static str,
-    /// The transaction that replaced it or one of its ancestors; otherwise null.
+    /// Id of the transaction that replaced it or one of its ancestors; otherwise null.
     replaced_by: Option<String>,
     /// Height of the block that contained it; otherwise null.
     height: Option<u32>,
-    /// When it was first seen.
+    /// Time at which it was first seen.
     mempool_first_seen: String,
-    /// When it left.
+    /// Time at which it left the mempool.
     left_at: String,
     fee_sats: u64,
-    /// Virtual bytes as the node's mempool counts them.
+    /// Virtual size as the node's mempool counts it.
     adjusted_vsize: u64,
-    /// Fee divided by adjusted vsize.
+    /// Feerate: fee divided by adjusted vsize.
     fee_rate_sat_vb: Option<SatVb>,
 }
 

@@ -29,11 +29,11 @@ pub(crate) struct TxStatusOutput {
     state: State,
     /// Number of confirmations, including its own block; 0 if unconfirmed.
     confirmations: u32,
-    /// Its block; null if it is not confirmed.
+    /// Block of the transaction; null if it is not confirmed.
     block: Option<BlockRef>,
-    /// Index in the block; 0 is the coinbase.
+    /// Index in the block; 0 is the coinbase; null if it is not confirmed.
     block_index: Option<u32>,
-    /// When it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
+    /// Time at which it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
     mempool_first_seen: Option<String>,
     /// Estimated confirmation; null unless it is in the mempool and there is a projection.
     eta: Option<EtaRow>,

@@ -9,28 +9,28 @@ use serde::Serialize;
 pub(crate) enum Caveat {
     /// No price source is loaded.
     NoPriceSource {},
-    /// Prices are loaded, but none of this moment in the currency.
+    /// Prices are loaded, but none for this time in this currency.
     PriceMissing {
         /// Code of the currency.
         currency: String,
-        /// Why.
+        /// Reason why there is none.
         reason: &'static str,
     },
     /// The newest price is old.
     SourceStale {
         /// The source; null if the price is the mean of two.
         source: Option<String>,
-        /// When the price was known.
+        /// Time at which the price was known.
         as_of: String,
     },
-    /// Blocks are told to be a pool's by a text in their coinbase, which any miner can write.
+    /// Blocks are attributed to a pool only by a tag in their coinbase, which any miner can write.
     PoolTagUnauthenticated {
-        /// How many of the blocks.
+        /// Number of these blocks.
         blocks: u32,
     },
     /// An output may be change.
     ChangeGuess {
-        /// Its value.
+        /// Value of the output.
         sats: u64,
     },
     /// The transaction has fewer confirmations than needed to count as settled.

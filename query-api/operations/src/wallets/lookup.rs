@@ -91,7 +91,7 @@ enum Item {
 #[schemars(rename = "ListedDescriptor")]
 struct Listed {
     desc: DescriptorParam,
-    /// First and last index. They are looked at, and no others; without it, the gap limit decides.
+    /// First and last index: only these addresses are read. Without a range, the gap limit decides.
     #[schemars(length(min = 2, max = 2), inner(range(min = 0, max = 2_147_483_647)))]
     range: Option<Vec<u32>>,
 }
@@ -112,25 +112,26 @@ enum Part {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WalletLookupOutput")]
 pub(crate) struct LookupOutput {
-    /// The sequences of addresses that the descriptors and keys stand for, in order. They are not repeated here.
+    /// Address sequences of the descriptors and keys, in order. The descriptors and keys themselves are not repeated.
     branches: Vec<BranchRow>,
-    /// Used addresses: a transaction funds them, confirmed or not.
+    /// Number of used addresses: those that a transaction funds, confirmed or not.
     address_count: u64,
     balance: Balance,
-    /// Unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
+    /// Number of unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
     utxo_count: u64,
-    /// Unconfirmed transactions of the wallet, each once; null without a mempool, or if there are too many to count.
+    /// Number of unconfirmed transactions of the wallet, each counted once; null without a mempool, or if there are too
+    /// many to count.
     unconfirmed_tx_count: Option<u64>,
-    /// With `addresses`: the used ones, by branch and index; 1000 at most.
+    /// Used addresses by branch and index, at most 1000; null unless `include` has `addresses`.
     addresses: Option<Vec<AddressRow>>,
     addresses_omitted: u64,
-    /// With `transactions`.
+    /// Page of transactions; null unless `include` has `transactions`.
     transactions: Option<TransactionPage>,
-    /// With `balance_history`.
+    /// Balance by day; null unless `include` has `balance_history`.
     balance_history: Option<WalletDays>,
-    /// With `dashboard`.
+    /// Dashboard; null unless `include` has `dashboard`.
     dashboard: Option<Glance>,
-    /// With `pnl`.
+    /// Profit and loss; null unless `include` has `pnl`.
     pnl: Option<Gains>,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -140,14 +141,15 @@ pub(crate) struct LookupOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WalletAddress")]
 struct AddressRow {
-    /// Null if the script has none (P2PK, bare multisig, …).
+    /// Address; null if the script has none (P2PK, bare multisig, …).
     address: Option<String>,
     /// SHA-256 of the scriptPubKey in natural byte order.
     script_hash: String,
-    /// Position in `branches`, from 0, and index in it.
+    /// Position of the branch in `branches`, from 0.
     branch: usize,
+    /// Index of the address in the branch.
     index: u32,
-    /// Confirmed transactions; those that several addresses take part in count for each.
+    /// Number of confirmed transactions of the address.
     tx_count: u64,
     balance_sats: u64,
     balance_btc: Btc,
@@ -159,10 +161,10 @@ struct AddressRow {
 struct WalletDays {
     /// Code of the currency of the values.
     currency: String,
-    /// True if the price of the day of the tip is old. Null if that day has no point or no price.
+    /// True if the price of the day of the tip is old; null if that day has no point or no price.
     price_stale: Option<bool>,
-    /// Every day (UTC, monotone block time) from the first to the last activity, or from `from` to `to`. Transfers
-    /// within the wallet count as received and as sent.
+    /// Points for every day (UTC, monotone block time) from the first to the last activity, or from `from` to `to`.
+    /// Transfers within the wallet count as received and as sent.
     points: Vec<Point>,
 }
 

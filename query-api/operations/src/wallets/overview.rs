@@ -48,11 +48,11 @@ pub(crate) struct OverviewOutput {
     /// Script type as Bitcoin Core names it; `unknown` for the hash of a script that the chain does not contain.
     script_type: &'static str,
     balance: Balance,
-    /// Unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
+    /// Number of unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
     utxo_count: u64,
-    /// Confirmed transactions that fund the script or spend from it.
+    /// Number of confirmed transactions that fund the script or spend from it.
     tx_count: u64,
-    /// Unconfirmed transactions that fund the script or spend from it; null without a mempool.
+    /// Number of unconfirmed transactions that fund the script or spend from it; null without a mempool.
     unconfirmed_tx_count: Option<u64>,
     received_sats: u64,
     received_btc: Btc,
@@ -63,11 +63,11 @@ pub(crate) struct OverviewOutput {
     /// Sum of inputs from the script in unconfirmed transactions, of confirmed and unconfirmed coins; null without a
     /// mempool.
     unconfirmed_sent_sats: Option<u64>,
-    /// First confirmed transaction.
+    /// Block of the first confirmed transaction.
     first_seen: Option<Seen>,
-    /// Newest confirmed transaction.
+    /// Block of the newest confirmed transaction.
     last_seen: Option<Seen>,
-    /// Price of one bitcoin in US dollars now; null if none is known: a caveat gives the reason.
+    /// Current price of one bitcoin in US dollars; null if none is known: a caveat gives the reason.
     price: Option<Dollars>,
     /// Value of `balance.confirmed_sats` in US dollars; null without a price.
     value_usd: Option<Fiat>,
