@@ -127,11 +127,12 @@ pub(crate) struct Wave {
 impl Operation for Onchain {
     const INFO: Info = Info {
         summary: "On-chain statistics: realized cap, MVRV, SOPR, HODL waves, coin-days, volume, active scripts",
-        description: "Figures of a day and as of its end: supply, market cap, realized cap, MVRV, SOPR, HODL waves, coin-days \
-            destroyed, dormancy, liveliness, volume with and without change, fees, transactions, coins and scripts in use; \
-            with sums over 7 and 30 days. `as_of` asks for an earlier day; `from` and `to` for a row for each of up to 1,000 \
-            days, also as CSV. Values in USD count each coin at the close of the day on which it was made, by the prices \
-            that are known now. What is unknown is null, with the reason in `reasons`. Each figure has a definition.",
+        description: "Figures of a day and as of its end: supply, market cap, realized cap, MVRV, SOPR, HODL waves, \
+            coin-days destroyed, dormancy, liveliness, volume with and without change, fees, transactions, coins and \
+            scripts in use; with sums over 7 and 30 days. `as_of` selects an earlier day; `from` and `to` return a row \
+            for each of up to 1,000 days, also as CSV. Values in USD count each coin at the closing price of the day \
+            on which it was created, by the prices known now. An unknown figure is null, with the reason in `reasons`. \
+            Each figure has a definition.",
         errors: &[ErrorCode::BlockNotFound],
         compact: &[
             "price",

@@ -136,12 +136,12 @@ pub(crate) struct HeldBy {
 
 impl Operation for SupplyDistribution {
     const INFO: Info = Info {
-        summary: "How the supply is distributed: coins by age, holders by balance",
-        description: "All unspent coins by age (twelve classes from under a day to over ten years, and those held for 155 \
-            days or longer), and all scripts with a balance by powers of ten, from 1 satoshi to 100,000 BTC and more; then \
-            the same by cluster: scripts that transactions spend from together count as one holder. `as_of` asks for an \
-            earlier day. The sums of all three equal the set of unspent coins, exactly. Holders are not people: one \
-            owner may have many scripts and clusters, and one script may hold the coins of many.",
+        summary: "Distribution of the supply: coins by age, holders by balance",
+        description: "All unspent coins by age (twelve classes from under a day to over ten years, and those held for \
+            155 days or longer); all scripts with a balance by powers of ten, from 1 satoshi to 100,000 BTC and more; \
+            and the same by cluster, where scripts that transactions spend from together count as one holder. `as_of` \
+            selects an earlier day. Each of the three sums equals the set of unspent coins exactly. Holders are not \
+            people: one owner may have many scripts and clusters, and one script may hold the coins of many.",
         errors: &[ErrorCode::BlockNotFound],
         tool: Tool::reads(
             "asked how bitcoin is distributed: the age of coins, long-term holders, how many addresses hold how much",

@@ -62,10 +62,10 @@ pub(crate) struct AlertsOutput {
 
 impl Operation for DormantAlerts {
     const INFO: Info = Info {
-        summary: "Movements of coins of five years and more in the last 24 hours, the mempool included",
-        description: "The dormant movements of the 24 hours before the newest block, and those that wait in the mempool, which come \
-            first and may never confirm: transactions whose inputs of five years and more are worth 10 BTC or more together. \
-            Ages of unconfirmed ones are as of the newest block.",
+        summary: "Movements of coins of five years and more in the last 24 hours, including the mempool",
+        description: "Transactions whose inputs of five years and more are worth 10 BTC or more together: those of the \
+            24 hours before the newest block, and unconfirmed ones, which come first and may never confirm. Ages of \
+            unconfirmed ones are as of the newest block.",
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         ..and_mempool(index_get("dormant_alerts", "/v1/chain/dormant-alerts", "chain"))

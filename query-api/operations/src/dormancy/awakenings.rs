@@ -115,10 +115,11 @@ pub(crate) struct Awakening {
 
 impl Operation for Awakenings {
     const INFO: Info = Info {
-        summary: "Old coins that woke up: spent coins of a year and more, worth 10 BTC or more each",
-        description: "Each coin of 365 days and more and of 10 BTC and more that was spent, the newest first: by which transaction \
-            and input, how long it lay, where it came from, whose it was by the loaded labels. Of the last 24 hours, or of any \
-            part of the chain, page by page; of one address with `address_filter`. Confirmed transactions only.",
+        summary: "Old coins that were spent: a year or more old and worth 10 BTC or more each",
+        description: "Each spent coin of 365 days and more and of 10 BTC and more, the newest spend first: the \
+            transaction and input that spend it, its age, its origin, and its owner by the loaded labels. The range is \
+            the last 24 hours, or any part of the chain in pages; `address_filter` selects one address. Confirmed \
+            transactions only.",
         tool: Tool::reads(
             "asked which old coins woke up, coin by coin, or those of an address",
             "sums by transaction, or unconfirmed ones (pulse_dormant)",

@@ -69,11 +69,11 @@ pub(crate) struct MovementsOutput {
 
 impl Operation for DormantMovements {
     const INFO: Info = Info {
-        summary: "Transactions that moved coins which were not spent for five years or more",
-        description: "Confirmed transactions of which the inputs of five years and more are worth 10 BTC or more together, the \
-            newest first: value and number of the old coins, coin-days destroyed, average age weighted by value, and the \
-            largest scripts on both sides with their labels. Of the last 24 hours, or of any part of the chain, page by page. \
-            That a coin moved does not say that it was sold.",
+        summary: "Transactions that moved coins unspent for five years or more",
+        description: "Confirmed transactions whose inputs of five years and more are worth 10 BTC or more together, \
+            the newest first: value and number of the old coins, coin-days destroyed, average age weighted by value, \
+            and the largest scripts on both sides with their labels. The range is the last 24 hours, or any part of \
+            the chain in pages. A movement does not prove a sale.",
         ..labelled_list("dormant_movements", "/v1/chain/dormant-movements")
     };
     type Input = MovementsInput;

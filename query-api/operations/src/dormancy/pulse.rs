@@ -76,10 +76,11 @@ pub(crate) struct PulseOutput {
 
 impl Operation for PulseDormant {
     const INFO: Info = Info {
-        summary: "Old coins that move now: coins of a year and more, confirmed and unconfirmed",
-        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions whose coins of the given \
-            age are worth so much together, with sums. The newest confirmed movements are listed; for pages, dormant_movements has \
-            those of five years and more, and chain_awakenings single coins of a year and more.",
+        summary: "Current movements of coins of a year and more, confirmed and unconfirmed",
+        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions whose coins \
+            of the given age are worth `min_btc` or more together, with sums. The newest confirmed movements are \
+            listed; for pages, dormant_movements has those of five years and more, and chain_awakenings single coins \
+            of a year and more.",
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads(
             "asked for a quick look at old coins on the move, of any age from a year on",

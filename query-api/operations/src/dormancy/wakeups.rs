@@ -96,9 +96,10 @@ pub(crate) struct WhaleWakeup {
 impl Operation for WhaleWakeups {
     const INFO: Info = Info {
         summary: "Clusters with 1 000 BTC or more of old coins that spent for the first time in two years",
-        description: "One row for each first spend of a cluster that held 1 000 BTC or more of coins of two years and more \
-            and had spent nothing for two years: what it held, what it spent, whether that is a test (less than 1 percent), and \
-            since when it was quiet, with its owner by today's labels. A wake-up is no sale: keys are moved and inherited, too.",
+        description: "One row for each first spend of a cluster that held 1 000 BTC or more of coins of two years and \
+            more and had spent nothing for two years: its old coins, the sum spent, whether that is a test (less than \
+            1 percent), the time of its last spend before, and its owner by today's labels. A wake-up does not prove a \
+            sale: keys are also moved and inherited.",
         ..labelled_list("whale_wakeups", "/v1/dormancy/whale-wakeups")
     };
     type Input = WakeupsInput;

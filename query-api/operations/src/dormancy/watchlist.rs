@@ -89,10 +89,11 @@ pub(crate) struct Watched {
 
 impl Operation for DormancyWatchlist {
     const INFO: Info = Info {
-        summary: "Clusters with 500 BTC or more of coins of five years and more that spent nothing for five years",
-        description: "Every large holder that has been quiet for years, as far as co-spending tells, those with most old coins first: \
-            what it holds, since when it spends nothing, and its owner by today's labels. The list is of one block, which it names, with \
-            a hash of the whole set; it is made anew once a day. Coins that do not move may be lost.",
+        summary: "Clusters with 500 BTC or more of coins of five years and more and no spend for five years",
+        description: "Every large holder, as far as co-spending shows, that has spent nothing for years, the most old \
+            coins first: its old coins, the time of its last spend, and its owner by today's labels. The list is \
+            computed about once a day, at one block, which the answer names, with a hash of the whole list. Coins that \
+            do not move may be lost.",
         freshness: &[TIP, CLAIMS, LABELS, BESIDE],
         tool: Tool::UNLISTED,
         ..index_get("dormancy_watchlist", "/v1/dormancy/watchlist", "chain")

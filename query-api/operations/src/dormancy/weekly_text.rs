@@ -28,9 +28,8 @@ impl Media for Markdown {
 
 impl Operation for WeeklyText {
     const INFO: Info = Info {
-        summary: "A week on old coins, as a text to read",
-        description: "The report of /v1/dormancy/weekly.json in Markdown: the same figures, from the same computation, in sentences and \
-            tables.",
+        summary: "Weekly report on old coins, as text",
+        description: "The report of /v1/dormancy/weekly.json in Markdown: the same figures in sentences and tables.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         ..index_get("dormancy_weekly_text", "/v1/dormancy/weekly.md", "chain")

@@ -96,10 +96,11 @@ pub(crate) struct EntityMovement {
 impl Operation for Activity {
     const INFO: Info = Info {
         summary: "Newest transactions of an entity's known addresses, with their sums over all of them",
-        description: "The confirmed transactions that pay known addresses of an entity or spend from them, the newest first, each \
-            once: what all members together received and sent, and the difference. Only known addresses count, so change to an \
-            unknown one looks like a payment. At most 5 000 histories are read; if that is too few, the list is still the \
-            newest, and `truncated` says that older ones are missing.",
+        description: "The confirmed transactions that pay known addresses of an entity or spend from them, the newest \
+            first, each once: the sums that all members together received and sent, and the difference. Only known \
+            addresses count, so change to an unknown one looks like a payment. At most 5 000 histories are read. If \
+            there are more, the list still has the newest transactions, and `truncated` says that older ones are \
+            missing.",
         freshness: &[TIP, CLAIMS, LABELS],
         errors: &[ErrorCode::EntityNotFound],
         tool: Tool::reads(

@@ -50,9 +50,10 @@ pub(crate) struct CategoryRow {
 impl Operation for Categories {
     const INFO: Info = Info {
         summary: "Categories of labelled entities, each with its entities, addresses and balance",
-        description: "What kinds of entities the loaded labels name: exchanges, mining pools, mixers and so on, with the number \
-            of entities, of addresses that count as theirs, and the sum of their balances. An entity has the category that most \
-            of its addresses are said to have. The sums cover known addresses only, and are no estimate of all.",
+        description: "The categories of the entities that the loaded labels name: exchanges, mining pools, mixers and \
+            so on, with the number of entities, the number of their addresses, and the sum of their balances. An \
+            entity has the category that sources give to most of its addresses. The sums cover known addresses only \
+            and do not estimate the total.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::reads(
             "asked which kinds of entities are known, or how many exchanges, pools or mixers have labels",

@@ -60,9 +60,9 @@ pub(crate) struct DirectoryPart {
 impl Operation for Directory {
     const INFO: Info = Info {
         summary: "Directory of labelled entities: each category with its largest ones",
-        description: "The categories of the entities that the loaded labels name, each with the entities that have the largest \
-            balance: name, how well it is covered, known addresses, balance, last activity. `list` is the flat table of all, \
-            with filters. Natural persons are left out.",
+        description: "The categories of the entities that the loaded labels name, each with its largest entities by \
+            balance: name, coverage, known addresses, balance, last activity. `list` is a table of all entities, with \
+            filters. Natural persons are left out.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         ..index_get("entity_directory", "/v1/entities/directory", "entities")

@@ -86,10 +86,10 @@ pub(crate) struct ListOutput {
 impl Operation for EntityList {
     const INFO: Info = Info {
         summary: "Labelled entities as a table: exchanges, pools, services, by balance, addresses, activity or name",
-        description: "All entities that the loaded labels name, with category, coverage, number of known addresses, balance and \
-            last activity. Filter by category and by number of addresses; four orders. A page continues after the last \
-            entity of the one before, in the order that holds then: an entity that a new block moves may appear twice or not \
-            at all. Natural persons are left out.",
+        description: "All entities that the loaded labels name, with category, coverage, number of known addresses, \
+            balance and last activity. Filter by category and by number of addresses; four orders. A page continues \
+            after the last entity of the page before, in the current order: an entity that a new block moves may \
+            appear twice or not at all. Natural persons are left out.",
         freshness: &[TIP, CLAIMS, LABELS],
         errors: &[ErrorCode::CursorExpired],
         tool: Tool::reads(

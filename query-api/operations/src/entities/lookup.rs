@@ -184,11 +184,11 @@ pub(crate) struct OwnList {
 impl Operation for Lookup {
     const INFO: Info = Info {
         summary: "An entity by name: balance, coverage, sources, and its known addresses",
-        description: "Everything that the loaded labels say of one entity together: names and categories, how good the evidence is, \
-            sums over its known addresses, what other addresses of \
-            their clusters hold, the newest activity, the independent origins, what sources say of the entity itself \
-            (other names, page, jurisdictions), and the addresses themselves in pages, the newest activity first. Addresses that only mention the entity stand apart and count in no sum. The sums cover \
-            known addresses and are no estimate of all that the entity has. Names are accepted in any spelling; natural \
+        description: "All that the loaded labels say about one entity: names and categories, quality of the evidence, \
+            sums over its known addresses, balance of other addresses in their clusters, newest activity, independent \
+            origins, profiles by sources (other names, page, jurisdictions), and the addresses in pages, the newest \
+            activity first. Addresses that only mention the entity are listed separately and count in no sum. The sums \
+            cover known addresses only and do not estimate the total. Names are accepted in any spelling; natural \
             persons are found by their exact name only.",
         freshness: &[TIP, CLAIMS, LABELS],
         errors: &[ErrorCode::EntityNotFound, ErrorCode::CursorExpired],

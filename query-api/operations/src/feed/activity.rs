@@ -65,10 +65,11 @@ pub(crate) struct FeedOutput {
 
 impl Operation for ActivityFeed {
     const INFO: Info = Info {
-        summary: "What happened on the chain, as it was announced, and what was taken back",
-        description: "The feed of this server, the newest first: large payments, CoinJoins, old coins that woke up, gathered coins, \
-            imported labels, reorganizations. An announcement never changes: if a reorg removes its block, a retraction \
-            follows, and the announcement is marked. Labels are joined when it is read. `/v1/events` streams the same.",
+        summary: "Announcements about the chain and their retractions, the newest first",
+        description: "The feed of this server, the newest announcement first: large payments, CoinJoins, old coins \
+            that were spent, gathered coins, imported labels, reorganizations. An announcement never changes: if a \
+            reorg removes its block, a retraction follows, and the announcement is marked. Labels are those of the \
+            time of the request. `/v1/events` streams the same announcements.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         ..index_get("activity_feed", "/v1/chain/activity-feed", "chain")

@@ -75,11 +75,12 @@ struct Wanted<'w> {
 
 impl Operation for Events {
     const INFO: Info = Info {
-        summary: "What is announced from now on, or after an event; a stream if it is asked for as one",
-        description: "The announcements of this server after an event, the oldest first: blocks, alerts, retractions, imported \
-            labels. With `Accept: text/event-stream` the answer stays open and sends each event once as it is announced; a \
-            client that connects again with `Last-Event-ID` goes on where it was; with an id that this feed does not have, it first \
-            gets an event `reset` with the newest id and the URL of the feed. Filters by type, value, address and entity.",
+        summary: "New announcements, or those after an event; on request as a stream",
+        description: "The announcements of this server after an event, the oldest first: blocks, alerts, retractions, \
+            imported labels. With `Accept: text/event-stream` the answer stays open and sends each event once, when it \
+            is announced. A client that connects again with `Last-Event-ID` continues after that event. If the feed \
+            does not have this id, an event `reset` comes first, with the newest id and the URL of the feed. Filters \
+            by type, value, address and entity.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         streamed: Some(Streamed { resume: "after", feed: "/v1/chain/activity-feed" }),

@@ -74,10 +74,10 @@ pub(crate) struct NetFlow {
 
 impl Operation for ExchangeFlowsSummary {
     const INFO: Info = Info {
-        summary: "What came to all exchanges together and left them, in the last day, week and month",
-        description: "Inflow, outflow and the difference over all exchanges that today's labels name, without what they send each other, \
-            which stands beside; what they hold; and the exchanges with the largest net flows. exchange_flows has each exchange day \
-            by day. Only known scripts count.",
+        summary: "Inflows and outflows of all exchanges together, in the last day, week and month",
+        description: "Inflow, outflow and the difference over all exchanges that today's labels name, without payments \
+            between them, which have their own field; their balance; and the exchanges with the largest net flows. \
+            exchange_flows has each exchange day by day. Only known scripts count.",
         freshness: &[TIP, CLAIMS, LABELS, BESIDE],
         tool: Tool::reads(
             "asked whether bitcoin flows into or out of exchanges, or what exchanges hold together",

@@ -182,11 +182,12 @@ pub(crate) struct FlowsOfDay {
 
 impl Operation for ExchangeFlows {
     const INFO: Info = Info {
-        summary: "What came to exchanges and left them, day by day",
-        description: "For each exchange that labels name: what came to its scripts, what left them, what stayed, what went to and came from \
-            other exchanges, and what it holds, by day. Over any days, what an exchange holds changes by inflow less outflow less fees plus \
-            reclassified. By today's labels for the whole history, or, for backtests, by those that were asserted at the time \
-            of each block (mode pit), with how much of that rests on documents that came later. Only known scripts count.",
+        summary: "Inflows and outflows of exchanges, day by day",
+        description: "For each exchange that labels name, by day: inflow, outflow, sums that stayed, flows from and to \
+            other exchanges, and the balance. Over any days, the balance of an exchange changes by inflow minus \
+            outflow minus fees plus reclassified. Scripts belong to exchanges by today's labels for the whole history, \
+            or, for backtests, by those that were asserted at the time of each block (mode pit), with the part that \
+            rests on documents received later. Only known scripts count.",
         freshness: &[TIP, CLAIMS, LABELS, BESIDE],
         errors: &[ErrorCode::EntityNotFound],
         tool: Tool::UNLISTED,

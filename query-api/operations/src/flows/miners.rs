@@ -140,10 +140,11 @@ pub(crate) struct DayFlows {
 
 impl Operation for MinerFlows {
     const INFO: Info = Info {
-        summary: "What mining pools mined, paid out and sent to exchanges, day by day",
-        description: "For each pool of the last day, week or month: what its blocks paid, what left the scripts that hold it, how much \
-            of that went to exchanges directly, and what these scripts hold now. Of pools that pay their members in the \
-            coinbase only what was mined counts. Which blocks are a pool's is told as in pool_list; exchanges by today's labels.",
+        summary: "Amounts that mining pools mined, paid out and sent to exchanges, day by day",
+        description: "For each pool of the last day, week or month: the sum that its blocks paid, the outflow of its \
+            scripts, the part that went to exchanges directly, and the current balance of these scripts. For pools \
+            that pay their members in the coinbase, only the mined sum counts. Blocks belong to pools as in pool_list; \
+            exchanges are those of today's labels.",
         cost: Cost::Heavy,
         freshness: &[TIP, CLAIMS, LABELS],
         needs_tip: true,

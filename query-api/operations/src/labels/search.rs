@@ -179,10 +179,10 @@ pub(crate) struct AddressLabel {
 impl Operation for LabelsSearch {
     const INFO: Info = Info {
         summary: "Search of labels: names by words, beginnings of words, or with typos",
-        description: "Names that label sources give to addresses, found by their words: whole, cut short, or with typos. \
-            Each with how it matches, its category, how many addresses have it, and some of them. Labels about natural \
-            persons are left out. If `q` is an address, its label is answered too. A name says only that some source gives \
-            it: `trust-safety` of an address says which, and on what evidence.",
+        description: "Names that label sources give to addresses, found by their words: whole, incomplete, or with \
+            typos. Each name has its kind of match, its category, its number of addresses, and some of them. Labels \
+            about natural persons are left out. If `q` is an address, its label is returned too. A name shows only \
+            that some source gives it: `trust-safety` of an address has the source and its evidence.",
         freshness: &[TIP, CLAIMS],
         tool: Tool::UNLISTED,
         ..index_get("labels_search", "/v1/labels/search", "labels")

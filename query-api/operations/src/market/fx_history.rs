@@ -88,10 +88,10 @@ fn of_euro(quote: Currency) -> Series {
 
 impl Operation for FxHistory {
     const INFO: Info = Info {
-        summary: "Daily exchange rates between two currencies, by the euro's reference rates",
-        description: "What one unit of `base` was in units of `quote` on each business day: the reference rates of the euro, \
-            or the quotient of two of the same day. There are none on weekends and holidays; gaps are told and not filled. \
-            These rates convert prices of bitcoin from the end of their day on.",
+        summary: "Daily exchange rates between two currencies, from the euro's reference rates",
+        description: "The price of one unit of `base` in units of `quote` on each business day: a reference rate of \
+            the euro, or the quotient of two of the same day. Weekends and holidays have none; gaps are reported and \
+            not filled. A rate converts prices of bitcoin from the end of its day on.",
         source: "prices",
         freshness_semantics: "time of the newest block in the index; each row has its own time",
         errors: &[ErrorCode::CursorExpired],

@@ -132,11 +132,11 @@ fn why_no_change(none: NoChange) -> &'static str {
 impl Operation for CurrentPrice {
     const INFO: Info = Info {
         summary: "Current price of bitcoin in a currency, with its source and its age",
-        description: "The newest price that is known: what the sources said last, or the close of the newest candle. It is \
-            the median of the sources. A currency in which none is quoted is converted from US dollars by the reference \
-            rates of the euro of the last business day. `stale` says that the price is older than twice the interval of its \
-            candle, and ten minutes at least. What is unknown is null, with a reason. `market` has the price in all \
-            currencies at once.",
+        description: "The newest known price: the latest from the sources, or the close of the newest candle. It is \
+            the median of the sources. A price in a currency without sources is converted from US dollars by the \
+            euro's reference rates of the last business day. `stale` is true if the price is older than twice the \
+            interval of its candle and older than ten minutes. Unknown fields are null, with a reason. `market` has \
+            the price in all currencies at once.",
         source: "prices",
         freshness: &[TIP, MARKET],
         freshness_semantics: "time of the newest block in the index; the price has its own `as_of`",

@@ -100,10 +100,10 @@ pub(crate) struct CandleRow {
 impl Operation for PriceHistory {
     const INFO: Info = Info {
         summary: "Candles of the bitcoin price in a currency, by day, hour or minute",
-        description: "What the sources said of each candle, as the median of those that agree within 5 %. A day closes at \
-            00:00 UTC. Candles in the currency itself come first; where there is none, that in US dollars is converted by \
-            the euro's reference rates of the last business day. Gaps are told and not filled. A correction of the past \
-            changes the answer at once.",
+        description: "Candles, each the median of the sources that agree within 5 %. A day closes at 00:00 UTC. \
+            Candles in the currency itself come first; where there is none, the one in US dollars is converted by the \
+            euro's reference rates of the last business day. Gaps are reported and not filled. A correction of past \
+            prices changes the answer at once.",
         source: "prices",
         freshness_semantics: "time of the newest block in the index; each row has its own time",
         errors: &[ErrorCode::CursorExpired],

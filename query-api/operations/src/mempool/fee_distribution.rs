@@ -71,9 +71,9 @@ fn row(bucket: &Bucket) -> FeeBucket {
 impl Operation for FeeDistribution {
     const INFO: Info = Info {
         summary: "Distribution of the mempool by feerate",
-        description: "A histogram of the whole mempool by the feerate at which each transaction would be mined, which \
-            is that of its package: a parent whose child pays for it counts with the child. The cumulative sums tell \
-            how much is ahead of a feerate.",
+        description: "A histogram of the whole mempool by the feerate at which each transaction would be mined. This \
+            is the feerate of its package: a parent whose child pays for it counts with the child. The cumulative sums \
+            show how much is ahead of a feerate.",
         source: "mempool",
         freshness: &[TIP, MEMPOOL],
         freshness_semantics: FRESHNESS,

@@ -141,9 +141,9 @@ const MAX_TAGS: usize = 100;
 impl Operation for PoolDetail {
     const INFO: Info = Info {
         summary: "A mining pool: its blocks, share of hash rate, payout addresses and tags",
-        description: "One pool over windows of a day to a year of blocks, its newest blocks in pages, the addresses that its \
-            coinbases pay, each with the claim that names it as the pool's, and the tags by which lists know it. A pool is found \
-            by `slug` or name. Only the newest 52 560 blocks are looked at.",
+        description: "One pool over windows of a day to a year of blocks, its newest blocks in pages, the addresses \
+            that its coinbases pay, each with the claim that attributes it to the pool, and the tags by which lists \
+            identify the pool. A pool is found by `slug` or name. Only the newest 52 560 blocks are scanned.",
         cost: Cost::Heavy,
         freshness: &[TIP, CLAIMS],
         needs_tip: true,

@@ -150,9 +150,10 @@ const SHOWN: usize = 5;
 impl Operation for PoolList {
     const INFO: Info = Info {
         summary: "Mining pools and their shares of blocks and hash rate",
-        description: "The pools of the newest blocks: blocks, share, estimated hash rate, empty blocks, fees and rewards of each, \
-            its newest block, payout addresses and tags. A block is a pool's if its coinbase pays an address that claims name as \
-            the pool's, or else if it has a tag of the pool, which any miner can write. What neither tells is `unidentified`.",
+        description: "The pools of the newest blocks: blocks, share, estimated hash rate, empty blocks, fees and \
+            rewards of each, its newest block, payout addresses and tags. A block belongs to a pool if its coinbase \
+            pays an address that claims attribute to the pool, or else if it has a tag of the pool, which any miner \
+            can write. A block with neither is `unidentified`.",
         cost: Cost::Heavy,
         freshness: &[TIP, CLAIMS],
         needs_tip: true,

@@ -102,11 +102,12 @@ pub(crate) struct ListedAddress {
 impl Operation for ComplianceTier {
     const INFO: Info = Info {
         summary: "Bitcoin addresses of OFAC's list that operators approved and the current feed still has",
-        description: "The rows of OFAC's list of sanctions, as this server last imported it, that operators of this server compared \
-            with the publication and approved. A row that the list no longer has, or has under another party, is left out at \
-            once. Each tells the party, the first snapshot with the address, and the approval; `feed` tells the snapshot's date, \
-            hash and age. It is no legal advice: the list is not exhaustive, and an address that it lacks may well be one of a \
-            listed party. Without a feed it is empty and says why.",
+        description: "The rows of OFAC's sanctions list, as this server last imported it, that operators of this \
+            server compared with the publication and approved. A row that the list no longer has, or has under another \
+            party, is left out at once. Each row has the party, the first snapshot with the address, and the approval; \
+            `feed` has the snapshot's date, hash and age. It is not legal advice: the list is not exhaustive, and an \
+            address that is not on it may still belong to a listed party. Without a feed the answer is empty and gives \
+            the reason.",
         source: "labels",
         freshness: &[TIP, Freshness::NOW],
         freshness_semantics: "time of the newest block in the index; `feed` has the dates of the list",

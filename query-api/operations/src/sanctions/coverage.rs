@@ -114,10 +114,11 @@ const NO_FEED: &str = "there is no current feed";
 impl Operation for OfacCoverage {
     const INFO: Info = Info {
         summary: "How much of OFAC's list is approved: counts, entities with most addresses, age of the feed",
-        description: "Counts the rows of OFAC's list of sanctions, as this server last imported it: listed, approved by operators, \
-            pending, removed since their approval, not readable, and listed under another asset; the entities with most approved \
-            addresses; the feed's date, hash and age; and what is planned for the premium tier. It tells how complete \
-            `compliance-tier` is with respect to the list. It is no legal advice, and the list is not exhaustive.",
+        description: "Counts the rows of OFAC's sanctions list, as this server last imported it: listed, approved by \
+            operators, pending, removed since their approval, not readable, and listed under another asset. Also has \
+            the entities with the most approved addresses, the feed's date, hash and age, and the plans for the \
+            premium tier. It shows how much of the list `compliance-tier` covers. It is not legal advice, and the list \
+            is not exhaustive.",
         source: "labels",
         freshness: &[TIP, Freshness::NOW],
         freshness_semantics: "time of the newest block in the index; `feed` has the dates of the list",

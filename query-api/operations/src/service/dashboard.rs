@@ -82,8 +82,8 @@ impl SnapshotState {
 impl Operation for Dashboard {
     const INFO: Info = Info {
         summary: "The state of the network at a glance, computed in advance",
-        description: "The answers of /v1/network/summary, /v1/onchain and /v1/pulse/summary as they were within the last minute. The server \
-            computes them each minute, so that this answer costs next to nothing. `snapshot` says how old they are; each \
+        description: "The answers of /v1/network/summary, /v1/onchain and /v1/pulse/summary of the last minute. The \
+            server computes them each minute, so that this answer costs almost nothing. `snapshot` has their age; each \
             part has its own `_meta`.",
         cost: Cost::Light,
         source: "index+mempool",

@@ -105,10 +105,11 @@ impl Operation for SubmitFeedback {
         method: Method::Post,
         summary: "Report a wrong or missing label, or another problem with the data",
         description: "Opens a ticket for the operator of this server and returns its id. Feedback is not published and \
-            does not change any answer: labels change only if the operator accepts the evidence. Only the holder of an address's \
-            key can do more: with the `claim_id` of a claim the answer has a message to sign, and its signature, sent \
-            with the same request, marks what the claim says as contested at once, until the operator decides. If an open \
-            ticket has the same content, that ticket is returned. A client can open 20 tickets in 24 hours.",
+            does not change any answer: labels change only if the operator accepts the evidence. Only the holder of an \
+            address's key can do more: if the request has the `claim_id` of a claim, the answer has a message to sign. \
+            The same request with the signature marks the claim's statement as contested at once, until the operator \
+            decides. If an open ticket has the same content, that ticket is returned. A client can open 20 tickets in \
+            24 hours.",
         cost: Cost::Heavy,
         source: "service",
         freshness: &[Freshness::NOW],

@@ -126,8 +126,9 @@ impl Operation for HealthFull {
     const INFO: Info = Info {
         summary: "State of every component of the service",
         description: "One row for each of node, index, mempool, market, fx, vault and artifacts: status, age, reason \
-            and details. The overall status is the worst of the configured components, but for prices that are old or \
-            missing. The HTTP status is always 200, also while the index is empty. For a quick check and the catalog of operations use /api/health.",
+            and details. The overall status is the worst of the configured components; old or missing prices do not \
+            count. The HTTP status is always 200, also while the index is empty. For a quick check and the catalog of \
+            operations use /api/health.",
         source: "service",
         freshness: &[TIP, MEMPOOL, PRICE, Freshness::STATE, Freshness::NOW],
         has_ages: true,

@@ -77,10 +77,10 @@ pub(crate) struct ConsolidationsOutput {
 
 impl Operation for PulseConsolidations {
     const INFO: Info = Info {
-        summary: "Transactions that gather many coins in few now, confirmed and unconfirmed",
-        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions with ten inputs or more, and \
-            five inputs or more for each output, that are no CoinJoins. Services gather the coins of deposits this way, mostly \
-            while fees are low.",
+        summary: "Current transactions that gather many coins into few, confirmed and unconfirmed",
+        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions with ten \
+            inputs or more, and five inputs or more for each output, without CoinJoins. Services gather the coins of \
+            deposits this way, mostly while fees are low.",
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads("asked who gathers many coins now", "large payments to others (pulse_whales)"),
         ..and_mempool(index_get("pulse_consolidations", "/v1/pulse/consolidations", "pulse"))

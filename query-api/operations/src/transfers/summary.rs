@@ -100,9 +100,10 @@ pub(crate) struct Consolidations {
 
 impl Operation for PulseSummary {
     const INFO: Info = Info {
-        summary: "What moved in the last 24 hours: large amounts, old coins, gathered coins",
-        description: "The scanners of /v1/pulse at a glance: how many transactions each found in the 24 hours before the newest block, \
-            and what these move together; whether each is up to date. Confirmed transactions only.",
+        summary: "Movements of the last 24 hours: large amounts, old coins, gathered coins",
+        description: "The scanners of /v1/pulse at a glance: for each, the number of its transactions in the 24 hours \
+            before the newest block, the sums that they move, and whether it is up to date. Confirmed transactions \
+            only.",
         freshness: &[TIP, MEMPOOL],
         tool: Tool::reads(
             "asked what happened on the chain in the last day",

@@ -62,10 +62,10 @@ pub(crate) struct WhalesOutput {
 
 impl Operation for PulseWhales {
     const INFO: Info = Info {
-        summary: "Large amounts that move now: 100 BTC and more to others, confirmed and unconfirmed",
-        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions that pay so much to scripts \
-            outside the clusters that they spend from, with whose the sides are as far as labels tell, and sums. For pages and \
-            directions, whale_alerts has the confirmed ones.",
+        summary: "Current transfers of 100 BTC and more to others, confirmed and unconfirmed",
+        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions that pay \
+            `min_btc` or more to scripts outside the clusters from which they spend, with the owners of both sides, as \
+            far as labels name them, and sums. For pages and directions, whale_alerts has the confirmed ones.",
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads(
             "asked for a quick look at large amounts on the move, unconfirmed ones included",

@@ -146,7 +146,8 @@ impl Operation for TxLookup {
             unconfirmed transaction also its first-seen time, the transactions that it replaced, its relatives and the \
             estimated confirmation. Fields that need the raw bytes are null if these are not available, and \
             `raw_reason` says why. For a transaction that recently left the mempool, the 404 has the reason in \
-            `departed`. Inputs and outputs have the label that sources give their script; `trust-safety` says what it rests on.",
+            `departed`. Inputs and outputs have the label that sources give their script; `trust-safety` has its \
+            evidence.",
         errors: &[ErrorCode::TxNotFound],
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads(

@@ -20,7 +20,7 @@ pub(crate) enum ClaimCode {
     Delisted {
         /// Authority that publishes the list.
         authority: String,
-        /// Time since which the list no longer has it.
+        /// Time at which the list no longer had it.
         as_of: String,
     },
     /// The claim is about another script of the same cluster.

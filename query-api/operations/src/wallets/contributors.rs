@@ -70,10 +70,10 @@ pub(crate) struct CategoryCount {
 
 impl Operation for Contributors {
     const INFO: Info = Info {
-        summary: "Sources that say something of an address, by independent origin and category",
-        description: "The origins of the claims about an address that stand now: which sources repeat one origin, how many \
-            claims each has, the highest level and the newest date, and the categories that they name. `trust-safety` says \
-            what follows from them, `detail` has every claim.",
+        summary: "Sources of the claims about an address, by independent origin and category",
+        description: "The origins of the claims about an address that stand now: the sources that repeat each origin, \
+            its number of claims, its highest level and newest date, and the categories that the claims name. \
+            `trust-safety` has the conclusion, `detail` every claim.",
         errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         tool: Tool::reads(

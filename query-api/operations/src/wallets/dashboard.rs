@@ -249,11 +249,12 @@ impl DaysAsked {
 impl Operation for Dashboard {
     const INFO: Info = Info {
         summary: "A wallet at a glance: gains, activity, counterparties by entity, value over time",
-        description: "One or up to 101 addresses as one wallet: what it holds, what that cost and is worth now; what was gained, received and \
-            sent in the chosen days; whom from and to, by entity, with what is unlabeled and what went through CoinJoins apart; \
-            and its value over time in at most 120 points. Estimated by average cost over the whole history of confirmed transactions; \
-            what moves between the addresses is no gain. The sums over counterparties are what was acquired and disposed of. Up to 100 \
-            transactions in all it is free; up to 1 000 it needs a wallet session; showcase addresses are open.",
+        description: "One or up to 101 addresses as one wallet: its holdings, their cost and their current value; \
+            gains and sums received and sent in the chosen days; counterparties by entity, with unlabeled ones and \
+            CoinJoins apart; and its value over time in at most 120 points. Gains are estimated by average cost over \
+            the whole history of confirmed transactions; payments between the addresses are no gains. The sums over \
+            counterparties equal what was acquired and disposed of. Up to 100 transactions in all it is free; up to 1 \
+            000 it needs a wallet session; showcase addresses are open.",
         conditional: true,
         freshness: &[TIP, MARKET, CLAIMS, LABELS],
         compact: &["addresses", "activity", "counterparties", "equity_curve", "unpriced_transactions", "definition"],

@@ -219,9 +219,9 @@ impl DetailClaim {
 impl Operation for WalletDetail {
     const INFO: Info = Info {
         summary: "Every claim about an address, grouped, with source, licence, document and row",
-        description: "What each list of each source says of the address, also what no longer stands, with everything needed to \
-            look it up: source, origin, list, document, row, dates and licence. Claims are grouped by entity and by what they \
-            say. `trust-safety` says what follows from them.",
+        description: "All claims of all lists about the address, including those that no longer stand, with everything \
+            needed to check them: source, origin, list, document, row, dates and licence. Claims are grouped by entity \
+            and by statement. `trust-safety` has the conclusion.",
         errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         tool: Tool::reads(

@@ -169,13 +169,14 @@ fn sats(sum: u128) -> u64 {
 
 impl Operation for FlowGraph {
     const INFO: Info = Info {
-        summary: "Who pays whom around an address, up to four hops, with places to draw it",
-        description: "A graph of the confirmed transactions around one address: outwards along what is paid, inwards along what is received. \
-            An edge is the part of the payer's coins that goes to the payee, the fee as one more output, shared out in proportion so \
-            that no satoshi is lost. CoinJoins, coinbases and fees are ends. Nodes are chosen by value, hop by hop, with ties by a \
-            fixed order; `accounting` says where all other value is, `caps` and `truncated_reasons` what was not looked at. `fold` makes \
-            one node of a cluster or an entity. Places (`x`, `y`) are layered from where value comes from to where it goes. Change is \
-            hidden, but counted. An edge says which coins went where, not why.",
+        summary: "Graph of payments around an address, up to four hops, with positions to draw it",
+        description: "A graph of the confirmed transactions around one address: outwards along payments made, inwards \
+            along payments received. An edge is the part of the payer's coins that goes to the payee, shared out in \
+            proportion to the outputs, with the fee as one more output; no satoshi is lost. CoinJoins, coinbases and \
+            fees are ends. Nodes are chosen by value, hop by hop, with ties by a fixed order; `accounting` shows where \
+            all other value is, `caps` and `truncated_reasons` the limits. `fold` makes one node of a cluster or an \
+            entity. Positions (`x`, `y`) are layered from payers to payees. Change is hidden, but counted. An edge \
+            shows which coins went where, not why.",
         freshness: &[TIP, CLAIMS, LABELS],
         compact: &[
             "nodes.label",

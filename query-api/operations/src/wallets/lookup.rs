@@ -171,12 +171,13 @@ struct WalletDays {
 impl Operation for WalletLookup {
     const INFO: Info = Info {
         summary: "A whole wallet by output descriptors or extended public keys: balance, history, dashboard, P&L",
-        description: "Derives the addresses of descriptors (BIP 380) or of extended public keys (BIP 44, 49, 84, 86), up to the gap \
-            limit, and answers for all of them as one wallet. A descriptor shows every address of its owner. So it comes in the \
-            body, and is neither stored nor logged nor repeated in an answer or an error; use a server that you trust. Private \
-            keys are refused. `include` adds the used addresses, transactions, the balance by day, the dashboard, and profit and \
-            loss, which are the same as for one address, gates included: what is free ends with 100 transactions of the whole wallet, \
-            or the first page. `format=csv` with `include: [\"pnl\"]` is the file for an importer.",
+        description: "Derives the addresses of descriptors (BIP 380) or of extended public keys (BIP 44, 49, 84, 86), \
+            up to the gap limit, and answers for all of them as one wallet. A descriptor shows every address of its \
+            owner. So it is sent in the body, and is neither stored nor logged nor repeated in an answer or an error; \
+            use a server that you trust. Private keys are refused. `include` adds the used addresses, transactions, \
+            the balance by day, the dashboard, and profit and loss, with the same fields and gates as for one address: \
+            free up to 100 transactions of the whole wallet, or for the first page. `format=csv` with `include: \
+            [\"pnl\"]` returns the file for an importer.",
         conditional: true,
         private: true,
         freshness: &[TIP, MEMPOOL, MARKET, CLAIMS, LABELS],

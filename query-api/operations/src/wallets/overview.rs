@@ -194,13 +194,12 @@ impl Operation for Overview {
         summary: "Balance, coins, activity and first and last transaction of an address",
         description: "The state of one script at the tip, with a constant number of reads for any length of history. \
             Counts and sums cover confirmed transactions, unless the name contains `unconfirmed`. Index and mempool \
-            have the same tip, so `balance.total_sats` counts nothing twice. Without a mempool, the unconfirmed \
-            fields are null and `balance.unconfirmed_reason` says why. `value_usd` is the confirmed balance at the newest \
-            known price, whose time and source `price` tells. `assessment` has the label that sources give the address. \
-            Periods of `activity` end at the monotone time \
-            of the tip. For an address that no block contains, the answer has zeros and `assessment.state: \
-            no_history`, even if unconfirmed transactions pay to it. Use `transactions` for single transactions and \
-            `balance-history` for the confirmed balance over time.",
+            have the same tip, so `balance.total_sats` counts nothing twice. Without a mempool, the unconfirmed fields \
+            are null and `balance.unconfirmed_reason` says why. `value_usd` is the confirmed balance at the newest \
+            known price; `price` has its time and source. `assessment` has the label that sources give the address. \
+            Periods of `activity` end at the monotone time of the tip. For an address that no block contains, the \
+            answer has zeros and `assessment.state: no_history`, even if unconfirmed transactions pay to it. Use \
+            `transactions` for single transactions and `balance-history` for the confirmed balance over time.",
         aliases: &["/v1/address/{address}/overview"],
         freshness: &[TIP, MEMPOOL, PRICE, CLAIMS, LABELS],
         needs_tip: true,

@@ -274,13 +274,14 @@ pub(super) fn check(ctx: &Ctx<'_>, report: &Report, balance: Sats) -> Result<(),
 impl Operation for WalletPnl {
     const INFO: Info = Info {
         summary: "Profit and loss of an address: realized by year, unrealized now, by average cost or FIFO",
-        description: "Every confirmed transaction of the address: what comes in costs its price at that time, what goes to others \
-            brings it. Realized gains by year, and those of what is held at the price of this moment. Coins that stay with the \
-            address are no disposal; the share of a fee is a loss of what it had cost. Prices are the last ones known at each \
-            block's time. Where one is missing, what depends on it is null with a reason. `explain` shows each step with the lots; \
-            `format=csv` is a file of realized gains, or of movements for an importer (`csv_profile`). An address is not a person: \
-            other addresses of the same owner count as others. Not tax advice. Up to 100 transactions it is free; up to 1 000 it \
-            needs a wallet session, as files do; showcase addresses are open.",
+        description: "Profit and loss over every confirmed transaction of the address: coins that come in cost their \
+            price at that time, coins that go to others bring it. Realized gains are by year; unrealized gains value \
+            the holdings at the current price. Coins that stay with the address are not a disposal; the share of a fee \
+            is a loss of its cost. Prices are the last ones known at each block's time. Where a price is missing, the \
+            fields that need it are null with a reason. `explain` shows each step with the lots; `format=csv` is a \
+            file of realized gains, or of movements for an importer (`csv_profile`). An address is not a person: other \
+            addresses of the same owner count as others. Not tax advice. Up to 100 transactions it is free; up to 1 \
+            000 it needs a wallet session, as files do; showcase addresses are open.",
         conditional: true,
         freshness: &[TIP, MARKET],
         errors: &[ErrorCode::WalletSessionRequired, ErrorCode::HistoryLimitExceeded],

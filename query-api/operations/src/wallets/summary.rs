@@ -54,9 +54,9 @@ pub(crate) struct SummaryOutput {
 impl Operation for Summary {
     const INFO: Info = Info {
         summary: "Likely entity of an address, in a few fields and sentences",
-        description: "The best supported claim about an address, how many claims and independent origins there are, and a short \
-            explanation. `trust-safety` has the whole judgement, `detail` every claim with its source. The answer is evidence \
-            and no verdict.",
+        description: "The best supported claim about an address, the numbers of claims and of independent origins, and \
+            a short explanation. `trust-safety` has the whole assessment, `detail` every claim with its source. The \
+            answer is evidence, not a verdict.",
         errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         compact: &[

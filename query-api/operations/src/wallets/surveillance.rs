@@ -92,11 +92,12 @@ pub(crate) struct SurveillanceOutput {
 
 impl Operation for SurveillanceStatus {
     const INFO: Info = Info {
-        summary: "Whether a campaign that pays dust to many addresses paid this one, and where that was spent",
-        description: "Dust pings: payments of 1 000 satoshis or less to an address that was used before, by senders who pay a hundred \
-            such scripts or more within 30 days. For each campaign: what its pings have in common, how many scripts it paid, and what \
-            became of the dust: where it was spent together with other coins, that showed what belongs together. A campaign has no \
-            name and is attributed to nobody. Do not spend such coins together with others.",
+        summary: "Dust campaigns that paid an address, and the spends of this dust",
+        description: "Dust pings: payments of 1 000 satoshis or less to an address that was used before, by senders \
+            who pay a hundred such scripts or more within 30 days. Each campaign has the property that its pings \
+            share, the number of scripts that it paid, and the spends of its dust: a spend together with other coins \
+            shows which coins belong together. A campaign has no name and is attributed to nobody. Do not spend such \
+            coins together with others.",
         freshness: &[TIP, CLAIMS, LABELS],
         compact: &[
             "dust_payment_count",

@@ -199,12 +199,12 @@ impl BestClaim {
 
 impl Operation for TrustSafety {
     const INFO: Info = Info {
-        summary: "Trust card of an address: what is said of it, by whom, and how far to believe it",
-        description: "Claims of label sources about one address, judged: the best supported label, the level of its evidence, \
-            what independent origins say together, lists of authorities that have it, and flags over time. Copies of one \
-            origin count once. Every claim names its source; `detail` has all of them. The answer is evidence and no verdict: \
-            it gives no score, and that nothing was found proves nothing. Claims of other scripts of the same cluster are not \
-            looked up yet.",
+        summary: "Trust card of an address: claims, their sources, and how far they can be trusted",
+        description: "Claims of label sources about one address, assessed: the best supported label, the level of its \
+            evidence, the result over independent origins, lists of authorities that have the address, and flags over \
+            time. Copies of one origin count once. Every claim names its source; `detail` has all of them. The answer \
+            is evidence, not a verdict: it gives no score, and finding nothing proves nothing. A claim about another \
+            script of the same cluster counts if it extends to this one.",
         errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         compact: &[
