@@ -35,7 +35,8 @@ error_codes! {
         "An output descriptor or extended public key cannot be read: its form, its checksum or a hardened step. The input is \
          not repeated.";
     PrivateKeyRefused, 400, "private_key_refused", "Private key refused",
-        "The request has a private key or a recovery phrase. It was not kept. Anybody who has seen it can spend the coins.";
+        "The request has a private key or a recovery phrase. It was not stored. Anyone who has seen it can spend the \
+         coins.";
     InvalidTxid, 400, "invalid_txid", "Invalid transaction id", "A transaction id has 64 hexadecimal digits.";
     InvalidHash, 400, "invalid_hash", "Invalid block",
         "Give a block height in decimal digits, or a block hash of 64 hexadecimal digits.";
@@ -81,8 +82,8 @@ error_codes! {
     EntityNotFound, 404, "entity_not_found", "Entity not found",
         "No entity has the name. `did_you_mean` has names that are near it.";
     PoolNotFound, 404, "pool_not_found", "Mining pool not found",
-        "No list of mining pools has a tag of such a pool, and none of the blocks that were looked at is its. `did_you_mean` names \
-         the nearest pools.";
+        "No list of mining pools has a tag of such a pool, and none of the scanned blocks belongs to it. \
+         `did_you_mean` names the nearest pools.";
     McpSessionNotFound, 404, "mcp_session_not_found", "Stream not found",
         "The message names no open stream of the legacy MCP transport. Open one with GET.";
     MethodNotAllowed, 405, "method_not_allowed", "Method not allowed",

@@ -237,7 +237,7 @@ impl Span {
             let days = last - first + 1;
             return bad(
                 "from",
-                format!("these are {days} days; at most {MAX_DAYS} are answered at once: ask in parts"),
+                format!("these are {days} days; at most {MAX_DAYS} are allowed: send several requests"),
             );
         }
         let height = view.chain().height_at(last_second(last)).unwrap_or(0);

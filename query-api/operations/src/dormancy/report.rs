@@ -31,7 +31,7 @@ const YEAR_WEEKS: u32 = 52;
 /// Days of a week.
 const WEEK: u32 = 7;
 /// Why there is no average.
-const NO_YEAR: &str = "the chain has no whole week before the one before this week";
+const NO_YEAR: &str = "the chain has no full week earlier than the week before";
 
 /// Weekly report on old coins.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -120,7 +120,7 @@ impl Operation for DormancyWatchlist {
         Ok(input.format.rows(watchlist, |watchlist| WatchlistOutput {
             as_of_height: head.map(|head| head.height),
             as_of_hash: head.map(|head| head.hash.to_string()),
-            reason: head.is_none().then_some("the list is being made, which takes minutes on a large index"),
+            reason: head.is_none().then_some("the list is being computed, which takes minutes on a large index"),
             set_sha256: head.map(|head| hex::encode(head.set)),
             total_count: head.map(|head| head.clusters),
             total_old_sats: head.map(|head| head.sats),

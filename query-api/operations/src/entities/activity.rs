@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Why the sums of a transaction are missing.
-const TOO_MANY: &str = "it has more members of the entity than are read at once";
+const TOO_MANY: &str = "it has too many members of the entity to read at once";
 
 /// The newest transactions of an entity.
 pub(crate) struct Activity;

@@ -84,7 +84,7 @@ impl Basis {
             ctx.warn("no_label_source", "no labels are loaded: no entity is known");
         }
         if labels_pending {
-            ctx.warn("labels_pending", "a document of labels is being worked in; ask again in a moment for all of it");
+            ctx.warn("labels_pending", "an import of labels is being applied; try again in a moment");
         }
         Ok(Basis { labels_loaded, labels_pending, seq: view.tip().seq, members: "direct" })
     }

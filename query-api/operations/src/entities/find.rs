@@ -83,7 +83,7 @@ impl Found {
 
 fn unknown(ctx: &Ctx<'_>, all: &Register, asked: Option<&EntityName>) -> ApiError {
     let detail = match asked {
-        _ if all.entries().is_empty() => "no entity is known: no labels are loaded that name one".to_owned(),
+        _ if all.entries().is_empty() => "no entity is known: no loaded label names one".to_owned(),
         Some(name) => format!("no entity has the name {name}; /v1/entities/list has all names"),
         None => "no entity has this name; names have letters and digits: /v1/entities/list has them".to_owned(),
     };

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Why the last activity is missing.
-const NO_ACTIVITY: &str = "the chain has no script that is a member";
+const NO_ACTIVITY: &str = "no member occurs in the chain";
 /// Why the category is missing.
 const NO_CATEGORY: &str = "no source says what kind of entity it is";
 /// Scripts that are only named, on a page.

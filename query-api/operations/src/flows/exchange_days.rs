@@ -28,7 +28,7 @@ pub(super) enum Mode {
 }
 
 /// Why there are none.
-pub(super) const BEING_MADE: &str = "flows are being made, which takes minutes on a large index";
+pub(super) const BEING_MADE: &str = "flows are being computed, which takes minutes on a large index";
 
 /// The flows of a mode.
 pub(super) struct ExchangeDays<'v> {

@@ -309,7 +309,8 @@ fn exchange(ctx: &Ctx<'_>, name: &str) -> Result<EntityName, ApiError> {
     if category == Some(Category::Exchange) {
         return Ok(entity);
     }
-    let detail = format!("{entity} is no exchange as far as labels tell; /v1/entities/list?category=exchange has them");
+    let detail = format!("{entity} is not an exchange by today's labels; /v1/entities/list?category=exchange has all \
+        exchanges");
     Err(ctx.missing(ErrorCode::EntityNotFound, detail))
 }
 

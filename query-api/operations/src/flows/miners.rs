@@ -30,7 +30,7 @@ use crate::{
 const MAX_HOLDERS: usize = 500;
 /// Why a pool's flows are missing.
 const OF_MEMBERS: &str =
-    "most of its blocks pay its members in the coinbase: what it holds says nothing of what was mined";
+    "most of its blocks pay its members in the coinbase: its balance does not show what was mined";
 const TOO_MUCH: &str = "too many transactions to read for one answer: ask for a shorter range, or for this pool alone";
 const TOO_MANY: &str = "it has too many scripts to read for one answer";
 
@@ -169,7 +169,8 @@ impl Operation for MinerFlows {
             pools.retain(|pool, _| pool.as_str() == name);
             if pools.is_empty() {
                 let detail = format!(
-                    "no block of the last {HOLDER_BLOCKS} is of a pool with this name; /v1/pools/list has them"
+                    "none of the last {HOLDER_BLOCKS} blocks belongs to a pool with this name; /v1/pools/list has the \
+                     names"
                 );
                 return Err(ctx.missing(ErrorCode::PoolNotFound, detail));
             }

@@ -30,8 +30,8 @@ const LOOKED_AT: usize = 6;
 /// Names of an entity that are looked at for the most frequent ones.
 const NAMES_LOOKED_AT: usize = 16;
 
-const CAVEAT: &str = "A name is what sources say: anybody may name an address after anybody. Before you rely on one, ask for \
-    the sources and the evidence of the address itself (trust-safety).";
+const CAVEAT: &str = "A name is a statement of sources: anyone may give any name to an address. Before you rely on \
+    one, check the sources and the evidence of the address itself (trust-safety).";
 const NO_LABELS: &str = "no labels are loaded";
 const NO_WORDS: &str = "q has neither letters nor digits";
 const A_PERSON: &str = "the label is about a natural person; trust-safety of the address has it";

@@ -106,7 +106,7 @@ impl Operation for FxHistory {
         let (view, known) = (ctx.view()?, ctx.known()?);
         let (base, quote) = (input.base.0, input.quote.0);
         if base == quote {
-            return Err(ApiError::validation(Location::Query, "quote", "must be another currency than base"));
+            return Err(ApiError::validation(Location::Query, "quote", "must differ from base"));
         }
         let legs = [base, quote].map(|currency| (currency != Currency::EUR).then(|| of_euro(currency)));
         let newest = legs.iter().flatten().map(|series| known.of(*series).map(|span| span.last)).min().flatten();

@@ -204,7 +204,7 @@ impl CandleRow {
             low: range.and_then(|range| told(range.low)),
             range_reason: match (range, &chosen.source) {
                 (Some(range), _) => price(range.high).err(),
-                (None, Some(_)) => Some("the source tells only the close"),
+                (None, Some(_)) => Some("the source has only the close"),
                 (None, None) => Some("the close is the mean of two sources"),
             },
             close_reason: close.err(),

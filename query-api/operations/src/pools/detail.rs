@@ -226,8 +226,8 @@ fn find(ctx: &Ctx<'_>, judge: &Judge<'_, '_>, scanned: &Scanned, text: &str) -> 
         return Ok(pool.clone());
     }
     let near: Vec<&str> = nearest(&slug, known().map(EntityName::as_str)).into_iter().collect();
-    let detail = "no list of mining pools has a tag of such a pool, and none of the newest 52 560 blocks is its; \
-        `/v1/pools/list` names pools";
+    let detail = "no list of mining pools has a tag of such a pool, and none of the newest 52 560 blocks belongs to \
+        one; `/v1/pools/list` names pools";
     Err(ctx.missing(ErrorCode::PoolNotFound, detail.to_owned()).with("did_you_mean", near))
 }
 

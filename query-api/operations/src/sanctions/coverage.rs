@@ -28,7 +28,7 @@ const PREMIUM_ROADMAP: &[&str] = &[
     "Planned: exposure of an address to listed addresses over at most four hops, with the transactions of each path, before and \
      after the listing (GET /v1/wallets/{address}/sanctions-exposure).",
     "Planned: additions and removals of the list as events of the activity feed (GET /v1/chain/activity-feed).",
-    "Planned: the lists of further authorities beside OFAC's, each with its own approvals.",
+    "Planned: the lists of further authorities besides OFAC's, each with its own approvals.",
 ];
 
 /// Part of OFAC's list that operators approved.

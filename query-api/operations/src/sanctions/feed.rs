@@ -66,8 +66,7 @@ pub(crate) struct Feed {
 
 /// Why there is no feed.
 const NOT_CONFIGURED: &str = "no list is configured as the feed";
-const NOT_IMPORTED: &str =
-    "source not re-fetched: the list was not imported, and copies of it whose date is unknown are no feed";
+const NOT_IMPORTED: &str = "source not re-fetched: the list was not imported, and copies of unknown date do not count";
 
 impl<'a> CurrentFeed<'a> {
     /// The feed; without one, why. Seven row reads, and two queries of the service state.

@@ -24,7 +24,7 @@ use crate::{
 const MAX_DOCUMENTS: usize = 10_000;
 /// Sources that are listed.
 const MAX_LISTED: usize = 50;
-const PENDING: &str = "claims are being worked in; ask again in a moment";
+const PENDING: &str = "claims are being imported; try again in a moment";
 
 /// Claims about addresses.
 #[derive(Debug, Serialize, JsonSchema)]

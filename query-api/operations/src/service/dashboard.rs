@@ -101,7 +101,7 @@ impl Operation for Dashboard {
             let snapshot = ctx.snapshot.as_ref().ok_or(NONE_YET)?;
             let answer = snapshot.answers.get(name).ok_or("this server does not have the operation")?;
             serde_json::from_slice(answer.as_ref().map_err(String::clone)?).map_err(|error| {
-                tracing::error!(%error, name, "a precomputed answer is no JSON object");
+                tracing::error!(%error, name, "a precomputed answer is not a JSON object");
                 "the answer could not be read".to_owned()
             })
         };

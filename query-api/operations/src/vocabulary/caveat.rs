@@ -49,15 +49,16 @@ impl Caveat {
                 format!("Price and value in {currency} are unknown: {reason}.")
             }
             Caveat::SourceStale { as_of, .. } => {
-                format!("The newest price is of {as_of}: price and value are out of date.")
+                format!("The newest price is from {as_of}: price and value are out of date.")
             }
             Caveat::PoolTagUnauthenticated { blocks } => {
                 format!(
-                    "The pool of {blocks} blocks is told by a text in their coinbase alone. Any miner can write any pool's text."
+                    "Only a tag in the coinbase attributes {blocks} blocks to a pool. Any miner can write any pool's \
+                     tag."
                 )
             }
             Caveat::ChangeGuess { sats } => {
-                format!("An output of {sats} satoshis goes to a script that no block had before: it may be change.")
+                format!("An output of {sats} satoshis goes to a script that no earlier block has: it may be change.")
             }
             Caveat::ProvisionalConfirmations { confirmations: 0, .. } => {
                 "The transaction is unconfirmed. It may be replaced, even if it does not signal replaceability."

@@ -25,7 +25,7 @@ use crate::{
 const MAX_INHERITED: usize = 16;
 
 /// Why inherited claims are missing.
-const UNFINISHED: &str = "the clusters are being made";
+const UNFINISHED: &str = "the clusters are being computed";
 
 /// Claims of a list about a script, or about another one of its cluster.
 pub(super) struct SaidList {

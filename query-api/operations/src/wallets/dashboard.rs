@@ -252,9 +252,9 @@ impl Operation for Dashboard {
         description: "One or up to 101 addresses as one wallet: its holdings, their cost and their current value; \
             gains and sums received and sent in the chosen days; counterparties by entity, with unlabeled ones and \
             CoinJoins apart; and its value over time in at most 120 points. Gains are estimated by average cost over \
-            the whole history of confirmed transactions; payments between the addresses are no gains. The sums over \
-            counterparties equal what was acquired and disposed of. Up to 100 transactions in all it is free; up to 1 \
-            000 it needs a wallet session; showcase addresses are open.",
+            the whole history of confirmed transactions; payments between the addresses do not count as gains. The \
+            sums over counterparties equal what was acquired and disposed of. Up to 100 transactions in all it is \
+            free; up to 1 000 it needs a wallet session; showcase addresses are open.",
         conditional: true,
         freshness: &[TIP, MARKET, CLAIMS, LABELS],
         compact: &["addresses", "activity", "counterparties", "equity_curve", "unpriced_transactions", "definition"],

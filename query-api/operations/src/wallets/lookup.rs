@@ -260,7 +260,7 @@ fn check(input: &LookupInput, is_file: bool) -> Result<(), ApiError> {
     debug_assert!(input.wallet.len() <= MAX_ITEMS);
     let refuse = |name, message: &str| Err(ApiError::validation(Location::Body, name, message));
     match () {
-        () if is_file && input.include != [Part::Pnl] => refuse("format", "csv is for include: [\"pnl\"], alone"),
+        () if is_file && input.include != [Part::Pnl] => refuse("format", "csv requires include: [\"pnl\"] alone"),
         () if input.cursor.is_some() && !input.include.contains(&Part::Transactions) => {
             refuse("cursor", "is for include: [\"transactions\"]")
         }

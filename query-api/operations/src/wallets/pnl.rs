@@ -72,7 +72,7 @@ pub(crate) struct PnlInput {
     asked: GainsAsked,
 }
 
-/// What is asked about gains.
+/// Parameters of profit and loss.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct GainsAsked {
     /// `csv`: one row for each disposal.

@@ -33,9 +33,9 @@ use crate::{
 const MAX_ENTRIES: u64 = 2_000;
 /// Pings that are judged, the newest.
 const MAX_PINGS: usize = 50;
-/// What the answer says, and what not.
-const NOTE: &str = "Dust says nothing of who sent it, and a campaign is attributed to nobody. Whoever spends dust together with other \
-    coins shows that both are one owner's.";
+/// Meaning and limits of the answer.
+const NOTE: &str = "Dust does not identify its sender, and a campaign is attributed to nobody. An owner who spends \
+    dust together with other coins shows that both belong together.";
 /// Transactions of a history that are read at a time.
 const ENTRIES: usize = 500;
 

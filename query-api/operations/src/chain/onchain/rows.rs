@@ -155,7 +155,7 @@ pub(super) fn reason(missing: Missing) -> String {
         Missing::Before { first } => format!("the daily prices begin on {}", date(first)),
         Missing::Gap { day } => format!("the daily prices have a gap: none for {}", date(day)),
         Missing::Ended { last } => format!("the daily prices end on {}", date(last)),
-        Missing::NothingPriced => "no coin was spent whose price is known".to_owned(),
+        Missing::NothingPriced => "no spent coin has a known price".to_owned(),
         Missing::DividedByZero => "the realized cap is zero".to_owned(),
         Missing::TooLarge => "the figure is too large".to_owned(),
     }
