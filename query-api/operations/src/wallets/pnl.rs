@@ -81,10 +81,10 @@ pub(super) struct GainsAsked {
     /// Code of the currency.
     #[serde(default = "CurrencyParam::usd")]
     pub(super) currency: CurrencyParam,
-    /// Method for the cost of coins that leave.
+    /// Cost method for coins that leave.
     #[serde(default)]
     method: MethodParam,
-    /// If true, the answer has each step with price, cost and lots.
+    /// Adds each step, with price, cost and lots.
     #[serde(default)]
     explain: bool,
     /// Steps and rows of this year (UTC) only.
