@@ -10,7 +10,7 @@ use crate::{
     values::{rfc3339, rfc3339_ms},
 };
 
-/// In a block, or in the mempool.
+/// Confirmation status: in a block, or in the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Standing {
     /// `confirmed` or `mempool`.
@@ -23,7 +23,7 @@ pub(crate) struct Standing {
     /// Time at which it was first seen; null once confirmed.
     first_seen: Option<String>,
     confirmations: u32,
-    /// True below 6 confirmations: a reorg may still undo it.
+    /// True with fewer than 6 confirmations: a reorg may still undo it.
     provisional: bool,
 }
 

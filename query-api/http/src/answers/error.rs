@@ -20,11 +20,11 @@ pub(crate) const PROBLEM: &str = "application/problem+json";
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Location {
-    /// In the path.
+    /// A parameter in the path.
     Path,
-    /// In the query string.
+    /// A parameter in the query string.
     Query,
-    /// In the body.
+    /// A field of the body.
     Body,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct ProjectedBlocksOutput {
 /// A projected block.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProjectedBlockRow {
-    /// 0 is the next block.
+    /// Position of the block; 0 is the next block.
     index: u32,
     /// Height that the block would have; null if no tip is known.
     height: Option<u32>,

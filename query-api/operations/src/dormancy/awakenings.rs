@@ -94,7 +94,7 @@ pub(crate) struct Awakening {
     time: String,
     time_unix: u32,
     confirmations: u32,
-    /// True below 6 confirmations: a reorg may still undo the spend.
+    /// True with fewer than 6 confirmations: a reorg may still undo the spend.
     provisional: bool,
     value_sats: u64,
     value_btc: Btc,

@@ -39,9 +39,9 @@ const NO_YEAR: &str = "the chain has no full week earlier than the week before";
 pub(crate) struct Report {
     /// Week in ISO 8601 format, as in `2025-W52`.
     pub(super) week: String,
-    /// Date of its Monday.
+    /// Monday of the week, as YYYY-MM-DD.
     pub(super) from_date: String,
-    /// Date of its Sunday.
+    /// Sunday of the week, as YYYY-MM-DD.
     pub(super) to_date: String,
     /// False if the newest block belongs to this week: more blocks may follow.
     pub(super) is_complete: bool,

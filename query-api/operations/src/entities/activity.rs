@@ -89,7 +89,7 @@ pub(crate) struct EntityMovement {
     /// Number of members that the transaction pays or spends from; a lower bound if the sums are null.
     member_count: u64,
     confirmations: u32,
-    /// True below 6 confirmations: a reorg may still undo the transaction.
+    /// True with fewer than 6 confirmations: a reorg may still undo the transaction.
     provisional: bool,
 }
 

@@ -124,10 +124,11 @@ pub(crate) struct InheritedFacts {
     address_count: u64,
     /// Number of clusters with these scripts.
     cluster_count: u64,
-    /// Number of clusters left out although such claims name the entity: in each, two large clusters were merged, which
-    /// may be a mistake.
+    /// Number of clusters that are left out although such claims name the entity. Each joins two large clusters,
+    /// possibly by mistake.
     suspect_cluster_count: u64,
-    /// Balance of the scripts in the clusters left out that no list attributes to an entity; part of no other balance.
+    /// Balance of scripts in these left-out clusters, except those that a list attributes to an entity; part of no
+    /// other balance.
     suspect_balance_sats: u64,
 }
 

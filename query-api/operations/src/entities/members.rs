@@ -32,7 +32,7 @@ pub(crate) struct EntityAddress {
     evidence_tier: Option<&'static str>,
     /// Level of the claim, 0 to 100. For a member, it is the claim that makes it a member.
     confidence_level: u8,
-    /// That level in words.
+    /// Level in words.
     confidence: &'static str,
     /// True if the claim on its trust card is contested; a contested claim makes no member.
     contested: bool,

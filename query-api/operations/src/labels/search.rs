@@ -147,8 +147,8 @@ pub(crate) struct NameRow {
     typos: u8,
     /// Number of addresses and other scripts whose label gives this name.
     address_count: u64,
-    /// Some of these addresses, for an entity those with the newest transactions; `scripthash:<hex>` where a script has
-    /// no address.
+    /// Some of these addresses; `scripthash:<hex>` where a script has no address. For an entity, those with the newest
+    /// transactions.
     sample_addresses: Vec<String>,
     /// Spellings of the name in the sources.
     sample_labels: Vec<String>,
@@ -166,7 +166,7 @@ pub(crate) struct AddressLabel {
     entity: Option<String>,
     category: Option<&'static str>,
     behaviour: Option<&'static str>,
-    /// Level of the claim that the label comes from, 0 to 100; null without a label.
+    /// Level of the claim behind the label, 0 to 100; null without a label.
     confidence_level: Option<u8>,
     /// Evidence tier of the claim; null without a label.
     evidence_tier: Option<&'static str>,

@@ -39,7 +39,7 @@ pub(crate) struct MempoolStressInput {
 pub(crate) struct MempoolStressOutput {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
-    /// From 0 (none) to 100 (full stress); null if no component is known.
+    /// Stress from 0 (none) to 100 (full); null if no component is known.
     stress: Option<Decimal<4>>,
     /// Why `stress` is null; otherwise null.
     stress_reason: Option<&'static str>,
@@ -61,7 +61,7 @@ pub(crate) struct MempoolStressOutput {
 pub(crate) struct Component {
     /// Name: `backlog`, `feerate`, `inflow` or `entry`.
     name: &'static str,
-    /// From 0 to 1; null if unknown.
+    /// Value of the component from 0 to 1; null if unknown.
     value: Option<Decimal<6>>,
     /// Weight of the component if all components are known.
     weight: Decimal<2>,

@@ -48,7 +48,7 @@ pub(crate) struct NetworkSummaryOutput {
     mempool_reason: Option<&'static str>,
     /// Exahashes per second over the first of `hashrate_windows`.
     hashrate_eh: Option<Decimal<27>>,
-    /// How the hash rate is estimated.
+    /// Method by which the hash rate is estimated.
     hashrate_source: &'static str,
     /// Hash rate over about a day, and over about two weeks.
     hashrate_windows: Vec<HashrateWindow>,

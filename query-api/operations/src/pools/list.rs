@@ -107,7 +107,7 @@ pub(crate) struct PoolRow {
     tag_count: usize,
 }
 
-/// Number of blocks, and what they earn.
+/// Number of blocks, with their fees and rewards.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PoolSums {
     pub(super) blocks: u32,

@@ -16,7 +16,7 @@ pub(crate) struct Qr;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct QrInput {
-    /// Content of the code: any text, such as a bitcoin: URI. Digits alone, and capitals with digits, take less room.
+    /// Content of the code: any text, such as a bitcoin: URI. Digits alone, and capitals with digits, need less space.
     #[schemars(length(min = 1, max = 4096), example = "bitcoin:1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa?amount=0.001")]
     data: String,
 }

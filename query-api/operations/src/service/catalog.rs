@@ -54,12 +54,12 @@ pub(crate) struct CatalogEntry {
     /// Price in USD for x402, if one is planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     future_x402_price_usd: Option<&'static str>,
-    /// Which requests need a wallet session; absent if none does.
+    /// Requests that need a wallet session; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     conditional_access: Option<ConditionalAccess>,
 }
 
-/// Which requests of an operation need a wallet session.
+/// Requests of an operation that need a wallet session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ConditionalAccess {
     /// Deciding quantity: `transaction_page`, the position of the page in the history; `wallet_transaction_count`, how

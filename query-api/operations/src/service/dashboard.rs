@@ -35,15 +35,15 @@ pub(crate) struct SnapshotState {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DashboardOutput {
     snapshot: SnapshotState,
-    /// The answer of `/v1/network/summary` when the dashboard was made.
+    /// Answer of `/v1/network/summary` at the time of the dashboard.
     summary: Option<Map<String, Value>>,
     /// Why `summary` is null; otherwise null.
     summary_reason: Option<String>,
-    /// The answer of `/v1/onchain` when the dashboard was made.
+    /// Answer of `/v1/onchain` at the time of the dashboard.
     onchain: Option<Map<String, Value>>,
     /// Why `onchain` is null; otherwise null.
     onchain_reason: Option<String>,
-    /// The answer of `/v1/pulse/summary` when the dashboard was made.
+    /// Answer of `/v1/pulse/summary` at the time of the dashboard.
     pulse: Option<Map<String, Value>>,
     /// Why `pulse` is null; otherwise null.
     pulse_reason: Option<String>,

@@ -17,7 +17,7 @@ pub(crate) struct NodeDetails {
     pub(super) blocks: Option<u32>,
     /// Height of the best header of the source.
     pub(super) headers: Option<u32>,
-    /// How the indexer learns of changes: `zmq` or `polling`.
+    /// Source of news for the indexer: `zmq` or `polling`.
     pub(super) news: &'static str,
     pub(super) last_message_at: Option<String>,
     /// Number of possible gaps in the node's messages.

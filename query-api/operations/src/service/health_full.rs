@@ -73,7 +73,7 @@ pub(crate) struct Component {
     status: Status,
     /// Seconds since its last sign of life; null if there was none.
     age_seconds: Option<u64>,
-    /// Why it is not `ok`, or a remark if it is; otherwise null.
+    /// Why the component is not `ok`, or a remark if it is; otherwise null.
     reason: Option<String>,
     /// Time since which a part of it does not work (`troubles`); null if all of it works.
     since: Option<String>,

@@ -81,7 +81,7 @@ pub(super) fn replaced(pool: &MempoolView<'_>, txid: &Txid) -> (Vec<String>, boo
     (listed, all.next().is_some())
 }
 
-/// How a transaction left the mempool.
+/// Departure of a transaction from the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Departure {
     /// `confirmed`, `replaced`, `evicted`, `conflict`, `expired`, or `unknown` if the node gave no reason.

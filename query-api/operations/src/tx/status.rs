@@ -37,9 +37,9 @@ pub(crate) struct TxStatusOutput {
     mempool_first_seen: Option<String>,
     /// Estimated confirmation; null unless it is in the mempool and there is a projection.
     eta: Option<EtaRow>,
-    /// How it left the mempool without being confirmed; null if it did not, or if that is no longer stored.
+    /// Departure from the mempool without a confirmation; null if there was none, or if it is no longer stored.
     departed: Option<Departure>,
-    /// Why it is neither confirmed nor in the mempool, or why that is unknown; otherwise null.
+    /// Why the transaction is neither confirmed nor in the mempool, or why that is unknown; otherwise null.
     reason: Option<String>,
 }
 

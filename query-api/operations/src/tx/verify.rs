@@ -63,7 +63,7 @@ pub(crate) struct TxVerifyOutput {
     verified: bool,
     /// True if the result may change without a deep reorg: fewer than 6 confirmations.
     provisional: bool,
-    /// Why it is verified, or all reasons why it is not.
+    /// Why the payment is verified, or all reasons why it is not.
     reasons: Vec<VerifyReason>,
     expected: VerifyExpected,
     observed: VerifyObserved,
@@ -117,11 +117,11 @@ pub(crate) struct VerifyObserved {
     /// True if it signals replaceability (BIP 125); null unless it is in the mempool. Nodes also replace transactions
     /// that do not signal.
     rbf: Option<bool>,
-    /// Why it cannot confirm at present; null unless the state is `conflicted`.
+    /// Why the transaction cannot confirm at present; null unless the state is `conflicted`.
     double_spend: Option<DoubleSpend>,
     /// Ids of the transactions that it replaced in the mempool, if still stored; the first 100.
     replaces: Vec<String>,
-    /// How it left the mempool without being confirmed; null if it did not, or if that is no longer stored.
+    /// Departure from the mempool without a confirmation; null if there was none, or if it is no longer stored.
     departed: Option<Departure>,
     /// Time at which it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
     mempool_first_seen: Option<String>,

@@ -72,7 +72,7 @@ impl Range {
     }
 }
 
-/// Which days are asked about.
+/// Parameters that select days.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct DaysAsked {
     /// Days up to and including the newest block's. Not together with `from` or `to`.
@@ -108,7 +108,7 @@ pub(crate) struct WalletDashboardInput {
 pub(crate) struct WalletDashboardOutput {
     /// The address as given in the request.
     address: String,
-    /// All addresses of the wallet, as given.
+    /// All addresses of the wallet, as given in the request.
     addresses: Vec<String>,
     #[serde(flatten)]
     glance: Glance,

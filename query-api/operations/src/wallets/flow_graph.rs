@@ -44,7 +44,7 @@ pub(crate) struct FlowGraphInput {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 4))]
     hops: u32,
-    /// Along payments received, payments made, or both.
+    /// Payments to follow: received, made, or both.
     #[serde(default)]
     direction: DirectionParam,
     /// Minimum value of an edge; default 0.1.
@@ -84,7 +84,7 @@ const fn yes() -> bool {
 /// Satoshis of an edge at least, where nothing else is asked for.
 const MIN_SATS: Sats = 10_000_000;
 
-/// Who pays whom around an address.
+/// Graph of payments around an address.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FlowGraphOutput {
     /// The address as given in the request.

@@ -60,10 +60,10 @@ pub(crate) struct LookupInput {
     #[serde(default = "addresses_only")]
     #[schemars(length(max = 5))]
     include: Vec<Part>,
-    /// Of `dashboard`, and first and last day of `balance_history`.
+    /// Days of `dashboard` and `balance_history`.
     #[serde(flatten)]
     days: DaysAsked,
-    /// Of `pnl`.
+    /// Parameters of `pnl`.
     #[serde(flatten)]
     gains: GainsAsked,
     /// Transactions per page.

@@ -46,7 +46,7 @@ pub(super) enum PnlFormat {
     Csv,
 }
 
-/// How it is decided what a coin that leaves has cost.
+/// Method for the cost of coins that leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum MethodParam {
@@ -90,7 +90,7 @@ pub(super) struct GainsAsked {
     /// Steps and rows of this year (UTC) only.
     #[schemars(range(min = 2009, max = 2200))]
     year: Option<u32>,
-    /// With csv: movements in the columns of this importer.
+    /// With `csv`: movements in the columns of this importer.
     csv_profile: Option<CsvProfile>,
 }
 
