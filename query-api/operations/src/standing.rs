@@ -20,10 +20,10 @@ pub(crate) struct Standing {
     /// Time of the block's header; null while unconfirmed.
     time: Option<String>,
     time_unix: Option<u32>,
-    /// Time at which it was first seen; null once confirmed.
+    /// Time at which the transaction was first seen; null once confirmed.
     first_seen: Option<String>,
     confirmations: u32,
-    /// True with fewer than 6 confirmations: a reorg may still undo it.
+    /// True with fewer than 6 confirmations: a reorg may still undo the transaction.
     provisional: bool,
 }
 

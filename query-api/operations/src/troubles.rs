@@ -49,7 +49,7 @@ pub(crate) struct TroubleRow {
     part: &'static str,
     /// Reason in one line.
     reason: String,
-    /// Time since which it does not work.
+    /// Time since which the part does not work.
     since: String,
     /// Remedy that the service tries.
     next: String,

@@ -102,7 +102,7 @@ pub(crate) struct ClusterBand {
     /// Balance at which the next band begins; null for the last.
     to_sats: Option<u64>,
     holders: u64,
-    /// Sum of their balances.
+    /// Sum of the balances in the band.
     sats: u64,
     btc: Btc,
     /// Share of the supply, from 0 to 1, rounded down.
@@ -117,7 +117,7 @@ pub(crate) struct Band {
     /// Balance at which the next band begins; null for the last.
     to_sats: Option<u64>,
     holders: u64,
-    /// Sum of their balances.
+    /// Sum of the balances in the band.
     sats: u64,
     btc: Btc,
     /// Share of the supply, from 0 to 1, rounded down.
@@ -130,7 +130,7 @@ pub(crate) struct Band {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HeldBy {
     holders: u64,
-    /// Sum of their balances.
+    /// Sum of the balances.
     sats: u64,
 }
 

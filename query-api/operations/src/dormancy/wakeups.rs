@@ -84,7 +84,7 @@ pub(crate) struct WhaleWakeup {
     spent_percent: Decimal<2>,
     /// True if `spent_percent` is below 1.
     test_spend: bool,
-    /// Id of the last transaction before in which the cluster spent; if it never spent, of the first that paid it.
+    /// Id of the transaction with which the cluster last spent before; if it never spent, of the first that paid it.
     quiet_since_txid: String,
     quiet_since_height: Height,
     /// Full days from that transaction to the spend, by monotone block time.

@@ -46,9 +46,9 @@ pub(crate) struct DirectoryPart {
     /// Name of the category; `unlabeled` if no source gives one.
     category: &'static str,
     entity_count: u64,
-    /// Number of members of its entities.
+    /// Number of members of the entities in this category.
     address_count: u64,
-    /// Balance of its entities, direct and inherited.
+    /// Balance of the entities in this category, direct and inherited.
     balance_sats: u64,
     balance_btc: Btc,
     /// Entities of the category with the largest balance, then the most members.

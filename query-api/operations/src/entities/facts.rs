@@ -33,11 +33,11 @@ pub(crate) struct EntityBrief {
     pub(super) coverage_status: &'static str,
     /// Number of members: scripts that count as the entity's.
     pub(super) address_count: u64,
-    /// Number of scripts that are listed, reported or mentioned under its name and are not members.
+    /// Number of scripts that are listed, reported or mentioned under the entity's name and are not members.
     pub(super) named_count: u64,
     /// Number of independent origins of the claims about members, counted up to 64.
     pub(super) origin_count: u64,
-    /// Balance of its members, and of other scripts in their clusters to which claims extend.
+    /// Balance of the members, and of other scripts in their clusters to which claims extend.
     pub(super) balance_sats: u64,
     pub(super) balance_btc: Btc,
     /// Time of the block with the newest transaction of a member; null if no member has one.

@@ -69,8 +69,8 @@ pub(crate) struct LookupOutput {
     address_count: u64,
     /// Number of members that occur in the chain.
     seen_count: u64,
-    /// Number of scripts that are listed, reported or mentioned under its name and are not members. They count in no
-    /// sum.
+    /// Number of scripts that are listed, reported or mentioned under the entity's name and are not members. They count
+    /// in no sum.
     named_count: u64,
     /// Sum of the direct and the inherited balance.
     balance_sats: u64,
@@ -90,9 +90,9 @@ pub(crate) struct LookupOutput {
     last_activity_height: Option<u32>,
     /// Why the last activity is missing; otherwise null.
     last_activity_reason: Option<&'static str>,
-    /// Names as sources write them, the one with the most scripts first; at most 32.
+    /// Names of the entity as sources write them, the one with the most scripts first; at most 32.
     names: Vec<NameCount>,
-    /// Categories that sources give to its scripts, the one with the most scripts first.
+    /// Categories that sources give to the entity's scripts, the one with the most scripts first.
     categories: Vec<CategoryOf>,
     /// Independent origins of the claims about members, the one with the most members first; at most 64.
     sources: Vec<SourceCount>,
@@ -166,7 +166,7 @@ pub(crate) struct CategoryOf {
 #[schemars(rename = "EntitySource")]
 pub(crate) struct SourceCount {
     origin: String,
-    /// Number of members that it names.
+    /// Number of members that the origin names.
     address_count: u64,
 }
 
@@ -178,7 +178,7 @@ pub(crate) struct OwnList {
     list: String,
     /// Number of members on the list.
     address_count: u64,
-    /// Time at which its newest complete document was retrieved; null if none was declared complete.
+    /// Time at which the list's newest complete document was retrieved; null if none was declared complete.
     complete_at: Option<String>,
 }
 

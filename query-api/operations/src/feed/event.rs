@@ -50,7 +50,7 @@ pub(crate) struct FeedEvent {
     count: Option<u64>,
     /// Source and list of imported labels.
     source: Option<String>,
-    /// `standing`; `retracted` if a reorg removed its block; `final` if it is not about a block.
+    /// `standing`; `retracted` if a reorg removed the event's block; `final` if the event is not about a block.
     state: &'static str,
     /// True if the state is `standing` and the block has fewer than 6 confirmations.
     provisional: bool,

@@ -118,7 +118,7 @@ pub(crate) struct FlowsOutput {
 pub(crate) struct FlowsOfExchange {
     /// Name of the exchange in paths.
     slug: String,
-    /// Balance of its scripts at `as_of_height`.
+    /// Balance of the exchange's scripts at `as_of_height`.
     balance_sats: u64,
     balance_btc: Btc,
     inflow_btc: Btc,
@@ -133,9 +133,9 @@ pub(crate) struct FlowsOfExchange {
 /// Figures of an exchange.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FlowFigures {
-    /// Sum by which transactions increased its balance.
+    /// Inflow: the sum by which transactions increased the balance of the exchange.
     inflow_sats: u64,
-    /// Sum by which transactions decreased its balance, without fees.
+    /// Outflow: the sum by which transactions decreased the balance of the exchange, without fees.
     outflow_sats: u64,
     /// Inflow minus outflow.
     net_sats: i64,

@@ -135,12 +135,12 @@ pub(crate) struct NameRow {
     kind: Kind,
     /// Name of the entity in paths; null for a label that names none.
     entity: Option<String>,
-    /// The most frequent category of its addresses; null if none has one.
+    /// The most frequent category of the name's addresses; null if none has one.
     category: Option<&'static str>,
-    /// The most frequent behaviour of its addresses; null if none has one.
+    /// The most frequent behaviour of the name's addresses; null if none has one.
     behaviour: Option<&'static str>,
-    /// Kind of match. `exact`: the query has all words of the name. `word`: it has some of them. `prefix`: its last
-    /// word begins one of them. `fuzzy`: it has typos.
+    /// Kind of match. `exact`: the query has all words of the name. `word`: the query has some of them. `prefix`: the
+    /// last word of the query begins one of them. `fuzzy`: the query has typos.
     #[serde(rename = "match")]
     matched: &'static str,
     /// Number of typos between `q` and the name.

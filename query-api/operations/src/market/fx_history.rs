@@ -69,7 +69,7 @@ pub(crate) struct FxHistoryOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "FxRate")]
 pub(crate) struct FxRow {
-    /// The day (UTC) for which it was published.
+    /// Day (UTC) for which the rate was published.
     date: String,
     /// End of that day. The rate converts prices from then on.
     closes_at: String,

@@ -77,7 +77,7 @@ impl Projected<'_> {
 pub(crate) struct ProjectionFacts {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
-    /// Number of the mempool's state from which it was computed; compare with `generation` in the answer of
+    /// Number of the mempool's state from which the projection was computed; compare with `generation` in the answer of
     /// `mempool_stats`.
     generation: u64,
     /// True if the mempool has not changed since then.

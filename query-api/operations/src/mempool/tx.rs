@@ -65,24 +65,24 @@ pub(crate) struct MempoolTransactionOutput {
     fee_rate_sat_vb: Option<SatVb>,
     /// Time at which the indexer first saw the transaction. A restart does not change it.
     mempool_first_seen: String,
-    /// Feerate of the package with which it would be mined; null if it arrived after the projection.
+    /// Feerate of the package with which the transaction would be mined; null if it arrived after the projection.
     effective_fee_rate_sat_vb: Option<SatVb>,
-    /// Index of the projected block that contains it (0 is the next one); null if none does, or if it arrived after the
-    /// projection.
+    /// Index of the projected block that contains the transaction (0 is the next one); null if none does, or if it
+    /// arrived after the projection.
     projected_block: Option<u32>,
     eta: EtaRow,
     ancestors: Relations,
     descendants: Relations,
-    /// Ids of the transactions whose outputs it spends, at most `relatives_limit`.
+    /// Ids of the transactions whose outputs this one spends, at most `relatives_limit`.
     parents: Vec<String>,
-    /// Ids of the transactions that spend its outputs, at most `relatives_limit`.
+    /// Ids of the transactions that spend outputs of this one, at most `relatives_limit`.
     children: Vec<String>,
-    /// True if it signals replaceability (BIP 125). Nodes with full replace-by-fee (default since v28) also replace
-    /// transactions that do not signal.
+    /// True if the transaction signals replaceability (BIP 125). Nodes with full replace-by-fee (default since v28)
+    /// also replace transactions that do not signal.
     rbf: bool,
-    /// True if it or an unconfirmed ancestor signals replaceability; null if there are too many ancestors.
+    /// True if the transaction or an unconfirmed ancestor signals replaceability; null if there are too many ancestors.
     bip125_replaceable: Option<bool>,
-    /// Ids of the transactions that it replaced, if still stored, the oldest first; at most 100.
+    /// Ids of the transactions that this one replaced, if still stored, the oldest first; at most 100.
     replaces: Vec<String>,
     input_count: usize,
     output_count: usize,
@@ -103,9 +103,10 @@ pub(crate) struct EtaRow {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
     state: EtaState,
-    /// Number of blocks until it is mined (1: the next one); an estimate for `beyond_projection`. Null if unknown.
+    /// Number of blocks until the transaction is mined (1: the next one); an estimate for `beyond_projection`. Null if
+    /// unknown.
     blocks: Option<u32>,
-    /// Minimum number of blocks until it is mined; null if unknown.
+    /// Minimum number of blocks until the transaction is mined; null if unknown.
     at_least_blocks: Option<u32>,
     /// `blocks` times ten minutes; null if `blocks` is null.
     seconds: Option<u64>,
@@ -117,13 +118,13 @@ pub(crate) struct EtaRow {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EtaState {
-    /// It is in a projected block.
+    /// The transaction is in a projected block.
     Projected,
-    /// It is after the projected blocks; estimated from the transactions at its feerate or a higher one.
+    /// The transaction is after the projected blocks; estimated from the transactions at its feerate or a higher one.
     BeyondProjection,
-    /// Its package pays less than the miners' minimum feerate.
+    /// The package of the transaction pays less than the miners' minimum feerate.
     BelowMinimum,
-    /// It arrived after the projection.
+    /// The transaction arrived after the projection.
     NotProjected,
 }
 

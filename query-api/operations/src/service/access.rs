@@ -105,7 +105,7 @@ pub(crate) struct Native402Opening {
     /// `prepared_but_closed` during the beta.
     status: &'static str,
     status_reason: &'static str,
-    /// True if the operator has enabled it.
+    /// True if the operator has enabled payment by L402.
     operator_gate_enabled: bool,
     /// Capabilities that the operator has configured for sale.
     configured_capabilities: Vec<&'static str>,
@@ -130,7 +130,7 @@ pub(crate) struct X402Opening {
     /// `prepared_but_closed` during the beta.
     status: &'static str,
     status_reason: &'static str,
-    /// True if the operator has enabled it.
+    /// True if the operator has enabled payment by x402.
     operator_gate_enabled: bool,
     /// True if payments are settled.
     live_gate_enabled: bool,

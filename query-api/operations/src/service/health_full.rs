@@ -49,9 +49,9 @@ pub(crate) struct HealthFullOutput {
 pub(crate) enum Status {
     NotConfigured,
     Ok,
-    /// Its data is old.
+    /// The data is old.
     Stale,
-    /// Its data is missing or incomplete.
+    /// The data is missing or incomplete.
     Missing,
     Degraded,
     Down,
@@ -71,11 +71,11 @@ pub(crate) struct Component {
     /// `node`, `index`, `mempool`, `market`, `fx`, `vault` or `artifacts`.
     name: &'static str,
     status: Status,
-    /// Seconds since its last sign of life; null if there was none.
+    /// Seconds since the component's last sign of life; null if there was none.
     age_seconds: Option<u64>,
     /// Why the component is not `ok`, or a remark if it is; otherwise null.
     reason: Option<String>,
-    /// Time since which a part of it does not work (`troubles`); null if all of it works.
+    /// Time since which a part of the component does not work (`troubles`); null if all of it works.
     since: Option<String>,
     /// Details; null if nothing is known.
     details: Option<Details>,
@@ -115,7 +115,7 @@ pub(crate) struct IndexDetails {
     damaged_tables: Vec<&'static str>,
     /// State of the scrubber, which reads all table files in the background: `off`, `waiting` or `running`.
     scrubber: &'static str,
-    /// Time at which its last complete round ended; null if none is complete since the server's start.
+    /// Time at which the scrubber's last complete round ended; null if none is complete since the server's start.
     last_scrub_at: Option<String>,
 }
 

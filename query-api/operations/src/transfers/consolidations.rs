@@ -66,7 +66,7 @@ pub(crate) struct ConsolidationsOutput {
     truncated: bool,
     /// Number of listed confirmed transactions.
     confirmed_count: u64,
-    /// Number of their inputs.
+    /// Number of inputs of these transactions.
     confirmed_inputs: u64,
     /// Sum of these inputs.
     confirmed_sats: u64,

@@ -35,11 +35,11 @@ pub(crate) struct Gathering {
     from_owner: Option<SideOwner>,
     /// Owner of at least half of the outputs' value; null if labels do not identify one.
     to_owner: Option<SideOwner>,
-    /// Scripts from which it spends, the largest sum first; at most 5.
+    /// Scripts from which the transaction spends, the largest sum first; at most 5.
     from: Vec<Side>,
     /// Number of scripts left out of `from`.
     from_omitted: u64,
-    /// Scripts that it pays, the largest sum first; at most 5.
+    /// Scripts that the transaction pays, the largest sum first; at most 5.
     to: Vec<Side>,
     /// Number of scripts left out of `to`.
     to_omitted: u64,

@@ -31,7 +31,8 @@ pub(crate) struct WhaleAlert {
     standing: Standing,
     /// Band of the sum: 100, 1 000 or 10 000 bitcoin, the largest that it reaches.
     band_btc: u32,
-    /// Sum that it pays to others: to scripts from which it does not spend, outside the clusters from which it spends.
+    /// Sum paid to others: to scripts from which the transaction does not spend, outside the clusters from which it
+    /// spends.
     net_external_sats: u64,
     net_external_btc: Btc,
     /// `net_external_sats` without the largest output that may be change: one to a script that no earlier block has, if
@@ -52,11 +53,11 @@ pub(crate) struct WhaleAlert {
     from_owner: Option<SideOwner>,
     /// Owner of at least half of the value that goes to others; null if labels do not identify one.
     to_owner: Option<SideOwner>,
-    /// Scripts from which it spends, the largest sum first; at most 5.
+    /// Scripts from which the transaction spends, the largest sum first; at most 5.
     from: Vec<Side>,
     /// Number of scripts left out of `from`.
     from_omitted: u64,
-    /// Scripts of others that it pays, the largest sum first; at most 5.
+    /// Scripts of others that the transaction pays, the largest sum first; at most 5.
     to: Vec<Side>,
     /// Number of scripts left out of `to`.
     to_omitted: u64,

@@ -47,9 +47,9 @@ pub(crate) struct TxBroadcastOutput {
     vsize: u64,
     /// Weight in weight units.
     weight: u64,
-    /// Time at which it was first seen; null unless it was already in the mempool.
+    /// Time at which the transaction was first seen; null unless it was already in the mempool.
     mempool_first_seen: Option<String>,
-    /// Number of confirmations: 0 unless it is confirmed; null if the index does not have its block yet.
+    /// Number of confirmations; 0 if unconfirmed; null if the index does not have the transaction's block yet.
     confirmations: Option<u32>,
     /// Block of the transaction; null unless the index has it.
     block: Option<BlockRef>,
@@ -59,11 +59,11 @@ pub(crate) struct TxBroadcastOutput {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BroadcastState {
-    /// The node accepted it into its mempool and relays it.
+    /// The node accepted the transaction into its mempool and relays it.
     Accepted,
-    /// It was already in the mempool.
+    /// The transaction was already in the mempool.
     AlreadyInMempool,
-    /// It is in a block.
+    /// The transaction is in a block.
     AlreadyConfirmed,
 }
 

@@ -32,9 +32,9 @@ pub(crate) struct InputRow {
     age_days: Option<u32>,
     /// Sequence field; null for a confirmed transaction whose raw bytes are not available.
     sequence: Option<u32>,
-    /// scriptSig in hexadecimal; null if the raw bytes are not available, or if it is too long.
+    /// scriptSig in hexadecimal; null if it is too long, or if the raw bytes are not available.
     script_sig_hex: Option<String>,
-    /// Witness items in hexadecimal; null if the raw bytes are not available, or if they are too long.
+    /// Witness items in hexadecimal; null if they are too long, or if the raw bytes are not available.
     witness: Option<Vec<String>>,
     /// `too_long` if scriptSig or witness is null because it has more than 10 000 bytes; `include_hex` returns it.
     /// Otherwise null.
@@ -54,7 +54,7 @@ pub(crate) struct Prevout {
     script_hex: String,
     /// Height of the output's block; null while it is unconfirmed.
     height: Option<u32>,
-    /// True if it is an output of a coinbase.
+    /// True if the output belongs to a coinbase.
     coinbase: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct OutputRow {
     /// `too_long` if the script is null because it has more than 10 000 bytes; `include_hex` returns it. Otherwise
     /// null.
     too_long_reason: Option<&'static str>,
-    /// False if it can never be spent: OP_RETURN, oversized script, or genesis.
+    /// False if the output can never be spent: OP_RETURN, oversized script, or genesis.
     spendable: bool,
     /// Label of the script; null if no claim gives one.
     label: Option<ShortLabel>,

@@ -71,7 +71,7 @@ pub(crate) struct TxLookupOutput {
     /// Transaction id including the witness; null for a confirmed transaction whose raw bytes are not available, as are
     /// `version`, `locktime` and `rbf`.
     wtxid: Option<String>,
-    /// Version, without sign, as Bitcoin Core shows it from 28.0 on.
+    /// Version as an unsigned number, as in Bitcoin Core from 28.0 on.
     version: Option<u32>,
     locktime: Option<u32>,
     /// Size in bytes, including the witness.
@@ -100,18 +100,18 @@ pub(crate) struct TxLookupOutput {
     /// `outputs_from` of the next outputs; null at the end.
     next_outputs_from: Option<u32>,
     status: TxState,
-    /// True if it signals replaceability (BIP 125). Nodes with full replace-by-fee also replace transactions that do
-    /// not.
+    /// True if the transaction signals replaceability (BIP 125). Nodes with full replace-by-fee also replace
+    /// transactions that do not signal.
     rbf: Option<bool>,
     /// Ancestors and descendants in the mempool; null for a confirmed transaction.
     cpfp: Option<Cpfp>,
     /// Estimated confirmation; null for a confirmed transaction, and before the first projection.
     eta: Option<EtaRow>,
-    /// True if it is a coinbase.
+    /// True if the transaction is a coinbase.
     is_coinbase: bool,
-    /// Script and text of the coinbase; null if it is not one.
+    /// Script and text of the coinbase; null if the transaction is not a coinbase.
     coinbase: Option<CoinbaseTag>,
-    /// True if it has OP_RETURN outputs. The operation `op-return` decodes them.
+    /// True if the transaction has OP_RETURN outputs. The operation `op-return` decodes them.
     has_op_return: bool,
     /// The serialized transaction; null unless requested and available.
     hex: Option<String>,
@@ -130,11 +130,12 @@ pub(crate) struct TxState {
     block: Option<BlockRef>,
     /// Index in the block; 0 is the coinbase; null while unconfirmed.
     block_index: Option<u32>,
-    /// Time at which it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
+    /// Time at which the transaction was first seen unconfirmed; null if it was not seen, or if the time is no longer
+    /// stored.
     mempool_first_seen: Option<String>,
-    /// Ids of the transactions that it replaced in the mempool, if still stored, the oldest first; at most 100.
+    /// Ids of the transactions that this one replaced in the mempool, if still stored, the oldest first; at most 100.
     replaces: Vec<String>,
-    /// True if it replaced more transactions.
+    /// True if the transaction replaced more.
     replaces_truncated: bool,
 }
 

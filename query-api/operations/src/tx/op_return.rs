@@ -111,15 +111,15 @@ pub(crate) struct ProtocolRow {
 /// An inscription.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct InscriptionRow {
-    /// Index of the input whose witness contains it.
+    /// Index of the input whose witness contains the inscription.
     vin: u32,
-    /// Declared content type; null without one, or if it is not printable.
+    /// Declared content type; null if there is none, or if it is not printable.
     content_type: Option<String>,
     /// Size of the content in bytes.
     content_length: u64,
     /// Content, if it is printable text; at most 4 096 characters.
     text: Option<String>,
-    /// True if its last field has a tag and no value. The inscription counts all the same.
+    /// True if the last field has a tag and no value. The inscription is valid all the same.
     incomplete_field: bool,
 }
 

@@ -28,15 +28,15 @@ pub(super) fn eta_of(pool: &MempoolView<'_>, txid: &Txid) -> Option<EtaRow> {
 /// Relatives in the mempool and the resulting feerates.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Cpfp {
-    /// Unconfirmed transactions that must be mined before it.
+    /// Unconfirmed transactions that must be mined before this one.
     ancestors: Kin,
-    /// Unconfirmed transactions that can be mined only after it.
+    /// Unconfirmed transactions that can be mined only after this one.
     descendants: Kin,
     /// Total fee of the transaction and its ancestors divided by their adjusted vsize; null if there are too many
     /// ancestors.
     package_fee_rate_sat_vb: Option<SatVb>,
-    /// Feerate of the package or chunk with which it is selected; a child with a higher feerate raises it. Null if it
-    /// arrived after the projection.
+    /// Feerate of the package or chunk with which the transaction is selected; a child with a higher feerate raises it.
+    /// Null if the transaction arrived after the projection.
     effective_fee_rate_sat_vb: Option<SatVb>,
 }
 
@@ -86,13 +86,13 @@ pub(super) fn replaced(pool: &MempoolView<'_>, txid: &Txid) -> (Vec<String>, boo
 pub(super) struct Departure {
     /// `confirmed`, `replaced`, `evicted`, `conflict`, `expired`, or `unknown` if the node gave no reason.
     reason: &'static str,
-    /// Id of the transaction that replaced it or one of its ancestors; otherwise null.
+    /// Id of the transaction that replaced this one or one of its ancestors; otherwise null.
     replaced_by: Option<String>,
-    /// Height of the block that contained it; otherwise null.
+    /// Height of the block that contained the transaction; otherwise null.
     height: Option<u32>,
-    /// Time at which it was first seen.
+    /// Time at which the transaction was first seen.
     mempool_first_seen: String,
-    /// Time at which it left the mempool.
+    /// Time at which the transaction left the mempool.
     left_at: String,
     fee_sats: u64,
     /// Virtual size as the node's mempool counts it.

@@ -99,11 +99,11 @@ pub(crate) struct VerifyExpected {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct VerifyObserved {
     state: State,
-    /// Number of confirmations; 0 unless it is confirmed.
+    /// Number of confirmations; 0 if unconfirmed.
     confirmations: u32,
-    /// Block of the transaction; null if it is not confirmed.
+    /// Block of the transaction; null if unconfirmed.
     block: Option<BlockRef>,
-    /// True if it is a coinbase, whose outputs cannot be spent for 100 blocks; null if the transaction was not found.
+    /// True if the transaction is a coinbase, whose outputs cannot be spent for 100 blocks; null if it was not found.
     is_coinbase: Option<bool>,
     /// Sum of the outputs to the address; null if the transaction was not found.
     received_sats: Option<Sats>,
@@ -114,16 +114,17 @@ pub(crate) struct VerifyObserved {
     outputs: Vec<PaidOutput>,
     /// Number of further outputs to the address.
     outputs_omitted: u32,
-    /// True if it signals replaceability (BIP 125); null unless it is in the mempool. Nodes also replace transactions
-    /// that do not signal.
+    /// True if the transaction signals replaceability (BIP 125); null unless it is in the mempool. Nodes also replace
+    /// transactions that do not signal.
     rbf: Option<bool>,
     /// Why the transaction cannot confirm at present; null unless the state is `conflicted`.
     double_spend: Option<DoubleSpend>,
-    /// Ids of the transactions that it replaced in the mempool, if still stored; the first 100.
+    /// Ids of the transactions that this one replaced in the mempool, if still stored; the first 100.
     replaces: Vec<String>,
     /// Departure from the mempool without a confirmation; null if there was none, or if it is no longer stored.
     departed: Option<Departure>,
-    /// Time at which it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
+    /// Time at which the transaction was first seen unconfirmed; null if it was not seen, or if the time is no longer
+    /// stored.
     mempool_first_seen: Option<String>,
 }
 
@@ -140,7 +141,7 @@ pub(crate) struct PaidOutput {
 pub(crate) struct DoubleSpend {
     /// `replaced` by an unconfirmed transaction, or `conflict` with a block.
     kind: &'static str,
-    /// Id of the transaction that replaced it or one of its ancestors; null if unknown.
+    /// Id of the transaction that replaced this one or one of its ancestors; null if unknown.
     by: Option<String>,
     /// State of that transaction: `mempool`, `confirmed`, or `unknown` if it has left the mempool too; null without
     /// one.
