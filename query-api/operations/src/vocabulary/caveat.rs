@@ -36,7 +36,7 @@ pub(crate) enum Caveat {
     /// The transaction has fewer confirmations than needed to count as settled.
     ProvisionalConfirmations {
         confirmations: u32,
-        /// Confirmations at which it counts as settled.
+        /// Number of confirmations at which the transaction counts as settled.
         settled_at: u32,
     },
 }

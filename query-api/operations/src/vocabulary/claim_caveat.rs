@@ -20,7 +20,7 @@ pub(crate) enum ClaimCode {
     Delisted {
         /// Authority that publishes the list.
         authority: String,
-        /// Time at which the list no longer had it.
+        /// Time at which the list no longer had the address.
         as_of: String,
     },
     /// The claim is about another script of the same cluster.

@@ -53,9 +53,9 @@ pub(crate) struct Origin {
     /// Sources that repeat the origin.
     sources: Vec<String>,
     claim_count: usize,
-    /// Highest level of its claims, 0 to 100.
+    /// Highest level of the origin's claims, 0 to 100.
     highest_confidence_level: u8,
-    /// Time of assertion of the newest of its claims.
+    /// Time of assertion of the origin's newest claim.
     newest_asserted_at: String,
 }
 

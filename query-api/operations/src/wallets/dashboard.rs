@@ -160,7 +160,7 @@ struct DashboardPnl {
 struct Activity {
     transaction_count: u64,
     /// Number of transactions that acquired or mined coins, as in profit and loss. Since the wallet bears a part of the
-    /// fee, its balance may fall.
+    /// fee, such a transaction may lower its balance.
     incoming_count: u64,
     /// Number of transactions that disposed of coins.
     outgoing_count: u64,
@@ -188,7 +188,7 @@ struct Activity {
 #[schemars(rename = "LargestMovement")]
 struct Largest {
     txid: String,
-    /// Sum received from others or sent to them.
+    /// Sum received from others or sent to others.
     sats: u64,
     time: String,
 }

@@ -22,10 +22,10 @@ pub(crate) struct RelatedScript {
     relation: &'static str,
     /// Confirmed balance.
     confirmed_sats: u64,
-    /// Value of its unspendable output: that of block 0, which is not a coin and not part of `confirmed_sats`. 0 for
-    /// every other script.
+    /// Value of the script's unspendable output: that of block 0, which is not a coin and not part of `confirmed_sats`.
+    /// 0 for every other script.
     unspendable_sats: u64,
-    /// Number of confirmed transactions that fund it or spend from it, without unspendable outputs.
+    /// Number of confirmed transactions that fund the script or spend from it, without unspendable outputs.
     tx_count: u64,
 }
 

@@ -86,8 +86,8 @@ pub(crate) struct Movement {
     net_btc: Btc,
     /// Net amount at `price`.
     net_value: Option<Fiat>,
-    /// Price of one bitcoin: the last one known at the block's time (monotone block time), or at the time when it was
-    /// first seen unconfirmed.
+    /// Price of one bitcoin: the last one known at the block's time (monotone block time), or at the time when the
+    /// transaction was first seen unconfirmed.
     price: Option<PriceNumber>,
     /// Time at which the price was known.
     price_as_of: Option<String>,
@@ -106,8 +106,8 @@ pub(crate) struct Movement {
     /// Time of the block's header; null while unconfirmed.
     time: Option<String>,
     time_unix: Option<u32>,
-    /// Time at which it was first seen unconfirmed; null if no mempool was watched then, or if the time is no longer
-    /// stored.
+    /// Time at which the transaction was first seen unconfirmed; null if no mempool was watched then, or if the time is
+    /// no longer stored.
     mempool_first_seen: Option<String>,
 }
 

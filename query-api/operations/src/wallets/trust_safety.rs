@@ -146,7 +146,7 @@ pub(crate) struct Flag {
     flag: &'static str,
     /// Time at which the flag was first asserted.
     first_seen: String,
-    /// Time at which a document last had the flag, or at which it ended.
+    /// Time at which a document last had the flag, or at which the flag ended.
     last_seen: String,
     /// Number of independent origins of the flag.
     occurrences: usize,
@@ -175,7 +175,7 @@ pub(crate) struct BestClaim {
     source: String,
     /// Name of the source, as sentences use it.
     authority: String,
-    /// URL at which the source says it; null if it names none.
+    /// URL at which the source says it; null if the source names none.
     source_url: Option<String>,
     /// Time of assertion of the claim, or else of retrieval of its document.
     asserted_at: String,

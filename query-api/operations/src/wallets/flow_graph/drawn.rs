@@ -62,7 +62,7 @@ pub(super) struct GraphNode {
     value_out_sats: u64,
     /// Number of scripts of the node that were found; a cluster or an entity may have more.
     script_count: u64,
-    /// True if its transactions were read; false for ends, for the last hop, and where a limit was reached.
+    /// True if the transactions of the node were read; false for ends, for the last hop, and where a limit was reached.
     expanded: bool,
     /// Column for drawing: value flows from lower to higher columns; the address is in column 0.
     x: i32,

@@ -57,14 +57,14 @@ pub(super) struct BranchRow {
     step: Option<u32>,
     /// Script type as Bitcoin Core names it.
     script_type: &'static str,
-    /// False if it is a single script.
+    /// False if the descriptor stands for a single script.
     is_ranged: bool,
     /// Number of scripts that were looked up.
     scanned: u32,
     /// Number of scripts that a transaction funds, confirmed or not.
     used: u32,
-    /// Index after the last used one, unused as far as this server knows. Null for a single script, or if it was not
-    /// looked up.
+    /// Index after the last used one, unused as far as this server knows. Null for a single script, or if the index was
+    /// not looked up.
     next_index: Option<u32>,
     /// Address at `next_index`.
     next_address: Option<String>,

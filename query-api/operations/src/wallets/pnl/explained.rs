@@ -63,7 +63,7 @@ pub(super) struct ExplainedRow {
     time: String,
     quantity_sats: u64,
     quantity_btc: Btc,
-    /// Price of one bitcoin; null if it is not needed or missing.
+    /// Price of one bitcoin; null if it is missing or not needed.
     price: Option<PriceNumber>,
     /// Time at which the price was known.
     price_as_of: Option<String>,
@@ -100,10 +100,10 @@ pub(super) struct ExplainedRow {
 struct ExplainedLot {
     /// Id of the transaction with which the lot came in.
     txid: String,
-    /// Index of its output.
+    /// Index of the output with which the lot came in.
     vout: u32,
     sats: u64,
-    /// Cost of the lot, or of this part of it.
+    /// Cost of the lot, or of the part taken from it.
     cost: Option<Money>,
 }
 

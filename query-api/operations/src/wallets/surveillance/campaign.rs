@@ -26,7 +26,7 @@ const ID_BYTES: usize = 16;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DustCampaign")]
 pub(crate) struct Campaign {
-    /// Id of the campaign: a hash of what its pings have in common.
+    /// Id of the campaign: a hash of the property that its pings share.
     id: String,
     /// Property that its pings share: the same OP_RETURN output (`op_return`), a transaction that funds them
     /// (`funding`), or one ping whose change funds the others (`transaction`).
@@ -47,9 +47,9 @@ pub(crate) struct Campaign {
     ping_tx_count: u64,
     /// Number of payments to scripts with a history, one for each script of a ping.
     payment_count: u64,
-    /// Number of scripts that it had paid within 30 days when it reached 100.
+    /// Number of scripts that the campaign had paid within 30 days when it reached 100.
     recipient_count: u64,
-    /// Height of the block in which it reached 100.
+    /// Height of the block in which the campaign reached 100 scripts.
     reached_height: Height,
     /// Pings that paid the address, the newest first.
     pings: Vec<Ping>,
