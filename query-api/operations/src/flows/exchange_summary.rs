@@ -48,7 +48,7 @@ pub(crate) struct SummaryOutput {
     definition: &'static str,
 }
 
-/// Flows of some days.
+/// Flows of a range of days.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FlowWindow {
     range: Range,

@@ -85,7 +85,7 @@ pub(crate) struct History {
     points: Vec<StressPoint>,
 }
 
-/// A sample.
+/// A sample of the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StressPoint {
     time: String,

@@ -37,7 +37,7 @@ pub(crate) struct OfacCoverage;
 /// Part of OFAC's list that operators approved.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct OfacCoverageOutput {
-    /// The document that is counted; null if there is none.
+    /// Document whose rows are counted; null if there is none.
     feed: Option<Feed>,
     /// Why there is no feed; otherwise null.
     reason: Option<&'static str>,
@@ -113,7 +113,7 @@ const NO_FEED: &str = "there is no current feed";
 
 impl Operation for OfacCoverage {
     const INFO: Info = Info {
-        summary: "How much of OFAC's list is approved: counts, entities with most addresses, age of the feed",
+        summary: "Approved part of OFAC's list: counts, entities with the most addresses, age of the feed",
         description: "Counts the rows of OFAC's sanctions list, as this server last imported it: listed, approved by \
             operators, pending, removed since their approval, not readable, and listed under another asset. Also has \
             the entities with the most approved addresses, the feed's date, hash and age, and the plans for the \

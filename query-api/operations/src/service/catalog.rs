@@ -12,15 +12,15 @@ use crate::{
 /// Operations of a package, by tier.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Package {
-    /// Free after the beta.
+    /// Operations that are free after the beta.
     free: Vec<String>,
-    /// Paid after the beta.
+    /// Operations that are paid after the beta.
     premium: Vec<String>,
     /// Operations that need a wallet session for some requests, also during the beta.
     conditional: Vec<String>,
-    /// Free now.
+    /// Operations that are free now.
     effective_free: Vec<String>,
-    /// Paid now.
+    /// Operations that are paid now.
     effective_premium: Vec<String>,
     /// Operations that need a wallet session for some requests now.
     effective_conditional: Vec<String>,

@@ -68,7 +68,7 @@ impl Status {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HealthComponent")]
 pub(crate) struct Component {
-    /// `node`, `index`, `mempool`, `market`, `fx`, `vault` or `artifacts`.
+    /// Component: `node`, `index`, `mempool`, `market`, `fx`, `vault` or `artifacts`.
     name: &'static str,
     status: Status,
     /// Seconds since the component's last sign of life; null if there was none.

@@ -136,7 +136,7 @@ pub(crate) struct PaidOutput {
     value_btc: Btc,
 }
 
-/// Another transaction spends its coins.
+/// Another transaction that spends coins of this one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DoubleSpend {
     /// `replaced` by an unconfirmed transaction, or `conflict` with a block.
