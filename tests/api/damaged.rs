@@ -57,7 +57,7 @@ async fn a_damaged_row_is_an_error_of_its_own() {
         let reply = get(&api, &format!("/v1/wallets/{script}/overview")).await;
         assert_problem(&reply, 500, "index_damaged");
         let detail = reply.body["detail"].as_str().unwrap();
-        let expected = "table totals of the index is damaged; the operator runs `cairn verify`";
+        let expected = "table totals of the index is damaged; the operator can run `cairn verify`";
         assert!(detail.starts_with(expected), "{detail}");
         assert_eq!((&reply.body["retryable"], reply.header("retry-after")), (&json!(false), ""));
         let metrics = get(&admin, "/metrics").await.text;

@@ -224,7 +224,7 @@ async fn an_answer_changes_with_labels_and_blocks() {
     for path in [FLOWS, SUMMARY] {
         let gone = get_ok(&router, path, path).await;
         assert_eq!((&gone["as_of_height"], &gone["exchange_count"]), (&Value::Null, &Value::Null), "{gone}");
-        assert!(gone["reason"].as_str().is_some_and(|reason| reason.contains("being made")), "{gone}");
+        assert!(gone["reason"].as_str().is_some_and(|reason| reason.contains("being computed")), "{gone}");
     }
     let gone = get(&router, &format!("{FLOWS}?format=csv")).await;
     assert_eq!((gone.status, gone.text.lines().count()), (200, 1), "{}", gone.text);

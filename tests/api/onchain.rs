@@ -303,7 +303,7 @@ async fn ranges_are_bounded_and_refused_with_a_reason() {
     let (genesis, newest) = (world.oracle.day(0), world.oracle.day(world.oracle.tip().unwrap().0));
     assert!(newest - genesis > 1_100, "{} days", newest - genesis);
     for (query, detail) in [
-        (format!("from={}", date(genesis)), "at most 1000 are answered at once".to_owned()),
+        (format!("from={}", date(genesis)), "at most 1000 are allowed".to_owned()),
         (format!("from={}&to={}", date(genesis), date(genesis + 1_000)), "these are 1001 days".to_owned()),
         (format!("from={}", date(newest + 1)), format!("the newest block is of {}", date(newest))),
         (format!("to={}", date(genesis - 1)), format!("the chain begins on {}", date(genesis))),

@@ -213,7 +213,7 @@ impl<'w> Naive<'w> {
     fn sopr(spent: &Spent) -> Result<String, String> {
         match spent.missing.first_key_value() {
             Some((_, reason)) => Err(reason.clone()),
-            None if spent.cost == BigInt::ZERO => Err("no coin was spent whose price is known".to_owned()),
+            None if spent.cost == BigInt::ZERO => Err("no spent coin has a known price".to_owned()),
             None => Ok(millionths(&spent.value, &spent.cost)),
         }
     }

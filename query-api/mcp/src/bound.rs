@@ -145,7 +145,8 @@ fn left_out(
     if let Some(limits) = lowered {
         let limits: Vec<String> = limits.iter().map(|(name, value)| format!("{name}={value}")).collect();
         notes.push(format!(
-            "this answer was made with {}, so that it is short: name a higher limit for more at once, or go on from where it ends",
+            "this answer was made with {}, to keep it short: give a higher limit for more at once, or continue from \
+             its end",
             limits.join(", ")
         ));
     }

@@ -60,8 +60,8 @@ pub(crate) fn call_tool(annotations: ToolAnnotations) -> Tool {
         },
         "required": ["endpoint"],
     });
-    let description = "Calls any endpoint with the same checks and limits as over HTTP; of a document it gives the URL. \
-        Use when an endpoint has no tool. Not for endpoints with a tool.";
+    let description = "Calls any endpoint with the same checks and limits as over HTTP; for a document it returns the \
+        URL. Use when an endpoint has no tool. Not for endpoints with a tool.";
     Tool::new(CALL, description, object(input)).with_annotations(annotations)
 }
 
@@ -74,12 +74,13 @@ pub(crate) fn own_schema(tool: &str) -> JsonObject {
                 "type": "object",
                 "properties": {
                     "endpoint": {"type": "string", "description": "Value for call_endpoint."},
-                    "operation": {"type": ["string", "null"], "description": "Its name; null if it is planned."},
+                    "operation": {"type": ["string", "null"], "description": "Name of the operation; null if it is \
+                        planned."},
                     "tool": {"type": ["string", "null"], "description": "Name of its tool; null if it has none."},
                     "summary": {"type": "string"},
                     "tier": {"enum": ["free", "premium"], "description": "Tier after the beta; everything is free until then."},
                     "planned": {"type": "boolean", "description": "True if this server does not implement it yet: a call answers 501."},
-                    "arguments": {"type": "object", "description": "Its arguments, each with its type."},
+                    "arguments": {"type": "object", "description": "Arguments, each with its type."},
                 },
                 "required": ["endpoint", "operation", "tool", "summary", "tier", "planned", "arguments"],
             }},

@@ -238,7 +238,7 @@ impl ChainBackend {
     fn note(&self, error: &ReadError) {
         if error.is_damage() && self.damages.note(error) {
             let table = error.damaged_table().unwrap_or(NAMELESS);
-            tracing::error!(%error, table, "the index is damaged: `cairn verify` says how much, and what mends it");
+            tracing::error!(%error, table, "the index is damaged: `cairn verify` reports the damage and its repair");
         }
     }
 }
@@ -251,7 +251,7 @@ pub(crate) fn damaged(tables: &[&str]) -> String {
         [table] => format!("table {table} of the index is damaged"),
         tables => format!("these tables of the index are damaged: {}", tables.join(", ")),
     };
-    format!("{what}; the operator runs `cairn verify`, which names the command that mends it")
+    format!("{what}; the operator can run `cairn verify`, which names the command that repairs it")
 }
 
 /// Damage, and progress of the scrubber.

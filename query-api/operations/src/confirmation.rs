@@ -10,20 +10,20 @@ use crate::{
     values::{rfc3339, rfc3339_ms},
 };
 
-/// In a block, or in the mempool.
+/// Confirmation status: in a block, or in the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Confirmation {
     /// `confirmed` or `mempool`.
     state: &'static str,
-    /// Null while it is unconfirmed.
+    /// Height of the block; null while unconfirmed.
     pub(crate) height: Option<Height>,
-    /// Time of the block's header; null while it is unconfirmed.
+    /// Time of the block's header; null while unconfirmed.
     time: Option<String>,
     time_unix: Option<u32>,
-    /// When it was first seen; null once it is confirmed.
+    /// Time at which the transaction was first seen; null once confirmed.
     first_seen: Option<String>,
     confirmations: u32,
-    /// True below 6 confirmations: it may still be undone.
+    /// True with fewer than 6 confirmations: a reorg may still undo the transaction.
     provisional: bool,
 }
 

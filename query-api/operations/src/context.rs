@@ -294,16 +294,16 @@ pub(crate) fn has_gap(source: Option<&SourceStatus>) -> bool {
     source.is_some_and(|source| source.gap.is_some())
 }
 
-/// A block, in brief.
+/// Reference to a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct BlockRef {
-    /// Height.
+    /// Height of the block.
     pub(crate) height: Height,
-    /// Hash.
+    /// Hash of the block.
     pub(crate) hash: String,
     /// Time of the header (RFC 3339, UTC).
     pub(crate) time: String,
-    /// The same in seconds since 1970.
+    /// Time of the header in seconds since 1970.
     pub(crate) time_unix: u32,
 }
 

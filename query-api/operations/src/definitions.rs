@@ -97,30 +97,30 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         text: &[
             "The supply is the sum of all unspent outputs. Outputs that nobody can spend by their form (OP_RETURN, scripts of \
              more than 10 000 bytes) and the genesis block's are left out. Lost keys are not known, so their coins count.",
-            "The age of a coin is the number of days from the day of the block that made it to the day that the answer is \
-             for. Days are UTC days of monotone block time: the latest header time up to a block. A coin that was made on \
-             the same day has age 0. The classes begin at 0, 1, 7, 30, 90, 180, 365, 730, 1 095, 1 825, 2 555 and 3 650 days; \
-             a month has 30 days, a year 365. Coins of 155 days and more are held for long.",
+            "The age of a coin is the number of days from the day of the block that made it to the day that the answer \
+             is for. Days are UTC days of monotone block time: the latest header time up to a block. A coin that was \
+             made on the same day has age 0. The classes begin at 0, 1, 7, 30, 90, 180, 365, 730, 1 095, 1 825, 2 555 \
+             and 3 650 days; a month has 30 days, a year 365. Coins of 155 days and more count as held for long.",
             "A holder is a scriptPubKey with a balance above zero, with or without an address; those without one are \
-             counted apart, too. The bands go by powers of ten, in satoshis, lower bound included. A holder is not a person: \
-             one owner may have many scripts, and a script of an exchange holds the coins of many.",
-            "By cluster, scripts that transactions show to have one owner are one holder; see there. A script that was never \
-             spent together with others is a holder of its own.",
-            "The answer for a height is that for the end of its day. The sums by age, by balance and by cluster are all the \
-             supply, exactly.",
+             also counted separately. The bands are powers of ten, in satoshis, lower bound included. A holder is not \
+             a person: one owner may have many scripts, and a script of an exchange holds the coins of many.",
+            "By cluster, scripts that transactions show to have one owner are one holder; see clusters. A script that \
+             was never spent together with others is a holder of its own.",
+            "The answer for a height is for the end of its day. The sums by age, by balance and by cluster each equal \
+             the supply exactly.",
         ],
     },
     Definition {
         id: "coin-days-destroyed",
         title: "Coin-days destroyed",
         text: &[
-            "A coin of one bitcoin that is unspent for a day gathers one coin-day; spending it destroys what it gathered. Coin-days \
-             destroyed are the sum, over the coins spent, of value × age in days (ByteCoin, bitcointalk.org, 2011). They tell \
-             old coins that move from young ones that circulate.",
-            "Ages are counted in seconds of monotone block time: from the block that made the coin to the block that spent it. \
-             The unit is bitcoin-days, with 8 decimals, rounded down. Coin-days created are those that all unspent coins \
-             gathered in the same time. Coins that were overwritten (two coinbases of 2010, BIP 30) were not spent: what they \
-             had gathered is not destroyed.",
+            "A coin of one bitcoin that is unspent for a day gathers one coin-day; spending it destroys the coin-days \
+             that it gathered. Coin-days destroyed are the sum, over the coins spent, of value × age in days \
+             (ByteCoin, bitcointalk.org, 2011). They distinguish old coins that move from young ones that circulate.",
+            "Ages are counted in seconds of monotone block time: from the block that made the coin to the block that \
+             spent it. The unit is bitcoin-days, with 8 decimals, rounded down. Coin-days created are those that all \
+             unspent coins gathered in the same time. Coins that were overwritten (two coinbases of 2010, BIP 30) were \
+             not spent: the coin-days that they had gathered are not destroyed.",
         ],
     },
     Definition {
@@ -149,13 +149,14 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "The sum, over all unspent coins, of value × price of the day on which the coin was made, in USD (Nic Carter and \
              Antoine Le Calvez, Introducing Realized Capitalization, 2018). Market cap values all coins at the price of the day \
              that the answer is for; realized cap values each at the price when it last moved.",
-            "The price of a day is the close of its UTC day in the series of daily BTC/USD closes, as this server knows it now: a \
-             correction changes all answers. The day of a block is that of its monotone time. As long as the newest block's day has \
-             no close, the last known one stands for it. Prices at the time of the block would differ by the day's movement.",
-            "Coins that are older than the series count zero and are told as unpriced_sats. If a day on which unspent coins were made \
-             lies inside the series and has no close, or behind its end, the figure is null and the first such day or the end \
-             is named. Lost coins cannot be told from others and count. The sum is exact; it is rounded down to cents when it \
-             is told.",
+            "The price of a day is the close of its UTC day in the series of daily BTC/USD closes, as this server \
+             knows it now: a correction changes all answers. The day of a block is that of its monotone time. As long \
+             as the newest block's day has no close, the last known one is used. Prices at the time of the block would \
+             differ by the day's movement.",
+            "Coins that are older than the series count zero and are reported as unpriced_sats. The figure is null if \
+             a day on which unspent coins were made has no close, inside the series or after its end; the reason names \
+             the first such day or the end. Lost coins cannot be distinguished from others, so they count. The sum is \
+             exact; only the answer is rounded down to cents.",
         ],
     },
     Definition {
@@ -174,10 +175,10 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "Spent output profit ratio: the value of the coins spent at the price of the day on which they are spent, divided by \
              their value at the price of the day on which they were made (Renato Shirakashi, Introducing SOPR, 2019). Above 1, \
              coins that move gain on average. Prices are daily closes, as for the realized cap.",
-            "Coins that are older than the prices are left out of both sums and told as unpriced_spent_sats. \
-             sopr_excluding_same_day leaves out coins that were made on the same day, whose ratio is 1 by definition. It is not \
-             the adjusted SOPR of others, which leaves out coins younger than an hour. Over several days both sums are added up \
-             before they are divided.",
+            "Coins that are older than the prices are left out of both sums and reported as unpriced_spent_sats. \
+             sopr_excluding_same_day leaves out coins that were made on the same day, whose ratio is 1 by definition. \
+             Other providers' adjusted SOPR differs: it leaves out coins younger than an hour. Over several days, both \
+             sums are added up before the division.",
         ],
     },
     Definition {
@@ -198,11 +199,11 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         text: &[
             "volume_sats is the value of all outputs of transactions except coinbases. Most of it is change that returns to the \
              sender.",
-            "volume_net_sats is the part that went to others: outputs to scripts from which the transaction does not spend, and \
-             which are in no cluster from which it spends. The clusters are those that the chain up to the transaction shows, what \
-             the transaction itself shows included; later transactions change nothing. Outputs that nobody can spend are left \
-             out. Change is not guessed: change to a new script counts as paid to others, so the figure is mostly \
-             above what changed hands.",
+            "volume_net_sats is the part that went to others: outputs to scripts from which the transaction does not \
+             spend, and which are in no cluster from which it spends. The clusters are those that the chain shows up \
+             to and including the transaction; later transactions change nothing. Outputs that nobody can spend are \
+             left out. Change is not guessed: change to a new script counts as paid to others, so the figure is mostly \
+             above the sum that changed hands.",
         ],
     },
     Definition {
@@ -212,16 +213,17 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
             "A transaction that spends from several scripts needs the consent of all of their owners. So it is taken as a \
              sign that they have one owner, and scripts tied together by such transactions are a cluster. This is a heuristic: \
              it is wrong where several people sign one transaction, and it misses what one owner never spends together.",
-            "Left out are CoinJoins (Wasabi 1 and 2, Whirlpool, JoinMarket, and equal outputs to several payers), inputs \
-             signed with SIGHASH_ANYONECANPAY, which anyone can add, and scripts that may need no key: pay-to-anchor, witness \
-             programs without rules, and scripts of no standard form. PayJoins and mixers that look like payments are not told \
-             apart.",
+            "These are left out: CoinJoins (Wasabi 1 and 2, Whirlpool, JoinMarket, and equal outputs to several \
+             payers), inputs signed with SIGHASH_ANYONECANPAY, which anyone can add, and scripts that may need no key: \
+             pay-to-anchor, witness programs without rules, and scripts of no standard form. PayJoins and mixers that \
+             look like payments are not recognised.",
             "A cluster is named after a transaction that shows it. When two clusters are merged, the one that more \
-             transactions show keeps its name, of equal ones the older; the other name leads to it from then on. The clusters \
-             as of a height are those that the chain up to it shows: later transactions change nothing about them.",
-            "A merge of two clusters that 10 000 transactions and more show is suspect: a single mistake may have tied two \
-             services together. Such a merge is told.",
-            "Judged against generated chains whose owners are known: the precision by script (B-cubed) is 1 where no PayJoin \
+             transactions show keeps its name; if both are equal, the older one. From then on, the other name leads to \
+             it. The clusters as of a height are those that the chain up to it shows: later transactions change \
+             nothing about them.",
+            "A merge of two clusters that 10 000 transactions or more show is suspect: a single mistake may have tied \
+             two services together. Answers report such a merge.",
+            "Tests on generated chains with known owners give a precision by script (B-cubed) of 1 where no PayJoin \
              and no unlisted mixer is used.",
         ],
     },
@@ -229,33 +231,33 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         id: "price",
         title: "Price of bitcoin",
         text: &[
-            "The price at a time is the last one that was known then. A candle is known at its close: a day's at 00:00 UTC of \
-             the next day. Of the candles of minutes, hours and days the one that closed last counts; of several that closed \
-             at the same time, the longest. The price now is the newest one that the sources were asked for, if it is newer \
-             than every candle.",
-            "The price of a candle is the median of what the sources say of it, without those that are more than 5 % from the \
-             median of all. Of two sources it is the mean; if these are more than 5 % from it, the price is disputed. A \
-             source that corrects a candle replaces what it said before, at once and everywhere.",
-            "A price in a currency is the one that is quoted in it. Where none is, or where it is stale and the other is not, \
-             the price in US dollars is converted: see exchange rate. The price of a day is the last candle that closed on \
-             it, its end included; a day without one has no price. The day of the newest block may not be over: it has the \
-             last price that is known so far.",
-            "The change within a day is against the price that was known 24 hours before the current one was. It is null if \
-             that one was stale then.",
-            "Prices are exact decimals, rounded to 8 significant digits where they are shown. Values are products of exact \
-             numbers, rounded to 2 decimals, half to even. What is not known is null, with a reason, and never 0.",
+            "The price at a time is the last one that was known then. A candle is known at its close: a day's at 00:00 \
+             UTC of the next day. Among candles of minutes, hours and days, the one that closed last counts; if \
+             several closed at the same time, the longest. The current price is the latest one from the sources, if it \
+             is newer than every candle.",
+            "The price of a candle is the median of the sources, without those that are more than 5 % from the median \
+             of all. With two sources it is the mean; if they are more than 5 % from it, the price is disputed. When a \
+             source corrects a candle, the new value replaces the old one at once and everywhere.",
+            "A price in a currency is the one quoted in it. If there is none, or if it is stale and the dollar price \
+             is not, the price in US dollars is converted: see exchange rate. The price of a day is the last candle \
+             that closed on it, its end included; a day without one has no price. The day of the newest block may not \
+             be over: it has the last price that is known so far.",
+            "The change within a day compares the current price with the one known 24 hours earlier. It is null if the \
+             earlier price was stale at that time.",
+            "Prices are exact decimals, rounded to 8 significant digits where they are shown. Values are products of \
+             exact numbers, rounded to 2 decimals, half to even. An unknown price is null, with a reason, and never 0.",
         ],
     },
     Definition {
         id: "price-staleness",
         title: "When a price is stale",
         text: &[
-            "A price is stale if it was known for longer than twice the interval of its candle, and for more than ten minutes: \
-             a daily close after two days, an hourly one after two hours, one of a minute and a live price after ten minutes. \
+            "A price is stale if it is older than twice the interval of its candle and older than ten minutes: a daily \
+             close after two days, an hourly one after two hours, one of a minute and a live price after ten minutes. \
              A converted price is stale also if its exchange rate is: after five days, since no rates are published on \
              weekends and holidays, Easter being the longest such pause.",
-            "A stale price is told, with its time and source, and marked. An exchange rate that is more than 30 days old \
-             converts nothing, unless the price in US dollars is as old: then it has the rate of its own time. These \
+            "A stale price is returned with its time and source, and marked. An exchange rate more than 30 days old \
+             converts nothing, unless the price in US dollars is as old: then the rate of that time is used. These \
              thresholds are ours.",
         ],
     },
@@ -280,75 +282,81 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         id: OFAC_TIER,
         title: "OFAC tier",
         text: &[
-            "Rows of OFAC's list of sanctions that operators of this server approved, and that the current feed still has. The feed \
-             is the newest complete document of the list that this server imported; copies of the list whose date is unknown are \
-             none. A row stands for an address and a party. An approval is for both, as the operator saw them in a document whose \
-             hash is kept: if the list later has the address under another number or name of a party, the row is pending again. A \
-             server can ask for two approvals by different operators.",
-            "Removed is an address that was approved and that the feed no longer has. Invalid is a row of the file of which no address \
-             of this network could be read. Listed under another asset is a row whose address is not of the asset that it says.",
-            "The date of the feed is the day on which its document was retrieved. It is stale if it was last known to be the \
-             publisher's list more than 48 hours ago. A listing is dated by the first snapshot with the address that this server \
-             imported; the date of the party's own entry only says that the address was not listed before. An address that the list \
-             lacks may belong to a listed party all the same: the list is not exhaustive.",
+            "Rows of OFAC's sanctions list that operators of this server approved, and that the current feed still \
+             has. The feed is the newest complete document of the list that this server imported; a copy of unknown \
+             date is not a feed. Each row has an address and a party. An approval is for both, as the operator saw \
+             them in a document whose hash is stored. If the list later has the address under a party with another \
+             number or name, the row is pending again. A server can require two approvals by different operators.",
+            "Removed: an approved address that the feed no longer has. Invalid: a row of the file without a readable \
+             address of this network. Listed under another asset: a row whose address belongs to another asset than \
+             the row says.",
+            "The date of the feed is the day on which its document was retrieved. It is stale if the last check that \
+             it is still the publisher's list was more than 48 hours ago. A listing is dated by the first snapshot \
+             with the address that this server imported; the date of the party's own entry only says that the address \
+             was not listed before. An address that is not on the list may still belong to a listed party: the list is \
+             not exhaustive.",
         ],
     },
     Definition {
         id: CLAIMS,
         title: "Claims",
         text: &[
-            "A claim is what a source says of one script: who is said to control it, which list has it, what it is reported as. \
-             Each names its source, document, row, date and licence. Answers repeat what sources say; they do not say that \
-             it is so, and they give no score.",
-            "Each claim has a level from 0 to 100 that says what it rests on: what the chain shows, a signature by the script's key, or \
-             an authority that says listed by us 100; the holder's own publication 90; a named investigation 70; an authority's \
-             record of who controls it 60; a third party's publication 40; behaviour 10; a community's collection at most 10. As \
-             words: verified from 90, high from 70, moderate from 40, low from 20, otherwise unverified. A claim older than 365 \
-             days counts one word lower, except facts about the chain or a list.",
+            "A claim is a statement of a source about one script: who controls it, which list has it, or as what it is \
+             reported. Each names its source, document, row, date and licence. Answers repeat the statements; they do \
+             not confirm them, and they give no score.",
+            "Each claim has a level from 0 to 100 for its evidence: 100 for a fact of the chain, a signature by the \
+             script's key, or an authority's own list; 90 for the holder's own publication; 70 for a named \
+             investigation; 60 for an authority's record of who controls it; 40 for a third party's publication; 10 \
+             for behaviour; at most 10 for a community's collection. In words: verified from 90, high from 70, \
+             moderate from 40, low from 20, otherwise unverified. A claim older than 365 days counts one word lower, \
+             except facts about the chain or a list.",
             "Sources that repeat one origin count as one. Each origin votes with the highest level that it gives an entity; the \
              votes are added up by entity. The largest sum wins. It is conflicted if it has less than 75 % of all votes, a \
              majority if others are named too, corroborated if two or more origins agree and nobody else is named. Claims that \
              name nobody, and placeholders such as unnamed, do not vote. Only claims of control (controlled_by, \
              coinbase_payout_of) of level 40 or more make a script a member of an entity.",
-            "A claim that its source lets extend, which is the rule for claims of control, also counts for the other scripts of the same \
-             cluster: with six tenths of its level, 60 at most, and only if its script has it today. A listing never does, nor what is contested. The claims of \
-             16 other scripts are read at most, those that joined the cluster first. Nothing is inherited over a merge of two clusters \
-             of 10,000 transactions or more each. These numbers are ours.",
-            "Of one list, the document that was retrieved last holds. If it is a complete list, what it no longer has ended then: \
-             it is delisted, and stays in the history. A listing is dated by the first snapshot that has the script; the date of \
-             the party's own entry only says that it was not listed before.",
-            "The assessment is the first that holds: not_examined (no labels are loaded), contested, conflicted, labeled (a direct \
-             claim of level 40 or more), inferred, observed_only, no_history (the chain has never seen it), examined_no_match. That \
-             nothing was found proves nothing: no list has everything.",
+            "A claim that may extend, as most claims of control, also counts for the other scripts of the same \
+             cluster: with six tenths of its level, at most 60, and only while the claim stands for its own script. A \
+             listing or a contested claim never extends. The claims of at most 16 other scripts are read, those that \
+             joined the cluster first. Nothing is inherited over a merge of two clusters of 10,000 transactions or \
+             more each. These numbers are ours.",
+            "For each list, the document that was retrieved last counts. If it is a complete list, a script that it no \
+             longer has is delisted at that time and stays in the history. A listing is dated by the first snapshot \
+             that has the script; the date of the party's own entry only says that it was not listed before.",
+            "The assessment is the first state that applies: not_examined (no labels are loaded), contested, \
+             conflicted, labeled (a direct claim of level 40 or more), inferred, observed_only, no_history (the chain \
+             has never seen it), examined_no_match. Finding nothing proves nothing: no list is complete.",
         ],
     },
     Definition {
         id: ENTITIES,
         title: "Entities",
         text: &[
-            "An entity is whom labels name: an exchange, a pool, a service, an organization. Its name for paths has small \
-             letters, digits, dots, hyphens and underscores. Any spelling of it is accepted, and other names that sources \
-             write: of two entities that are written alike, the one with more such addresses. The name and the category that \
-             an answer shows are those that most of its addresses are said to have; they are what sources say.",
-            "A script is a member of the entity that has the votes of its claims, if a claim of control (controlled_by, \
-             coinbase_payout_of) of level 40 or more names it; see claims. A script whose claims conflict is nobody's member. \
-             A script that is listed, mentioned or reported under the name of an entity is named, and no member: it counts in \
-             no sum. Each script counts for one entity at most.",
-            "Balance, received and sent are sums over the members, exact at the tip. Received and sent count every coin, also those \
-             that members pay to each other. They cover known addresses only and are no estimate of all that the entity has.",
-            "The inherited balance stands apart: what other scripts of a cluster hold, where the claims that extend to them (see \
-             claims) make them the entity's, with a level of 50 or more, which a claim of 84 or more gives. A script that a list \
-             names anybody for counts by what is said of itself alone. Claims of which the votes conflict give the cluster to \
-             nobody. A cluster in which two clusters of 10,000 transactions or more each were merged is left out and counted apart \
-             (suspect_cluster_count), since such a merge may rest on a mistake. Inherited scripts are in no page of members, and \
-             received, sent and activity do not cover them. It is an inference from the clusters, which are a heuristic.",
-            "coverage_status describes the evidence, not which share of the addresses is known. full: the entity's own list, \
-             declared complete and retrieved at most 90 days ago. substantial: two or more independent origins, and 100 or \
-             more members. partial: 10 or more members. seed_only: fewer. The numbers 10 and 100 are ours.",
-            "A claim that says when it ends gives no member here, whenever it ends: the address's own card judges it by its dates.",
-            "Activity is every transaction that pays a member or spends from one, with the sums over all members: what they \
-             received, what they sent, and the difference. A transaction between members alone has the fee as its \
-             difference.",
+            "An entity is a party that labels name: an exchange, a pool, a service, an organization. Its name in paths \
+             has small letters, digits, dots, hyphens and underscores. Any spelling of it is accepted, as are other \
+             names that sources write. If two entities share such a name, the one with more addresses under it is \
+             found. The name and the category in an answer are those that sources give to most of its addresses.",
+            "A script is a member of the entity that wins the votes of its claims, if a claim of control \
+             (controlled_by, coinbase_payout_of) of level 40 or more names the entity; see claims. A script whose \
+             claims conflict has no entity. A script that is only listed, mentioned or reported under the name of an \
+             entity is not a member and counts in no sum. Each script counts for at most one entity.",
+            "Balance, received and sent are sums over the members, exact at the tip. Received and sent count every \
+             coin, also those that members pay to each other. They cover known addresses only and do not estimate the \
+             total of the entity.",
+            "The inherited balance is separate: the balance of other scripts of a cluster that claims attribute to the \
+             entity by extension (see claims), with a level of 50 or more, which needs a claim of 84 or more. A script \
+             that a list names directly counts only by its own claims. If the votes of the claims conflict, the \
+             cluster has no entity. A cluster in which two clusters of 10,000 transactions or more each were merged is \
+             left out and counted apart (suspect_cluster_count), since such a merge may rest on a mistake. Inherited \
+             scripts are on no page of members; received, sent and activity do not cover them. It is an inference from \
+             the clusters, which are a heuristic.",
+            "coverage_status describes the evidence, not the share of the addresses that is known. full: the entity's \
+             own list, declared complete and retrieved at most 90 days ago. substantial: two or more independent \
+             origins, and 100 or more members. partial: 10 or more members. seed_only: fewer. The numbers 10 and 100 \
+             are ours.",
+            "A claim with an end date never makes a member here; the trust card of the address judges it by its dates.",
+            "Activity is every transaction that pays a member or spends from one, with the sums that all members \
+             received and sent, and the difference. A transaction between members alone has the fee as its difference.",
             "Entities that are natural persons, or of whose addresses a tenth or more are said to be a natural person's, are \
              left out of lists, directory, categories and suggestions. They are found by their exact name alone.",
         ],
@@ -364,20 +372,21 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         id: MINING_POOLS,
         title: "Mining pools",
         text: &[
-            "A block is a pool's if its coinbase pays a script that claims name as the pool's: claims of control \
-             (coinbase_payout_of, controlled_by) of the category mining_pool that stand now, one vote for each origin. A script \
-             counts for nobody if no pool has three quarters of the votes. Of the 8 largest spendable outputs, the first one \
-             with a pool decides.",
-            "Else it is the pool's whose tag stands in the scriptSig of the coinbase, byte for byte. The longest tag counts; of \
-             equally long ones that of the list that was retrieved last, then by the pool's name. Of a list the newest document \
-             holds. Anybody can write any tag: the answer says which blocks have no better evidence. If a block pays one pool and \
-             has the tag of another, it is the pool's that is paid, and both are told.",
-            "Windows are numbers of newest blocks, as many as there are in that time at ten minutes each: a day has 144. So they \
-             do not depend on clocks. The genesis block is none of them. Shares are millionths that add up to 1, those of \
-             blocks of no known pool included: rounded down, and what is left goes to the largest remainders.",
-            "The hash rate of a pool is its share of the blocks times the network's hash rate over the same window: the expected \
-             work of its blocks, from their targets, divided by their monotone block time. Few blocks tell little: of n \
-             blocks the chance error is about 1 in the square root of n.",
+            "A block belongs to a pool if its coinbase pays a script that claims attribute to the pool: current claims \
+             of control (coinbase_payout_of, controlled_by) of the category mining_pool, with one vote for each \
+             origin. A script counts for nobody if no pool has three quarters of the votes. Of the 8 largest spendable \
+             outputs, the first one with a pool decides.",
+            "Otherwise it belongs to the pool whose tag is in the scriptSig of the coinbase, byte for byte. The \
+             longest tag counts; among equally long ones, that of the list that was retrieved last, then the first by \
+             the pool's name. Only the newest document of each list counts. Anyone can write any tag: the answer shows \
+             which blocks have no better evidence. If a block pays one pool and has the tag of another, it belongs to \
+             the pool that is paid, and the answer names both.",
+            "Windows are numbers of newest blocks, at ten minutes per block: a day has 144. So they do not depend on \
+             clocks. The genesis block does not count. Shares are millionths that add up to 1, including the share of \
+             unidentified blocks: they are rounded down, and the rest goes to the largest remainders.",
+            "The hash rate of a pool is its share of the blocks times the network's hash rate over the same window: \
+             the expected work of its blocks, from their targets, divided by their monotone block time. With few \
+             blocks it is uncertain: for n blocks, the random error is about 1 in the square root of n.",
         ],
     },
 ];

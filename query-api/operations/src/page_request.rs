@@ -27,7 +27,7 @@ pub(crate) struct PageParams {
 pub(crate) struct PageEnd {
     /// Cursor of the next page; null at the end.
     pub(crate) next_cursor: Option<String>,
-    /// This page covers the blocks from this height on.
+    /// Lowest block height that this page covers.
     pub(crate) covered_from_height: Height,
     /// True if the scan limit ended the page early; continue with `next_cursor`.
     pub(crate) truncated: bool,

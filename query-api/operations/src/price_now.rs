@@ -39,13 +39,13 @@ pub(crate) fn why_no_rate(none: NoRate) -> &'static str {
 #[schemars(rename = "Price")]
 pub(crate) struct Dollars {
     usd: PriceNumber,
-    /// When it was known: the close of its candle, or when the sources were asked.
+    /// Time of the price: the close of its candle, or the query to the sources.
     as_of: String,
     /// The source; null if the price is the mean of two.
     source: Option<String>,
-    /// Sources of which it is the median.
+    /// Number of sources in the median.
     sources: u16,
-    /// True if it is older than twice the interval of its candle, and than ten minutes.
+    /// True if the price is older than twice the interval of its candle and older than ten minutes.
     stale: bool,
 }
 

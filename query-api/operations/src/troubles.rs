@@ -47,9 +47,9 @@ pub(crate) struct TroubleRow {
     /// `block_files`, `index`, `disk` (that of the index), `indexer` (the process that writes the index) or `state`
     /// (the database of the service state).
     part: &'static str,
-    /// Why it does not work, in one line.
+    /// Reason in one line.
     reason: String,
-    /// Since when.
+    /// Time since which the part does not work.
     since: String,
     /// Remedy that the service tries.
     next: String,

@@ -21,7 +21,7 @@ const MAX_SIDES: usize = 5;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TransactionSide")]
 pub(crate) struct Side {
-    /// Its address, or `scripthash:<hex>` if it has none.
+    /// Address of the script, or `scripthash:<hex>` if it has none.
     pub(crate) address: String,
     script_type: &'static str,
     value_sats: u64,

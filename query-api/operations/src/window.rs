@@ -47,9 +47,9 @@ impl Window {
 /// The blocks of a window, as answers show them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(crate) struct BlockSpan {
-    /// First block that was asked for.
+    /// Height of the first requested block.
     since_height: Height,
-    /// One past the last.
+    /// Height after the last requested block.
     until_height: Height,
 }
 

@@ -35,7 +35,8 @@ error_codes! {
         "An output descriptor or extended public key cannot be read: its form, its checksum or a hardened step. The input is \
          not repeated.";
     PrivateKeyRefused, 400, "private_key_refused", "Private key refused",
-        "The request has a private key or a recovery phrase. It was not kept. Anybody who has seen it can spend the coins.";
+        "The request has a private key or a recovery phrase. It was not stored. Anyone who has seen it can spend the \
+         coins.";
     InvalidTxid, 400, "invalid_txid", "Invalid transaction id", "A transaction id has 64 hexadecimal digits.";
     InvalidHash, 400, "invalid_hash", "Invalid block",
         "Give a block height in decimal digits, or a block hash of 64 hexadecimal digits.";
@@ -70,7 +71,7 @@ error_codes! {
     HostNotAllowed, 403, "host_not_allowed", "Host not allowed",
         "The `Host` header does not name this server. The operator sets the base URL.";
     OriginNotAllowed, 403, "origin_not_allowed", "Origin not allowed",
-        "Pages of other sites must not call the tool endpoint, nor send what changes something: broadcasts and feedback.";
+        "Pages of other sites must not call the tool endpoint, nor send broadcasts or feedback.";
     NotAsTool, 403, "not_as_tool", "Not as a tool",
         "The input is private, so agents have no tool for the operation unless the operator allows it (`--private-tools true`). \
          It can be called over HTTP.";
@@ -79,10 +80,10 @@ error_codes! {
     TxNotFound, 404, "tx_not_found", "Transaction not found", "Neither the chain nor the mempool has the transaction.";
     BlockNotFound, 404, "block_not_found", "Block not found", "The active chain has no such block.";
     EntityNotFound, 404, "entity_not_found", "Entity not found",
-        "No entity has the name. `did_you_mean` has names that are near it.";
+        "No entity has the name. `did_you_mean` has similar names.";
     PoolNotFound, 404, "pool_not_found", "Mining pool not found",
-        "No list of mining pools has a tag of such a pool, and none of the blocks that were looked at is its. `did_you_mean` names \
-         the nearest pools.";
+        "No list of mining pools has a tag of such a pool, and none of the scanned blocks belongs to it. \
+         `did_you_mean` names the nearest pools.";
     McpSessionNotFound, 404, "mcp_session_not_found", "Stream not found",
         "The message names no open stream of the legacy MCP transport. Open one with GET.";
     MethodNotAllowed, 405, "method_not_allowed", "Method not allowed",
@@ -116,11 +117,11 @@ error_codes! {
     NotImplemented, 501, "not_implemented", "Not implemented",
         "The operation is part of the interface but not implemented yet.";
     WorkLimitExceeded, 503, "work_limit_exceeded", "Too much work for one request",
-        "The answer needs more processor time, rows or bytes than one request of its class may use. `narrow_with` names \
-         parameters that make it less. The same request fails again.";
+        "The answer needs more processor time, rows or bytes than one request of its class may use. `narrow_with` \
+         names parameters that reduce it. The same request fails again.";
     HistoryLimitExceeded, 503, "history_limit_exceeded", "Too many transactions",
-        "The addresses have more transactions than this operation computes, showcase addresses apart. `transaction_count` and \
-         `hard_max_transactions` say how many. The same request fails again.";
+        "The addresses have more transactions than this operation computes, except for showcase addresses. \
+         `transaction_count` has their number, `hard_max_transactions` the limit. The same request fails again.";
     IndexSyncing, 503, "index_syncing", "Index syncing",
         "The index is empty or behind, and the request needs the tip.";
     MempoolUnavailable, 503, "mempool_unavailable", "Mempool unavailable", "The mempool is not available at present.";

@@ -20,11 +20,11 @@ pub(crate) const PROBLEM: &str = "application/problem+json";
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Location {
-    /// In the path.
+    /// A parameter in the path.
     Path,
-    /// In the query string.
+    /// A parameter in the query string.
     Query,
-    /// In the body.
+    /// A field of the body.
     Body,
 }
 
@@ -48,12 +48,12 @@ pub struct FieldError {
     pub location: Location,
     /// Name of the field.
     pub name: String,
-    /// The problem.
+    /// Explanation of the problem.
     pub message: String,
     /// Allowed values or bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Value>,
-    /// A valid value.
+    /// Example of a valid value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
 }
@@ -286,8 +286,8 @@ pub(crate) struct Problem {
     status: u16,
     /// Explanation for people.
     detail: String,
-    /// Path of the request. An invalid parameter in it is replaced by its name in braces, and what looks like a private
-    /// key by `[redacted]`.
+    /// Path of the request. An invalid parameter in it is replaced by its name in braces, and text that looks like a
+    /// private key by `[redacted]`.
     instance: String,
     /// Stable code, for programs.
     error: String,

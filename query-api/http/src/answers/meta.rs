@@ -28,9 +28,9 @@ impl Warning {
 /// The tip of the index at the time of the answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct TipMeta {
-    /// Its height.
+    /// Height of the tip.
     pub height: u32,
-    /// Its hash.
+    /// Hash of the tip.
     pub hash: String,
     /// Lag of the index behind the best known chain, in blocks; null if no better chain is known.
     pub lag_blocks: Option<u32>,
@@ -56,7 +56,7 @@ pub(crate) struct Meta<'m> {
     pub(crate) freshness: Option<&'m str>,
     /// Source of the data.
     pub(crate) source: &'static str,
-    /// Price of this request.
+    /// Price of this request in satoshis.
     pub(crate) price_sats: u64,
     /// URL of the OpenAPI document; absent from compact views.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -198,7 +198,7 @@ fn describe_extras(schemas: &mut Map<String, Value>) {
         members.insert(
             "did_you_mean".to_owned(),
             json!({"type": "array", "items": {"anyOf": [route, {"type": "string"}]},
-                "description": "With `route_not_found` the nearest routes, with other errors near names."}),
+                "description": "Nearest routes for `route_not_found`, similar names for other errors."}),
         );
         members.insert(
             "links".to_owned(),
@@ -231,12 +231,12 @@ fn describe_extras(schemas: &mut Map<String, Value>) {
         "properties": {
             "scheme": {"const": "api_key_bridge"},
             "plan_id": text("Plan of the pass."),
-            "header": text("Header for its key."),
-            "currency": text("Currency of its price."),
-            "checkout_url": text("Where it is sold."),
+            "header": text("Header for the key of the pass."),
+            "currency": text("Currency of the price of the pass."),
+            "checkout_url": text("URL at which the pass is sold."),
             "catalog_url": {"type": ["string", "null"], "description": "The catalog; null with `catalog_url_reason`."},
             "catalog_url_reason": text("Why there is no catalog."),
-            "description": text("One sentence about it."),
+            "description": text("The pass in one sentence."),
             "bridge_access": {"type": "boolean"},
             "requested_capability": text("The requested capability."),
             "future_native_l402_price_sats": {"type": ["integer", "null"],
@@ -244,7 +244,7 @@ fn describe_extras(schemas: &mut Map<String, Value>) {
             "future_native_price_unit": {"type": ["string", "null"],
                 "description": "Unit of that price; null with `future_native_reason`."},
             "future_native_reason": text("Why the call has no price."),
-            "pricing_status": text("If it is sold now."),
+            "pricing_status": text("Whether the call is sold now, as a word."),
         },
     });
     let needed = json!({
@@ -253,7 +253,7 @@ fn describe_extras(schemas: &mut Map<String, Value>) {
         "properties": {
             "requested_capability": text("The requested capability."),
             "payment_required": bridge,
-            "how_to_access": text("How to get access."),
+            "how_to_access": text("Explanation of how to get access."),
             "checkout_page_url": text("Page of the checkout."),
             "getting_started_url": text("Page for newcomers."),
         },

@@ -44,7 +44,7 @@ pub(crate) struct BlockDetailOutput {
     /// Time of the header.
     time: String,
     time_unix: u32,
-    /// Largest header time up to this block. Days and ages use it.
+    /// Monotone block time: the largest header time up to this block. Days and ages use it.
     monotone_time: String,
     previous_hash: Option<String>,
     /// Hash of the next block; null at the tip.
@@ -55,9 +55,9 @@ pub(crate) struct BlockDetailOutput {
     bits: String,
     nonce: u32,
     difficulty: Option<f64>,
-    /// Bytes, including witnesses.
+    /// Size in bytes, including witnesses.
     size: u32,
-    /// Weight units.
+    /// Weight in weight units.
     weight: u32,
     tx_count: u32,
     /// Mining pool; null if none is recognised.
@@ -66,7 +66,7 @@ pub(crate) struct BlockDetailOutput {
     pool_reason: Option<&'static str>,
     coinbase: Coinbase,
     totals: BlockTotals,
-    /// Feerates below which this share of the weight pays; null if the block has only its coinbase.
+    /// Feerate percentiles by weight; null if the block has only its coinbase.
     fee_percentiles: Option<Percentiles>,
     /// Transactions, starting at `tx_offset`.
     transactions: Vec<BlockTx>,
@@ -82,12 +82,12 @@ pub(crate) struct Coinbase {
     txid: String,
     #[serde(flatten)]
     tag: CoinbaseTag,
-    /// Sum of its outputs.
+    /// Sum of the coinbase outputs.
     reward_sats: u64,
     reward_btc: Btc,
     /// Block subsidy at this height.
     subsidy_sats: u64,
-    /// Its first 100 outputs. The operation `tx_lookup` lists all.
+    /// First 100 outputs of the coinbase; the operation `tx_lookup` lists all.
     outputs: Vec<Payout>,
     /// Number of outputs that are not listed.
     outputs_omitted: u32,
@@ -99,7 +99,7 @@ pub(crate) struct Payout {
     index: u32,
     value_sats: u64,
     script_type: &'static str,
-    /// Null if the script has none.
+    /// Address of the script; null if it has none.
     address: Option<String>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct BlockTotals {
     claimed: CoinbaseClaim,
 }
 
-/// Feerates below which this share of the weight pays.
+/// Feerate percentiles by weight: `p10` is the feerate below which 10 % of the weight pays.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Percentiles {
     p10_sat_vb: SatVb,
@@ -128,7 +128,7 @@ pub(crate) struct Percentiles {
     p90_sat_vb: SatVb,
 }
 
-/// Short form of a transaction.
+/// Summary of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BlockTx {
     /// Index in the block.
@@ -136,7 +136,7 @@ pub(crate) struct BlockTx {
     txid: String,
     vsize: u64,
     fee_sats: u64,
-    /// Null for the coinbase.
+    /// Feerate; null for the coinbase.
     fee_rate_sat_vb: Option<SatVb>,
     input_count: u32,
     output_count: u32,

@@ -13,20 +13,20 @@ use crate::values::SatVb;
 /// Script and text of a coinbase.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CoinbaseTag {
-    /// Its scriptSig in hexadecimal.
+    /// scriptSig of the coinbase in hexadecimal.
     script_hex: String,
-    /// Its readable text, written by the miner. Any miner can write any pool's tag.
+    /// Readable text in the scriptSig. Any miner can write any pool's tag.
     text: String,
 }
 
-/// What the coinbase of a block could take, and what it took.
+/// Amounts that a coinbase may claim and that it claims.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CoinbaseClaim {
-    /// Block subsidy at this height: what the coinbase may take beyond the fees.
+    /// Block subsidy at this height. The coinbase may claim the subsidy and the fees.
     subsidy_sats: u64,
-    /// What it took: the sum of its outputs.
+    /// Sum of the coinbase outputs.
     coinbase_sats: u64,
-    /// Subsidy and fees less that: bitcoins that nobody has, and nobody ever will.
+    /// Subsidy and fees minus the coinbase outputs: satoshis that are lost for good.
     unclaimed_sats: u64,
 }
 

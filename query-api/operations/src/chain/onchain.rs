@@ -45,8 +45,8 @@ pub(crate) struct OnchainInput {
     as_of: Option<Height>,
     /// First day of `days`, as YYYY-MM-DD. Default: `to`. At most 1,000 days per request.
     from: Option<DateParam>,
-    /// Last day of `days`, as YYYY-MM-DD, but not after the newest block's: the answer is for its end. Default: the
-    /// newest day.
+    /// Last day of `days`, as YYYY-MM-DD, at most the newest block's: the answer is for the end of this day. Default:
+    /// the newest day.
     to: Option<DateParam>,
     /// Format: a JSON object, or only rows by day as CSV (streamed) or Markdown.
     #[serde(default)]
@@ -62,17 +62,17 @@ pub(crate) struct OnchainInput {
 pub(crate) struct OnchainOutput {
     /// The last block of the day that the answer is for.
     as_of: BlockRef,
-    /// False if more blocks may come with times of that day.
+    /// False if later blocks may still belong to that day.
     day_complete: bool,
-    /// The price of the day.
+    /// Price of bitcoin on that day.
     price: DayPrice,
-    /// The figures of the day, and as of its end.
+    /// Figures of that day, and as of its end.
     day: DayRow,
     /// Unspent coins by age.
     hodl_waves: Vec<Wave>,
     /// Why `realized_share` is null; otherwise null.
     hodl_waves_reason: Option<String>,
-    /// Sums over the last days up to that day.
+    /// Sums over the last days, ending with that day.
     windows: Windows,
     /// The days from `from` to `to`; empty if neither is given.
     days: Vec<DayRow>,
@@ -84,16 +84,16 @@ pub(crate) struct OnchainOutput {
 const DEFINED: &[&str] =
     &["coin-days-destroyed", "dormancy", "liveliness", "realized-cap", "mvrv", "sopr", "hodl-waves", "volume"];
 
-/// The price of a day, which counts for all coins that are made or spent on it.
+/// Price of a day. It values all coins that are created or spent on that day.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DayPrice {
-    /// Close in USD; null if there is none.
+    /// Closing price in USD; null if there is none.
     usd: Option<Number>,
-    /// When that candle closed.
+    /// Closing time of that candle; null without a price.
     as_of: Option<String>,
-    /// The source whose close it is; null for a mean of two.
+    /// Source of the closing price; null if it is the mean of two.
     source: Option<String>,
-    /// Sources that the median was taken of.
+    /// Number of sources from which the median was taken.
     sources: Option<u16>,
     /// True if the day is not over and the newest close is more than two days older than the newest block.
     stale: Option<bool>,
@@ -110,28 +110,29 @@ pub(crate) struct Windows {
     month: Window,
 }
 
-/// Unspent coins of a class of age.
+/// Unspent coins in a class of age.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Wave {
-    /// Least age in days.
+    /// Minimum age in days.
     from_days: u64,
-    /// Age at which the next class begins; null for the last.
+    /// Age in days at which the next class begins; null for the last class.
     to_days: Option<u64>,
     sats: u64,
-    /// Part of the supply, rounded down.
+    /// Share of the supply, from 0 to 1, rounded down.
     share: Decimal<6>,
-    /// Part of the realized cap, rounded down.
+    /// Share of the realized cap, from 0 to 1, rounded down.
     realized_share: Option<Decimal<6>>,
 }
 
 impl Operation for Onchain {
     const INFO: Info = Info {
         summary: "On-chain statistics: realized cap, MVRV, SOPR, HODL waves, coin-days, volume, active scripts",
-        description: "Figures of a day and as of its end: supply, market cap, realized cap, MVRV, SOPR, HODL waves, coin-days \
-            destroyed, dormancy, liveliness, volume with and without change, fees, transactions, coins and scripts in use; \
-            with sums over 7 and 30 days. `as_of` asks for an earlier day; `from` and `to` for a row for each of up to 1,000 \
-            days, also as CSV. Values in USD count each coin at the close of the day on which it was made, by the prices \
-            that are known now. What is unknown is null, with the reason in `reasons`. Each figure has a definition.",
+        description: "Figures of a day and as of its end: supply, market cap, realized cap, MVRV, SOPR, HODL waves, \
+            coin-days destroyed, dormancy, liveliness, volume with and without change, fees, transactions, coins and \
+            scripts in use; with sums over 7 and 30 days. `as_of` selects an earlier day; `from` and `to` return a row \
+            for each of up to 1,000 days, also as CSV. Values in USD count each coin at the closing price of the day \
+            on which it was created, by the prices known now. An unknown figure is null, with the reason in `reasons`. \
+            Each figure has a definition.",
         errors: &[ErrorCode::BlockNotFound],
         compact: &[
             "price",
@@ -236,7 +237,7 @@ impl Span {
             let days = last - first + 1;
             return bad(
                 "from",
-                format!("these are {days} days; at most {MAX_DAYS} are answered at once: ask in parts"),
+                format!("these are {days} days; at most {MAX_DAYS} are allowed: send several requests"),
             );
         }
         let height = view.chain().height_at(last_second(last)).unwrap_or(0);

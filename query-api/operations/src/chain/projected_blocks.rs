@@ -40,25 +40,25 @@ pub(crate) struct ProjectedBlocksOutput {
 /// A projected block.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProjectedBlockRow {
-    /// 0 is the next block.
+    /// Position of the block; 0 is the next block.
     index: u32,
-    /// Its height if it is mined; null if no tip is known.
+    /// Height that the block would have; null if no tip is known.
     height: Option<u32>,
-    /// Transactions, without the coinbase.
+    /// Number of transactions, without the coinbase.
     tx_count: u64,
-    /// Their weight.
+    /// Sum of the transactions' weights.
     weight: u64,
-    /// Their weight / 4, rounded up.
+    /// Weight / 4 in virtual bytes, rounded up.
     vsize: u64,
-    /// Cost of their signature operations.
+    /// Signature operation cost of the transactions.
     sigop_cost: u64,
-    /// Sum of their fees.
+    /// Sum of the fees.
     fees_sats: u64,
     fees_btc: Btc,
     fee_range: ProjectedFeeRange,
     /// The first transactions in the order of the block, at most `txids_limit`.
     txids: Vec<String>,
-    /// Transactions of the block that are not listed.
+    /// Number of transactions in the block that are not listed.
     txids_omitted: u64,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct ProjectedFeeRange {
 /// Transactions in no projected block.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LeftOver {
-    /// Transactions.
+    /// Number of transactions.
     tx_count: u64,
     /// Adjusted virtual size of the mempool minus the virtual sizes of the blocks. Rounding, and transactions with many
     /// signature operations, make it slightly larger than the sum of the transactions' virtual sizes.

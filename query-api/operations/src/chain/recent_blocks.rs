@@ -33,7 +33,7 @@ pub(crate) struct RecentBlocksInput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RecentBlocksOutput {
     limit: u32,
-    /// Newest first.
+    /// Blocks, the newest first.
     blocks: Vec<RecentBlock>,
     /// Cursor of the next page; null at genesis.
     next_cursor: Option<String>,
@@ -48,20 +48,20 @@ pub(crate) struct RecentBlock {
     time: String,
     time_unix: u32,
     tx_count: u32,
-    /// Bytes, including witnesses.
+    /// Size in bytes, including witnesses.
     size: u32,
-    /// Weight units.
+    /// Weight in weight units.
     weight: u32,
-    /// Weight / 4, rounded up.
+    /// Virtual size: weight / 4, rounded up.
     vsize: u32,
     fees_sats: u64,
-    /// Sum of the coinbase outputs, as `coinbase_sats`.
+    /// Sum of the coinbase outputs; the same as `coinbase_sats`.
     reward_sats: u64,
     #[serde(flatten)]
     claimed: CoinbaseClaim,
     /// Total fees divided by total vsize, without the coinbase; null if the block has only its coinbase.
     average_fee_rate_sat_vb: Option<SatVb>,
-    /// Null if the block has only its coinbase.
+    /// Range of the feerates; null if the block has only its coinbase.
     fee_range: Option<FeeRange>,
     /// Mining pool; null if none is recognised.
     pool: Option<BlockPool>,

@@ -31,17 +31,17 @@ pub(crate) struct SupplyDistributionInput {
 /// The supply by age and by balance.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SupplyDistributionOutput {
-    /// The block that the answer is as of: the last one of the day that was asked for.
+    /// Block at which the supply is counted: the last one of the requested day.
     as_of: BlockRef,
-    /// Its day, as YYYY-MM-DD (UTC, monotone block time). Ages are counted in whole days up to it.
+    /// Day of that block, as YYYY-MM-DD (UTC, monotone block time). Ages are counted in whole days up to this day.
     date: String,
-    /// All unspent coins, without outputs that nobody can spend (OP_RETURN) and without the genesis block's.
+    /// Sum of all unspent coins, without unspendable outputs (OP_RETURN) and the genesis block's.
     supply_sats: u64,
     supply_btc: Btc,
     coins: u64,
     /// Coins by age.
     by_age: Vec<AgeClass>,
-    /// Coins that are held for long.
+    /// Coins that are at least `from_days` old.
     long_term: LongTerm,
     /// Scripts by balance.
     by_balance: ByBalance,
@@ -52,26 +52,26 @@ pub(crate) struct SupplyDistributionOutput {
 /// Coins of a class of age.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AgeClass {
-    /// Least age in days.
+    /// Minimum age in days.
     from_days: u64,
-    /// Age at which the next class begins; null for the last.
+    /// Age in days at which the next class begins; null for the last class.
     to_days: Option<u64>,
     coins: u64,
     sats: u64,
     btc: Btc,
-    /// Part of the supply, rounded down.
+    /// Share of the supply, from 0 to 1, rounded down.
     share: Decimal<6>,
 }
 
-/// Coins that are held for long.
+/// Coins that are at least `from_days` old.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LongTerm {
-    /// Least age in days.
+    /// Minimum age in days.
     from_days: u32,
     coins: u64,
     sats: u64,
     btc: Btc,
-    /// Part of the supply, rounded down.
+    /// Share of the supply, from 0 to 1, rounded down.
     share: Decimal<6>,
 }
 
@@ -79,69 +79,69 @@ pub(crate) struct LongTerm {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ByBalance {
     holders: u64,
-    /// Those among them that have no address.
+    /// Number of holders without an address.
     without_address: u64,
-    /// By powers of ten.
+    /// Holders by balance, in powers of ten.
     bands: Vec<Band>,
 }
 
 /// Clusters by balance. A script that was never spent together with others is a cluster of its own.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ByCluster {
-    /// Clusters with a balance above zero.
+    /// Number of clusters with a balance above zero.
     holders: u64,
-    /// By powers of ten.
+    /// Clusters by balance, in powers of ten.
     bands: Vec<ClusterBand>,
 }
 
-/// Clusters of a band.
+/// Clusters in a band of balances.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ClusterBand {
-    /// Least balance.
+    /// Minimum balance.
     from_sats: u64,
     /// Balance at which the next band begins; null for the last.
     to_sats: Option<u64>,
     holders: u64,
-    /// Their balances together.
+    /// Sum of the balances in the band.
     sats: u64,
     btc: Btc,
-    /// Part of the supply, rounded down.
+    /// Share of the supply, from 0 to 1, rounded down.
     share: Decimal<6>,
 }
 
-/// Holders of a band.
+/// Holders in a band of balances.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Band {
-    /// Least balance.
+    /// Minimum balance.
     from_sats: u64,
     /// Balance at which the next band begins; null for the last.
     to_sats: Option<u64>,
     holders: u64,
-    /// Their balances together.
+    /// Sum of the balances in the band.
     sats: u64,
     btc: Btc,
-    /// Part of the supply, rounded down.
+    /// Share of the supply, from 0 to 1, rounded down.
     share: Decimal<6>,
-    /// Those among them that have no address: bare public keys, bare multisig, and scripts of no standard form.
+    /// Holders in the band without an address: bare public keys, bare multisig, and non-standard scripts.
     without_address: HeldBy,
 }
 
-/// Some holders.
+/// Number and balance of some holders.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HeldBy {
     holders: u64,
-    /// Their balances together.
+    /// Sum of the balances.
     sats: u64,
 }
 
 impl Operation for SupplyDistribution {
     const INFO: Info = Info {
-        summary: "How the supply is distributed: coins by age, holders by balance",
-        description: "All unspent coins by age (twelve classes from under a day to over ten years, and those held for 155 \
-            days or longer), and all scripts with a balance by powers of ten, from 1 satoshi to 100,000 BTC and more; then \
-            the same by cluster: scripts that transactions spend from together count as one holder. `as_of` asks for an \
-            earlier day. The sums of all three equal the set of unspent coins, exactly. Holders are not people: one \
-            owner may have many scripts and clusters, and one script may hold the coins of many.",
+        summary: "Distribution of the supply: coins by age, holders by balance",
+        description: "All unspent coins by age (twelve classes from under a day to over ten years, and those held for \
+            155 days or longer); all scripts with a balance by powers of ten, from 1 satoshi to 100,000 BTC and more; \
+            and the same by cluster, where scripts that transactions spend from together count as one holder. `as_of` \
+            selects an earlier day. Each of the three sums equals the set of unspent coins exactly. Holders are not \
+            people: one owner may have many scripts and clusters, and one script may hold the coins of many.",
         errors: &[ErrorCode::BlockNotFound],
         tool: Tool::reads(
             "asked how bitcoin is distributed: the age of coins, long-term holders, how many addresses hold how much",

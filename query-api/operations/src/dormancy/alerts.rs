@@ -26,10 +26,10 @@ pub(crate) struct DormantAlerts;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct AlertsInput {
-    /// Least sum of old coins in bitcoin, 10 or more.
+    /// Minimum sum of old coins in bitcoin, at least 10.
     #[schemars(example = 100)]
     min_btc: Option<BtcParam>,
-    /// Alerts of each kind at most: unconfirmed, and confirmed.
+    /// Maximum number of unconfirmed, and of confirmed alerts.
     #[serde(default)]
     limit: Limit<50, 200>,
     /// `json`, `csv` or `markdown`.
@@ -48,13 +48,13 @@ pub(crate) struct AlertsOutput {
     limit: u32,
     /// Unconfirmed transactions, the largest sum of old coins first: they may never confirm.
     unconfirmed: Vec<DormantMovement>,
-    /// Unconfirmed movements that are left out.
+    /// Number of unconfirmed movements that are not listed.
     unconfirmed_omitted: u64,
-    /// Confirmed ones, the newest first.
+    /// Confirmed transactions, the newest first.
     confirmed: Vec<DormantMovement>,
-    /// True if there are more confirmed ones: `dormant_movements` has them all.
+    /// True if there are more confirmed movements; `dormant_movements` lists all.
     truncated: bool,
-    /// Value of the old coins of all that are listed.
+    /// Sum of the old coins of all listed movements.
     total_old_sats: u64,
     total_old_btc: Btc,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
@@ -63,10 +63,10 @@ pub(crate) struct AlertsOutput {
 
 impl Operation for DormantAlerts {
     const INFO: Info = Info {
-        summary: "Movements of coins of five years and more in the last 24 hours, the mempool included",
-        description: "The dormant movements of the 24 hours before the newest block, and those that wait in the mempool, which come \
-            first and may never confirm: transactions whose inputs of five years and more are worth 10 BTC or more together. \
-            Ages of unconfirmed ones are as of the newest block.",
+        summary: "Movements of coins of five years and more in the last 24 hours, including the mempool",
+        description: "Transactions whose inputs of five years and more are worth 10 BTC or more together: those of the \
+            24 hours before the newest block, and unconfirmed ones, which come first and may never confirm. Ages of \
+            unconfirmed ones are as of the newest block.",
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         ..and_mempool(index_get("dormant_alerts", "/v1/chain/dormant-alerts", "chain"))

@@ -39,10 +39,10 @@ pub(crate) struct AwakeningsInput {
     since: Option<SinceParam>,
     /// Only blocks before this one, in the same forms.
     until: Option<SinceParam>,
-    /// Least value of a coin in bitcoin, 10 or more.
+    /// Minimum value of a coin in bitcoin, at least 10.
     #[schemars(example = 100)]
     min_btc: Option<BtcParam>,
-    /// Least age of a coin, in days.
+    /// Minimum age of a coin in days.
     #[serde(default = "default_days")]
     #[schemars(range(min = 365, max = 10_000))]
     min_dormancy_days: u32,
@@ -67,17 +67,16 @@ pub(crate) struct AwakeningsOutput {
     min_sats: u64,
     min_btc: Btc,
     min_dormancy_days: u32,
-    /// The address that was asked for; null for all.
+    /// The requested address; null for all.
     address_filter: Option<String>,
     limit: u32,
-    /// The newest transaction first; coins of one transaction in the order of its inputs.
+    /// Spent coins: the newest transaction first, then in the order of its inputs.
     awakenings: Vec<Awakening>,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
-    /// This page covers the blocks from this height on.
+    /// Lowest block height that this page covers.
     covered_from_height: Height,
-    /// True if the scan limit ended the search early, so that the page has fewer rows than it may: go on with
-    /// `next_cursor`.
+    /// True if the scan limit ended the page early; continue with `next_cursor`.
     truncated: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -86,27 +85,28 @@ pub(crate) struct AwakeningsOutput {
 /// An old coin that was spent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Awakening {
-    /// The transaction that spends it, and the input.
+    /// Id of the transaction that spends the coin.
     txid: String,
+    /// Index of the input that spends the coin.
     vin: u32,
     height: Height,
-    /// Time of the block's header.
+    /// Header time of the block that spends the coin.
     time: String,
     time_unix: u32,
     confirmations: u32,
-    /// True below 6 confirmations: a reorg may still undo it.
+    /// True with fewer than 6 confirmations: a reorg may still undo the spend.
     provisional: bool,
     value_sats: u64,
     value_btc: Btc,
-    /// Full days between the two blocks, by monotone block time.
+    /// Full days from creation to spend, by monotone block time.
     dormant_days: u32,
-    /// The output that it was.
+    /// Id of the transaction that created the coin.
     created_txid: String,
     created_vout: u32,
     created_height: Height,
-    /// Time of that block's header.
+    /// Header time of the block that created the coin.
     created_at: String,
-    /// Its address, or `scripthash:<hex>` if it has none.
+    /// Address of the coin, or `scripthash:<hex>` if its script has none.
     address: String,
     script_type: &'static str,
     /// Label of the script; null if no claim gives one.
@@ -115,10 +115,11 @@ pub(crate) struct Awakening {
 
 impl Operation for Awakenings {
     const INFO: Info = Info {
-        summary: "Old coins that woke up: spent coins of a year and more, worth 10 BTC or more each",
-        description: "Each coin of 365 days and more and of 10 BTC and more that was spent, the newest first: by which transaction \
-            and input, how long it lay, where it came from, whose it was by the loaded labels. Of the last 24 hours, or of any \
-            part of the chain, page by page; of one address with `address_filter`. Confirmed transactions only.",
+        summary: "Old coins that were spent: a year or more old and worth 10 BTC or more each",
+        description: "Each spent coin of 365 days and more and of 10 BTC and more, the newest spend first: the \
+            transaction and input that spend it, its age, its origin, and its owner by the loaded labels. The range is \
+            the last 24 hours, or any part of the chain in pages; `address_filter` selects one address. Confirmed \
+            transactions only.",
         tool: Tool::reads(
             "asked which old coins woke up, coin by coin, or those of an address",
             "sums by transaction, or unconfirmed ones (pulse_dormant)",

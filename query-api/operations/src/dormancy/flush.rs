@@ -25,41 +25,41 @@ const MAX_SHOWN: usize = 5;
 /// Old coins that one cluster spends within 144 blocks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DormancyFlush {
-    /// The first spend of an old coin.
+    /// Id of the first transaction that spends an old coin.
     txid: String,
     #[serde(flatten)]
     confirmation: Confirmation,
-    /// The last block that counts.
+    /// Height of the last block that belongs to the flush.
     last_height: Height,
-    /// True while more may come.
+    /// True while later blocks may add spends.
     is_open: bool,
     holder: CoinHolder,
-    /// Value of the coins of two years and more that it spends.
+    /// Sum of the spent coins of two years and more.
     old_sats: u64,
     old_btc: Btc,
     coin_count: u64,
-    /// Σ value × age in days of these coins, in bitcoin-days.
+    /// Sum of value × age in days of these coins, in bitcoin-days.
     coin_days_destroyed: Decimal<8>,
-    /// Their average age in days, weighted by value.
+    /// Average age of these coins in days, weighted by value.
     average_age_days: Decimal<2>,
-    /// Transactions that spend some.
+    /// Number of transactions that spend such coins.
     spend_count: u64,
-    /// The newest of them.
+    /// Id of the newest of these transactions.
     last_txid: String,
-    /// `exchange_bound`, `consolidation`, `key_migration`, `holder_rotation` or `unknown`: the first that holds, by
-    /// today's labels.
+    /// `exchange_bound`, `consolidation`, `key_migration`, `holder_rotation` or `unknown`: the first class that
+    /// applies, by today's labels.
     classification: &'static str,
-    /// True if later blocks may change it.
+    /// True if later blocks may change the classification.
     classification_provisional: bool,
-    /// Old value of the spends with most of it, 16 at most, that the classification follows.
+    /// Sum of the old coins of the spends that decide the classification: those with the most old value, at most 16.
     traced_sats: u64,
-    /// Of that, in percent, what reached exchanges in two transactions and 144 blocks at most.
+    /// Percentage of `traced_sats` that reached exchanges within two transactions and 144 blocks.
     exchange_percent: Decimal<1>,
-    /// True if spends or outputs were left out of that.
+    /// True if the trace to exchanges left out spends or outputs.
     trace_truncated: bool,
-    /// The spends with most old value, in the order of the chain; 5 at most.
+    /// Spends with the most old value, in the order of the chain; at most 5.
     spends: Vec<FlushSpend>,
-    /// Spends that are left out.
+    /// Number of spends that are not listed.
     spends_omitted: u64,
 }
 

@@ -31,10 +31,10 @@ pub(crate) struct FlushesInput {
     since: Option<SinceParam>,
     /// Only flushes that begin before this block, in the same forms.
     until: Option<SinceParam>,
-    /// Least value of old coins in bitcoin, 100 or more.
+    /// Minimum value of old coins in bitcoin, at least 100.
     #[schemars(example = 500)]
     min_btc: Option<BtcParam>,
-    /// Flushes per page; those that begin with one transaction come together.
+    /// Flushes per page; those that begin with one transaction stay together.
     #[serde(default)]
     limit: Limit<10, 50>,
     #[serde(flatten)]
@@ -46,12 +46,12 @@ pub(crate) struct FlushesInput {
 pub(crate) struct FlushesOutput {
     #[serde(flatten)]
     blocks: BlockSpan,
-    /// The newest block that flushes are known of: the tip, or a little below it.
+    /// Newest block whose flushes are known: the tip, or slightly below it.
     followed_height: Height,
     min_sats: u64,
     min_btc: Btc,
     limit: u32,
-    /// The newest beginning first.
+    /// Flushes, the latest beginning first.
     flushes: Vec<DormancyFlush>,
     #[serde(flatten)]
     end: PageEnd,
@@ -62,10 +62,10 @@ pub(crate) struct FlushesOutput {
 impl Operation for DormancyFlushes {
     const INFO: Info = Info {
         summary: "Clusters that spent 100 BTC or more of coins of two years and more within 144 blocks",
-        description: "One row for each time that one holder, as far as co-spending tells, spent so many old coins in about a day: \
-            value, number and age of the coins, the largest spends, and what it may be for, as far as transactions and today's \
-            labels tell: exchange_bound, consolidation, key_migration, holder_rotation or unknown. Classes that wait for later \
-            blocks are marked as provisional. A flush is no sale.",
+        description: "One row for each time that one holder, as far as co-spending shows, spent 100 BTC or more of old \
+            coins in about a day: value, number and age of the coins, the largest spends, and the likely purpose by \
+            transactions and today's labels: exchange_bound, consolidation, key_migration, holder_rotation or unknown. \
+            A class that later blocks may change is marked as provisional. A flush does not prove a sale.",
         cost: Cost::Heavy,
         ..labelled_list("dormancy_flushes", "/v1/chain/dormancy-flushes")
     };

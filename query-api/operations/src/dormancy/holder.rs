@@ -21,11 +21,12 @@ use crate::{
 /// A cluster, or a script outside all clusters.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CoinHolder {
-    /// `cluster`, or `script` for one that no transaction ties to another.
+    /// `cluster`, or `script` if no transaction ties the script to another.
     kind: &'static str,
-    /// The transaction that the cluster is named after; null for a script.
+    /// Id of the transaction after which the cluster is named; null for a script.
     cluster_root_txid: Option<String>,
-    /// Address of one of its scripts: that of the first input in question; or `scripthash:<hex>` if that has none.
+    /// Address of a script of the holder: that of the first relevant input; or `scripthash:<hex>` if that script has
+    /// none.
     address: String,
     /// Owner of this script by today's labels; null if they do not identify one.
     owner: Option<SideOwner>,

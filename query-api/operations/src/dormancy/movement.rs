@@ -24,28 +24,28 @@ pub(crate) struct DormantMovement {
     txid: String,
     #[serde(flatten)]
     confirmation: Confirmation,
-    /// Value of the old coins that it spends.
+    /// Sum of the old coins that the transaction spends.
     old_sats: u64,
     old_btc: Btc,
     /// Number of the old coins.
     old_inputs: u64,
-    /// All its inputs.
+    /// Number of all inputs.
     input_count: u64,
     input_sats: u64,
     output_count: u64,
-    /// Σ value × age in days of the old coins, in bitcoin-days.
+    /// Sum of value × age in days of the old coins, in bitcoin-days.
     coin_days_destroyed: Decimal<8>,
-    /// Their average age in days, weighted by value.
+    /// Average age of the old coins in days, weighted by value.
     average_age_days: Decimal<2>,
-    /// Full days of the oldest.
+    /// Age of the oldest coin in full days.
     oldest_age_days: u32,
-    /// Owners of the old coins, the largest sum first; 5 at most.
+    /// Scripts of the old coins, the largest sum first; at most 5.
     from: Vec<Side>,
-    /// Scripts that are left out of `from`.
+    /// Number of scripts left out of `from`.
     from_omitted: u64,
-    /// Where its outputs went, the largest sum first; 5 at most.
+    /// Scripts of the outputs, the largest sum first; at most 5.
     to: Vec<Side>,
-    /// Scripts that are left out of `to`.
+    /// Number of scripts left out of `to`.
     to_omitted: u64,
 }
 

@@ -28,10 +28,10 @@ pub(crate) struct MovementsInput {
     since: Option<SinceParam>,
     /// Only blocks before this one, in the same forms.
     until: Option<SinceParam>,
-    /// Least sum of old coins in bitcoin, 10 or more.
+    /// Minimum sum of old coins in bitcoin, at least 10.
     #[schemars(example = 100)]
     min_btc: Option<BtcParam>,
-    /// Age in years of 365 days from which coins count.
+    /// Minimum age of old coins in years of 365 days.
     #[serde(default = "default_years")]
     #[schemars(range(min = 5, max = 30))]
     min_age_years: u32,
@@ -59,10 +59,9 @@ pub(crate) struct MovementsOutput {
     movements: Vec<DormantMovement>,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
-    /// This page covers the blocks from this height on.
+    /// Lowest block height that this page covers.
     covered_from_height: Height,
-    /// True if the scan limit ended the search early, so that the page has fewer rows than it may: go on with
-    /// `next_cursor`.
+    /// True if the scan limit ended the page early; continue with `next_cursor`.
     truncated: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -70,11 +69,11 @@ pub(crate) struct MovementsOutput {
 
 impl Operation for DormantMovements {
     const INFO: Info = Info {
-        summary: "Transactions that moved coins which were not spent for five years or more",
-        description: "Confirmed transactions of which the inputs of five years and more are worth 10 BTC or more together, the \
-            newest first: value and number of the old coins, coin-days destroyed, average age weighted by value, and the \
-            largest scripts on both sides with their labels. Of the last 24 hours, or of any part of the chain, page by page. \
-            That a coin moved does not say that it was sold.",
+        summary: "Transactions that moved coins unspent for five years or more",
+        description: "Confirmed transactions whose inputs of five years and more are worth 10 BTC or more together, \
+            the newest first: value and number of the old coins, coin-days destroyed, average age weighted by value, \
+            and the largest scripts on both sides with their labels. The range is the last 24 hours, or any part of \
+            the chain in pages. A movement does not prove a sale.",
         ..labelled_list("dormant_movements", "/v1/chain/dormant-movements")
     };
     type Input = MovementsInput;

@@ -29,14 +29,14 @@ pub(crate) struct PulseInput {
     /// First block: a height, date, time (RFC 3339), or days before the newest, as in `7d`. Default: 1d.
     #[schemars(example = "7d")]
     since: Option<SinceParam>,
-    /// Least sum of old coins in bitcoin, 10 or more.
+    /// Minimum sum of old coins in bitcoin, at least 10.
     #[schemars(example = 100)]
     min_btc: Option<BtcParam>,
-    /// Age in years of 365 days from which coins count.
+    /// Minimum age of old coins in years of 365 days.
     #[serde(default = "default_years")]
     #[schemars(range(min = 1, max = 30))]
     min_age_years: u32,
-    /// Movements of each kind at most: unconfirmed, and confirmed.
+    /// Maximum number of unconfirmed, and of confirmed movements.
     #[serde(default)]
     limit: Limit<20, 100>,
 }
@@ -48,9 +48,9 @@ fn default_years() -> u32 {
 /// Current movements of old coins.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PulseOutput {
-    /// First block that was looked at.
+    /// First block that was scanned.
     since_height: Height,
-    /// The confirmed movements that are listed are from this height on.
+    /// Lowest block height that the confirmed list covers.
     covered_from_height: Height,
     min_sats: u64,
     min_btc: Btc,
@@ -58,18 +58,18 @@ pub(crate) struct PulseOutput {
     limit: u32,
     /// Unconfirmed transactions, the largest sum of old coins first.
     unconfirmed: Vec<DormantMovement>,
-    /// Unconfirmed movements that are left out.
+    /// Number of unconfirmed movements that are not listed.
     unconfirmed_omitted: u64,
-    /// Confirmed ones, the newest first.
+    /// Confirmed transactions, the newest first.
     confirmed: Vec<DormantMovement>,
-    /// True if there are older ones since then that are left out.
+    /// True if older movements since `since_height` are not listed.
     truncated: bool,
-    /// Confirmed movements that are listed.
+    /// Number of listed confirmed movements.
     confirmed_count: u64,
-    /// Value of their old coins.
+    /// Sum of the old coins of these movements.
     confirmed_old_sats: u64,
     confirmed_old_btc: Btc,
-    /// Coin-days that they destroyed with these, in bitcoin-days.
+    /// Coin-days that these movements destroyed, in bitcoin-days.
     confirmed_coin_days_destroyed: Decimal<8>,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -77,10 +77,11 @@ pub(crate) struct PulseOutput {
 
 impl Operation for PulseDormant {
     const INFO: Info = Info {
-        summary: "Old coins that move now: coins of a year and more, confirmed and unconfirmed",
-        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions whose coins of the given \
-            age are worth so much together, with sums. The newest confirmed movements are listed; for pages, dormant_movements has \
-            those of five years and more, and chain_awakenings single coins of a year and more.",
+        summary: "Current movements of coins of a year and more, confirmed and unconfirmed",
+        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions whose coins \
+            of the given age are worth `min_btc` or more together, with sums. The newest confirmed movements are \
+            listed; for pages, dormant_movements has those of five years and more, and chain_awakenings single coins \
+            of a year and more.",
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads(
             "asked for a quick look at old coins on the move, of any age from a year on",

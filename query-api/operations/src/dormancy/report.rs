@@ -31,74 +31,74 @@ const YEAR_WEEKS: u32 = 52;
 /// Days of a week.
 const WEEK: u32 = 7;
 /// Why there is no average.
-const NO_YEAR: &str = "the chain has no whole week before the one before this week";
+const NO_YEAR: &str = "the chain has no full week earlier than the week before";
 
-/// A week on old coins.
+/// Weekly report on old coins.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DormancyReport")]
 pub(crate) struct Report {
-    /// The week by ISO 8601, as in `2025-W52`.
+    /// Week in ISO 8601 format, as in `2025-W52`.
     pub(super) week: String,
-    /// Its Monday.
+    /// Monday of the week, as YYYY-MM-DD.
     pub(super) from_date: String,
-    /// Its Sunday.
+    /// Sunday of the week, as YYYY-MM-DD.
     pub(super) to_date: String,
-    /// False if the newest block is of this week: more may come.
+    /// False if the newest block belongs to this week: more blocks may follow.
     pub(super) is_complete: bool,
     pub(super) totals: Totals,
-    /// The same of the week before.
+    /// Totals of the week before.
     pub(super) previous_week: Totals,
-    /// Change of the value of old coins against the week before, in percent; null if nothing was spent then.
+    /// Change of the value of old coins from the week before, in percent; null if nothing was spent then.
     pub(super) change_percent: Option<Decimal<1>>,
-    /// The average week of the 52 weeks before this one; null with a reason.
+    /// Average of the 52 weeks before this one; null with `average_reason`.
     pub(super) average_week: Option<Totals>,
-    /// Weeks that the average is over.
+    /// Number of weeks in the average.
     pub(super) average_weeks: u32,
     pub(super) average_reason: Option<&'static str>,
-    /// By age, the youngest first.
+    /// Spent coins by class of age, the youngest first.
     pub(super) classes: Vec<Class>,
-    /// Transactions that moved coins of five years and more worth 10 BTC or more together, the largest sum first; 10 at
-    /// most.
+    /// Transactions that moved coins of five years and more worth 10 BTC or more together, the largest sum first; at
+    /// most 10.
     pub(super) top_movements: Vec<DormantMovement>,
-    /// Movements that are left out.
+    /// Number of movements that are not listed.
     pub(super) movements_omitted: u64,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
 
-/// Coins of a year and more that were spent.
+/// Spent coins of a year and more.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DormancyTotals")]
 pub(crate) struct Totals {
-    /// Their value.
+    /// Sum of these coins.
     pub(super) old_sats: u64,
     pub(super) old_btc: Btc,
-    /// Their number.
+    /// Number of these coins.
     pub(super) coin_count: u64,
-    /// Coin-days that they destroyed, in bitcoin-days.
+    /// Coin-days that these coins destroyed, in bitcoin-days.
     pub(super) coin_days_destroyed: Decimal<8>,
-    /// Transactions that moved coins of five years and more worth 10 BTC or more together.
+    /// Number of transactions that moved coins of five years and more worth 10 BTC or more together.
     pub(super) movement_count: u64,
-    /// Value of these coins.
+    /// Sum of the old coins that these transactions moved.
     pub(super) movement_sats: u64,
     pub(super) movement_btc: Btc,
 }
 
-/// Coins of one class of age.
+/// Spent coins of one class of age.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DormancyClass")]
 pub(crate) struct Class {
-    /// Years of 365 days from which coins are of it.
+    /// Minimum age in years of 365 days.
     pub(super) from_years: u32,
-    /// Years from which they are of the next; null for the oldest.
+    /// Age in years at which the next class begins; null for the oldest class.
     pub(super) to_years: Option<u32>,
     pub(super) old_sats: u64,
     pub(super) old_btc: Btc,
     pub(super) coin_count: u64,
     pub(super) coin_days_destroyed: Decimal<8>,
-    /// Value in the week before.
+    /// Sum in the week before.
     pub(super) previous_sats: u64,
-    /// Value in the average week; null as `average_week`.
+    /// Sum in the average week; null if `average_week` is null.
     pub(super) average_sats: Option<u64>,
 }
 

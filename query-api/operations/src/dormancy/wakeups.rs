@@ -35,10 +35,10 @@ pub(crate) struct WakeupsInput {
     since: Option<SinceParam>,
     /// Only blocks before this one, in the same forms.
     until: Option<SinceParam>,
-    /// Least value of the coins of two years and more that the cluster had, in bitcoin: 1000 or more.
+    /// Minimum sum of the cluster's coins of two years and more, in bitcoin, at least 1000.
     #[schemars(example = 5_000)]
     min_btc: Option<BtcParam>,
-    /// Wake-ups per page; those of one transaction come together.
+    /// Wake-ups per page; those of one transaction stay together.
     #[serde(default)]
     limit: Limit<50, 200>,
     #[serde(flatten)]
@@ -50,12 +50,12 @@ pub(crate) struct WakeupsInput {
 pub(crate) struct WakeupsOutput {
     #[serde(flatten)]
     blocks: BlockSpan,
-    /// The newest block that wake-ups are known of: the tip, or a little below it.
+    /// Newest block whose wake-ups are known: the tip, or slightly below it.
     followed_height: Height,
     min_sats: u64,
     min_btc: Btc,
     limit: u32,
-    /// The newest first.
+    /// Wake-ups, the newest first.
     wakeups: Vec<WhaleWakeup>,
     #[serde(flatten)]
     end: PageEnd,
@@ -66,39 +66,40 @@ pub(crate) struct WakeupsOutput {
 /// A large holder that spends after years.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WhaleWakeup {
-    /// The spend.
+    /// Id of the transaction that spends.
     txid: String,
     #[serde(flatten)]
     confirmation: Confirmation,
-    /// The cluster as it was before the spend.
+    /// The cluster before the spend.
     holder: CoinHolder,
-    /// Its scripts.
+    /// Number of scripts in the cluster.
     script_count: u64,
-    /// Its coins of two years and more.
+    /// Sum of the cluster's coins of two years and more.
     old_sats: u64,
     old_btc: Btc,
-    /// Sum that the transaction spends of it.
+    /// Sum that the transaction spends from the cluster.
     spent_sats: u64,
     spent_btc: Btc,
-    /// That in percent of its old coins; above 100 if it spends younger coins, too.
+    /// `spent_sats` in percent of `old_sats`; above 100 if the transaction also spends younger coins.
     spent_percent: Decimal<2>,
-    /// True if that is less than 1 percent.
+    /// True if `spent_percent` is below 1.
     test_spend: bool,
-    /// The transaction that it spent with before; if it never had, that which paid it first.
+    /// Id of the transaction with which the cluster last spent before; if it never spent, of the first that paid it.
     quiet_since_txid: String,
     quiet_since_height: Height,
-    /// Full days between the two, by monotone block time.
+    /// Full days from that transaction to the spend, by monotone block time.
     quiet_days: u32,
-    /// True if it never spent before.
+    /// True if the cluster never spent before.
     first_spend: bool,
 }
 
 impl Operation for WhaleWakeups {
     const INFO: Info = Info {
         summary: "Clusters with 1 000 BTC or more of old coins that spent for the first time in two years",
-        description: "One row for each first spend of a cluster that held 1 000 BTC or more of coins of two years and more \
-            and had spent nothing for two years: what it held, what it spent, whether that is a test (less than 1 percent), and \
-            since when it was quiet, with its owner by today's labels. A wake-up is no sale: keys are moved and inherited, too.",
+        description: "One row for each first spend of a cluster that held 1 000 BTC or more of coins of two years and \
+            more and had spent nothing for two years: its old coins, the sum spent, whether that is a test (less than \
+            1 percent), the time of its last spend before, and its owner by today's labels. A wake-up does not prove a \
+            sale: keys are also moved and inherited.",
         ..labelled_list("whale_wakeups", "/v1/dormancy/whale-wakeups")
     };
     type Input = WakeupsInput;

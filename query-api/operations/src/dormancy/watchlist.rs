@@ -27,13 +27,13 @@ pub(crate) struct DormancyWatchlist;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct WatchlistInput {
-    /// Least value of the coins of five years and more, in bitcoin: 500 or more.
+    /// Minimum sum of the coins of five years and more, in bitcoin, at least 500.
     #[schemars(example = 1_000)]
     min_btc: Option<BtcParam>,
     /// Clusters per page.
     #[serde(default)]
     limit: Limit<50, 200>,
-    /// Clusters to pass over.
+    /// Number of clusters to skip.
     #[serde(default)]
     #[schemars(range(min = 0, max = 50_000))]
     offset: u32,
@@ -45,24 +45,25 @@ pub(crate) struct WatchlistInput {
 /// Large holders that have been quiet for years.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WatchlistOutput {
-    /// The block that the list is as of; null while it is being made.
+    /// Height of the block at which the list was computed; null until then.
     as_of_height: Option<Height>,
     as_of_hash: Option<String>,
-    /// Why it is null; otherwise null.
+    /// Why the list is null; otherwise null.
     reason: Option<&'static str>,
-    /// Hash of the whole set, as the definition says.
+    /// Hash of the whole list, as described in the definition.
     set_sha256: Option<String>,
-    /// All clusters of the list, whatever `min_btc`, and what they hold of coins of five years and more.
+    /// Number of clusters in the list, for any `min_btc`.
     total_count: Option<u64>,
+    /// Sum of the coins of five years and more of these clusters.
     total_old_sats: Option<u64>,
     total_old_btc: Option<Btc>,
     min_sats: u64,
     min_btc: Btc,
     limit: u32,
     offset: u32,
-    /// Those with most old coins first.
+    /// Clusters, the most old coins first.
     watchlist: Vec<WatchedHolder>,
-    /// True if more follow: go on with a greater `offset`.
+    /// True if more clusters follow; continue with a larger `offset`.
     has_more: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -73,26 +74,27 @@ pub(crate) struct WatchlistOutput {
 #[schemars(rename = "Watched")]
 pub(crate) struct WatchedHolder {
     holder: CoinHolder,
-    /// Its scripts.
+    /// Number of scripts in the cluster.
     script_count: u64,
-    /// Its coins of five years and more.
+    /// Sum of the cluster's coins of five years and more.
     old_sats: u64,
     old_btc: Btc,
-    /// The newest transaction that spends from it; if none does, the oldest that pays it.
+    /// Id of the newest transaction that spends from the cluster; if none does, of the oldest that pays it.
     quiet_since_txid: String,
     quiet_since_height: Height,
-    /// Full days since then, by monotone block time, as of the block of the list.
+    /// Full days since that transaction, by monotone block time, as of the block of the list.
     quiet_days: u32,
-    /// True if it never spent.
+    /// True if the cluster never spent.
     never_spent: bool,
 }
 
 impl Operation for DormancyWatchlist {
     const INFO: Info = Info {
-        summary: "Clusters with 500 BTC or more of coins of five years and more that spent nothing for five years",
-        description: "Every large holder that has been quiet for years, as far as co-spending tells, those with most old coins first: \
-            what it holds, since when it spends nothing, and its owner by today's labels. The list is of one block, which it names, with \
-            a hash of the whole set; it is made anew once a day. Coins that do not move may be lost.",
+        summary: "Clusters with 500 BTC or more of coins of five years and more and no spend for five years",
+        description: "Every large holder, as far as co-spending shows, that has spent nothing for years, the most old \
+            coins first: its old coins, the time of its last spend, and its owner by today's labels. The list is \
+            computed about once a day, at one block, which the answer names, with a hash of the whole list. Coins that \
+            do not move may be lost.",
         freshness: &[TIP, CLAIMS, LABELS, BESIDE],
         tool: Tool::UNLISTED,
         ..index_get("dormancy_watchlist", "/v1/dormancy/watchlist", "chain")
@@ -119,7 +121,7 @@ impl Operation for DormancyWatchlist {
         Ok(input.format.rows(watchlist, |watchlist| WatchlistOutput {
             as_of_height: head.map(|head| head.height),
             as_of_hash: head.map(|head| head.hash.to_string()),
-            reason: head.is_none().then_some("the list is being made, which takes minutes on a large index"),
+            reason: head.is_none().then_some("the list is being computed, which takes minutes on a large index"),
             set_sha256: head.map(|head| hex::encode(head.set)),
             total_count: head.map(|head| head.clusters),
             total_old_sats: head.map(|head| head.sats),

@@ -56,16 +56,17 @@ impl JsonSchema for WeekParam {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "WeeklyInput")]
 pub(crate) struct WeeklyInput {
-    /// The week by ISO 8601, in UTC. Default: the last whole one before that of the newest block.
+    /// Week in ISO 8601 format, in UTC. Default: the last full week before that of the newest block.
     pub(super) week: Option<WeekParam>,
 }
 
 impl Operation for WeeklyReport {
     const INFO: Info = Info {
-        summary: "A week on old coins: sums by age, the largest movements, against the week before and the year",
-        description: "Coins of a year and more that were spent in an ISO week (UTC): value, number and coin-days destroyed, in all and \
-            by age, beside the week before and the average week of the 52 weeks before this one; and the ten largest movements of \
-            coins of five years and more. /v1/dormancy/weekly.md is the same as a text.",
+        summary: "Weekly report on old coins: sums by age and the largest movements, compared with earlier weeks",
+        description: "Coins of a year and more that were spent in an ISO week (UTC): value, number and coin-days \
+            destroyed, in total and by age, compared with the week before and with the average of the 52 weeks before \
+            this one; and the ten largest movements of coins of five years and more. /v1/dormancy/weekly.md has the \
+            same report as text.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         ..index_get("dormancy_weekly", "/v1/dormancy/weekly.json", "chain")

@@ -28,9 +28,8 @@ impl Media for Markdown {
 
 impl Operation for WeeklyText {
     const INFO: Info = Info {
-        summary: "A week on old coins, as a text to read",
-        description: "The report of /v1/dormancy/weekly.json in Markdown: the same figures, from the same computation, in sentences and \
-            tables.",
+        summary: "Weekly report on old coins, as text",
+        description: "The report of /v1/dormancy/weekly.json in Markdown: the same figures in sentences and tables.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         ..index_get("dormancy_weekly_text", "/v1/dormancy/weekly.md", "chain")
@@ -69,9 +68,9 @@ fn coins(count: u64) -> String {
 fn write(out: &mut String, report: &Report) -> fmt::Result {
     let Report { week, from_date, to_date, totals, previous_week, .. } = report;
     writeln!(out, "# Old coins in {week}\n")?;
-    writeln!(out, "{from_date} to {to_date}, in UTC by monotone block time. Old coins are a year and more.\n")?;
+    writeln!(out, "{from_date} to {to_date}, in UTC by monotone block time. Old coins are at least a year old.\n")?;
     if !report.is_complete {
-        writeln!(out, "**The week is not over: the newest block is of it.**\n")?;
+        writeln!(out, "**The week is not over: the newest block belongs to it.**\n")?;
     }
     write!(out, "{} worth {} BTC were spent", coins(totals.coin_count), btc(totals.old_sats))?;
     match report.change_percent {
@@ -105,8 +104,8 @@ fn write(out: &mut String, report: &Report) -> fmt::Result {
     row("coin-days destroyed", &|of| decimal(of.coin_days_destroyed, 0))?;
     row("movements", &|of| of.movement_count.to_string())?;
     match report.average_reason {
-        None => writeln!(out, "\nThe average is over the {} weeks before.\n", report.average_weeks)?,
-        Some(reason) => writeln!(out, "\nThere is no average: {reason}.\n")?,
+        None => writeln!(out, "\nThe average covers the {} weeks before.\n", report.average_weeks)?,
+        Some(reason) => writeln!(out, "\nNo average: {reason}.\n")?,
     }
     writeln!(out, "## By age\n\n| age in years | BTC | coins | coin-days destroyed | BTC the week before |")?;
     writeln!(out, "| --- | ---: | ---: | ---: | ---: |")?;
@@ -123,7 +122,7 @@ fn write(out: &mut String, report: &Report) -> fmt::Result {
     if report.movements_omitted > 0 {
         writeln!(out, "\n{} more are left out.", report.movements_omitted)?;
     }
-    writeln!(out, "\nThat coins moved does not say that they were sold. Names are what sources say today.")
+    writeln!(out, "\nA movement does not prove a sale. Names come from today's labels.")
 }
 
 fn write_class(out: &mut String, class: &Class) -> fmt::Result {

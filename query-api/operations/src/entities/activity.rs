@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Why the sums of a transaction are missing.
-const TOO_MANY: &str = "it has more members of the entity than are read at once";
+const TOO_MANY: &str = "it has too many members of the entity to read at once";
 
 /// The newest transactions of an entity.
 pub(crate) struct Activity;
@@ -33,11 +33,11 @@ pub(crate) struct ActivityInput {
     /// Name of the entity, in any spelling, or another name that sources write.
     #[schemars(length(min = 1, max = 100), example = "cairn-exchange")]
     entity_name: String,
-    /// Transactions.
+    /// Maximum number of transactions.
     #[serde(default)]
     limit: Limit<25, 100>,
-    /// No older transactions: a height, a date (YYYY-MM-DD, UTC), a time in RFC 3339, or days before the newest block,
-    /// as in `30d`. Times are monotone block times.
+    /// First block: a height, a date (YYYY-MM-DD, UTC), a time (RFC 3339), or days before the newest block, as in
+    /// `30d`. Times are monotone block times.
     #[schemars(example = "30d")]
     since: Option<SinceParam>,
 }
@@ -45,31 +45,31 @@ pub(crate) struct ActivityInput {
 /// The newest transactions of an entity.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ActivityOutput {
-    /// Name for paths.
+    /// Name of the entity in paths.
     name: String,
-    /// `name` if the request has this name, `alias` if another spelling, or another name that sources write.
+    /// `name` if the request used this name; `alias` for another spelling, or another name in the sources.
     found_by: FoundBy,
-    /// True if it counts as a natural person.
+    /// True if the entity counts as a natural person.
     is_person: bool,
     limit: u32,
-    /// Height of the first block that was asked for; null without `since`.
+    /// Height of the first requested block; null without `since`.
     since_height: Option<Height>,
     /// Confirmed transactions that pay a member or spend from one, the newest first.
     transactions: Vec<EntityMovement>,
     /// True if older transactions are missing because too many members had to be read.
     truncated: bool,
-    /// Why it is truncated; otherwise null.
+    /// Why older transactions are missing; otherwise null.
     truncated_reason: Option<String>,
-    /// Members whose history was read.
+    /// Number of members whose history was read.
     members_read: u64,
-    /// Members that the entity has.
+    /// Number of members of the entity.
     address_count: u64,
     basis: Basis,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
 
-/// A transaction of an entity: what it does to all its members together.
+/// A transaction of an entity, with its sums over all members.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EntityMovement {
     txid: String,
@@ -77,29 +77,30 @@ pub(crate) struct EntityMovement {
     /// Time of the block's header.
     time: String,
     time_unix: u32,
-    /// Sum of its outputs to members; null if they are too many.
+    /// Sum of the outputs to members; null if there are too many.
     received_sats: Option<u64>,
-    /// Sum of its inputs from members.
+    /// Sum of the inputs from members; null if there are too many.
     sent_sats: Option<u64>,
-    /// Received minus sent: below zero if the entity paid.
+    /// Received minus sent; negative if the entity paid.
     net_sats: Option<i64>,
     net_btc: Option<Btc>,
     /// Why the sums are null; otherwise null.
     sums_reason: Option<&'static str>,
-    /// Members that it pays or spends from; a lower bound if the sums are null.
+    /// Number of members that the transaction pays or spends from; a lower bound if the sums are null.
     member_count: u64,
     confirmations: u32,
-    /// True below 6 confirmations: a reorg may still undo it.
+    /// True with fewer than 6 confirmations: a reorg may still undo the transaction.
     provisional: bool,
 }
 
 impl Operation for Activity {
     const INFO: Info = Info {
         summary: "Newest transactions of an entity's known addresses, with their sums over all of them",
-        description: "The confirmed transactions that pay known addresses of an entity or spend from them, the newest first, each \
-            once: what all members together received and sent, and the difference. Only known addresses count, so change to an \
-            unknown one looks like a payment. At most 5 000 histories are read; if that is too few, the list is still the \
-            newest, and `truncated` says that older ones are missing.",
+        description: "The confirmed transactions that pay known addresses of an entity or spend from them, the newest \
+            first, each once: the sums that all members together received and sent, and the difference. Only known \
+            addresses count, so change to an unknown one looks like a payment. At most 5 000 histories are read. If \
+            there are more, the list still has the newest transactions, and `truncated` says that older ones are \
+            missing.",
         freshness: &[TIP, CLAIMS, LABELS],
         errors: &[ErrorCode::EntityNotFound],
         tool: Tool::reads(

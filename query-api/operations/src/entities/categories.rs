@@ -22,9 +22,9 @@ pub(crate) struct CategoriesInput {}
 /// The categories of entities.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CategoriesOutput {
-    /// Entities of all categories. Natural persons are left out.
+    /// Number of entities in all categories, without natural persons.
     entity_count: u64,
-    /// Those that have an entity, the one with the largest balance first.
+    /// Categories with at least one entity, the largest balance first.
     categories: Vec<CategoryRow>,
     basis: Basis,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
@@ -35,12 +35,12 @@ pub(crate) struct CategoriesOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EntityCategoryRow")]
 pub(crate) struct CategoryRow {
-    /// `unlabeled` if no source gives one.
+    /// Name of the category; `unlabeled` if no source gives one.
     category: &'static str,
     entity_count: u64,
-    /// Members of its entities.
+    /// Number of members of the entities in this category.
     address_count: u64,
-    /// Their balance, direct and inherited.
+    /// Balance of the entities in this category, direct and inherited.
     balance_sats: u64,
     balance_btc: Btc,
     /// Name of the entity with the largest balance.
@@ -50,9 +50,10 @@ pub(crate) struct CategoryRow {
 impl Operation for Categories {
     const INFO: Info = Info {
         summary: "Categories of labelled entities, each with its entities, addresses and balance",
-        description: "What kinds of entities the loaded labels name: exchanges, mining pools, mixers and so on, with the number \
-            of entities, of addresses that count as theirs, and the sum of their balances. An entity has the category that most \
-            of its addresses are said to have. The sums cover known addresses only, and are no estimate of all.",
+        description: "The categories of the entities that the loaded labels name: exchanges, mining pools, mixers and \
+            so on, with the number of entities, the number of their addresses, and the sum of their balances. An \
+            entity has the category that sources give to most of its addresses. The sums cover known addresses only \
+            and do not estimate the total.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::reads(
             "asked which kinds of entities are known, or how many exchanges, pools or mixers have labels",

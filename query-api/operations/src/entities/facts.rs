@@ -22,25 +22,25 @@ pub(super) const UNLABELED: &str = "unlabeled";
 /// An entity in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EntityBrief {
-    /// Name for paths.
+    /// Name of the entity in paths.
     pub(super) name: String,
-    /// Name as people write it: the one that most of its scripts are said to have.
+    /// Display name: the name that sources give to most of its scripts.
     pub(super) display_name: String,
-    /// The category that most of its scripts are said to have; `unlabeled` if no source gives one.
+    /// Category that sources give to most of its scripts; `unlabeled` if no source gives one.
     pub(super) category: &'static str,
-    /// `full`, `substantial`, `partial` or `seed_only`: how good the evidence is, not which share of its addresses is
-    /// known.
+    /// Quality of the evidence: `full`, `substantial`, `partial` or `seed_only`. It is not the share of its addresses
+    /// that is known.
     pub(super) coverage_status: &'static str,
-    /// Scripts that count as the entity's: its members.
+    /// Number of members: scripts that count as the entity's.
     pub(super) address_count: u64,
-    /// Scripts that are listed, reported or mentioned under its name and are not members.
+    /// Number of scripts that are listed, reported or mentioned under the entity's name and are not members.
     pub(super) named_count: u64,
-    /// Independent origins of the claims that make them members; 64 are counted at most.
+    /// Number of independent origins of the claims about members, counted up to 64.
     pub(super) origin_count: u64,
-    /// Balance of its members, and of other scripts of their clusters that claims extend to.
+    /// Balance of the members, and of other scripts in their clusters to which claims extend.
     pub(super) balance_sats: u64,
     pub(super) balance_btc: Btc,
-    /// Time of the block with the newest transaction of a member; null if the chain has none of them.
+    /// Time of the block with the newest transaction of a member; null if no member has one.
     pub(super) last_activity_at: Option<String>,
     pub(super) last_activity_unix: Option<u32>,
 }
@@ -67,15 +67,13 @@ impl EntityBrief {
 /// Basis of an answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Basis {
-    /// True if labels are loaded: otherwise no entity is known.
+    /// True if labels are loaded; otherwise no entity is known.
     labels_loaded: bool,
-    /// True while a document of labels is being worked in: until then some entities lack scripts of it, or keep some
-    /// that it ends.
+    /// True while an import of labels is being applied: until then entities may lack new scripts or keep removed ones.
     labels_pending: bool,
-    /// Sequence number of the newest input event that the index has taken.
+    /// Sequence number of the newest input event that the index has applied.
     seq: u64,
-    /// Members are scripts with a claim of their own. Of other scripts of their clusters only the balance counts, apart
-    /// where an answer has both.
+    /// Rule for members, as a sentence: which scripts are members, and which only add to the balance.
     members: &'static str,
 }
 
@@ -86,7 +84,7 @@ impl Basis {
             ctx.warn("no_label_source", "no labels are loaded: no entity is known");
         }
         if labels_pending {
-            ctx.warn("labels_pending", "a document of labels is being worked in; ask again in a moment for all of it");
+            ctx.warn("labels_pending", "an import of labels is being applied; try again in a moment");
         }
         Ok(Basis { labels_loaded, labels_pending, seq: view.tip().seq, members: "direct" })
     }

@@ -24,7 +24,7 @@ const MAX_SUGGESTED: usize = 5;
 pub(crate) enum FoundBy {
     /// By its name.
     Name,
-    /// By another spelling of it, or another name that sources write, of its addresses or of itself.
+    /// By another spelling, or another name that sources give to the entity or its addresses.
     Alias,
 }
 
@@ -83,7 +83,7 @@ impl FoundEntity {
 
 fn unknown(ctx: &Ctx<'_>, all: &Register, asked: Option<&EntityName>) -> ApiError {
     let detail = match asked {
-        _ if all.entries().is_empty() => "no entity is known: no labels are loaded that name one".to_owned(),
+        _ if all.entries().is_empty() => "no entity is known: no loaded label names one".to_owned(),
         Some(name) => format!("no entity has the name {name}; /v1/entities/list has all names"),
         None => "no entity has this name; names have letters and digits: /v1/entities/list has them".to_owned(),
     };

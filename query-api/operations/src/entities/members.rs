@@ -22,24 +22,25 @@ use crate::{
 /// A script of an entity.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EntityAddress {
-    /// Its address, or `scripthash:<hex>` if it has none. Other operations take both.
+    /// Address of the script, or `scripthash:<hex>` if it has none. Other operations accept both.
     address: String,
     /// Script type as Bitcoin Core names it.
     script_type: &'static str,
-    /// Type of the claim that its card shows, for example `controlled_by` or `listed_by`; null if it has no card.
+    /// Type of the claim on the script's trust card, for example `controlled_by` or `listed_by`; null without a trust
+    /// card.
     claim_type: Option<&'static str>,
-    /// Evidence tier of that claim; null if it has no card.
+    /// Evidence tier of that claim; null without a trust card.
     evidence_tier: Option<&'static str>,
-    /// Level of the claim, 0 to 100; of a member, of the claim that makes it one.
+    /// Level of the claim, 0 to 100. For a member, of the claim that makes it a member.
     confidence_level: u8,
-    /// The word of that level.
+    /// Level in words.
     confidence: &'static str,
-    /// True if the claim that its card shows is contested: such a claim makes no member.
+    /// True if the claim on the script's trust card is contested; a contested claim makes no member.
     contested: bool,
     balance_sats: u64,
     balance_btc: Btc,
     tx_count: u64,
-    /// Time of the block with its newest transaction; null if the chain does not have the script.
+    /// Time of the block with the script's newest transaction; null if the chain does not contain the script.
     last_activity_at: Option<String>,
     last_activity_unix: Option<u32>,
 }

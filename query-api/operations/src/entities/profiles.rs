@@ -77,25 +77,25 @@ impl KnownProfiles {
 /// Profile of an entity by one source, independent of its addresses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct EntityProfile {
-    /// Who says it.
+    /// Source of the profile.
     source: String,
-    /// The source's list that has it.
+    /// List of the source that has the profile.
     list: String,
-    /// When that list was retrieved.
+    /// Time at which that list was retrieved.
     retrieved_at: String,
-    /// When the source wrote or changed it; null if it does not say.
+    /// Time at which the source wrote or changed the profile; null if unknown.
     asserted_at: Option<String>,
-    /// Name as people write it.
+    /// Display name of the entity.
     name: String,
-    /// Other names; 16 at most.
+    /// Other names; at most 16.
     aliases: Vec<String>,
-    /// Kind of entity; null if the source does not say it in a word of the vocabulary.
+    /// Category; null if the source gives none that this API knows.
     category: Option<&'static str>,
-    /// Its page as the source writes it, often without the scheme; null if it names none.
+    /// Home page as the source writes it, often without the scheme; null if it gives none.
     homepage: Option<String>,
-    /// Countries where it is registered or licensed (ISO 3166-1, two letters); 32 at most.
+    /// Countries where the entity is registered or licensed (ISO 3166-1, two letters); at most 32.
     jurisdictions: Vec<String>,
-    /// Name of the company; null if the source does not say it.
+    /// Legal name of the company; null if the source gives none.
     legal_name: Option<String>,
 }
 

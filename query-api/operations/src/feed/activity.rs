@@ -31,10 +31,10 @@ pub(crate) struct ActivityFeed;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FeedInput {
-    /// Types of events, with commas between. Default: all but `block`.
+    /// Types of events, separated by commas. Default: all but `block`.
     #[schemars(example = "whale_tx,retraction")]
     types: Option<EventTypes>,
-    /// Least value in bitcoin, of events that have one.
+    /// Minimum value in bitcoin, for events that have one.
     #[schemars(example = 500)]
     min_btc: Option<BtcParam>,
     /// Events per page.
@@ -50,14 +50,14 @@ pub(crate) struct FeedOutput {
     min_sats: u64,
     min_btc: Btc,
     limit: u32,
-    /// When this feed began; null if none has. Ids of another feed have another time in front.
+    /// Time at which this feed began; null if none has. Ids of events begin with it.
     feed_began_at: Option<String>,
     feed_epoch: Option<u32>,
-    /// The newest announcement first.
+    /// Announcements, the newest first.
     events: Vec<FeedEvent>,
-    /// Cursor of the next page; null at the end. It stays valid for as long as the feed.
+    /// Cursor of the next page; null at the end. It stays valid for as long as the feed exists.
     next_cursor: Option<String>,
-    /// True if so much was looked through that the page has fewer events than it may: go on with `next_cursor`.
+    /// True if the scan limit ended the page early; continue with `next_cursor`.
     truncated: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -65,10 +65,11 @@ pub(crate) struct FeedOutput {
 
 impl Operation for ActivityFeed {
     const INFO: Info = Info {
-        summary: "What happened on the chain, as it was announced, and what was taken back",
-        description: "The feed of this server, the newest first: large payments, CoinJoins, old coins that woke up, gathered coins, \
-            imported labels, reorganizations. An announcement never changes: if a reorg removes its block, a retraction \
-            follows, and the announcement is marked. Labels are joined when it is read. `/v1/events` streams the same.",
+        summary: "Announcements about the chain and their retractions, the newest first",
+        description: "The feed of this server, the newest announcement first: large payments, CoinJoins, old coins \
+            that were spent, gathered coins, imported labels, reorganizations. An announcement never changes: if a \
+            reorg removes its block, a retraction follows, and the announcement is marked. Labels are those of the \
+            time of the request. `/v1/events` streams the same announcements.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         ..index_get("activity_feed", "/v1/chain/activity-feed", "chain")

@@ -16,45 +16,47 @@ use crate::{
     values::{Btc, rfc3339},
 };
 
-/// An announcement, or that one is taken back.
+/// An announcement, or the retraction of one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FeedEvent {
-    /// Its id: the time when the feed began, a hyphen, and its sequence number.
+    /// Id of the event: the time at which the feed began, a hyphen, and the sequence number.
     id: String,
-    /// Its sequence number.
+    /// Sequence number of the event.
     seq: u64,
     /// `block`, `whale_tx`, `coinjoin_round`, `awakening`, `dormancy_flush`, `whale_wakeup`, `consolidation`,
     /// `label_change`, `sanctions_list_change`, `dust_campaign`, `reorg` or `retraction`.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// `exchange_flow_large` or `miner_payout_large`, if today's labels make a whale_tx one; otherwise null.
+    /// For a whale_tx, `exchange_flow_large` or `miner_payout_large` if today's labels say so; otherwise null.
     flow_type: Option<&'static str>,
-    /// When it was announced.
+    /// Time of the announcement.
     announced_at: String,
-    /// The height that it is about: of a reorg, the last block that stays; of labels, the tip then.
+    /// Height of the event's block. For a reorg: the last block that remains. For labels: the tip at that time.
     height: Height,
-    /// Of a block: its hash. Of a reorg: the hash of the block that was the tip.
+    /// Hash of the block. For a reorg: hash of the former tip.
     block_hash: Option<String>,
     txid: Option<String>,
-    /// Input of the transaction, of an awakening; the first of the cluster, of a whale_wakeup.
+    /// Index of an input. For an awakening: the one that spends the coin. For a whale_wakeup: the first one of the
+    /// cluster.
     vin: Option<u64>,
-    /// For a whale_tx, the sum paid to others; for a coinjoin_round, the sum paid; value of the coin of an awakening;
-    /// what the inputs of a consolidation bring; old coins that a cluster of a dormancy_flush had spent by then, or
-    /// that one of a whale_wakeup had; fees of a block.
+    /// Value of the event. For a block: its fees. For a whale_tx: the sum paid to others. For a coinjoin_round: the sum
+    /// paid. For an awakening: the coin. For a consolidation: the sum of its inputs. For a dormancy_flush: the old
+    /// coins that the cluster had spent by then. For a whale_wakeup: the old coins that the cluster had.
     value_sats: Option<u64>,
     value_btc: Option<Btc>,
-    /// Of a block: its transactions. Of a consolidation: its inputs. Of a dust_campaign: scripts that it had paid
-    /// within 30 days. Of a reorg: the blocks that are gone. Of labels: the rows that say something new.
+    /// Number in the event. For a block: its transactions. For a consolidation: its inputs. For a dust_campaign: the
+    /// scripts that it had paid within 30 days. For a reorg: the removed blocks. For labels: the rows that say
+    /// something new.
     count: Option<u64>,
-    /// Source and list, of labels.
+    /// Source and list of imported labels.
     source: Option<String>,
-    /// `standing`; `retracted` if its block is gone; `final` if it is about no block.
+    /// `standing`; `retracted` if a reorg removed the event's block; `final` if the event is not about a block.
     state: &'static str,
-    /// True if it stands and its block has fewer than 6 confirmations.
+    /// True if the state is `standing` and the block has fewer than 6 confirmations.
     provisional: bool,
-    /// Announcement that a retraction takes back; otherwise null.
+    /// The announcement that this retraction takes back; otherwise null.
     retracts: Option<RetractedEvent>,
-    /// By today's labels, of a whale_tx that stands; otherwise null.
+    /// Direction of a whale_tx in the state `standing`, by today's labels; otherwise null.
     flow_direction: Option<&'static str>,
     from_owner: Option<SideOwner>,
     to_owner: Option<SideOwner>,
@@ -63,7 +65,7 @@ pub(crate) struct FeedEvent {
 /// An announcement that is taken back.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RetractedEvent {
-    /// Its id.
+    /// Id of the announcement.
     id: String,
     seq: u64,
     #[serde(rename = "type")]

@@ -34,17 +34,17 @@ pub(crate) struct Events;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct EventsInput {
-    /// Id of the event to go on after. Default: the newest, so that only new announcements are sent.
+    /// Id of the event after which to continue. Default: the newest, so that only new announcements are sent.
     after: Option<EventId>,
-    /// Types of events, with commas between. Default: all.
+    /// Types of events, separated by commas. Default: all.
     #[schemars(example = "block,whale_tx,reorg,retraction")]
     types: Option<EventTypes>,
-    /// Least value in bitcoin, of events that have one.
+    /// Minimum value in bitcoin, for events that have one.
     #[schemars(example = 500)]
     min_btc: Option<BtcParam>,
-    /// Only transactions that spend from this address or pay it; and retractions.
+    /// Only transactions that spend from this address or pay it, and retractions.
     address: Option<AddressParam>,
-    /// Only transactions with a script that counts as this entity's by today's labels; and retractions.
+    /// Only transactions with a script of this entity, by today's labels, and retractions.
     #[schemars(length(min = 1, max = 64), example = "cairn-exchange")]
     entity: Option<String>,
     /// Events per answer.
@@ -55,14 +55,13 @@ pub(crate) struct EventsInput {
 /// Announcements after an event.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EventsOutput {
-    /// The oldest first.
+    /// Events, the oldest first.
     events: Vec<FeedEvent>,
-    /// The event to go on after; null if no feed has begun.
+    /// Id of the event after which to continue; null if no feed has begun.
     last_id: Option<String>,
-    /// True if there may be more already.
+    /// True if more events may be available already.
     has_more: bool,
-    /// True if the event to go on after is of another feed: events in between are unknown, and `last_id` is the newest
-    /// one.
+    /// True if `after` belongs to another feed: events in between are unknown, and `last_id` is the newest one.
     reset: bool,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -76,11 +75,12 @@ struct EventFilter<'w> {
 
 impl Operation for Events {
     const INFO: Info = Info {
-        summary: "What is announced from now on, or after an event; a stream if it is asked for as one",
-        description: "The announcements of this server after an event, the oldest first: blocks, alerts, retractions, imported \
-            labels. With `Accept: text/event-stream` the answer stays open and sends each event once as it is announced; a \
-            client that connects again with `Last-Event-ID` goes on where it was; with an id that this feed does not have, it first \
-            gets an event `reset` with the newest id and the URL of the feed. Filters by type, value, address and entity.",
+        summary: "New announcements, or those after an event; on request as a stream",
+        description: "The announcements of this server after an event, the oldest first: blocks, alerts, retractions, \
+            imported labels. With `Accept: text/event-stream` the answer stays open and sends each event once, when it \
+            is announced. A client that connects again with `Last-Event-ID` continues after that event. If the feed \
+            does not have this id, an event `reset` comes first, with the newest id and the URL of the feed. Filters \
+            by type, value, address and entity.",
         freshness: &[TIP, CLAIMS, LABELS],
         tool: Tool::UNLISTED,
         streamed: Some(StreamSpec { resume: "after", feed: "/v1/chain/activity-feed" }),

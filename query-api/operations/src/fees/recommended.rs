@@ -20,15 +20,15 @@ pub(crate) struct FeesRecommended;
 pub(crate) struct FeesRecommendedOutput {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
-    /// For the next block.
+    /// Feerate for the next block.
     fastest_fee_sat_vb: Option<SatVb>,
-    /// For one of the next three blocks.
+    /// Feerate for one of the next three blocks.
     half_hour_fee_sat_vb: Option<SatVb>,
-    /// For one of the next six blocks.
+    /// Feerate for one of the next six blocks.
     hour_fee_sat_vb: Option<SatVb>,
-    /// For one of the next eight blocks.
+    /// Feerate for one of the next eight blocks.
     economy_fee_sat_vb: Option<SatVb>,
-    /// To enter the mempool.
+    /// Minimum feerate to enter the mempool.
     minimum_fee_sat_vb: Option<SatVb>,
     /// Why the fees are null; otherwise null.
     reason: Option<&'static str>,

@@ -15,20 +15,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::Btc;
 
-/// Which labels count.
+/// Labels by which scripts belong to exchanges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "FlowMode")]
 pub(super) enum Mode {
-    /// Those of today, for the whole history.
+    /// Today's labels, for the whole history.
     #[default]
     Latest,
-    /// Those that were asserted by the time of each block.
+    /// Labels that were asserted by the time of each block.
     Pit,
 }
 
 /// Why there are none.
-pub(super) const BEING_MADE: &str = "flows are being made, which takes minutes on a large index";
+pub(super) const BEING_MADE: &str = "flows are being computed, which takes minutes on a large index";
 
 /// The flows of a mode.
 pub(super) struct ExchangeDays<'v> {
@@ -173,29 +173,30 @@ impl<'v> ExchangeDays<'v> {
     }
 }
 
-/// Flows of all exchanges together: what they send each other is no part of it, and stands beside.
+/// Flows of all exchanges together. Payments between exchanges are left out and have their own field.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ExchangeTotals {
-    /// Inflow from others than exchanges.
+    /// Inflow, except from other exchanges.
     inflow_sats: u64,
     inflow_btc: Btc,
-    /// Outflow to others than exchanges, without fees.
+    /// Outflow, except to other exchanges, without fees.
     outflow_sats: u64,
     outflow_btc: Btc,
-    /// Inflow less outflow.
+    /// Inflow minus outflow.
     net_sats: i64,
     net_btc: Btc,
     /// Sum that exchanges sent each other.
     exchange_to_exchange_sats: u64,
-    /// Inflow and outflow with that.
+    /// Inflow, including that from other exchanges.
     inflow_with_exchanges_sats: u64,
+    /// Outflow, including that to other exchanges, without fees.
     outflow_with_exchanges_sats: u64,
-    /// Sum that came back to the same exchange, change included.
+    /// Sum that returned to the same exchange, including change.
     internal_sats: u64,
     fees_sats: u64,
     /// Balance of scripts newly attributed to an exchange, minus that of scripts no longer attributed to one.
     reclassified_sats: i64,
-    /// Of inflow and outflow with exchanges, what counts because of documents that came on a later day.
+    /// Part of the inflow and outflow, with exchanges included, that rests on documents received on a later day.
     backfilled_sats: u64,
     tx_count: u64,
 }

@@ -33,22 +33,22 @@ pub(crate) struct SummaryInput {}
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ExchangeFlowsSummaryOutput")]
 pub(crate) struct SummaryOutput {
-    /// The newest block that counts: the tip, or some blocks below it; null while flows are being made.
+    /// Height of the newest block that counts: the tip, or some blocks below it; null while flows are being computed.
     as_of_height: Option<Height>,
-    /// Why it is null; otherwise null.
+    /// Why `as_of_height` is null; otherwise null.
     reason: Option<&'static str>,
-    /// Exchanges that labels name.
+    /// Number of exchanges that labels name.
     exchange_count: Option<usize>,
-    /// Their balance.
+    /// Balance of these exchanges.
     balance_sats: Option<u64>,
     balance_btc: Option<Btc>,
-    /// The last day, week and month, in days (UTC) with that of the newest block, which may not be over.
+    /// Flows of the last day, week and month: UTC days up to that of the newest block, which may not be over.
     windows: Vec<FlowWindow>,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
 
-/// Flows of some days.
+/// Flows of a range of days.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FlowWindow {
     range: Range,
@@ -56,28 +56,28 @@ pub(crate) struct FlowWindow {
     to_date: String,
     #[serde(flatten)]
     totals: ExchangeTotals,
-    /// Exchanges to which more came than left, the largest net inflow first; 5 at most.
+    /// Exchanges with a net inflow, the largest first; at most 5.
     top_net_inflows: Vec<NetFlow>,
-    /// Exchanges that more left than came to, the largest net outflow first; 5 at most.
+    /// Exchanges with a net outflow, the largest first; at most 5.
     top_net_outflows: Vec<NetFlow>,
 }
 
 /// Change of the balance of an exchange.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct NetFlow {
-    /// Name for paths.
+    /// Name of the exchange in paths.
     slug: String,
-    /// Inflow less outflow, other exchanges included.
+    /// Inflow minus outflow, including other exchanges.
     net_sats: i64,
     net_btc: Btc,
 }
 
 impl Operation for ExchangeFlowsSummary {
     const INFO: Info = Info {
-        summary: "What came to all exchanges together and left them, in the last day, week and month",
-        description: "Inflow, outflow and the difference over all exchanges that today's labels name, without what they send each other, \
-            which stands beside; what they hold; and the exchanges with the largest net flows. exchange_flows has each exchange day \
-            by day. Only known scripts count.",
+        summary: "Inflows and outflows of all exchanges together, in the last day, week and month",
+        description: "Inflow, outflow and the difference over all exchanges that today's labels name, without payments \
+            between them, which have their own field; their balance; and the exchanges with the largest net flows. \
+            exchange_flows has each exchange day by day. Only known scripts count.",
         freshness: &[TIP, CLAIMS, LABELS, BESIDE],
         tool: Tool::reads(
             "asked whether bitcoin flows into or out of exchanges, or what exchanges hold together",

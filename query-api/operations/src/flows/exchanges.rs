@@ -21,7 +21,7 @@ use crate::{
 
 pub(crate) struct ExchangeFlows;
 
-/// How far back.
+/// Length of the range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[schemars(rename = "ExchangeFlowRange")]
 pub(crate) enum Range {
@@ -58,25 +58,25 @@ const MAX_DAYS_OF_ONE: u32 = 366;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FlowsInput {
-    /// Number of days (UTC), including that of the newest block, which may not be over; or with `to`. `90d` and `1y`
-    /// only of one exchange.
+    /// Number of UTC days, up to that of the newest block, which may not be over, or up to `to`. `90d` and `1y` only
+    /// for one exchange.
     #[serde(default)]
     range: Range,
-    /// First day, as YYYY-MM-DD (UTC, monotone block time), instead of `range`. Up to `to` 31 days at most; of one
+    /// First day, as YYYY-MM-DD (UTC, monotone block time), instead of `range`. At most 31 days up to `to`; for one
     /// exchange 366.
     #[schemars(example = "2011-02-02")]
     from: Option<DateParam>,
-    /// Last day, as YYYY-MM-DD. Default, and maximum: that of the newest block.
+    /// Last day, as YYYY-MM-DD. Default and maximum: the newest block's.
     #[schemars(example = "2011-02-28")]
     to: Option<DateParam>,
-    /// Attribution of scripts to exchanges: by today's labels for the whole history (`latest`), or by those that were
-    /// asserted by the time of each block (`pit`), which is as of an earlier block.
+    /// Attribution of scripts to exchanges: by today's labels for the whole history (`latest`), or by those asserted by
+    /// the time of each block (`pit`), which ends at an earlier block.
     #[serde(default)]
     mode: Mode,
-    /// Only this exchange, in any spelling, or another name that sources write.
+    /// Only this exchange, in any spelling, or by another name in the sources.
     #[schemars(length(min = 1, max = 100), example = "cairn-exchange")]
     exchange: Option<String>,
-    /// Maximum number of exchanges, those with most flows first; the totals are of all.
+    /// Maximum number of exchanges, the largest flows first; the totals cover all.
     #[serde(default)]
     limit: Limit<20, 50>,
     /// `json`, `csv` or `markdown`; the latter two have a row for each exchange and day.
@@ -89,24 +89,25 @@ pub(crate) struct FlowsInput {
 #[schemars(rename = "ExchangeFlowsOutput")]
 pub(crate) struct FlowsOutput {
     mode: Mode,
-    /// First and last day (UTC).
+    /// First day (UTC).
     from_date: Option<String>,
+    /// Last day (UTC).
     to_date: Option<String>,
-    /// The newest block that counts: the tip, or some blocks below it. In mode `pit` that of the last generation. Null
-    /// while flows are being made.
+    /// Height of the newest block that counts: the tip, or some blocks below it; in mode `pit`, `generation_height`.
+    /// Null while flows are being computed.
     as_of_height: Option<Height>,
-    /// Why it is null; otherwise null.
+    /// Why `as_of_height` is null; otherwise null.
     reason: Option<&'static str>,
-    /// The block up to which all histories were read with the same labels. Blocks after it count with the labels that
-    /// there were when they came.
+    /// Height of the block up to which all histories were computed with the same labels. Later blocks count with the
+    /// labels at their arrival.
     generation_height: Option<Height>,
-    /// All exchanges that labels name.
+    /// Number of exchanges that labels name.
     exchange_count: Option<usize>,
-    /// The one with most flows first.
+    /// Exchanges, the largest flows first.
     exchanges: Vec<FlowsOfExchange>,
     /// True if there are more exchanges with flows than `limit`.
     has_more: bool,
-    /// All exchanges together, those beyond `limit` included; with `exchange`, that one alone.
+    /// Totals of all exchanges, including those beyond `limit`; with `exchange`, of that one alone.
     totals: Option<ExchangeTotals>,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -115,9 +116,9 @@ pub(crate) struct FlowsOutput {
 /// Flows of an exchange.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FlowsOfExchange {
-    /// Name for paths.
+    /// Name of the exchange in paths.
     slug: String,
-    /// Balance of its scripts as of the block of the answer.
+    /// Balance of the exchange's scripts at `as_of_height`.
     balance_sats: u64,
     balance_btc: Btc,
     inflow_btc: Btc,
@@ -125,30 +126,30 @@ pub(crate) struct FlowsOfExchange {
     net_btc: Btc,
     #[serde(flatten)]
     flows: FlowFigures,
-    /// By day (UTC) of monotone block time, the newest first; days without anything are left out.
+    /// Flows by UTC day (monotone block time), the newest first; days without flows are left out.
     days: Vec<FlowsOfDay>,
 }
 
 /// Figures of an exchange.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FlowFigures {
-    /// Inflow.
+    /// Inflow: the sum by which transactions increased the balance of the exchange.
     inflow_sats: u64,
-    /// Outflow, without fees.
+    /// Outflow: the sum by which transactions decreased the balance of the exchange, without fees.
     outflow_sats: u64,
-    /// Inflow less outflow.
+    /// Inflow minus outflow.
     net_sats: i64,
-    /// Sum that came back to it, change included.
+    /// Sum that returned to the exchange, including change.
     internal_sats: u64,
-    /// Its share of fees.
+    /// Share of transaction fees that the exchange paid.
     fees_sats: u64,
-    /// Of the inflow, what came from exchanges.
+    /// Part of the inflow that came from other exchanges.
     from_exchanges_sats: u64,
-    /// Of the outflow, what went to exchanges.
+    /// Part of the outflow that went to other exchanges.
     to_exchanges_sats: u64,
     /// Balance of scripts newly attributed to the exchange, minus that of scripts no longer attributed to it.
     reclassified_sats: i64,
-    /// Of inflow and outflow, what counts because of documents that came on a later day; 0 in mode `latest`.
+    /// Part of inflow and outflow that rests on documents received on a later day; 0 in mode `latest`.
     backfilled_sats: u64,
     tx_count: u64,
 }
@@ -181,11 +182,12 @@ pub(crate) struct FlowsOfDay {
 
 impl Operation for ExchangeFlows {
     const INFO: Info = Info {
-        summary: "What came to exchanges and left them, day by day",
-        description: "For each exchange that labels name: what came to its scripts, what left them, what stayed, what went to and came from \
-            other exchanges, and what it holds, by day. Over any days, what an exchange holds changes by inflow less outflow less fees plus \
-            reclassified. By today's labels for the whole history, or, for backtests, by those that were asserted at the time \
-            of each block (mode pit), with how much of that rests on documents that came later. Only known scripts count.",
+        summary: "Inflows and outflows of exchanges, day by day",
+        description: "For each exchange that labels name, by day: inflow, outflow, sums that stayed, flows from and to \
+            other exchanges, and the balance. Over any days, the balance of an exchange changes by inflow minus \
+            outflow minus fees plus reclassified. Scripts belong to exchanges by today's labels for the whole history, \
+            or, for backtests, by those that were asserted at the time of each block (mode pit), with the part that \
+            rests on documents received later. Only known scripts count.",
         freshness: &[TIP, CLAIMS, LABELS, BESIDE],
         errors: &[ErrorCode::EntityNotFound],
         tool: Tool::UNLISTED,
@@ -307,7 +309,8 @@ fn exchange(ctx: &Ctx<'_>, name: &str) -> Result<EntityName, ApiError> {
     if category == Some(Category::Exchange) {
         return Ok(entity);
     }
-    let detail = format!("{entity} is no exchange as far as labels tell; /v1/entities/list?category=exchange has them");
+    let detail = format!("{entity} is not an exchange by today's labels; /v1/entities/list?category=exchange has all \
+        exchanges");
     Err(ctx.missing(ErrorCode::EntityNotFound, detail))
 }
 

@@ -30,13 +30,13 @@ use crate::{
 const MAX_HOLDERS: usize = 500;
 /// Why a pool's flows are missing.
 const OF_MEMBERS: &str =
-    "most of its blocks pay its members in the coinbase: what it holds says nothing of what was mined";
+    "most of its blocks pay its members in the coinbase: its balance does not show what was mined";
 const TOO_MUCH: &str = "too many transactions to read for one answer: ask for a shorter range, or for this pool alone";
 const TOO_MANY: &str = "it has too many scripts to read for one answer";
 
 pub(crate) struct MinerFlows;
 
-/// How far back.
+/// Length of the range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[schemars(rename = "FlowRange")]
 pub(crate) enum Range {
@@ -52,7 +52,7 @@ pub(crate) enum Range {
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FlowsInput {
-    /// How far back from the newest block: `1d`, `7d` or `30d`.
+    /// Length of the range up to the newest block: `1d`, `7d` or `30d`.
     #[serde(default)]
     range: Range,
     /// Only this pool, by its name in paths.
@@ -73,13 +73,13 @@ pub(crate) struct FlowsOutput {
     range: Range,
     /// First block of the range, by monotone block time.
     since_height: Height,
-    /// Blocks whose coinbases tell which scripts are a pool's, back from the newest.
+    /// Number of newest blocks whose coinbases identify the scripts of pools.
     holder_blocks: u32,
-    /// True if tags of pools or labels are loaded: otherwise no block has a pool.
+    /// True if pool tags or labels are loaded; otherwise no block has a pool.
     lists_loaded: bool,
-    /// The pool that mined most first.
+    /// Pools, the one that mined most first.
     pools: Vec<PoolFlows>,
-    /// Sum that pools beyond `limit` mined.
+    /// Blocks of the pools beyond `limit`.
     other: MinedSum,
     /// Blocks of no known pool.
     unidentified: MinedSum,
@@ -87,7 +87,7 @@ pub(crate) struct FlowsOutput {
     definition: &'static str,
 }
 
-/// Blocks and what they pay.
+/// Number of blocks, and the sum that they pay.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MinedSum {
     block_count: u32,
@@ -104,26 +104,26 @@ impl MinedSum {
 /// Flows of a pool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PoolFlows {
-    /// Name as people write it.
+    /// Display name of the pool.
     name: String,
-    /// Name for paths.
+    /// Name of the pool in paths.
     slug: String,
     #[serde(flatten)]
     mined: MinedSum,
-    /// Outflow of its scripts, without fees and sums that came back; null with a reason.
+    /// Outflow of the pool's scripts, without fees and returned sums; null with a reason.
     outflow_sats: Option<u64>,
     outflow_btc: Option<Btc>,
-    /// Of that, what went to exchanges directly, by today's labels.
+    /// Part of the outflow that went directly to exchanges, by today's labels.
     to_exchange_sats: Option<u64>,
     to_exchange_btc: Option<Btc>,
-    /// Current balance of its scripts; null with a reason.
+    /// Current balance of the pool's scripts; null with a reason.
     reserve_sats: Option<u64>,
     reserve_btc: Option<Btc>,
-    /// Why these are null; otherwise null.
+    /// Why outflow and balance are null; otherwise null.
     reason: Option<&'static str>,
-    /// Its scripts.
+    /// Number of scripts of the pool.
     holder_count: usize,
-    /// By day (UTC) of monotone block time, the newest first; days without anything are left out.
+    /// Flows by UTC day (monotone block time), the newest first; days without flows are left out.
     days: Vec<DayFlows>,
 }
 
@@ -140,10 +140,11 @@ pub(crate) struct DayFlows {
 
 impl Operation for MinerFlows {
     const INFO: Info = Info {
-        summary: "What mining pools mined, paid out and sent to exchanges, day by day",
-        description: "For each pool of the last day, week or month: what its blocks paid, what left the scripts that hold it, how much \
-            of that went to exchanges directly, and what these scripts hold now. Of pools that pay their members in the \
-            coinbase only what was mined counts. Which blocks are a pool's is told as in pool_list; exchanges by today's labels.",
+        summary: "Amounts that mining pools mined, paid out and sent to exchanges, day by day",
+        description: "For each pool of the last day, week or month: the sum that its blocks paid, the outflow of its \
+            scripts, the part that went to exchanges directly, and the current balance of these scripts. For pools \
+            that pay their members in the coinbase, only the mined sum counts. Blocks belong to pools as in pool_list; \
+            exchanges are those of today's labels.",
         cost: Cost::Heavy,
         freshness: &[TIP, CLAIMS, LABELS],
         needs_tip: true,
@@ -168,7 +169,8 @@ impl Operation for MinerFlows {
             pools.retain(|pool, _| pool.as_str() == name);
             if pools.is_empty() {
                 let detail = format!(
-                    "no block of the last {HOLDER_BLOCKS} is of a pool with this name; /v1/pools/list has them"
+                    "none of the last {HOLDER_BLOCKS} blocks belongs to a pool with this name; /v1/pools/list has the \
+                     names"
                 );
                 return Err(ctx.missing(ErrorCode::PoolNotFound, detail));
             }

@@ -24,10 +24,10 @@ pub(crate) struct FxHistory;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FxHistoryInput {
-    /// Code of the currency of which one unit is priced.
+    /// Code of the base currency, of which one unit is priced.
     #[serde(default = "CurrencyParam::eur")]
     base: CurrencyParam,
-    /// Code of the currency that it is priced in.
+    /// Code of the quote currency, in which it is priced.
     #[serde(default = "CurrencyParam::usd")]
     #[schemars(example = &"USD")]
     quote: CurrencyParam,
@@ -59,7 +59,7 @@ pub(crate) struct FxHistoryOutput {
     cross: bool,
     /// Why there are no rates at all; otherwise null.
     reason: Option<&'static str>,
-    /// Ascending by day. There are none for weekends and holidays.
+    /// Rates, ascending by day. Weekends and holidays have none.
     rates: Vec<FxRow>,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
@@ -69,15 +69,15 @@ pub(crate) struct FxHistoryOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "FxRate")]
 pub(crate) struct FxRow {
-    /// The day (UTC) for which it was published.
+    /// Day (UTC) for which the rate was published.
     date: String,
-    /// The end of that day: from then on it converts prices.
+    /// End of that day. The rate converts prices from then on.
     closes_at: String,
     /// Units of the quote currency for one unit of the base.
     rate: PriceNumber,
-    /// The source; null if it is the mean of two, or if the two rates of the euro are of different ones.
+    /// Source; null if the rate is the mean of two sources, or combines rates of different ones.
     source: Option<String>,
-    /// Days, weekends included, that are missing between the rate before, in this list, and this one.
+    /// Number of missing days, weekends included, between the previous rate in this list and this one.
     missing_before: u32,
 }
 
@@ -88,10 +88,10 @@ fn of_euro(quote: Currency) -> Series {
 
 impl Operation for FxHistory {
     const INFO: Info = Info {
-        summary: "Daily exchange rates between two currencies, by the euro's reference rates",
-        description: "What one unit of `base` was in units of `quote` on each business day: the reference rates of the euro, \
-            or the quotient of two of the same day. There are none on weekends and holidays; gaps are told and not filled. \
-            These rates convert prices of bitcoin from the end of their day on.",
+        summary: "Daily exchange rates between two currencies, from the euro's reference rates",
+        description: "The price of one unit of `base` in units of `quote` on each business day: a reference rate of \
+            the euro, or the quotient of two of the same day. Weekends and holidays have none; gaps are reported and \
+            not filled. A rate converts prices of bitcoin from the end of its day on.",
         source: "prices",
         freshness_semantics: "time of the newest block in the index; each row has its own time",
         errors: &[ErrorCode::CursorExpired],
@@ -106,7 +106,7 @@ impl Operation for FxHistory {
         let (view, known) = (ctx.view()?, ctx.known()?);
         let (base, quote) = (input.base.0, input.quote.0);
         if base == quote {
-            return Err(ApiError::validation(Location::Query, "quote", "must be another currency than base"));
+            return Err(ApiError::validation(Location::Query, "quote", "must differ from base"));
         }
         let legs = [base, quote].map(|currency| (currency != Currency::EUR).then(|| of_euro(currency)));
         let newest = legs.iter().flatten().map(|series| known.span(*series).map(|span| span.last)).min().flatten();

@@ -38,26 +38,26 @@ pub(crate) struct CurrentPriceOutput {
     price: Option<PriceNumber>,
     /// Why `price` is null; otherwise null.
     price_reason: Option<&'static str>,
-    /// When the price was known: the close of its candle, or when the sources were asked. Of a converted price, that of
-    /// the price in dollars.
+    /// Time of the price: the close of its candle, or the query to the sources. For a converted price, the time of the
+    /// dollar price.
     as_of: Option<String>,
-    /// The source; null if the price is the mean of two.
+    /// Source of the price; null if it is the mean of two.
     source: Option<String>,
-    /// Sources of which the price is the median.
+    /// Number of sources in the median.
     sources: Option<u16>,
-    /// Sources that were left out because they are more than 5 % from the median.
+    /// Number of sources that were left out because they are more than 5 % from the median.
     dropped: Option<u16>,
     /// True if the sources disagree by more than 5 %.
     disputed: Option<bool>,
     /// True if the price, or the rate of its conversion, is too old.
     stale: Option<bool>,
-    /// `live`: what the sources said last; `candle`: the close of a candle.
+    /// `live`: the latest price from the sources; `candle`: the close of a candle.
     kind: Option<Kind>,
     /// Length of the candle; null for a live price.
     interval: Option<CandleInterval>,
-    /// The exchange rate by which the price in dollars was converted; null if it was not.
+    /// Exchange rate by which the dollar price was converted; null without conversion.
     fx: Option<UsedRate>,
-    /// Change of `price` in percent against 24 hours before `as_of`.
+    /// Change of `price` over the 24 hours before `as_of`, in percent.
     change_24h_pct: Option<Fiat>,
     /// Why `change_24h_pct` is null; otherwise null.
     change_24h_reason: Option<&'static str>,
@@ -65,12 +65,12 @@ pub(crate) struct CurrentPriceOutput {
     price_usd: Option<PriceNumber>,
     /// Why `price_usd` is null; otherwise null.
     price_usd_reason: Option<&'static str>,
-    /// When `price_usd` was known.
+    /// Time at which `price_usd` was known.
     price_fetched_at: Option<String>,
     market: Market,
 }
 
-/// Where a price comes from.
+/// Kind of a price.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "PriceKind")]
@@ -82,9 +82,9 @@ pub(crate) enum Kind {
 /// The price in every currency.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Market {
-    /// The currencies in which it can be given, by code, at most 64.
+    /// Prices by currency, sorted by code; at most 64.
     prices: Vec<PriceIn>,
-    /// Further currencies.
+    /// Number of currencies that are not listed.
     omitted: usize,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct PriceIn {
     price: PriceNumber,
     as_of: String,
     stale: bool,
-    /// The exchange rate by which the price in dollars was converted; null if it was not.
+    /// Exchange rate by which the dollar price was converted; null without conversion.
     fx: Option<UsedRate>,
 }
 
@@ -104,9 +104,9 @@ pub(crate) struct PriceIn {
 pub(crate) struct UsedRate {
     /// Units of the currency for one dollar.
     rate: PriceNumber,
-    /// The day of the reference rates (UTC).
+    /// Day of the reference rates (UTC).
     date: String,
-    /// Their source.
+    /// Source of the reference rates.
     source: Option<String>,
 }
 
@@ -132,11 +132,11 @@ fn why_no_change(none: NoChange) -> &'static str {
 impl Operation for CurrentPrice {
     const INFO: Info = Info {
         summary: "Current price of bitcoin in a currency, with its source and its age",
-        description: "The newest price that is known: what the sources said last, or the close of the newest candle. It is \
-            the median of the sources. A currency in which none is quoted is converted from US dollars by the reference \
-            rates of the euro of the last business day. `stale` says that the price is older than twice the interval of its \
-            candle, and ten minutes at least. What is unknown is null, with a reason. `market` has the price in all \
-            currencies at once.",
+        description: "The newest known price: the latest from the sources, or the close of the newest candle. It is \
+            the median of the sources. A price in a currency without sources is converted from US dollars by the \
+            euro's reference rates of the last business day. `stale` is true if the price is older than twice the \
+            interval of its candle and older than ten minutes. Unknown fields are null, with a reason. `market` has \
+            the price in all currencies at once.",
         source: "prices",
         freshness: &[TIP, MARKET],
         freshness_semantics: "time of the newest block in the index; the price has its own `as_of`",

@@ -55,13 +55,13 @@ pub(crate) struct PriceHistoryOutput {
     definition: &'static str,
     currency: String,
     interval: CandleInterval,
-    /// Close of the first candle of this interval that is known, in the currency or in dollars; null if there is none.
+    /// Closing time of the first known candle of this interval, in the currency or in dollars; null if there is none.
     first_closes_at: Option<String>,
-    /// Close of the newest one.
+    /// Closing time of the newest candle; null if there is none.
     last_closes_at: Option<String>,
     /// Why there are no candles at all; otherwise null.
     reason: Option<&'static str>,
-    /// Ascending by time. Candles that are missing are not filled in: `missing_before` counts them.
+    /// Candles, ascending by time. Missing candles are not filled in; `missing_before` counts them.
     candles: Vec<CandleRow>,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) struct PriceHistoryOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PriceCandle")]
 pub(crate) struct CandleRow {
-    /// When it closed: from then on its price was known.
+    /// Closing time of the candle. Its price is known from then on.
     closes_at: String,
     open: Option<PriceNumber>,
     high: Option<PriceNumber>,
@@ -81,29 +81,29 @@ pub(crate) struct CandleRow {
     close: Option<PriceNumber>,
     /// Why `close` is null; otherwise null.
     close_reason: Option<&'static str>,
-    /// The source; null if the close is the mean of two.
+    /// Source of the price; null if the close is the mean of two.
     source: Option<String>,
-    /// Sources of which the close is the median.
+    /// Number of sources in the median.
     sources: u16,
-    /// Sources that were left out because they are more than 5 % from the median.
+    /// Number of sources that were left out because they are more than 5 % from the median.
     dropped: u16,
     /// True if the sources disagree by more than 5 %.
     disputed: bool,
-    /// True if it was converted from dollars.
+    /// True if the candle was converted from dollars.
     converted: bool,
-    /// The day of the exchange rate of the conversion; null without one.
+    /// Day of the exchange rate of the conversion; null without conversion.
     fx_date: Option<String>,
-    /// Candles that are missing between the one before, in this list, and this one.
+    /// Number of missing candles between the previous candle in this list and this one.
     missing_before: u32,
 }
 
 impl Operation for PriceHistory {
     const INFO: Info = Info {
         summary: "Candles of the bitcoin price in a currency, by day, hour or minute",
-        description: "What the sources said of each candle, as the median of those that agree within 5 %. A day closes at \
-            00:00 UTC. Candles in the currency itself come first; where there is none, that in US dollars is converted by \
-            the euro's reference rates of the last business day. Gaps are told and not filled. A correction of the past \
-            changes the answer at once.",
+        description: "Candles, each the median of the sources that agree within 5 %. A day closes at 00:00 UTC. \
+            Candles in the currency itself come first; where there is none, the one in US dollars is converted by the \
+            euro's reference rates of the last business day. Gaps are reported and not filled. A correction of past \
+            prices changes the answer at once.",
         source: "prices",
         freshness_semantics: "time of the newest block in the index; each row has its own time",
         errors: &[ErrorCode::CursorExpired],
@@ -204,7 +204,7 @@ impl CandleRow {
             low: range.and_then(|range| told(range.low)),
             range_reason: match (range, &chosen.source) {
                 (Some(range), _) => price(range.high).err(),
-                (None, Some(_)) => Some("the source tells only the close"),
+                (None, Some(_)) => Some("the source has only the close"),
                 (None, None) => Some("the close is the mean of two sources"),
             },
             close_reason: close.err(),

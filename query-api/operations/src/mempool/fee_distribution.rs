@@ -31,11 +31,11 @@ pub(crate) struct FeeDistributionOutput {
 /// Sum of all buckets: the mempool's statistics at the projection's generation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DistributionTotal {
-    /// Transactions.
+    /// Number of transactions.
     tx_count: u64,
-    /// Sum of their adjusted virtual sizes.
+    /// Sum of the adjusted virtual sizes.
     vsize: u64,
-    /// Sum of their fees.
+    /// Sum of the fees.
     fees_sats: u64,
     fees_btc: Btc,
 }
@@ -47,13 +47,13 @@ pub(crate) struct FeeBucket {
     from_sat_vb: SatVb,
     /// Upper bound, exclusive; null for the last bucket.
     to_sat_vb: Option<SatVb>,
-    /// Transactions.
+    /// Number of transactions.
     tx_count: u64,
-    /// Sum of their adjusted virtual sizes.
+    /// Sum of the adjusted virtual sizes.
     vsize: u64,
-    /// Transactions in this bucket and above.
+    /// Number of transactions in this bucket and above.
     cumulative_tx_count: u64,
-    /// Sum of the adjusted virtual sizes in this bucket and above: what is mined before lower feerates.
+    /// Sum of the adjusted virtual sizes in this bucket and above, which are mined before lower feerates.
     cumulative_vsize: u64,
 }
 
@@ -71,9 +71,9 @@ fn row(bucket: &Bucket) -> FeeBucket {
 impl Operation for FeeDistribution {
     const INFO: Info = Info {
         summary: "Distribution of the mempool by feerate",
-        description: "A histogram of the whole mempool by the feerate at which each transaction would be mined, which \
-            is that of its package: a parent whose child pays for it counts with the child. The cumulative sums tell \
-            how much is ahead of a feerate.",
+        description: "A histogram of the whole mempool by the feerate at which each transaction would be mined. This \
+            is the feerate of its package: a parent whose child pays for it counts with the child. The cumulative sums \
+            show how much is ahead of a feerate.",
         source: "mempool",
         freshness: &[TIP, MEMPOOL],
         freshness_semantics: FRESHNESS,

@@ -22,7 +22,7 @@ pub(crate) struct UnconfirmedInput {
     value_sats: u64,
     value_btc: Btc,
     script_type: &'static str,
-    /// Null if the script has none.
+    /// Address of the script; null if it has none.
     address: Option<String>,
     sequence: u32,
     /// True if the coin is unconfirmed too.
@@ -39,9 +39,9 @@ pub(crate) struct UnconfirmedOutput {
     value_sats: u64,
     value_btc: Btc,
     script_type: &'static str,
-    /// Null if the script has none.
+    /// Address of the script; null if it has none.
     address: Option<String>,
-    /// Unconfirmed transaction that spends it; null if none does.
+    /// Id of the unconfirmed transaction that spends the output; null if none does.
     spent_by: Option<String>,
 }
 

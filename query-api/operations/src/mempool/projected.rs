@@ -77,17 +77,18 @@ impl ProjectedMempool<'_> {
 pub(crate) struct ProjectionFacts {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
-    /// State of the mempool that it is based on; compare with `generation` of the mempool's statistics.
+    /// Number of the mempool's state from which the projection was computed; compare with `generation` in the answer of
+    /// `mempool_stats`.
     generation: u64,
-    /// True if the mempool has not changed since.
+    /// True if the mempool has not changed since then.
     current: bool,
-    /// The node's mempool sequence up to which it is complete; null if unknown.
+    /// Mempool sequence of the node up to which the projection is complete; null if unknown.
     node_sequence: Option<u64>,
     /// Block that the projection builds on; null if none is known.
     tip: Option<ProjectionTip>,
     /// Selection of packages: `ancestor_feerate` (Bitcoin Core up to v30) or `chunk_feerate` (from v31 on).
     selection: &'static str,
-    /// Projected blocks.
+    /// Number of projected blocks.
     blocks: usize,
     /// Maximum number of projected blocks.
     max_blocks: u8,

@@ -21,22 +21,22 @@ pub(crate) struct MempoolStats;
 /// Statistics of the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MempoolStatsOutput {
-    /// Transactions.
+    /// Number of transactions.
     count: u64,
-    /// Sum of their virtual sizes, adjusted for signature operations as the node's mempool counts them.
+    /// Sum of the virtual sizes, adjusted for signature operations as the node's mempool counts them.
     vsize: u64,
-    /// Sum of their weights.
+    /// Sum of the weights.
     weight: u64,
-    /// Sum of their fees.
+    /// Sum of the fees.
     fees_sats: u64,
     fees_btc: Btc,
     /// The node's minimum feerates; null until they are known.
     floor: Option<Floor>,
     /// Why `floor` is null; otherwise null.
     floor_reason: Option<&'static str>,
-    /// Virtual bytes per second that entered; null until a whole window was observed.
+    /// Inflow in virtual bytes per second; null until a full window was observed.
     inflow_vb_s: Option<Decimal<3>>,
-    /// Length of the window; null if `inflow_vb_s` is null.
+    /// Length of the window in seconds; null if `inflow_vb_s` is null.
     inflow_window_seconds: Option<u64>,
     /// Why `inflow_vb_s` is null; otherwise null.
     inflow_reason: Option<&'static str>,
@@ -46,12 +46,12 @@ pub(crate) struct MempoolStatsOutput {
     usage: Usage,
     /// True if this server has every transaction of the node's mempool.
     whole: bool,
-    /// Transactions that this server dropped or did not load for lack of memory.
+    /// Number of transactions that this server dropped or did not load for lack of memory.
     dropped: u64,
-    /// The node's mempool sequence up to which this server is complete; null if unknown.
+    /// Mempool sequence of the node up to which this server is complete; null if unknown.
     node_sequence: Option<u64>,
-    /// State of the mempool: answers with the same number and the same tip cover the same transactions. It restarts
-    /// when the server starts.
+    /// Number of the mempool's state: answers with the same number and the same tip cover the same transactions. It
+    /// restarts when the server starts.
     generation: u64,
     /// Time of the mempool data.
     as_of: String,
@@ -61,15 +61,15 @@ pub(crate) struct MempoolStatsOutput {
 /// The node's minimum feerates.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Floor {
-    /// Minimum feerate to enter the mempool now: the larger of the two.
+    /// Minimum feerate to enter the mempool now: the larger of the other two.
     entry_fee_sat_vb: SatVb,
     /// `mempoolminfee`: the current minimum of the node's mempool.
     mempool_min_fee_sat_vb: SatVb,
     /// `minrelaytxfee`: the node's fixed minimum.
     min_relay_fee_sat_vb: SatVb,
-    /// Memory of the node's mempool in bytes.
+    /// Memory that the node's mempool uses, in bytes.
     node_usage_bytes: u64,
-    /// Limit of this memory in bytes.
+    /// Memory limit of the node's mempool, in bytes.
     node_max_bytes: u64,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Floor {
 pub(crate) struct Congestion {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
-    /// `low`, `moderate`, `high` or `severe`.
+    /// Word for the congestion: `low`, `moderate`, `high` or `severe`.
     word: &'static str,
     /// Backlog in full blocks.
     backlog_blocks: Decimal<3>,
@@ -93,9 +93,9 @@ pub(crate) struct Congestion {
 /// Memory of this server's copy of the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Usage {
-    /// Bytes, estimated.
+    /// Estimated memory in bytes.
     bytes: u64,
-    /// Limit of this memory in bytes.
+    /// Memory limit in bytes.
     max_bytes: u64,
 }
 

@@ -50,38 +50,39 @@ pub(crate) struct MempoolTransactionOutput {
     wtxid: String,
     version: i32,
     locktime: u32,
-    /// Bytes, including the witness.
+    /// Size in bytes, including the witness.
     size: u32,
-    /// Virtual bytes: weight / 4, rounded up.
+    /// Virtual size: weight / 4, rounded up.
     vsize: u64,
-    /// Virtual bytes as the node's mempool counts them: larger than `vsize` for many signature operations.
+    /// Virtual size as the node's mempool counts it: larger than `vsize` if there are many signature operations.
     adjusted_vsize: u64,
     weight: u64,
-    /// Cost of its signature operations.
+    /// Signature operation cost.
     sigop_cost: u32,
     fee_sats: u64,
     fee_btc: Btc,
-    /// Fee divided by adjusted vsize.
+    /// Feerate: fee divided by adjusted vsize.
     fee_rate_sat_vb: Option<SatVb>,
-    /// When the indexer first saw it. The time survives restarts.
+    /// Time at which the indexer first saw the transaction. A restart does not change it.
     mempool_first_seen: String,
-    /// Feerate of the package that it would be mined with; null if it arrived after the projection.
+    /// Feerate of the package with which the transaction would be mined; null if it arrived after the projection.
     effective_fee_rate_sat_vb: Option<SatVb>,
-    /// Projected block that contains it (0 is the next one); null if none does, or if it arrived after the projection.
+    /// Index of the projected block that contains the transaction (0 is the next one); null if none does, or if it
+    /// arrived after the projection.
     projected_block: Option<u32>,
     eta: EtaRow,
     ancestors: Relations,
     descendants: Relations,
-    /// Transactions whose outputs it spends, at most `relatives_limit`.
+    /// Ids of the transactions whose outputs this one spends, at most `relatives_limit`.
     parents: Vec<String>,
-    /// Transactions that spend its outputs, at most `relatives_limit`.
+    /// Ids of the transactions that spend outputs of this one, at most `relatives_limit`.
     children: Vec<String>,
-    /// True if it signals replaceability (BIP 125). Nodes with full replace-by-fee (default since v28) also replace
-    /// transactions that do not signal.
+    /// True if the transaction signals replaceability (BIP 125). Nodes with full replace-by-fee (default since v28)
+    /// also replace transactions that do not signal.
     rbf: bool,
-    /// True if it or an unconfirmed ancestor signals; null if there are too many ancestors.
+    /// True if the transaction or an unconfirmed ancestor signals replaceability; null if there are too many ancestors.
     bip125_replaceable: Option<bool>,
-    /// Transactions that it replaced, if still stored, oldest first; at most 100.
+    /// Ids of the transactions that this one replaced, if still stored, the oldest first; at most 100.
     replaces: Vec<String>,
     input_count: usize,
     output_count: usize,
@@ -102,9 +103,10 @@ pub(crate) struct EtaRow {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
     state: EtaState,
-    /// Number of blocks until it is mined (1: the next one); an estimate for `beyond_projection`. Null if unknown.
+    /// Number of blocks until the transaction is mined (1: the next one); an estimate for `beyond_projection`. Null if
+    /// unknown.
     blocks: Option<u32>,
-    /// Minimum number of blocks until it is mined; null if unknown.
+    /// Minimum number of blocks until the transaction is mined; null if unknown.
     at_least_blocks: Option<u32>,
     /// `blocks` times ten minutes; null if `blocks` is null.
     seconds: Option<u64>,
@@ -116,13 +118,13 @@ pub(crate) struct EtaRow {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EtaState {
-    /// It is in a projected block.
+    /// The transaction is in a projected block.
     Projected,
-    /// It is after the projected blocks; estimated from the transactions at its feerate or a higher one.
+    /// The transaction is after the projected blocks; estimated from the transactions at its feerate or a higher one.
     BeyondProjection,
-    /// Its package pays less than the miners' minimum feerate.
+    /// The package of the transaction pays less than the miners' minimum feerate.
     BelowMinimum,
-    /// It arrived after the projection.
+    /// The transaction arrived after the projection.
     NotProjected,
 }
 
@@ -131,15 +133,15 @@ pub(crate) enum EtaState {
 pub(crate) struct Relations {
     /// Number of transactions, without the transaction itself; a lower bound if `truncated`.
     count: usize,
-    /// Sum of their adjusted virtual sizes.
+    /// Sum of the adjusted virtual sizes.
     vsize: u64,
-    /// Sum of their fees.
+    /// Sum of the fees.
     fees_sats: u64,
-    /// Their txids, at most `relatives_limit`.
+    /// Ids of these transactions, at most `relatives_limit`.
     txids: Vec<String>,
-    /// Number of those counted but not listed.
+    /// Number of counted transactions that are not listed.
     txids_omitted: usize,
-    /// True if there are more than are counted.
+    /// True if there are more transactions than were counted.
     truncated: bool,
 }
 

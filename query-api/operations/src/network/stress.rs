@@ -39,7 +39,7 @@ pub(crate) struct MempoolStressInput {
 pub(crate) struct MempoolStressOutput {
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
-    /// From 0 (none) to 100 (full stress); null if no component is known.
+    /// Stress from 0 (none) to 100 (full); null if no component is known.
     stress: Option<Decimal<4>>,
     /// Why `stress` is null; otherwise null.
     stress_reason: Option<&'static str>,
@@ -59,13 +59,13 @@ pub(crate) struct MempoolStressOutput {
 /// A component of the score.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Component {
-    /// `backlog`, `feerate`, `inflow` or `entry`.
+    /// Name: `backlog`, `feerate`, `inflow` or `entry`.
     name: &'static str,
-    /// From 0 to 1; null if unknown.
+    /// Value of the component from 0 to 1; null if unknown.
     value: Option<Decimal<6>>,
-    /// Its weight if all components are known.
+    /// Weight of the component if all components are known.
     weight: Decimal<2>,
-    /// Its formula in words.
+    /// Formula of the component in words.
     meaning: &'static str,
     /// The measured value; null if unknown.
     measured: Option<Decimal<3>>,
@@ -79,34 +79,34 @@ pub(crate) struct Component {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct History {
     hours: u32,
-    /// Sampling step: the first sample of each step is returned.
+    /// Step in seconds; the first sample of each step is returned.
     step_seconds: u64,
-    /// Ascending; empty without samples.
+    /// Samples, ascending by time; empty if there are none.
     points: Vec<StressPoint>,
 }
 
-/// A sample.
+/// A sample of the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StressPoint {
     time: String,
     time_unix: u64,
     /// Height of the tip at that time; null if unknown.
     height: Option<u32>,
-    /// From 0 to 100, as computed at that time; null if no component was known.
+    /// Stress from 0 to 100, as computed at that time; null if no component was known.
     stress: Option<Decimal<4>>,
-    /// Transactions.
+    /// Number of transactions.
     count: u64,
-    /// Sum of their adjusted virtual sizes.
+    /// Sum of the adjusted virtual sizes.
     vsize: u64,
-    /// Sum of their fees.
+    /// Sum of the fees.
     fees_sats: u64,
     /// Median feerate of the next block; 0 if the mempool was empty.
     next_block_median_sat_vb: SatVb,
-    /// Null if no whole window had been observed.
+    /// Inflow in virtual bytes per second; null if no full window had been observed.
     inflow_vb_s: Option<Decimal<3>>,
-    /// Null if unknown.
+    /// Minimum feerate of the node's mempool; null if unknown.
     mempool_min_fee_sat_vb: Option<SatVb>,
-    /// Components of the score, from 0 to 1; null if unknown; null as a whole unless components were requested.
+    /// Components of the score, each from 0 to 1 or null if unknown; null unless requested.
     components: Option<PointComponents>,
 }
 

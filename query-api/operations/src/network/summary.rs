@@ -26,11 +26,11 @@ pub(crate) struct NetworkSummaryOutput {
     height: u32,
     /// Price of one bitcoin in US dollars.
     price_usd: Option<PriceNumber>,
-    /// When it was known: the close of its candle, or when the sources were asked.
+    /// Time of the price: the close of its candle, or the query to the sources.
     price_as_of: Option<String>,
-    /// Its source; null if it is the mean of two.
+    /// Source of the price; null if it is the mean of two.
     price_source: Option<String>,
-    /// True if it is older than twice the interval of its candle, and than ten minutes.
+    /// True if the price is older than twice the interval of its candle and older than ten minutes.
     price_stale: Option<bool>,
     /// Why `price_usd` is null; otherwise null.
     price_reason: Option<&'static str>,
@@ -40,7 +40,7 @@ pub(crate) struct NetworkSummaryOutput {
     fastest_fee_reason: Option<&'static str>,
     /// Virtual bytes in the mempool.
     mempool_vbytes: Option<u64>,
-    /// Transactions in the mempool.
+    /// Number of transactions in the mempool.
     mempool_count: Option<u64>,
     /// Time of the mempool data.
     mempool_as_of: Option<String>,
@@ -48,9 +48,9 @@ pub(crate) struct NetworkSummaryOutput {
     mempool_reason: Option<&'static str>,
     /// Exahashes per second over the first of `hashrate_windows`.
     hashrate_eh: Option<Decimal<27>>,
-    /// How the hash rate is estimated.
+    /// Method by which the hash rate is estimated.
     hashrate_source: &'static str,
-    /// About a day, and about two weeks.
+    /// Hash rate over about a day, and over about two weeks.
     hashrate_windows: Vec<HashrateWindow>,
     /// Difficulty of the tip.
     difficulty: Option<f64>,
@@ -58,26 +58,26 @@ pub(crate) struct NetworkSummaryOutput {
     bits: String,
     /// Progress of the difficulty period of 2 016 blocks in percent; null if difficulty never changes.
     difficulty_epoch_progress_pct: Option<Decimal<4>>,
-    /// Null if difficulty never changes.
+    /// The next difficulty adjustment; null if difficulty never changes.
     next_adjustment: Option<NextAdjustment>,
     /// Why `next_adjustment` is null; otherwise null.
     next_adjustment_reason: Option<&'static str>,
-    /// Null once the subsidy is zero.
+    /// The next halving; null once the subsidy is zero.
     halving: Option<NextHalving>,
     /// Why `halving` is null; otherwise null.
     halving_reason: Option<&'static str>,
     /// Average seconds between blocks over the first of `hashrate_windows`.
     average_block_interval_seconds: Option<Decimal<3>>,
-    /// Target of the network.
+    /// Target block interval of the network in seconds.
     target_block_interval_seconds: u32,
 }
 
 /// Hash rate over the newest blocks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HashrateWindow {
-    /// Blocks of the window; fewer if the chain is shorter.
+    /// Number of blocks in the window; fewer if the chain is shorter.
     blocks: u32,
-    /// From the monotone time of the block before the window to that of the tip.
+    /// Seconds from the monotone time of the block before the window to that of the tip.
     seconds: u32,
     /// Exahashes per second, to eight digits.
     hashrate_eh: Option<Decimal<27>>,
@@ -89,31 +89,31 @@ pub(crate) struct HashrateWindow {
 /// The next difficulty adjustment.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct NextAdjustment {
-    /// First block of the new difficulty.
+    /// Height of the first block with the new difficulty.
     height: u32,
-    /// Blocks until then, including that block.
+    /// Number of blocks until then, including that block.
     blocks_left: u32,
-    /// Estimated change at the pace of the period so far; null before its first 144 blocks.
+    /// Estimated change in percent at the pace of this period; null before its first 144 blocks.
     estimated_change_pct: Option<Decimal<2>>,
     /// Why `estimated_change_pct` is null; otherwise null.
     estimated_change_reason: Option<&'static str>,
-    /// Estimated time at that pace; before 144 blocks of the period at ten minutes per block.
+    /// Estimated time at that pace; before the first 144 blocks of the period, at ten minutes per block.
     estimated_at: Option<String>,
 }
 
 /// The next halving of the subsidy.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct NextHalving {
-    /// First block with the lower subsidy.
+    /// Height of the first block with the lower subsidy.
     next_height: u32,
-    /// Blocks until then, including that block.
+    /// Number of blocks until then, including that block.
     blocks_left: u32,
     /// Estimated time at ten minutes per block.
     estimated_at: Option<String>,
-    /// Subsidy of the tip.
+    /// Block subsidy at the tip.
     current_subsidy_sats: u64,
     current_subsidy_btc: Btc,
-    /// Subsidy after it.
+    /// Block subsidy after the halving.
     next_subsidy_sats: u64,
 }
 

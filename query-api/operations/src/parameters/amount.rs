@@ -59,7 +59,7 @@ impl BtcParam {
             None => Ok(least),
             Some(BtcParam(sats)) if sats >= least => Ok(sats),
             Some(_) => {
-                let message = format!("is out of bounds: {} bitcoin are the least that counts", least / 100_000_000);
+                let message = format!("is out of bounds: the minimum is {} bitcoin", least / 100_000_000);
                 Err(ApiError::validation(Location::Query, "min_btc", message))
             }
         }

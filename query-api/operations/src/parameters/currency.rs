@@ -35,7 +35,7 @@ fn parse(text: &str) -> Result<CurrencyParam, String> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     match text.parse::<Currency>().ok().filter(|_| is_plain).ok_or(CurrencyError) {
         Err(error) => Err(format!("is {error}")),
-        Ok(Currency::BTC) => Err("is what is priced; give another currency".to_owned()),
+        Ok(Currency::BTC) => Err("is the priced currency; give another one".to_owned()),
         Ok(currency) => Ok(CurrencyParam(currency)),
     }
 }

@@ -25,14 +25,14 @@ const NO_POOL: &str = "the coinbase neither pays an address nor has a tag of a k
 /// The mining pool of a block.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BlockPool {
-    /// The pool's name as people write it.
+    /// Display name of the pool.
     pub(crate) name: String,
-    /// The pool's name in paths.
+    /// Name of the pool in paths.
     pub(crate) slug: String,
-    /// `payout` if the coinbase pays an address of the pool, `tag` if it only has the pool's text, which any miner can
+    /// `payout` if the coinbase pays an address of the pool, `tag` if it only has the pool's tag, which any miner can
     /// write.
     pub(crate) by: &'static str,
-    /// The pool whose text the coinbase has, if it pays another one; otherwise null.
+    /// Another pool whose tag the coinbase has; otherwise null.
     pub(crate) other_pool: Option<String>,
 }
 
@@ -59,26 +59,26 @@ impl BlockPool {
     }
 }
 
-/// Where a pool is paid.
+/// Payout address of a pool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PayoutAddress {
     /// The address; `scripthash:<hex>` if the script has none.
     address: String,
-    /// Blocks of the pool whose largest payout to it goes there.
+    /// Number of blocks of the pool whose largest payout goes to this address.
     blocks: u32,
     /// Sum of these payouts.
     paid_sats: u64,
-    /// The newest of these blocks.
+    /// Height of the newest of these blocks.
     last_height: u32,
-    /// The claim that names the script as the pool's: document and row.
+    /// Id of the claim that attributes the script to the pool: document and row.
     claim_id: String,
-    /// Who says so.
+    /// Source of the claim.
     source: String,
     /// Licence of the claim.
     licence: String,
     /// Level of the claim, 0 to 100.
     confidence_level: u8,
-    /// When it was asserted, else when its document was retrieved.
+    /// Time of assertion of the claim, or else of retrieval of its document.
     asserted_at: String,
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Newest blocks, as many as there are in such a time at ten minutes each.
+/// Window of newest blocks, at ten minutes per block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(rename = "PoolWindowLength")]
 pub(crate) enum Window {

@@ -16,7 +16,7 @@ pub(crate) struct Qr;
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct QrInput {
-    /// Content of the code: any text, such as a bitcoin: URI. Digits alone, and capitals with digits, take less room.
+    /// Content of the code: any text, such as a bitcoin: URI. Digits alone, and capitals with digits, need less space.
     #[schemars(length(min = 1, max = 4096), example = "bitcoin:1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa?amount=0.001")]
     data: String,
 }
@@ -27,10 +27,10 @@ const TOO_LONG: ErrorCode = ErrorCode::QrCapacityExceeded;
 impl Operation for Qr {
     const INFO: Info = Info {
         summary: "A QR code of a text, as a PNG picture",
-        description: "Black on white with the quiet zone that scanners want. The densest encoding is chosen, and the \
-            better error correction where there is room for it; text beyond ASCII is marked as UTF-8. The largest \
-            code holds 2 953 bytes, or 4 296 capitals and digits; what does not fit is answered with 422. The answer \
-            depends on nothing but the text and may be kept for good.",
+        description: "Black on white with the quiet zone that scanners need. The densest encoding is chosen, and a \
+            better error correction where there is room for it; text beyond ASCII is marked as UTF-8. The largest code \
+            has 2 953 bytes, or 4 296 capitals and digits; a longer text is answered with 422. The answer depends only \
+            on the text and may be cached forever.",
         cost: Cost::Standard,
         source: "request",
         freshness: &[],

@@ -43,31 +43,30 @@ pub(super) struct CurrentFeed<'a> {
 pub(crate) struct Feed {
     /// Authority that publishes the list.
     authority: String,
-    /// The source under which it was imported.
+    /// Source under which the document was imported.
     source: String,
     list: String,
     /// Day (UTC) on which the document was retrieved: the date of the snapshot.
     date: String,
     retrieved_at: String,
-    /// When it was last known that the publisher's list was this document: the last import that brought it, or the last
-    /// answer of the publisher's server that it was unchanged.
+    /// Time at which the document was last known to be current: its last import, or the last answer of the publisher's
+    /// server that it was unchanged.
     checked_at: String,
-    /// True if that was more than 48 hours ago.
+    /// True if `checked_at` is more than 48 hours ago.
     stale: bool,
-    /// Whole hours since then.
+    /// Whole hours since `checked_at`.
     age_hours: u32,
-    /// The day that the document bears; null if unknown.
+    /// Date given in the document; null if unknown.
     issued_on: Option<String>,
     /// SHA-256 of the document.
     sha256: String,
-    /// Valid rows of the document.
+    /// Number of valid rows in the document.
     rows: u32,
 }
 
 /// Why there is no feed.
 const NOT_CONFIGURED: &str = "no list is configured as the feed";
-const NOT_IMPORTED: &str =
-    "source not re-fetched: the list was not imported, and copies of it whose date is unknown are no feed";
+const NOT_IMPORTED: &str = "source not re-fetched: the list was not imported, and copies of unknown date do not count";
 
 impl<'a> CurrentFeed<'a> {
     /// The feed; without one, why. Seven row reads, and two queries of the service state.

@@ -25,7 +25,7 @@ pub(crate) const PRICING_MODEL: &str = "free_tier_plus_per_call_402";
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BetaPosture")]
 pub(crate) struct Posture {
-    /// One sentence.
+    /// The rules of the beta in one sentence.
     pub(crate) message: String,
     /// True during the beta.
     pub(crate) active: bool,
@@ -105,7 +105,7 @@ pub(crate) struct Native402Opening {
     /// `prepared_but_closed` during the beta.
     status: &'static str,
     status_reason: &'static str,
-    /// True if the operator has enabled it.
+    /// True if the operator has enabled payment by L402.
     operator_gate_enabled: bool,
     /// Capabilities that the operator has configured for sale.
     configured_capabilities: Vec<&'static str>,
@@ -130,7 +130,7 @@ pub(crate) struct X402Opening {
     /// `prepared_but_closed` during the beta.
     status: &'static str,
     status_reason: &'static str,
-    /// True if the operator has enabled it.
+    /// True if the operator has enabled payment by x402.
     operator_gate_enabled: bool,
     /// True if payments are settled.
     live_gate_enabled: bool,

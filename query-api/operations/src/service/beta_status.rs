@@ -79,8 +79,8 @@ pub(crate) fn guardrails(ctx: &Ctx<'_>) -> Vec<Guardrail> {
 impl Operation for BetaStatus {
     const INFO: Info = Info {
         summary: "State of the public beta and the limits in force",
-        description: "What is free, what needs a session even during the beta, what changes after it, and the limits in \
-            force with their values. For the catalog of operations use /api/health.",
+        description: "The free operations, those that need a session even during the beta, the changes after it, and \
+            the limits in force with their values. For the catalog of operations use /api/health.",
         cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::STATE, TIP],

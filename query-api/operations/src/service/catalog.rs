@@ -12,15 +12,15 @@ use crate::{
 /// Operations of a package, by tier.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Package {
-    /// Free after the beta.
+    /// Operations that are free after the beta.
     free: Vec<String>,
-    /// Paid after the beta.
+    /// Operations that are paid after the beta.
     premium: Vec<String>,
     /// Operations that need a wallet session for some requests, also during the beta.
     conditional: Vec<String>,
-    /// Free now.
+    /// Operations that are free now.
     effective_free: Vec<String>,
-    /// Paid now.
+    /// Operations that are paid now.
     effective_premium: Vec<String>,
     /// Operations that need a wallet session for some requests now.
     effective_conditional: Vec<String>,
@@ -54,31 +54,31 @@ pub(crate) struct CatalogEntry {
     /// Price in USD for x402, if one is planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     future_x402_price_usd: Option<&'static str>,
-    /// Which requests need a wallet session; absent if none does.
+    /// Requests that need a wallet session; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     conditional_access: Option<ConditionalAccess>,
 }
 
-/// Which requests of an operation need a wallet session.
+/// Requests of an operation that need a wallet session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ConditionalAccess {
     /// Deciding quantity: `transaction_page`, the position of the page in the history; `wallet_transaction_count`, how
     /// many confirmed transactions there are.
     basis: &'static str,
-    /// Pages that need no session, from the first.
+    /// Number of pages, from the first, that need no session.
     #[serde(skip_serializing_if = "Option::is_none")]
     free_max_pages: Option<u32>,
-    /// Transactions up to which no session is needed.
+    /// Maximum number of transactions that need no session.
     #[serde(skip_serializing_if = "Option::is_none")]
     free_max_transactions: Option<u64>,
     /// Addresses whose whole history is public.
     public_showcase_addresses: Vec<String>,
     /// Credentials that give access to the rest.
     upgrade_access: &'static str,
-    /// Transactions above which there is no answer, showcase addresses apart.
+    /// Maximum number of transactions for an answer, except for showcase addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     hard_max_transactions: Option<u64>,
-    /// The status of that.
+    /// HTTP status of a request above that limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     over_hard_limit_status: Option<u16>,
 }

@@ -24,35 +24,35 @@ use crate::{
 const MAX_DOCUMENTS: usize = 10_000;
 /// Sources that are listed.
 const MAX_LISTED: usize = 50;
-const PENDING: &str = "claims are being worked in; ask again in a moment";
+const PENDING: &str = "claims are being imported; try again in a moment";
 
 /// Claims about addresses.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HealthClaimDetails")]
 pub(crate) struct ClaimDetails {
-    /// Lists of claims that are loaded; `cairn labels status` prints each.
+    /// Number of loaded lists of claims; `cairn labels status` prints each.
     lists: usize,
-    /// When the newest document of any of them was retrieved.
+    /// Time at which the newest document of any list was retrieved.
     as_of: String,
-    /// Age in seconds above which it is stale.
+    /// Age in seconds above which the claims are stale.
     pub(super) stale_after_seconds: u32,
-    /// Scripts that are labelled: by a direct claim from level 40 on that nobody contests, without a conflict of votes.
-    /// Null while claims are being worked in.
+    /// Number of labelled scripts: those with an uncontested direct claim of level 40 or more and without a conflict.
+    /// Null while claims are being imported.
     labelled_scripts: Option<u64>,
-    /// Part of all unspent coins that these scripts hold, rounded down.
+    /// Share of the sum of all unspent coins that these scripts hold, rounded down.
     labelled_share_of_coins: Option<Decimal<6>>,
-    /// Why the two are null; null if they are not.
+    /// Why the two fields above are null; otherwise null.
     labelled_reason: Option<&'static str>,
-    /// Part of the inputs of 1,008 blocks that these scripts spent, by value, rounded down. Null until computed; the
-    /// first request starts the computation.
+    /// Share of the input value of 1,008 blocks that these scripts spent, rounded down. Null until computed; the first
+    /// request starts the computation.
     labelled_share_of_week_volume: Option<Decimal<6>>,
-    /// The newest of these blocks: the tip, or one shortly before.
+    /// Height of the newest of these blocks: the tip, or one shortly before.
     week_volume_as_of_height: Option<u32>,
-    /// Why the two are null; null if they are not.
+    /// Why the two fields above are null; otherwise null.
     week_volume_reason: Option<&'static str>,
-    /// By source, those that label most coins first.
+    /// Sources, the one that labels the most coins first.
     sources: Vec<SourceDetails>,
-    /// Sources that are not listed for lack of room.
+    /// Number of sources that are not listed, for lack of space.
     sources_omitted: usize,
 }
 
@@ -62,18 +62,18 @@ pub(crate) struct ClaimDetails {
 pub(crate) struct SourceDetails {
     source: String,
     lists: usize,
-    /// Claims of the newest document of each list.
+    /// Number of claims in the newest document of each list.
     claims: u64,
-    /// When its newest document was retrieved.
+    /// Time at which the source's newest document was retrieved.
     as_of: String,
     age_seconds: u32,
-    /// True if that is more than 365 days ago.
+    /// True if that document is more than 365 days old.
     stale: bool,
-    /// Labelled scripts of which it is one of those that label them.
+    /// Number of labelled scripts that this source labels, alone or with others.
     labelled_scripts: Option<u64>,
-    /// Part of all unspent coins that these hold, rounded down.
+    /// Share of the sum of all unspent coins that these scripts hold, rounded down.
     labelled_share_of_coins: Option<Decimal<6>>,
-    /// Part of the inputs of 1,008 blocks that these spent, by value, rounded down.
+    /// Share of the input value of 1,008 blocks that these scripts spent, rounded down.
     labelled_share_of_week_volume: Option<Decimal<6>>,
 }
 

@@ -39,34 +39,34 @@ const UNTIL: &str = "Valid until: ";
 pub(crate) enum ContestState {
     /// Nothing is contested yet: sign `message_to_sign` with the key of the address and send it back.
     CanBeSigned,
-    /// The signature is right, and the claim is contested. Answers show it once the process that writes the index has
-    /// taken it: within a second or two while it runs.
+    /// The signature is valid, and the claim is contested. Answers show it within about two seconds while the indexer
+    /// runs.
     Contested,
     /// The statement of the claim is already contested.
     AlreadyContested,
-    /// The operator has ended a contest of what the claim says: a signature opens a ticket and changes nothing.
+    /// The operator has settled a contest of this statement: a signature opens a ticket and changes nothing.
     Settled,
     /// The signature cannot be checked: the ticket is for the operator.
     Inconclusive,
     /// Entries of an authority's list and facts of the chain cannot be contested here.
     Incontestable,
-    /// The signature is right, but this server cannot write to the ledger: the ticket is for the operator.
+    /// The signature is valid, but this server cannot write to the ledger: the ticket is for the operator.
     NotWritten,
 }
 
 /// The contest of a claim.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ContestOutput {
-    /// The claim.
+    /// Id of the claim.
     claim_id: String,
-    /// SHA-256 of what it says: the contest is of this, whichever document repeats it.
+    /// SHA-256 of the claim's statement. The contest is about this statement, in any document.
     statement_sha256: String,
     state: ContestState,
-    /// Why, in words.
+    /// Explanation of the state.
     explanation: String,
-    /// The message to sign, all lines of it, without a line break at the end; null if there is nothing to sign.
+    /// The message to sign: all its lines, without a line break at the end; null if there is nothing to sign.
     message_to_sign: Option<String>,
-    /// Until when it can be sent back with its signature; null if there is nothing to sign.
+    /// Time until which the signed message is accepted; null if there is nothing to sign.
     expires_at: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl ContestedClaim {
                 return Ok(ContestedClaim { id, address: address.text.clone(), list, claim });
             }
         }
-        let message = "no list says this of the address now; wallet_detail has the ids of what is said";
+        let message = "no list has this claim about the address now; wallet_detail has the ids of all claims";
         Err(wrong("claim_id", message))
     }
 
@@ -137,18 +137,21 @@ impl ContestedClaim {
             Ok(Judgement { state, explanation: explanation.to_owned(), message: None, signed: None })
         };
         if self.claim.is_incontestable() {
-            let words = "a contest does not change that a list of an authority has an address, nor what the chain shows; \
-                ask the publisher of the list";
+            let words = "a contest changes neither the list of an authority nor facts of the chain; ask the publisher \
+                of the list";
             return plain(ContestState::Incontestable, words);
         }
         let last = self.list.contest_of(&self.claim).map(|of| of.state.act);
         if last == Some(ContestAct::Contests) {
-            return plain(ContestState::AlreadyContested, "what the claim says is contested, and answers show it");
+            return plain(
+                ContestState::AlreadyContested,
+                "the statement of the claim is contested, and answers show it",
+            );
         }
         let secret = ctx.with_state(async |state| state.service_secret(SECRET).await)?;
         let Some(signed) = signed else {
             if last.is_some() {
-                let words = "the operator has ended a contest of what this claim says; the ticket is for the operator";
+                let words = "the operator has settled a contest of this statement; the ticket is for the operator";
                 return plain(ContestState::Settled, words);
             }
             let until = ctx.now().saturating_add(VALID_SECS);
@@ -170,13 +173,13 @@ impl ContestedClaim {
                 Ok(Judgement { state: ContestState::Inconclusive, explanation, message: None, signed: None })
             }
             Verdict::Valid(_) if last.is_some() => {
-                let words = "the operator has ended a contest of what this claim says; the ticket says that you signed";
+                let words = "the operator has settled a contest of this statement; the ticket records that you signed";
                 let explanation = words.to_owned();
                 Ok(Judgement { state: ContestState::Settled, explanation, message: None, signed: Some(signed) })
             }
             Verdict::Valid(_) => {
-                let explanation = "the key of the address has signed: what the claim says is contested until the \
-                    operator ends the contest"
+                let explanation = "the key of the address has signed: the statement of the claim is contested until \
+                    the operator settles the contest"
                     .to_owned();
                 Ok(Judgement { state: ContestState::Contested, explanation, message: None, signed: Some(signed) })
             }
@@ -224,7 +227,7 @@ impl ContestedClaim {
             };
             if let Some(why) = why_not {
                 state = ContestState::NotWritten;
-                explanation = format!("the key of the address has signed, but {why}; the ticket tells the operator");
+                explanation = format!("the key of the address has signed, but {why}; the ticket informs the operator");
             }
         }
         let (message_to_sign, expires_at) = message.unzip();

@@ -22,13 +22,12 @@ const STALE_AFTER: u32 = 600;
 /// The state of the precomputed dashboard.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SnapshotState {
-    /// `fresh`; `stale` if it could not be made again for longer than `stale_after_seconds`; `missing` if none was
-    /// made.
+    /// `fresh`; `stale` if it is older than `stale_after_seconds`; `missing` if there is none.
     status: &'static str,
     cache_age_seconds: Option<Decimal<3>>,
     stale_after_seconds: u32,
     cached_at: Option<String>,
-    /// Why its times are null; otherwise null.
+    /// Why the times are null; otherwise null.
     reason: Option<&'static str>,
 }
 
@@ -36,15 +35,15 @@ pub(crate) struct SnapshotState {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DashboardOutput {
     snapshot: SnapshotState,
-    /// The answer of `/v1/network/summary` when the dashboard was made.
+    /// Answer of `/v1/network/summary` at the time of the dashboard.
     summary: Option<Map<String, Value>>,
     /// Why `summary` is null; otherwise null.
     summary_reason: Option<String>,
-    /// The answer of `/v1/onchain` when the dashboard was made.
+    /// Answer of `/v1/onchain` at the time of the dashboard.
     onchain: Option<Map<String, Value>>,
     /// Why `onchain` is null; otherwise null.
     onchain_reason: Option<String>,
-    /// The answer of `/v1/pulse/summary` when the dashboard was made.
+    /// Answer of `/v1/pulse/summary` at the time of the dashboard.
     pulse: Option<Map<String, Value>>,
     /// Why `pulse` is null; otherwise null.
     pulse_reason: Option<String>,
@@ -83,8 +82,8 @@ impl SnapshotState {
 impl Operation for Dashboard {
     const INFO: Info = Info {
         summary: "The state of the network at a glance, computed in advance",
-        description: "The answers of /v1/network/summary, /v1/onchain and /v1/pulse/summary as they were within the last minute. The server \
-            computes them each minute, so that this answer costs next to nothing. `snapshot` says how old they are; each \
+        description: "The answers of /v1/network/summary, /v1/onchain and /v1/pulse/summary of the last minute. The \
+            server computes them each minute, so that this answer costs almost nothing. `snapshot` has their age; each \
             part has its own `_meta`.",
         cost: Cost::Light,
         source: "index+mempool",
@@ -102,7 +101,7 @@ impl Operation for Dashboard {
             let snapshot = ctx.snapshot.as_ref().ok_or(NONE_YET)?;
             let answer = snapshot.answers.get(name).ok_or("this server does not have the operation")?;
             serde_json::from_slice(answer.as_ref().map_err(String::clone)?).map_err(|error| {
-                tracing::error!(%error, name, "a precomputed answer is no JSON object");
+                tracing::error!(%error, name, "a precomputed answer is not a JSON object");
                 "the answer could not be read".to_owned()
             })
         };

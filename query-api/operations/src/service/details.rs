@@ -8,23 +8,23 @@ use serde::Serialize;
 pub(crate) struct NodeDetails {
     /// `node`, `files` or `demo`.
     pub(super) source: &'static str,
-    /// True if it answered the last request.
+    /// True if the source answered the last request.
     pub(super) reachable: bool,
     pub(super) last_answer_at: Option<String>,
-    /// When the indexer last reported this.
+    /// Time at which the indexer last reported this.
     pub(super) reported_at: String,
-    /// Height of its best block.
+    /// Height of the best block of the source.
     pub(super) blocks: Option<u32>,
-    /// Height of its best header.
+    /// Height of the best header of the source.
     pub(super) headers: Option<u32>,
-    /// How the indexer learns of changes: `zmq` or `polling`.
+    /// Source of news for the indexer: `zmq` or `polling`.
     pub(super) news: &'static str,
     pub(super) last_message_at: Option<String>,
-    /// Possible gaps in the node's messages.
+    /// Number of possible gaps in the node's messages.
     pub(super) gaps_seen: u64,
-    /// Gaps that a snapshot repaired.
+    /// Number of gaps that a snapshot repaired.
     pub(super) gaps_repaired: u64,
-    /// New tips found without a message.
+    /// Number of new tips found without a message.
     pub(super) tips_found_by_polling: u64,
 }
 
@@ -34,23 +34,23 @@ pub(crate) struct NodeDetails {
 pub(crate) struct MempoolDetails {
     /// `off`, `loading`, `synced` or `stale`, as the indexer reports; null if unknown.
     pub(super) state: Option<&'static str>,
-    /// Transactions of this server's copy; null while it cannot be read.
+    /// Number of transactions in this server's copy; null while it cannot be read.
     pub(super) count: Option<u64>,
     pub(super) vsize: Option<u64>,
-    /// Transactions dropped for lack of memory; null while it cannot be read.
+    /// Number of transactions dropped for lack of memory; null while the copy cannot be read.
     pub(super) dropped: Option<u64>,
-    /// Time of its data; null while it cannot be read.
+    /// Time of the copy's data; null while it cannot be read.
     pub(super) as_of: Option<String>,
     /// State of the projection: `none`, `current` or `behind`; null while the mempool cannot be read.
     pub(super) projection: Option<&'static str>,
-    /// Transactions of the node's mempool that the indexer has listed.
+    /// Number of transactions in the node's mempool that the indexer has listed.
     pub(super) known: Option<u64>,
-    /// Listed transactions that are not loaded yet.
+    /// Number of listed transactions that are not loaded yet.
     pub(super) missing: Option<u64>,
     /// Time of the last full comparison with the node.
     pub(super) last_reconciled_at: Option<String>,
     pub(super) last_reconciled_age_seconds: Option<u64>,
-    /// Differences that full comparisons found and repaired.
+    /// Number of differences that full comparisons found and repaired.
     pub(super) corrections: Option<u64>,
     pub(super) node_sequence: Option<u64>,
 }
@@ -59,11 +59,11 @@ pub(crate) struct MempoolDetails {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HealthPriceDetails")]
 pub(crate) struct PriceDetails {
-    /// Series that are loaded: pairs of currencies, each with its interval.
+    /// Number of loaded series: pairs of currencies, each with its interval.
     pub(super) series: usize,
-    /// When the newest price, or rate of the dollar, was known.
+    /// Time of the newest price, or of the newest rate of the dollar.
     pub(super) as_of: Option<String>,
-    /// Its source; null if it is the mean of two.
+    /// Source of that price or rate; null if it is the mean of two.
     pub(super) source: Option<String>,
     /// Age in seconds above which it is stale.
     pub(super) stale_after_seconds: Option<u32>,

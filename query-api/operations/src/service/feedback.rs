@@ -41,8 +41,8 @@ pub(crate) struct FeedbackInput {
     /// A web page with public evidence.
     #[schemars(length(min = 1, max = MAX_TEXT_CHARS), extend("pattern" = "^https?://"))]
     source_url: Option<String>,
-    /// The claim that is corrected: a `claim_id` of an answer about the address. The answer then has a message that
-    /// the holder of the address's key can sign, to contest the claim at once.
+    /// Id of the claim to correct, from an answer about the address. The answer then has a message that the holder of
+    /// the address's key can sign to contest the claim at once.
     #[schemars(extend("pattern" = "^[0-9a-f]{64}:[1-9][0-9]{0,9}$"))]
     claim_id: Option<String>,
     /// The `message_to_sign` of an earlier answer, as it was signed.
@@ -105,10 +105,11 @@ impl Operation for SubmitFeedback {
         method: Method::Post,
         summary: "Report a wrong or missing label, or another problem with the data",
         description: "Opens a ticket for the operator of this server and returns its id. Feedback is not published and \
-            does not change any answer: labels change only if the operator accepts the evidence. Only the holder of an address's \
-            key can do more: with the `claim_id` of a claim the answer has a message to sign, and its signature, sent \
-            with the same request, marks what the claim says as contested at once, until the operator decides. If an open \
-            ticket has the same content, that ticket is returned. A client can open 20 tickets in 24 hours.",
+            does not change any answer: labels change only if the operator accepts the evidence. Only the holder of an \
+            address's key can do more: if the request has the `claim_id` of a claim, the answer has a message to sign. \
+            The same request with the signature marks the claim's statement as contested at once, until the operator \
+            decides. If an open ticket has the same content, that ticket is returned. A client can open 20 tickets in \
+            24 hours.",
         cost: Cost::Heavy,
         source: "service",
         freshness: &[Freshness::NOW],

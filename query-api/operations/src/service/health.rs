@@ -25,7 +25,7 @@ pub(crate) struct HealthOutput {
     /// (`troubles`), if block files are missing or damaged, if tables of the index are damaged, or if the newest block
     /// is older than a day. `full_status_url` has the reason.
     status: &'static str,
-    /// Parts that do not work at present; empty if all work. Indexed data is served on.
+    /// Parts that do not work at present; empty if all work. Indexed data is still served.
     troubles: Vec<TroubleRow>,
     /// Identifier of the service.
     service: &'static str,
@@ -78,7 +78,7 @@ pub(crate) struct LiveData {
 /// State of the index.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Backend {
-    /// Null before anything is indexed.
+    /// Height of the tip; null before anything is indexed.
     tip_height: Option<u32>,
     tip_hash: Option<String>,
     /// Height of the best known chain; null if unknown.

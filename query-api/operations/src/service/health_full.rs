@@ -29,8 +29,8 @@ pub(crate) struct HealthFull;
 /// State of every component.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthFullOutput {
-    /// The worst status of the configured components. Prices that are old or missing do not count: what the chain says
-    /// holds without them.
+    /// The worst status of the configured components. Old or missing prices do not count: chain data is valid without
+    /// them.
     status: Status,
     service: &'static str,
     version: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct HealthFullOutput {
     /// Time of the check.
     checked_at: String,
     components: Vec<Component>,
-    /// Parts that do not work at present, and the remedy; empty if all work.
+    /// Parts that do not work at present, and what the server does about it; empty if all work.
     troubles: Vec<TroubleRow>,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct HealthFullOutput {
 pub(crate) enum Status {
     NotConfigured,
     Ok,
-    /// Its data is old.
+    /// The data is old.
     Stale,
-    /// Its data is incomplete: what is asked for is not there.
+    /// The data is missing or incomplete.
     Missing,
     Degraded,
     Down,
@@ -68,14 +68,14 @@ impl Status {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HealthComponent")]
 pub(crate) struct Component {
-    /// `node`, `index`, `mempool`, `market`, `fx`, `vault` or `artifacts`.
+    /// Component: `node`, `index`, `mempool`, `market`, `fx`, `vault` or `artifacts`.
     name: &'static str,
     status: Status,
-    /// Seconds since its last sign of life; null if there was none.
+    /// Seconds since the component's last sign of life; null if there was none.
     age_seconds: Option<u64>,
-    /// Why it is not `ok`, or a remark if it is; otherwise null.
+    /// Why the component is not `ok`, or a remark if it is; otherwise null.
     reason: Option<String>,
-    /// Since when a part of it does not work (`troubles`); null if all of it works.
+    /// Time since which a part of the component does not work (`troubles`); null if all of it works.
     since: Option<String>,
     /// Details; null if nothing is known.
     details: Option<Details>,
@@ -95,17 +95,16 @@ pub(crate) enum Details {
 /// The index.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct IndexDetails {
-    /// Null before anything is indexed.
+    /// Height of the tip; null before anything is indexed.
     tip_height: Option<u32>,
     tip_hash: Option<String>,
     /// Header time of the tip.
     tip_time_unix: Option<u32>,
     /// Height of the best known chain; null if unknown.
     best_height: Option<u32>,
-    /// Lag of the index in blocks; null if unknown, also if the block files break off and it is unknown by how many
-    /// blocks.
+    /// Lag of the index in blocks; null if unknown, also if block files are missing and their number is unknown.
     lag_blocks: Option<u32>,
-    /// Maximum lag.
+    /// Maximum lag of a healthy index, in blocks.
     max_lag_blocks: u32,
     /// Stages whose tables are being rebuilt or are behind the tip.
     stages_unfinished: Vec<&'static str>,
@@ -116,7 +115,7 @@ pub(crate) struct IndexDetails {
     damaged_tables: Vec<&'static str>,
     /// State of the scrubber, which reads all table files in the background: `off`, `waiting` or `running`.
     scrubber: &'static str,
-    /// End of its last complete round; null if none is complete since the server's start.
+    /// Time at which the scrubber's last complete round ended; null if none is complete since the server's start.
     last_scrub_at: Option<String>,
 }
 
@@ -127,8 +126,9 @@ impl Operation for HealthFull {
     const INFO: Info = Info {
         summary: "State of every component of the service",
         description: "One row for each of node, index, mempool, market, fx, vault and artifacts: status, age, reason \
-            and details. The overall status is the worst of the configured components, but for prices that are old or \
-            missing. The HTTP status is always 200, also while the index is empty. For a quick check and the catalog of operations use /api/health.",
+            and details. The overall status is the worst of the configured components; old or missing prices do not \
+            count. The HTTP status is always 200, also while the index is empty. For a quick check and the catalog of \
+            operations use /api/health.",
         source: "service",
         freshness: &[TIP, MEMPOOL, PRICE, Freshness::STATE, Freshness::NOW],
         has_ages: true,

@@ -22,7 +22,7 @@ const MAX_EVENTS: usize = 256;
 const BLOCKS_A_VIEW: usize = 16;
 
 /// Why it is not known.
-pub(super) const COMPUTING: &str = "being computed: it takes reading the inputs of 1,008 blocks; ask again in a moment";
+pub(super) const COMPUTING: &str = "being computed from the inputs of 1,008 blocks; try again in a moment";
 /// The same after a failure.
 const FAILED: &str = "it could not be computed: the reason is in the log; the next request tries again";
 

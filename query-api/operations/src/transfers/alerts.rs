@@ -14,10 +14,10 @@ pub(crate) struct WhaleAlerts;
 impl Operation for WhaleAlerts {
     const INFO: Info = Info {
         summary: "Transactions that pay 100 BTC or more to others, the newest first",
-        description: "Confirmed transactions that pay 100 BTC or more to scripts outside the clusters that they spend from, of the \
-            last day, week or month before the newest block: what they pay to others, the same without what may be change, the \
-            largest scripts on both sides, and whose the sides are as far as the loaded labels tell. Coinbases and CoinJoins \
-            are left out. That coins moved does not say that they were sold.",
+        description: "Confirmed transactions that pay 100 BTC or more to scripts outside the clusters from which they \
+            spend, in the last day, week or month before the newest block: the sum paid to others, the same without \
+            possible change, the largest scripts on both sides, and the owners of the sides, as far as labels name \
+            them. Coinbases and CoinJoins are left out. A transfer does not prove a sale.",
         tool: Tool::reads(
             "asked which large transactions were confirmed lately, also by direction, as to or from exchanges",
             "unconfirmed ones (pulse_whales), or old coins (chain_awakenings)",

@@ -26,7 +26,7 @@ pub(crate) struct Consolidation {
     confirmation: Confirmation,
     input_count: u64,
     output_count: u64,
-    /// Value of its inputs.
+    /// Sum of the inputs.
     value_sats: u64,
     value_btc: Btc,
     fee_sats: u64,
@@ -34,13 +34,13 @@ pub(crate) struct Consolidation {
     from_owner: Option<SideOwner>,
     /// Owner of at least half of the outputs' value; null if labels do not identify one.
     to_owner: Option<SideOwner>,
-    /// Scripts that it spends from, the largest sum first; 5 at most.
+    /// Scripts from which the transaction spends, the largest sum first; at most 5.
     from: Vec<Side>,
-    /// Scripts that are left out of `from`.
+    /// Number of scripts left out of `from`.
     from_omitted: u64,
-    /// Scripts that it pays, the largest sum first; 5 at most.
+    /// Scripts that the transaction pays, the largest sum first; at most 5.
     to: Vec<Side>,
-    /// Scripts that are left out of `to`.
+    /// Number of scripts left out of `to`.
     to_omitted: u64,
 }
 

@@ -29,14 +29,14 @@ pub(crate) struct ConsolidationsInput {
     /// First block: a height, date, time (RFC 3339), or days before the newest, as in `7d`. Default: 1d.
     #[schemars(example = "7d")]
     since: Option<SinceParam>,
-    /// Least value of the inputs in bitcoin. Default: any.
+    /// Minimum value of the inputs in bitcoin. Default: any.
     #[schemars(example = 10)]
     min_btc: Option<BtcParam>,
-    /// Least number of inputs, 10 or more.
+    /// Minimum number of inputs, at least 10.
     #[serde(default = "default_inputs")]
     #[schemars(range(min = 10, max = 25_000))]
     min_inputs: u32,
-    /// Transactions of each kind at most: unconfirmed, and confirmed.
+    /// Maximum number of unconfirmed, and of confirmed transactions.
     #[serde(default)]
     limit: Limit<20, 100>,
 }
@@ -48,9 +48,9 @@ fn default_inputs() -> u32 {
 /// Current consolidations.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ConsolidationsOutput {
-    /// First block that was looked at.
+    /// First block that was scanned.
     since_height: Height,
-    /// The confirmed transactions that are listed are from this height on.
+    /// Lowest block height that the confirmed list covers.
     covered_from_height: Height,
     min_sats: u64,
     min_btc: Btc,
@@ -58,17 +58,17 @@ pub(crate) struct ConsolidationsOutput {
     limit: u32,
     /// Unconfirmed transactions, the largest value first: they may never confirm.
     unconfirmed: Vec<Consolidation>,
-    /// Unconfirmed ones that are left out.
+    /// Number of unconfirmed transactions that are not listed.
     unconfirmed_omitted: u64,
-    /// Confirmed ones, the newest first.
+    /// Confirmed transactions, the newest first.
     confirmed: Vec<Consolidation>,
-    /// True if there are older ones since then that are left out.
+    /// True if older transactions since `since_height` are not listed.
     truncated: bool,
-    /// Confirmed ones that are listed.
+    /// Number of listed confirmed transactions.
     confirmed_count: u64,
-    /// Their inputs.
+    /// Number of inputs of these transactions.
     confirmed_inputs: u64,
-    /// Value of these inputs.
+    /// Sum of these inputs.
     confirmed_sats: u64,
     confirmed_btc: Btc,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
@@ -77,10 +77,10 @@ pub(crate) struct ConsolidationsOutput {
 
 impl Operation for PulseConsolidations {
     const INFO: Info = Info {
-        summary: "Transactions that gather many coins in few now, confirmed and unconfirmed",
-        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions with ten inputs or more, and \
-            five inputs or more for each output, that are no CoinJoins. Services gather the coins of deposits this way, mostly \
-            while fees are low.",
+        summary: "Current transactions that gather many coins into few, confirmed and unconfirmed",
+        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions with ten \
+            inputs or more, and five inputs or more for each output, without CoinJoins. Services gather the coins of \
+            deposits this way, mostly while fees are low.",
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads("asked who gathers many coins now", "large payments to others (pulse_whales)"),
         ..and_mempool(index_get("pulse_consolidations", "/v1/pulse/consolidations", "pulse"))

@@ -23,7 +23,7 @@ use crate::{
 /// Most alerts that can be skipped.
 const MAX_SKIPPED: u32 = 100_000;
 
-/// The part of the chain before its newest block.
+/// Length of the range before the newest block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[schemars(rename = "AlertRange")]
 pub(crate) enum Range {
@@ -48,7 +48,7 @@ impl Range {
     }
 }
 
-/// A direction of flow that is asked for.
+/// Direction of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "FlowType")]
@@ -78,19 +78,19 @@ impl FlowType {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "WhaleAlertsInput")]
 pub(crate) struct ListInput {
-    /// How far back from the newest block: `1d` (or `24h`), `7d` or `30d`.
+    /// Length of the range up to the newest block: `1d` (or `24h`), `7d` or `30d`.
     #[serde(default)]
     range: Range,
     /// Alerts per page.
     #[serde(default)]
     limit: Limit<50, 1_000>,
-    /// Alerts to skip at the head of the list.
+    /// Number of alerts to skip.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100_000))]
     offset: u32,
-    /// `next_cursor` of the previous page. It replaces `offset`, and new blocks do not move it.
+    /// `next_cursor` of the previous page. It replaces `offset`; new blocks do not move it.
     cursor: Option<CursorParam>,
-    /// Least amount paid to others in bitcoin, 100 or more.
+    /// Minimum amount paid to others in bitcoin, at least 100.
     #[schemars(example = 1_000)]
     min_btc: Option<BtcParam>,
     /// Only alerts of this direction, by today's labels.
@@ -109,10 +109,10 @@ pub(crate) struct ListOutput {
     since_height: Height,
     min_sats: u64,
     min_btc: Btc,
-    /// The direction that was asked for; null for all.
+    /// The requested direction; null for all.
     flow_type: Option<FlowType>,
     limit: u32,
-    /// Alerts before the page; null after a cursor.
+    /// Number of alerts before the page; null after a cursor.
     offset: Option<u32>,
     /// Confirmed transactions, the newest first.
     alerts: Vec<WhaleAlert>,

@@ -12,18 +12,19 @@ use serde::Serialize;
 
 use crate::register::is_a_person;
 
-/// Whose at least half of a side's value is.
+/// Entity that has at least half of the value of one side.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct SideOwner {
-    /// Name of the entity for paths.
+    /// Name of the entity in paths.
     entity: String,
-    /// Its category; `unlabeled` if no source gives one.
+    /// Category of the entity; `unlabeled` if no source gives one.
     category: &'static str,
-    /// Value of the side that is its.
+    /// Part of the side's value that belongs to the entity.
     value_sats: u64,
-    /// True if more than half of that rests on claims about other scripts of the same clusters: an inference.
+    /// True if more than half of that value is attributed by claims about other scripts of the same clusters: an
+    /// inference.
     is_inherited: bool,
-    /// True if it counts as a natural person.
+    /// True if the entity counts as a natural person.
     is_person: bool,
     #[serde(skip)]
     kind: Option<Category>,

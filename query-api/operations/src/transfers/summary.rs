@@ -28,9 +28,9 @@ pub(crate) type SummaryInput = cairn_http::NoInput;
 pub(crate) struct SummaryOutput {
     /// First block of the 24 hours before the newest one, by monotone block time.
     since_height: Height,
-    /// Blocks of these 24 hours.
+    /// Number of blocks in these 24 hours.
     block_count: u32,
-    /// Transactions in these blocks.
+    /// Number of transactions in these blocks.
     tx_count: u64,
     /// Transactions that pay 100 BTC or more to others.
     whales: Whales,
@@ -38,7 +38,7 @@ pub(crate) struct SummaryOutput {
     dormant: DormantScanner,
     /// Transactions that gather ten coins or more.
     consolidations: Consolidations,
-    /// Whether the scanners see unconfirmed transactions, too: `watched`, or `absent` with a reason.
+    /// `watched` if the scanners also see unconfirmed transactions; otherwise `absent`, with a reason.
     mempool: &'static str,
     mempool_reason: Option<&'static str>,
 }
@@ -47,11 +47,11 @@ pub(crate) struct SummaryOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScannerState")]
 pub(crate) struct State {
-    /// `live`, or `rebuilding` while the index makes its tables again: then it has no sums.
+    /// `live`; or `rebuilding`, without sums, while the index rebuilds its tables.
     status: &'static str,
     /// Operation with more details.
     path: &'static str,
-    /// Its sums cover the blocks from this height on: later than `since_height` if there is very much to sum up.
+    /// First block of the sums; above `since_height` if there are too many transactions to add up.
     covered_from_height: Option<Height>,
 }
 
@@ -62,12 +62,12 @@ pub(crate) struct Whales {
     #[serde(flatten)]
     state: State,
     count: Option<u64>,
-    /// Sum that they pay to others.
+    /// Sum that these transactions pay to others.
     net_external_sats: Option<u64>,
     net_external_btc: Option<Btc>,
-    /// The largest of them.
+    /// Largest sum that one of them pays to others.
     largest_sats: Option<u64>,
-    /// CoinJoins that pay 100 BTC or more; they are not whale alerts.
+    /// Number of CoinJoins that pay 100 BTC or more; they are not whale alerts.
     coinjoin_count: Option<u64>,
 }
 
@@ -77,14 +77,14 @@ pub(crate) struct DormantScanner {
     #[serde(flatten)]
     state: State,
     count: Option<u64>,
-    /// Value of their old coins.
+    /// Sum of the old coins of these transactions.
     old_sats: Option<u64>,
     old_btc: Option<Btc>,
-    /// Coin-days that these destroyed, in bitcoin-days.
+    /// Coin-days that these coins destroyed, in bitcoin-days.
     coin_days_destroyed: Option<Decimal<8>>,
 }
 
-/// Coins that are gathered.
+/// Consolidations: transactions that gather many coins.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConsolidationScanner")]
 pub(crate) struct Consolidations {
@@ -92,16 +92,17 @@ pub(crate) struct Consolidations {
     state: State,
     count: Option<u64>,
     input_count: Option<u64>,
-    /// Value of the inputs.
+    /// Sum of the inputs.
     value_sats: Option<u64>,
     value_btc: Option<Btc>,
 }
 
 impl Operation for PulseSummary {
     const INFO: Info = Info {
-        summary: "What moved in the last 24 hours: large amounts, old coins, gathered coins",
-        description: "The scanners of /v1/pulse at a glance: how many transactions each found in the 24 hours before the newest block, \
-            and what these move together; whether each is up to date. Confirmed transactions only.",
+        summary: "Movements of the last 24 hours: large amounts, old coins, gathered coins",
+        description: "The scanners of /v1/pulse at a glance: for each, the number of its transactions in the 24 hours \
+            before the newest block, the sums that they move, and whether it is up to date. Confirmed transactions \
+            only.",
         freshness: &[TIP, MEMPOOL],
         tool: Tool::reads(
             "asked what happened on the chain in the last day",

@@ -29,21 +29,22 @@ pub(crate) struct WhaleAlert {
     txid: String,
     #[serde(flatten)]
     confirmation: Confirmation,
-    /// The largest of 100, 1 000 and 10 000 bitcoin that it reaches.
+    /// Band of the sum: 100, 1 000 or 10 000 bitcoin, the largest that it reaches.
     band_btc: u32,
-    /// Sum that it pays to others: to scripts that it does not spend from, outside the clusters that it spends from.
+    /// Sum paid to others: to scripts from which the transaction does not spend, outside the clusters from which it
+    /// spends.
     net_external_sats: u64,
     net_external_btc: Btc,
-    /// The same less the largest output that may be change: one to a script which no block had before, beside other
-    /// outputs to others.
+    /// `net_external_sats` without the largest output that may be change: one to a script that no earlier block has, if
+    /// several outputs go to others.
     net_external_min_sats: u64,
     net_external_min_btc: Btc,
-    /// `change_guess` if the two differ.
+    /// `change_guess` if `net_external_sats` and `net_external_min_sats` differ.
     caveat_codes: Vec<Caveat>,
     input_count: u64,
     input_sats: u64,
     output_count: u64,
-    /// Outputs to others.
+    /// Number of outputs to others.
     external_output_count: u64,
     fee_sats: u64,
     /// `internal`, `cross_exchange`, `from_exchange`, `to_exchange`, `miner_out` or `unknown`, by today's labels.
@@ -52,13 +53,13 @@ pub(crate) struct WhaleAlert {
     from_owner: Option<SideOwner>,
     /// Owner of at least half of the value that goes to others; null if labels do not identify one.
     to_owner: Option<SideOwner>,
-    /// Scripts that it spends from, the largest sum first; 5 at most.
+    /// Scripts from which the transaction spends, the largest sum first; at most 5.
     from: Vec<Side>,
-    /// Scripts that are left out of `from`.
+    /// Number of scripts left out of `from`.
     from_omitted: u64,
-    /// Scripts of others that it pays, the largest sum first; 5 at most.
+    /// Scripts of others that the transaction pays, the largest sum first; at most 5.
     to: Vec<Side>,
-    /// Scripts that are left out of `to`.
+    /// Number of scripts left out of `to`.
     to_omitted: u64,
     #[serde(skip)]
     direction: Option<FlowDirection>,

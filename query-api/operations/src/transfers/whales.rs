@@ -25,10 +25,10 @@ pub(crate) struct WhalesInput {
     /// First block: a height, date, time (RFC 3339), or days before the newest, as in `7d`. Default: 1d.
     #[schemars(example = "7d")]
     since: Option<SinceParam>,
-    /// Least amount paid to others in bitcoin, 100 or more.
+    /// Minimum amount paid to others in bitcoin, at least 100.
     #[schemars(example = 1_000)]
     min_btc: Option<BtcParam>,
-    /// Transactions of each kind at most: unconfirmed, and confirmed.
+    /// Maximum number of unconfirmed, and of confirmed transactions.
     #[serde(default)]
     limit: Limit<20, 100>,
 }
@@ -36,24 +36,24 @@ pub(crate) struct WhalesInput {
 /// Current large transfers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WhalesOutput {
-    /// First block that was looked at.
+    /// First block that was scanned.
     since_height: Height,
-    /// The confirmed transactions that are listed are from this height on.
+    /// Lowest block height that the confirmed list covers.
     covered_from_height: Height,
     min_sats: u64,
     min_btc: Btc,
     limit: u32,
     /// Unconfirmed transactions, the largest amount first: they may never confirm.
     unconfirmed: Vec<WhaleAlert>,
-    /// Unconfirmed transactions with outputs that are large enough together and that are left out.
+    /// Number of unconfirmed transactions that are not listed although their outputs together reach the minimum.
     unconfirmed_omitted: u64,
-    /// Confirmed ones, the newest first.
+    /// Confirmed transactions, the newest first.
     confirmed: Vec<WhaleAlert>,
-    /// True if there are older ones since then that are left out.
+    /// True if older transactions since `since_height` are not listed.
     truncated: bool,
-    /// Confirmed ones that are listed.
+    /// Number of listed confirmed transactions.
     confirmed_count: u64,
-    /// Sum that they pay to others.
+    /// Sum that these transactions pay to others.
     confirmed_net_external_sats: u64,
     confirmed_net_external_btc: Btc,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
@@ -62,10 +62,10 @@ pub(crate) struct WhalesOutput {
 
 impl Operation for PulseWhales {
     const INFO: Info = Info {
-        summary: "Large amounts that move now: 100 BTC and more to others, confirmed and unconfirmed",
-        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions that pay so much to scripts \
-            outside the clusters that they spend from, with whose the sides are as far as labels tell, and sums. For pages and \
-            directions, whale_alerts has the confirmed ones.",
+        summary: "Current transfers of 100 BTC and more to others, confirmed and unconfirmed",
+        description: "A scanner over the last 24 hours, or since any block, and the mempool: transactions that pay \
+            `min_btc` or more to scripts outside the clusters from which they spend, with the owners of both sides, as \
+            far as labels name them, and sums. For pages and directions, whale_alerts has the confirmed ones.",
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads(
             "asked for a quick look at large amounts on the move, unconfirmed ones included",

@@ -30,7 +30,7 @@ pub(crate) struct TxBroadcastInput {
     /// own limit (10 000 in Bitcoin Core).
     #[schemars(range(min = 1, max = 100_000))]
     max_fee_rate_sat_vb: Option<u32>,
-    /// Most that an unspendable output may burn. A transaction that burns more, as in an OP_RETURN, is rejected with
+    /// Maximum that an unspendable output, as OP_RETURN, may burn. A transaction that burns more is rejected with
     /// `max_burn_exceeded`. Default: the node's own limit (0 in Bitcoin Core). Needs Bitcoin Core 25 or later.
     #[schemars(range(max = 2_100_000_000_000_000_u64))]
     max_burn_sats: Option<u64>,
@@ -43,15 +43,15 @@ pub(crate) struct TxBroadcastOutput {
     /// Transaction id including the witness.
     wtxid: String,
     state: BroadcastState,
-    /// Virtual bytes.
+    /// Virtual size in virtual bytes.
     vsize: u64,
-    /// Weight units.
+    /// Weight in weight units.
     weight: u64,
-    /// When it was first seen; null unless it was already in the mempool.
+    /// Time at which the transaction was first seen; null unless it was already in the mempool.
     mempool_first_seen: Option<String>,
-    /// 0 unless it is confirmed; null if it is confirmed in a block that the index does not have yet.
+    /// Number of confirmations; 0 if unconfirmed; null if the index does not have the transaction's block yet.
     confirmations: Option<u32>,
-    /// Its block; null unless the index has it.
+    /// Block of the transaction; null unless the index has it.
     block: Option<BlockRef>,
 }
 
@@ -59,11 +59,11 @@ pub(crate) struct TxBroadcastOutput {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BroadcastState {
-    /// The node accepted it into its mempool and relays it.
+    /// The node accepted the transaction into its mempool and relays it.
     Accepted,
-    /// It was already in the mempool.
+    /// The transaction was already in the mempool.
     AlreadyInMempool,
-    /// It is in a block.
+    /// The transaction is in a block.
     AlreadyConfirmed,
 }
 

@@ -23,21 +23,21 @@ use crate::{
 pub(crate) struct InputRow {
     /// Index in the transaction.
     index: u32,
-    /// The output that it spends; null for a coinbase.
+    /// Output that the input spends; null for a coinbase.
     prevout: Option<Prevout>,
     /// Label of the script; null if no claim gives one.
     label: Option<ShortLabel>,
-    /// Full days (monotone block time) from the coin's block to this transaction's block, or to the tip if it is
+    /// Age of the coin in full days (monotone block time), up to this transaction's block, or to the tip if it is
     /// unconfirmed; null for a coinbase, and if the coin is unconfirmed.
     age_days: Option<u32>,
     /// Sequence field; null for a confirmed transaction whose raw bytes are not available.
     sequence: Option<u32>,
-    /// scriptSig in hexadecimal; null if the raw bytes are not available, or if it is too long.
+    /// scriptSig in hexadecimal; null if it is too long, or if the raw bytes are not available.
     script_sig_hex: Option<String>,
-    /// Witness items in hexadecimal; null if the raw bytes are not available, or if they are too long.
+    /// Witness items in hexadecimal; null if they are too long, or if the raw bytes are not available.
     witness: Option<Vec<String>>,
-    /// `too_long` if scriptSig or witness is null because it has more than 10 000 bytes: `include_hex` has it;
-    /// otherwise null.
+    /// `too_long` if scriptSig or witness is null because it has more than 10 000 bytes; `include_hex` returns it.
+    /// Otherwise null.
     too_long_reason: Option<&'static str>,
 }
 
@@ -49,12 +49,12 @@ pub(crate) struct Prevout {
     value_sats: u64,
     value_btc: Btc,
     script_type: &'static str,
-    /// Its address; null if the script has none.
+    /// Address of the output; null if its script has none.
     address: Option<String>,
     script_hex: String,
-    /// Height of its block; null while it is unconfirmed.
+    /// Height of the output's block; null while it is unconfirmed.
     height: Option<u32>,
-    /// True if it is an output of a coinbase.
+    /// True if the output belongs to a coinbase.
     coinbase: bool,
 }
 
@@ -66,19 +66,20 @@ pub(crate) struct OutputRow {
     value_sats: u64,
     value_btc: Btc,
     script_type: &'static str,
-    /// Its address; null if the script has none.
+    /// Address of the output; null if its script has none.
     address: Option<String>,
-    /// Null if it is too long.
+    /// Script in hexadecimal; null if it is too long.
     script_hex: Option<String>,
     /// The script in Bitcoin Core's assembly notation; null if it is too long.
     asm: Option<String>,
-    /// `too_long` if the script is null because it has more than 10 000 bytes: `include_hex` has it; otherwise null.
+    /// `too_long` if the script is null because it has more than 10 000 bytes; `include_hex` returns it. Otherwise
+    /// null.
     too_long_reason: Option<&'static str>,
-    /// False if it can never be spent: OP_RETURN, oversized script, or genesis.
+    /// False if the output can never be spent: OP_RETURN, oversized script, or genesis.
     spendable: bool,
     /// Label of the script; null if no claim gives one.
     label: Option<ShortLabel>,
-    /// The input that spends it, including unconfirmed inputs if there is a mempool; null while unspent.
+    /// Input that spends the output, including unconfirmed inputs if there is a mempool; null while unspent.
     spent_by: Option<SpentBy>,
 }
 
@@ -89,7 +90,7 @@ pub(crate) struct SpentBy {
     vin: u32,
     /// `confirmed` or `mempool`.
     state: &'static str,
-    /// Height of its block; null while it is unconfirmed.
+    /// Height of the input's block; null while it is unconfirmed.
     height: Option<u32>,
 }
 

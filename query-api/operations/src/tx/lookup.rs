@@ -36,7 +36,7 @@ pub(crate) struct TxLookupInput {
     /// If true, the answer includes the serialized transaction.
     #[serde(default)]
     include_hex: bool,
-    /// Maximum number of inputs and of outputs to list: up to 1 000 without it, fewer if their scripts are long. The
+    /// Maximum number of inputs and of outputs to list. Default: up to 1 000, fewer if their scripts are long. The
     /// largest transactions have more than 100 000 outputs.
     #[schemars(range(min = 1, max = 25_000))]
     io_limit: Option<u32>,
@@ -68,22 +68,22 @@ impl TxLookupInput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TxLookupOutput {
     txid: String,
-    /// Transaction id including the witness; null for a confirmed transaction whose raw bytes are not at hand, like
+    /// Transaction id including the witness; null for a confirmed transaction whose raw bytes are not available, as are
     /// `version`, `locktime` and `rbf`.
     wtxid: Option<String>,
-    /// Version, without sign, as Bitcoin Core shows it from 28.0 on.
+    /// Version as an unsigned number, as in Bitcoin Core from 28.0 on.
     version: Option<u32>,
     locktime: Option<u32>,
-    /// Bytes, including the witness.
+    /// Size in bytes, including the witness.
     size: u32,
-    /// Virtual bytes.
+    /// Virtual size in virtual bytes.
     vsize: u64,
-    /// Weight units.
+    /// Weight in weight units.
     weight: u64,
-    /// 0 for a coinbase.
+    /// Fee in satoshis; 0 for a coinbase.
     fee_sats: u64,
     fee_btc: Btc,
-    /// Fee divided by vsize; null for a coinbase.
+    /// Feerate: fee divided by vsize; null for a coinbase.
     fee_rate_sat_vb: Option<SatVb>,
     input_sats: u64,
     output_sats: u64,
@@ -95,23 +95,23 @@ pub(crate) struct TxLookupOutput {
     inputs_omitted: u32,
     /// Number of outputs that are not listed.
     outputs_omitted: u32,
-    /// `inputs_from` for the next inputs; null at the end.
+    /// `inputs_from` of the next inputs; null at the end.
     next_inputs_from: Option<u32>,
-    /// `outputs_from` for the next outputs; null at the end.
+    /// `outputs_from` of the next outputs; null at the end.
     next_outputs_from: Option<u32>,
     status: TxState,
-    /// True if it signals replaceability (BIP 125). Nodes with full replace-by-fee also replace transactions that do
-    /// not.
+    /// True if the transaction signals replaceability (BIP 125). Nodes with full replace-by-fee also replace
+    /// transactions that do not signal.
     rbf: Option<bool>,
     /// Ancestors and descendants in the mempool; null for a confirmed transaction.
     cpfp: Option<Cpfp>,
     /// Estimated confirmation; null for a confirmed transaction, and before the first projection.
     eta: Option<EtaRow>,
-    /// True if it is a coinbase.
+    /// True if the transaction is a coinbase.
     is_coinbase: bool,
-    /// Script and text of the coinbase; null if it is not one.
+    /// Script and text of the coinbase; null if the transaction is not a coinbase.
     coinbase: Option<CoinbaseTag>,
-    /// True if it has OP_RETURN outputs. The operation `op-return` decodes them.
+    /// True if the transaction has OP_RETURN outputs. The operation `op-return` decodes them.
     has_op_return: bool,
     /// The serialized transaction; null unless requested and available.
     hex: Option<String>,
@@ -124,17 +124,18 @@ pub(crate) struct TxLookupOutput {
 pub(crate) struct TxState {
     /// `mempool` or `confirmed`.
     state: &'static str,
-    /// 0 while unconfirmed.
+    /// Number of confirmations; 0 while unconfirmed.
     confirmations: u32,
-    /// Null while unconfirmed.
+    /// Block of the transaction; null while unconfirmed.
     block: Option<BlockRef>,
     /// Index in the block; 0 is the coinbase; null while unconfirmed.
     block_index: Option<u32>,
-    /// When it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
+    /// Time at which the transaction was first seen unconfirmed; null if it was not seen, or if the time is no longer
+    /// stored.
     mempool_first_seen: Option<String>,
-    /// Txids that it replaced in the mempool, if still stored, oldest first; at most 100.
+    /// Ids of the transactions that this one replaced in the mempool, if still stored, the oldest first; at most 100.
     replaces: Vec<String>,
-    /// True if it replaced more.
+    /// True if the transaction replaced more.
     replaces_truncated: bool,
 }
 
@@ -146,7 +147,8 @@ impl Operation for TxLookup {
             unconfirmed transaction also its first-seen time, the transactions that it replaced, its relatives and the \
             estimated confirmation. Fields that need the raw bytes are null if these are not available, and \
             `raw_reason` says why. For a transaction that recently left the mempool, the 404 has the reason in \
-            `departed`. Inputs and outputs have the label that sources give their script; `trust-safety` says what it rests on.",
+            `departed`. Inputs and outputs have the label that sources give their script; `trust-safety` has its \
+            evidence.",
         errors: &[ErrorCode::TxNotFound],
         freshness: &[TIP, MEMPOOL, CLAIMS, LABELS],
         tool: Tool::reads(

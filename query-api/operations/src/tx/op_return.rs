@@ -24,7 +24,7 @@ pub(crate) struct OpReturnOutputs;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct OpReturnInput {
     txid: TxidParam,
-    /// Index of the first output to look at.
+    /// Index of the first output to decode.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000))]
     outputs_from: u32,
@@ -36,15 +36,15 @@ pub(crate) struct OpReturnOutput {
     txid: String,
     /// `mempool` or `confirmed`.
     state: &'static str,
-    /// Height of its block; null while unconfirmed.
+    /// Height of the transaction's block; null while unconfirmed.
     height: Option<u32>,
     /// OP_RETURN outputs, in order, at most 100.
     outputs: Vec<Carrier>,
-    /// `outputs_from` for the next OP_RETURN outputs; null at the end.
+    /// `outputs_from` of the next OP_RETURN outputs; null at the end.
     next_outputs_from: Option<u32>,
-    /// Inscriptions in its witnesses, at most 100; null if the raw bytes are not available.
+    /// Inscriptions in the transaction's witnesses, at most 100; null if the raw bytes are not available.
     inscriptions: Option<Vec<InscriptionRow>>,
-    /// True if it has more inscriptions.
+    /// True if the transaction has more inscriptions.
     inscriptions_truncated: bool,
     /// Why `inscriptions` is null; otherwise null.
     inscriptions_reason: Option<&'static str>,
@@ -57,22 +57,22 @@ pub(crate) struct OpReturnOutput {
 pub(crate) struct Carrier {
     /// Index of the output in the transaction.
     vout: u32,
-    /// Its value, which is burned.
+    /// Value of the output, which is burned.
     value_sats: u64,
     value_btc: Btc,
-    /// Null if it has more than 10 000 bytes: `include_hex` of `tx_lookup` has it.
+    /// Script in hexadecimal; null if it has more than 10 000 bytes: `include_hex` of `tx_lookup` returns it.
     script_hex: Option<String>,
-    /// Bytes of the script.
+    /// Size of the script in bytes.
     script_bytes: usize,
     /// True if only complete pushes follow the OP_RETURN.
     well_formed: bool,
-    /// Its pushes, in order, at most 256. Empty if the script has more than 10 000 bytes.
+    /// Pushes of the script, in order, at most 256; empty if the script has more than 10 000 bytes.
     pushes: Vec<PushRow>,
     /// Number of pushes.
     push_count: u32,
     /// All bytes of complete pushes, concatenated; null if the script has more than 10 000 bytes.
     data_hex: Option<String>,
-    /// The same as text, if it is printable UTF-8; at most 4 096 characters.
+    /// These bytes as text, if they are printable UTF-8; at most 4 096 characters.
     text: Option<String>,
     /// URLs in the text, at most 20.
     urls: Vec<String>,
@@ -83,13 +83,13 @@ pub(crate) struct Carrier {
 /// A push: bytes, or a small number.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PushRow {
-    /// Bytes; null for a number.
+    /// Bytes of the push; null for a number.
     hex: Option<String>,
-    /// A number (OP_1NEGATE, OP_1 to OP_16); null for bytes.
+    /// Number that is pushed (OP_1NEGATE, OP_1 to OP_16); null for bytes.
     number: Option<i8>,
-    /// The bytes as text, if printable.
+    /// Bytes of the push as text, if printable.
     text: Option<String>,
-    /// True if the script ends before the push does: the bytes are what there is of it.
+    /// True if the script ends within the push. The bytes are those up to the end of the script.
     cut: bool,
 }
 
@@ -111,15 +111,15 @@ pub(crate) struct ProtocolRow {
 /// An inscription.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct InscriptionRow {
-    /// Input whose witness contains it.
+    /// Index of the input whose witness contains the inscription.
     vin: u32,
-    /// Declared content type; null without one, or if it is not printable.
+    /// Declared content type; null if there is none, or if it is not printable.
     content_type: Option<String>,
-    /// Size of its content in bytes.
+    /// Size of the content in bytes.
     content_length: u64,
-    /// Its content, if it is printable text; at most 4 096 characters.
+    /// Content, if it is printable text; at most 4 096 characters.
     text: Option<String>,
-    /// True if its last field has a tag and no value. The inscription counts all the same.
+    /// True if the last field has a tag and no value. The inscription is valid all the same.
     incomplete_field: bool,
 }
 

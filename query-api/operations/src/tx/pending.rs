@@ -28,27 +28,27 @@ pub(super) fn eta_of(pool: &MempoolView<'_>, txid: &Txid) -> Option<EtaRow> {
 /// Relatives in the mempool and the resulting feerates.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Cpfp {
-    /// Transactions that must be mined before it.
+    /// Unconfirmed transactions that must be mined before this one.
     ancestors: PackageTotals,
-    /// Transactions that can be mined only after it.
+    /// Unconfirmed transactions that can be mined only after this one.
     descendants: PackageTotals,
-    /// Total fee of the transaction and its ancestors divided by their adjusted vsize; null if there are more than were
-    /// walked.
+    /// Total fee of the transaction and its ancestors divided by their adjusted vsize; null if there are too many
+    /// ancestors.
     package_fee_rate_sat_vb: Option<SatVb>,
-    /// Feerate of the package or chunk that it is selected with; a child with a higher feerate raises it. Null if it
-    /// arrived after the projection.
+    /// Feerate of the package or chunk with which the transaction is selected; a child with a higher feerate raises it.
+    /// Null if the transaction arrived after the projection.
     effective_fee_rate_sat_vb: Option<SatVb>,
 }
 
-/// Related transactions, without itself.
+/// Related transactions, without the transaction itself.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Kin")]
 pub(super) struct PackageTotals {
     count: u64,
-    /// Sum of their adjusted virtual sizes.
+    /// Sum of the adjusted virtual sizes.
     vsize: u64,
     fees_sats: u64,
-    /// True if there are more than were walked (1 000).
+    /// True if there are more than the 1 000 that were read.
     truncated: bool,
 }
 
@@ -82,23 +82,23 @@ pub(super) fn replaced(pool: &MempoolView<'_>, txid: &Txid) -> (Vec<String>, boo
     (listed, all.next().is_some())
 }
 
-/// How a transaction left the mempool.
+/// Departure of a transaction from the mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Departure {
     /// `confirmed`, `replaced`, `evicted`, `conflict`, `expired`, or `unknown` if the node gave no reason.
     reason: &'static str,
-    /// The transaction that replaced it or one of its ancestors; otherwise null.
+    /// Id of the transaction that replaced this one or one of its ancestors; otherwise null.
     replaced_by: Option<String>,
-    /// Height of the block that contained it; otherwise null.
+    /// Height of the block that contained the transaction; otherwise null.
     height: Option<u32>,
-    /// When it was first seen.
+    /// Time at which the transaction was first seen.
     mempool_first_seen: String,
-    /// When it left.
+    /// Time at which the transaction left the mempool.
     left_at: String,
     fee_sats: u64,
-    /// Virtual bytes as the node's mempool counts them.
+    /// Virtual size as the node's mempool counts it.
     adjusted_vsize: u64,
-    /// Fee divided by adjusted vsize.
+    /// Feerate: fee divided by adjusted vsize.
     fee_rate_sat_vb: Option<SatVb>,
 }
 

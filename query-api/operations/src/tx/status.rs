@@ -27,19 +27,20 @@ pub(crate) struct TxStatusInput {
 pub(crate) struct TxStatusOutput {
     txid: String,
     state: State,
-    /// Number of confirmations, including its own block; 0 if unconfirmed.
+    /// Number of confirmations, including the transaction's own block; 0 if unconfirmed.
     confirmations: u32,
-    /// Its block; null if it is not confirmed.
+    /// Block of the transaction; null if unconfirmed.
     block: Option<BlockRef>,
-    /// Index in the block; 0 is the coinbase.
+    /// Index in the block; 0 is the coinbase; null if unconfirmed.
     block_index: Option<u32>,
-    /// When it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
+    /// Time at which the transaction was first seen unconfirmed; null if it was not seen, or if the time is no longer
+    /// stored.
     mempool_first_seen: Option<String>,
-    /// Estimated confirmation; null unless it is in the mempool and there is a projection.
+    /// Estimated confirmation; null unless the transaction is in the mempool and there is a projection.
     eta: Option<EtaRow>,
-    /// How it left the mempool without being confirmed; null if it did not, or if that is no longer stored.
+    /// Departure from the mempool without a confirmation; null if there was none, or if it is no longer stored.
     departed: Option<Departure>,
-    /// Why it is neither confirmed nor in the mempool, or why that is unknown; otherwise null.
+    /// Why the transaction is neither confirmed nor in the mempool, or why that is unknown; otherwise null.
     reason: Option<String>,
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct TxVerifyOutput {
     verified: bool,
     /// True if the result may change without a deep reorg: fewer than 6 confirmations.
     provisional: bool,
-    /// Why it is verified, or all reasons why it is not.
+    /// Why the payment is verified, or all reasons why it is not.
     reasons: Vec<VerifyReason>,
     expected: VerifyExpected,
     observed: VerifyObserved,
@@ -80,7 +80,7 @@ pub(crate) struct VerifyReason {
     /// `mempool_unavailable`, `index_behind`, `tx_left_mempool`, `tx_conflicted`, `address_not_paid`, `amount_too_low`,
     /// `unconfirmed`, `not_enough_confirmations`.
     code: &'static str,
-    /// A sentence.
+    /// Explanation of the reason.
     message: String,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct VerifyReason {
 pub(crate) struct VerifyExpected {
     /// The address as given in the request.
     address: String,
-    /// Null if any amount is accepted.
+    /// Minimum amount in satoshis; null if any amount is accepted.
     min_amount_sats: Option<Sats>,
     min_amount_btc: Option<Btc>,
     min_confirmations: u32,
@@ -99,13 +99,13 @@ pub(crate) struct VerifyExpected {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct VerifyObserved {
     state: State,
-    /// 0 unless it is confirmed.
+    /// Number of confirmations; 0 if unconfirmed.
     confirmations: u32,
-    /// Its block; null if it is not confirmed.
+    /// Block of the transaction; null if unconfirmed.
     block: Option<BlockRef>,
-    /// True if it is a coinbase, whose outputs cannot be spent for 100 blocks; null if it was not found.
+    /// True if the transaction is a coinbase, whose outputs cannot be spent for 100 blocks; null if it was not found.
     is_coinbase: Option<bool>,
-    /// Sum of its outputs to the address; null if it was not found.
+    /// Sum of the outputs to the address; null if the transaction was not found.
     received_sats: Option<Sats>,
     received_btc: Option<Btc>,
     /// Amount above the expected one; null if no amount was expected, or if less was paid.
@@ -114,16 +114,17 @@ pub(crate) struct VerifyObserved {
     outputs: Vec<PaidOutput>,
     /// Number of further outputs to the address.
     outputs_omitted: u32,
-    /// True if it signals replaceability (BIP 125); null unless it is in the mempool. Nodes also replace transactions
-    /// that do not signal.
+    /// True if the transaction signals replaceability (BIP 125); null unless it is in the mempool. Nodes also replace
+    /// transactions that do not signal.
     rbf: Option<bool>,
-    /// Why it cannot confirm at present; null unless the state is `conflicted`.
+    /// Why the transaction cannot confirm at present; null unless the state is `conflicted`.
     double_spend: Option<DoubleSpend>,
-    /// Txids that it replaced in the mempool, if still stored; the first 100.
+    /// Ids of the transactions that this one replaced in the mempool, if still stored; the first 100.
     replaces: Vec<String>,
-    /// How it left the mempool without being confirmed; null if it did not, or if that is no longer stored.
+    /// Departure from the mempool without a confirmation; null if there was none, or if it is no longer stored.
     departed: Option<Departure>,
-    /// When it was first seen unconfirmed; null if it was not seen, or if the time is no longer stored.
+    /// Time at which the transaction was first seen unconfirmed; null if it was not seen, or if the time is no longer
+    /// stored.
     mempool_first_seen: Option<String>,
 }
 
@@ -135,12 +136,12 @@ pub(crate) struct PaidOutput {
     value_btc: Btc,
 }
 
-/// Another transaction spends its coins.
+/// Another transaction that spends coins of this one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DoubleSpend {
     /// `replaced` by an unconfirmed transaction, or `conflict` with a block.
     kind: &'static str,
-    /// The transaction that replaced it or one of its ancestors; null if unknown.
+    /// Id of the transaction that replaced this one or one of its ancestors; null if unknown.
     by: Option<String>,
     /// State of that transaction: `mempool`, `confirmed`, or `unknown` if it has left the mempool too; null without
     /// one.

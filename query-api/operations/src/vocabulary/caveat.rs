@@ -9,34 +9,34 @@ use serde::Serialize;
 pub(crate) enum Caveat {
     /// No price source is loaded.
     NoPriceSource {},
-    /// Prices are loaded, but none of this moment in the currency.
+    /// Prices are loaded, but none for this time in this currency.
     PriceMissing {
         /// Code of the currency.
         currency: String,
-        /// Why.
+        /// Reason why there is none.
         reason: &'static str,
     },
     /// The newest price is old.
     SourceStale {
         /// The source; null if the price is the mean of two.
         source: Option<String>,
-        /// When the price was known.
+        /// Time at which the price was known.
         as_of: String,
     },
-    /// Blocks are told to be a pool's by a text in their coinbase, which any miner can write.
+    /// Blocks are attributed to a pool only by a tag in their coinbase, which any miner can write.
     PoolTagUnauthenticated {
-        /// How many of the blocks.
+        /// Number of these blocks.
         blocks: u32,
     },
     /// An output may be change.
     ChangeGuess {
-        /// Its value.
+        /// Value of the output.
         sats: u64,
     },
     /// The transaction has fewer confirmations than needed to count as settled.
     ProvisionalConfirmations {
         confirmations: u32,
-        /// Confirmations at which it counts as settled.
+        /// Number of confirmations at which the transaction counts as settled.
         settled_at: u32,
     },
 }
@@ -49,15 +49,16 @@ impl Caveat {
                 format!("Price and value in {currency} are unknown: {reason}.")
             }
             Caveat::SourceStale { as_of, .. } => {
-                format!("The newest price is of {as_of}: price and value are out of date.")
+                format!("The newest price is from {as_of}: price and value are out of date.")
             }
             Caveat::PoolTagUnauthenticated { blocks } => {
                 format!(
-                    "The pool of {blocks} blocks is told by a text in their coinbase alone. Any miner can write any pool's text."
+                    "Only a tag in the coinbase attributes {blocks} blocks to a pool. Any miner can write any pool's \
+                     tag."
                 )
             }
             Caveat::ChangeGuess { sats } => {
-                format!("An output of {sats} satoshis goes to a script that no block had before: it may be change.")
+                format!("An output of {sats} satoshis goes to a script that no earlier block has: it may be change.")
             }
             Caveat::ProvisionalConfirmations { confirmations: 0, .. } => {
                 "The transaction is unconfirmed. It may be replaced, even if it does not signal replaceability."

@@ -10,42 +10,42 @@ use crate::values::rfc3339;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "code", content = "params", rename_all = "snake_case")]
 pub(crate) enum ClaimCode {
-    /// The claim that is shown is older than a year.
+    /// The claim shown is older than a year.
     SourceStale { source: String, asserted_at: String },
     /// The feed of sanctions was last checked more than 48 hours ago.
     FeedStale { checked_at: String },
-    /// No list has everything.
+    /// No list is complete.
     ListNotExhaustive {},
-    /// A list had it and no longer has.
+    /// A list had the address and no longer has it.
     Delisted {
         /// Authority that publishes the list.
         authority: String,
-        /// As of when.
+        /// Time at which the list no longer had the address.
         as_of: String,
     },
-    /// It holds for another script of the same cluster.
+    /// The claim is about another script of the same cluster.
     ClusterInherited {},
-    /// A claim that counts comes from a community, and nobody checked it.
+    /// A claim that counts comes from a community and was not checked.
     CommunityUnverified {},
-    /// The source named somebody else before.
+    /// The source named another party before.
     LabelRestated {
         source: String,
-        /// Party that it named.
+        /// Party that the source named before.
         was: String,
-        /// Until when.
+        /// Time until which the source named that party.
         until: String,
     },
-    /// Several sources repeat one origin: one vote.
+    /// Several sources repeat one origin and have one vote.
     CopyOfSameOrigin {
         origin: String,
-        /// How many sources.
+        /// Number of sources.
         sources: usize,
     },
     /// Claims name different entities.
     ConflictingClaims {
-        /// Entities, the one with most votes first; 10 at most.
+        /// Entities, the one with the most votes first; at most 10.
         entities: Vec<String>,
-        /// How many there are.
+        /// Number of entities.
         count: usize,
     },
 }

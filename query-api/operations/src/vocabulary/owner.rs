@@ -11,11 +11,11 @@ use crate::context::Ctx;
 /// Known facts about the owner.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Assessment {
-    /// The state of the label; without one `no_history` if no block has a transaction of it (unconfirmed ones do not
-    /// count), `not_examined` if no labels are loaded, otherwise `examined_no_match`. `trust-safety` says what it rests
-    /// on, and also counts claims that the address inherits from its cluster.
+    /// State of the label. Without a label: `no_history` if no block has a transaction of the address (unconfirmed ones
+    /// do not count), `not_examined` if no labels are loaded, otherwise `examined_no_match`. `trust-safety` says on
+    /// what the label rests, and also counts claims that the address inherits from its cluster.
     state: AssessmentState,
-    /// Owner or kind by the claims of sources; null without such a claim.
+    /// Owner or kind according to the claims of sources; null without such a claim.
     label: Option<ShortLabel>,
 }
 

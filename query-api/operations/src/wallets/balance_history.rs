@@ -57,14 +57,14 @@ pub(crate) struct BalanceHistoryOutput {
     /// Code of the currency of the values.
     currency: String,
     /// True if the price of the day of the tip is old: at the time of the tip, older than twice the interval of its
-    /// candle and than ten minutes. Null if that day has no point or no price.
+    /// candle and older than ten minutes. Null if that day has no point or no price.
     price_stale: Option<bool>,
-    /// Every day (UTC, monotone block time) from the first to the last activity, or of the requested range; empty
-    /// without activity.
+    /// Points for every day (UTC, monotone block time) from the first to the last activity, or of the requested range;
+    /// empty without activity.
     points: Vec<Point>,
 }
 
-/// A day.
+/// Balance and value at the end of a day.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Point {
     /// The day, as YYYY-MM-DD.
@@ -77,12 +77,11 @@ pub(crate) struct Point {
     tx_count: u64,
     /// Value of the balance in the currency, at `price`.
     value: Option<Fiat>,
-    /// Price of one bitcoin: the close of the day. The day of the tip may not be over: it has the last one that is
-    /// known so far.
+    /// Price of one bitcoin: the close of the day. The day of the tip may not be over: it has the last known price.
     price: Option<PriceNumber>,
-    /// When the price was known.
+    /// Time at which the price was known.
     price_as_of: Option<String>,
-    /// Its source; null if it is the mean of two.
+    /// Source of the price; null if it is the mean of two.
     price_source: Option<String>,
     /// Why `value` and `price` are null; otherwise null.
     value_reason: Option<&'static str>,

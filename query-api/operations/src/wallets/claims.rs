@@ -25,7 +25,7 @@ use crate::{
 const MAX_INHERITED: usize = 16;
 
 /// Why inherited claims are missing.
-const UNFINISHED: &str = "the clusters are being made";
+const UNFINISHED: &str = "the clusters are being computed";
 
 /// Claims of a list about a script, or about another one of its cluster.
 pub(super) struct ListedClaims {
@@ -51,7 +51,7 @@ pub(super) struct ScriptClaims {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ClaimsInput {
     pub(super) address: AddressParam,
-    /// Height of a block: what had been asserted by its time (monotone block time), by documents that are known today.
+    /// Height of a block: only claims asserted by its time (monotone block time) count, from documents known today.
     /// Default: now.
     #[schemars(example = 100)]
     pub(super) as_of: Option<Height>,
@@ -65,25 +65,25 @@ pub(crate) struct ClaimsInput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Examined")]
 pub(crate) struct ClaimsBasis {
-    /// True if labels are loaded: otherwise nothing was examined.
+    /// True if labels are loaded; otherwise nothing was examined.
     labels_loaded: bool,
-    /// Height of the block that was asked for; null for now.
+    /// Height of the requested block; null for now.
     as_of_height: Option<Height>,
-    /// The time that the answer is for. Now is the end of the present day (UTC), so that an answer does not change with
-    /// every second.
+    /// Time for which the claims count. Without `as_of`, it is the end of the current day (UTC), so that answers do not
+    /// change every second.
     as_of: String,
-    /// Sequence number of the newest input event that the index has taken.
+    /// Sequence number of the newest input event that the index has applied.
     seq: u64,
-    /// Lists that say something of the script, or did.
+    /// Number of lists that have or had a claim about the script.
     lists: usize,
-    /// True if there are more claims than were read: 64 lists, and 64 claims of each, of the script, and as many of
-    /// each of 16 other scripts of its cluster.
+    /// True if claims were left out. At most 64 lists with 64 claims each are read, for the script and for each of 16
+    /// other scripts of its cluster.
     truncated: bool,
-    /// Claims about other scripts of the same cluster that extend to this one; null while the clusters are being made.
-    /// Only scripts that a list speaks of today are looked at.
+    /// Number of claims about other scripts of the same cluster that extend to this one; null while the clusters are
+    /// being computed. Only scripts that are on a list today are read.
     inherited_claims: Option<usize>,
     inherited_claims_reason: Option<&'static str>,
-    /// True if claims beyond a merge of two large clusters were left out: such a merge may rest on a mistake.
+    /// True if claims across a merge of two large clusters were left out: such a merge may be a mistake.
     suspect_merge: bool,
 }
 

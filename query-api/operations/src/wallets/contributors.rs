@@ -15,51 +15,51 @@ use crate::{
     values::rfc3339,
 };
 
-/// Who says something of an address.
+/// Sources of the claims about an address.
 pub(crate) struct Contributors;
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ContributorsInput {
     address: AddressParam,
-    /// Height of a block: what had been asserted by its time (monotone block time), by documents that are known today.
+    /// Height of a block: only claims asserted by its time (monotone block time) count, from documents known today.
     /// Default: now.
     #[schemars(example = 100)]
     as_of: Option<Height>,
 }
 
-/// Who says something of an address: origins with their sources, and the categories that they name.
+/// Origins of the claims about an address with their sources, and the categories that they name.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ContributorsOutput {
     /// The address as given in the request.
     address: String,
-    /// Claims that stand.
+    /// Number of claims that stand.
     claim_count: usize,
-    /// Independent origins.
+    /// Number of independent origins.
     origin_count: usize,
-    /// By origin: the highest confidence first.
+    /// Origins, the highest confidence first.
     origins: Vec<Origin>,
-    /// By category: the one that most origins name first.
+    /// Categories, the one that the most origins name first.
     categories: Vec<CategoryCount>,
     examined: ClaimsBasis,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
 
-/// An origin: sources that repeat each other are one.
+/// An origin. Sources that repeat each other have one origin.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Origin {
     origin: String,
-    /// The sources that repeat it.
+    /// Sources that repeat the origin.
     sources: Vec<String>,
     claim_count: usize,
-    /// Highest level of its claims, 0 to 100.
+    /// Highest level of the origin's claims, 0 to 100.
     highest_confidence_level: u8,
-    /// When the newest of its claims was asserted.
+    /// Time of assertion of the origin's newest claim.
     newest_asserted_at: String,
 }
 
-/// How often a category is named.
+/// Numbers of origins and claims that name a category.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CategoryCount {
     /// Category of the entity, else the behaviour; `unlabeled` without either.
@@ -70,10 +70,10 @@ pub(crate) struct CategoryCount {
 
 impl Operation for Contributors {
     const INFO: Info = Info {
-        summary: "Sources that say something of an address, by independent origin and category",
-        description: "The origins of the claims about an address that stand now: which sources repeat one origin, how many \
-            claims each has, the highest level and the newest date, and the categories that they name. `trust-safety` says \
-            what follows from them, `detail` has every claim.",
+        summary: "Sources of the claims about an address, by independent origin and category",
+        description: "The origins of the claims about an address that stand now: the sources that repeat each origin, \
+            its number of claims, its highest level and newest date, and the categories that the claims name. \
+            `trust-safety` has the conclusion, `detail` every claim.",
         errors: &[ErrorCode::BlockNotFound],
         freshness: &[TIP, CLAIMS],
         tool: Tool::reads(

@@ -72,10 +72,10 @@ impl Range {
     }
 }
 
-/// Which days are asked about.
+/// Parameters that select days.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct DaysParams {
-    /// The days up to that of the newest block, which counts. Not together with `from` or `to`.
+    /// Days up to and including the newest block's. Not together with `from` or `to`.
     range: Option<Range>,
     /// First day, as YYYY-MM-DD (UTC, monotone block time). Default with `to`: the day of the first transaction.
     #[schemars(example = "2024-01-01")]
@@ -91,8 +91,8 @@ pub(crate) struct WalletDashboardInput {
     address: AddressParam,
     #[serde(flatten)]
     days: DaysParams,
-    /// More addresses of the same wallet, separated by commas: all are counted as one, with that of the path. What
-    /// moves between them is a transfer.
+    /// More addresses of the same wallet, separated by commas. With that of the path, they count as one wallet.
+    /// Payments between them are transfers.
     addresses: Option<AddressesParam>,
     /// Code of the currency.
     #[serde(default = "CurrencyParam::usd")]
@@ -108,32 +108,33 @@ pub(crate) struct WalletDashboardInput {
 pub(crate) struct WalletDashboardOutput {
     /// The address as given in the request.
     address: String,
-    /// All addresses of the wallet, as given.
+    /// All addresses of the wallet, as given in the request.
     addresses: Vec<String>,
     #[serde(flatten)]
     glance: WalletGlance,
 }
 
-/// A wallet at a glance.
+/// Balance, gains, activity and counterparties of a wallet.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WalletGlance {
     /// Code of the currency of all amounts of money.
     currency: String,
-    /// First and last day (UTC) of what follows.
+    /// First day (UTC) of the range.
     from: String,
+    /// Last day (UTC) of the range.
     to: String,
-    /// Confirmed transactions of the wallet in all.
+    /// Number of confirmed transactions in the whole history.
     transaction_count: u64,
-    /// Part of what it holds now that cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
+    /// Part of the current balance that cannot be spent yet: outputs of coinbases with fewer than 100 confirmations.
     immature_sats: u64,
-    /// By average cost over the whole history; sums are of the days.
+    /// Gains by average cost over the whole history; `in_range` has the sums of the range.
     pnl: DashboardPnl,
     activity: Activity,
-    /// Counterparties that it received from and sent to in these days.
+    /// Counterparties from which the wallet received and to which it sent in the range.
     counterparties: CounterpartiesOutput,
-    /// Its value at the end of the days; 120 points at most, the last one at the end of the last day.
+    /// Value at the end of days in the range: at most 120 points, the last one at the end of the last day.
     equity_curve: Vec<EquityPoint>,
-    /// Transactions of the whole history whose price is not known.
+    /// Number of transactions in the whole history without a known price.
     unpriced_transactions: u64,
     /// Why some amounts are null; otherwise null.
     reason: Option<&'static str>,
@@ -141,48 +142,52 @@ pub(super) struct WalletGlance {
     definition: &'static str,
 }
 
-/// Gains.
+/// Gains of the wallet.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DashboardPnl {
-    /// Its current holdings.
+    /// Current holdings of the wallet.
     holdings: Holdings,
-    /// In the days.
+    /// Sums of the range.
     in_range: Totals,
-    /// Of the whole history.
+    /// Realized gain of the whole history.
     realized_gain_total: Option<Money>,
 }
 
-/// Activity in the days.
+/// Activity in the range.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "WalletActivity")]
 struct Activity {
     transaction_count: u64,
-    /// Transactions that acquired or mined something, that disposed of something, and those within the wallet, as
-    /// profit and loss has them: one that acquires can leave less, since the wallet bears a part of the fee.
+    /// Number of transactions that acquired or mined coins, as in profit and loss. Since the wallet bears a part of the
+    /// fee, such a transaction may lower its balance.
     incoming_count: u64,
+    /// Number of transactions that disposed of coins.
     outgoing_count: u64,
+    /// Number of transactions within the wallet.
     internal_count: u64,
-    /// Days with a transaction.
+    /// Number of days with a transaction.
     active_days: u32,
-    /// Sums of its outputs and inputs; change counts in both.
+    /// Sum of the outputs to the wallet, including change.
     received_sats: u64,
+    /// Sum of the inputs from the wallet, including those that return as change.
     sent_sats: u64,
-    /// Change of its balance from the beginning to the end.
+    /// Change of the balance over the range.
     net_sats: i64,
     net_btc: Btc,
-    /// Time (monotone block time) of the first and the last transaction; null if there is none.
+    /// Time (monotone block time) of the first transaction; null if there is none.
     first_at: Option<String>,
+    /// Time (monotone block time) of the last transaction; null if there is none.
     last_at: Option<String>,
     largest_incoming: Option<Largest>,
     largest_outgoing: Option<Largest>,
 }
 
-/// A transaction that moved most; of equal ones, the first.
+/// The transaction that moved most; the first of several equal ones.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "LargestMovement")]
 struct Largest {
     txid: String,
-    /// Sum received from others or sent to them.
+    /// Sum received from others or sent to others.
     sats: u64,
     time: String,
 }
@@ -243,11 +248,12 @@ impl DaysParams {
 impl Operation for Dashboard {
     const INFO: Info = Info {
         summary: "A wallet at a glance: gains, activity, counterparties by entity, value over time",
-        description: "One or up to 101 addresses as one wallet: what it holds, what that cost and is worth now; what was gained, received and \
-            sent in the chosen days; whom from and to, by entity, with what is unlabeled and what went through CoinJoins apart; \
-            and its value over time in at most 120 points. Estimated by average cost over the whole history of confirmed transactions; \
-            what moves between the addresses is no gain. The sums over counterparties are what was acquired and disposed of. Up to 100 \
-            transactions in all it is free; up to 1 000 it needs a wallet session; showcase addresses are open.",
+        description: "One or up to 101 addresses as one wallet: its holdings, their cost and their current value; \
+            gains and sums received and sent in the chosen days; counterparties by entity, with unlabeled ones and \
+            CoinJoins apart; and its value over time in at most 120 points. Gains are estimated by average cost over \
+            the whole history of confirmed transactions; payments between the addresses do not count as gains. The \
+            sums over counterparties equal what was acquired and disposed of. Up to 100 transactions in all it is \
+            free; up to 1 000 it needs a wallet session; showcase addresses are open.",
         conditional: true,
         freshness: &[TIP, MARKET, CLAIMS, LABELS],
         compact: &["addresses", "activity", "counterparties", "equity_curve", "unpriced_transactions", "definition"],

@@ -25,7 +25,7 @@ use crate::{
 /// Who pays whom around an address.
 pub(crate) struct FlowGraph;
 
-/// Which way the graph grows.
+/// Direction in which the graph grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "GraphDirection")]
@@ -40,23 +40,23 @@ enum DirectionParam {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FlowGraphInput {
     address: AddressParam,
-    /// Steps from the address.
+    /// Number of steps from the address.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 4))]
     hops: u32,
-    /// Along what is received, what is paid, or both.
+    /// Payments to follow: received, made, or both.
     #[serde(default)]
     direction: DirectionParam,
-    /// Least value of an edge; default 0.1.
+    /// Minimum value of an edge; default 0.1.
     #[schemars(example = 0.1)]
     min_btc: Option<BtcParam>,
     /// Only blocks from this time on.
     #[schemars(example = "2024-01-01T00:00:00Z")]
     since: Option<TimeParam>,
-    /// Labels of nodes.
+    /// If true, nodes have labels.
     #[serde(default = "yes")]
     include_labels: bool,
-    /// Nodes at most.
+    /// Maximum number of nodes.
     #[serde(default = "fifty")]
     #[schemars(range(min = 2, max = 200))]
     node_limit: u32,
@@ -84,81 +84,82 @@ const fn yes() -> bool {
 /// Satoshis of an edge at least, where nothing else is asked for.
 const MIN_SATS: Sats = 10_000_000;
 
-/// Who pays whom around an address.
+/// Graph of payments around an address.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FlowGraphOutput {
     /// The address as given in the request.
     address: String,
     /// `attribution` with `min_btc=0`, otherwise `value_flow`.
     view_kind: &'static str,
-    /// The address first, then by hops; those where value comes from before those where it goes to.
+    /// Nodes: the address first, then by hops; those that pay before those that are paid.
     nodes: Vec<GraphNode>,
-    /// Who pays whom.
+    /// Payments between nodes.
     edges: Vec<GraphEdge>,
     filters: Filters,
-    /// Where the value is of all that was looked at.
+    /// Distribution of the value that was read.
     accounting: AccountingOutput,
     caps: Caps,
-    /// True if something was left out because of a cap.
+    /// True if a limit left something out.
     partial: bool,
-    /// Which caps: `history_cap`, `edge_candidates_cap`, `node_limit`, `transaction_budget`, `large_transaction`,
-    /// `node_members`, `fold_cap`, `time_budget`.
+    /// Limits that left something out: `history_cap`, `edge_candidates_cap`, `node_limit`, `transaction_budget`,
+    /// `large_transaction`, `node_members`, `fold_cap`, `time_budget`.
     truncated_reasons: Vec<&'static str>,
-    /// Transactions that were read.
+    /// Number of transactions that were read.
     transactions_read: u64,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
 }
 
-/// Parameters of the graph, and the parts left out.
+/// Parameters of the graph, and numbers of the parts left out.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GraphFilters")]
 struct Filters {
     hops: u32,
     direction: DirectionParam,
     min_btc: Btc,
-    /// The first time that counts; null for all.
+    /// Time of the first block that counts; null for all.
     since: Option<String>,
     include_labels: bool,
     node_limit: u32,
     fold: Fold,
-    /// Edges that were looked at.
+    /// Number of edges that were considered.
     edge_candidates: u64,
-    /// Of these, those below `min_btc`.
+    /// Number of these edges below `min_btc`.
     edge_candidates_filtered_by_min_btc: u64,
-    /// Nodes that are left out although an edge of `min_btc` or more leads there.
+    /// Number of nodes left out although an edge of `min_btc` or more leads to them.
     nodes_omitted: u64,
 }
 
-/// Where the value is. `seen_sats` is the sum of the four behind it.
+/// Distribution of the value. `seen_sats` is the sum of the next four fields.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GraphAccounting")]
 struct AccountingOutput {
-    /// All that the transactions moved which were taken apart.
+    /// Value that moved in the transactions that were read.
     seen_sats: u64,
-    /// On edges of the graph.
+    /// Value on edges of the graph.
     shown_sats: u64,
     /// Sum that nodes pay to themselves, mostly change.
     self_sats: u64,
-    /// On edges below `min_btc`.
+    /// Value on edges below `min_btc`.
     below_min_btc_sats: u64,
-    /// On edges to nodes that are left out.
+    /// Value on edges to nodes that are left out.
     omitted_sats: u64,
-    /// Transactions that are too large to be taken apart, and what the nodes moved in them.
+    /// Number of transactions that are too large to follow.
     transactions_not_followed: u64,
+    /// Value that the nodes moved in these transactions.
     not_followed_sats: u64,
 }
 
-/// The bounds of one answer.
+/// Limits of one answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GraphCaps")]
 struct Caps {
-    /// Transactions of a script's history that are looked at, the newest.
+    /// Maximum number of transactions read per script; the newest are read.
     history_per_script: usize,
     edge_candidates_per_hop: usize,
     node_limit: u32,
     transactions: usize,
-    /// Inputs and outputs that are taken apart.
+    /// Maximum number of inputs and outputs that are read.
     transaction_parts: usize,
 }
 
@@ -168,13 +169,14 @@ fn sats(sum: u128) -> u64 {
 
 impl Operation for FlowGraph {
     const INFO: Info = Info {
-        summary: "Who pays whom around an address, up to four hops, with places to draw it",
-        description: "A graph of the confirmed transactions around one address: outwards along what is paid, inwards along what is received. \
-            An edge is the part of the payer's coins that goes to the payee, the fee as one more output, shared out in proportion so \
-            that no satoshi is lost. CoinJoins, coinbases and fees are ends. Nodes are chosen by value, hop by hop, with ties by a \
-            fixed order; `accounting` says where all other value is, `caps` and `truncated_reasons` what was not looked at. `fold` makes \
-            one node of a cluster or an entity. Places (`x`, `y`) are layered from where value comes from to where it goes. Change is \
-            hidden, but counted. An edge says which coins went where, not why.",
+        summary: "Graph of payments around an address, up to four hops, with positions to draw it",
+        description: "A graph of the confirmed transactions around one address: outwards along payments made, inwards \
+            along payments received. An edge is the part of the payer's coins that goes to the payee, shared out in \
+            proportion to the outputs, with the fee as one more output; no satoshi is lost. CoinJoins, coinbases and \
+            fees are ends. Nodes are chosen by value, hop by hop, with ties by a fixed order; `accounting` shows where \
+            all other value is, `caps` and `truncated_reasons` the limits. `fold` makes one node of a cluster or an \
+            entity. Positions (`x`, `y`) are layered from payers to payees. Change is hidden, but counted. An edge \
+            shows which coins went where, not why.",
         freshness: &[TIP, CLAIMS, LABELS],
         compact: &[
             "nodes.label",

@@ -60,10 +60,10 @@ pub(crate) struct LookupInput {
     #[serde(default = "addresses_only")]
     #[schemars(length(max = 5))]
     include: Vec<WalletPart>,
-    /// Of `dashboard`, and first and last day of `balance_history`.
+    /// Days of `dashboard` and `balance_history`.
     #[serde(flatten)]
     days: DaysParams,
-    /// Of `pnl`.
+    /// Parameters of `pnl`.
     #[serde(flatten)]
     gains: GainsParams,
     /// Transactions per page.
@@ -90,7 +90,7 @@ enum Item {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListedDescriptor {
     desc: DescriptorParam,
-    /// First and last index. They are looked at, and no others; without it, the gap limit decides.
+    /// First and last index: only these addresses are read. Without a range, the gap limit decides.
     #[schemars(length(min = 2, max = 2), inner(range(min = 0, max = 2_147_483_647)))]
     range: Option<Vec<u32>>,
 }
@@ -110,25 +110,26 @@ enum WalletPart {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WalletLookupOutput")]
 pub(crate) struct LookupOutput {
-    /// The sequences of addresses that the descriptors and keys stand for, in order. They are not repeated here.
+    /// Address sequences of the descriptors and keys, in order. The descriptors and keys themselves are not repeated.
     branches: Vec<BranchRow>,
-    /// Used addresses: a transaction funds them, confirmed or not.
+    /// Number of used addresses: those that a transaction funds, confirmed or not.
     address_count: u64,
     balance: Balance,
-    /// Unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
+    /// Number of unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
     utxo_count: u64,
-    /// Unconfirmed transactions of the wallet, each once; null without a mempool, or if there are too many to count.
+    /// Number of unconfirmed transactions of the wallet, each counted once; null without a mempool, or if there are too
+    /// many to count.
     unconfirmed_tx_count: Option<u64>,
-    /// With `addresses`: the used ones, by branch and index; 1000 at most.
+    /// Used addresses by branch and index, at most 1000; null unless `include` has `addresses`.
     addresses: Option<Vec<AddressRow>>,
     addresses_omitted: u64,
-    /// With `transactions`.
+    /// Page of transactions; null unless `include` has `transactions`.
     transactions: Option<TransactionPage>,
-    /// With `balance_history`.
+    /// Balance by day; null unless `include` has `balance_history`.
     balance_history: Option<WalletDays>,
-    /// With `dashboard`.
+    /// Dashboard; null unless `include` has `dashboard`.
     dashboard: Option<WalletGlance>,
-    /// With `pnl`.
+    /// Profit and loss; null unless `include` has `pnl`.
     pnl: Option<Gains>,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -138,14 +139,15 @@ pub(crate) struct LookupOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WalletAddress")]
 struct AddressRow {
-    /// Null if the script has none (P2PK, bare multisig, …).
+    /// Address; null if the script has none (P2PK, bare multisig, …).
     address: Option<String>,
     /// SHA-256 of the scriptPubKey in natural byte order.
     script_hash: String,
-    /// Position in `branches`, from 0, and index in it.
+    /// Position of the branch in `branches`, from 0.
     branch: usize,
+    /// Index of the address in the branch.
     index: u32,
-    /// Confirmed transactions; those that several addresses take part in count for each.
+    /// Number of confirmed transactions of the address.
     tx_count: u64,
     balance_sats: u64,
     balance_btc: Btc,
@@ -157,22 +159,23 @@ struct AddressRow {
 struct WalletDays {
     /// Code of the currency of the values.
     currency: String,
-    /// True if the price of the day of the tip is old. Null if that day has no point or no price.
+    /// True if the price of the day of the tip is old; null if that day has no point or no price.
     price_stale: Option<bool>,
-    /// Every day (UTC, monotone block time) from the first to the last activity, or from `from` to `to`. Transfers
-    /// within the wallet count as received and as sent.
+    /// Points for every day (UTC, monotone block time) from the first to the last activity, or from `from` to `to`.
+    /// Transfers within the wallet count as received and as sent.
     points: Vec<Point>,
 }
 
 impl Operation for WalletLookup {
     const INFO: Info = Info {
         summary: "A whole wallet by output descriptors or extended public keys: balance, history, dashboard, P&L",
-        description: "Derives the addresses of descriptors (BIP 380) or of extended public keys (BIP 44, 49, 84, 86), up to the gap \
-            limit, and answers for all of them as one wallet. A descriptor shows every address of its owner. So it comes in the \
-            body, and is neither stored nor logged nor repeated in an answer or an error; use a server that you trust. Private \
-            keys are refused. `include` adds the used addresses, transactions, the balance by day, the dashboard, and profit and \
-            loss, which are the same as for one address, gates included: what is free ends with 100 transactions of the whole wallet, \
-            or the first page. `format=csv` with `include: [\"pnl\"]` is the file for an importer.",
+        description: "Derives the addresses of descriptors (BIP 380) or of extended public keys (BIP 44, 49, 84, 86), \
+            up to the gap limit, and answers for all of them as one wallet. A descriptor shows every address of its \
+            owner. So it is sent in the body, and is neither stored nor logged nor repeated in an answer or an error; \
+            use a server that you trust. Private keys are refused. `include` adds the used addresses, transactions, \
+            the balance by day, the dashboard, and profit and loss, with the same fields and gates as for one address: \
+            free up to 100 transactions of the whole wallet, or for the first page. `format=csv` with `include: \
+            [\"pnl\"]` returns the file for an importer.",
         conditional: true,
         private: true,
         freshness: &[TIP, MEMPOOL, MARKET, CLAIMS, LABELS],

@@ -48,11 +48,11 @@ pub(crate) struct OverviewOutput {
     /// Script type as Bitcoin Core names it; `unknown` for the hash of a script that the chain does not contain.
     script_type: &'static str,
     balance: Balance,
-    /// Unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
+    /// Number of unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
     utxo_count: u64,
-    /// Confirmed transactions that fund the script or spend from it.
+    /// Number of confirmed transactions that fund the script or spend from it.
     tx_count: u64,
-    /// Unconfirmed transactions that fund the script or spend from it; null without a mempool.
+    /// Number of unconfirmed transactions that fund the script or spend from it; null without a mempool.
     unconfirmed_tx_count: Option<u64>,
     received_sats: u64,
     received_btc: Btc,
@@ -63,11 +63,11 @@ pub(crate) struct OverviewOutput {
     /// Sum of inputs from the script in unconfirmed transactions, of confirmed and unconfirmed coins; null without a
     /// mempool.
     unconfirmed_sent_sats: Option<u64>,
-    /// First confirmed transaction.
+    /// Block of the first confirmed transaction.
     first_seen: Option<TxBlock>,
-    /// Newest confirmed transaction.
+    /// Block of the newest confirmed transaction.
     last_seen: Option<TxBlock>,
-    /// Price of one bitcoin in US dollars now; null if none is known: a caveat gives the reason.
+    /// Current price of one bitcoin in US dollars; null if none is known: a caveat gives the reason.
     price: Option<Dollars>,
     /// Value of `balance.confirmed_sats` in US dollars; null without a price.
     value_usd: Option<Fiat>,
@@ -195,13 +195,12 @@ impl Operation for Overview {
         summary: "Balance, coins, activity and first and last transaction of an address",
         description: "The state of one script at the tip, with a constant number of reads for any length of history. \
             Counts and sums cover confirmed transactions, unless the name contains `unconfirmed`. Index and mempool \
-            have the same tip, so `balance.total_sats` counts nothing twice. Without a mempool, the unconfirmed \
-            fields are null and `balance.unconfirmed_reason` says why. `value_usd` is the confirmed balance at the newest \
-            known price, whose time and source `price` tells. `assessment` has the label that sources give the address. \
-            Periods of `activity` end at the monotone time \
-            of the tip. For an address that no block contains, the answer has zeros and `assessment.state: \
-            no_history`, even if unconfirmed transactions pay to it. Use `transactions` for single transactions and \
-            `balance-history` for the confirmed balance over time.",
+            have the same tip, so `balance.total_sats` counts nothing twice. Without a mempool, the unconfirmed fields \
+            are null and `balance.unconfirmed_reason` says why. `value_usd` is the confirmed balance at the newest \
+            known price; `price` has its time and source. `assessment` has the label that sources give the address. \
+            Periods of `activity` end at the monotone time of the tip. For an address that no block contains, the \
+            answer has zeros and `assessment.state: no_history`, even if unconfirmed transactions pay to it. Use \
+            `transactions` for single transactions and `balance-history` for the confirmed balance over time.",
         aliases: &["/v1/address/{address}/overview"],
         freshness: &[TIP, MEMPOOL, PRICE, CLAIMS, LABELS],
         needs_tip: true,

@@ -46,7 +46,7 @@ pub(super) enum PnlFormat {
     Csv,
 }
 
-/// How it is decided what a coin that leaves has cost.
+/// Method for the cost of coins that leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum MethodParam {
@@ -72,7 +72,7 @@ pub(crate) struct PnlInput {
     asked: GainsParams,
 }
 
-/// What is asked about gains.
+/// Parameters of profit and loss.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct GainsParams {
     /// `csv`: one row for each disposal.
@@ -81,7 +81,7 @@ pub(super) struct GainsParams {
     /// Code of the currency.
     #[serde(default = "CurrencyParam::usd")]
     pub(super) currency: CurrencyParam,
-    /// Cost of coins that leave.
+    /// Cost method for coins that leave.
     #[serde(default)]
     method: MethodParam,
     /// Adds each step, with price, cost and lots.
@@ -90,7 +90,7 @@ pub(super) struct GainsParams {
     /// Steps and rows of this year (UTC) only.
     #[schemars(range(min = 2009, max = 2200))]
     year: Option<u32>,
-    /// With csv: movements in the columns of this importer.
+    /// With `csv`: movements in the columns of this importer.
     csv_profile: Option<CsvProfile>,
 }
 
@@ -110,27 +110,28 @@ pub(super) struct Gains {
     /// Code of the currency of all amounts of money.
     currency: String,
     method: MethodParam,
-    /// Confirmed transactions.
+    /// Number of confirmed transactions.
     transaction_count: u64,
-    /// Time (monotone block time) of the first and the last of them; null if there is none.
+    /// Time (monotone block time) of the first transaction; null if there is none.
     first_at: Option<String>,
+    /// Time (monotone block time) of the last transaction; null if there is none.
     last_at: Option<String>,
     /// Holdings of the wallet.
     holdings: Holdings,
-    /// Over the whole history.
+    /// Sums of the whole history.
     totals: Totals,
-    /// By year (UTC, monotone block time), ascending.
+    /// Sums by year (UTC, monotone block time), ascending.
     years: Vec<Year>,
-    /// Realized and unrealized gains; null if a price is missing. It equals what is held now at its market value and
-    /// all proceeds, less all that was acquired at its cost.
+    /// Realized plus unrealized gain; null if a price is missing. It equals the market value of the holdings plus all
+    /// proceeds, minus the cost of all acquired coins.
     total_gain: Option<Money>,
-    /// Transactions whose price is not known.
+    /// Number of transactions without a known price.
     unpriced_transactions: u64,
     /// Why some amounts are null; otherwise null.
     reason: Option<&'static str>,
-    /// With `explain`: the steps, in order; otherwise null.
+    /// Steps of the computation, in order; null unless `explain` is true.
     explained: Option<Vec<ExplainedRow>>,
-    /// Steps that are left out since there are too many. Ask year by year.
+    /// Number of steps left out because there are too many. Request single years instead.
     explained_omitted: u64,
     /// Id of the definition, explained at `/api/reference/definitions/<id>`.
     definition: &'static str,
@@ -142,19 +143,19 @@ pub(super) struct Gains {
 pub(super) struct Holdings {
     quantity_sats: u64,
     quantity_btc: Btc,
-    /// Its cost.
+    /// Cost of the holdings.
     cost_basis: Option<Money>,
-    /// Its cost per bitcoin.
+    /// Cost per bitcoin.
     average_cost: Option<Money>,
     market_value: Option<Money>,
-    /// Market value less cost.
+    /// Market value minus cost.
     unrealized_gain: Option<Money>,
-    /// Lots of which something is left, first in first out.
+    /// Number of lots with a remainder, first in first out.
     open_lots: u64,
-    /// Price of one bitcoin now.
+    /// Current price of one bitcoin.
     price: Option<PriceNumber>,
     price_as_of: Option<String>,
-    /// Its source; null if it is the mean of two.
+    /// Source of the price; null if it is the mean of two.
     price_source: Option<String>,
     price_stale: Option<bool>,
 }
@@ -164,30 +165,34 @@ pub(super) struct Holdings {
 #[schemars(rename = "PnlTotals")]
 pub(super) struct Totals {
     transactions: u64,
-    /// Received, mined coins not among them.
+    /// Sum received, without mined coins.
     acquired_sats: u64,
     acquired_cost: Option<Money>,
-    /// Mined.
+    /// Sum mined.
     mined_sats: u64,
     mined_value: Option<Money>,
-    /// Went to others.
+    /// Sum that went to others.
     disposed_sats: u64,
     proceeds: Option<Money>,
     disposed_cost: Option<Money>,
-    /// Shares of fees: a loss of what they had cost.
+    /// Sum of the wallet's shares of fees. Their cost is a loss.
     fee_sats: u64,
     fee_cost: Option<Money>,
-    /// Proceeds less costs, fees among them.
+    /// Proceeds minus costs, including those of fees.
     realized_gain: Option<Money>,
-    /// Disposals that brought more than they cost, less, and just as much; and those of which a price is missing.
+    /// Number of disposals that brought more than they cost.
     wins: u64,
+    /// Number of disposals that brought less than they cost.
     losses: u64,
+    /// Number of disposals that brought as much as they cost.
     even: u64,
+    /// Number of disposals without a known price.
     unknown: u64,
-    /// Lots that came in, and those of which nothing is left, first in first out.
+    /// Number of lots that came in, first in first out.
     lots_opened: u64,
+    /// Number of lots without a remainder, first in first out.
     lots_consumed: u64,
-    /// Transactions within the wallet.
+    /// Number of transactions within the wallet.
     transfers: u64,
 }
 
@@ -269,13 +274,14 @@ pub(super) fn check(ctx: &Ctx<'_>, report: &Report, balance: Sats) -> Result<(),
 impl Operation for WalletPnl {
     const INFO: Info = Info {
         summary: "Profit and loss of an address: realized by year, unrealized now, by average cost or FIFO",
-        description: "Every confirmed transaction of the address: what comes in costs its price at that time, what goes to others \
-            brings it. Realized gains by year, and those of what is held at the price of this moment. Coins that stay with the \
-            address are no disposal; the share of a fee is a loss of what it had cost. Prices are the last ones known at each \
-            block's time. Where one is missing, what depends on it is null with a reason. `explain` shows each step with the lots; \
-            `format=csv` is a file of realized gains, or of movements for an importer (`csv_profile`). An address is not a person: \
-            other addresses of the same owner count as others. Not tax advice. Up to 100 transactions it is free; up to 1 000 it \
-            needs a wallet session, as files do; showcase addresses are open.",
+        description: "Profit and loss over every confirmed transaction of the address: coins that come in cost their \
+            price at that time, coins that go to others bring it. Realized gains are by year; unrealized gains value \
+            the holdings at the current price. Coins that stay with the address are not a disposal; the share of a fee \
+            is a loss of its cost. Prices are the last ones known at each block's time. Where a price is missing, the \
+            fields that need it are null with a reason. `explain` shows each step with the lots; `format=csv` is a \
+            file of realized gains, or of movements for an importer (`csv_profile`). An address is not a person: other \
+            addresses of the same owner count as others. Not tax advice. Up to 100 transactions it is free; up to 1 \
+            000 it needs a wallet session, as files do; showcase addresses are open.",
         conditional: true,
         freshness: &[TIP, MARKET],
         errors: &[ErrorCode::WalletSessionRequired, ErrorCode::HistoryLimitExceeded],

@@ -14,7 +14,7 @@ use super::Wallet;
 pub(crate) struct RelatedScript {
     /// Script type as Bitcoin Core names it.
     script_type: &'static str,
-    /// Its address, if it has one.
+    /// Address of the script; null if it has none.
     address: Option<String>,
     /// SHA-256 of the script in natural byte order; request it as `scripthash:<hex>`.
     script_hash: String,
@@ -22,10 +22,10 @@ pub(crate) struct RelatedScript {
     relation: &'static str,
     /// Confirmed balance.
     confirmed_sats: u64,
-    /// Value of its output that nobody can ever spend: that of block 0, which is no coin and not part of
-    /// `confirmed_sats`. 0 for every other script.
+    /// Value of the script's unspendable output: that of block 0, which is not a coin and not part of `confirmed_sats`.
+    /// 0 for every other script.
     unspendable_sats: u64,
-    /// Confirmed transactions that fund it or spend from it; an output that nobody can spend does not count.
+    /// Number of confirmed transactions that fund the script or spend from it, without unspendable outputs.
     tx_count: u64,
 }
 

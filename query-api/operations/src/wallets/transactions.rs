@@ -33,7 +33,7 @@ pub(crate) struct TransactionsInput {
     /// Transactions per page.
     #[serde(default)]
     limit: Limit<25, 100>,
-    /// Transactions to skip at the head of the list, which begins with the unconfirmed ones.
+    /// Number of transactions to skip; the list begins with the unconfirmed ones.
     #[serde(default)]
     #[schemars(range(min = 0, max = 10_000))]
     offset: u32,
@@ -65,7 +65,8 @@ pub(crate) struct TransactionsOutput {
     limit: u32,
     /// Code of the currency of prices and values.
     currency: String,
-    /// Transactions before the page. After a cursor in the unconfirmed part: as counted when the cursor was made.
+    /// Number of transactions before the page. After a cursor in the unconfirmed part, it is the number at the time of
+    /// the cursor.
     offset: u64,
     /// Offset of the next page; null at the end, and above the maximum offset.
     next_offset: Option<u64>,
@@ -85,10 +86,10 @@ pub(crate) struct Movement {
     net_btc: Btc,
     /// Net amount at `price`.
     net_value: Option<Fiat>,
-    /// Price of one bitcoin: the last one that was known at the block's time (monotone block time), or when it was
-    /// first seen unconfirmed.
+    /// Price of one bitcoin: the last one known at the block's time (monotone block time), or at the time when the
+    /// transaction was first seen unconfirmed.
     price: Option<PriceNumber>,
-    /// When the price was known.
+    /// Time at which the price was known.
     price_as_of: Option<String>,
     /// Why price and value are null; otherwise null.
     value_reason: Option<&'static str>,
@@ -98,14 +99,15 @@ pub(crate) struct Movement {
     sent_sats: u64,
     /// Fee of the whole transaction; 0 for a coinbase.
     fee_sats: u64,
-    /// Labels of the senders of an incoming transaction, of the receivers of an outgoing one; at most 8. The first 64
-    /// inputs or outputs are looked at.
+    /// Labels of the senders of an incoming transaction, or of the receivers of an outgoing one; at most 8. Only the
+    /// first 64 inputs or outputs are read.
     counterparties: Vec<ShortLabel>,
     status: MovementStatus,
     /// Time of the block's header; null while unconfirmed.
     time: Option<String>,
     time_unix: Option<u32>,
-    /// When it was first seen unconfirmed; null if no mempool was watched then, or if the time is no longer stored.
+    /// Time at which the transaction was first seen unconfirmed; null if no mempool was watched then, or if the time is
+    /// no longer stored.
     mempool_first_seen: Option<String>,
 }
 
@@ -130,7 +132,7 @@ pub(crate) struct MovementStatus {
     height: Option<u32>,
     /// Hash of the block; null while unconfirmed.
     hash: Option<String>,
-    /// 0 while unconfirmed.
+    /// Number of confirmations; 0 while unconfirmed.
     confirmations: u32,
 }
 

@@ -13,9 +13,9 @@ pub(super) const CATALOG: &str = "/.well-known/api-catalog";
 pub fn links(config: &HttpConfig) -> Vec<(&'static str, &'static str, &'static str)> {
     let mut all = vec![
         ("/openapi.json", "application/json", "The whole interface as OpenAPI 3.1"),
-        ("/api/reference/", "text/html", "The same for people, with examples, errors and definitions"),
+        ("/api/reference/", "text/html", "Reference pages, with examples, errors and definitions"),
         ("/llms.txt", "text/plain", "Short overview for language models"),
-        ("/llms-full.txt", "text/plain", "The same with all parameters"),
+        ("/llms-full.txt", "text/plain", "Overview for language models, with all parameters"),
         ("/.well-known/agent-card.json", "application/json", "Agent card (A2A)"),
         ("/agents.json", "application/json", "Operations as flows for agents (agents.json)"),
         (CATALOG, "application/linkset+json", "Catalog of APIs (RFC 9727)"),

@@ -43,7 +43,7 @@ pub(super) struct Scripts {
     pub(super) receivers: i128,
 }
 
-/// Why fields are null, by their names.
+/// Reasons for null fields, by field name.
 type Reasons = BTreeMap<&'static str, String>;
 
 /// A day.
@@ -52,58 +52,59 @@ pub(crate) struct DayRow {
     /// The day, as YYYY-MM-DD (UTC, monotone block time).
     date: String,
     blocks: u64,
-    /// Transactions, coinbases included.
+    /// Number of transactions, including coinbases.
     txs: u64,
-    /// All unspent coins at the end of the day, without outputs that nobody can spend and without the genesis block's.
+    /// Sum of all unspent coins at the end of the day, without unspendable outputs and the genesis block's.
     supply_sats: u64,
-    /// Their number.
+    /// Number of unspent coins.
     coins: u64,
-    /// Coins made on the day.
+    /// Number of coins created on the day.
     created_coins: u64,
     created_sats: u64,
-    /// Coins spent on the day.
+    /// Number of coins spent on the day.
     spent_coins: u64,
     spent_sats: u64,
-    /// All outputs of transactions other than coinbases.
+    /// Sum of all outputs, without coinbases.
     volume_sats: u64,
-    /// The part of them that went to others: to scripts that the transaction does not spend from, and that are in no
-    /// cluster that it spends from.
+    /// Sum of the outputs to others: to scripts from which the transaction does not spend, outside the clusters from
+    /// which it spends.
     volume_net_sats: u64,
     fees_sats: u64,
-    /// Scripts that sent or received.
+    /// Number of scripts that sent or received.
     active_scripts: u64,
     sending_scripts: u64,
     receiving_scripts: u64,
-    /// Value × days for which coins aged, in bitcoin-days, rounded down.
+    /// Value × days by which unspent coins aged, in bitcoin-days, rounded down.
     coin_days_created: Decimal<8>,
     /// Value × age in days of the coins spent, in bitcoin-days, rounded down.
     coin_days_destroyed: Decimal<8>,
-    /// Coin-days destroyed by value spent: average age in days.
+    /// Coin-days destroyed divided by the value spent: average age of the spent coins in days.
     dormancy_days: Option<Decimal<6>>,
-    /// Coin-days destroyed by coin-days created, since the chain began.
+    /// Coin-days destroyed divided by coin-days created, since the chain began.
     liveliness: Option<Decimal<6>>,
-    /// The same of the day.
+    /// Coin-days destroyed divided by coin-days created, on this day.
     liveliness_of_day: Option<Decimal<6>>,
-    /// Close of the day.
+    /// Closing price of the day in USD.
     price_usd: Option<Number>,
     /// Supply × price, rounded down to cents.
     market_cap_usd: Option<Decimal<2>>,
-    /// Unspent value × price of the day on which it was made, rounded down to cents.
+    /// Sum of all unspent coins, each at the price of the day on which it was created, rounded down to cents.
     realized_cap_usd: Option<Decimal<2>>,
-    /// Market cap by realized cap.
+    /// Market cap divided by realized cap.
     mvrv: Option<Decimal<6>>,
-    /// Part of the supply that is older than the prices: it counts zero in the realized cap.
+    /// Sum of unspent coins that are older than the prices; they count zero in the realized cap.
     unpriced_sats: Option<u64>,
-    /// Value of spent coins at the price of the day by their value at the price of the day on which they were made.
+    /// Value of the spent coins at the price of the day, divided by their value at the price of the day on which they
+    /// were created.
     sopr: Option<Decimal<6>>,
-    /// The same without coins that were made on the same day.
+    /// Like `sopr`, without coins that were created on the same day.
     sopr_excluding_same_day: Option<Decimal<6>>,
-    /// Part of what was spent that is older than the prices: it is in neither ratio.
+    /// Sum of spent coins that are older than the prices; they are in neither ratio.
     unpriced_spent_sats: Option<u64>,
-    /// Part of the supply in each class of age, from the youngest on, rounded down. The classes are those of
+    /// Share of the supply in each class of age, the youngest first, rounded down. The classes are those of
     /// `hodl_waves`.
     hodl_shares: Vec<Decimal<6>>,
-    /// Why fields are null, by their names.
+    /// Reasons for null fields, by field name.
     reasons: Reasons,
 }
 
@@ -128,12 +129,12 @@ pub(crate) struct Window {
     coin_days_created: Decimal<8>,
     coin_days_destroyed: Decimal<8>,
     dormancy_days: Option<Decimal<6>>,
-    /// Coin-days destroyed by coin-days created, in these days.
+    /// Coin-days destroyed divided by coin-days created, in these days.
     liveliness: Option<Decimal<6>>,
     sopr: Option<Decimal<6>>,
     sopr_excluding_same_day: Option<Decimal<6>>,
     unpriced_spent_sats: Option<u64>,
-    /// Why fields are null, by their names.
+    /// Reasons for null fields, by field name.
     reasons: Reasons,
 }
 
@@ -154,7 +155,7 @@ pub(super) fn reason(missing: Missing) -> String {
         Missing::Before { first } => format!("the daily prices begin on {}", date(first)),
         Missing::Gap { day } => format!("the daily prices have a gap: none for {}", date(day)),
         Missing::Ended { last } => format!("the daily prices end on {}", date(last)),
-        Missing::NothingPriced => "no coin was spent whose price is known".to_owned(),
+        Missing::NothingPriced => "no spent coin has a known price".to_owned(),
         Missing::DividedByZero => "the realized cap is zero".to_owned(),
         Missing::TooLarge => "the figure is too large".to_owned(),
     }

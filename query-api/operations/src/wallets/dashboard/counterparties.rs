@@ -23,7 +23,7 @@ const MAX_PARTS: usize = 200_000;
 /// Maximum number of entities that are shown.
 const MAX_ENTITIES: usize = 50;
 
-/// What moved between the wallet and somebody.
+/// Sums that moved between the wallet and a counterparty.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CounterpartySums")]
 struct Flow {
@@ -36,30 +36,29 @@ struct Flow {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CounterpartyEntity")]
 struct Entity {
-    /// Its name for paths (`/v1/entities/{name}`).
+    /// Name of the entity in paths (`/v1/entities/{name}`).
     entity: String,
     #[serde(flatten)]
     flow: Flow,
-    /// Of both sums, what belongs to it since claims name others of a cluster's scripts.
+    /// Part of both sums that claims about other scripts of a cluster attribute to the entity.
     inherited_sats: u64,
 }
 
-/// Counterparties that the wallet received from and sent to. The sums of all parts are what it acquired and disposed
-/// of.
+/// Counterparties of the wallet. The sums of all parts are what it acquired and disposed of.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WalletCounterparties")]
 pub(super) struct CounterpartiesOutput {
-    /// Entities, those with the most first; 50 at most.
+    /// Entities, the largest sums first; at most 50.
     entities: Vec<Entity>,
-    /// Entities that are left out, together; null if there is none. A transaction counts for each of them.
+    /// Sums of the entities that are not listed; null if there are none. A transaction counts once for each of them.
     other_entities: Option<Flow>,
-    /// Scripts that nobody is named for.
+    /// Sums of scripts without an entity.
     unlabeled: Flow,
-    /// CoinJoins: nobody knows who pays whom.
+    /// Sums in CoinJoins, where payers and payees are unknown.
     coinjoin: Flow,
-    /// Coinbases.
+    /// Sums from coinbases.
     mined: Flow,
-    /// Scripts that were not looked up: beyond 20 000, or 200 000 parts of payments.
+    /// Sums of scripts that were not looked up: those beyond 20 000 scripts or 200 000 parts of payments.
     not_examined: Flow,
 }
 

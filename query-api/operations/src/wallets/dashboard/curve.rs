@@ -16,17 +16,17 @@ use crate::{
 
 /// Points at most.
 const MAX_POINTS: u32 = 120;
-/// A point.
+/// Holdings and their value at the end of a day.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EquityPoint")]
 pub(super) struct EquityPoint {
-    /// The day (UTC), at its end; the last one may not be over.
+    /// Day (UTC); the point is at its end. The last day may not be over.
     date: String,
     quantity_sats: u64,
     quantity_btc: Btc,
-    /// What the quantity had cost.
+    /// Cost of the holdings.
     cost_basis: Option<Money>,
-    /// The last price that was known at the end of the day.
+    /// Last known price at the end of the day.
     price: Option<PriceNumber>,
     value: Option<Money>,
     /// Why price and value are null; otherwise null.

@@ -44,27 +44,29 @@ enum NodeKind {
 /// A node.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GraphNode {
-    /// Unique in the graph: the address, `cluster:<address>`, `entity:<name>`, or what kind of end it is.
+    /// Id, unique in the graph: the address, `cluster:<address>`, `entity:<name>`, or the kind of an end.
     id: String,
     kind: NodeKind,
-    /// The address, or `scripthash:<hex>` if its script has none; of several scripts, that with the largest sum in the
+    /// Address, or `scripthash:<hex>` if the script has none. For several scripts, the one with the largest sum in the
     /// graph. Null for ends.
     address: Option<String>,
-    /// The name of an entity for paths; null for others.
+    /// Name of the entity in paths; null for other nodes.
     entity: Option<String>,
     /// Label of the script; null if no claim gives one, and for nodes of several scripts.
     label: Option<ShortLabel>,
-    /// Hops from the address that the request names.
+    /// Number of hops from the requested address.
     depth: u32,
-    /// Sums of its edges, in and out.
+    /// Sum of the edges to the node.
     value_in_sats: u64,
+    /// Sum of the edges from the node.
     value_out_sats: u64,
-    /// Scripts of the node that were found; a cluster or an entity has more.
+    /// Number of scripts of the node that were found; a cluster or an entity may have more.
     script_count: u64,
-    /// True if its transactions were looked at; false for ends, for the last hop, and where a cap was reached.
+    /// True if the transactions of the node were read; false for ends, for the last hop, and where a limit was reached.
     expanded: bool,
-    /// Place to draw it: x grows from where value comes from to where it goes, the address is at x 0.
+    /// Column for drawing: value flows from lower to higher columns; the address is in column 0.
     x: i32,
+    /// Row for drawing.
     y: i32,
 }
 
@@ -78,14 +80,15 @@ pub(super) struct GraphEdge {
     target: String,
     value_sats: u64,
     value_btc: Btc,
-    /// Its newest transactions, at most five.
+    /// Ids of the newest transactions, at most 5.
     txids: Vec<String>,
-    /// Its transactions.
+    /// Number of transactions.
     count: u64,
-    /// Time (monotone block time) of the first and the last.
+    /// Time (monotone block time) of the first transaction.
     first: String,
+    /// Time (monotone block time) of the last transaction.
     last: String,
-    /// True if one has fewer than six confirmations: a reorganization may still undo it.
+    /// True if a transaction has fewer than 6 confirmations: a reorg may still undo it.
     provisional: bool,
 }
 

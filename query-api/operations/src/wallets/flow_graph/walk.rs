@@ -34,7 +34,7 @@ const MAX_OF_NODE: usize = 20;
 /// Scripts whose owners or clusters are looked up in a hop, those with the largest sums.
 const MAX_FOLDED: usize = 5_000;
 
-/// What becomes one node.
+/// Grouping of scripts into nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "GraphFold")]

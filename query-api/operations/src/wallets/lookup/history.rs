@@ -24,10 +24,10 @@ const SESSION: &str = "transaction pages after the first need a wallet session o
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WalletTransactionPage")]
 pub(super) struct TransactionPage {
-    /// Confirmed transactions of the wallet, each once.
+    /// Number of confirmed transactions of the wallet, each counted once.
     total: u64,
-    /// Unconfirmed transactions that the first page leaves out; null without a mempool, or if there are too many to
-    /// count.
+    /// Number of unconfirmed transactions that the first page leaves out; null without a mempool, or if there are too
+    /// many to count.
     unconfirmed_omitted: Option<u64>,
     /// Code of the currency of prices and values.
     currency: String,
@@ -35,7 +35,8 @@ pub(super) struct TransactionPage {
     limit: u32,
     /// Cursor of the next page; null at the end.
     next_cursor: Option<String>,
-    /// The first page begins with the unconfirmed ones, the latest first-seen first; then confirmed ones, newest first.
+    /// Transactions. The first page begins with the unconfirmed ones, the latest first-seen first; then the confirmed
+    /// ones, newest first.
     transactions: Vec<Movement>,
 }
 

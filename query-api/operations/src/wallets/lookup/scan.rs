@@ -53,20 +53,20 @@ pub(super) struct Scan {
 pub(super) struct BranchRow {
     /// Position of the descriptor or key in the request, from 0.
     item: u32,
-    /// Last step of the path before the index; by BIP 44, 0 has the addresses to receive with, 1 those for change. Null
-    /// without a path.
+    /// Last step of the path before the index: by BIP 44, 0 is for receiving and 1 for change. Null without a path.
     step: Option<u32>,
     /// Script type as Bitcoin Core names it.
     script_type: &'static str,
-    /// False if it is a single script.
+    /// False if the descriptor stands for a single script.
     is_ranged: bool,
-    /// Scripts that were looked at.
+    /// Number of scripts that were looked up.
     scanned: u32,
-    /// Those that a transaction funds, confirmed or not.
+    /// Number of scripts that a transaction funds, confirmed or not.
     used: u32,
-    /// The index after the last used one, and its address: fresh, as far as this server knows. Null if the branch is a
-    /// single script, or where no more were looked at.
+    /// Index after the last used one, unused as far as this server knows. Null for a single script, or if the index was
+    /// not looked up.
     next_index: Option<u32>,
+    /// Address at `next_index`.
     next_address: Option<String>,
 }
 

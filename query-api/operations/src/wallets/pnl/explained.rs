@@ -63,28 +63,32 @@ pub(super) struct ExplainedRow {
     time: String,
     quantity_sats: u64,
     quantity_btc: Btc,
-    /// Price of one bitcoin, and when it was known; null if it is not needed or missing.
+    /// Price of one bitcoin; null if it is missing or not needed.
     price: Option<PriceNumber>,
+    /// Time at which the price was known.
     price_as_of: Option<String>,
-    /// Seconds from when the price was known to the block.
+    /// Seconds from the time of the price to that of the block.
     price_gap_seconds: Option<u32>,
-    /// Its source; null if it is the mean of two.
+    /// Source of the price; null if it is the mean of two.
     price_source: Option<String>,
-    /// Its value: the cost of coins that came in, the proceeds of coins that left.
+    /// Value of the step: the cost of coins that came in, or the proceeds of coins that left.
     value: Option<Money>,
     /// Cost of the coins that left.
     cost: Option<Money>,
-    /// Value less cost.
+    /// Value minus cost.
     gain: Option<Money>,
-    /// Holdings before and after, with their cost.
+    /// Holdings before the step.
     quantity_before_sats: u64,
+    /// Cost of the holdings before the step.
     cost_before: Option<Money>,
+    /// Holdings after the step.
     quantity_after_sats: u64,
+    /// Cost of the holdings after the step.
     cost_after: Option<Money>,
-    /// The lots that it came with, or that it was taken of, first in first out; 20 at most.
+    /// Lots that the step adds, or from which it takes, first in first out; at most 20.
     lots: Vec<ExplainedLot>,
     lots_omitted: u64,
-    /// How value and cost come about, with the numbers.
+    /// Computation of value and cost, with the numbers.
     arithmetic: String,
     /// Why value or cost is null; otherwise null.
     reason: Option<&'static str>,
@@ -94,11 +98,12 @@ pub(super) struct ExplainedRow {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PnlLot")]
 struct ExplainedLot {
-    /// The output that it came with.
+    /// Id of the transaction with which the lot came in.
     txid: String,
+    /// Index of the output with which the lot came in.
     vout: u32,
     sats: u64,
-    /// Its cost.
+    /// Cost of the lot, or of the part taken from it.
     cost: Option<Money>,
 }
 

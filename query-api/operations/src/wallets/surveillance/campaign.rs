@@ -26,32 +26,34 @@ const ID_BYTES: usize = 16;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DustCampaign")]
 pub(crate) struct Campaign {
-    /// Its id: it follows from what its pings have in common.
+    /// Id of the campaign: a hash of the property that its pings share.
     id: String,
     /// Property that its pings share: the same OP_RETURN output (`op_return`), a transaction that funds them
-    /// (`funding`), or that they are one transaction and those that its change pays (`transaction`).
+    /// (`funding`), or one ping whose change funds the others (`transaction`).
     basis: &'static str,
-    /// The transaction that funds them, or the first of them; null with `op_return`.
+    /// Id of the transaction that funds the pings, or of the first ping; null with `op_return`.
     origin_txid: Option<String>,
-    /// The text of their OP_RETURN output, if it can be read; 256 characters at most.
+    /// Text of the OP_RETURN output, if it is readable; at most 256 characters.
     text: Option<String>,
-    /// Its first and newest ping that are known.
+    /// Id of the first known ping.
     first_txid: String,
     first_height: Height,
     first_time: String,
+    /// Id of the newest known ping.
     last_txid: String,
     last_height: Height,
     last_time: String,
-    /// Its pings.
+    /// Number of pings.
     ping_tx_count: u64,
-    /// Scripts with a history that they paid, once for each ping.
+    /// Number of payments to scripts with a history, one for each script of a ping.
     payment_count: u64,
-    /// Scripts that it had paid within 30 days, when it had paid a hundred; and the block in which it had.
+    /// Number of scripts that the campaign had paid within 30 days when it reached 100.
     recipient_count: u64,
+    /// Height of the block in which the campaign reached 100 scripts.
     reached_height: Height,
     /// Pings that paid the address, the newest first.
     pings: Vec<Ping>,
-    /// False if the raw bytes of a ping were not at hand: then it may carry an inscription.
+    /// False if the raw bytes of a ping were not available: it may carry an inscription.
     inscriptions_checked: bool,
 }
 
@@ -63,7 +65,7 @@ pub(crate) struct Ping {
     height: Height,
     /// Time of the block's header.
     time: String,
-    /// The coins that it made for the address.
+    /// Coins that the ping created for the address.
     coins: Vec<DustCoin>,
 }
 

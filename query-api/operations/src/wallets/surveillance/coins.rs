@@ -15,14 +15,14 @@ use crate::{context::lacks, values::rfc3339};
 /// Coins of one ping that are looked at: one is the rule.
 const MAX_COINS: usize = 8;
 
-/// A coin of dust.
+/// A coin of a ping.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct DustCoin {
     vout: u32,
     value_sats: u64,
     /// `unspent` or `spent`.
     state: &'static str,
-    /// The transaction that spends it; null if none does.
+    /// Id of the transaction that spends the coin; null if none does.
     spent_txid: Option<String>,
     #[serde(skip)]
     co_spent: Option<CoSpentDust>,
@@ -31,18 +31,18 @@ pub(crate) struct DustCoin {
 /// Dust that was spent together with other coins.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct CoSpentDust {
-    /// The ping.
+    /// Id of the ping.
     txid: String,
     vout: u32,
     value_sats: u64,
-    /// The transaction that spends it.
+    /// Id of the transaction that spends the coin.
     spent_txid: String,
     spent_height: Height,
-    /// Time of the block's header.
+    /// Header time of the block with that transaction.
     spent_time: String,
-    /// Its other inputs.
+    /// Number of other inputs of that transaction.
     other_input_count: u64,
-    /// Scripts of these, beside that of the address: what the spend ties together, unless it is a CoinJoin.
+    /// Number of other scripts among these inputs. The spend ties them to the address, unless it is a CoinJoin.
     linked_script_count: u64,
 }
 
