@@ -215,7 +215,7 @@ fn look_up(datadir: &Path, table: &mut Table) {
     for (at, script) in (0u32..).zip(&scripts) {
         let at = view.as_of(at.wrapping_mul(0x9e37_79b9) % heights).unwrap();
         let (start, before) = (Instant::now(), view.rows_read());
-        view.cluster_at(*script, at).unwrap();
+        view.clusters().of_script(*script, at).unwrap();
         micros.push(start.elapsed().as_secs_f64() * 1e6);
         rows.push((view.rows_read() - before) as f64);
     }

@@ -61,7 +61,7 @@ fn others_of_cluster(world: &World, of: &ScriptBuf) -> Vec<ScriptBuf> {
     let view = reader.view().unwrap();
     let root = |script: &bitcoin::Script| {
         let found = view.find_script(script.as_bytes()).unwrap()?;
-        view.cluster_at(found.id, view.as_of_tip()).unwrap().root
+        view.clusters().of_script(found.id, view.as_of_tip()).unwrap().root
     };
     let wanted = root(of).unwrap();
     world

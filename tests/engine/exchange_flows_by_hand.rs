@@ -133,7 +133,7 @@ impl<'v> Judge<'v> {
 
     /// Scripts of a cluster with claims for the others as of a block, one more than count if there are more.
     fn claimed(&self, root: TxNum, at: AsOf) -> Rc<Vec<ScriptHash>> {
-        let read = || Rc::new(self.view.claimed_parts(root, at, 16).unwrap().own);
+        let read = || Rc::new(self.view.clusters().claimed_parts(root, at, 16).unwrap().own);
         Rc::clone(self.claimed.borrow_mut().entry((root, at.height)).or_insert_with(read))
     }
 
@@ -158,9 +158,9 @@ impl<'v> Judge<'v> {
         }
         let id = self.view.find_script(script.as_bytes()).unwrap().unwrap().id;
         let as_of = self.view.as_of(height).unwrap();
-        let root = self.view.cluster_at(id, as_of).unwrap().root?;
+        let root = self.view.clusters().of_script(id, as_of).unwrap().root?;
         let is_of = |(child, by): &(TxNum, TxNum)| {
-            *by < as_of.tx_end && self.view.cluster_of_node(*child, as_of).unwrap().unwrap().0 == root
+            *by < as_of.tx_end && self.view.clusters().of_node(*child, as_of).unwrap().unwrap().0 == root
         };
         if self.suspects.iter().any(is_of) {
             return None;

@@ -108,7 +108,7 @@ impl Window {
 /// The index's name for who holds a script: its clusters are compared elsewhere.
 pub(crate) fn holder(view: &View<'_>, script: &ScriptBuf, at: AsOf) -> Holder {
     let id = view.find_script(script.as_bytes()).unwrap().unwrap().id;
-    view.holders_at(&[id], at).unwrap()[0]
+    view.clusters().holders(&[id], at).unwrap()[0]
 }
 
 /// The expected rows of late stages.

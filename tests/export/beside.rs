@@ -81,7 +81,7 @@ fn clusters_are_those_of_the_reader() {
     for row in read("scripts") {
         let id = bytes(&row, "script_id");
         let script = ScriptId { prefix: ScriptPrefix(id[..8].try_into().unwrap()), ordinal: id[8] };
-        let root = view.cluster_at(script, view.as_of_tip()).unwrap().root;
+        let root = view.clusters().of_script(script, view.as_of_tip()).unwrap().root;
         assert_eq!(of.get(&id).copied(), root.map(|root| root.0.0.into()), "{}", text(&row, "address"));
         if let Some(root) = of.get(&id) {
             *scripts.entry(*root).or_default() += 1;

@@ -205,6 +205,12 @@ impl View<'_> {
         self.sums_up_to::<ScriptDays>(&SCRIPT_DAYS, day)
     }
 
+    /// Clusters by balance as they were after the last block of a day, scripts that are clusters of their own among
+    /// them; positions as in `cluster_days`. Reads at most 57 rows.
+    pub fn clusters_by_day(&self, day: u32) -> Result<Sums, ReadError> {
+        self.sums_up_to::<ClusterDays>(&CLUSTERS, day)
+    }
+
     /// Sums over the blocks of all days up to one; positions as in `daily`. Reads at most 57 rows.
     ///
     /// # Errors

@@ -131,7 +131,7 @@ impl View<'_> {
         // Without an input event there is no claim.
         let is_made =
             tip.seq == 0 || self.checkpoint(JOINED)?.is_some_and(|found| is_joined_at(&found, tip.height, tip.hash));
-        Ok(is_made && self.labels_due(1)?.is_empty() && self.owners_due(None, 1)?.is_empty())
+        Ok(is_made && self.labels_due(1)?.is_empty() && self.clusters().owners_due(None, 1)?.is_empty())
     }
 
     /// True if a script has a label. One row read.

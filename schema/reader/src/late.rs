@@ -1,15 +1,14 @@
 //! Rows of late stages: they follow the chain after the other stages, so their rows may end some blocks below the tip.
 
-use cairn_model::{Height, Sats, ScriptId, TxNum};
+use cairn_model::{Height, Sats, TxNum};
 use cairn_tables::{
-    clusters::{ClusterOf, ClusterRow, Clusters},
-    flushes::{FlushAlertRow, FlushAlerts, Flushes, Holder, InputKey},
+    flushes::{FlushAlertRow, FlushAlerts, Flushes, InputKey},
     stages::{FLUSHES, StageInfo, WAKEUPS},
     wakeups::Wakeups,
     watchlist::{WatchHead, WatchHeadRow, WatchKey, WatchRow, Watchlist},
 };
 
-use crate::{AsOf, Backward, ReadError, View, view::check_version};
+use crate::{Backward, ReadError, View, view::check_version};
 
 /// A late stage that is further behind the tip is being made, as far as answers go: a day. A reorganization takes it a
 /// few blocks back for a moment.
@@ -37,7 +36,9 @@ impl View<'_> {
             Err(ReadError::Unfinished(stage.name))
         }
     }
+}
 
+impl View<'_> {
     /// Begins at the newest dormancy flush whose first spend is before `end`; windows that have not reached 100 BTC are
     /// among them while they are open.
     pub fn flushes_before(&self, end: TxNum) -> Result<Option<FlushWalk<'_>>, ReadError> {
@@ -83,32 +84,5 @@ impl View<'_> {
         let has_more = found.len() > limit;
         found.truncate(limit);
         Ok((found, has_more))
-    }
-
-    /// The holders of the coins of scripts as of a block, in the order of the scripts: their clusters, or the scripts
-    /// themselves.
-    pub fn holders_at(&self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Holder>, ReadError> {
-        let of = |member: crate::Membership| match member.root {
-            Some(root) => Holder::Cluster(root.0),
-            None => Holder::Script(member.script),
-        };
-        Ok(self.clusters_at(scripts, at)?.into_iter().map(of).collect())
-    }
-
-    /// The transaction by which a holder becomes a part of a cluster that it was not, as far as the tip, with that
-    /// cluster as of the transaction; `None` if nothing has.
-    pub fn next_tie(&self, holder: Holder) -> Result<Option<(TxNum, Holder)>, ReadError> {
-        let tie = match holder {
-            Holder::Script(script) => self.get::<ClusterOf>(&script)?.map(|node| (node.0, node.0)),
-            Holder::Cluster(root) => match self.get::<Clusters>(&root)? {
-                Some(ClusterRow::Merged { parent, by, .. }) => Some((by, parent)),
-                Some(ClusterRow::Root(_)) => None,
-                Some(ClusterRow::Newcomer { .. }) | None => return Err(self.broken("a cluster's root is not a root")),
-            },
-        };
-        let Some((by, node)) = tie else { return Ok(None) };
-        let at = AsOf { height: 0, tx_end: TxNum(by.0.saturating_add(1)) };
-        let (root, _) = self.cluster_of_node(node, at)?.ok_or_else(|| self.broken("a row of clusters is missing"))?;
-        Ok(Some((by, Holder::Cluster(root.0))))
     }
 }

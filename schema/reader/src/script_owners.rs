@@ -58,16 +58,16 @@ impl View<'_> {
                 heirs.push(at);
             }
         }
-        if heirs.is_empty() || !self.has_owners()? {
+        if heirs.is_empty() || !self.clusters().has_owners()? {
             return Ok(standings);
         }
         let ids: Vec<ScriptId> = heirs.iter().map(|at| scripts[*at]).collect();
-        let members = self.clusters_at(&ids, self.as_of_tip())?;
+        let members = self.clusters().of_scripts(&ids, self.as_of_tip())?;
         let mut roots: Vec<TxNum> = members.iter().filter_map(|member| Some(member.root?.0)).collect();
         roots.sort_unstable();
         roots.dedup();
         let mut owners: HashMap<TxNum, EntityName> = HashMap::new();
-        for (root, row) in roots.iter().zip(self.owners_of_many(&roots)?) {
+        for (root, row) in roots.iter().zip(self.clusters().owners_of_many(&roots)?) {
             owners.extend(
                 row.filter(|row| !row.is_suspect).and_then(|row| Some((*root, row.owners.into_iter().next()?))),
             );

@@ -1,4 +1,11 @@
 //! A view: all reads of one request, pinned to one tip and counted.
+//!
+//! Methods of [`View`] itself are about the tip, the chain, the stages and the counting of work. All others are divided
+//! by subject:
+//!
+//! | subject | type | questions that it answers |
+//! |---|---|---|
+//! | `clusters()` | [`ClusterView`](crate::ClusterView) | the cluster of a script or node at a block, its members, size, owners and claims; why two scripts are of one |
 
 use std::{
     cell::{Cell, RefCell},

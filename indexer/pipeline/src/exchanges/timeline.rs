@@ -219,8 +219,8 @@ impl<'v> Timelines<'v> {
 
     fn read_root(&mut self, node: TxNum) -> Result<Spans, ReadError> {
         let start = self.height_of(node);
-        let suspect = self.view.first_suspect(node)?.map_or(Height::MAX, |by| self.height_of(by));
-        let mut scripts = self.view.claimed_parts(node, self.view.as_of_tip(), MAX_HEIRS)?.own;
+        let suspect = self.view.clusters().first_suspect(node)?.map_or(Height::MAX, |by| self.height_of(by));
+        let mut scripts = self.view.clusters().claimed_parts(node, self.view.as_of_tip(), MAX_HEIRS)?.own;
         scripts.truncate(MAX_HEIRS);
         // Of each script when it came into the tree, and its claims.
         let mut heirs = Vec::new();
@@ -261,7 +261,7 @@ impl<'v> Timelines<'v> {
         let labels = self.view.labels(scripts)?;
         let nodes = labels.iter().map(|label| label.as_ref().and_then(|label| label.node).ok_or_else(broken));
         let nodes: Vec<TxNum> = nodes.collect::<Result<_, _>>()?;
-        let paths = self.view.paths_at(&nodes, self.view.as_of_tip())?;
+        let paths = self.view.clusters().paths_at(&nodes, self.view.as_of_tip())?;
         let by = |path: &Vec<Tie>| path.iter().find(|tie| tie.parent == node).map_or(node, |tie| tie.by);
         Ok(paths.iter().map(|path| self.height_of(by(path))).collect())
     }

@@ -47,7 +47,7 @@ pub(crate) fn judge(
     let seen = found.map(|of| SeenScript { ordinal: of.id.ordinal, last: of.totals.last });
     let (node, path) = match &found {
         Some(found) => {
-            let of = view.cluster_at(found.id, view.as_of_tip())?;
+            let of = view.clusters().of_script(found.id, view.as_of_tip())?;
             (of.node, of.path)
         }
         None => (None, Vec::new()),

@@ -101,7 +101,7 @@ impl Sleep {
                     return Ok(None);
                 }
                 // A transaction that ties scripts spends from them.
-                let tie = view.last_tie_before(ClusterRoot(root), at.before)?;
+                let tie = view.clusters().last_tie_before(ClusterRoot(root), at.before)?;
                 let spend = if is_awake(&tie) && moves(view, tie)? {
                     Some(tie)
                 } else {
@@ -140,7 +140,7 @@ fn walk(
         if cancel.is_cancelled() {
             return Err(PipelineError::Stopped);
         }
-        let page = view.cluster_members(ClusterRoot(root), as_of, &from, PAGE)?;
+        let page = view.clusters().members(ClusterRoot(root), as_of, &from, PAGE)?;
         let page = page.ok_or_else(|| ReadError::Broken("a place in a cluster is gone".to_owned()))?;
         for script in page.scripts {
             if let Some(spend) = sleeper.add(view, &found(view, script)?, at)? {

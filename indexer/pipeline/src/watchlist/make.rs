@@ -89,7 +89,7 @@ fn candidates(view: &View<'_>, cancel: &CancelToken) -> Result<Vec<Holder>, Pipe
     })?;
     large.extend(sum.filter(|(_, sats)| *sats >= WATCH_SATS).map(|(of, _)| of));
     // Those in clusters are counted with them.
-    let holders = view.holders_at(&large, view.as_of_tip())?;
+    let holders = view.clusters().holders(&large, view.as_of_tip())?;
     found.extend(holders.into_iter().filter(|holder| matches!(holder, Holder::Script(_))));
     Ok(found)
 }

@@ -196,9 +196,9 @@ impl Trace<'_> {
         let outputs = outputs(view, tx);
         let at = AsOf { height: tx.height, tx_end: TxNum(tx.tx_num.0.saturating_add(1)) };
         let inputs: Vec<ScriptId> = coins.iter().map(|coin| coin.script).collect();
-        let own: HashSet<Holder> = view.holders_at(&inputs, at)?.into_iter().collect();
+        let own: HashSet<Holder> = view.clusters().holders(&inputs, at)?.into_iter().collect();
         let scripts: Vec<ScriptId> = outputs.iter().map(|output| output.script).collect();
-        let holders = view.holders_at(&scripts, at)?;
+        let holders = view.clusters().holders(&scripts, at)?;
         let firsts = view.first_txs(&scripts)?;
         let (mut back, mut all) = (0u128, 0u128);
         let mut others = Vec::new();

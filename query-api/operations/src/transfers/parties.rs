@@ -109,7 +109,7 @@ impl<'t> Parties<'t> {
         let ids = |coins: &[Coin<'t>]| -> Vec<ScriptId> { coins.iter().filter_map(|coin| coin.script.id()).collect() };
         let own: HashSet<Script<'t>> = self.inputs.iter().map(|coin| coin.script).collect();
         let roots = |coins: &[Coin<'t>]| -> Result<HashMap<ScriptId, ClusterRoot>, ApiError> {
-            let members = view.clusters_at(&ids(coins), self.at)?;
+            let members = view.clusters().of_scripts(&ids(coins), self.at)?;
             Ok(members.into_iter().filter_map(|member| Some((member.script, member.root?))).collect())
         };
         let own_roots: HashSet<ClusterRoot> = roots(&self.inputs)?.into_values().collect();

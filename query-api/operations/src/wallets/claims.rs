@@ -175,15 +175,15 @@ impl SaidList {
 /// being made.
 fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<ClaimedScripts>, ApiError> {
     let Some(found) = &wallet.found else { return Ok(Some(ClaimedScripts::default())) };
-    if !view.has_cluster_claims()? {
+    if !view.clusters().has_claims()? {
         return Ok(Some(ClaimedScripts::default()));
     }
     let Some(at) = view.as_of(height) else { return Ok(Some(ClaimedScripts::default())) };
-    let of = match view.cluster_at(found.id, at) {
+    let of = match view.clusters().of_script(found.id, at) {
         Err(ReadError::Unfinished(_)) => return Ok(None),
         of => of?,
     };
-    Ok(Some(view.claimed_in_cluster(&of, at, MAX_INHERITED + 1)?))
+    Ok(Some(view.clusters().claimed_scripts(&of, at, MAX_INHERITED + 1)?))
 }
 
 /// Reads the claims about one script after another.

@@ -232,7 +232,7 @@ impl<'w> Walk<'w> {
         }
         self.ctx.work.poll()?;
         let at = self.view.as_of_tip();
-        let members = self.view.clusters_at(scripts, at)?;
+        let members = self.view.clusters().of_scripts(scripts, at)?;
         let standings = match self.asked.fold {
             Fold::Entity => self.view.standings(scripts)?,
             _ => Vec::new(),

@@ -1,0 +1,18 @@
+//! The subjects of a view. Each is a type with the reads about it; the table in the documentation of `view` lists them.
+//! A subject's methods stand in the file of the subject.
+
+use crate::View;
+
+/// Clusters of scripts, as of any block.
+#[derive(Clone, Copy)]
+pub struct ClusterView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
+impl View<'_> {
+    /// Clusters of scripts.
+    #[must_use]
+    pub fn clusters(&self) -> ClusterView<'_> {
+        ClusterView { view: self }
+    }
+}
