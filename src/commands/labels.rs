@@ -347,7 +347,8 @@ fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
     let reader = open(args.index.datadir()?)?;
     let view = reader.view()?;
     let mut found = lists(&view)?;
-    let shares = if view.labels_are_settled()? { Some((view.label_shares()?, week_volume(&reader)?)) } else { None };
+    let shares =
+        if view.labels().are_settled()? { Some((view.labels().shares()?, week_volume(&reader)?)) } else { None };
     for of in &mut found {
         let Some((shares, week)) = &shares else { break };
         let share =
@@ -390,7 +391,7 @@ fn week_volume(reader: &Reader) -> Result<Volume, Failure> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let some = |heights: &[u32]| -> Result<Volume, ReadError> {
         let (view, mut volume) = (reader.view()?, Volume::default());
-        heights.iter().try_for_each(|height| view.block_volume(*height).map(|block| volume.add(&block)))?;
+        heights.iter().try_for_each(|height| view.labels().volume(*height).map(|block| volume.add(&block)))?;
         Ok(volume)
     };
     let parts = thread::scope(|scope| {

@@ -51,7 +51,7 @@ pub(crate) fn latest(view: &View<'_>, oracle: &Oracle) -> Owners {
     let mut owners = Owners::new();
     for script in oracle.scripts() {
         let id = view.find_script(script.as_bytes()).unwrap().unwrap().id;
-        let Some(owner) = view.standings(&[id]).unwrap().remove(0).owner else { continue };
+        let Some(owner) = view.labels().standings(&[id]).unwrap().remove(0).owner else { continue };
         if exchanges.contains_key(&owner.entity) {
             let whose = Whose { entity: owner.entity, heirs: 0, received_at: None };
             owners.insert(script.clone(), whose);

@@ -92,7 +92,7 @@ impl Register {
     }
 
     fn read(view: &View<'_>, work: &Work) -> Result<Self, ReadError> {
-        let is_pending = !view.labels_are_settled()?;
+        let is_pending = !view.labels().are_settled()?;
         let mut facets = Facets::at(view, None)?;
         let mut own_lists = OwnLists::of(view);
         let (mut entries, mut written) = (Vec::new(), Vec::new());
@@ -317,7 +317,7 @@ impl RegisterSlot {
     /// The entities of a view, which is one of this reader. They are read again only after a block or a document, or of
     /// another reader, by one request at a time. Those rows do not count as the request's; its processor time does.
     pub(crate) fn of(&self, reader: &Arc<Reader>, view: &View<'_>, work: &Work) -> Result<Arc<Register>, ReadError> {
-        let is_pending = !view.labels_are_settled()?;
+        let is_pending = !view.labels().are_settled()?;
         if let Some(found) = self.kept(reader, view.tip(), is_pending) {
             return Ok(found);
         }
@@ -332,7 +332,7 @@ impl RegisterSlot {
             return Ok(found);
         }
         let own = reader.view()?;
-        let is_same = own.tip() == view.tip() && own.labels_are_settled()? != is_pending;
+        let is_same = own.tip() == view.tip() && own.labels().are_settled()? != is_pending;
         let register = Arc::new(Register::read(if is_same { &own } else { view }, work)?);
         *self.kept.lock() = Some((Arc::downgrade(reader), Arc::clone(&register)));
         Ok(register)

@@ -10,7 +10,7 @@ use cairn_tables::{
     daily::Daily,
     old_coins::DormantDays,
     periods::Period,
-    script_days::ScriptDays,
+    script_days::{BANDS, ScriptDays},
     stages::{AGES, CLUSTERS, SCRIPT_DAYS, StageInfo},
     sums::Sums,
 };
@@ -203,6 +203,16 @@ impl View<'_> {
     /// Returns [`ReadError::Unfinished`] while the stage `script_days` is being rebuilt.
     pub fn scripts_by_day(&self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<ScriptDays>(&SCRIPT_DAYS, day)
+    }
+
+    /// Unspent satoshis as of the tip: all coins but those that nobody can spend. Reads at most 57 rows.
+    ///
+    /// # Errors
+    /// Returns [`ReadError::Unfinished`] while the stage `script_days` is being rebuilt.
+    pub fn unspent(&self) -> Result<Sats, ReadError> {
+        let sums = self.scripts_by_day(day_of(self.tip().mono_time))?;
+        let held = (0..BANDS).map(|band| sums.get(BANDS + band)).sum::<i128>();
+        Sats::try_from(held).map_err(|_| ReadError::Broken(format!("scripts hold {held} satoshis")))
     }
 
     /// Clusters by balance as they were after the last block of a day, scripts that are clusters of their own among

@@ -9,10 +9,22 @@ pub struct ClusterView<'v> {
     pub(crate) view: &'v View<'v>,
 }
 
+/// Labels of scripts, and the names that they give.
+#[derive(Clone, Copy)]
+pub struct LabelView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 impl View<'_> {
     /// Clusters of scripts.
     #[must_use]
     pub fn clusters(&self) -> ClusterView<'_> {
         ClusterView { view: self }
+    }
+
+    /// Labels of scripts, and the names that they give.
+    #[must_use]
+    pub fn labels(&self) -> LabelView<'_> {
+        LabelView { view: self }
     }
 }

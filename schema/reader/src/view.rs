@@ -6,6 +6,7 @@
 //! | subject | type | questions that it answers |
 //! |---|---|---|
 //! | `clusters()` | [`ClusterView`](crate::ClusterView) | the cluster of a script or node at a block, its members, size, owners and claims; why two scripts are of one |
+//! | `labels()` | [`LabelView`](crate::LabelView) | the label and the standing of a script, labels to judge again, labelled shares and volume; names |
 
 use std::{
     cell::{Cell, RefCell},
@@ -183,7 +184,7 @@ impl<'r> View<'r> {
 
     /// True if the labels are settled. Rows read for that do not belong to this view.
     pub(crate) fn find_settled(&self) -> bool {
-        self.uncounted(Self::labels_are_settled).unwrap_or(false)
+        self.uncounted(|view| view.labels().are_settled()).unwrap_or(false)
     }
 
     /// Reads data that no request asked for.

@@ -134,7 +134,7 @@ impl Assignment<'_> {
     fn script(&mut self, rows: &[(ClaimKey, Claim)], receiver: &mut dyn ScriptReceiver) -> Result<(), PipelineError> {
         let Some((first, _)) = rows.first() else { return Ok(()) };
         let hash = ScriptHash(first.script);
-        let label = self.view.label(&hash)?;
+        let label = self.view.labels().of_hash(&hash)?;
         let id = match &label {
             Some(label) => label.id(&hash),
             // The claims about it no longer hold.

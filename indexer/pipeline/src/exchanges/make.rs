@@ -43,7 +43,7 @@ pub(crate) fn can_make(view: &View<'_>) -> Result<bool, ReadError> {
             other => other?,
         }
     }
-    view.labels_are_settled()
+    view.labels().are_settled()
 }
 
 impl From<SpillError> for PipelineError {

@@ -258,7 +258,7 @@ impl<'v> Timelines<'v> {
     /// When scripts came into the tree of a node.
     fn joined(&self, node: TxNum, scripts: &[ScriptHash]) -> Result<Vec<Height>, ReadError> {
         let broken = || ReadError::Broken("a script with claims for its cluster has no node".to_owned());
-        let labels = self.view.labels(scripts)?;
+        let labels = self.view.labels().of_hashes(scripts)?;
         let nodes = labels.iter().map(|label| label.as_ref().and_then(|label| label.node).ok_or_else(broken));
         let nodes: Vec<TxNum> = nodes.collect::<Result<_, _>>()?;
         let paths = self.view.clusters().paths_at(&nodes, self.view.as_of_tip())?;

@@ -138,8 +138,8 @@ pub(crate) fn changes_of_block(
         first_tx: block.first_tx,
         tip: newest_after(block, direction),
     };
-    if view.has_labels()? {
-        let mut walk = view.label_walk()?;
+    if view.labels().has_any()? {
+        let mut walk = view.labels().walk()?;
         for same_prefix in touched(block).chunk_by(|a, b| a.id.prefix == b.id.prefix) {
             let Some(first) = same_prefix.first() else { continue };
             let labels = walk.of_prefix(&first.id.prefix)?;

@@ -121,7 +121,7 @@ impl Trace<'_> {
     /// Whether scripts count as exchanges' by today's labels, in their order.
     fn are_exchanges(&mut self, scripts: &[ScriptId]) -> Result<Vec<bool>, ApiError> {
         let mut are = Vec::with_capacity(scripts.len());
-        for standing in self.view.standings(scripts)? {
+        for standing in self.view.labels().standings(scripts)? {
             let Some(owner) = standing.owner else {
                 are.push(false);
                 continue;

@@ -42,7 +42,7 @@ impl CoinHolder {
         let coins = view.inputs(&tx)?;
         let missing = || lacks::<BlockLog>(format!("input {} of transaction {}", key.vin, key.tx_num.0));
         let coin = coins.get(key.vin as usize).ok_or_else(missing)?;
-        let standings = view.standings(&[coin.script])?;
+        let standings = view.labels().standings(&[coin.script])?;
         let root = match holder {
             Holder::Cluster(root) => Some(txid(view, root)?),
             Holder::Script(_) => None,
@@ -74,7 +74,7 @@ impl CoinHolder {
                 (coin.script, view.script_at(coin.outpoint)?, Some(txid(view, root)?))
             }
         };
-        let standings = view.standings(&[script])?;
+        let standings = view.labels().standings(&[script])?;
         Ok(CoinHolder {
             kind: if root.is_some() { "cluster" } else { "script" },
             cluster_root_txid: root,

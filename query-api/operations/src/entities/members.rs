@@ -77,7 +77,7 @@ pub(super) fn page(
     scripts.truncate(limit);
     let hashes: Vec<ScriptHash> = scripts.iter().map(|script| script.script).collect();
     let mut rows = Vec::with_capacity(scripts.len());
-    for (script, label) in scripts.iter().zip(view.labels(&hashes)?) {
+    for (script, label) in scripts.iter().zip(view.labels().of_hashes(&hashes)?) {
         ctx.work.poll()?;
         let what = || format!("the label of script {}", hex::encode(script.script.0));
         rows.push(row(view, script, &label.ok_or_else(|| lacks::<Labels>(what()))?)?);

@@ -189,7 +189,7 @@ impl Merge<'_> {
     fn scripts(&self, members: &[EntityScript]) -> Result<Vec<FoundScript>, ApiError> {
         let hashes: Vec<ScriptHash> = members.iter().map(|member| member.script).collect();
         let mut found = Vec::with_capacity(members.len());
-        for (hash, label) in hashes.iter().zip(self.view.labels(&hashes)?) {
+        for (hash, label) in hashes.iter().zip(self.view.labels().of_hashes(&hashes)?) {
             let what = || format!("the label of script {}", hex::encode(hash.0));
             let label = label.ok_or_else(|| lacks::<Labels>(what()))?;
             let script = label.id(hash).map(|id| self.view.script_by_id(id)).transpose()?.flatten();

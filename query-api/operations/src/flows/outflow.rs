@@ -128,7 +128,7 @@ impl Reading {
         let ids: Vec<ScriptId> = outputs.iter().map(|(id, _)| *id).collect();
         let mut sum: Sats = 0;
         let mut known: HashMap<EntityName, bool> = HashMap::new();
-        for (standing, (_, sats)) in view.standings(&ids)?.into_iter().zip(outputs) {
+        for (standing, (_, sats)) in view.labels().standings(&ids)?.into_iter().zip(outputs) {
             let Some(owner) = standing.owner else { continue };
             let is_exchange = match known.get(&owner.entity) {
                 Some(is_exchange) => *is_exchange,

@@ -99,10 +99,10 @@ struct Shares {
 impl Shares {
     /// `None` while claims are being worked in.
     fn find(view: &View<'_>) -> Result<Option<Self>, ApiError> {
-        if !view.labels_are_settled()? {
+        if !view.labels().are_settled()? {
             return Ok(None);
         }
-        Ok(Some(Shares { all: view.label_shares()?, supply: view.unspent()? }))
+        Ok(Some(Shares { all: view.labels().shares()?, supply: view.unspent()? }))
     }
 
     fn of(&self, source: Option<&Slug>) -> (u64, Sats) {

@@ -190,7 +190,7 @@ pub(crate) fn touches(
     let has_script = wanted.is_none_or(|wanted| wanted.is_some_and(|wanted| ids.contains(&wanted)));
     let mut has_entity = entity.is_none();
     if has_script && let Some(entity) = entity {
-        let standings = view.standings(&ids)?;
+        let standings = view.labels().standings(&ids)?;
         has_entity = standings.iter().any(|of| of.owner.as_ref().is_some_and(|owner| owner.entity == *entity));
     }
     Ok((has_script && has_entity, parties.cost()))
@@ -221,9 +221,9 @@ fn verdict(view: &View<'_>, coins: &[&Coin<'_>], owners: &mut Owners) -> Result<
     let scripts: Vec<Script<'_>> = sums.keys().copied().collect();
     let seen: Vec<ScriptId> = scripts.iter().filter_map(|script| script.id()).collect();
     let mut standings: HashMap<Script<'_>, ScriptStanding> =
-        seen.iter().map(|id| Script::Seen(*id)).zip(view.standings(&seen)?).collect();
+        seen.iter().map(|id| Script::Seen(*id)).zip(view.labels().standings(&seen)?).collect();
     let unseen = || scripts.iter().filter_map(|script| script.unseen());
-    for (bytes, label) in unseen().zip(view.labels_of(unseen())?) {
+    for (bytes, label) in unseen().zip(view.labels().of_scripts(unseen())?) {
         standings.extend(label.map(|label| (Script::Unseen(bytes), ScriptStanding::direct(&label))));
     }
     // Scripts without claims count, too.

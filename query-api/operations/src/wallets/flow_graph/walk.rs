@@ -234,7 +234,7 @@ impl<'w> Walk<'w> {
         let at = self.view.as_of_tip();
         let members = self.view.clusters().of_scripts(scripts, at)?;
         let standings = match self.asked.fold {
-            Fold::Entity => self.view.standings(scripts)?,
+            Fold::Entity => self.view.labels().standings(scripts)?,
             _ => Vec::new(),
         };
         for (place, (id, member)) in scripts.iter().zip(members).enumerate() {

@@ -199,7 +199,7 @@ impl<'v> Judge<'v> {
         let tx = self.view.tx(tx_num)?.ok_or_else(missing)?;
         let coins = self.view.inputs(&tx)?;
         let largest = coins.iter().max_by_key(|coin| coin.value).map(|coin: &SpentCoin| coin.script);
-        let standing = self.view.standings(largest.as_slice())?.pop();
+        let standing = self.view.labels().standings(largest.as_slice())?.pop();
         let owner: Option<EntityName> = standing.and_then(|standing| standing.owner).map(|owner| owner.entity);
         let is_service = match owner {
             Some(entity) => self.owners.facts(self.view, &entity)?.0.is_some_and(dust::is_service),
