@@ -27,7 +27,7 @@ use crate::{labels_by_hand::hash, late::rows};
 
 /// The entities that are exchanges by most of their labels, as of now.
 pub(crate) fn exchanges(view: &View<'_>) -> BTreeMap<EntityName, EntityRow> {
-    let rows = view.entities(None, 1_000).unwrap().into_iter();
+    let rows = view.entities().list(None, 1_000).unwrap().into_iter();
     let exchanges = rows.filter(|row| shown_category(&row.categories) == Some(Category::Exchange));
     exchanges.map(|row| (row.name.clone(), row)).collect()
 }

@@ -68,7 +68,9 @@ fn list(number: u8, name: &str, of: &[(u32, &str)]) -> Document {
 }
 
 fn inherited(index: &Index, entity: &str) -> Inherited {
-    index.view(|view| view.entity(&entity.parse().unwrap()).unwrap().map(|row| row.inherited).unwrap_or_default())
+    index.view(|view| {
+        view.entities().get(&entity.parse().unwrap()).unwrap().map(|row| row.inherited).unwrap_or_default()
+    })
 }
 
 /// The rows of the joined tables, which have no checksums.

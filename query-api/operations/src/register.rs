@@ -98,7 +98,7 @@ impl Register {
         let (mut entries, mut written) = (Vec::new(), Vec::new());
         let (mut after, mut seen) = (None, 0);
         let is_cut = loop {
-            let mut rows = view.entities(after.as_ref(), 1 + AT_A_TIME.min(MAX_ENTITIES - seen))?;
+            let mut rows = view.entities().list(after.as_ref(), 1 + AT_A_TIME.min(MAX_ENTITIES - seen))?;
             // The walk goes on with the last one that was read.
             rows.retain(|row| Some(&row.name) != after.as_ref());
             seen += rows.len();
@@ -113,7 +113,7 @@ impl Register {
                 }
             }
             if seen >= MAX_ENTITIES {
-                break view.entities(after.as_ref(), 2)?.len() > 1;
+                break view.entities().list(after.as_ref(), 2)?.len() > 1;
             }
         };
         let orders = Order::ALL.map(|order| {
@@ -154,7 +154,7 @@ pub(crate) fn is_a_person(row: &EntityRow) -> bool {
 
 /// The newest transaction of a member of an entity.
 pub(crate) fn last_of(view: &View<'_>, name: &EntityName) -> Result<Option<TxNum>, ReadError> {
-    let newest = view.entity_scripts(name, ScriptClass::Member, None, 1)?;
+    let newest = view.entities().scripts(name, ScriptClass::Member, None, 1)?;
     Ok(newest.first().and_then(|script| script.last.0))
 }
 

@@ -15,6 +15,12 @@ pub struct LabelView<'v> {
     pub(crate) view: &'v View<'v>,
 }
 
+/// Entities that labels name.
+#[derive(Clone, Copy)]
+pub struct EntityView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 impl View<'_> {
     /// Clusters of scripts.
     #[must_use]
@@ -26,5 +32,11 @@ impl View<'_> {
     #[must_use]
     pub fn labels(&self) -> LabelView<'_> {
         LabelView { view: self }
+    }
+
+    /// Entities that labels name.
+    #[must_use]
+    pub fn entities(&self) -> EntityView<'_> {
+        EntityView { view: self }
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn page(
             (Some(EntityScript { entity: name.clone(), class, last, script }), shown)
         }
     };
-    let mut scripts = view.entity_scripts(name, class, after.as_ref(), limit.saturating_add(1))?;
+    let mut scripts = view.entities().scripts(name, class, after.as_ref(), limit.saturating_add(1))?;
     let is_last = scripts.len() <= limit;
     scripts.truncate(limit);
     let hashes: Vec<ScriptHash> = scripts.iter().map(|script| script.script).collect();

@@ -126,7 +126,7 @@ impl Merge<'_> {
     /// The member with the newest transaction of which no history is read.
     fn front(&mut self) -> Result<Option<&EntityScript>, ApiError> {
         if self.waiting.is_empty() && !self.is_end {
-            let read = self.view.entity_scripts(self.name, ScriptClass::Member, self.after.as_ref(), AT_A_TIME)?;
+            let read = self.view.entities().scripts(self.name, ScriptClass::Member, self.after.as_ref(), AT_A_TIME)?;
             self.is_end = read.len() < AT_A_TIME;
             self.after = read.last().cloned();
             self.waiting = read.into();

@@ -246,7 +246,7 @@ impl NameRow {
         }
         let entity = found.name.parse::<EntityName>().ok().filter(|_| found.kind == NameKind::Entity);
         let mut written = match &entity {
-            Some(entity) => view.entity_facets(entity, FacetKind::Name, NAMES_LOOKED_AT)?,
+            Some(entity) => view.entities().facets(entity, FacetKind::Name, NAMES_LOOKED_AT)?,
             None => vec![(found.name.clone(), found.scripts())],
         };
         written.retain(|(text, _)| !text.is_empty());

@@ -186,7 +186,7 @@ impl LabelView<'_> {
         match (kind, name.parse::<EntityName>()) {
             (NameKind::Entity, Ok(entity)) => {
                 for class in [ScriptClass::Member, ScriptClass::Named] {
-                    let found = self.view.entity_scripts(&entity, class, None, limit - scripts.len())?;
+                    let found = self.view.entities().scripts(&entity, class, None, limit - scripts.len())?;
                     scripts.extend(found.into_iter().map(|of| of.script));
                     if scripts.len() >= limit {
                         break;
