@@ -253,7 +253,7 @@ fn tags_of(whole: &Provenance) -> Provenance {
 fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Provenance, Failure> {
     let list = |name: &Slug| ListKey { source: provenance.source.clone(), list: name.clone() };
     let newest = match body {
-        Body::Claims { list: of, .. } => view.newest_of_list(&list(&of.name))?,
+        Body::Claims { list: of, .. } => view.claims().newest_of_list(&list(&of.name))?,
         Body::Listing { list: of, rows: Listing::PoolTags(_) } => {
             view.listing::<PoolTags>(&list(of))?.map(|of| of.version)
         }

@@ -102,7 +102,7 @@ impl<'v> Judge<'v> {
         });
         Judge {
             view,
-            walk: RefCell::new(view.claim_walk().unwrap()),
+            walk: RefCell::new(view.claims().walk().unwrap()),
             exchanges: exchanges(view),
             licence: "x".parse().unwrap(),
             suspects: suspects.collect(),
@@ -115,7 +115,7 @@ impl<'v> Judge<'v> {
     fn said(&self, script: &ScriptHash, time: u32) -> Rc<Said> {
         let read = || {
             let lists = self.walk.borrow_mut().of(&script.0, Some(time)).unwrap().lists;
-            let document = |of: &ListClaims| self.view.claim_document(&of.version).unwrap().unwrap();
+            let document = |of: &ListClaims| self.view.claims().document(&of.version).unwrap().unwrap();
             Rc::new(lists.into_iter().map(|of| (document(&of).provenance.document, of)).collect())
         };
         Rc::clone(self.said.borrow_mut().entry((*script, time)).or_insert_with(read))
@@ -125,7 +125,7 @@ impl<'v> Judge<'v> {
         let read = || {
             let rows = self.walk.borrow_mut().rows(&script.0).unwrap();
             let control = rows.into_iter().filter(|(_, claim)| claim.claim_type.makes_members());
-            let received_at = |of: &ListVersion| self.view.claim_document(of).unwrap().unwrap().received_at;
+            let received_at = |of: &ListVersion| self.view.claims().document(of).unwrap().unwrap().received_at;
             Rc::new(control.filter_map(|(key, claim)| Some((claim.entity?, received_at(&key.version)))).collect())
         };
         Rc::clone(self.named.borrow_mut().entry(*script).or_insert_with(read))

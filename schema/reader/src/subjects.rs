@@ -21,6 +21,12 @@ pub struct EntityView<'v> {
     pub(crate) view: &'v View<'v>,
 }
 
+/// Claims about scripts, their lists and their contests.
+#[derive(Clone, Copy)]
+pub struct ClaimView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 impl View<'_> {
     /// Clusters of scripts.
     #[must_use]
@@ -38,5 +44,11 @@ impl View<'_> {
     #[must_use]
     pub fn entities(&self) -> EntityView<'_> {
         EntityView { view: self }
+    }
+
+    /// Claims about scripts, their lists and their contests.
+    #[must_use]
+    pub fn claims(&self) -> ClaimView<'_> {
+        ClaimView { view: self }
     }
 }

@@ -8,6 +8,7 @@
 //! | `clusters()` | [`ClusterView`](crate::ClusterView) | the cluster of a script or node at a block, its members, size, owners and claims; why two scripts are of one |
 //! | `labels()` | [`LabelView`](crate::LabelView) | the label and the standing of a script, labels to judge again, labelled shares and volume; names |
 //! | `entities()` | [`EntityView`](crate::EntityView) | the sums, texts and scripts of an entity |
+//! | `claims()` | [`ClaimView`](crate::ClaimView) | claims about a script, their documents and lists, contests |
 
 use std::{
     cell::{Cell, RefCell},
@@ -178,7 +179,8 @@ impl<'r> View<'r> {
         };
         let checkpoints = if self.snapshot.is_none() { read().ok().map(Arc::new) } else { None };
         // Without an input event there is no claim.
-        let any_claim = if self.tip.seq == 0 { Some(false) } else { self.uncounted(Self::has_claims).ok() };
+        let any_claim =
+            if self.tip.seq == 0 { Some(false) } else { self.uncounted(|view| view.claims().has_any()).ok() };
         let settled = self.find_settled();
         LastView { tip: Some(self.tip), chain: Arc::clone(&self.chain), checkpoints, any_claim, settled }
     }

@@ -87,7 +87,7 @@ impl<'v> Timelines<'v> {
         exchanges: &'v Exchanges,
         claimed: HashSet<TxNum>,
     ) -> Result<Self, ReadError> {
-        let claims = view.claim_walk()?;
+        let claims = view.claims().walk()?;
         Ok(Timelines { view, exchanges, claims, claimed, nodes: HashMap::new(), received: HashMap::new() })
     }
 
@@ -119,7 +119,7 @@ impl<'v> Timelines<'v> {
                 times.extend(self.claims.complete_after(&key.list, key.version)?.map(|next| next.retrieved_at));
             }
         }
-        let (contests, _) = self.view.contests_of(script, None)?;
+        let (contests, _) = self.view.claims().contests_of(script, None)?;
         times.extend(contests.iter().map(|(key, _)| key.version.retrieved_at));
         Ok(times.into_iter().filter_map(|time| self.first_at(time)).collect())
     }
@@ -134,7 +134,7 @@ impl<'v> Timelines<'v> {
             let received = match self.received.get(&key.version) {
                 Some(received) => *received,
                 None => {
-                    let document = self.view.claim_document(&key.version)?;
+                    let document = self.view.claims().document(&key.version)?;
                     let lacks = || ReadError::Broken("a claim has no document".to_owned());
                     let received = document.ok_or_else(lacks)?.received_at;
                     self.received.insert(key.version, received);

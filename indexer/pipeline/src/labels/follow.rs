@@ -172,7 +172,7 @@ impl LabelFollower<'_> {
         let due = marked(&self.engine.reader.view()?, after, most)?;
         let (Some(first), Some(last)) = (due.first(), due.last()) else { return Ok(None) };
         let pieces = look_up_pieces(&self.engine.reader, &due, |view, due| {
-            let (mut claims, mut changes, mut replaced) = (view.claim_walk()?, Changes::default(), 0);
+            let (mut claims, mut changes, mut replaced) = (view.claims().walk()?, Changes::default(), 0);
             for hash in due {
                 let before = view.get::<Labels>(hash)?;
                 let now = judge(view, &mut claims, hash, before.as_ref())?;
@@ -220,7 +220,7 @@ impl LabelFollower<'_> {
             }
             last = Some(*newest);
             let pieces = look_up_pieces(&self.engine.reader, &due, |view, due| {
-                let (mut claims, mut changes) = (view.claim_walk()?, Changes::default());
+                let (mut claims, mut changes) = (view.claims().walk()?, Changes::default());
                 for root in due {
                     let before = view.clusters().owners(ClusterRoot(*root))?;
                     changes.replace_owners(*root, before.as_ref(), judge_owners(view, &mut claims, *root)?)?;

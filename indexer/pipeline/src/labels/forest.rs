@@ -286,7 +286,7 @@ impl<'b> BlockForest<'b> {
                 (Some(parts), _) => {
                     let claims = match &mut claims {
                         Some(claims) => claims,
-                        none => none.insert(view.claim_walk()?),
+                        none => none.insert(view.claims().walk()?),
                     };
                     owners_by(claims, &parts)?
                 }

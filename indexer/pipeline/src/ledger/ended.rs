@@ -77,7 +77,7 @@ fn ended_by(view: &View<'_>, list: &ListKey, before: ListVersion) -> Result<Vec<
 
 /// Marks the scripts of a document.
 fn mark(view: &View<'_>, of: &ListVersion, marks: &mut Marks<'_>) -> Result<(), LedgerError> {
-    let Some(document) = view.claim_document(of)? else { return Ok(()) };
+    let Some(document) = view.claims().document(of)? else { return Ok(()) };
     for row in view.scan::<Events>(Some(&(document.seq + 1)))? {
         match row? {
             (_, EventRow::Claims { document: seq, list, claims, .. }) if seq == document.seq => {

@@ -71,7 +71,7 @@ impl Owners<'_> {
         due: &BTreeSet<TxNum>,
         (tallies, finding): (&mut Tallies, &mut Finding),
     ) -> Result<u64, ReadError> {
-        let (mut claims, mut owned): (ClaimWalk<'_>, u64) = (self.view.claim_walk()?, 0);
+        let (mut claims, mut owned): (ClaimWalk<'_>, u64) = (self.view.claims().walk()?, 0);
         for root in roots {
             let stored = self.view.clusters().owners(ClusterRoot(*root))?;
             let is_due = self.is_waiting || due.contains(root);

@@ -196,7 +196,7 @@ impl Operation for ExchangeFlows {
 
     fn run(ctx: &Ctx<'_>, input: FlowsInput) -> Result<Formatted<FlowsOutput>, ApiError> {
         let view = ctx.view()?;
-        if !view.has_claims()? {
+        if !view.claims().has_any()? {
             ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
         }
         let Some(flows) = ExchangeDays::read(view, input.mode)? else { return input.being_made() };

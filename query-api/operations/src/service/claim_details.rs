@@ -118,7 +118,7 @@ impl Shares {
 /// The age of the newest list in seconds, and the details; `None` if there is no list.
 pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>, ApiError> {
     let Some(view) = ctx.index else { return Ok(None) };
-    let documents = view.claim_lists(MAX_DOCUMENTS)?;
+    let documents = view.claims().lists(MAX_DOCUMENTS)?;
     let Some(newest) = documents.iter().map(|(of, _)| of.version.retrieved_at).max() else { return Ok(None) };
     let lists: BTreeSet<_> = documents.iter().map(|(of, _)| &of.list).collect();
     let mut sources: BTreeMap<&Slug, Loaded<'_>> = BTreeMap::new();

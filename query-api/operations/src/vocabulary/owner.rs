@@ -28,7 +28,7 @@ impl Assessment {
         let state = match &label {
             Some(label) => label.state(),
             None if !has_history => AssessmentState::NoHistory,
-            None if !view.has_claims()? => AssessmentState::NotExamined,
+            None if !view.claims().has_any()? => AssessmentState::NotExamined,
             None => AssessmentState::ExaminedNoMatch,
         };
         Ok(Assessment { state, label })

@@ -110,7 +110,7 @@ impl Said {
         let facts = Facts {
             at: At::time(time.unwrap_or_else(|| last_second(day_of(ctx.now())))),
             has_history: first.is_some_and(|first| height.is_none_or(|height| first < seen(height))),
-            examined: !lists.is_empty() || view.has_claims()?,
+            examined: !lists.is_empty() || view.claims().has_any()?,
             has_signals: false,
             has_indirect_exposure: false,
             feed_checked_at: None,
@@ -199,7 +199,7 @@ struct Reading<'r, 'v> {
 
 impl Reading<'_, '_> {
     fn read(&mut self, script: &[u8; 32], is_inherited: bool) -> Result<(), ApiError> {
-        let found = self.view.claims_of_hash(script, self.time)?;
+        let found = self.view.claims().of_hash(script, self.time)?;
         self.is_cut |= found.is_cut;
         for mut of in found.lists {
             self.ctx.work.poll()?;
@@ -216,7 +216,7 @@ impl Reading<'_, '_> {
             let document = match self.documents.get(&of.version) {
                 Some(known) => known.clone(),
                 None => {
-                    let found = self.view.claim_document(&of.version)?;
+                    let found = self.view.claims().document(&of.version)?;
                     let found = found.ok_or_else(|| lacks::<Documents>("the document of a claim".to_owned()))?;
                     self.documents.insert(of.version, found.clone());
                     found
