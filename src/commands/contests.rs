@@ -157,12 +157,12 @@ fn document_of(contest: Contest, retrieved_at: u32, operator: Slug) -> Document 
 /// A claim of the ledger, with its document and list.
 fn find(view: &View<'_>, id: &ClaimId) -> Result<(ClaimDocument, Slug, Claim), Failure> {
     let none = |what: String| Failure::new(Exit::Other, what).hint("`cairn labels show ADDRESS` prints ids of claims");
-    let seq = view.document(&id.document)?.unwrap_or_default().seq;
-    let event = view.event(seq)?.filter(|(first, _)| *first == seq);
+    let seq = view.ledger().document(&id.document)?.unwrap_or_default().seq;
+    let event = view.ledger().event(seq)?.filter(|(first, _)| *first == seq);
     let Some((_, EventRow::Document { received_at, provenance, .. })) = event else {
         return Err(none(format!("the ledger has no document {}", id.document)));
     };
-    let Some((_, EventRow::Claims { list, .. })) = view.event(seq + 1)? else {
+    let Some((_, EventRow::Claims { list, .. })) = view.ledger().event(seq + 1)? else {
         return Err(none(format!("document {} has no claims", id.document)));
     };
     let document = ClaimDocument { seq, received_at, provenance };

@@ -437,7 +437,7 @@ fn licences(index: &IndexDir) -> Result<Exit, Failure> {
     let view = reader.view()?;
     let mut rows: Vec<Vec<String>> = Vec::new();
     let claims = view.claims().lists(MAX_DOCUMENTS)?.into_iter().map(|(key, _)| (key.list, key.version));
-    let profiles = view.listings::<Profiles>()?.lists.into_iter().map(|of| (of.list, of.version));
+    let profiles = view.ledger().listings::<Profiles>()?.lists.into_iter().map(|of| (of.list, of.version));
     for (list, version) in claims.chain(profiles) {
         let Some(document) = view.claims().document(&version)? else { continue };
         let shipped = STARTER_LABELS.iter().find(|of| of.hash() == document.provenance.document);

@@ -114,13 +114,13 @@ fn assert_lists<T: ListingTable>(
         }
     }
     index.view(|view| {
-        let found = view.listings::<T>().unwrap();
+        let found = view.ledger().listings::<T>().unwrap();
         assert!(!found.is_cut);
         let found: Vec<_> = found.lists.iter().map(|of| (&of.list, of.version, &of.rows)).collect();
         let expected: Vec<_> = newest.iter().map(|(list, (version, rows))| (list, *version, rows)).collect();
         assert_eq!(found, expected, "{what}");
         for (list, (_, rows)) in &newest {
-            assert_eq!(view.listing::<T>(list).unwrap().unwrap().rows, *rows, "{what}");
+            assert_eq!(view.ledger().listing::<T>(list).unwrap().unwrap().rows, *rows, "{what}");
         }
     });
 }

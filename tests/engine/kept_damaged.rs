@@ -105,8 +105,8 @@ fn a_damaged_sample_is_an_error() {
         drop(writer);
         let reader = Reader::open(&dir.path().join("index")).unwrap();
         let view = reader.view().unwrap();
-        assert!(view.mempool_samples(0, 100, 10).is_err());
+        assert!(view.ledger().mempool_samples(0, 100, 10).is_err());
         // Of another time than was asked for.
-        assert!(view.mempool_samples(0, 59, 10).unwrap().is_empty());
+        assert!(view.ledger().mempool_samples(0, 59, 10).unwrap().is_empty());
     }
 }

@@ -179,7 +179,7 @@ impl OpenIndex {
         if self.tip()?.is_none() {
             return Ok(());
         }
-        match self.engine.reader().view()?.live_quotes() {
+        match self.engine.reader().view()?.ledger().live_quotes() {
             Err(error) if error.is_damage() => {
                 tracing::error!(%error, "the newest prices of an earlier run are damaged: `cairn repair` drops them");
             }

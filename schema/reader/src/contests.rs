@@ -80,7 +80,7 @@ impl ClaimView<'_> {
     /// The contest of a document, with its sequence number; `None` if the ledger has no such contest. Three row reads.
     pub fn contest(self, version: &ListVersion) -> Result<Option<(u64, Contest)>, ReadError> {
         let Some((hash, state)) = self.document_beginning(&version.document)? else { return Ok(None) };
-        match self.view.event(state.seq)? {
+        match self.view.ledger().event(state.seq)? {
             Some((seq, EventRow::Contest { contest, .. })) => Ok(Some((seq, *contest))),
             Some(_) => Ok(None),
             None => Err(ReadError::Lacks { table: "events", what: format!("document {hash}") }),

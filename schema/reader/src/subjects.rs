@@ -27,6 +27,12 @@ pub struct ClaimView<'v> {
     pub(crate) view: &'v View<'v>,
 }
 
+/// Inputs besides blocks: events, documents, lists, prices, samples of the mempool.
+#[derive(Clone, Copy)]
+pub struct LedgerView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 impl View<'_> {
     /// Clusters of scripts.
     #[must_use]
@@ -50,5 +56,11 @@ impl View<'_> {
     #[must_use]
     pub fn claims(&self) -> ClaimView<'_> {
         ClaimView { view: self }
+    }
+
+    /// Inputs besides blocks: events, documents, lists, prices, samples of the mempool.
+    #[must_use]
+    pub fn ledger(&self) -> LedgerView<'_> {
+        LedgerView { view: self }
     }
 }

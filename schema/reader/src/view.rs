@@ -9,6 +9,7 @@
 //! | `labels()` | [`LabelView`](crate::LabelView) | the label and the standing of a script, labels to judge again, labelled shares and volume; names |
 //! | `entities()` | [`EntityView`](crate::EntityView) | the sums, texts and scripts of an entity |
 //! | `claims()` | [`ClaimView`](crate::ClaimView) | claims about a script, their documents and lists, contests |
+//! | `ledger()` | [`LedgerView`](crate::LedgerView) | input events and documents, lists that hold now, prices, samples of the mempool |
 
 use std::{
     cell::{Cell, RefCell},

@@ -43,8 +43,8 @@ impl Taking<'_> {
         if seq == 0 || withdrawn != 0 {
             return Ok(None);
         }
-        let Some((_, EventRow::Document { provenance, .. })) = self.view.event(seq)? else { return Ok(None) };
-        match self.view.event(seq + 1)? {
+        let Some((_, EventRow::Document { provenance, .. })) = self.view.ledger().event(seq)? else { return Ok(None) };
+        match self.view.ledger().event(seq + 1)? {
             Some((_, EventRow::Claims { document, list, .. })) if document == seq => Ok(Some((provenance, list))),
             _ => Ok(None),
         }

@@ -108,7 +108,7 @@ impl ClaimView<'_> {
     /// The document of a claim, by the first bytes of its hash; `None` if there is none. Three row reads.
     pub fn document(self, version: &ListVersion) -> Result<Option<ClaimDocument>, ReadError> {
         let Some((hash, state)) = self.document_beginning(&version.document)? else { return Ok(None) };
-        match self.view.event(state.seq)? {
+        match self.view.ledger().event(state.seq)? {
             Some((seq, EventRow::Document { received_at, provenance, .. })) => {
                 Ok(Some(ClaimDocument { seq, received_at, provenance }))
             }
@@ -163,7 +163,7 @@ impl ClaimView<'_> {
     /// reads.
     pub fn of_document(self, document: &ClaimDocument, place: u64) -> Result<Vec<Claim>, ReadError> {
         let seq = document.seq.saturating_add(1).saturating_add(place);
-        Ok(match self.view.event(seq)? {
+        Ok(match self.view.ledger().event(seq)? {
             Some((first, EventRow::Claims { document: of, claims, .. })) if of == document.seq => {
                 claims.into_iter().skip(usize::try_from(seq - first).unwrap_or(usize::MAX)).collect()
             }

@@ -20,7 +20,7 @@ pub(super) struct DailyCloses(Vec<(u32, Chosen)>);
 
 impl DailyCloses {
     pub(super) fn read(view: &View<'_>) -> Result<Self, ApiError> {
-        let quotes = view.quotes(SERIES, 0, u32::MAX, usize::MAX)?;
+        let quotes = view.ledger().quotes(SERIES, 0, u32::MAX, usize::MAX)?;
         // The candle of a day closes when the next one begins.
         let by_day =
             quotes.into_iter().filter_map(|(closes_at, chosen)| Some((day_of(closes_at).checked_sub(1)?, chosen)));
