@@ -378,7 +378,7 @@ fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
     let heads = ["source", "list", ">documents", ">claims", "complete", "retrieved", ">days old", "newest assertion"];
     print(&table(&heads, &rows))?;
     match shares {
-        Some((shares, week)) => print(&labelled(&shares, view.unspent()?, &week)),
+        Some((shares, week)) => print(&labelled(&shares, view.days().unspent()?, &week)),
         None => print("\nclaims are being worked in: what they label is not known yet\n"),
     }?;
     Ok(Exit::Done)

@@ -55,7 +55,7 @@ fn paid(view: &View<'_>, oracle: &Oracle) {
         let of_day = expected.remove(&day).unwrap_or(0);
         assert_eq!(row.get(NET_EXTERNAL), i128::from(of_day), "paid to others on day {day}");
         all += i128::from(of_day);
-        assert_eq!(view.clusters_by_day(day).unwrap().get(NET_EXTERNAL), all, "paid to others up to day {day}");
+        assert_eq!(view.days().clusters(day).unwrap().get(NET_EXTERNAL), all, "paid to others up to day {day}");
     }
     assert!(expected.is_empty());
 }
@@ -176,11 +176,11 @@ fn explanations(
 }
 
 fn bands(view: &View<'_>, oracle: &Oracle, height: u32) {
-    let last = view.last_of_day(height).unwrap();
+    let last = view.days().last_of_day(height).unwrap();
     let bands = clusters_of(oracle, last).balance_bands();
     let each =
         bands.iter().flat_map(|(band, of)| [(*band, i128::from(of.holders)), (BANDS + band, i128::from(of.sats))]);
-    let found = view.clusters_by_day(oracle.day(last)).unwrap();
+    let found = view.days().clusters(oracle.day(last)).unwrap();
     let found = Sums::of(found.iter().filter(|(position, _)| *position < NET_EXTERNAL)).unwrap();
     assert_eq!(found, Sums::of(each).unwrap(), "clusters by balance at {last}");
 }

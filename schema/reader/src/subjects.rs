@@ -33,6 +33,12 @@ pub struct LedgerView<'v> {
     pub(crate) view: &'v View<'v>,
 }
 
+/// Sums by day of monotone block time.
+#[derive(Clone, Copy)]
+pub struct DayView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 impl View<'_> {
     /// Clusters of scripts.
     #[must_use]
@@ -62,5 +68,11 @@ impl View<'_> {
     #[must_use]
     pub fn ledger(&self) -> LedgerView<'_> {
         LedgerView { view: self }
+    }
+
+    /// Sums by day of monotone block time.
+    #[must_use]
+    pub fn days(&self) -> DayView<'_> {
+        DayView { view: self }
     }
 }

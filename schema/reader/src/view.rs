@@ -10,6 +10,7 @@
 //! | `entities()` | [`EntityView`](crate::EntityView) | the sums, texts and scripts of an entity |
 //! | `claims()` | [`ClaimView`](crate::ClaimView) | claims about a script, their documents and lists, contests |
 //! | `ledger()` | [`LedgerView`](crate::LedgerView) | input events and documents, lists that hold now, prices, samples of the mempool |
+//! | `days()` | [`DayView`](crate::DayView) | sums by day: the supply by age, scripts and clusters by balance, blocks |
 
 use std::{
     cell::{Cell, RefCell},

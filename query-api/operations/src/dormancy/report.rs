@@ -109,7 +109,7 @@ impl Span {
     /// From a day to the day before another.
     fn of(view: &View<'_>, from: u32, to: u32) -> Result<Self, ApiError> {
         let up_to = |day: u32| match day.checked_sub(1) {
-            Some(last) => Ok(view.dormant_up_to(last)?),
+            Some(last) => Ok(view.days().dormant_up_to(last)?),
             None => Ok::<_, ApiError>(Sums::default()),
         };
         let (before, all) = (up_to(from)?, up_to(to)?);

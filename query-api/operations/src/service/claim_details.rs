@@ -102,7 +102,7 @@ impl Shares {
         if !view.labels().are_settled()? {
             return Ok(None);
         }
-        Ok(Some(Shares { all: view.labels().shares()?, supply: view.unspent()? }))
+        Ok(Some(Shares { all: view.labels().shares()?, supply: view.days().unspent()? }))
     }
 
     fn of(&self, source: Option<&Slug>) -> (u64, Sats) {
