@@ -236,7 +236,7 @@ fn old_coins(view: &View<'_>, oracle: &Oracle) {
     let found = view.scan::<OldMovements>(None).unwrap().map(|row| row.unwrap());
     let found: BTreeMap<_, _> = found.map(|(tx, row)| (tx, (row.coins, row.sats, row.destroyed))).collect();
     assert_eq!(found, movements, "movements of old coins");
-    let mut walk = view.old_movements_before(view.tip().tx_end).unwrap().expect("a chain");
+    let mut walk = view.movements().old_before(view.tip().tx_end).unwrap().expect("a chain");
     for (tx_num, (_, sats, _)) in movements.iter().rev() {
         let (found, row) = walk.older().unwrap().expect("a movement");
         assert_eq!((found, row.sats), (*tx_num, *sats));

@@ -108,7 +108,7 @@ fn alerts_are_those_of_the_tables() {
     let reader = world.engine.reader();
     let view = reader.view().unwrap();
     let mut whales = BTreeMap::new();
-    if let Some(mut walk) = view.transfers_before(cairn_model::TxNum(u64::MAX >> 25)).unwrap() {
+    if let Some(mut walk) = view.movements().transfers_before(cairn_model::TxNum(u64::MAX >> 25)).unwrap() {
         while let Some(found) = walk.older().unwrap() {
             whales.insert(found.tx_num.0, found.net_external);
         }

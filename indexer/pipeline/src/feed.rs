@@ -133,9 +133,9 @@ fn is_about_a_block(kind: FeedKind) -> bool {
 /// Checks that the tables from which announcements follow can be read.
 fn begun(view: &View<'_>) -> Result<(), ReadError> {
     let end = view.tip().tx_end;
-    view.transfers_before(end)?;
-    view.consolidations_before(end)?;
-    view.dormant_before(end)?;
+    view.movements().transfers_before(end)?;
+    view.movements().consolidations_before(end)?;
+    view.movements().dormant_before(end)?;
     // All of them have followed it: what they lack would never be announced.
     LATE.iter().try_for_each(|stage| match view.late(stage)? {
         height if height == view.tip().height => Ok(()),
@@ -169,7 +169,7 @@ fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<Fee
     let of = |kind| FeedRow { height, ..row(kind, now) };
     let block = FeedRow { id: header.hash.0, sats: header.fees, number: header.tx_count.into(), ..of(FeedKind::Block) };
     let mut found: Vec<(TxNum, FeedRow)> = Vec::new();
-    let mut transfers = view.transfers_before(end)?;
+    let mut transfers = view.movements().transfers_before(end)?;
     while let Some(transfer) = transfers.as_mut().map(|walk| walk.older()).transpose()?.flatten() {
         if transfer.tx_num < header.first_tx {
             break;
@@ -179,7 +179,7 @@ fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<Fee
             found.push((transfer.tx_num, FeedRow { sats: transfer.net_external, ..of(kind) }));
         }
     }
-    let mut gathered = view.consolidations_before(end)?;
+    let mut gathered = view.movements().consolidations_before(end)?;
     while let Some((tx_num, row)) = gathered.as_mut().map(|walk| walk.older()).transpose()?.flatten() {
         if tx_num < header.first_tx {
             break;
@@ -189,7 +189,7 @@ fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<Fee
             found.push((tx_num, FeedRow { sats: row.sats, number, ..of(FeedKind::Consolidation) }));
         }
     }
-    let mut dormant = view.dormant_before(end)?;
+    let mut dormant = view.movements().dormant_before(end)?;
     while let Some((tx_num, row)) = dormant.as_mut().map(|walk| walk.older()).transpose()?.flatten() {
         if tx_num < header.first_tx {
             break;
@@ -201,19 +201,19 @@ fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<Fee
         }
     }
     let mut reached: Option<(TxNum, u64)> = None;
-    for (tx_num, _, alert) in view.flush_alerts(header.first_tx..end)? {
+    for (tx_num, _, alert) in view.movements().flush_alerts(header.first_tx..end)? {
         let number = reached.filter(|(of, _)| *of == tx_num).map_or(0, |(_, number)| number + 1);
         reached = Some((tx_num, number));
         found.push((tx_num, FeedRow { sats: alert.sats, number, ..of(FeedKind::DormancyFlush) }));
     }
-    let mut wakeups = view.wakeups_before(end)?;
+    let mut wakeups = view.movements().wakeups_before(end)?;
     while let Some((key, row)) = wakeups.as_mut().map(|walk| walk.older()).transpose()?.flatten() {
         if key.tx_num < header.first_tx {
             break;
         }
         found.push((key.tx_num, FeedRow { sats: row.sats, number: key.vin.into(), ..of(FeedKind::WhaleWakeup) }));
     }
-    for (tx_num, _, alert) in view.dust_alerts(header.first_tx..end)? {
+    for (tx_num, _, alert) in view.movements().dust_alerts(header.first_tx..end)? {
         found.push((tx_num, FeedRow { number: alert.scripts, ..of(FeedKind::DustCampaign) }));
     }
     found.sort_by_key(|(tx_num, row)| (*tx_num, row.kind, row.number));

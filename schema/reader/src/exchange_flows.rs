@@ -68,7 +68,7 @@ impl View<'_> {
     pub fn made_beside(&self) -> Result<Vec<u8>, ReadError> {
         let mut made = Vec::new();
         let mut add = |number: Option<Height>| made.extend(number.map_or([0xff; 4], Height::to_be_bytes));
-        add(self.watch_head()?.map(|head| head.height));
+        add(self.movements().watch_head()?.map(|head| head.height));
         let head = self.get::<FlowsHead>(&())?;
         add(head.as_ref().map(|head| head.height));
         add(head.map(|head| head.generation.into()));

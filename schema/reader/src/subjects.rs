@@ -39,6 +39,12 @@ pub struct DayView<'v> {
     pub(crate) view: &'v View<'v>,
 }
 
+/// Transactions that stand out, and the watchlist.
+#[derive(Clone, Copy)]
+pub struct MovementView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 impl View<'_> {
     /// Clusters of scripts.
     #[must_use]
@@ -74,5 +80,11 @@ impl View<'_> {
     #[must_use]
     pub fn days(&self) -> DayView<'_> {
         DayView { view: self }
+    }
+
+    /// Transactions that stand out, and the watchlist.
+    #[must_use]
+    pub fn movements(&self) -> MovementView<'_> {
+        MovementView { view: self }
     }
 }

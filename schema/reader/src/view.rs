@@ -11,6 +11,7 @@
 //! | `claims()` | [`ClaimView`](crate::ClaimView) | claims about a script, their documents and lists, contests |
 //! | `ledger()` | [`LedgerView`](crate::LedgerView) | input events and documents, lists that hold now, prices, samples of the mempool |
 //! | `days()` | [`DayView`](crate::DayView) | sums by day: the supply by age, scripts and clusters by balance, blocks |
+//! | `movements()` | [`MovementView`](crate::MovementView) | transactions that stand out, newest first: old coins, large transfers, consolidations, flushes, wake-ups, dust; the watchlist |
 
 use std::{
     cell::{Cell, RefCell},

@@ -244,7 +244,7 @@ fn top(ctx: &Ctx<'_>, view: &View<'_>, from: u32, to: u32) -> Result<(Vec<Dorman
         let first = |height: Height| view.chain().get(height).map_or(view.tip().tx_end, |block| block.first_tx);
         first(height.map_or(0, |before| before + 1))
     };
-    let mut walk = view.old_movements_before(first_of(to))?;
+    let mut walk = view.movements().old_before(first_of(to))?;
     let mut looking = Looking::back_to(first_of(from));
     let mut found = Vec::new();
     while let Step::Tx(tx_num, row) =

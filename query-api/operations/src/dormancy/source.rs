@@ -67,7 +67,7 @@ impl<'v> Search<'v> {
         least: Least,
     ) -> Result<Self, ApiError> {
         let source = match script {
-            None => Source::Chain(view.dormant_before(end)?),
+            None => Source::Chain(view.movements().dormant_before(end)?),
             Some(script) => Source::Script(Spends::before(view, end, script)?),
         };
         Ok(Search { source, least, looking: Looking::back_to(first) })

@@ -123,7 +123,7 @@ fn page(
     (inputs, sats): (u32, Sats),
     limit: usize,
 ) -> Result<Page<Gathering>, ApiError> {
-    let (mut walk, mut looking) = (view.consolidations_before(window.end)?, Looking::back_to(window.first));
+    let (mut walk, mut looking) = (view.movements().consolidations_before(window.end)?, Looking::back_to(window.first));
     let cost = Cell::new(0);
     let next = || {
         looking.spend(cost.take());

@@ -121,14 +121,14 @@ impl Operation for SurveillanceStatus {
 
     fn run(ctx: &Ctx<'_>, input: SurveillanceInput) -> Result<SurveillanceOutput, ApiError> {
         let view = ctx.view()?;
-        let followed_height = view.dust_height()?;
+        let followed_height = view.movements().dust_height()?;
         let Wallet { address, found, .. } = Wallet::find(view, None, input.address)?;
         let tx_count = found.as_ref().map_or(0, |found| found.totals.tx_count);
         let payments = match &found {
             Some(found) => dust_payments(ctx, view, found)?,
             None => Vec::new(),
         };
-        let known = view.dust_pings(&payments)?;
+        let known = view.movements().dust_pings(&payments)?;
         let pings: Vec<_> = payments.iter().copied().zip(known).filter_map(|(tx, row)| Some((tx, row?))).collect();
         let truncated = tx_count > MAX_ENTRIES || pings.len() > MAX_PINGS;
         let mut judge = Judge::new(view);
@@ -141,7 +141,7 @@ impl Operation for SurveillanceStatus {
                 from_service += 1;
                 continue;
             };
-            let Some(campaign) = view.dust_group(&group)?.filter(campaign::is_reached) else {
+            let Some(campaign) = view.movements().dust_group(&group)?.filter(campaign::is_reached) else {
                 other += 1;
                 continue;
             };

@@ -110,7 +110,7 @@ impl Campaign {
         let (basis, origin_txid) = match group {
             DustGroup::Mark(_) => ("op_return", None),
             DustGroup::Funding(tx_num) => {
-                let is_ping = view.dust_pings(&[*tx_num])?.into_iter().flatten().next().is_some();
+                let is_ping = view.movements().dust_pings(&[*tx_num])?.into_iter().flatten().next().is_some();
                 (if is_ping { "transaction" } else { "funding" }, Some(told(view, *tx_num)?.0))
             }
         };
