@@ -189,7 +189,7 @@ fn flows(datadir: &Path, bytes: u64, table: &mut Table) {
     }
     engine.settle().unwrap();
     let view = reader.view().unwrap();
-    let days = view.flows_of(&view.flows_head().unwrap(), FlowMode::Latest, None, 0..=u32::MAX).unwrap();
+    let days = view.flows().of_days(&view.flows().head().unwrap(), FlowMode::Latest, None, 0..=u32::MAX).unwrap();
     let part: i128 = days.iter().map(|(_, sums)| sums.get(FlowSum::Transactions.position())).sum();
     let part = 100.0 * part as f64 / view.tip().tx_end.0 as f64;
     table.add(format!("{what}: transactions that take part"), "of a hundred", part);

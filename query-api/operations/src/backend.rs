@@ -341,7 +341,7 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
             Some(_) => versions.add(&ctx.now_ms.to_be_bytes()),
         },
         SNAPSHOT => SnapshotState::add_version(ctx, versions),
-        BESIDE => match ctx.index.map(View::made_beside) {
+        BESIDE => match ctx.index.map(|view| view.flows().made_beside()) {
             None => versions.add(b"no tip"),
             Some(Ok(made)) => versions.add(&made),
             Some(Err(_)) => versions.add(&ctx.now_ms.to_be_bytes()),

@@ -45,6 +45,12 @@ pub struct MovementView<'v> {
     pub(crate) view: &'v View<'v>,
 }
 
+/// Flows of exchanges.
+#[derive(Clone, Copy)]
+pub struct FlowView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 impl View<'_> {
     /// Clusters of scripts.
     #[must_use]
@@ -86,5 +92,11 @@ impl View<'_> {
     #[must_use]
     pub fn movements(&self) -> MovementView<'_> {
         MovementView { view: self }
+    }
+
+    /// Flows of exchanges.
+    #[must_use]
+    pub fn flows(&self) -> FlowView<'_> {
+        FlowView { view: self }
     }
 }

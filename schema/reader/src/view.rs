@@ -12,6 +12,7 @@
 //! | `ledger()` | [`LedgerView`](crate::LedgerView) | input events and documents, lists that hold now, prices, samples of the mempool |
 //! | `days()` | [`DayView`](crate::DayView) | sums by day: the supply by age, scripts and clusters by balance, blocks |
 //! | `movements()` | [`MovementView`](crate::MovementView) | transactions that stand out, newest first: old coins, large transfers, consolidations, flushes, wake-ups, dust; the watchlist |
+//! | `flows()` | [`FlowView`](crate::FlowView) | flows of exchanges by day and by block |
 
 use std::{
     cell::{Cell, RefCell},

@@ -110,7 +110,7 @@ fn flows(
     if !damages.listed.is_empty() {
         return not_compared("tables are damaged");
     }
-    let head = match view.flows_head() {
+    let head = match view.flows().head() {
         Err(ReadError::Unfinished(_)) => return not_compared("they are not made yet"),
         head => head?,
     };

@@ -118,7 +118,7 @@ fn entities(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), E
 }
 
 fn flows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
-    let head = match view.flows_head() {
+    let head = match view.flows().head() {
         Ok(head) => head,
         // They are computed apart from the chain: an index may not have them yet, and the manifest says so.
         Err(ReadError::Unfinished(EXCHANGE_FLOWS)) => {
