@@ -207,7 +207,7 @@ impl OpenIndex {
     /// Publishes how far the feed is, when all of it is on disk.
     pub(crate) fn publish_feed(&self) -> Result<(), FollowError> {
         if self.tip()?.is_some()
-            && let Some(feed) = self.engine.reader().view()?.feed()?
+            && let Some(feed) = self.engine.reader().view()?.feed().span()?
         {
             self.readers.publish_feed(feed.last);
         }

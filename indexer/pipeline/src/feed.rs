@@ -42,8 +42,8 @@ impl FeedFollower<'_> {
         }
         let tip = view.tip().height;
         // The next sequence number, and the height that the feed began with.
-        let (mut next, began) = match view.feed()? {
-            Some(feed) => (feed.last + 1, view.announcement(0)?.map_or(tip, |begun| begun.height)),
+        let (mut next, began) = match view.feed().span()? {
+            Some(feed) => (feed.last + 1, view.feed().announcement(0)?.map_or(tip, |begun| begun.height)),
             None => {
                 let from = (tip + 1).saturating_sub(FIRST_ANNOUNCED);
                 self.announce(0, vec![FeedRow { height: from, ..row(FeedKind::Begun, now) }], &[])?;
@@ -51,7 +51,7 @@ impl FeedFollower<'_> {
             }
         };
         let gone = gone(&view)?;
-        let stays = view.announced_below(gone.last().map(|(height, _)| *height))?.map(|(height, _)| height);
+        let stays = view.feed().announced_below(gone.last().map(|(height, _)| *height))?.map(|(height, _)| height);
         let first = match stays {
             Some(height) => height + 1,
             // Nothing that was announced stays.
@@ -104,7 +104,7 @@ impl FeedFollower<'_> {
             for seq in seqs.iter().rev() {
                 ended.push(AnnouncedKey { height: *height, seq: *seq });
                 // One that a repair dropped cannot be repeated.
-                if let Some(said) = view.announcement(*seq)? {
+                if let Some(said) = view.feed().announcement(*seq)? {
                     rows.push(FeedRow { at: now, retracts: Some(*seq), ..said });
                 }
             }
@@ -147,9 +147,9 @@ fn begun(view: &View<'_>) -> Result<(), ReadError> {
 fn gone(view: &View<'_>) -> Result<Vec<GoneBlock>, ReadError> {
     let mut gone = Vec::new();
     let mut below = None;
-    while let Some((height, seqs)) = view.announced_below(below)? {
+    while let Some((height, seqs)) = view.feed().announced_below(below)? {
         let block = match seqs.first() {
-            Some(first) => view.announcement(*first)?,
+            Some(first) => view.feed().announcement(*first)?,
             None => None,
         };
         let stays = block.is_some_and(|row| row.kind == FeedKind::Block && view.chain().is(height, &BlockHash(row.id)));
@@ -248,7 +248,7 @@ pub(crate) fn announce_labels(
     (kind, document, rows, text): (FeedKind, [u8; 32], u64, String),
     now: u32,
 ) -> Result<(), ReadError> {
-    let Some(feed) = view.feed()? else { return Ok(()) };
+    let Some(feed) = view.feed().span()? else { return Ok(()) };
     let text = text.chars().take(MAX_TEXT).collect();
     let of = FeedRow { height: view.tip().height, id: document, number: rows, text, ..row(kind, now) };
     batch.put_row::<Feed>(&(feed.last + 1), &of);

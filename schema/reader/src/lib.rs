@@ -87,7 +87,9 @@ pub use script_owners::{ScriptOwner, ScriptStanding};
 pub use scripts::{FoundScript, SumsBefore};
 pub use secondary::{Advanced, SecondaryReader};
 pub use stages::{StageState, StageStatus};
-pub use subjects::{ClaimView, ClusterView, DayView, EntityView, FlowView, LabelView, LedgerView, MovementView};
+pub use subjects::{
+    ClaimView, ClusterView, DayView, EntityView, FeedView, FlowView, LabelView, LedgerView, MovementView,
+};
 pub use table_file::{FileCheck, TableFile, bad_files, table_files_in};
 pub use txs::{BriefTx, StoredTx};
 pub use view::{Scan, Tip, View};

@@ -51,6 +51,12 @@ pub struct FlowView<'v> {
     pub(crate) view: &'v View<'v>,
 }
 
+/// The feed of announcements.
+#[derive(Clone, Copy)]
+pub struct FeedView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 impl View<'_> {
     /// Clusters of scripts.
     #[must_use]
@@ -98,5 +104,11 @@ impl View<'_> {
     #[must_use]
     pub fn flows(&self) -> FlowView<'_> {
         FlowView { view: self }
+    }
+
+    /// The feed of announcements.
+    #[must_use]
+    pub fn feed(&self) -> FeedView<'_> {
+        FeedView { view: self }
     }
 }

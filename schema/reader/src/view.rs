@@ -13,6 +13,7 @@
 //! | `days()` | [`DayView`](crate::DayView) | sums by day: the supply by age, scripts and clusters by balance, blocks |
 //! | `movements()` | [`MovementView`](crate::MovementView) | transactions that stand out, newest first: old coins, large transfers, consolidations, flushes, wake-ups, dust; the watchlist |
 //! | `flows()` | [`FlowView`](crate::FlowView) | flows of exchanges by day and by block |
+//! | `feed()` | [`FeedView`](crate::FeedView) | announcements, and which of them stand |
 
 use std::{
     cell::{Cell, RefCell},
