@@ -173,7 +173,7 @@ fn flows(datadir: &Path, bytes: u64, table: &mut Table) {
         let view = reader.view().unwrap();
         let mut scripts = view.scan::<TotalsTable>(Some(&ScriptId { prefix, ordinal: 0 })).unwrap();
         let Some((script, _)) = scripts.next().transpose().unwrap() else { break };
-        let script = view.script_of(script).unwrap().unwrap();
+        let script = view.scripts().bytes_of(script).unwrap().unwrap();
         rows.push(claim(rows.len() as u32 + 1, &script, &format!("exchange-{}", at % 100)));
         if rows.len() == CLAIMS {
             take(&mut rows);
@@ -189,7 +189,7 @@ fn flows(datadir: &Path, bytes: u64, table: &mut Table) {
     }
     engine.settle().unwrap();
     let view = reader.view().unwrap();
-    let days = view.flows_of(&view.flows_head().unwrap(), FlowMode::Latest, None, 0..=u32::MAX).unwrap();
+    let days = view.flows().of_days(&view.flows().head().unwrap(), FlowMode::Latest, None, 0..=u32::MAX).unwrap();
     let part: i128 = days.iter().map(|(_, sums)| sums.get(FlowSum::Transactions.position())).sum();
     let part = 100.0 * part as f64 / view.tip().tx_end.0 as f64;
     table.add(format!("{what}: transactions that take part"), "of a hundred", part);
@@ -215,7 +215,7 @@ fn look_up(datadir: &Path, table: &mut Table) {
     for (at, script) in (0u32..).zip(&scripts) {
         let at = view.as_of(at.wrapping_mul(0x9e37_79b9) % heights).unwrap();
         let (start, before) = (Instant::now(), view.rows_read());
-        view.cluster_at(*script, at).unwrap();
+        view.clusters().of_script(*script, at).unwrap();
         micros.push(start.elapsed().as_secs_f64() * 1e6);
         rows.push((view.rows_read() - before) as f64);
     }

@@ -34,7 +34,7 @@ pub(crate) fn offer(engine: &Engine, datadir: &Path, of: Starters) -> Result<(),
     }
     let mut missing: Vec<Shipped> = Vec::new();
     for shipped in shipped(of) {
-        let is_known = !is_empty && engine.reader().view()?.document(&shipped.1)?.is_some();
+        let is_known = !is_empty && engine.reader().view()?.ledger().document(&shipped.1)?.is_some();
         if !is_known {
             missing.push(shipped);
         }

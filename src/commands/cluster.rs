@@ -101,8 +101,10 @@ impl ClustersAsOf<'_, '_> {
         let subject =
             parse_address(address, Some(self.view.network())).map_err(|e| Failure::usage(format!("{address}: {e}")))?;
         let (name, script) = match subject {
-            Subject::Script(script) => (hash_name(&script_sha256(&script)), self.view.find_script(&script)?),
-            Subject::ScriptHash(hash) => (hash_name(&hash), self.view.find_script_hash(&hash)?.map(|(found, _)| found)),
+            Subject::Script(script) => (hash_name(&script_sha256(&script)), self.view.scripts().find(&script)?),
+            Subject::ScriptHash(hash) => {
+                (hash_name(&hash), self.view.scripts().find_hash(&hash)?.map(|(found, _)| found))
+            }
         };
         Ok(NamedScript { name, script: script.filter(|found| found.totals.first.tx_num < self.at.tx_end) })
     }
@@ -124,18 +126,18 @@ impl ClustersAsOf<'_, '_> {
             explanation: None,
         };
         let Some(found) = script else { return Ok(answer) };
-        let membership = self.view.cluster_at(found.id, self.at)?;
+        let membership = self.view.clusters().of_script(found.id, self.at)?;
         let Some(root) = membership.root else {
             if *place != MemberPlace::default() {
                 return Err(no_place());
             }
             answer.scripts = Some(1);
-            answer.balance_sats = Some(self.view.sums_before(&found, self.at.tx_end)?.balance());
+            answer.balance_sats = Some(self.view.scripts().sums_before(&found, self.at.tx_end)?.balance());
             answer.members = vec![self.name(found.id)?];
             return Ok(answer);
         };
         answer.cluster = self.txid(root.0)?;
-        let size = self.view.cluster_size(root, self.at)?;
+        let size = self.view.clusters().size(root, self.at)?;
         answer.scripts = size.map(|size| size.scripts);
         answer.transactions = size.map(|size| size.transactions);
         answer.balance_sats = match size {
@@ -159,7 +161,7 @@ impl ClustersAsOf<'_, '_> {
             .filter(|tie| tie.is_suspect())
             .map(|tie| self.merge(tie))
             .collect::<Result<_, _>>()?;
-        let page = self.view.cluster_members(root, self.at, place, limit)?.ok_or_else(no_place)?;
+        let page = self.view.clusters().members(root, self.at, place, limit)?.ok_or_else(no_place)?;
         answer.members = page.scripts.iter().map(|script| self.name(*script)).collect::<Result<_, _>>()?;
         answer.next = page.next.map(|next| next.to_string());
         Ok(answer)
@@ -169,10 +171,10 @@ impl ClustersAsOf<'_, '_> {
     fn balance(&self, root: ClusterRoot) -> Result<u64, Failure> {
         let (mut sum, mut next) = (0u64, Some(MemberPlace::default()));
         while let Some(place) = next {
-            let page = self.view.cluster_members(root, self.at, &place, 1_000)?.ok_or_else(no_place)?;
+            let page = self.view.clusters().members(root, self.at, &place, 1_000)?.ok_or_else(no_place)?;
             for script in page.scripts {
-                let found = self.view.script_by_id(script)?.ok_or_else(missing)?;
-                sum = sum.saturating_add(self.view.sums_before(&found, self.at.tx_end)?.balance());
+                let found = self.view.scripts().by_id(script)?.ok_or_else(missing)?;
+                sum = sum.saturating_add(self.view.scripts().sums_before(&found, self.at.tx_end)?.balance());
             }
             next = page.next;
         }
@@ -182,7 +184,7 @@ impl ClustersAsOf<'_, '_> {
     fn merge(&self, tie: &Tie) -> Result<Merge, Failure> {
         Ok(Merge {
             txid: self.txid(tie.by)?,
-            height: self.view.height_of_tx(tie.by)?,
+            height: self.view.clusters().height_of_tx(tie.by)?,
             transactions: tie.smaller.unwrap_or_default(),
         })
     }
@@ -190,7 +192,7 @@ impl ClustersAsOf<'_, '_> {
     fn why(&self, address: &str, other: &str) -> Result<ShownExplanation, Failure> {
         let (a, b) = (self.find(address)?, self.find(other)?);
         let explained = match (a.script, b.script) {
-            (Some(a), Some(b)) => self.view.explain_cluster(a.id, b.id, self.at)?,
+            (Some(a), Some(b)) => self.view.clusters().explain(a.id, b.id, self.at)?,
             _ if a.name == b.name => Explanation::Steps(Vec::new()),
             _ => Explanation::Apart,
         };
@@ -203,7 +205,7 @@ impl ClustersAsOf<'_, '_> {
                     Ok(Link {
                         from: self.name(step.from)?,
                         txid: self.txid(step.by)?,
-                        height: self.view.height_of_tx(step.by)?,
+                        height: self.view.clusters().height_of_tx(step.by)?,
                         to: self.name(step.to)?,
                     })
                 };
@@ -214,12 +216,12 @@ impl ClustersAsOf<'_, '_> {
     }
 
     fn txid(&self, tx: TxNum) -> Result<String, Failure> {
-        Ok(self.view.txid_of(tx)?.ok_or_else(missing)?.0.to_string())
+        Ok(self.view.transactions().txid(tx)?.ok_or_else(missing)?.0.to_string())
     }
 
     /// The address of a script, or its hash.
     fn name(&self, script: ScriptId) -> Result<String, Failure> {
-        let script = self.view.script_of(script)?.ok_or_else(missing)?;
+        let script = self.view.scripts().bytes_of(script)?.ok_or_else(missing)?;
         Ok(address_of(&script, self.view.network()).unwrap_or_else(|| hash_name(&script_sha256(&script))))
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct ContestRow {
 impl ContestRow {
     pub(super) fn find(view: &View<'_>, of: &ContestOf) -> Result<Self, Failure> {
         let lacks = || Failure::new(Exit::Index, "the ledger lacks a contest").hint("run `cairn repair`");
-        let (seq, contest) = view.contest(&of.version)?.ok_or_else(lacks)?;
+        let (seq, contest) = view.claims().contest(&of.version)?.ok_or_else(lacks)?;
         Ok(ContestRow {
             act: of.state.act.as_str(),
             by: of.state.by.as_str(),
@@ -104,7 +104,7 @@ pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Fai
         }
         let script = script_sha256(&claim.script);
         let statement = claim.statement();
-        let (others, _) = view.contests_of(&script, None)?;
+        let (others, _) = view.claims().contests_of(&script, None)?;
         let same = others.iter().filter(|(key, _)| key.statement == statement && key.list.list == list);
         // Between two contests of one second the hashes would decide: this one must be the later one.
         let at = same.map(|(key, _)| key.version.retrieved_at.saturating_add(1)).max().unwrap_or(0).max(now());
@@ -157,18 +157,18 @@ fn document_of(contest: Contest, retrieved_at: u32, operator: Slug) -> Document 
 /// A claim of the ledger, with its document and list.
 fn find(view: &View<'_>, id: &ClaimId) -> Result<(ClaimDocument, Slug, Claim), Failure> {
     let none = |what: String| Failure::new(Exit::Other, what).hint("`cairn labels show ADDRESS` prints ids of claims");
-    let seq = view.document(&id.document)?.unwrap_or_default().seq;
-    let event = view.event(seq)?.filter(|(first, _)| *first == seq);
+    let seq = view.ledger().document(&id.document)?.unwrap_or_default().seq;
+    let event = view.ledger().event(seq)?.filter(|(first, _)| *first == seq);
     let Some((_, EventRow::Document { received_at, provenance, .. })) = event else {
         return Err(none(format!("the ledger has no document {}", id.document)));
     };
-    let Some((_, EventRow::Claims { list, .. })) = view.event(seq + 1)? else {
+    let Some((_, EventRow::Claims { list, .. })) = view.ledger().event(seq + 1)? else {
         return Err(none(format!("document {} has no claims", id.document)));
     };
     let document = ClaimDocument { seq, received_at, provenance };
     let mut place = 0;
     loop {
-        let claims = view.claims_from(&document, place)?;
+        let claims = view.claims().of_document(&document, place)?;
         let is_past = claims.last().is_none_or(|last| last.row >= id.row);
         place += claims.len() as u64;
         match claims.into_iter().find(|claim| claim.row == id.row) {

@@ -72,7 +72,7 @@ fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<ShownDocum
         EventRow::Quotes { .. } | EventRow::Claims { .. } | EventRow::Listing { .. } => return Ok(None),
         EventRow::Document { provenance, received_at, rows, repeated, .. } => {
             // Its rows show its kind.
-            let kind = match view.event(seq + 1)? {
+            let kind = match view.ledger().event(seq + 1)? {
                 Some((_, EventRow::Claims { .. })) => "claims",
                 Some((_, EventRow::Listing { rows, .. })) => rows.kind(),
                 _ => "quotes",
@@ -86,7 +86,7 @@ fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<ShownDocum
         EventRow::Withdrawal { document, reason, .. } => (Some(document.to_string()), Some(reason.clone())),
         _ => (None, None),
     };
-    let state = view.document(&provenance.document)?.unwrap_or_default();
+    let state = view.ledger().document(&provenance.document)?.unwrap_or_default();
     Ok(Some(ShownDocument {
         seq,
         kind,
@@ -196,7 +196,7 @@ fn show(args: &EventsShow) -> Result<Exit, Failure> {
         let message = format!("there is no event {seq}; the newest is {}", view.tip().seq);
         Failure::new(Exit::Other, message).hint("`cairn events list` prints what is there")
     };
-    let (first, row) = view.event(seq)?.ok_or_else(none)?;
+    let (first, row) = view.ledger().event(seq)?.ok_or_else(none)?;
     let text = match &row {
         EventRow::Quotes { document, repeats, rows } => {
             let at = usize::try_from(seq - first).unwrap_or(usize::MAX);
@@ -256,7 +256,7 @@ fn hash_of(text: &str) -> Result<DocumentHash, Failure> {
 }
 
 fn document_seq(view: &View<'_>, text: &str) -> Result<u64, Failure> {
-    let state = view.document(&hash_of(text)?)?.unwrap_or_default();
+    let state = view.ledger().document(&hash_of(text)?)?.unwrap_or_default();
     match state.seq {
         0 => Err(Failure::new(Exit::Other, format!("the ledger has no document {text}"))
             .hint("`cairn events list --json` prints whole hashes")),
@@ -267,7 +267,7 @@ fn document_seq(view: &View<'_>, text: &str) -> Result<u64, Failure> {
 fn withdraw(args: &EventsWithdraw) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let document = hash_of(&args.document)?;
-    if open(datadir)?.view()?.document(&document)?.unwrap_or_default().seq == 0 && !args.unseen {
+    if open(datadir)?.view()?.ledger().document(&document)?.unwrap_or_default().seq == 0 && !args.unseen {
         return Err(Failure::new(Exit::Other, format!("the ledger has no document {document}"))
             .hint("with --unseen it is withdrawn before it comes"));
     }

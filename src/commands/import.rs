@@ -152,7 +152,7 @@ fn import_url(
 fn has(datadir: &Path, record: &FetchRecord) -> bool {
     let found = || -> Result<bool, Failure> {
         let reader = open(datadir)?;
-        let state = reader.view()?.document(&record.document)?;
+        let state = reader.view()?.ledger().document(&record.document)?;
         Ok(state.is_some_and(|state| state.seq != 0))
     };
     found().unwrap_or(false)
@@ -253,18 +253,18 @@ fn tags_of(whole: &Provenance) -> Provenance {
 fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Provenance, Failure> {
     let list = |name: &Slug| ListKey { source: provenance.source.clone(), list: name.clone() };
     let newest = match body {
-        Body::Claims { list: of, .. } => view.newest_of_list(&list(&of.name))?,
+        Body::Claims { list: of, .. } => view.claims().newest_of_list(&list(&of.name))?,
         Body::Listing { list: of, rows: Listing::PoolTags(_) } => {
-            view.listing::<PoolTags>(&list(of))?.map(|of| of.version)
+            view.ledger().listing::<PoolTags>(&list(of))?.map(|of| of.version)
         }
         Body::Listing { list: of, rows: Listing::Profiles(_) } => {
-            view.listing::<Profiles>(&list(of))?.map(|of| of.version)
+            view.ledger().listing::<Profiles>(&list(of))?.map(|of| of.version)
         }
         Body::Quotes(_) | Body::Withdrawal { .. } | Body::Contest(_) => None,
     };
     let Some(newest) = newest else { return Ok(provenance) };
-    let DocumentState { seq, withdrawn } = view.document(&provenance.document)?.unwrap_or_default();
-    let before = match view.event(seq)? {
+    let DocumentState { seq, withdrawn } = view.ledger().document(&provenance.document)?.unwrap_or_default();
+    let before = match view.ledger().event(seq)? {
         Some((first, EventRow::Document { provenance, .. })) if first == seq && withdrawn == 0 => {
             provenance.retrieved_at
         }

@@ -242,12 +242,12 @@ fn show(args: &LabelsShow) -> Result<Exit, Failure> {
     let network = reader.facts().network;
     let subject = parse_address(&args.address, Some(network)).map_err(|error| Failure::usage(error.to_string()))?;
     let found = match &subject {
-        Subject::Script(script) => view.claims_of(script, None)?,
-        Subject::ScriptHash(hash) => view.claims_of_hash(hash, None)?,
+        Subject::Script(script) => view.claims().of_script(script, None)?,
+        Subject::ScriptHash(hash) => view.claims().of_hash(hash, None)?,
     };
     for of in &found.lists {
         let missing = || Failure::new(Exit::Index, "the ledger lacks a document").hint("run `cairn repair`");
-        let document = view.claim_document(&of.version)?.ok_or_else(missing)?;
+        let document = view.claims().document(&of.version)?.ok_or_else(missing)?;
         let mut claims = Vec::with_capacity(of.claims.len());
         for claim in &of.claims {
             let contest = of.contest_of(claim).map(|contest| ContestRow::find(&view, contest)).transpose()?;
@@ -309,7 +309,7 @@ const STALE_DAYS: u64 = 365;
 fn lists(view: &View<'_>) -> Result<Vec<ListStatus>, Failure> {
     let mut found: Vec<ListStatus> = Vec::new();
     let mut newest = None;
-    for (key, size) in view.claim_lists(MAX_DOCUMENTS)? {
+    for (key, size) in view.claims().lists(MAX_DOCUMENTS)? {
         let (source, list) = (key.list.source.to_string(), key.list.list.to_string());
         let is_same = found.last().is_some_and(|last| (&last.source, &last.list) == (&source, &list));
         let documents = if is_same { found.last().map_or(0, |last| last.documents) } else { 0 } + 1;
@@ -347,7 +347,8 @@ fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
     let reader = open(args.index.datadir()?)?;
     let view = reader.view()?;
     let mut found = lists(&view)?;
-    let shares = if view.labels_are_settled()? { Some((view.label_shares()?, week_volume(&reader)?)) } else { None };
+    let shares =
+        if view.labels().are_settled()? { Some((view.labels().shares()?, week_volume(&reader)?)) } else { None };
     for of in &mut found {
         let Some((shares, week)) = &shares else { break };
         let share =
@@ -377,7 +378,7 @@ fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
     let heads = ["source", "list", ">documents", ">claims", "complete", "retrieved", ">days old", "newest assertion"];
     print(&table(&heads, &rows))?;
     match shares {
-        Some((shares, week)) => print(&labelled(&shares, view.unspent()?, &week)),
+        Some((shares, week)) => print(&labelled(&shares, view.days().unspent()?, &week)),
         None => print("\nclaims are being worked in: what they label is not known yet\n"),
     }?;
     Ok(Exit::Done)
@@ -390,7 +391,7 @@ fn week_volume(reader: &Reader) -> Result<Volume, Failure> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let some = |heights: &[u32]| -> Result<Volume, ReadError> {
         let (view, mut volume) = (reader.view()?, Volume::default());
-        heights.iter().try_for_each(|height| view.block_volume(*height).map(|block| volume.add(&block)))?;
+        heights.iter().try_for_each(|height| view.labels().volume(*height).map(|block| volume.add(&block)))?;
         Ok(volume)
     };
     let parts = thread::scope(|scope| {
@@ -435,10 +436,10 @@ fn licences(index: &IndexDir) -> Result<Exit, Failure> {
     let reader = open(index.datadir()?)?;
     let view = reader.view()?;
     let mut rows: Vec<Vec<String>> = Vec::new();
-    let claims = view.claim_lists(MAX_DOCUMENTS)?.into_iter().map(|(key, _)| (key.list, key.version));
-    let profiles = view.listings::<Profiles>()?.lists.into_iter().map(|of| (of.list, of.version));
+    let claims = view.claims().lists(MAX_DOCUMENTS)?.into_iter().map(|(key, _)| (key.list, key.version));
+    let profiles = view.ledger().listings::<Profiles>()?.lists.into_iter().map(|of| (of.list, of.version));
     for (list, version) in claims.chain(profiles) {
-        let Some(document) = view.claim_document(&version)? else { continue };
+        let Some(document) = view.claims().document(&version)? else { continue };
         let shipped = STARTER_LABELS.iter().find(|of| of.hash() == document.provenance.document);
         let said = shipped.map_or("-", |of| of.attribution);
         let row = vec![list.source.to_string(), document.provenance.licence.to_string(), said.to_owned()];

@@ -39,7 +39,7 @@ fn announce(world: &World) {
     engine.follow_up(&NoProgress, true).unwrap();
     engine.follow_feed(1_900_000_000).unwrap();
     engine.settle().unwrap();
-    let feed = engine.reader().view().unwrap().feed().unwrap().unwrap();
+    let feed = engine.reader().view().unwrap().feed().span().unwrap().unwrap();
     world.slot.publish_feed(feed.last);
 }
 

@@ -69,7 +69,7 @@ fn fetchers_bring_closed_candles_once() {
     let said = stop(writer);
     assert!(!said.contains("WARN"), "{said}");
     // The price of the moment is in the index: the middle of 100 and 102.
-    let live = Reader::open(&world.path("data/index")).unwrap().view().unwrap().live_quotes().unwrap();
+    let live = Reader::open(&world.path("data/index")).unwrap().view().unwrap().ledger().live_quotes().unwrap();
     assert_eq!((live.len(), live[0].price.to_string().as_str(), live[0].sources), (1, "101", 2));
 
     // Again, this time with a server: nothing is new, and nobody is asked for candles.

@@ -23,7 +23,7 @@ use crate::{
 /// Rows of the ledger and of what follows from it.
 fn ledger(index: &Index) -> Vec<[u8; 32]> {
     let own = [TableInfo::of::<Events>(), TableInfo::of::<Documents>()];
-    let own = index.view(|view| own.each_ref().map(|table| view.checksum(table).unwrap().sha256));
+    let own = index.view(|view| own.each_ref().map(|table| view.tables().checksum(table).unwrap().sha256));
     own.into_iter().chain(checksums(index)).collect()
 }
 
@@ -102,7 +102,7 @@ fn what_neither_has_is_named_and_lost_only_if_told_so() {
     let index = opened(dir, blocks.path());
     index.view(|view| {
         for (at, document) in documents.iter().enumerate() {
-            let known = view.document(&document.provenance.document).unwrap().is_some_and(|of| of.seq != 0);
+            let known = view.ledger().document(&document.provenance.document).unwrap().is_some_and(|of| of.seq != 0);
             assert_eq!(known, ![3, 5].contains(&at), "document {at}");
         }
     });

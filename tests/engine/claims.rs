@@ -114,13 +114,13 @@ fn assert_lists<T: ListingTable>(
         }
     }
     index.view(|view| {
-        let found = view.listings::<T>().unwrap();
+        let found = view.ledger().listings::<T>().unwrap();
         assert!(!found.is_cut);
         let found: Vec<_> = found.lists.iter().map(|of| (&of.list, of.version, &of.rows)).collect();
         let expected: Vec<_> = newest.iter().map(|(list, (version, rows))| (list, *version, rows)).collect();
         assert_eq!(found, expected, "{what}");
         for (list, (_, rows)) in &newest {
-            assert_eq!(view.listing::<T>(list).unwrap().unwrap().rows, *rows, "{what}");
+            assert_eq!(view.ledger().listing::<T>(list).unwrap().unwrap().rows, *rows, "{what}");
         }
     });
 }
@@ -188,8 +188,8 @@ pub(crate) fn assert_claims(index: &Index, documents: &[Document], what: &str) {
     scripts.sort_by_key(|script| sha256::Hash::hash(script));
     index.view(|view| {
         // One that goes back and forth, and one for each time, which only goes forward.
-        let mut any = view.claim_walk().unwrap();
-        let mut walks = [None, Some(1_800_000_002), Some(1_799_999_999)].map(|at| (at, view.claim_walk().unwrap()));
+        let mut any = view.claims().walk().unwrap();
+        let mut walks = [None, Some(1_800_000_002), Some(1_799_999_999)].map(|at| (at, view.claims().walk().unwrap()));
         for script in &scripts {
             let hash = sha256::Hash::hash(script).to_byte_array();
             for (at, walk) in &mut walks {
@@ -198,17 +198,17 @@ pub(crate) fn assert_claims(index: &Index, documents: &[Document], what: &str) {
                 let (lists, cut): (Vec<ListClaims>, Vec<bool>) =
                     by_hand.map(|(of, cut)| (contested(of, documents, script, at), cut)).unzip();
                 let by_hand = ScriptClaims { lists, is_cut: cut.contains(&true) };
-                assert_eq!(view.claims_of(script, at).unwrap(), by_hand, "{what}: {at:?}");
+                assert_eq!(view.claims().of_script(script, at).unwrap(), by_hand, "{what}: {at:?}");
                 assert_eq!(any.of(&hash, at).unwrap(), by_hand, "{what}: {at:?}, walking");
                 assert_eq!(walk.of(&hash, at).unwrap(), by_hand, "{what}: {at:?}, walking forward");
             }
         }
         for (key, documents) in &lists {
             for (version, ..) in documents {
-                let of = view.claim_document(version).unwrap().unwrap();
+                let of = view.claims().document(version).unwrap().unwrap();
                 assert_eq!(of.provenance.source, key.source, "{what}");
             }
         }
-        assert_eq!(view.claim_lists(1_000).unwrap().len(), lists.values().map(Vec::len).sum::<usize>(), "{what}");
+        assert_eq!(view.claims().lists(1_000).unwrap().len(), lists.values().map(Vec::len).sum::<usize>(), "{what}");
     });
 }

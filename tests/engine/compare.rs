@@ -46,18 +46,18 @@ fn transactions(view: &View<'_>, oracle: &Oracle) {
         // Those of every second block are read together.
         if height % 2 == 1 {
             let of_block = number as u64..(number + block.txdata.len()) as u64;
-            view.fetch_txs(&of_block.map(TxNum).collect::<Vec<_>>()).unwrap();
+            view.transactions().fetch(&of_block.map(TxNum).collect::<Vec<_>>()).unwrap();
         }
         for tx in &block.txdata {
             let expected = &oracle.txs()[number];
             let tx_num = TxNum(number as u64);
             number += 1;
-            let stored = view.tx(tx_num).unwrap().expect("a transaction");
+            let stored = view.transactions().get(tx_num).unwrap().expect("a transaction");
             let txid = Txid(tx.compute_txid().to_byte_array());
             assert_eq!(stored.txid(), txid);
             assert_eq!(stored.height, expected.height);
             let newest = *oracle.tx_nums(&tx.compute_txid()).last().expect("a number");
-            assert_eq!(view.tx_by_id(&txid).unwrap().expect("found by id").tx_num, newest, "{txid}");
+            assert_eq!(view.transactions().by_txid(&txid).unwrap().expect("found by id").tx_num, newest, "{txid}");
             assert_eq!(stored.meta().size as usize, tx.total_size());
             assert_eq!(stored.meta().base_size as usize, tx.base_size());
             assert_eq!(stored.fee_sats(), expected.fee_sats, "fee of {txid}");
@@ -67,9 +67,10 @@ fn transactions(view: &View<'_>, oracle: &Oracle) {
                 assert_eq!(stored.script(output), expected.script_pubkey.as_bytes());
             }
             if !tx.is_coinbase() {
-                let inputs = view.inputs(&stored).unwrap();
+                let inputs = view.transactions().inputs(&stored).unwrap();
                 for (input, named) in inputs.iter().zip(&tx.input) {
-                    let funding = view.tx(input.outpoint.tx_num).unwrap().expect("a funding transaction");
+                    let funding =
+                        view.transactions().get(input.outpoint.tx_num).unwrap().expect("a funding transaction");
                     assert_eq!(funding.txid().0, named.previous_output.txid.to_byte_array());
                     assert_eq!(input.outpoint.vout, named.previous_output.vout);
                     assert_eq!(input.birth, funding.height);
@@ -82,14 +83,14 @@ fn transactions(view: &View<'_>, oracle: &Oracle) {
                 }
                 assert_eq!(inputs.len(), tx.input.len());
             }
-            let spenders = view.spenders(tx_num).unwrap();
+            let spenders = view.transactions().spenders(tx_num).unwrap();
             for vout in 0..tx.output.len() as u32 {
                 let found = spenders.iter().find(|s| s.0 == vout).map(|s| (s.1, s.2));
                 assert_eq!(found, oracle.spender(tx_num, vout).map(|s| (s.tx_num, s.vin)), "spender of {txid}:{vout}");
             }
         }
     }
-    assert!(view.tx_by_id(&Txid([7; 32])).unwrap().is_none());
+    assert!(view.transactions().by_txid(&Txid([7; 32])).unwrap().is_none());
 }
 
 fn coins(view: &View<'_>, oracle: &Oracle) {
@@ -98,7 +99,11 @@ fn coins(view: &View<'_>, oracle: &Oracle) {
         let key = Outpoint { tx_num: expected.tx_num, vout: outpoint.vout };
         let coin = view.get::<Coins>(&key).unwrap().unwrap_or_else(|| panic!("no coin {outpoint}"));
         assert_eq!((coin.value, coin.coinbase), (expected.value_sats, expected.coinbase), "{outpoint}");
-        assert_eq!(view.script_of(coin.script).unwrap().as_deref(), Some(expected.script.as_bytes()), "{outpoint}");
+        assert_eq!(
+            view.scripts().bytes_of(coin.script).unwrap().as_deref(),
+            Some(expected.script.as_bytes()),
+            "{outpoint}"
+        );
         count += 1;
     }
     assert_eq!(view.scan::<Coins>(None).unwrap().count(), count, "coins beyond the oracle's");
@@ -107,19 +112,19 @@ fn coins(view: &View<'_>, oracle: &Oracle) {
 fn scripts(view: &View<'_>, oracle: &Oracle) {
     let by_script = oracle.coins_by_script();
     for (script, totals) in oracle.all_totals() {
-        let found = view.find_script(script.as_bytes()).unwrap().unwrap_or_else(|| panic!("no script {script}"));
+        let found = view.scripts().find(script.as_bytes()).unwrap().unwrap_or_else(|| panic!("no script {script}"));
         let t = &found.totals;
         assert_eq!((t.funded, t.spent), (totals.funded_sats, totals.spent_sats), "{script}");
         assert_eq!((t.funded_count, t.spent_count), (totals.funded_count, totals.spent_count), "{script}");
         assert_eq!((t.tx_count, t.first.tx_num, t.last), (totals.tx_count, totals.first, totals.last), "{script}");
         let rows = oracle.history(script);
-        let entries = view.history(&found, 0, usize::MAX).unwrap();
+        let entries = view.scripts().history(&found, 0, usize::MAX).unwrap();
         let expected: Vec<_> = rows.iter().rev().map(|r| (r.tx_num, r.received_sats, r.spent_sats)).collect();
         let entries: Vec<_> = entries.iter().map(|e| (e.tx_num, e.received, e.sent)).collect();
         assert_eq!(entries, expected, "history of {script}");
         pages(view, &found, &expected);
         balances(view, oracle, script, &found);
-        let coins = view.coins_of(found.id, Outpoint::default(), usize::MAX).unwrap();
+        let coins = view.scripts().coins(found.id, Outpoint::default(), usize::MAX).unwrap();
         let mut expected: Vec<_> = by_script.get(script.as_script()).map_or(vec![], |coins| {
             coins.iter().map(|(o, c)| (Outpoint { tx_num: c.tx_num, vout: o.vout }, c.value_sats)).collect()
         });
@@ -128,12 +133,12 @@ fn scripts(view: &View<'_>, oracle: &Oracle) {
     }
     let found = view.scan::<TotalsTable>(None).unwrap().count();
     assert_eq!(found, oracle.all_totals().len(), "scripts beyond the oracle's");
-    assert!(view.find_script(b"a script that no chain has").unwrap().is_none());
+    assert!(view.scripts().find(b"a script that no chain has").unwrap().is_none());
 }
 
 fn pages(view: &View<'_>, found: &cairn_reader::FoundScript, expected: &[(TxNum, u64, u64)]) {
     for (skip, limit) in [(1usize, 1usize), (127, 3), (128, 128), (expected.len() / 2, 25), (expected.len(), 5)] {
-        let page = view.history(found, skip as u64, limit).unwrap();
+        let page = view.scripts().history(found, skip as u64, limit).unwrap();
         let page: Vec<_> = page.iter().map(|e| (e.tx_num, e.received, e.sent)).collect();
         let from = skip.min(expected.len());
         assert_eq!(page, expected[from..(from + limit).min(expected.len())]);
@@ -144,7 +149,7 @@ fn balances(view: &View<'_>, oracle: &Oracle, script: &ScriptBuf, found: &cairn_
     let tip = view.tip().height;
     for height in [0, tip / 3, tip / 2, tip.saturating_sub(1), tip] {
         let end = view.chain().get(height + 1).map_or(view.tip().tx_end, |b| b.first_tx);
-        let sums = view.sums_before(found, end).unwrap();
+        let sums = view.scripts().sums_before(found, end).unwrap();
         assert_eq!(sums.balance(), oracle.balance_at(script, height), "{script} at {height}");
     }
 }

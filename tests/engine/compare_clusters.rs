@@ -23,7 +23,7 @@ pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {
     let tip = view.tip().height;
     let mut rng = ChaCha8Rng::seed_from_u64(u64::from(tip));
     let ids: HashMap<&ScriptBuf, ScriptId> =
-        oracle.scripts().map(|script| (script, view.find_script(script.as_bytes()).unwrap().unwrap().id)).collect();
+        oracle.scripts().map(|script| (script, view.scripts().find(script.as_bytes()).unwrap().unwrap().id)).collect();
     let mut heights = BTreeSet::from([rng.random_range(0..=tip), tip]);
     // The walk through a long chain takes a minute for each height.
     if ids.len() < 10_000 {
@@ -55,7 +55,7 @@ fn paid(view: &View<'_>, oracle: &Oracle) {
         let of_day = expected.remove(&day).unwrap_or(0);
         assert_eq!(row.get(NET_EXTERNAL), i128::from(of_day), "paid to others on day {day}");
         all += i128::from(of_day);
-        assert_eq!(view.clusters_by_day(day).unwrap().get(NET_EXTERNAL), all, "paid to others up to day {day}");
+        assert_eq!(view.days().clusters(day).unwrap().get(NET_EXTERNAL), all, "paid to others up to day {day}");
     }
     assert!(expected.is_empty());
 }
@@ -96,9 +96,9 @@ fn assert_height_equal(
     let mut strangers: Option<&ScriptBuf> = None;
     for members in expected.all() {
         let of: Vec<ScriptId> = members.iter().map(|script| ids[*script]).collect();
-        let found = view.clusters_at(&of, at).unwrap();
+        let found = view.clusters().of_scripts(&of, at).unwrap();
         for (membership, script) in found.iter().zip(&of) {
-            assert_eq!(view.cluster_at(*script, at).unwrap(), *membership);
+            assert_eq!(view.clusters().of_script(*script, at).unwrap(), *membership);
             assert_eq!(membership.script, *script);
             assert_eq!(membership.root, found[0].root, "as of {}: {members:?} are not together", at.height);
             assert!(membership.path.is_sorted_by_key(|tie| tie.by), "links rise along the path");
@@ -113,23 +113,23 @@ fn assert_height_equal(
             panic!("as of {}: {other:x} and {:x} are together", at.height, members[0]);
         }
         let transactions = expected.transactions(members[0]);
-        let size = view.cluster_size(root, at).unwrap().expect("few children");
+        let size = view.clusters().size(root, at).unwrap().expect("few children");
         assert_eq!((size.scripts, size.transactions), (members.len() as u64, transactions.len() as u64));
         let tip = at.height == view.tip().height;
         assert_eq!(size.balance, tip.then(|| expected.balance(members[0])), "balance as of {}", at.height);
         // The cluster is named after one of its transactions, and each of them leads to it.
         assert!(transactions.contains(&root.0));
         for tx in &transactions {
-            let (of_tx, path) = view.cluster_of_node(*tx, at).unwrap().expect("a cluster");
+            let (of_tx, path) = view.clusters().of_node(*tx, at).unwrap().expect("a cluster");
             assert_eq!((of_tx, path.is_empty()), (root, *tx == root.0));
             let before = AsOf { tx_end: *tx, ..at };
-            assert_eq!(view.cluster_of_node(*tx, before).unwrap(), None, "a cluster before its transaction");
+            assert_eq!(view.clusters().of_node(*tx, before).unwrap(), None, "a cluster before its transaction");
         }
         pages(view, root, at, of.iter().copied().collect(), rng);
         if size.transactions == 2 {
             // The second joined by itself, and has no children.
             let below = "0.0.0".parse().unwrap();
-            assert_eq!(view.cluster_members(root, at, &below, 1).unwrap(), None);
+            assert_eq!(view.clusters().members(root, at, &below, 1).unwrap(), None);
         }
         explanations(view, expected, ids, at, &members, strangers, rng);
         strangers = Some(members[0]);
@@ -141,7 +141,7 @@ fn pages(view: &View<'_>, root: ClusterRoot, at: AsOf, expected: BTreeSet<Script
     let (mut found, mut next) = (Vec::new(), Some(MemberPlace::default()));
     while let Some(place) = next {
         assert_eq!(place.to_string().parse::<MemberPlace>().unwrap(), place);
-        let page = view.cluster_members(root, at, &place, limit).unwrap().expect("a place of the cluster");
+        let page = view.clusters().members(root, at, &place, limit).unwrap().expect("a place of the cluster");
         assert!(page.next.is_none() || page.scripts.len() == limit);
         found.extend(page.scripts);
         next = page.next;
@@ -149,7 +149,7 @@ fn pages(view: &View<'_>, root: ClusterRoot, at: AsOf, expected: BTreeSet<Script
     assert_eq!(found.len(), expected.len(), "as of {}", at.height);
     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
     let beyond: MemberPlace = format!("{}.0", 1_000_000).parse().unwrap();
-    assert_eq!(view.cluster_members(root, at, &beyond, 1).unwrap(), None);
+    assert_eq!(view.clusters().members(root, at, &beyond, 1).unwrap(), None);
 }
 
 fn explanations(
@@ -164,23 +164,23 @@ fn explanations(
     let names: HashMap<ScriptId, &ScriptBuf> = members.iter().map(|script| (ids[*script], *script)).collect();
     for _ in 0..4 {
         let [a, b] = [(); 2].map(|()| members[rng.random_range(0..members.len())]);
-        let explained = view.explain_cluster(ids[a], ids[b], at).unwrap();
+        let explained = view.clusters().explain(ids[a], ids[b], at).unwrap();
         let Explanation::Steps(steps) = explained else { panic!("{a:x} and {b:x}: {explained:?}") };
         let steps: Vec<_> =
             steps.iter().map(|step| (names[&step.from].clone(), step.by, names[&step.to].clone())).collect();
         expected.explains(&steps, a, b).unwrap();
     }
     if let Some(stranger) = stranger {
-        assert_eq!(view.explain_cluster(ids[stranger], ids[members[0]], at).unwrap(), Explanation::Apart);
+        assert_eq!(view.clusters().explain(ids[stranger], ids[members[0]], at).unwrap(), Explanation::Apart);
     }
 }
 
 fn bands(view: &View<'_>, oracle: &Oracle, height: u32) {
-    let last = view.last_of_day(height).unwrap();
+    let last = view.days().last_of_day(height).unwrap();
     let bands = clusters_of(oracle, last).balance_bands();
     let each =
         bands.iter().flat_map(|(band, of)| [(*band, i128::from(of.holders)), (BANDS + band, i128::from(of.sats))]);
-    let found = view.clusters_by_day(oracle.day(last)).unwrap();
+    let found = view.days().clusters(oracle.day(last)).unwrap();
     let found = Sums::of(found.iter().filter(|(position, _)| *position < NET_EXTERNAL)).unwrap();
     assert_eq!(found, Sums::of(each).unwrap(), "clusters by balance at {last}");
 }

@@ -24,13 +24,13 @@ pub fn assert_days_equal(view: &View<'_>, oracle: &Oracle) {
     spent(view, oracle);
     let tip = view.tip().height;
     for height in BTreeSet::from([0, tip / 3, tip / 2, tip.saturating_sub(1), tip]) {
-        let last = view.last_of_day(height).unwrap();
+        let last = view.days().last_of_day(height).unwrap();
         let naive = (height..=tip).take_while(|later| oracle.day(*later) == oracle.day(height)).last();
         assert_eq!(Some(last), naive, "last block of the day of {height}");
         supply(view, oracle, last);
         balances(view, oracle, last);
     }
-    assert_eq!(view.last_of_day(tip + 1), None);
+    assert_eq!(view.days().last_of_day(tip + 1), None);
     days(view, oracle);
     old_coins(view, oracle);
     returns(view, oracle);
@@ -92,7 +92,7 @@ fn supply(view: &View<'_>, oracle: &Oracle, last: u32) {
         let born = expected.entry(oracle.day(coin.height)).or_default();
         (born.sats, born.coins) = (born.sats + coin.value_sats, born.coins + 1);
     }
-    let found = view.supply_by_birth(oracle.day(last)).unwrap();
+    let found = view.days().supply_by_birth(oracle.day(last)).unwrap();
     let found: BTreeMap<_, _> = found.iter().map(|b| (b.day, CoinSum { sats: b.sats, coins: b.coins })).collect();
     assert_eq!(found, expected, "supply at {last}");
 }
@@ -111,7 +111,7 @@ fn balances(view: &View<'_>, oracle: &Oracle, last: u32) {
             expected.add(first + BANDS + band, balance.into()).unwrap();
         }
     }
-    let found = view.scripts_by_day(oracle.day(last)).unwrap();
+    let found = view.days().scripts(oracle.day(last)).unwrap();
     let found = Sums::of(found.iter().filter(|(position, _)| *position < SENDERS)).unwrap();
     assert_eq!(found, expected, "scripts by balance at {last}");
 }
@@ -161,7 +161,7 @@ fn changes(view: &View<'_>, oracle: &Oracle) {
         found.insert(day, changes.iter().map(|change| (change.day, (change.sats, change.coins))).collect());
         Ok::<(), cairn_reader::ReadError>(())
     };
-    view.supply_changes(first..=last, &mut show).unwrap();
+    view.days().supply_changes(first..=last, &mut show).unwrap();
     assert_eq!(found, expected, "changes of the supply");
     // A part of the days is that part.
     let (from, to) = (first + (last - first) / 3, first + (last - first) * 2 / 3);
@@ -170,9 +170,9 @@ fn changes(view: &View<'_>, oracle: &Oracle) {
         found.insert(day, changes.iter().map(|change| (change.day, (change.sats, change.coins))).collect());
         Ok::<(), cairn_reader::ReadError>(())
     };
-    view.supply_changes(from..=to, &mut show).unwrap();
+    view.days().supply_changes(from..=to, &mut show).unwrap();
     assert!(found.iter().eq(expected.range(from..=to)), "changes of the supply from {from} to {to}");
-    let sums = view.day_sums(from..=to).unwrap();
+    let sums = view.days().sums(from..=to).unwrap();
     let with_blocks: BTreeSet<u32> = (0..=tip).map(|height| oracle.day(height)).collect();
     assert!(sums.keys().eq(with_blocks.range(from..=to)), "days with sums");
     for (day, sums) in &sums {
@@ -182,7 +182,7 @@ fn changes(view: &View<'_>, oracle: &Oracle) {
     }
     for day in with_blocks {
         let of_day = spent.remove(&day).unwrap_or_default();
-        assert_eq!(view.spent_by_birth(day).unwrap(), of_day, "spent on day {day}");
+        assert_eq!(view.days().spent_by_birth(day).unwrap(), of_day, "spent on day {day}");
         if oracle.overwritten().iter().any(|(height, _)| oracle.day(*height) == day) {
             continue;
         }
@@ -227,12 +227,16 @@ fn old_coins(view: &View<'_>, oracle: &Oracle) {
         let found = view.get::<DormantDays>(&Period::day(*day)).unwrap().unwrap_or_default();
         assert_eq!(found, Sums::of(sums.clone()).unwrap(), "old coins of day {day}");
         sums.iter().for_each(|(position, number)| *all.entry(*position).or_default() += number);
-        assert_eq!(view.dormant_up_to(*day).unwrap(), Sums::of(all.clone()).unwrap(), "old coins up to day {day}");
+        assert_eq!(
+            view.days().dormant_up_to(*day).unwrap(),
+            Sums::of(all.clone()).unwrap(),
+            "old coins up to day {day}"
+        );
     }
     let found = view.scan::<OldMovements>(None).unwrap().map(|row| row.unwrap());
     let found: BTreeMap<_, _> = found.map(|(tx, row)| (tx, (row.coins, row.sats, row.destroyed))).collect();
     assert_eq!(found, movements, "movements of old coins");
-    let mut walk = view.old_movements_before(view.tip().tx_end).unwrap().expect("a chain");
+    let mut walk = view.movements().old_before(view.tip().tx_end).unwrap().expect("a chain");
     for (tx_num, (_, sats, _)) in movements.iter().rev() {
         let (found, row) = walk.older().unwrap().expect("a movement");
         assert_eq!((found, row.sats), (*tx_num, *sats));
@@ -278,7 +282,7 @@ fn days(view: &View<'_>, oracle: &Oracle) {
         // Coin-seconds created up to the day's last block, as liveliness needs them.
         created += metrics.created_sat_seconds as i128;
         destroyed += metrics.destroyed_sat_seconds as i128;
-        let (last, sums) = (*blocks.last().unwrap(), view.daily_up_to(*day).unwrap());
+        let (last, sums) = (*blocks.last().unwrap(), view.days().blocks_up_to(*day).unwrap());
         let time = i128::from(oracle.monotone_time(last));
         let gone = oracle.overwritten().iter().filter(|(height, _)| oracle.day(*height) == *day);
         let gone: i128 = gone.map(|(_, coin)| i128::from(coin.value_sats)).sum();

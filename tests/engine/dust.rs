@@ -206,16 +206,16 @@ where
 pub(crate) fn assert_dust(index: &Index, oracle: &Oracle, what: &str) -> Seen {
     let expected = Expected::of(oracle);
     index.view(|view| {
-        assert_eq!(view.dust_height().unwrap(), view.tip().height, "{what}");
+        assert_eq!(view.movements().dust_height().unwrap(), view.tip().height, "{what}");
         for (tx_num, ..) in oracle.transactions(view.tip().height) {
-            assert_eq!(view.funding(tx_num).unwrap(), largest(oracle, tx_num), "{what}: {tx_num:?}");
+            assert_eq!(view.transactions().funding(tx_num).unwrap(), largest(oracle, tx_num), "{what}: {tx_num:?}");
         }
         assert_rows::<Pings>(view, &expected.found, what);
         assert_rows::<DustPings>(view, &expected.pings, what);
         assert_rows::<DustGroups>(view, &expected.groups, what);
         assert_rows::<DustAlerts>(view, &expected.alerts, what);
         let alerts = expected.alerts.iter().map(|((ping, group), row)| (*ping, *group, *row));
-        assert!(view.dust_alerts(TxNum(0)..view.tip().tx_end).unwrap().into_iter().eq(alerts), "{what}");
+        assert!(view.movements().dust_alerts(TxNum(0)..view.tip().tx_end).unwrap().into_iter().eq(alerts), "{what}");
     });
     expected.seen
 }

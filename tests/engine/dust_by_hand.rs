@@ -158,7 +158,7 @@ fn dust_pings_are_forgotten_after_30_days() {
     let (later, _) = chain.ping(of_campaign, b"", 0..7);
     chain.mine(MONTH);
     let index = chain.assert_alerts(&[campaign[1], young]);
-    let row = index.view(|view| view.dust_group(&DustGroup::Funding(campaign[0])).unwrap().unwrap());
+    let row = index.view(|view| view.movements().dust_group(&DustGroup::Funding(campaign[0])).unwrap().unwrap());
     assert_eq!((row.first, row.last, row.txs, row.recipients), (campaign[1], later, 2, 107));
 }
 

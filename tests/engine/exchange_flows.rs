@@ -163,7 +163,7 @@ fn they_are_the_same_whichever_way_the_index_got_there() {
 
 /// The height of an index's flows.
 fn made_at(index: &Index) -> Option<u32> {
-    match index.view(|view| view.flows_head()) {
+    match index.view(|view| view.flows().head()) {
         Err(ReadError::Unfinished(_)) => None,
         head => Some(head.unwrap().height),
     }
@@ -270,15 +270,16 @@ fn nothing_is_left_of_a_generation_that_was_not_finished() {
     let mut following = Following::new(index);
     // Nobody reads that.
     following.index.view(|view| {
-        let head = view.flows_head().unwrap();
-        let days =
-            names.iter().flat_map(|of| view.flows_of(&head, FlowMode::Latest, of.as_ref(), 15_010..=15_010).unwrap());
+        let head = view.flows().head().unwrap();
+        let days = names
+            .iter()
+            .flat_map(|of| view.flows().of_days(&head, FlowMode::Latest, of.as_ref(), 15_010..=15_010).unwrap());
         assert!(days.into_iter().all(|(_, sums)| sums != forged));
     });
     // The documents since have changed members.
     following.states.push((following.index.view(Kept::of), BTreeMap::new()));
     following.follow(&chain, "after a kill");
-    assert_eq!(following.index.view(|view| view.flows_head().unwrap().generation), generation);
+    assert_eq!(following.index.view(|view| view.flows().head().unwrap().generation), generation);
     let left = std::fs::read_dir(&files).map_or(0, Iterator::count);
     assert_eq!(left, 0, "files are left");
     following.index.assert_sound();

@@ -27,7 +27,7 @@ use crate::{labels_by_hand::hash, late::rows};
 
 /// The entities that are exchanges by most of their labels, as of now.
 pub(crate) fn exchanges(view: &View<'_>) -> BTreeMap<EntityName, EntityRow> {
-    let rows = view.entities(None, 1_000).unwrap().into_iter();
+    let rows = view.entities().list(None, 1_000).unwrap().into_iter();
     let exchanges = rows.filter(|row| shown_category(&row.categories) == Some(Category::Exchange));
     exchanges.map(|row| (row.name.clone(), row)).collect()
 }
@@ -50,8 +50,8 @@ pub(crate) fn latest(view: &View<'_>, oracle: &Oracle) -> Owners {
     let exchanges = exchanges(view);
     let mut owners = Owners::new();
     for script in oracle.scripts() {
-        let id = view.find_script(script.as_bytes()).unwrap().unwrap().id;
-        let Some(owner) = view.standings(&[id]).unwrap().remove(0).owner else { continue };
+        let id = view.scripts().find(script.as_bytes()).unwrap().unwrap().id;
+        let Some(owner) = view.labels().standings(&[id]).unwrap().remove(0).owner else { continue };
         if exchanges.contains_key(&owner.entity) {
             let whose = Whose { entity: owner.entity, heirs: 0, received_at: None };
             owners.insert(script.clone(), whose);
@@ -102,7 +102,7 @@ impl<'v> Judge<'v> {
         });
         Judge {
             view,
-            walk: RefCell::new(view.claim_walk().unwrap()),
+            walk: RefCell::new(view.claims().walk().unwrap()),
             exchanges: exchanges(view),
             licence: "x".parse().unwrap(),
             suspects: suspects.collect(),
@@ -115,7 +115,7 @@ impl<'v> Judge<'v> {
     fn said(&self, script: &ScriptHash, time: u32) -> Rc<Said> {
         let read = || {
             let lists = self.walk.borrow_mut().of(&script.0, Some(time)).unwrap().lists;
-            let document = |of: &ListClaims| self.view.claim_document(&of.version).unwrap().unwrap();
+            let document = |of: &ListClaims| self.view.claims().document(&of.version).unwrap().unwrap();
             Rc::new(lists.into_iter().map(|of| (document(&of).provenance.document, of)).collect())
         };
         Rc::clone(self.said.borrow_mut().entry((*script, time)).or_insert_with(read))
@@ -125,7 +125,7 @@ impl<'v> Judge<'v> {
         let read = || {
             let rows = self.walk.borrow_mut().rows(&script.0).unwrap();
             let control = rows.into_iter().filter(|(_, claim)| claim.claim_type.makes_members());
-            let received_at = |of: &ListVersion| self.view.claim_document(of).unwrap().unwrap().received_at;
+            let received_at = |of: &ListVersion| self.view.claims().document(of).unwrap().unwrap().received_at;
             Rc::new(control.filter_map(|(key, claim)| Some((claim.entity?, received_at(&key.version)))).collect())
         };
         Rc::clone(self.named.borrow_mut().entry(*script).or_insert_with(read))
@@ -133,7 +133,7 @@ impl<'v> Judge<'v> {
 
     /// Scripts of a cluster with claims for the others as of a block, one more than count if there are more.
     fn claimed(&self, root: TxNum, at: AsOf) -> Rc<Vec<ScriptHash>> {
-        let read = || Rc::new(self.view.claimed_parts(root, at, 16).unwrap().own);
+        let read = || Rc::new(self.view.clusters().claimed_parts(root, at, 16).unwrap().own);
         Rc::clone(self.claimed.borrow_mut().entry((root, at.height)).or_insert_with(read))
     }
 
@@ -156,11 +156,11 @@ impl<'v> Judge<'v> {
             let received_at = self.received_at(&[own], &entity);
             return self.exchanges.contains_key(&entity).then_some(Whose { entity, heirs: 0, received_at });
         }
-        let id = self.view.find_script(script.as_bytes()).unwrap().unwrap().id;
+        let id = self.view.scripts().find(script.as_bytes()).unwrap().unwrap().id;
         let as_of = self.view.as_of(height).unwrap();
-        let root = self.view.cluster_at(id, as_of).unwrap().root?;
+        let root = self.view.clusters().of_script(id, as_of).unwrap().root?;
         let is_of = |(child, by): &(TxNum, TxNum)| {
-            *by < as_of.tx_end && self.view.cluster_of_node(*child, as_of).unwrap().unwrap().0 == root
+            *by < as_of.tx_end && self.view.clusters().of_node(*child, as_of).unwrap().unwrap().0 == root
         };
         if self.suspects.iter().any(is_of) {
             return None;

@@ -65,7 +65,7 @@ pub(crate) fn assert_generation(view: &View<'_>, oracle: &Oracle, kept: &Kept, s
     assert_eq!((head.height, head.hash, head.seq), (tip.height, tip.hash, tip.seq), "{what}");
     assert!(kept.rows.keys().all(|key| key.generation == head.generation), "{what}: rows of two generations");
     assert_eq!(kept.since, BTreeMap::new(), "{what}: rows of blocks that the generation has");
-    let read = view.flows_head().unwrap();
+    let read = view.flows().head().unwrap();
     assert_eq!(read, *head, "{what}");
     let names: BTreeSet<EntityName> = exchanges(view).into_keys().collect();
     for (mode, owners) in all_owners(view, oracle) {
@@ -84,7 +84,7 @@ pub(crate) fn assert_generation(view: &View<'_>, oracle: &Oracle, kept: &Kept, s
         assert_eq!(stored, held_now, "{what}: {mode:?}");
         assert!(head.held.iter().all(|held| names.contains(&held.exchange)), "{what}");
         for of in names.iter().map(Some).chain([None]) {
-            let all = view.flows_of(&read, mode, of, 0..=u32::MAX).unwrap();
+            let all = view.flows().of_days(&read, mode, of, 0..=u32::MAX).unwrap();
             let expected = expected.iter().filter(|((name, _), _)| name.as_ref() == of);
             assert!(
                 all.iter().map(|(day, sums)| (day, sums)).eq(expected.map(|((_, day), sums)| (day, sums))),
@@ -177,7 +177,7 @@ impl Following {
             let is_there = |head: &FlowsHeadRow| view.chain().is(head.height, &head.hash);
             let head = before.head.as_ref().filter(|head| is_there(head));
             let is_due = head.is_none_or(|head| view.tip().height >= head.height + 144 || now != of_generation);
-            assert_eq!(head.is_none(), matches!(view.flows_head(), Err(ReadError::Unfinished(_))), "{what}");
+            assert_eq!(head.is_none(), matches!(view.flows().head(), Err(ReadError::Unfinished(_))), "{what}");
             (is_due, (!is_due).then(|| expected_since(view, &oracle, &before)), now)
         });
 
@@ -228,7 +228,7 @@ impl Following {
 fn assert_since(view: &View<'_>, oracle: &Oracle, before: &Kept, kept: &Kept, seen: &mut Seen, what: &str) {
     let head = kept.head.as_ref().unwrap();
     let tip = view.tip().height;
-    let read = view.flow_blocks_after(head.height).unwrap();
+    let read = view.flows().blocks_after(head.height).unwrap();
     assert_eq!(read.len() as u32, tip - head.height, "{what}");
     assert!(read.iter().all(|(height, row)| kept.since.get(height) == Some(row)), "{what}");
     let Some((_, last)) = read.last() else { return };

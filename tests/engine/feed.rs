@@ -69,7 +69,7 @@ fn feed(index: &Index) -> Vec<FeedRow> {
     index.view(|view| {
         let rows: Vec<(u64, FeedRow)> = view.scan::<Feed>(None).unwrap().map(|row| row.unwrap()).collect();
         assert!((0..).zip(&rows).all(|(seq, row)| row.0 == seq), "a gap in the feed");
-        assert_eq!(view.feed().unwrap().map(|feed| feed.last + 1), Some(rows.len() as u64));
+        assert_eq!(view.feed().span().unwrap().map(|feed| feed.last + 1), Some(rows.len() as u64));
         rows.into_iter().map(|(_, row)| row).collect()
     })
 }

@@ -135,7 +135,7 @@ fn an_unfinished_stage_answers_nothing() {
     let script = oracle.all_totals().keys().next().unwrap().clone();
     let unfinished = |reader: &cairn_reader::Reader| {
         let view = reader.view().unwrap();
-        matches!(view.find_script(script.as_bytes()), Err(cairn_reader::ReadError::Unfinished("scripts")))
+        matches!(view.scripts().find(script.as_bytes()), Err(cairn_reader::ReadError::Unfinished("scripts")))
     };
     assert!(!unfinished(&engine.reader()));
     let stopped = engine.reindex(&["scripts"], &StopSoon::default());
@@ -148,7 +148,7 @@ fn an_unfinished_stage_answers_nothing() {
     // Questions that need other stages are answered.
     let view_reader = engine.reader();
     let view = view_reader.view().unwrap();
-    assert!(view.spenders(cairn_model::TxNum(1)).is_ok());
+    assert!(view.transactions().spenders(cairn_model::TxNum(1)).is_ok());
     drop(view);
     engine.reindex(&["scripts"], &NoProgress).unwrap();
     assert!(!unfinished(&engine.reader()));

@@ -56,7 +56,7 @@ fn earlier_row(stage: &StageInfo, (height, hash): (Height, BlockHash)) -> Vec<u8
 fn value<T: Table>(dir: &Path, key: &T::Key) -> Option<Vec<u8>> {
     let reader = Reader::open(&dir.join("index")).unwrap();
     let tagged = encode_key::<T>(key);
-    reader.view().unwrap().row_bytes(&TableInfo::of::<T>(), &tagged[T::TAG.iter().len()..]).unwrap()
+    reader.view().unwrap().tables().row_bytes(&TableInfo::of::<T>(), &tagged[T::TAG.iter().len()..]).unwrap()
 }
 
 /// Stages whose checkpoint such a program could have left: it knew no dependencies.
@@ -69,7 +69,7 @@ fn an_index_of_before_is_read_and_brought_up_to_date() {
     let (blocks, dir, tip) = indexed(181);
     let expected = {
         let reader = Reader::open(&dir.path().join("index")).unwrap();
-        Sums(reader.view().unwrap().checksums().unwrap())
+        Sums(reader.view().unwrap().tables().checksums().unwrap())
     };
     assert_eq!(value::<Format>(dir.path(), &()), Some(encode_value::<Format>(&FORMAT)));
     // As the last program without these rows left it.
@@ -170,7 +170,7 @@ fn tables_of_another_version_answer_nothing() {
         let follower = SecondaryReader::open(&path, &dir.path().join("serve"), None, 64 << 20).unwrap();
         for reader in [follower.reader(), Reader::open(&path).unwrap().into()] {
             let view = reader.view().unwrap();
-            let error = view.find_script(script.as_bytes()).map(drop).unwrap_err();
+            let error = view.scripts().find(script.as_bytes()).map(drop).unwrap_err();
             let expected = matches!(error, ReadError::StageVersion { stage: "scripts", found, .. } if found == version);
             assert!(expected, "{error:?}");
             let advice =
@@ -182,7 +182,7 @@ fn tables_of_another_version_answer_nothing() {
             let expected = STAGES.iter().map(|s| if s.name == "scripts" { StageStatus::OtherVersion } else { others });
             assert_eq!(statuses, expected.collect::<Vec<_>>());
             // Questions that need other stages are answered.
-            assert!(view.spenders(cairn_model::TxNum(1)).is_ok());
+            assert!(view.transactions().spenders(cairn_model::TxNum(1)).is_ok());
             assert!(view.require(&SPENDS).is_ok() && view.require(&COINS).is_ok());
         }
     }
@@ -268,7 +268,7 @@ fn a_stage_is_rebuilt_with_what_it_depends_on() {
         assert_eq!(stage.name, "toy-dependent");
         checkpoint.unwrap().dependencies
     };
-    let sum = |engine: &Engine| engine.reader().view().unwrap().checksum(&DEPENDENT).unwrap();
+    let sum = |engine: &Engine| engine.reader().view().unwrap().tables().checksum(&DEPENDENT).unwrap();
     let mut engine = open(1);
     sync(&mut engine, blocks.path(), Driver::Bulk);
     assert_eq!(dependencies(&engine), [("toy-record".to_owned(), 1)]);

@@ -152,7 +152,7 @@ fn a_crash_leaves_the_last_settled_state() {
     index.engine.put_sample(&sample(10)).unwrap();
     index.engine.settle().unwrap();
     let state = |index: &Index| {
-        let samples = index.view(|view| times(&view.mempool_samples(0, u64::MAX, 100).unwrap()));
+        let samples = index.view(|view| times(&view.ledger().mempool_samples(0, u64::MAX, 100).unwrap()));
         (index.height(), index.engine.kept_mempool().unwrap(), samples)
     };
     let before = (Some(0), txs(0..10), vec![10]);
@@ -178,7 +178,7 @@ fn samples_are_read_by_time() {
     let (blocks, _) = world(102);
     let index = Index::of(blocks.path(), Driver::Bulk);
     index.view(|view| {
-        assert!(view.mempool_samples(0, u64::MAX, 10).unwrap().is_empty());
+        assert!(view.ledger().mempool_samples(0, u64::MAX, 10).unwrap().is_empty());
     });
     let now = 1_700_000_000u64;
     // Not in order; both ends of time; one second twice.
@@ -188,7 +188,7 @@ fn samples_are_read_by_time() {
     index.engine.settle().unwrap();
     let index = index.reopened();
     index.view(|view| {
-        let read = |from, to, max| times(&view.mempool_samples(from, to, max).unwrap());
+        let read = |from, to, max| times(&view.ledger().mempool_samples(from, to, max).unwrap());
         assert_eq!(read(0, u64::MAX, 100), [0, now, now + 60, now + 120, now + 180, u64::MAX]);
         assert_eq!(read(now, now + 120, 100), [now, now + 60, now + 120], "both ends are included");
         assert_eq!(read(now + 1, now + 119, 100), [now + 60]);
@@ -204,7 +204,7 @@ fn samples_are_read_by_time() {
     // A sample is never changed: a clock that was set back writes no second sample of the same second.
     let other = MempoolSample { fees_sats: 1, ..sample(u64::MAX) };
     assert!(!index.engine.put_sample(&other).unwrap());
-    assert_eq!(index.view(|view| view.mempool_samples(u64::MAX, u64::MAX, 10).unwrap()), [sample(u64::MAX)]);
+    assert_eq!(index.view(|view| view.ledger().mempool_samples(u64::MAX, u64::MAX, 10).unwrap()), [sample(u64::MAX)]);
 }
 
 /// Everything that changes the chain's rows leaves these alone, and the other way round.
@@ -222,7 +222,7 @@ fn chain_and_observations_do_not_touch_each_other() {
         assert_eq!(index.height(), None, "samples make no tip");
         let check = |index: &Index, what: &str| {
             assert_eq!(index.engine.kept_mempool().unwrap(), kept, "{what}");
-            let samples = index.view(|view| view.mempool_samples(0, u64::MAX, 100).unwrap());
+            let samples = index.view(|view| view.ledger().mempool_samples(0, u64::MAX, 100).unwrap());
             assert_eq!(times(&samples), (0..50).map(|n| n * 60).collect::<Vec<u64>>(), "{what}");
         };
         index.sync(blocks.path(), driver);
@@ -272,7 +272,7 @@ fn bulk_that_is_cut_short_leaves_them() {
         index.sync(blocks.path(), if after % 2 == 0 { Driver::Tip } else { Driver::Auto });
         index.sums().assert_equal(&expected, &format!("cut after {after} steps"));
         assert_eq!(index.engine.kept_mempool().unwrap(), txs(0..5));
-        assert_eq!(times(&index.view(|view| view.mempool_samples(0, 99, 9).unwrap())), [60]);
+        assert_eq!(times(&index.view(|view| view.ledger().mempool_samples(0, 99, 9).unwrap())), [60]);
     }
     assert!(cuts > 5);
 }
@@ -299,7 +299,7 @@ fn an_index_of_before_is_read_and_goes_on() {
         let reader = open();
         let view = reader.view().unwrap();
         assert_equal(&view, &oracle);
-        assert!(view.mempool_samples(0, u64::MAX, 10).unwrap().is_empty());
+        assert!(view.ledger().mempool_samples(0, u64::MAX, 10).unwrap().is_empty());
         assert_eq!(reader.table_size(&mempool).unwrap().rows, 0);
         let refused = view.get::<KeptMempool>(&Txid([1; 32]));
         assert!(matches!(&refused, Err(ReadError::Unusable(text)) if text.contains("mempool")), "{refused:?}");
@@ -315,7 +315,7 @@ fn an_index_of_before_is_read_and_goes_on() {
     engine.put_sample(&sample(5)).unwrap();
     engine.settle().unwrap();
     assert!(!follower.refresh().unwrap().moved);
-    assert_eq!(times(&follower.reader().view().unwrap().mempool_samples(0, 99, 9).unwrap()), [5]);
+    assert_eq!(times(&follower.reader().view().unwrap().ledger().mempool_samples(0, 99, 9).unwrap()), [5]);
     // The instance of before the upgrade does not know of the new family and is opened again; then both just follow.
     for back in 1..6 {
         engine.unwind(chain.tip().height - back, &NoProgress).unwrap();
@@ -330,7 +330,7 @@ fn an_index_of_before_is_read_and_goes_on() {
     drop(engine);
     let reader = open();
     assert_equal(&reader.view().unwrap(), &oracle);
-    assert_eq!(times(&reader.view().unwrap().mempool_samples(0, 99, 9).unwrap()), [5]);
+    assert_eq!(times(&reader.view().unwrap().ledger().mempool_samples(0, 99, 9).unwrap()), [5]);
     let view = reader.view().unwrap();
     assert_eq!(view.get::<KeptMempool>(&tx(3, 0).txid).unwrap().as_ref(), Some(&*txs([3])[0]));
     assert_eq!(Engine::open_existing(dir.path()).unwrap().kept_mempool().unwrap(), txs(0..9));
@@ -345,7 +345,7 @@ fn a_reader_in_another_process_sees_samples() {
     let to = |to| SyncOptions { driver: Driver::Tip, to: Some(to), ..SyncOptions::default() };
     sync_with(&mut engine, blocks.path(), &to(tip - 10), &NoProgress).unwrap();
     let follower = SecondaryReader::open(&dir.path().join("index"), &dir.path().join("serve"), None, 64 << 20).unwrap();
-    let seen = || times(&follower.reader().view().unwrap().mempool_samples(0, u64::MAX, 1_000).unwrap());
+    let seen = || times(&follower.reader().view().unwrap().ledger().mempool_samples(0, u64::MAX, 1_000).unwrap());
     let mut expected = Vec::new();
     let mut oracle = oracle_of(&chain);
     let all = oracle.blocks().to_vec();
@@ -372,7 +372,7 @@ fn a_reader_in_another_process_sees_samples() {
         assert_eq!(seen(), expected);
         let reader = follower.reader();
         let view = reader.view().unwrap();
-        assert_eq!(view.mempool_samples(0, u64::MAX, 100).unwrap().last(), Some(&sample(time + 60)));
+        assert_eq!(view.ledger().mempool_samples(0, u64::MAX, 100).unwrap().last(), Some(&sample(time + 60)));
         assert_eq!(view.tip().height, height);
     }
     assert_equal(&follower.reader().view().unwrap(), &oracle);

@@ -52,7 +52,10 @@ fn damaged_rows_are_forgotten() {
     let index = index.reopened();
     index.sums().assert_equal(&expected, "the chain's rows");
     let reader = index.engine.reader();
-    assert_eq!(reader.view().unwrap().checksum(&TableInfo::of::<KeptMempool>()).unwrap().rows, left.len() as u64);
+    assert_eq!(
+        reader.view().unwrap().tables().checksum(&TableInfo::of::<KeptMempool>()).unwrap().rows,
+        left.len() as u64
+    );
     assert_eq!(index.engine.kept_mempool().unwrap(), left);
 }
 
@@ -105,8 +108,8 @@ fn a_damaged_sample_is_an_error() {
         drop(writer);
         let reader = Reader::open(&dir.path().join("index")).unwrap();
         let view = reader.view().unwrap();
-        assert!(view.mempool_samples(0, 100, 10).is_err());
+        assert!(view.ledger().mempool_samples(0, 100, 10).is_err());
         // Of another time than was asked for.
-        assert!(view.mempool_samples(0, 59, 10).unwrap().is_empty());
+        assert!(view.ledger().mempool_samples(0, 59, 10).unwrap().is_empty());
     }
 }

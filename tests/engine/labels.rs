@@ -357,7 +357,7 @@ fn a_redaction_ends_in_files_once_nobody_reads_any_more() {
     let reads = reader.view().unwrap();
     assert!(matches!(index.engine.take_document(&blanked, 10), Err(LedgerError::StillRead)));
     let script = said_script(&said);
-    assert!(index.view(|view| view.claims_of(&script, None).unwrap().lists.is_empty()));
+    assert!(index.view(|view| view.claims().of_script(&script, None).unwrap().lists.is_empty()));
     drop(reads);
     drop(reader);
     // Files that were replaced are removed when the index is opened next.

@@ -257,21 +257,21 @@ fn is_heritable(said: &[ListClaims]) -> bool {
 fn assert_inherited(view: &View<'_>, documents: &[Document], scripts: &[Script], what: &str) {
     let tip = view.tip().height;
     let found: Vec<(ScriptId, &Script)> =
-        scripts.iter().filter_map(|script| Some((view.find_script(script).unwrap()?.id, script))).collect();
+        scripts.iter().filter_map(|script| Some((view.scripts().find(script).unwrap()?.id, script))).collect();
     for height in [tip, tip.saturating_sub(3), tip / 2] {
         let at = view.as_of(height).unwrap();
-        let of: Vec<_> = found.iter().map(|(id, _)| view.cluster_at(*id, at).unwrap()).collect();
+        let of: Vec<_> = found.iter().map(|(id, _)| view.clusters().of_script(*id, at).unwrap()).collect();
         for one in &of {
             let same = of.iter().zip(&found).filter(|(other, _)| one.root.is_some() && other.root == one.root);
             let heirs = same.filter(|(_, (_, script))| is_heritable(&claims::said(documents, script)));
             let by_hand: BTreeSet<ScriptHash> = heirs.map(|(_, (_, script))| hash(script)).collect();
-            let read = view.claimed_in_cluster(one, at, 1_000).unwrap();
+            let read = view.clusters().claimed_scripts(one, at, 1_000).unwrap();
             assert!(!read.is_cut && !read.has_suspect, "{what}");
             let scripts: BTreeSet<ScriptHash> = read.scripts.iter().copied().collect();
             assert_eq!(scripts.len(), read.scripts.len(), "{what}: a script came twice");
             assert_eq!(scripts, by_hand, "{what}: as of {height}");
             let most = read.scripts.len().saturating_sub(1);
-            let cut = view.claimed_in_cluster(one, at, most).unwrap();
+            let cut = view.clusters().claimed_scripts(one, at, most).unwrap();
             assert_eq!((&cut.scripts[..], cut.is_cut), (&read.scripts[..most], most < read.scripts.len()), "{what}");
         }
     }
@@ -301,7 +301,7 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
             continue;
         }
         let chain = oracle.totals(bitcoin::Script::from_bytes(script));
-        let ordinal = view.find_script(script).unwrap().map(|found| found.id.ordinal);
+        let ordinal = view.scripts().find(script).unwrap().map(|found| found.id.ordinal);
         let seen = chain.map(|totals| SeenScript { ordinal: ordinal.unwrap(), last: totals.last });
         let owner = member.as_ref().map(|member| &member.entity);
         let named = label.as_ref().and_then(|label| label.entity.as_ref()).filter(|entity| owner != Some(entity));
@@ -349,9 +349,9 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
             }
         }
         let sources = sources.into_iter().collect();
-        let found = view.find_script(script).unwrap();
+        let found = view.scripts().find(script).unwrap();
         // The clusters themselves are compared with what follows by hand elsewhere.
-        let of = found.map(|found| view.cluster_at(found.id, view.as_of_tip()).unwrap());
+        let of = found.map(|found| view.clusters().of_script(found.id, view.as_of_tip()).unwrap());
         let node = of.as_ref().and_then(|of| of.node);
         let path = of.as_ref().map(|of| of.path.clone()).unwrap_or_default();
         if let Some(node) = node.filter(|_| is_heritable) {
@@ -421,7 +421,7 @@ fn stored(view: &View<'_>) -> Rows {
     let mut rows = Rows::new();
     for table in &tables {
         let add = |key: &[u8], value: &[u8]| drop(rows.insert((table.name, key.to_vec()), value.to_vec()));
-        view.table_rows(table, add).unwrap();
+        view.tables().rows(table, add).unwrap();
     }
     rows
 }

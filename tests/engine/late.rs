@@ -107,8 +107,8 @@ impl Window {
 
 /// The index's name for who holds a script: its clusters are compared elsewhere.
 pub(crate) fn holder(view: &View<'_>, script: &ScriptBuf, at: AsOf) -> Holder {
-    let id = view.find_script(script.as_bytes()).unwrap().unwrap().id;
-    view.holders_at(&[id], at).unwrap()[0]
+    let id = view.scripts().find(script.as_bytes()).unwrap().unwrap().id;
+    view.clusters().holders(&[id], at).unwrap()[0]
 }
 
 /// The expected rows of late stages.
@@ -257,11 +257,14 @@ pub(crate) fn assert_late(index: &Index, oracle: &Oracle, what: &str) -> [usize;
         assert_same(&rows::<FlushAlerts>(view), &expected.alerts, what);
         assert_same(&rows::<Wakeups>(view), &expected.wakeups, what);
         let alerts = expected.alerts.iter().map(|((by, window), row)| (*by, *window, *row));
-        assert!(view.flush_alerts(TxNum(0)..end).unwrap().into_iter().eq(alerts), "{what}: alerts in order");
-        let mut walk = view.flushes_before(end).unwrap().expect("a chain");
+        assert!(
+            view.movements().flush_alerts(TxNum(0)..end).unwrap().into_iter().eq(alerts),
+            "{what}: alerts in order"
+        );
+        let mut walk = view.movements().flushes_before(end).unwrap().expect("a chain");
         flushes.into_iter().rev().for_each(|row| assert_eq!(walk.older().unwrap(), Some(row), "{what}"));
         assert_eq!(walk.older().unwrap(), None, "{what}");
-        let mut walk = view.wakeups_before(end).unwrap().expect("a chain");
+        let mut walk = view.movements().wakeups_before(end).unwrap().expect("a chain");
         expected
             .wakeups
             .iter()

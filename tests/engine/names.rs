@@ -67,7 +67,7 @@ fn index_with(labels: &[ScriptLabel]) -> Index {
 }
 
 fn search(index: &Index, text: &str) -> FoundNames {
-    index.view(|view| view.search_names(&NameQuery::new(text, 100).unwrap()).unwrap())
+    index.view(|view| view.labels().search(&NameQuery::new(text, 100).unwrap()).unwrap())
 }
 
 /// Names with how they match.
@@ -116,7 +116,7 @@ fn names_are_found_by_words_beginnings_and_typos() {
     assert_eq!((first.kind, first.category(), first.behaviour()), (NameKind::Entity, exchange, None));
     assert_eq!(NameQuery::new("\0 😀 \u{202e}", 9), None);
     // Filters.
-    let ask = |query: NameQuery| index.view(|view| view.search_names(&query).unwrap());
+    let ask = |query: NameQuery| index.view(|view| view.labels().search(&query).unwrap());
     let query = NameQuery::new("binanc", 100).unwrap();
     let mixers = ask({
         let mut query = query.clone();
@@ -131,9 +131,9 @@ fn names_are_found_by_words_beginnings_and_typos() {
     });
     assert_eq!((texts.names.len(), texts.matches), (1, 2));
     // The scripts of a text.
-    let scripts = index.view(|view| view.scripts_of_name(NameKind::Text, typo, 3).unwrap());
+    let scripts = index.view(|view| view.labels().scripts_of_name(NameKind::Text, typo, 3).unwrap());
     assert_eq!(scripts, [hash(6)]);
-    assert_eq!(index.view(|view| view.scripts_of_name(NameKind::Text, "Binanca", 3).unwrap()), []);
+    assert_eq!(index.view(|view| view.labels().scripts_of_name(NameKind::Text, "Binanca", 3).unwrap()), []);
 }
 
 /// The names that a question should find, by hand from all words.
@@ -190,7 +190,7 @@ fn a_search_finds_what_a_scan_finds() {
     for _ in 0..400 {
         let asked = text(rng, 1);
         let query = NameQuery::new(&asked, 1_000).unwrap();
-        let found = index.view(|view| view.search_names(&query).unwrap());
+        let found = index.view(|view| view.labels().search(&query).unwrap());
         let all: BTreeSet<_> = found.names.iter().map(|of| (of.kind, of.name.clone(), of.matched)).collect();
         if found.is_cut {
             // A search that was cut stopped at its limit.

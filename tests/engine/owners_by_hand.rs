@@ -38,12 +38,12 @@ fn owner(said: &[Vec<ListClaims>]) -> Option<EntityName> {
 fn clusters(view: &View<'_>, oracle: &Oracle) -> BTreeMap<TxNum, Vec<(ScriptHash, u64)>> {
     let mut found = Vec::new();
     for (script, totals) in oracle.all_totals() {
-        let of = view.find_script(script.as_bytes()).unwrap();
+        let of = view.scripts().find(script.as_bytes()).unwrap();
         found.extend(of.map(|of| (of.id, hash(script.as_bytes()), totals.funded_sats - totals.spent_sats)));
     }
     let ids: Vec<ScriptId> = found.iter().map(|(id, ..)| *id).collect();
     let mut all: BTreeMap<TxNum, Vec<(ScriptHash, u64)>> = BTreeMap::new();
-    for (of, (_, script, holds)) in view.clusters_at(&ids, view.as_of_tip()).unwrap().into_iter().zip(found) {
+    for (of, (_, script, holds)) in view.clusters().of_scripts(&ids, view.as_of_tip()).unwrap().into_iter().zip(found) {
         of.root.iter().for_each(|root| all.entry(root.0).or_default().push((script, holds)));
     }
     all
@@ -61,7 +61,7 @@ pub(crate) fn rows(
     let clusters = if claimed.is_empty() { BTreeMap::new() } else { clusters(view, oracle) };
     let mut rows = Vec::new();
     for (root, of) in claimed {
-        let heirs = view.claimed_in_cluster(of, view.as_of_tip(), 16).unwrap().scripts;
+        let heirs = view.clusters().claimed_scripts(of, view.as_of_tip(), 16).unwrap().scripts;
         let said: Vec<_> = heirs.iter().map(&said).collect();
         let Some(owner) = owner(&said) else { continue };
         let rest = clusters[root].iter().filter(|(script, _)| !named.contains(script));

@@ -68,7 +68,9 @@ fn list(number: u8, name: &str, of: &[(u32, &str)]) -> Document {
 }
 
 fn inherited(index: &Index, entity: &str) -> Inherited {
-    index.view(|view| view.entity(&entity.parse().unwrap()).unwrap().map(|row| row.inherited).unwrap_or_default())
+    index.view(|view| {
+        view.entities().get(&entity.parse().unwrap()).unwrap().map(|row| row.inherited).unwrap_or_default()
+    })
 }
 
 /// The rows of the joined tables, which have no checksums.
@@ -77,7 +79,7 @@ fn joined_rows(index: &Index) -> BTreeMap<(&'static str, Vec<u8>), Vec<u8>> {
     index.view(|view| {
         for table in TABLES.iter().filter(|table| table.origin == Origin::Joined) {
             let add = |key: &[u8], value: &[u8]| drop(rows.insert((table.name, key.to_vec()), value.to_vec()));
-            view.table_rows(table, add).unwrap();
+            view.tables().rows(table, add).unwrap();
         }
     });
     rows

@@ -55,12 +55,12 @@ fn assert_watchlist(index: &Index, oracle: &Oracle, what: &str) -> [usize; 2] {
     index.view(|view| {
         let found = rows::<Watchlist>(view);
         assert_eq!(found, expected(view, oracle), "{what}");
-        let head = view.watch_head().unwrap().expect("a watchlist");
+        let head = view.movements().watch_head().unwrap().expect("a watchlist");
         assert_eq!((head.height, head.hash), (view.tip().height, view.tip().hash), "{what}");
         assert_eq!(head.clusters, found.len() as u64, "{what}");
         assert_eq!(head.sats, found.keys().map(|key| key.sats).sum::<u64>(), "{what}");
         let least = found.keys().map(|key| key.sats).nth(1).unwrap_or(1);
-        let (some, has_more) = view.watched(least, 1, 1).unwrap();
+        let (some, has_more) = view.movements().watched(least, 1, 1).unwrap();
         let some_expected: Vec<_> = found.iter().filter(|(key, _)| key.sats >= least).skip(1).collect();
         assert_eq!(some.iter().map(|(key, row)| (key, row)).collect::<Vec<_>>(), some_expected[..some.len()], "{what}");
         assert_eq!(has_more, some_expected.len() > 1, "{what}");
@@ -118,7 +118,7 @@ fn it_is_made_anew_when_it_is_time() {
     // The block of the list is gone, so there is no list until it is made again. While blocks go on, that takes two
     // calls.
     index.engine.unwind(tip - 300, &NoProgress).unwrap();
-    assert!(index.view(|view| view.watch_head().unwrap().is_none()));
+    assert!(index.view(|view| view.movements().watch_head().unwrap().is_none()));
     assert!(!index.engine.follow_watchlist(&NoProgress, false).unwrap(), "it is being made");
     for tried in 0.. {
         if index.engine.follow_watchlist(&NoProgress, false).unwrap() {

@@ -81,7 +81,7 @@ fn clusters_are_those_of_the_reader() {
     for row in read("scripts") {
         let id = bytes(&row, "script_id");
         let script = ScriptId { prefix: ScriptPrefix(id[..8].try_into().unwrap()), ordinal: id[8] };
-        let root = view.cluster_at(script, view.as_of_tip()).unwrap().root;
+        let root = view.clusters().of_script(script, view.as_of_tip()).unwrap().root;
         assert_eq!(of.get(&id).copied(), root.map(|root| root.0.0.into()), "{}", text(&row, "address"));
         if let Some(root) = of.get(&id) {
             *scripts.entry(*root).or_default() += 1;
@@ -108,7 +108,7 @@ fn alerts_are_those_of_the_tables() {
     let reader = world.engine.reader();
     let view = reader.view().unwrap();
     let mut whales = BTreeMap::new();
-    if let Some(mut walk) = view.transfers_before(cairn_model::TxNum(u64::MAX >> 25)).unwrap() {
+    if let Some(mut walk) = view.movements().transfers_before(cairn_model::TxNum(u64::MAX >> 25)).unwrap() {
         while let Some(found) = walk.older().unwrap() {
             whales.insert(found.tx_num.0, found.net_external);
         }

@@ -179,7 +179,7 @@ impl OpenIndex {
         if self.tip()?.is_none() {
             return Ok(());
         }
-        match self.engine.reader().view()?.live_quotes() {
+        match self.engine.reader().view()?.ledger().live_quotes() {
             Err(error) if error.is_damage() => {
                 tracing::error!(%error, "the newest prices of an earlier run are damaged: `cairn repair` drops them");
             }
@@ -207,7 +207,7 @@ impl OpenIndex {
     /// Publishes how far the feed is, when all of it is on disk.
     pub(crate) fn publish_feed(&self) -> Result<(), FollowError> {
         if self.tip()?.is_some()
-            && let Some(feed) = self.engine.reader().view()?.feed()?
+            && let Some(feed) = self.engine.reader().view()?.feed().span()?
         {
             self.readers.publish_feed(feed.last);
         }

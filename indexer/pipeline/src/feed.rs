@@ -42,8 +42,8 @@ impl FeedFollower<'_> {
         }
         let tip = view.tip().height;
         // The next sequence number, and the height that the feed began with.
-        let (mut next, began) = match view.feed()? {
-            Some(feed) => (feed.last + 1, view.announcement(0)?.map_or(tip, |begun| begun.height)),
+        let (mut next, began) = match view.feed().span()? {
+            Some(feed) => (feed.last + 1, view.feed().announcement(0)?.map_or(tip, |begun| begun.height)),
             None => {
                 let from = (tip + 1).saturating_sub(FIRST_ANNOUNCED);
                 self.announce(0, vec![FeedRow { height: from, ..row(FeedKind::Begun, now) }], &[])?;
@@ -51,7 +51,7 @@ impl FeedFollower<'_> {
             }
         };
         let gone = gone(&view)?;
-        let stays = view.announced_below(gone.last().map(|(height, _)| *height))?.map(|(height, _)| height);
+        let stays = view.feed().announced_below(gone.last().map(|(height, _)| *height))?.map(|(height, _)| height);
         let first = match stays {
             Some(height) => height + 1,
             // Nothing that was announced stays.
@@ -104,7 +104,7 @@ impl FeedFollower<'_> {
             for seq in seqs.iter().rev() {
                 ended.push(AnnouncedKey { height: *height, seq: *seq });
                 // One that a repair dropped cannot be repeated.
-                if let Some(said) = view.announcement(*seq)? {
+                if let Some(said) = view.feed().announcement(*seq)? {
                     rows.push(FeedRow { at: now, retracts: Some(*seq), ..said });
                 }
             }
@@ -133,9 +133,9 @@ fn is_about_a_block(kind: FeedKind) -> bool {
 /// Checks that the tables from which announcements follow can be read.
 fn begun(view: &View<'_>) -> Result<(), ReadError> {
     let end = view.tip().tx_end;
-    view.transfers_before(end)?;
-    view.consolidations_before(end)?;
-    view.dormant_before(end)?;
+    view.movements().transfers_before(end)?;
+    view.movements().consolidations_before(end)?;
+    view.movements().dormant_before(end)?;
     // All of them have followed it: what they lack would never be announced.
     LATE.iter().try_for_each(|stage| match view.late(stage)? {
         height if height == view.tip().height => Ok(()),
@@ -147,9 +147,9 @@ fn begun(view: &View<'_>) -> Result<(), ReadError> {
 fn gone(view: &View<'_>) -> Result<Vec<GoneBlock>, ReadError> {
     let mut gone = Vec::new();
     let mut below = None;
-    while let Some((height, seqs)) = view.announced_below(below)? {
+    while let Some((height, seqs)) = view.feed().announced_below(below)? {
         let block = match seqs.first() {
-            Some(first) => view.announcement(*first)?,
+            Some(first) => view.feed().announcement(*first)?,
             None => None,
         };
         let stays = block.is_some_and(|row| row.kind == FeedKind::Block && view.chain().is(height, &BlockHash(row.id)));
@@ -169,7 +169,7 @@ fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<Fee
     let of = |kind| FeedRow { height, ..row(kind, now) };
     let block = FeedRow { id: header.hash.0, sats: header.fees, number: header.tx_count.into(), ..of(FeedKind::Block) };
     let mut found: Vec<(TxNum, FeedRow)> = Vec::new();
-    let mut transfers = view.transfers_before(end)?;
+    let mut transfers = view.movements().transfers_before(end)?;
     while let Some(transfer) = transfers.as_mut().map(|walk| walk.older()).transpose()?.flatten() {
         if transfer.tx_num < header.first_tx {
             break;
@@ -179,7 +179,7 @@ fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<Fee
             found.push((transfer.tx_num, FeedRow { sats: transfer.net_external, ..of(kind) }));
         }
     }
-    let mut gathered = view.consolidations_before(end)?;
+    let mut gathered = view.movements().consolidations_before(end)?;
     while let Some((tx_num, row)) = gathered.as_mut().map(|walk| walk.older()).transpose()?.flatten() {
         if tx_num < header.first_tx {
             break;
@@ -189,7 +189,7 @@ fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<Fee
             found.push((tx_num, FeedRow { sats: row.sats, number, ..of(FeedKind::Consolidation) }));
         }
     }
-    let mut dormant = view.dormant_before(end)?;
+    let mut dormant = view.movements().dormant_before(end)?;
     while let Some((tx_num, row)) = dormant.as_mut().map(|walk| walk.older()).transpose()?.flatten() {
         if tx_num < header.first_tx {
             break;
@@ -201,25 +201,26 @@ fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<Fee
         }
     }
     let mut reached: Option<(TxNum, u64)> = None;
-    for (tx_num, _, alert) in view.flush_alerts(header.first_tx..end)? {
+    for (tx_num, _, alert) in view.movements().flush_alerts(header.first_tx..end)? {
         let number = reached.filter(|(of, _)| *of == tx_num).map_or(0, |(_, number)| number + 1);
         reached = Some((tx_num, number));
         found.push((tx_num, FeedRow { sats: alert.sats, number, ..of(FeedKind::DormancyFlush) }));
     }
-    let mut wakeups = view.wakeups_before(end)?;
+    let mut wakeups = view.movements().wakeups_before(end)?;
     while let Some((key, row)) = wakeups.as_mut().map(|walk| walk.older()).transpose()?.flatten() {
         if key.tx_num < header.first_tx {
             break;
         }
         found.push((key.tx_num, FeedRow { sats: row.sats, number: key.vin.into(), ..of(FeedKind::WhaleWakeup) }));
     }
-    for (tx_num, _, alert) in view.dust_alerts(header.first_tx..end)? {
+    for (tx_num, _, alert) in view.movements().dust_alerts(header.first_tx..end)? {
         found.push((tx_num, FeedRow { number: alert.scripts, ..of(FeedKind::DustCampaign) }));
     }
     found.sort_by_key(|(tx_num, row)| (*tx_num, row.kind, row.number));
     let mut rows = vec![block];
     for (tx_num, row) in found {
-        let (txid, _) = view.txid_of(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
+        let (txid, _) =
+            view.transactions().txid(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
         rows.push(FeedRow { id: txid.0, ..row });
     }
     Ok(rows)
@@ -231,8 +232,8 @@ fn lacks<T: Table>(what: String) -> ReadError {
 
 /// Shows the old coins that a transaction spends: the input and the value of each.
 fn awakenings(view: &View<'_>, tx_num: TxNum, now: u32, mut show: impl FnMut(u64, u64)) -> Result<(), ReadError> {
-    let tx = view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
-    for (vin, coin) in (0..).zip(view.inputs(&tx)?) {
+    let tx = view.transactions().get(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
+    for (vin, coin) in (0..).zip(view.transactions().inputs(&tx)?) {
         let age = view.chain().get(coin.birth).map_or(0, |born| now.saturating_sub(born.mono_time));
         if coin.value >= AWAKENING_SATS && age >= AWAKENING_DAYS * DAY_SECS {
             show(vin, coin.value);
@@ -248,7 +249,7 @@ pub(crate) fn announce_labels(
     (kind, document, rows, text): (FeedKind, [u8; 32], u64, String),
     now: u32,
 ) -> Result<(), ReadError> {
-    let Some(feed) = view.feed()? else { return Ok(()) };
+    let Some(feed) = view.feed().span()? else { return Ok(()) };
     let text = text.chars().take(MAX_TEXT).collect();
     let of = FeedRow { height: view.tip().height, id: document, number: rows, text, ..row(kind, now) };
     batch.put_row::<Feed>(&(feed.last + 1), &of);

@@ -335,13 +335,13 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
         PRICE => price_now::add_dollars(ctx, versions),
         MARKET => price_now::add_market(ctx, versions),
         CLAIMS => versions.add(&day_of(ctx.now()).to_be_bytes()),
-        LABELS => match ctx.index.map(View::labels_are_settled) {
+        LABELS => match ctx.index.map(|view| view.labels().are_settled()) {
             None | Some(Ok(true)) => versions.add(b"settled"),
             // Such an answer is not used again.
             Some(_) => versions.add(&ctx.now_ms.to_be_bytes()),
         },
         SNAPSHOT => SnapshotState::add_version(ctx, versions),
-        BESIDE => match ctx.index.map(View::made_beside) {
+        BESIDE => match ctx.index.map(|view| view.flows().made_beside()) {
             None => versions.add(b"no tip"),
             Some(Ok(made)) => versions.add(&made),
             Some(Err(_)) => versions.add(&ctx.now_ms.to_be_bytes()),

@@ -33,7 +33,7 @@ impl<'a> Candles<'a> {
     /// for each.
     pub(crate) fn load(&self, series: Series, from: u32, to: u32) -> Result<(), ReadError> {
         if let Some(span) = self.known.span(series).filter(|span| span.first <= to && from <= span.last) {
-            let rows = self.view.quotes(series, from, to.min(span.last), usize::MAX)?;
+            let rows = self.view.ledger().quotes(series, from, to.min(span.last), usize::MAX)?;
             self.loaded.borrow_mut().push(CandleRange { series, from, to, rows });
         }
         Ok(())
@@ -58,6 +58,6 @@ impl Quotes for Candles<'_> {
                 return Ok(Some(found.clone()));
             }
         }
-        self.view.quote_at(series, time)
+        self.view.ledger().quote_at(series, time)
     }
 }

@@ -92,13 +92,13 @@ impl Register {
     }
 
     fn read(view: &View<'_>, work: &Work) -> Result<Self, ReadError> {
-        let is_pending = !view.labels_are_settled()?;
+        let is_pending = !view.labels().are_settled()?;
         let mut facets = Facets::at(view, None)?;
         let mut own_lists = OwnLists::of(view);
         let (mut entries, mut written) = (Vec::new(), Vec::new());
         let (mut after, mut seen) = (None, 0);
         let is_cut = loop {
-            let mut rows = view.entities(after.as_ref(), 1 + AT_A_TIME.min(MAX_ENTITIES - seen))?;
+            let mut rows = view.entities().list(after.as_ref(), 1 + AT_A_TIME.min(MAX_ENTITIES - seen))?;
             // The walk goes on with the last one that was read.
             rows.retain(|row| Some(&row.name) != after.as_ref());
             seen += rows.len();
@@ -113,7 +113,7 @@ impl Register {
                 }
             }
             if seen >= MAX_ENTITIES {
-                break view.entities(after.as_ref(), 2)?.len() > 1;
+                break view.entities().list(after.as_ref(), 2)?.len() > 1;
             }
         };
         let orders = Order::ALL.map(|order| {
@@ -154,7 +154,7 @@ pub(crate) fn is_a_person(row: &EntityRow) -> bool {
 
 /// The newest transaction of a member of an entity.
 pub(crate) fn last_of(view: &View<'_>, name: &EntityName) -> Result<Option<TxNum>, ReadError> {
-    let newest = view.entity_scripts(name, ScriptClass::Member, None, 1)?;
+    let newest = view.entities().scripts(name, ScriptClass::Member, None, 1)?;
     Ok(newest.first().and_then(|script| script.last.0))
 }
 
@@ -317,7 +317,7 @@ impl RegisterSlot {
     /// The entities of a view, which is one of this reader. They are read again only after a block or a document, or of
     /// another reader, by one request at a time. Those rows do not count as the request's; its processor time does.
     pub(crate) fn get(&self, reader: &Arc<Reader>, view: &View<'_>, work: &Work) -> Result<Arc<Register>, ReadError> {
-        let is_pending = !view.labels_are_settled()?;
+        let is_pending = !view.labels().are_settled()?;
         if let Some(found) = self.kept(reader, view.tip(), is_pending) {
             return Ok(found);
         }
@@ -332,7 +332,7 @@ impl RegisterSlot {
             return Ok(found);
         }
         let own = reader.view()?;
-        let is_same = own.tip() == view.tip() && own.labels_are_settled()? != is_pending;
+        let is_same = own.tip() == view.tip() && own.labels().are_settled()? != is_pending;
         let register = Arc::new(Register::read(if is_same { &own } else { view }, work)?);
         *self.kept.lock() = Some((Arc::downgrade(reader), Arc::clone(&register)));
         Ok(register)

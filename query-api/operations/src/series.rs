@@ -22,7 +22,7 @@ pub(crate) struct KnownSeries {
 impl KnownSeries {
     /// Live quotes are observations: their damage is reported, and everything else works without them.
     fn read(view: &View<'_>, damages: &Damages) -> Result<Self, ReadError> {
-        let live = match view.live_quotes() {
+        let live = match view.ledger().live_quotes() {
             Err(error) if error.is_damage() => {
                 damages.note(&error);
                 tracing::error!(%error, "the newest prices are damaged: `cairn repair` drops them");
@@ -30,7 +30,7 @@ impl KnownSeries {
             }
             quotes => quotes?,
         };
-        Ok(KnownSeries { seq: view.tip().seq, spans: view.series()?, live })
+        Ok(KnownSeries { seq: view.tip().seq, spans: view.ledger().series()?, live })
     }
 
     /// A series; `None` if it has no quotes.

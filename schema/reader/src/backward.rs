@@ -12,7 +12,7 @@ use cairn_tables::{
 };
 use rocksdb::DBRawIteratorWithThreadMode;
 
-use crate::{Db, ReadError, View};
+use crate::{Db, ReadError, View, subjects::MovementView};
 
 /// Walks through the rows of a table that is keyed by transaction, the newest first.
 pub struct Backward<'v, T> {
@@ -94,14 +94,14 @@ pub struct TransferWalk<'v> {
     change: Option<(TxNum, ChangeRow)>,
 }
 
-impl View<'_> {
+impl<'v> MovementView<'v> {
     /// Begins at the newest transaction before `end` that spends coins of a year and more.
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
-    pub fn dormant_before(&self, end: TxNum) -> Result<Option<DormantWalk<'_>>, ReadError> {
-        self.require(&AGES)?;
-        Backward::before(self, end)
+    pub fn dormant_before(self, end: TxNum) -> Result<Option<DormantWalk<'v>>, ReadError> {
+        self.view.require(&AGES)?;
+        Backward::before(self.view, end)
     }
 
     /// Begins at the newest transaction before `end` whose coins of five years and more are worth 10 BTC or more
@@ -109,28 +109,30 @@ impl View<'_> {
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
-    pub fn old_movements_before(&self, end: TxNum) -> Result<Option<MovementWalk<'_>>, ReadError> {
-        self.require(&AGES)?;
-        Backward::before(self, end)
+    pub fn old_before(self, end: TxNum) -> Result<Option<MovementWalk<'v>>, ReadError> {
+        self.view.require(&AGES)?;
+        Backward::before(self.view, end)
     }
 
     /// Begins at the newest transaction before `end` that gathers many coins in few.
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `transfers` is being rebuilt.
-    pub fn consolidations_before(&self, end: TxNum) -> Result<Option<ConsolidationWalk<'_>>, ReadError> {
-        self.require(&TRANSFERS)?;
-        Backward::before(self, end)
+    pub fn consolidations_before(self, end: TxNum) -> Result<Option<ConsolidationWalk<'v>>, ReadError> {
+        self.view.require(&TRANSFERS)?;
+        Backward::before(self.view, end)
     }
 
     /// Begins at the newest transaction before `end` that pays 100 BTC or more to scripts that it does not spend from.
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `transfers` or `clusters` is being rebuilt.
-    pub fn transfers_before(&self, end: TxNum) -> Result<Option<TransferWalk<'_>>, ReadError> {
-        self.require(&TRANSFERS)?;
-        self.require(&CLUSTERS)?;
-        let (Some(transfers), Some(mut changes)) = (Backward::before(self, end)?, Backward::before(self, end)?) else {
+    pub fn transfers_before(self, end: TxNum) -> Result<Option<TransferWalk<'v>>, ReadError> {
+        self.view.require(&TRANSFERS)?;
+        self.view.require(&CLUSTERS)?;
+        let (Some(transfers), Some(mut changes)) =
+            (Backward::before(self.view, end)?, Backward::before(self.view, end)?)
+        else {
             return Ok(None);
         };
         let change = changes.older()?;

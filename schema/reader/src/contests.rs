@@ -8,7 +8,7 @@ use cairn_tables::{
     events::EventRow,
 };
 
-use crate::{ReadError, View, forward::Forward};
+use crate::{ReadError, View, forward::Forward, subjects::ClaimView};
 
 /// Most rows of contests of one script that are read.
 pub const MAX_CONTESTS: usize = 1_024;
@@ -38,7 +38,7 @@ pub(crate) fn newest_of(rows: &[(ContestKey, ContestState)], list: &ListKey) -> 
     newest
 }
 
-/// As [`View::contests_of`], with an iterator over the table.
+/// As [`ClaimView::contests_of`], with an iterator over the table.
 pub(crate) fn of_script(
     view: &View<'_>,
     rows: &mut Forward<'_>,
@@ -66,21 +66,21 @@ pub(crate) fn of_script(
     }
 }
 
-impl View<'_> {
+impl ClaimView<'_> {
     /// Contests of claims about a script, by the SHA-256 of the script, ascending; with a time, those that were
     /// retrieved by then. And whether there are more than [`MAX_CONTESTS`]. One row read, and one for each.
     pub fn contests_of(
-        &self,
+        self,
         script: &[u8; 32],
         at: Option<u32>,
     ) -> Result<(Vec<(ContestKey, ContestState)>, bool), ReadError> {
-        of_script(self, &mut Forward::new::<Contests>(self)?, script, at)
+        of_script(self.view, &mut Forward::new::<Contests>(self.view)?, script, at)
     }
 
     /// The contest of a document, with its sequence number; `None` if the ledger has no such contest. Three row reads.
-    pub fn contest(&self, version: &ListVersion) -> Result<Option<(u64, Contest)>, ReadError> {
+    pub fn contest(self, version: &ListVersion) -> Result<Option<(u64, Contest)>, ReadError> {
         let Some((hash, state)) = self.document_beginning(&version.document)? else { return Ok(None) };
-        match self.event(state.seq)? {
+        match self.view.ledger().event(state.seq)? {
             Some((seq, EventRow::Contest { contest, .. })) => Ok(Some((seq, *contest))),
             Some(_) => Ok(None),
             None => Err(ReadError::Lacks { table: "events", what: format!("document {hash}") }),

@@ -10,12 +10,12 @@ use cairn_tables::{
     daily::Daily,
     old_coins::DormantDays,
     periods::Period,
-    script_days::ScriptDays,
+    script_days::{BANDS, ScriptDays},
     stages::{AGES, CLUSTERS, SCRIPT_DAYS, StageInfo},
     sums::Sums,
 };
 
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::DayView};
 
 /// Unspent coins that were made on one day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,12 +67,12 @@ fn natural<N: TryFrom<i128>>(number: i128, what: &str) -> Result<N, ReadError> {
     N::try_from(number).map_err(|_| ReadError::Broken(format!("{what}: the changes add up to {number}")))
 }
 
-impl View<'_> {
+impl DayView<'_> {
     /// The last block of the day of a block; `None` above the tip. No row read.
     #[must_use]
-    pub fn last_of_day(&self, height: Height) -> Option<Height> {
-        let day = day_of(self.chain().get(height)?.mono_time);
-        self.chain().height_at(last_second(day))
+    pub fn last_of_day(self, height: Height) -> Option<Height> {
+        let day = day_of(self.view.chain().get(height)?.mono_time);
+        self.view.chain().height_at(last_second(day))
     }
 
     /// The unspent coins as they were after the last block of a day, by day of birth, ascending. Reads a row for each
@@ -80,13 +80,13 @@ impl View<'_> {
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
-    pub fn supply_by_birth(&self, day: u32) -> Result<Vec<BornOn>, ReadError> {
-        self.require(&AGES)?;
+    pub fn supply_by_birth(self, day: u32) -> Result<Vec<BornOn>, ReadError> {
+        self.view.require(&AGES)?;
         // Sums by position: nearly every row has nearly all.
         let mut rows: BTreeMap<BirthDays, [i128; 2 * BIRTH_DAYS as usize]> = BTreeMap::new();
         let broken = |what: &str| ReadError::Broken(format!("table {}: {what}", SupplyChanges::NAME));
         for period in Period::up_to(day) {
-            for row in self.scan::<SupplyChanges>(Some(&(period, BirthDays(0))))? {
+            for row in self.view.scan::<SupplyChanges>(Some(&(period, BirthDays(0))))? {
                 let ((found, days), changes) = row?;
                 if found != period {
                     break;
@@ -114,13 +114,13 @@ impl View<'_> {
     /// # Errors
     /// Passes on the error of `show`; returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn supply_changes<E: From<ReadError>>(
-        &self,
+        self,
         days: RangeInclusive<u32>,
         mut show: impl FnMut(u32, &[BirthChange]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.require(&AGES)?;
+        self.view.require(&AGES)?;
         let (mut of, mut changes): (Option<u32>, Vec<BirthChange>) = (None, Vec::new());
-        for row in self.scan::<SupplyChanges>(Some(&(Period::day(*days.start()), BirthDays(0))))? {
+        for row in self.view.scan::<SupplyChanges>(Some(&(Period::day(*days.start()), BirthDays(0))))? {
             let ((period, births), sums) = row.map_err(E::from)?;
             let day = period.first_day();
             if period.days() != 1 || day > *days.end() {
@@ -148,14 +148,14 @@ impl View<'_> {
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
-    pub fn spent_by_birth(&self, day: u32) -> Result<BTreeMap<u32, u128>, ReadError> {
-        self.require(&AGES)?;
-        let last_at = |time: u32| self.chain().height_at(time);
+    pub fn spent_by_birth(self, day: u32) -> Result<BTreeMap<u32, u128>, ReadError> {
+        self.view.require(&AGES)?;
+        let last_at = |time: u32| self.view.chain().height_at(time);
         let begin = day.saturating_mul(DAY_SECS);
         let first = begin.checked_sub(1).and_then(last_at).map_or(0, |before| before + 1);
         let mut spent = BTreeMap::new();
         let Some(last) = last_at(last_second(day)).filter(|last| *last >= first) else { return Ok(spent) };
-        for row in self.scan::<SpentByAge>(Some(&first))? {
+        for row in self.view.scan::<SpentByAge>(Some(&first))? {
             let (height, row) = row?;
             if height > last {
                 break;
@@ -171,7 +171,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while one of the stages `ages`, `script_days` and `clusters` is being rebuilt.
-    pub fn day_sums(&self, days: RangeInclusive<u32>) -> Result<BTreeMap<u32, DaySums>, ReadError> {
+    pub fn sums(self, days: RangeInclusive<u32>) -> Result<BTreeMap<u32, DaySums>, ReadError> {
         let mut found: BTreeMap<u32, DaySums> = BTreeMap::new();
         self.of_days::<Daily>(&AGES, &days, |day, sums| found.entry(day).or_default().blocks = sums)?;
         self.of_days::<ScriptDays>(&SCRIPT_DAYS, &days, |day, sums| found.entry(day).or_default().scripts = sums)?;
@@ -180,13 +180,13 @@ impl View<'_> {
     }
 
     fn of_days<T: Table<Key = Period, Value = Sums>>(
-        &self,
+        self,
         stage: &StageInfo,
         days: &RangeInclusive<u32>,
         mut put: impl FnMut(u32, Sums),
     ) -> Result<(), ReadError> {
-        self.require(stage)?;
-        for row in self.scan::<T>(Some(&Period::day(*days.start())))? {
+        self.view.require(stage)?;
+        for row in self.view.scan::<T>(Some(&Period::day(*days.start())))? {
             let (period, sums) = row?;
             if period.days() != 1 || period.first_day() > *days.end() {
                 break;
@@ -201,15 +201,31 @@ impl View<'_> {
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `script_days` is being rebuilt.
-    pub fn scripts_by_day(&self, day: u32) -> Result<Sums, ReadError> {
+    pub fn scripts(self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<ScriptDays>(&SCRIPT_DAYS, day)
+    }
+
+    /// Unspent satoshis as of the tip: all coins but those that nobody can spend. Reads at most 57 rows.
+    ///
+    /// # Errors
+    /// Returns [`ReadError::Unfinished`] while the stage `script_days` is being rebuilt.
+    pub fn unspent(self) -> Result<Sats, ReadError> {
+        let sums = self.scripts(day_of(self.view.tip().mono_time))?;
+        let held = (0..BANDS).map(|band| sums.get(BANDS + band)).sum::<i128>();
+        Sats::try_from(held).map_err(|_| ReadError::Broken(format!("scripts hold {held} satoshis")))
+    }
+
+    /// Clusters by balance as they were after the last block of a day, scripts that are clusters of their own among
+    /// them; positions as in `cluster_days`. Reads at most 57 rows.
+    pub fn clusters(self, day: u32) -> Result<Sums, ReadError> {
+        self.sums_up_to::<ClusterDays>(&CLUSTERS, day)
     }
 
     /// Sums over the blocks of all days up to one; positions as in `daily`. Reads at most 57 rows.
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
-    pub fn daily_up_to(&self, day: u32) -> Result<Sums, ReadError> {
+    pub fn blocks_up_to(self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<Daily>(&AGES, day)
     }
 
@@ -218,20 +234,20 @@ impl View<'_> {
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
-    pub fn dormant_up_to(&self, day: u32) -> Result<Sums, ReadError> {
+    pub fn dormant_up_to(self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<DormantDays>(&AGES, day)
     }
 
     pub(crate) fn sums_up_to<T: Table<Key = Period, Value = Sums>>(
-        &self,
+        self,
         of: &StageInfo,
         day: u32,
     ) -> Result<Sums, ReadError> {
-        self.require(of)?;
+        self.view.require(of)?;
         let mut sums = Sums::default();
         let mut periods = Period::up_to(day);
         periods.sort_unstable();
-        for row in self.bytes_of_many::<T>(&periods)?.into_iter().flatten() {
+        for row in self.view.bytes_of_many::<T>(&periods)?.into_iter().flatten() {
             summed::<T>(&mut sums, &T::decode_value(&row)?)?;
         }
         Ok(sums)

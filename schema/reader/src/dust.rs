@@ -9,20 +9,20 @@ use cairn_tables::{
     stages::DUST,
 };
 
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::MovementView};
 
-impl View<'_> {
+impl MovementView<'_> {
     /// The newest block whose pings are known. One row read.
-    pub fn dust_height(&self) -> Result<Height, ReadError> {
-        self.late(&DUST)
+    pub fn dust_height(self) -> Result<Height, ReadError> {
+        self.view.late(&DUST)
     }
 
     /// State of transactions as pings, in their order, in one look-up; `None` for others and for forgotten ones.
-    pub fn dust_pings(&self, txs: &[TxNum]) -> Result<Vec<Option<DustPingRow>>, ReadError> {
+    pub fn dust_pings(self, txs: &[TxNum]) -> Result<Vec<Option<DustPingRow>>, ReadError> {
         let mut sorted = txs.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let rows = self.bytes_of_many::<DustPings>(&sorted)?;
+        let rows = self.view.bytes_of_many::<DustPings>(&sorted)?;
         let row = |tx: &TxNum| -> Result<Option<DustPingRow>, ReadError> {
             let bytes = sorted.binary_search(tx).ok().and_then(|at| rows.get(at)).and_then(Option::as_ref);
             Ok(bytes.map(|bytes| DustPings::decode_value(bytes)).transpose()?)
@@ -31,14 +31,14 @@ impl View<'_> {
     }
 
     /// A group of pings. One row read.
-    pub fn dust_group(&self, group: &DustGroup) -> Result<Option<DustGroupRow>, ReadError> {
-        self.get::<DustGroups>(group)
+    pub fn dust_group(self, group: &DustGroup) -> Result<Option<DustGroupRow>, ReadError> {
+        self.view.get::<DustGroups>(group)
     }
 
     /// The campaigns that began to count with the transactions of a range, ascending.
-    pub fn dust_alerts(&self, txs: Range<TxNum>) -> Result<Vec<(TxNum, DustGroup, DustAlertRow)>, ReadError> {
-        self.late(&DUST)?;
-        let rows = self.scan::<DustAlerts>(Some(&(txs.start, DustGroup::Mark([0; 32]))))?;
+    pub fn dust_alerts(self, txs: Range<TxNum>) -> Result<Vec<(TxNum, DustGroup, DustAlertRow)>, ReadError> {
+        self.view.late(&DUST)?;
+        let rows = self.view.scan::<DustAlerts>(Some(&(txs.start, DustGroup::Mark([0; 32]))))?;
         let rows = rows.take_while(|row| row.as_ref().map_or(true, |((tx_num, _), _)| *tx_num < txs.end));
         rows.map(|row| row.map(|((tx_num, group), row)| (tx_num, group, row))).collect()
     }

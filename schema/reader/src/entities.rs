@@ -10,7 +10,7 @@ use cairn_tables::{
     sums::Sums,
 };
 
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::EntityView};
 
 /// The sums of an entity.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,43 +100,38 @@ impl EntityRow {
     }
 }
 
-impl View<'_> {
+impl EntityView<'_> {
     /// An entity's sums; `None` if no label names it. One row read.
-    pub fn entity(&self, name: &EntityName) -> Result<Option<EntityRow>, ReadError> {
-        self.get::<EntityTotals>(name)?.map(|sums| EntityRow::of(name.clone(), &sums)).transpose()
+    pub fn get(self, name: &EntityName) -> Result<Option<EntityRow>, ReadError> {
+        self.view.get::<EntityTotals>(name)?.map(|sums| EntityRow::of(name.clone(), &sums)).transpose()
     }
 
     /// At most `limit` entities in the order of their names, from `from` (or the first) on.
-    pub fn entities(&self, from: Option<&EntityName>, limit: usize) -> Result<Vec<EntityRow>, ReadError> {
-        let rows = self.scan::<EntityTotals>(from)?.take(limit);
+    pub fn list(self, from: Option<&EntityName>, limit: usize) -> Result<Vec<EntityRow>, ReadError> {
+        let rows = self.view.scan::<EntityTotals>(from)?.take(limit);
         rows.map(|row| row.and_then(|(name, sums)| EntityRow::of(name, &sums))).collect()
     }
 
     /// At most `limit` texts of a kind about an entity, each with the number of scripts that it rests on, ascending by
     /// text.
-    pub fn entity_facets(
-        &self,
-        name: &EntityName,
-        kind: FacetKind,
-        limit: usize,
-    ) -> Result<Vec<(String, u64)>, ReadError> {
+    pub fn facets(self, name: &EntityName, kind: FacetKind, limit: usize) -> Result<Vec<(String, u64)>, ReadError> {
         let from = EntityFacet::new(name.clone(), kind, "");
         let mut found = Vec::new();
-        for row in self.scan::<EntityFacets>(Some(&from))?.take(limit) {
+        for row in self.view.scan::<EntityFacets>(Some(&from))?.take(limit) {
             let (facet, sums) = row?;
             if (&facet.entity, facet.kind) != (name, kind) {
                 break;
             }
             let count = u64::try_from(sums.get(0));
-            found.push((facet.text, count.map_err(|_| self.broken("a count of entity_facets is below zero"))?));
+            found.push((facet.text, count.map_err(|_| self.view.broken("a count of entity_facets is below zero"))?));
         }
         Ok(found)
     }
 
     /// At most `limit` scripts of an entity, those with the newest transaction first, after a script that an earlier
     /// call returned.
-    pub fn entity_scripts(
-        &self,
+    pub fn scripts(
+        self,
         name: &EntityName,
         class: ScriptClass,
         after: Option<&EntityScript>,
@@ -145,7 +140,7 @@ impl View<'_> {
         let newest = Newest(Some(cairn_model::TxNum(cairn_model::TxNum::LIMIT - 1)));
         let first = EntityScript { entity: name.clone(), class, last: newest, script: ScriptHash([0; 32]) };
         let mut found = Vec::new();
-        for row in self.scan::<EntityScripts>(Some(after.unwrap_or(&first)))? {
+        for row in self.view.scan::<EntityScripts>(Some(after.unwrap_or(&first)))? {
             let (script, ()) = row?;
             if found.len() == limit || (&script.entity, script.class) != (name, class) {
                 break;

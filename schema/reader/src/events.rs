@@ -10,7 +10,7 @@ use cairn_tables::{
 };
 use rocksdb::DBRawIteratorWithThreadMode;
 
-use crate::{Db, ReadError, View};
+use crate::{Db, ReadError, subjects::LedgerView};
 
 /// Sequence number of the last event of a row that has this key.
 #[must_use]
@@ -31,36 +31,36 @@ pub struct SeriesSpan {
     pub newest: Chosen,
 }
 
-impl View<'_> {
+impl<'v> LedgerView<'v> {
     /// The row of the ledger that has an event, and its sequence number; `None` if there is no such event. Two row
     /// reads.
-    pub fn event(&self, seq: u64) -> Result<Option<(u64, EventRow)>, ReadError> {
-        let mut rows = self.raw_iterator::<Events>()?;
+    pub fn event(self, seq: u64) -> Result<Option<(u64, EventRow)>, ReadError> {
+        let mut rows = self.view.raw_iterator::<Events>()?;
         rows.seek_for_prev(encode_key::<Events>(&seq));
-        self.count()?;
+        self.view.count()?;
         rows.status().map_err(|e| ReadError::of_table(Events::NAME, e))?;
         let Some((key, value)) = rows.item() else { return Ok(None) };
-        self.count_bytes(value)?;
+        self.view.count_bytes(value)?;
         let (first, row) = (Events::decode_key(key)?, Events::decode_value(value)?);
         Ok(Some((first, row)).filter(|(first, row)| last_seq_of(*first, row) >= seq))
     }
 
     /// State of a document in the ledger.
-    pub fn document(&self, hash: &DocumentHash) -> Result<Option<DocumentState>, ReadError> {
-        self.get::<Documents>(hash)
+    pub fn document(self, hash: &DocumentHash) -> Result<Option<DocumentState>, ReadError> {
+        self.view.get::<Documents>(hash)
     }
 
     /// The quote that holds for the last candle of a series that closed at that time or before, with its close. One row
     /// read.
-    pub fn quote_at(&self, series: Series, time: u32) -> Result<Option<(u32, Chosen)>, ReadError> {
-        let mut rows = self.raw_iterator::<Quotes>()?;
+    pub fn quote_at(self, series: Series, time: u32) -> Result<Option<(u32, Chosen)>, ReadError> {
+        let mut rows = self.view.raw_iterator::<Quotes>()?;
         let interval = series.interval.seconds();
         rows.seek_for_prev(encode_key::<Quotes>(&Candle { series, closes_at: time / interval * interval }));
-        self.count()?;
+        self.view.count()?;
         rows.status().map_err(|e| ReadError::of_table(Quotes::NAME, e))?;
         match rows.item() {
             Some((key, value)) if key.first() == Quotes::TAG.as_ref() => {
-                self.count_bytes(value)?;
+                self.view.count_bytes(value)?;
                 let candle = Quotes::decode_key(key)?;
                 let is_of = candle.series == series;
                 Ok(if is_of { Some((candle.closes_at, Quotes::decode_value(value)?)) } else { None })
@@ -70,9 +70,9 @@ impl View<'_> {
     }
 
     /// At most `limit` quotes that hold for the candles of a series that close between `from` and `to`, ascending.
-    pub fn quotes(&self, series: Series, from: u32, to: u32, limit: usize) -> Result<Vec<(u32, Chosen)>, ReadError> {
+    pub fn quotes(self, series: Series, from: u32, to: u32, limit: usize) -> Result<Vec<(u32, Chosen)>, ReadError> {
         let mut found = Vec::new();
-        for row in self.scan::<Quotes>(Some(&first_of(series, from)))? {
+        for row in self.view.scan::<Quotes>(Some(&first_of(series, from)))? {
             let (candle, chosen) = row?;
             if candle.series != series || candle.closes_at > to || found.len() == limit {
                 break;
@@ -84,23 +84,23 @@ impl View<'_> {
 
     /// Every series that has quotes, ascending, with its first and its newest candle. Two row reads for each, and one
     /// more.
-    pub fn series(&self) -> Result<Vec<SeriesSpan>, ReadError> {
+    pub fn series(self) -> Result<Vec<SeriesSpan>, ReadError> {
         let mut found = Vec::new();
-        let mut rows = self.raw_iterator::<Quotes>()?;
+        let mut rows = self.view.raw_iterator::<Quotes>()?;
         rows.seek(Quotes::TAG.as_slice());
         loop {
-            self.count()?;
+            self.view.count()?;
             rows.status().map_err(|e| ReadError::of_table(Quotes::NAME, e))?;
             let key = rows.key().filter(|key| key.first() == Quotes::TAG.as_ref());
             let Some(first) = key.map(Quotes::decode_key).transpose()? else { return Ok(found) };
             rows.seek_for_prev(encode_key::<Quotes>(&first_of(first.series, u32::MAX)));
-            self.count()?;
+            self.view.count()?;
             rows.status().map_err(|e| ReadError::of_table(Quotes::NAME, e))?;
-            let (key, value) = rows.item().ok_or_else(|| self.broken("a candle is gone"))?;
-            self.count_bytes(value)?;
+            let (key, value) = rows.item().ok_or_else(|| self.view.broken("a candle is gone"))?;
+            self.view.count_bytes(value)?;
             let last = Quotes::decode_key(key)?;
             if last.series != first.series {
-                return Err(self.broken("candles are out of order"));
+                return Err(self.view.broken("candles are out of order"));
             }
             let newest = Quotes::decode_value(value)?;
             found.push(SeriesSpan { series: last.series, first: first.closes_at, last: last.closes_at, newest });
@@ -109,14 +109,14 @@ impl View<'_> {
     }
 
     /// The newest price of each pair that the index has, by pair, at most [`MAX_LIVE_QUOTES`]. One row read for each.
-    pub fn live_quotes(&self) -> Result<Vec<LiveQuote>, ReadError> {
-        let rows = self.scan::<LiveQuotes>(None)?.take(MAX_LIVE_QUOTES);
+    pub fn live_quotes(self) -> Result<Vec<LiveQuote>, ReadError> {
+        let rows = self.view.scan::<LiveQuotes>(None)?.take(MAX_LIVE_QUOTES);
         rows.map(|row| row.map(|(pair, row)| LiveRow::with(pair, row))).collect()
     }
 
     /// Walks versions of quotes, in ascending order of their candles.
-    pub fn quote_versions(&self) -> Result<VersionWalk<'_>, ReadError> {
-        Ok(VersionWalk { rows: self.raw_iterator::<QuoteVersions>()?, at: None })
+    pub fn quote_versions(self) -> Result<VersionWalk<'v>, ReadError> {
+        Ok(VersionWalk { rows: self.view.raw_iterator::<QuoteVersions>()?, at: None })
     }
 }
 

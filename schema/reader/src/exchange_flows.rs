@@ -9,26 +9,26 @@ use cairn_tables::{
     sums::Sums,
 };
 
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::FlowView};
 
 /// The name in [`ReadError::Unfinished`] while there are no flows.
 pub const EXCHANGE_FLOWS: &str = "exchange_flows";
 
-impl View<'_> {
+impl FlowView<'_> {
     /// Block of the flows, without later blocks. One row read.
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the flows are being made: there are none, or their block is gone.
-    pub fn flows_head(&self) -> Result<FlowsHeadRow, ReadError> {
-        let head = self.get::<FlowsHead>(&())?;
-        let head = head.filter(|head| self.chain().is(head.height, &head.hash));
+    pub fn head(self) -> Result<FlowsHeadRow, ReadError> {
+        let head = self.view.get::<FlowsHead>(&())?;
+        let head = head.filter(|head| self.view.chain().is(head.height, &head.hash));
         head.ok_or(ReadError::Unfinished(EXCHANGE_FLOWS))
     }
 
     /// The flows of an exchange, or of all together, on some days, ascending: those of the generation of a head alone.
     /// One row read for each.
-    pub fn flows_of(
-        &self,
+    pub fn of_days(
+        self,
         head: &FlowsHeadRow,
         mode: FlowMode,
         exchange: Option<&EntityName>,
@@ -37,7 +37,7 @@ impl View<'_> {
         let key = |day| FlowKey { generation: head.generation, mode, exchange: exchange.cloned(), day };
         let (first, last) = (key(*days.start()), key(*days.end()));
         let mut found = Vec::new();
-        for row in self.scan::<ExchangeFlows>(Some(&first))? {
+        for row in self.view.scan::<ExchangeFlows>(Some(&first))? {
             let (key, sums) = row?;
             if key > last {
                 break;
@@ -49,12 +49,12 @@ impl View<'_> {
 
     /// The flows of the blocks that follow a height without a gap, as far as they are kept and their blocks are still
     /// there. One row read for each.
-    pub fn flow_blocks_after(&self, height: Height) -> Result<Vec<(Height, FlowBlockRow)>, ReadError> {
+    pub fn blocks_after(self, height: Height) -> Result<Vec<(Height, FlowBlockRow)>, ReadError> {
         let mut found: Vec<(Height, FlowBlockRow)> = Vec::new();
         let mut next = height.saturating_add(1);
-        for row in self.scan::<FlowBlocks>(Some(&next))? {
+        for row in self.view.scan::<FlowBlocks>(Some(&next))? {
             let (height, row) = row?;
-            if height != next || !self.chain().is(height, &row.hash) {
+            if height != next || !self.view.chain().is(height, &row.hash) {
                 break;
             }
             found.push((height, row));
@@ -65,14 +65,14 @@ impl View<'_> {
 
     /// Identifies the data that is computed from the whole index and can change at one tip: the block of the watchlist,
     /// the generation and block of the flows, and whether they have the tip. Three row reads.
-    pub fn made_beside(&self) -> Result<Vec<u8>, ReadError> {
+    pub fn made_beside(self) -> Result<Vec<u8>, ReadError> {
         let mut made = Vec::new();
         let mut add = |number: Option<Height>| made.extend(number.map_or([0xff; 4], Height::to_be_bytes));
-        add(self.watch_head()?.map(|head| head.height));
-        let head = self.get::<FlowsHead>(&())?;
+        add(self.view.movements().watch_head()?.map(|head| head.height));
+        let head = self.view.get::<FlowsHead>(&())?;
         add(head.as_ref().map(|head| head.height));
         add(head.map(|head| head.generation.into()));
-        add(self.get::<FlowBlocks>(&self.tip().height)?.map(|_| 1));
+        add(self.view.get::<FlowBlocks>(&self.view.tip().height)?.map(|_| 1));
         Ok(made)
     }
 }

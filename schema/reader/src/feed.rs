@@ -6,7 +6,7 @@ use cairn_tables::{
     feed::{Announced, AnnouncedKey, Feed, FeedRow},
 };
 
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::FeedView};
 
 /// Most announcements that are read in one look-up.
 pub const MAX_ANNOUNCED: usize = 1_000;
@@ -20,12 +20,12 @@ pub struct FeedSpan {
     pub last: u64,
 }
 
-impl View<'_> {
+impl FeedView<'_> {
     /// The feed; `None` if none has begun. Two rows read.
-    pub fn feed(&self) -> Result<Option<FeedSpan>, ReadError> {
-        let Some(begun) = self.get::<Feed>(&0)? else { return Ok(None) };
-        let mut rows = self.raw_iterator::<Feed>()?;
-        self.count()?;
+    pub fn span(self) -> Result<Option<FeedSpan>, ReadError> {
+        let Some(begun) = self.view.get::<Feed>(&0)? else { return Ok(None) };
+        let mut rows = self.view.raw_iterator::<Feed>()?;
+        self.view.count()?;
         rows.seek_for_prev(encode_key::<Feed>(&u64::MAX));
         rows.status().map_err(|e| ReadError::of_table(Feed::NAME, e))?;
         let last = rows.key().filter(|key| key.first().copied() == Feed::TAG).map(Feed::decode_key).transpose()?;
@@ -33,39 +33,39 @@ impl View<'_> {
     }
 
     /// An announcement. One row read.
-    pub fn announcement(&self, seq: u64) -> Result<Option<FeedRow>, ReadError> {
-        self.get::<Feed>(&seq)
+    pub fn announcement(self, seq: u64) -> Result<Option<FeedRow>, ReadError> {
+        self.view.get::<Feed>(&seq)
     }
 
     /// Announcements with the `limit` sequence numbers from `from` on, at most [`MAX_ANNOUNCED`], ascending, in one
     /// look-up. Those that a repair dropped are left out.
-    pub fn announcements(&self, from: u64, limit: usize) -> Result<Vec<(u64, FeedRow)>, ReadError> {
+    pub fn announcements(self, from: u64, limit: usize) -> Result<Vec<(u64, FeedRow)>, ReadError> {
         let end = from.saturating_add(limit.min(MAX_ANNOUNCED) as u64);
         let seqs: Vec<u64> = (from..end).collect();
-        let rows = self.bytes_of_many::<Feed>(&seqs)?;
+        let rows = self.view.bytes_of_many::<Feed>(&seqs)?;
         let found = seqs.into_iter().zip(rows).filter_map(|(seq, row)| Some((seq, row?)));
         found.map(|(seq, row)| Ok((seq, Feed::decode_value(&row)?))).collect()
     }
 
     /// Which of these announcements stand, in their order, in one look-up.
-    pub fn announcements_stand(&self, of: &[AnnouncedKey]) -> Result<Vec<bool>, ReadError> {
+    pub fn stand(self, of: &[AnnouncedKey]) -> Result<Vec<bool>, ReadError> {
         let mut sorted = of.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let rows = self.bytes_of_many::<Announced>(&sorted)?;
+        let rows = self.view.bytes_of_many::<Announced>(&sorted)?;
         let stands = |key| sorted.binary_search(key).is_ok_and(|at| rows[at].is_some());
         Ok(of.iter().map(stands).collect())
     }
 
     /// The greatest height below `below` that something was announced about and still stands, with the sequence
     /// numbers, ascending: the first is that of the block. `None` if there is none.
-    pub fn announced_below(&self, below: Option<Height>) -> Result<Option<(Height, Vec<u64>)>, ReadError> {
+    pub fn announced_below(self, below: Option<Height>) -> Result<Option<(Height, Vec<u64>)>, ReadError> {
         let end = AnnouncedKey { height: below.unwrap_or(Height::MAX), seq: 0 };
-        let mut rows = self.raw_iterator::<Announced>()?;
+        let mut rows = self.view.raw_iterator::<Announced>()?;
         rows.seek_for_prev(encode_key::<Announced>(&end));
         let mut found: Option<(Height, Vec<u64>)> = None;
         loop {
-            self.count()?;
+            self.view.count()?;
             rows.status().map_err(|e| ReadError::of_table(Announced::NAME, e))?;
             let Some(key) = rows.key().filter(|key| key.first().copied() == Announced::TAG) else { break };
             let AnnouncedKey { height, seq } = Announced::decode_key(key)?;

@@ -7,7 +7,7 @@ use cairn_tables::{
 };
 use rocksdb::DBRawIteratorWithThreadMode;
 
-use crate::{Db, ReadError, View};
+use crate::{Db, ReadError, View, subjects::LabelView};
 
 /// Bytes of a key that the filter of the table covers.
 const FILTERED: usize = 8;
@@ -20,14 +20,15 @@ pub struct LabelWalk<'v> {
     significant: usize,
 }
 
-impl View<'_> {
+impl<'v> LabelView<'v> {
     /// Begins to look up labels by the prefixes of their scripts' ids.
-    pub fn label_walk(&self) -> Result<LabelWalk<'_>, ReadError> {
-        let significant = self.facts().script_prefix.min(FILTERED);
+    pub fn walk(self) -> Result<LabelWalk<'v>, ReadError> {
+        let significant = self.view.facts().script_prefix.min(FILTERED);
         // The filter knows whole prefixes only. Shorter ones are for tests of collisions.
         let is_whole = significant == FILTERED;
-        let rows = if is_whole { self.prefix_iterator::<Labels>()? } else { self.raw_iterator::<Labels>()? };
-        Ok(LabelWalk { rows, view: self, significant })
+        let rows =
+            if is_whole { self.view.prefix_iterator::<Labels>()? } else { self.view.raw_iterator::<Labels>()? };
+        Ok(LabelWalk { rows, view: self.view, significant })
     }
 }
 

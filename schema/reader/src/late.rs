@@ -1,15 +1,14 @@
 //! Rows of late stages: they follow the chain after the other stages, so their rows may end some blocks below the tip.
 
-use cairn_model::{Height, Sats, ScriptId, TxNum};
+use cairn_model::{Height, Sats, TxNum};
 use cairn_tables::{
-    clusters::{ClusterOf, ClusterRow, Clusters},
-    flushes::{FlushAlertRow, FlushAlerts, Flushes, Holder, InputKey},
+    flushes::{FlushAlertRow, FlushAlerts, Flushes, InputKey},
     stages::{FLUSHES, StageInfo, WAKEUPS},
     wakeups::Wakeups,
     watchlist::{WatchHead, WatchHeadRow, WatchKey, WatchRow, Watchlist},
 };
 
-use crate::{AsOf, Backward, ReadError, View, view::check_version};
+use crate::{Backward, ReadError, View, subjects::MovementView, view::check_version};
 
 /// A late stage that is further behind the tip is being made, as far as answers go: a day. A reorganization takes it a
 /// few blocks back for a moment.
@@ -37,78 +36,50 @@ impl View<'_> {
             Err(ReadError::Unfinished(stage.name))
         }
     }
+}
 
+impl<'v> MovementView<'v> {
     /// Begins at the newest dormancy flush whose first spend is before `end`; windows that have not reached 100 BTC are
     /// among them while they are open.
-    pub fn flushes_before(&self, end: TxNum) -> Result<Option<FlushWalk<'_>>, ReadError> {
-        self.late(&FLUSHES)?;
-        Backward::before(self, end)
+    pub fn flushes_before(self, end: TxNum) -> Result<Option<FlushWalk<'v>>, ReadError> {
+        self.view.late(&FLUSHES)?;
+        Backward::before(self.view, end)
     }
 
     /// The windows that reached 100 BTC with the transactions of a range, ascending.
-    pub fn flush_alerts(
-        &self,
-        txs: std::ops::Range<TxNum>,
-    ) -> Result<Vec<(TxNum, InputKey, FlushAlertRow)>, ReadError> {
-        self.late(&FLUSHES)?;
+    pub fn flush_alerts(self, txs: std::ops::Range<TxNum>) -> Result<Vec<(TxNum, InputKey, FlushAlertRow)>, ReadError> {
+        self.view.late(&FLUSHES)?;
         let first = (txs.start, InputKey { tx_num: TxNum(0), vin: 0 });
-        let rows = self.scan::<FlushAlerts>(Some(&first))?;
+        let rows = self.view.scan::<FlushAlerts>(Some(&first))?;
         let rows = rows.take_while(|row| row.as_ref().map_or(true, |((tx_num, _), _)| *tx_num < txs.end));
         rows.map(|row| row.map(|((tx_num, window), row)| (tx_num, window, row))).collect()
     }
 
     /// Begins at the newest whale wake-up before `end`.
-    pub fn wakeups_before(&self, end: TxNum) -> Result<Option<WakeupWalk<'_>>, ReadError> {
-        self.late(&WAKEUPS)?;
-        Backward::before(self, end)
+    pub fn wakeups_before(self, end: TxNum) -> Result<Option<WakeupWalk<'v>>, ReadError> {
+        self.view.late(&WAKEUPS)?;
+        Backward::before(self.view, end)
     }
 
     /// Block of the watchlist; `None` while there is none, or it is of a block that is gone. One row read.
-    pub fn watch_head(&self) -> Result<Option<WatchHeadRow>, ReadError> {
-        let head = self.get::<WatchHead>(&())?;
-        Ok(head.filter(|head| self.chain().is(head.height, &head.hash)))
+    pub fn watch_head(self) -> Result<Option<WatchHeadRow>, ReadError> {
+        let head = self.view.get::<WatchHead>(&())?;
+        Ok(head.filter(|head| self.view.chain().is(head.height, &head.hash)))
     }
 
     /// At most `limit` clusters of the watchlist with old coins of at least `least` satoshis, those with most first,
     /// after `skip` of them; and whether there are more.
     pub fn watched(
-        &self,
+        self,
         least: Sats,
         skip: usize,
         limit: usize,
     ) -> Result<(Vec<(WatchKey, WatchRow)>, bool), ReadError> {
-        let rows = self.scan::<Watchlist>(None)?;
+        let rows = self.view.scan::<Watchlist>(None)?;
         let rows = rows.take_while(|row| row.as_ref().map_or(true, |(key, _)| key.sats >= least));
         let mut found = rows.skip(skip).take(limit.saturating_add(1)).collect::<Result<Vec<_>, _>>()?;
         let has_more = found.len() > limit;
         found.truncate(limit);
         Ok((found, has_more))
-    }
-
-    /// The holders of the coins of scripts as of a block, in the order of the scripts: their clusters, or the scripts
-    /// themselves.
-    pub fn holders_at(&self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Holder>, ReadError> {
-        let of = |member: crate::Membership| match member.root {
-            Some(root) => Holder::Cluster(root.0),
-            None => Holder::Script(member.script),
-        };
-        Ok(self.clusters_at(scripts, at)?.into_iter().map(of).collect())
-    }
-
-    /// The transaction by which a holder becomes a part of a cluster that it was not, as far as the tip, with that
-    /// cluster as of the transaction; `None` if nothing has.
-    pub fn next_tie(&self, holder: Holder) -> Result<Option<(TxNum, Holder)>, ReadError> {
-        let tie = match holder {
-            Holder::Script(script) => self.get::<ClusterOf>(&script)?.map(|node| (node.0, node.0)),
-            Holder::Cluster(root) => match self.get::<Clusters>(&root)? {
-                Some(ClusterRow::Merged { parent, by, .. }) => Some((by, parent)),
-                Some(ClusterRow::Root(_)) => None,
-                Some(ClusterRow::Newcomer { .. }) | None => return Err(self.broken("a cluster's root is not a root")),
-            },
-        };
-        let Some((by, node)) = tie else { return Ok(None) };
-        let at = AsOf { height: 0, tx_end: TxNum(by.0.saturating_add(1)) };
-        let (root, _) = self.cluster_of_node(node, at)?.ok_or_else(|| self.broken("a row of clusters is missing"))?;
-        Ok(Some((by, Holder::Cluster(root.0))))
     }
 }

@@ -41,6 +41,7 @@ mod script_owners;
 mod scripts;
 mod secondary;
 mod stages;
+mod subjects;
 mod table_file;
 mod txs;
 mod view;
@@ -86,6 +87,10 @@ pub use script_owners::{ScriptOwner, ScriptStanding};
 pub use scripts::{FoundScript, SumsBefore};
 pub use secondary::{Advanced, SecondaryReader};
 pub use stages::{StageState, StageStatus};
+pub use subjects::{
+    ClaimView, ClusterView, DayView, EntityView, FeedView, FlowView, LabelView, LedgerView, MovementView, ScriptView,
+    TableView, TransactionView,
+};
 pub use table_file::{FileCheck, TableFile, bad_files, table_files_in};
 pub use txs::{BriefTx, StoredTx};
 pub use view::{Scan, Tip, View};

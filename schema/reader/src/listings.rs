@@ -9,7 +9,7 @@ use cairn_tables::{
 };
 use rocksdb::DBRawIteratorWithThreadMode;
 
-use crate::{Db, ReadError, View};
+use crate::{Db, ReadError, View, subjects::LedgerView};
 
 /// Most lists of a table that are read.
 pub const MAX_LISTINGS: usize = 64;
@@ -36,10 +36,10 @@ pub struct ListsOf<R> {
     pub is_cut: bool,
 }
 
-impl View<'_> {
+impl LedgerView<'_> {
     /// The rows that hold now. Three row reads for each list, and one for each row.
-    pub fn listings<T: ListingTable>(&self) -> Result<ListsOf<T::Value>, ReadError> {
-        let mut walk = Walk::<T>::of(self)?;
+    pub fn listings<T: ListingTable>(self) -> Result<ListsOf<T::Value>, ReadError> {
+        let mut walk = Walk::<T>::of(self.view)?;
         let (mut found, mut left) = (ListsOf { lists: Vec::new(), is_cut: false }, MAX_LISTED);
         let mut next = walk.seek(T::TAG.as_slice())?;
         while let Some(first) = next {
@@ -57,8 +57,8 @@ impl View<'_> {
     }
 
     /// The rows of one list; `None` if it has no document.
-    pub fn listing<T: ListingTable>(&self, list: &ListKey) -> Result<Option<ListOf<T::Value>>, ReadError> {
-        let mut walk = Walk::<T>::of(self)?;
+    pub fn listing<T: ListingTable>(self, list: &ListKey) -> Result<Option<ListOf<T::Value>>, ReadError> {
+        let mut walk = Walk::<T>::of(self.view)?;
         let before_all = ListVersion { retrieved_at: 0, document: [0; 8] };
         let first = ListingKey { list: list.clone(), version: before_all, row: 0 };
         let first = walk.seek(&encode_key::<T>(&first))?.filter(|key| key.list == *list);

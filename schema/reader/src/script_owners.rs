@@ -6,7 +6,7 @@ use cairn_events::EntityName;
 use cairn_model::{ScriptId, TxNum};
 use cairn_tables::labels::ScriptLabel;
 
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::LabelView};
 
 /// Entity to which a script belongs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ impl ScriptStanding {
     }
 }
 
-impl View<'_> {
+impl LabelView<'_> {
     /// Labels of scripts as of the tip, in the order of the scripts. A script that a list attributes to an entity has
     /// its own label, any other that of its cluster, unless the cluster has a suspect merge. Reads a row for each
     /// script with a label, and for the others those on the way to their clusters, together; nothing in an index
@@ -44,13 +44,13 @@ impl View<'_> {
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `clusters` is being rebuilt.
-    pub fn standings(&self, scripts: &[ScriptId]) -> Result<Vec<ScriptStanding>, ReadError> {
+    pub fn standings(self, scripts: &[ScriptId]) -> Result<Vec<ScriptStanding>, ReadError> {
         let mut standings = vec![ScriptStanding::default(); scripts.len()];
-        if scripts.is_empty() || !self.has_labels()? {
+        if scripts.is_empty() || !self.has_any()? {
             return Ok(standings);
         }
         let mut heirs = Vec::new();
-        for (at, label) in self.labels_of_ids(scripts)?.into_iter().enumerate() {
+        for (at, label) in self.of_ids(scripts)?.into_iter().enumerate() {
             if let Some((_, label)) = &label {
                 standings[at] = ScriptStanding::direct(label);
             }
@@ -58,16 +58,16 @@ impl View<'_> {
                 heirs.push(at);
             }
         }
-        if heirs.is_empty() || !self.has_owners()? {
+        if heirs.is_empty() || !self.view.clusters().has_owners()? {
             return Ok(standings);
         }
         let ids: Vec<ScriptId> = heirs.iter().map(|at| scripts[*at]).collect();
-        let members = self.clusters_at(&ids, self.as_of_tip())?;
+        let members = self.view.clusters().of_scripts(&ids, self.view.as_of_tip())?;
         let mut roots: Vec<TxNum> = members.iter().filter_map(|member| Some(member.root?.0)).collect();
         roots.sort_unstable();
         roots.dedup();
         let mut owners: HashMap<TxNum, EntityName> = HashMap::new();
-        for (root, row) in roots.iter().zip(self.owners_of_many(&roots)?) {
+        for (root, row) in roots.iter().zip(self.view.clusters().owners_of_many(&roots)?) {
             owners.extend(
                 row.filter(|row| !row.is_suspect).and_then(|row| Some((*root, row.owners.into_iter().next()?))),
             );

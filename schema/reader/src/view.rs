@@ -1,4 +1,22 @@
 //! A view: all reads of one request, pinned to one tip and counted.
+//!
+//! Methods of [`View`] itself are about the tip, the chain, the stages and the counting of work. All others are divided
+//! by subject:
+//!
+//! | subject | type | questions that it answers |
+//! |---|---|---|
+//! | `transactions()` | [`TransactionView`](crate::TransactionView) | a transaction by number or txid, its inputs, spenders and funding; a coin by outpoint |
+//! | `scripts()` | [`ScriptView`](crate::ScriptView) | a script by its bytes, hash or id, its history, sums, coins and keys; immature outputs |
+//! | `clusters()` | [`ClusterView`](crate::ClusterView) | the cluster of a script or node at a block, its members, size, owners and claims; why two scripts are of one |
+//! | `labels()` | [`LabelView`](crate::LabelView) | the label and the standing of a script, labels to judge again, labelled shares and volume; names |
+//! | `entities()` | [`EntityView`](crate::EntityView) | the sums, texts and scripts of an entity |
+//! | `claims()` | [`ClaimView`](crate::ClaimView) | claims about a script, their documents and lists, contests |
+//! | `ledger()` | [`LedgerView`](crate::LedgerView) | input events and documents, lists that hold now, prices, samples of the mempool |
+//! | `days()` | [`DayView`](crate::DayView) | sums by day: the supply by age, scripts and clusters by balance, blocks |
+//! | `movements()` | [`MovementView`](crate::MovementView) | transactions that stand out, newest first: old coins, large transfers, consolidations, flushes, wake-ups, dust; the watchlist |
+//! | `flows()` | [`FlowView`](crate::FlowView) | flows of exchanges by day and by block |
+//! | `feed()` | [`FeedView`](crate::FeedView) | announcements, and which of them stand |
+//! | `tables()` | [`TableView`](crate::TableView) | rows of any table as bytes, checksums |
 
 use std::{
     cell::{Cell, RefCell},
@@ -169,14 +187,15 @@ impl<'r> View<'r> {
         };
         let checkpoints = if self.snapshot.is_none() { read().ok().map(Arc::new) } else { None };
         // Without an input event there is no claim.
-        let any_claim = if self.tip.seq == 0 { Some(false) } else { self.uncounted(Self::has_claims).ok() };
+        let any_claim =
+            if self.tip.seq == 0 { Some(false) } else { self.uncounted(|view| view.claims().has_any()).ok() };
         let settled = self.find_settled();
         LastView { tip: Some(self.tip), chain: Arc::clone(&self.chain), checkpoints, any_claim, settled }
     }
 
     /// True if the labels are settled. Rows read for that do not belong to this view.
     pub(crate) fn find_settled(&self) -> bool {
-        self.uncounted(Self::labels_are_settled).unwrap_or(false)
+        self.uncounted(|view| view.labels().are_settled()).unwrap_or(false)
     }
 
     /// Reads data that no request asked for.

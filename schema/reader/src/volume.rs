@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use cairn_events::Slug;
 use cairn_model::{BlockHash, Height, Sats, ScriptId};
 
-use crate::{ReadError, View};
+use crate::{ReadError, View, subjects::LabelView};
 
 /// Blocks of a week, as the definition of the labelled share has it.
 pub const WEEK_BLOCKS: u32 = 1_008;
@@ -65,15 +65,15 @@ impl Volume {
     }
 }
 
-impl View<'_> {
+impl LabelView<'_> {
     /// Value that the inputs of a block spent, by the current labels. Reads the block in the journal, and looks up each
     /// script that it spends from: mostly the filter says that it has no label.
     ///
     /// # Errors
     /// Fails if the block is not in the chain.
-    pub fn block_volume(&self, height: Height) -> Result<BlockVolume, ReadError> {
+    pub fn volume(self, height: Height) -> Result<BlockVolume, ReadError> {
         let missing = || ReadError::Broken(format!("the journal has no block {height}"));
-        let block = self.journal_block(height)?.ok_or_else(missing)?;
+        let block = self.view.journal_block(height)?.ok_or_else(missing)?;
         let mut by_script: HashMap<ScriptId, Sats> = HashMap::new();
         let mut volume = BlockVolume { hash: block.hash, spent: 0, labelled: 0, by_source: Vec::new() };
         for input in &block.inputs {
@@ -83,7 +83,7 @@ impl View<'_> {
         }
         let mut scripts: Vec<(ScriptId, Sats)> = by_script.into_iter().collect();
         scripts.sort_unstable();
-        let (mut labels, mut by_source) = (self.label_walk()?, BTreeMap::<Slug, Sats>::new());
+        let (mut labels, mut by_source) = (self.walk()?, BTreeMap::<Slug, Sats>::new());
         for (script, sats) in scripts {
             for (hash, label) in labels.of_prefix(&script.prefix)? {
                 if label.id(&hash) != Some(script) || label.sources.is_empty() {
@@ -99,7 +99,9 @@ impl View<'_> {
         volume.by_source = by_source.into_iter().collect();
         Ok(volume)
     }
+}
 
+impl View<'_> {
     /// The first and the last height of the last week's blocks; of all blocks if the chain is shorter.
     #[must_use]
     pub fn week(&self) -> (Height, Height) {

@@ -53,9 +53,9 @@ impl Feed {
     /// The newest complete document of the list; `None` if there is none.
     pub(super) async fn find(reader: &Reader, state: &State, of: &Sanctions) -> Result<Option<Self>, Failure> {
         let (view, list) = (reader.view()?, of.name());
-        let Some((version, _)) = view.newest_complete(&of.sanctions_feed.0)? else { return Ok(None) };
+        let Some((version, _)) = view.claims().newest_complete(&of.sanctions_feed.0)? else { return Ok(None) };
         let missing = || Failure::new(Exit::Index, "the ledger lacks a document").hint("run `cairn repair`");
-        let document = view.claim_document(&version)?.ok_or_else(missing)?;
+        let document = view.claims().document(&version)?.ok_or_else(missing)?;
         let (hash, retrieved_at) = (document.provenance.document, document.provenance.retrieved_at);
         let (approvals, check) = (state.approvals().await?, state.feed_check(&list, &hash.0).await?);
         let checked_at = check.map_or(0, |check| u32::try_from(check.checked_at).unwrap_or(u32::MAX)).max(retrieved_at);
@@ -63,7 +63,7 @@ impl Feed {
         let mut feed =
             Feed { list, hash, retrieved_at, checked_at, check, rows, coverage, removed: Vec::new(), approvals };
         loop {
-            let claims = view.claims_from(&document, feed.rows.len() as u64)?;
+            let claims = view.claims().of_document(&document, feed.rows.len() as u64)?;
             if claims.is_empty() {
                 break;
             }

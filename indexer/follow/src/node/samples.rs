@@ -24,7 +24,7 @@ impl Samples {
     pub(super) fn begin(engine: &Engine) -> Result<Self, FollowError> {
         let now = now_secs();
         let from = now.saturating_sub(StressParams::default().window_secs);
-        let samples = engine.reader().view()?.mempool_samples(from, now, usize::MAX)?;
+        let samples = engine.reader().view()?.ledger().mempool_samples(from, now, usize::MAX)?;
         Ok(Samples { samples, taken_at: None })
     }
 

@@ -53,7 +53,7 @@ pub(super) fn assign(
     let mut timelines = Timelines::new(view, exchanges, claimed)?;
     let mut trees = HashMap::new();
     for (root, nodes) in tops {
-        let owners = view.owners_of(ClusterRoot(root))?.filter(|row| !row.is_suspect);
+        let owners = view.clusters().owners(ClusterRoot(root))?.filter(|row| !row.is_suspect);
         let latest = owners.and_then(|row| exchanges.find(row.owners.first()?));
         let mut counts = latest.is_some();
         for node in nodes {
@@ -105,7 +105,7 @@ fn claimed_nodes(view: &View<'_>, cancel: &CancelToken) -> Result<ClaimedNodes, 
     let mut nodes: Vec<TxNum> = Vec::new();
     let mut read = |nodes: &mut Vec<TxNum>| -> Result<(), PipelineError> {
         stop(cancel)?;
-        let paths = view.paths_at(nodes, view.as_of_tip())?;
+        let paths = view.clusters().paths_at(nodes, view.as_of_tip())?;
         nodes.drain(..).zip(&paths).for_each(|(node, path)| note(node, path));
         Ok(())
     };
@@ -134,14 +134,14 @@ impl Assignment<'_> {
     fn script(&mut self, rows: &[(ClaimKey, Claim)], receiver: &mut dyn ScriptReceiver) -> Result<(), PipelineError> {
         let Some((first, _)) = rows.first() else { return Ok(()) };
         let hash = ScriptHash(first.script);
-        let label = self.view.label(&hash)?;
+        let label = self.view.labels().of_hash(&hash)?;
         let id = match &label {
             Some(label) => label.id(&hash),
             // The claims about it no longer hold.
-            None => self.view.find_script_hash(&hash.0)?.map(|(found, _)| found.id),
+            None => self.view.scripts().find_hash(&hash.0)?.map(|(found, _)| found.id),
         };
         let Some(id) = id else { return Ok(()) };
-        let of = self.view.cluster_at(id, self.view.as_of_tip())?;
+        let of = self.view.clusters().of_script(id, self.view.as_of_tip())?;
         let tree = of.root.and_then(|root| self.trees.get_mut(&root.0));
         if tree.is_none() && !self.timelines.may_be(rows) {
             return Ok(());
@@ -169,7 +169,7 @@ impl Assignment<'_> {
             let Some(Tree { latest, own }) = self.trees.remove(&root) else { continue };
             // Of each node on the way from the root.
             let mut way: Vec<Rc<Spans>> = Vec::new();
-            let mut nodes = self.view.cluster_nodes(ClusterRoot(root));
+            let mut nodes = self.view.clusters().nodes(ClusterRoot(root));
             while let Some(node) = nodes.next_node()? {
                 stop(cancel)?;
                 way.truncate(node.depth);

@@ -136,7 +136,7 @@ impl FlowFollower<'_> {
 
     /// Adds the flows of the blocks since, if they follow what there is.
     fn add_since(&self, view: &View<'_>, exchanges: &Exchanges, cancel: &CancelToken) -> Result<bool, PipelineError> {
-        let head = match view.flows_head() {
+        let head = match view.flows().head() {
             Err(ReadError::Unfinished(_)) => return Ok(false),
             head => head?,
         };
@@ -166,7 +166,7 @@ impl FlowFollower<'_> {
             row.held = exchanges.held().map(|(exchange, sats)| (exchange.clone(), sats)).collect();
             reclassify(row, &before)?;
         }
-        let old = view.flow_blocks_after(head.height)?.into_iter();
+        let old = view.flows().blocks_after(head.height)?.into_iter();
         let is_old = |(height, row): &(Height, FlowBlockRow)| *height + HELD_BLOCKS <= tip && !row.held.is_empty();
         let old: Vec<(Height, FlowBlockRow)> = old.filter(is_old).collect();
         self.engine.writer.commit::<WriteError>(|batch| {
@@ -191,7 +191,7 @@ impl FlowFollower<'_> {
 
 /// Whether they must be made: there are none, their block is gone or old, or documents have changed members.
 fn is_due(view: &View<'_>, exchanges: &Exchanges, waits: bool) -> Result<bool, ReadError> {
-    let head = match view.flows_head() {
+    let head = match view.flows().head() {
         Err(ReadError::Unfinished(_)) => return Ok(true),
         head => head?,
     };
@@ -204,7 +204,7 @@ type Holdings = BTreeMap<EntityName, i128>;
 
 /// The newest block with known balances of exchanges, and these balances.
 fn base_of(view: &View<'_>, head: &FlowsHeadRow) -> Result<(Height, Holdings), ReadError> {
-    let since = view.flow_blocks_after(head.height)?;
+    let since = view.flows().blocks_after(head.height)?;
     let holdings = |held: &mut dyn Iterator<Item = (EntityName, Sats)>| -> Holdings {
         held.map(|(exchange, sats)| (exchange, i128::from(sats))).collect()
     };

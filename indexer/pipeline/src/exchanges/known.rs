@@ -37,7 +37,7 @@ impl Exchanges {
         let mut mark = sha256::Hash::engine();
         let (mut last, mut entries): (Option<EntityName>, u64) = (None, 0);
         loop {
-            let page = view.entities(last.as_ref(), PAGE)?;
+            let page = view.entities().list(last.as_ref(), PAGE)?;
             let is_last = page.len() < PAGE;
             for row in page {
                 if last.as_ref() == Some(&row.name) {

@@ -63,7 +63,7 @@ fn owners(view: &View<'_>, exchanges: &Exchanges, block: &Block) -> Result<HashM
     scripts.dedup();
     let mut owners = HashMap::new();
     for scripts in scripts.chunks(TOGETHER) {
-        for (script, standing) in scripts.iter().zip(view.standings(scripts)?) {
+        for (script, standing) in scripts.iter().zip(view.labels().standings(scripts)?) {
             let exchange = standing.owner.and_then(|owner| exchanges.find(&owner.entity));
             owners.extend(exchange.map(|exchange| (*script, exchange)));
         }

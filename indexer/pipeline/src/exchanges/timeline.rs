@@ -87,7 +87,7 @@ impl<'v> Timelines<'v> {
         exchanges: &'v Exchanges,
         claimed: HashSet<TxNum>,
     ) -> Result<Self, ReadError> {
-        let claims = view.claim_walk()?;
+        let claims = view.claims().walk()?;
         Ok(Timelines { view, exchanges, claims, claimed, nodes: HashMap::new(), received: HashMap::new() })
     }
 
@@ -119,7 +119,7 @@ impl<'v> Timelines<'v> {
                 times.extend(self.claims.complete_after(&key.list, key.version)?.map(|next| next.retrieved_at));
             }
         }
-        let (contests, _) = self.view.contests_of(script, None)?;
+        let (contests, _) = self.view.claims().contests_of(script, None)?;
         times.extend(contests.iter().map(|(key, _)| key.version.retrieved_at));
         Ok(times.into_iter().filter_map(|time| self.first_at(time)).collect())
     }
@@ -134,7 +134,7 @@ impl<'v> Timelines<'v> {
             let received = match self.received.get(&key.version) {
                 Some(received) => *received,
                 None => {
-                    let document = self.view.claim_document(&key.version)?;
+                    let document = self.view.claims().document(&key.version)?;
                     let lacks = || ReadError::Broken("a claim has no document".to_owned());
                     let received = document.ok_or_else(lacks)?.received_at;
                     self.received.insert(key.version, received);
@@ -219,8 +219,8 @@ impl<'v> Timelines<'v> {
 
     fn read_root(&mut self, node: TxNum) -> Result<Spans, ReadError> {
         let start = self.height_of(node);
-        let suspect = self.view.first_suspect(node)?.map_or(Height::MAX, |by| self.height_of(by));
-        let mut scripts = self.view.claimed_parts(node, self.view.as_of_tip(), MAX_HEIRS)?.own;
+        let suspect = self.view.clusters().first_suspect(node)?.map_or(Height::MAX, |by| self.height_of(by));
+        let mut scripts = self.view.clusters().claimed_parts(node, self.view.as_of_tip(), MAX_HEIRS)?.own;
         scripts.truncate(MAX_HEIRS);
         // Of each script when it came into the tree, and its claims.
         let mut heirs = Vec::new();
@@ -258,10 +258,10 @@ impl<'v> Timelines<'v> {
     /// When scripts came into the tree of a node.
     fn joined(&self, node: TxNum, scripts: &[ScriptHash]) -> Result<Vec<Height>, ReadError> {
         let broken = || ReadError::Broken("a script with claims for its cluster has no node".to_owned());
-        let labels = self.view.labels(scripts)?;
+        let labels = self.view.labels().of_hashes(scripts)?;
         let nodes = labels.iter().map(|label| label.as_ref().and_then(|label| label.node).ok_or_else(broken));
         let nodes: Vec<TxNum> = nodes.collect::<Result<_, _>>()?;
-        let paths = self.view.paths_at(&nodes, self.view.as_of_tip())?;
+        let paths = self.view.clusters().paths_at(&nodes, self.view.as_of_tip())?;
         let by = |path: &Vec<Tie>| path.iter().find(|tie| tie.parent == node).map_or(node, |tie| tie.by);
         Ok(paths.iter().map(|path| self.height_of(by(path))).collect())
     }

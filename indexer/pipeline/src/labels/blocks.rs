@@ -138,8 +138,8 @@ pub(crate) fn changes_of_block(
         first_tx: block.first_tx,
         tip: newest_after(block, direction),
     };
-    if view.has_labels()? {
-        let mut walk = view.label_walk()?;
+    if view.labels().has_any()? {
+        let mut walk = view.labels().walk()?;
         for same_prefix in touched(block).chunk_by(|a, b| a.id.prefix == b.id.prefix) {
             let Some(first) = same_prefix.first() else { continue };
             let labels = walk.of_prefix(&first.id.prefix)?;
@@ -199,6 +199,6 @@ fn last_before(view: &View<'_>, touched: &Touched<'_>) -> Result<Option<TxNum>, 
         let ScriptId { prefix: ScriptPrefix(prefix), ordinal } = touched.id;
         ReadError::Lacks { table: TotalsTable::NAME, what: format!("script {prefix:02x?} {ordinal}") }
     };
-    let found = view.script_by_id(touched.id)?.ok_or_else(lacks)?;
-    Ok(view.history(&found, touched.txs, 1)?.first().map(|entry| entry.tx_num))
+    let found = view.scripts().by_id(touched.id)?.ok_or_else(lacks)?;
+    Ok(view.scripts().history(&found, touched.txs, 1)?.first().map(|entry| entry.tx_num))
 }

@@ -172,7 +172,7 @@ impl LabelFollower<'_> {
         let due = marked(&self.engine.reader.view()?, after, most)?;
         let (Some(first), Some(last)) = (due.first(), due.last()) else { return Ok(None) };
         let pieces = look_up_pieces(&self.engine.reader, &due, |view, due| {
-            let (mut claims, mut changes, mut replaced) = (view.claim_walk()?, Changes::default(), 0);
+            let (mut claims, mut changes, mut replaced) = (view.claims().walk()?, Changes::default(), 0);
             for hash in due {
                 let before = view.get::<Labels>(hash)?;
                 let now = judge(view, &mut claims, hash, before.as_ref())?;
@@ -195,7 +195,7 @@ impl LabelFollower<'_> {
     fn note_suspects(&self, view: &View<'_>, progress: &dyn Progress) -> Result<(), PipelineError> {
         let mut from = Some(TxNum(0));
         while let Some(at) = from {
-            let (merges, next) = view.suspect_merges(at, ROWS_OF_FOREST)?;
+            let (merges, next) = view.clusters().suspect_merges(at, ROWS_OF_FOREST)?;
             let mut changes = Changes::default();
             merges.iter().try_for_each(|(tie, path)| changes.add_suspect(tie.parent, path))?;
             self.engine.writer.commit::<PipelineError>(|batch| changes.write(&self.engine.writer, batch))?;
@@ -212,7 +212,7 @@ impl LabelFollower<'_> {
         let (mut last, mut written) = (None, 0);
         loop {
             let view = self.engine.reader.view()?;
-            let due = view.owners_due(last, OWNERS_IN_STEP)?;
+            let due = view.clusters().owners_due(last, OWNERS_IN_STEP)?;
             let Some(newest) = due.last() else { return Ok(last.is_some()) };
             if progress.cancel_token().is_cancelled() {
                 self.engine.writer.flush()?;
@@ -220,9 +220,9 @@ impl LabelFollower<'_> {
             }
             last = Some(*newest);
             let pieces = look_up_pieces(&self.engine.reader, &due, |view, due| {
-                let (mut claims, mut changes) = (view.claim_walk()?, Changes::default());
+                let (mut claims, mut changes) = (view.claims().walk()?, Changes::default());
                 for root in due {
-                    let before = view.owners_of(ClusterRoot(*root))?;
+                    let before = view.clusters().owners(ClusterRoot(*root))?;
                     changes.replace_owners(*root, before.as_ref(), judge_owners(view, &mut claims, *root)?)?;
                 }
                 Ok(vec![changes])

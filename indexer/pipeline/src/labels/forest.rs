@@ -143,7 +143,7 @@ impl<'b> BlockForest<'b> {
     /// The database cannot be read, or a row is damaged.
     pub(crate) fn connect(&self, view: &View<'_>, changes: &mut Changes) -> Result<(), PipelineError> {
         self.add_moved(view, changes)?;
-        let has_claims = view.has_cluster_claims()?;
+        let has_claims = view.clusters().has_claims()?;
         // Scripts with claims below a child before the block, and those that the block brought there before the child
         // joined.
         let mut brought: HashMap<TxNum, u64> = HashMap::new();
@@ -151,7 +151,7 @@ impl<'b> BlockForest<'b> {
         for tie in &self.ties {
             changes.add_below(tie.parent, &left_out_by(tie, &mut known, changes)?)?;
             let is_old = has_claims && tie.child < self.first_tx;
-            let stored = if is_old { view.claims_below(tie.child)? } else { 0 };
+            let stored = if is_old { view.clusters().claims_below(tie.child)? } else { 0 };
             let below = stored + brought.get(&tie.child).copied().unwrap_or_default();
             if below > 0 {
                 changes.tie(tie, below.into())?;
@@ -192,7 +192,7 @@ impl<'b> BlockForest<'b> {
     ) -> Result<HashMap<TxNum, ClaimedParts>, PipelineError> {
         let mut of_node = |node: TxNum| -> Result<ClaimedParts, ReadError> {
             if node < self.first_tx {
-                return view.claimed_parts(node, view.as_of_tip(), MAX_HEIRS);
+                return view.clusters().claimed_parts(node, view.as_of_tip(), MAX_HEIRS);
             }
             Ok(ClaimedParts::of_root(claimed.remove(&node).unwrap_or_default(), MAX_HEIRS))
         };
@@ -242,7 +242,7 @@ impl<'b> BlockForest<'b> {
         }
         let mut parts = HashMap::new();
         for root in asked.intersection(&self.roots.keys().copied().collect()) {
-            parts.insert(*root, view.claimed_parts(*root, before, MAX_HEIRS)?);
+            parts.insert(*root, view.clusters().claimed_parts(*root, before, MAX_HEIRS)?);
         }
         self.replace_owners(view, changes, parts, self.gone.clone())
     }
@@ -251,14 +251,14 @@ impl<'b> BlockForest<'b> {
     fn below_children(&self, view: &View<'_>) -> Result<HashMap<TxNum, Sums>, ReadError> {
         let mut children: Vec<TxNum> = self.ties.iter().map(|tie| tie.child).collect();
         children.sort_unstable();
-        view.below_of_many(&children)
+        view.clusters().below_of_many(&children)
     }
 
     /// Adds the block's movements of scripts that a list attributes to an entity: they count in no sum of their
     /// cluster.
     fn add_moved(&self, view: &View<'_>, changes: &mut Changes) -> Result<(), PipelineError> {
         let nodes: Vec<TxNum> = self.movements.iter().map(|(node, _)| *node).collect();
-        for ((node, moved), path) in self.movements.iter().zip(view.paths_at(&nodes, view.as_of_tip())?) {
+        for ((node, moved), path) in self.movements.iter().zip(view.clusters().paths_at(&nodes, view.as_of_tip())?) {
             let sums = Sums::of(left_out(0, moved)).map_err(overflow)?;
             at_and_above(*node, &path).try_for_each(|node| changes.add_below(node, &sums))?;
         }
@@ -274,7 +274,7 @@ impl<'b> BlockForest<'b> {
         mut parts: HashMap<TxNum, ClaimedParts>,
         mut ended: Vec<TxNum>,
     ) -> Result<(), PipelineError> {
-        let is_due = !view.owners_due(None, 1)?.is_empty();
+        let is_due = !view.clusters().owners_due(None, 1)?.is_empty();
         let roots: Vec<TxNum> = self.roots.keys().copied().collect();
         let stored = self.stored_owners(view, &roots)?;
         let mut claims = None;
@@ -286,7 +286,7 @@ impl<'b> BlockForest<'b> {
                 (Some(parts), _) => {
                     let claims = match &mut claims {
                         Some(claims) => claims,
-                        none => none.insert(view.claim_walk()?),
+                        none => none.insert(view.claims().walk()?),
                     };
                     owners_by(claims, &parts)?
                 }
@@ -307,7 +307,7 @@ impl<'b> BlockForest<'b> {
 
     /// The rows that roots have before the block, or before it is undone.
     fn stored_owners(&self, view: &View<'_>, roots: &[TxNum]) -> Result<Vec<Option<OwnersRow>>, ReadError> {
-        if view.has_owners()? { view.owners_of_many(roots) } else { Ok(vec![None; roots.len()]) }
+        if view.clusters().has_owners()? { view.clusters().owners_of_many(roots) } else { Ok(vec![None; roots.len()]) }
     }
 }
 
@@ -324,7 +324,7 @@ impl Heir {
         let after = ScriptLabel { node, ..after.clone() };
         // All that it ever did is left out of the cluster, not only what the block does.
         let had = match before.seen.filter(|_| node.is_some() && after.names_somebody()) {
-            Some(_) => view.script_by_id(*id)?.map(|found| ScriptSums::of(&found.totals)).unwrap_or_default(),
+            Some(_) => view.scripts().by_id(*id)?.map(|found| ScriptSums::of(&found.totals)).unwrap_or_default(),
             None => ScriptSums::default(),
         };
         let side = |label, moved| LabelledScript { label, moved, path: Some(path) };

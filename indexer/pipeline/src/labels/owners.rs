@@ -53,7 +53,7 @@ pub(crate) fn judge_owners(
     claims: &mut ClaimWalk<'_>,
     root: TxNum,
 ) -> Result<Option<OwnersRow>, ReadError> {
-    let Some(counts) = view.counts_of_root(root)? else { return Ok(None) };
-    let parts = view.claimed_parts(root, view.as_of_tip(), MAX_HEIRS)?;
-    row_of(root, owners_by(claims, &parts)?, &counts, &view.below(root)?)
+    let Some(counts) = view.clusters().counts(root)? else { return Ok(None) };
+    let parts = view.clusters().claimed_parts(root, view.as_of_tip(), MAX_HEIRS)?;
+    row_of(root, owners_by(claims, &parts)?, &counts, &view.clusters().below(root)?)
 }

@@ -375,7 +375,7 @@ impl Changes {
     /// # Errors
     /// As [`Changes::replace`], or the row cannot be read.
     pub(crate) fn below(&self, view: &View<'_>, node: TxNum) -> Result<Sums, PipelineError> {
-        self.below_from(view.below(node)?, node)
+        self.below_from(view.clusters().below(node)?, node)
     }
 
     /// The same, from the stored sums.

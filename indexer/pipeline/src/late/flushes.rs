@@ -77,7 +77,7 @@ impl FlushFold {
     /// Looks up the clusters that the open windows' holders join before `end`.
     fn look(&mut self, view: &View<'_>, end: TxNum) -> Result<(), ReadError> {
         for (key, open) in self.open.iter_mut().filter(|(_, open)| open.tie.is_none() && open.looked < end) {
-            open.tie = view.next_tie(open.holder)?;
+            open.tie = view.clusters().next_tie(open.holder)?;
             open.looked = view.tip().tx_end;
             self.ties.extend(open.tie.map(|(by, _)| (by, *key)));
         }
@@ -98,7 +98,7 @@ impl FlushFold {
 
     /// Takes a window in whose holder is this from now on.
     fn remember(&mut self, view: &View<'_>, key: InputKey, to: Height, holder: Holder) -> Result<(), ReadError> {
-        let tie = view.next_tie(holder)?;
+        let tie = view.clusters().next_tie(holder)?;
         self.ties.extend(tie.map(|(by, _)| (by, key)));
         self.by_holder.insert(holder, key);
         self.open.insert(key, Open { to, holder, tie, looked: view.tip().tx_end });
@@ -237,7 +237,7 @@ fn spends(view: &View<'_>, height: Height, tx_num: TxNum) -> Result<Vec<Spend>, 
     let scripts: Vec<ScriptId> = old.iter().map(|(_, script, ..)| *script).collect();
     let at = AsOf { height, tx_end: TxNum(tx_num.0 + 1) };
     let mut spends: Vec<Spend> = Vec::new();
-    for ((vin, _, sats, age), holder) in old.into_iter().zip(view.holders_at(&scripts, at)?) {
+    for ((vin, _, sats, age), holder) in old.into_iter().zip(view.clusters().holders(&scripts, at)?) {
         let destroyed = u128::from(sats) * u128::from(age);
         match spends.iter_mut().find(|spend| spend.holder == holder) {
             Some(spend) => {

@@ -56,8 +56,8 @@ impl Sleeper {
 
     /// Adds a script; gives its newest spend if that is not long ago.
     fn add(&mut self, view: &View<'_>, script: &FoundScript, at: At) -> Result<Option<TxNum>, ReadError> {
-        let [old, now] = view.sums_before_each(script, [at.since, at.before])?;
-        let last = view.last_spend_before(script, at.before)?;
+        let [old, now] = view.scripts().sums_before_each(script, [at.since, at.before])?;
+        let last = view.scripts().last_spend_before(script, at.before)?;
         if now.sent != old.sent {
             return Ok(last);
         }
@@ -101,7 +101,7 @@ impl Sleep {
                     return Ok(None);
                 }
                 // A transaction that ties scripts spends from them.
-                let tie = view.last_tie_before(ClusterRoot(root), at.before)?;
+                let tie = view.clusters().last_tie_before(ClusterRoot(root), at.before)?;
                 let spend = if is_awake(&tie) && moves(view, tie)? {
                     Some(tie)
                 } else {
@@ -140,7 +140,7 @@ fn walk(
         if cancel.is_cancelled() {
             return Err(PipelineError::Stopped);
         }
-        let page = view.cluster_members(ClusterRoot(root), as_of, &from, PAGE)?;
+        let page = view.clusters().members(ClusterRoot(root), as_of, &from, PAGE)?;
         let page = page.ok_or_else(|| ReadError::Broken("a place in a cluster is gone".to_owned()))?;
         for script in page.scripts {
             if let Some(spend) = sleeper.add(view, &found(view, script)?, at)? {
@@ -154,5 +154,5 @@ fn walk(
 
 fn found(view: &View<'_>, script: ScriptId) -> Result<FoundScript, ReadError> {
     let lacks = || ReadError::Lacks { table: TotalsTable::NAME, what: format!("script {script:?}") };
-    view.script_by_id(script)?.ok_or_else(lacks)
+    view.scripts().by_id(script)?.ok_or_else(lacks)
 }

@@ -40,7 +40,7 @@ impl LateFold for WakeupFold {
             let Some(at) = At::of(view, height, tx_num, WAKEUP_YEARS * YEAR) else { continue };
             let (_, coins) = read_tx(view, tx_num)?;
             let scripts: Vec<ScriptId> = coins.iter().map(|coin| coin.script).collect();
-            let holders = view.holders_at(&scripts, AsOf { height, tx_end: tx_num })?;
+            let holders = view.clusters().holders(&scripts, AsOf { height, tx_end: tx_num })?;
             let mut looked: HashSet<Holder> = HashSet::new();
             for (vin, holder) in (0..).zip(&holders) {
                 if !looked.insert(*holder) {

@@ -176,7 +176,7 @@ impl Taking<'_> {
     }
 
     pub(super) fn state(&self, hash: &DocumentHash) -> Result<DocumentState, ReadError> {
-        Ok(self.view.document(hash)?.unwrap_or_default())
+        Ok(self.view.ledger().document(hash)?.unwrap_or_default())
     }
 
     /// The answer, if the ledger has the document.
@@ -237,7 +237,7 @@ impl Taking<'_> {
     fn write_quotes(&self, batch: &mut Batch<'_>, rows: &[QuoteRow]) -> Result<(Applied, u64), LedgerError> {
         let provenance = &self.document.provenance;
         let state = self.state(&self.hash())?;
-        let mut walk = self.view.quote_versions()?;
+        let mut walk = self.view.ledger().quote_versions()?;
         let mut repeats = Vec::with_capacity(rows.len());
         for row in rows {
             let candle = Candle { series: row.series, closes_at: row.closes_at };
@@ -326,7 +326,7 @@ impl Taking<'_> {
 
     /// Removes the effects of a document, and chooses again among the quotes.
     fn take_back(&self, batch: &mut Batch<'_>, hash: &DocumentHash, seq: u64) -> Result<(), LedgerError> {
-        let (provenance, rows) = match self.view.event(seq)? {
+        let (provenance, rows) = match self.view.ledger().event(seq)? {
             Some((_, EventRow::Document { provenance, rows, .. })) => (provenance, rows),
             Some((_, EventRow::Contest { provenance, contest, .. })) => {
                 contests::take_back(batch, &provenance, &contest);
@@ -335,7 +335,7 @@ impl Taking<'_> {
             // A withdrawal that is withdrawn still holds.
             _ => return Ok(()),
         };
-        let mut walk = self.view.quote_versions()?;
+        let mut walk = self.view.ledger().quote_versions()?;
         let mut left = u64::from(rows);
         let mut claims = ClaimsTakenBack::default();
         for row in self.view.scan::<Events>(Some(&(seq + 1)))? {

@@ -88,7 +88,7 @@ impl Taking<'_> {
         let mut repeat = vec![false; claims.len()];
         // The list's claims about one script, for as long as the claims are about it.
         let mut before: Option<([u8; 32], HashSet<[u8; 32]>)> = None;
-        let mut walk = self.view.claim_walk()?;
+        let mut walk = self.view.claims().walk()?;
         for at in order {
             let script = scripts[at];
             if before.as_ref().is_none_or(|(of, _)| *of != script) {

@@ -43,8 +43,8 @@ impl Taking<'_> {
         if seq == 0 || withdrawn != 0 {
             return Ok(None);
         }
-        let Some((_, EventRow::Document { provenance, .. })) = self.view.event(seq)? else { return Ok(None) };
-        match self.view.event(seq + 1)? {
+        let Some((_, EventRow::Document { provenance, .. })) = self.view.ledger().event(seq)? else { return Ok(None) };
+        match self.view.ledger().event(seq + 1)? {
             Some((_, EventRow::Claims { document, list, .. })) if document == seq => Ok(Some((provenance, list))),
             _ => Ok(None),
         }
@@ -77,7 +77,7 @@ fn ended_by(view: &View<'_>, list: &ListKey, before: ListVersion) -> Result<Vec<
 
 /// Marks the scripts of a document.
 fn mark(view: &View<'_>, of: &ListVersion, marks: &mut Marks<'_>) -> Result<(), LedgerError> {
-    let Some(document) = view.claim_document(of)? else { return Ok(()) };
+    let Some(document) = view.claims().document(of)? else { return Ok(()) };
     for row in view.scan::<Events>(Some(&(document.seq + 1)))? {
         match row? {
             (_, EventRow::Claims { document: seq, list, claims, .. }) if seq == document.seq => {

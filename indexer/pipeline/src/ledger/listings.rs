@@ -43,7 +43,7 @@ impl Taking<'_> {
         let provenance = &self.document.provenance;
         let state = self.state(&self.hash())?;
         let own = ListKey { source: provenance.source.clone(), list: list.clone() };
-        let said = self.view.listing::<T>(&own)?.map(|of| of.rows).unwrap_or_default();
+        let said = self.view.ledger().listing::<T>(&own)?.map(|of| of.rows).unwrap_or_default();
         // In whatever row it stands.
         let said: HashSet<T::Value> = said.iter().map(|row| row.at_row(0)).collect();
         let repeats: Vec<bool> = rows.iter().map(|row| said.contains(&row.at_row(0))).collect();

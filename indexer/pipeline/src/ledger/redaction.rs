@@ -37,7 +37,7 @@ impl Taking<'_> {
         }
         // In the order of the table: then hardly any is sought.
         redactable.sort_unstable_by_key(|(script, _)| *script);
-        let mut walk = self.view.claim_walk()?;
+        let mut walk = self.view.claims().walk()?;
         for of_script in redactable.chunk_by_mut(|(a, _), (b, _)| a == b) {
             let Some((script, _)) = of_script.first() else { continue };
             let redacted = walk.redacted(script, list)?;

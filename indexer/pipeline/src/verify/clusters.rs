@@ -238,7 +238,7 @@ fn paid_in(view: &View<'_>, block: &Block) -> Result<Vec<i128>, ReadError> {
         let inputs = scripts.len();
         scripts.extend(outputs().map(|output| output.id));
         let at = AsOf { height: block.height, tx_end: TxNum(block.tx_num(i).0 + 1) };
-        let owners = view.clusters_at(&scripts, at)?;
+        let owners = view.clusters().of_scripts(&scripts, at)?;
         let owners: Vec<Owner> = owners.into_iter().map(|member| member.root.ok_or(member.script)).collect();
         let own: HashSet<&Owner> = owners[..inputs].iter().collect();
         let others = owners[inputs..].iter().zip(outputs()).filter(|(owner, _)| !own.contains(owner));
@@ -344,7 +344,7 @@ pub(crate) fn nodes_of(
         tally.expect_node(tx_num);
         if tx_num.0.is_multiple_of(SAMPLE) {
             let at = AsOf { height: block.height, tx_end: TxNum(tx_num.0 + 1) };
-            let found = view.clusters_at(scripts, at)?;
+            let found = view.clusters().of_scripts(scripts, at)?;
             if found.iter().any(|member| member.root.is_none() || member.root != found[0].root) {
                 let what = format!("scripts that {} spends from are in different clusters", tx.txid);
                 wrong = Some((Clusters::NAME, what));

@@ -130,7 +130,7 @@ fn compare(
     let mut claims = read!(view.scan::<Claims>(None));
     let mut labels = read!(view.scan::<Labels>(None)).peekable();
     let mut due = read!(view.scan::<LabelDue>(None)).peekable();
-    let mut walk = read!(view.claim_walk());
+    let mut walk = read!(view.claims().walk());
     let mut said = read!(next_said(&mut claims, None));
     let (mut scripts, mut labelled, mut waiting, mut roots) = (0u64, 0u64, 0u64, BTreeSet::new());
     loop {

@@ -62,7 +62,7 @@ impl Owners<'_> {
         for row in self.view.scan::<ClusterOwners>(None)? {
             self.roots.insert(row?.0);
         }
-        Ok(self.view.owners_due(None, usize::MAX)?.into_iter().collect())
+        Ok(self.view.clusters().owners_due(None, usize::MAX)?.into_iter().collect())
     }
 
     fn judge(
@@ -71,9 +71,9 @@ impl Owners<'_> {
         due: &BTreeSet<TxNum>,
         (tallies, finding): (&mut Tallies, &mut Finding),
     ) -> Result<u64, ReadError> {
-        let (mut claims, mut owned): (ClaimWalk<'_>, u64) = (self.view.claim_walk()?, 0);
+        let (mut claims, mut owned): (ClaimWalk<'_>, u64) = (self.view.claims().walk()?, 0);
         for root in roots {
-            let stored = self.view.owners_of(ClusterRoot(*root))?;
+            let stored = self.view.clusters().owners(ClusterRoot(*root))?;
             let is_due = self.is_waiting || due.contains(root);
             let is_right = is_due || stored == judge_owners(self.view, &mut claims, *root)?;
             let wrong = || format!("the cluster of {} has other owners than its claims give", root.0);
@@ -88,7 +88,7 @@ impl Owners<'_> {
 
     /// Some merges of two large clusters, from a node on. Returns the node to go on with.
     fn suspects(&self, from: TxNum, tallies: &mut Tallies) -> Result<Option<TxNum>, ReadError> {
-        let (merges, next) = self.view.suspect_merges(from, ROWS)?;
+        let (merges, next) = self.view.clusters().suspect_merges(from, ROWS)?;
         for (tie, path) in &merges {
             tallies.expect_rows(&rows_of_suspect(tie.parent, path).map_err(|e| ReadError::Broken(e.to_string()))?);
         }

@@ -53,7 +53,7 @@ fn walk<T: Table>(
 ) -> Result<(), PipelineError> {
     let (mut count, mut outcome) = (0u32, Ok(()));
     let mut stopped = false;
-    view.table_rows_while(&TableInfo::of::<T>(), |key, value| {
+    view.tables().rows_while(&TableInfo::of::<T>(), |key, value| {
         count = count.wrapping_add(1);
         stopped = count.is_multiple_of(ROWS) && cancel.is_cancelled();
         outcome = row(key, value);
@@ -89,7 +89,7 @@ fn candidates(view: &View<'_>, cancel: &CancelToken) -> Result<Vec<Holder>, Pipe
     })?;
     large.extend(sum.filter(|(_, sats)| *sats >= WATCH_SATS).map(|(of, _)| of));
     // Those in clusters are counted with them.
-    let holders = view.holders_at(&large, view.as_of_tip())?;
+    let holders = view.clusters().holders(&large, view.as_of_tip())?;
     found.extend(holders.into_iter().filter(|holder| matches!(holder, Holder::Script(_))));
     Ok(found)
 }
@@ -99,11 +99,11 @@ fn line(view: &View<'_>, key: &WatchKey) -> Result<String, ReadError> {
     let broken = |what: &str| ReadError::Broken(format!("{what} of the watchlist is missing"));
     Ok(match key.holder {
         Holder::Cluster(root) => {
-            let (txid, _) = view.txid_of(root)?.ok_or_else(|| broken("the root of a cluster"))?;
+            let (txid, _) = view.transactions().txid(root)?.ok_or_else(|| broken("the root of a cluster"))?;
             format!("cluster {txid} {}\n", key.sats)
         }
         Holder::Script(script) => {
-            let script = view.script_of(script)?.ok_or_else(|| broken("a script"))?;
+            let script = view.scripts().bytes_of(script)?.ok_or_else(|| broken("a script"))?;
             format!("script {} {}\n", hex::encode(script_sha256(&script)), key.sats)
         }
     })

@@ -157,10 +157,10 @@ impl Operation for SupplyDistribution {
         let view = ctx.view()?;
         let height = ctx.as_of(input.as_of)?;
         // Below the tip every height has a block.
-        let last = view.last_of_day(height).unwrap_or(height);
+        let last = view.days().last_of_day(height).unwrap_or(height);
         let day = view.chain().get(last).map_or(0, |block| day_of(block.mono_time));
-        let (births, scripts) = (view.supply_by_birth(day)?, view.scripts_by_day(day)?);
-        let clusters = view.clusters_by_day(day)?;
+        let (births, scripts) = (view.days().supply_by_birth(day)?, view.days().scripts(day)?);
+        let clusters = view.days().clusters(day)?;
         let supply: Sats = births.iter().map(|born| born.sats).sum();
         for (holders, sums) in [("scripts", &scripts), ("clusters", &clusters)] {
             let held = (0..BANDS).map(|band| sums.get(BANDS + band)).sum::<i128>();

@@ -78,7 +78,7 @@ impl Operation for DormancyFlushes {
         let sats = BtcParam::or_least(input.min_btc, FLUSH_SATS)?;
         let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
         let followed_height = view.late(&FLUSHES)?;
-        let (walk, fits) = (view.flushes_before(request.rest().end)?, |row: &FlushRow| row.sats >= sats);
+        let (walk, fits) = (view.movements().flushes_before(request.rest().end)?, |row: &FlushRow| row.sats >= sats);
         let mut owners = Owners::default();
         let page = by_input::page(ctx, &request, (walk, fits), |rows| {
             let (mut flushes, mut cost) = (Vec::with_capacity(rows.len()), 0);

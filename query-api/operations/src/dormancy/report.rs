@@ -109,7 +109,7 @@ impl Span {
     /// From a day to the day before another.
     fn of(view: &View<'_>, from: u32, to: u32) -> Result<Self, ApiError> {
         let up_to = |day: u32| match day.checked_sub(1) {
-            Some(last) => Ok(view.dormant_up_to(last)?),
+            Some(last) => Ok(view.days().dormant_up_to(last)?),
             None => Ok::<_, ApiError>(Sums::default()),
         };
         let (before, all) = (up_to(from)?, up_to(to)?);
@@ -244,7 +244,7 @@ fn top(ctx: &Ctx<'_>, view: &View<'_>, from: u32, to: u32) -> Result<(Vec<Dorman
         let first = |height: Height| view.chain().get(height).map_or(view.tip().tx_end, |block| block.first_tx);
         first(height.map_or(0, |before| before + 1))
     };
-    let mut walk = view.old_movements_before(first_of(to))?;
+    let mut walk = view.movements().old_before(first_of(to))?;
     let mut scan = BoundedScan::back_to(first_of(from));
     let mut found = Vec::new();
     while let ScanStep::Tx(tx_num, row) =

@@ -111,7 +111,7 @@ impl Operation for WhaleWakeups {
         let sats = BtcParam::or_least(input.min_btc, WAKEUP_SATS)?;
         let request = PageRequest::new(ctx, window, input.limit.get(), input.page)?;
         let followed_height = view.late(&WAKEUPS)?;
-        let (walk, fits) = (view.wakeups_before(request.rest().end)?, |row: &WakeupRow| row.sats >= sats);
+        let (walk, fits) = (view.movements().wakeups_before(request.rest().end)?, |row: &WakeupRow| row.sats >= sats);
         let mut owners = Owners::default();
         let page = by_input::page(ctx, &request, (walk, fits), |rows| {
             let wakeups = rows.into_iter().map(|(key, row)| WhaleWakeup::of(view, &mut owners, key, row));

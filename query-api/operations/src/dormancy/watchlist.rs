@@ -105,9 +105,9 @@ impl Operation for DormancyWatchlist {
     fn run(ctx: &Ctx<'_>, input: WatchlistInput) -> Result<Formatted<WatchlistOutput>, ApiError> {
         let view = ctx.view()?;
         let sats = BtcParam::or_least(input.min_btc, WATCH_SATS)?;
-        let head = view.watch_head()?;
+        let head = view.movements().watch_head()?;
         let (rows, has_more) = match &head {
-            Some(_) => view.watched(sats, input.offset as usize, input.limit.get() as usize)?,
+            Some(_) => view.movements().watched(sats, input.offset as usize, input.limit.get() as usize)?,
             None => (Vec::new(), false),
         };
         let (mut owners, mut watchlist) = (Owners::default(), Vec::new());

@@ -79,7 +79,7 @@ pub(crate) struct Basis {
 
 impl Basis {
     pub(super) fn of(ctx: &Ctx<'_>, view: &View<'_>) -> Result<Self, ApiError> {
-        let (labels_loaded, labels_pending) = (view.has_claims()?, !view.labels_are_settled()?);
+        let (labels_loaded, labels_pending) = (view.claims().has_any()?, !view.labels().are_settled()?);
         if !labels_loaded {
             ctx.warn("no_label_source", "no labels are loaded: no entity is known");
         }

@@ -55,25 +55,25 @@ impl FoundEntity {
     /// Returns 404, with near names, if no entity has the name.
     pub(crate) fn find(ctx: &Ctx<'_>, view: &View<'_>, asked: &str) -> Result<Self, ApiError> {
         let own: Option<EntityName> = asked.trim().to_lowercase().parse().ok();
-        if let Some(row) = own.as_ref().map(|name| view.entity(name)).transpose()?.flatten() {
+        if let Some(row) = own.as_ref().map(|name| view.entities().get(name)).transpose()?.flatten() {
             return Ok(FoundEntity { row, by: FoundBy::Name });
         }
         // Natural persons are found by their exact name only.
         let spelled = EntityName::from_words(asked).filter(|name| Some(name) != own.as_ref());
-        let of_alias = spelled.as_ref().map(|name| view.entity(name)).transpose()?.flatten();
+        let of_alias = spelled.as_ref().map(|name| view.entities().get(name)).transpose()?.flatten();
         if let Some(row) = of_alias.filter(|row| !is_a_person(row)) {
             return Ok(FoundEntity { row, by: FoundBy::Alias });
         }
         let all = ctx.entities()?;
         let written = EntityName::from_words(asked);
         let known = written.as_ref().and_then(|name| all.alias(name)).map(|entry| &entry.name);
-        if let Some(row) = known.map(|name| view.entity(name)).transpose()?.flatten() {
+        if let Some(row) = known.map(|name| view.entities().get(name)).transpose()?.flatten() {
             return Ok(FoundEntity { row, by: FoundBy::Alias });
         }
         // Of the entity itself, whatever is said of its addresses.
         let profiles = ctx.profiles()?;
         let of_profile = written.as_ref().and_then(|name| profiles.alias(name));
-        let row = of_profile.map(|name| view.entity(name)).transpose()?.flatten();
+        let row = of_profile.map(|name| view.entities().get(name)).transpose()?.flatten();
         if let Some(row) = row.filter(|row| !is_a_person(row)) {
             return Ok(FoundEntity { row, by: FoundBy::Alias });
         }

@@ -212,10 +212,10 @@ impl Operation for Lookup {
             None => page(ctx, view, &row.name, ScriptClass::Named, None, MAX_NAMED)?.rows,
             Some(_) => Vec::new(),
         };
-        let mut names = view.entity_facets(&row.name, FacetKind::Name, MAX_NAMES)?;
+        let mut names = view.entities().facets(&row.name, FacetKind::Name, MAX_NAMES)?;
         let display_name = shown_name(&row.name, &names).to_owned();
         sort(&mut names);
-        let mut origins = view.entity_facets(&row.name, FacetKind::Origin, MAX_ORIGINS)?;
+        let mut origins = view.entities().facets(&row.name, FacetKind::Origin, MAX_ORIGINS)?;
         sort(&mut origins);
         let (own_lists, own_list_at) = own_lists(view, &row)?;
         let evidence = Evidence { members: row.members, origins: origins.len() as u64, own_list_at };
@@ -299,7 +299,7 @@ fn categories(row: &EntityRow) -> Vec<CategoryOf> {
 fn own_lists(view: &View<'_>, row: &EntityRow) -> Result<(Vec<OwnList>, Option<u32>), ApiError> {
     let mut lists = OwnLists::of(view);
     let (mut rows, mut newest) = (Vec::new(), None);
-    for (list, address_count) in view.entity_facets(&row.name, FacetKind::OwnList, MAX_OWN_LISTS)? {
+    for (list, address_count) in view.entities().facets(&row.name, FacetKind::OwnList, MAX_OWN_LISTS)? {
         let complete_at = lists.complete_at(&list)?;
         newest = newest.max(complete_at);
         rows.push(OwnList { list, address_count, complete_at: complete_at.map(rfc3339) });

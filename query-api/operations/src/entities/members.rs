@@ -73,12 +73,12 @@ pub(super) fn page(
             (Some(EntityScript { entity: name.clone(), class, last, script }), shown)
         }
     };
-    let mut scripts = view.entity_scripts(name, class, after.as_ref(), limit.saturating_add(1))?;
+    let mut scripts = view.entities().scripts(name, class, after.as_ref(), limit.saturating_add(1))?;
     let is_last = scripts.len() <= limit;
     scripts.truncate(limit);
     let hashes: Vec<ScriptHash> = scripts.iter().map(|script| script.script).collect();
     let mut rows = Vec::with_capacity(scripts.len());
-    for (script, label) in scripts.iter().zip(view.labels(&hashes)?) {
+    for (script, label) in scripts.iter().zip(view.labels().of_hashes(&hashes)?) {
         ctx.work.poll()?;
         let what = || format!("the label of script {}", hex::encode(script.script.0));
         rows.push(row(view, script, &label.ok_or_else(|| lacks::<Labels>(what()))?)?);
@@ -91,7 +91,7 @@ pub(super) fn page(
 }
 
 fn row(view: &View<'_>, script: &EntityScript, label: &ScriptLabel) -> Result<EntityAddress, ApiError> {
-    let found = label.id(&script.script).map(|id| view.script_by_id(id)).transpose()?.flatten();
+    let found = label.id(&script.script).map(|id| view.scripts().by_id(id)).transpose()?.flatten();
     let (balance, tx_count) = found.map_or((0, 0), |of| {
         let totals = &of.totals;
         (totals.funded.saturating_sub(totals.spent), totals.tx_count)

@@ -36,7 +36,7 @@ pub(crate) struct KnownProfiles {
 
 impl OfLedger for KnownProfiles {
     fn read(view: &View<'_>) -> Result<Self, ApiError> {
-        let found = view.listings::<Profiles>()?;
+        let found = view.ledger().listings::<Profiles>()?;
         if found.is_cut {
             tracing::warn!("the ledger has more profiles of entities than are read");
         }

@@ -66,7 +66,7 @@ impl History {
             if let Some(entry) = self.entries.last() {
                 return Ok(Some(*entry));
             }
-            self.entries = view.history(&self.found, self.read, ENTRIES)?;
+            self.entries = view.scripts().history(&self.found, self.read, ENTRIES)?;
             if self.entries.is_empty() {
                 return Ok(None);
             }
@@ -126,7 +126,7 @@ impl Merge<'_> {
     /// The member with the newest transaction of which no history is read.
     fn front(&mut self) -> Result<Option<&EntityScript>, ApiError> {
         if self.waiting.is_empty() && !self.is_end {
-            let read = self.view.entity_scripts(self.name, ScriptClass::Member, self.after.as_ref(), AT_A_TIME)?;
+            let read = self.view.entities().scripts(self.name, ScriptClass::Member, self.after.as_ref(), AT_A_TIME)?;
             self.is_end = read.len() < AT_A_TIME;
             self.after = read.last().cloned();
             self.waiting = read.into();
@@ -189,10 +189,10 @@ impl Merge<'_> {
     fn scripts(&self, members: &[EntityScript]) -> Result<Vec<FoundScript>, ApiError> {
         let hashes: Vec<ScriptHash> = members.iter().map(|member| member.script).collect();
         let mut found = Vec::with_capacity(members.len());
-        for (hash, label) in hashes.iter().zip(self.view.labels(&hashes)?) {
+        for (hash, label) in hashes.iter().zip(self.view.labels().of_hashes(&hashes)?) {
             let what = || format!("the label of script {}", hex::encode(hash.0));
             let label = label.ok_or_else(|| lacks::<Labels>(what()))?;
-            let script = label.id(hash).map(|id| self.view.script_by_id(id)).transpose()?.flatten();
+            let script = label.id(hash).map(|id| self.view.scripts().by_id(id)).transpose()?.flatten();
             found.push(script.ok_or_else(|| lacks::<Labels>(format!("{} that the chain has", what())))?);
         }
         Ok(found)

@@ -81,7 +81,7 @@ impl Operation for ActivityFeed {
         let view = ctx.view()?;
         let types = input.types.unwrap_or(EventTypes::ALERTS);
         let least = input.min_btc.map_or(0, |BtcParam(sats)| sats);
-        let feed = view.feed()?;
+        let feed = view.feed().span()?;
         let epoch = feed.map_or(0, |feed| feed.epoch);
         let cursors = Cursors::new(view, &ctx.fingerprint().with(&epoch.to_be_bytes()));
         let last = feed.map_or(0, |feed| mark::end(ctx.feed_end, feed.last));
@@ -131,7 +131,7 @@ fn page(
     while end > 1 {
         let step = (MAX_ANNOUNCED as u64).min(end - 1).min(if types.has_flows() { 200 } else { u64::MAX });
         ctx.work.poll()?;
-        let rows = view.announcements(end - step, step as usize)?;
+        let rows = view.feed().announcements(end - step, step as usize)?;
         for said in said(view, rows)?.into_iter().rev() {
             let seq = said.seq;
             let is_cut = looked_through >= MAX_LOOKED_THROUGH;

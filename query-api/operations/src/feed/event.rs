@@ -138,7 +138,7 @@ pub(super) struct Announcement {
 pub(super) fn said(view: &View<'_>, rows: Vec<(u64, FeedRow)>) -> Result<Vec<Announcement>, ApiError> {
     let keys: Vec<AnnouncedKey> =
         rows.iter().map(|(seq, row)| AnnouncedKey { height: row.height, seq: *seq }).collect();
-    let stand = view.announcements_stand(&keys)?;
+    let stand = view.feed().stand(&keys)?;
     Ok(rows.into_iter().zip(stand).map(|((seq, row), stands)| Announcement { seq, row, stands }).collect())
 }
 

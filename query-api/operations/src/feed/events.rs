@@ -100,7 +100,9 @@ impl Operation for Events {
         };
         let none =
             || EventsOutput { events: Vec::new(), last_id: None, has_more: false, reset: false, definition: FEED };
-        let Some(feed) = view.feed()? else { return Ok(EventsOutput { reset: input.after.is_some(), ..none() }) };
+        let Some(feed) = view.feed().span()? else {
+            return Ok(EventsOutput { reset: input.after.is_some(), ..none() });
+        };
         let last = mark::end(ctx.feed_end, feed.last);
         let newest = id(feed.epoch, last);
         let after = match input.after {
@@ -135,7 +137,7 @@ fn page(
     while at < last {
         ctx.work.poll()?;
         let end = last.min(at + AT_A_TIME);
-        let rows = view.announcements(at + 1, (end - at) as usize)?;
+        let rows = view.feed().announcements(at + 1, (end - at) as usize)?;
         for said in said(view, rows)? {
             let seq = said.seq;
             if events.len() == limit || looked_through >= MAX_LOOKED_THROUGH {

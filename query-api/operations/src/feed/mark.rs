@@ -20,7 +20,7 @@ impl FeedMark {
             return mark;
         }
         // Unreadable rows are reported to the request that needs them.
-        let feed = index.reader().and_then(|reader| reader.view().ok()?.feed().ok()?);
+        let feed = index.reader().and_then(|reader| reader.view().ok()?.feed().span().ok()?);
         let mark = feed.map_or(0, |feed| end(index.feed_end(), feed.last) ^ u64::from(feed.epoch) << 32);
         *known = Some((Instant::now(), mark));
         mark

@@ -105,12 +105,12 @@ pub(super) fn total<'s>(days: impl Iterator<Item = &'s Sum>) -> Sum {
 impl<'v> ExchangeDays<'v> {
     /// Reads what there is; `None` while they are being made. A row read for each block since the generation.
     pub(super) fn read(view: &'v View<'v>, mode: Mode) -> Result<Option<Self>, ReadError> {
-        let head = match view.flows_head() {
+        let head = match view.flows().head() {
             Err(ReadError::Unfinished(_)) => return Ok(None),
             head => head?,
         };
         let (mode, since) = match mode {
-            Mode::Latest => (FlowMode::Latest, view.flow_blocks_after(head.height)?),
+            Mode::Latest => (FlowMode::Latest, view.flows().blocks_after(head.height)?),
             Mode::Pit => (FlowMode::PointInTime, Vec::new()),
         };
         Ok(Some(ExchangeDays { view, mode, head, since }))
@@ -159,7 +159,7 @@ impl<'v> ExchangeDays<'v> {
         days: RangeInclusive<u32>,
     ) -> Result<BTreeMap<u32, Sum>, ApiError> {
         let mut found: BTreeMap<u32, Sum> = BTreeMap::new();
-        for (day, sums) in self.view.flows_of(&self.head, self.mode, exchange, days.clone())? {
+        for (day, sums) in self.view.flows().of_days(&self.head, self.mode, exchange, days.clone())? {
             found.entry(day).or_default().add(&Sum::of(&sums)?);
         }
         for (height, row) in &self.since {

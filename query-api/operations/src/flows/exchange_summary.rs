@@ -90,7 +90,7 @@ impl Operation for ExchangeFlowsSummary {
 
     fn run(ctx: &Ctx<'_>, _: SummaryInput) -> Result<SummaryOutput, ApiError> {
         let view = ctx.view()?;
-        if !view.has_claims()? {
+        if !view.claims().has_any()? {
             ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
         }
         let Some(flows) = ExchangeDays::read(view, Mode::Latest)? else {

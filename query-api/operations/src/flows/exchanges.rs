@@ -198,7 +198,7 @@ impl Operation for ExchangeFlows {
 
     fn run(ctx: &Ctx<'_>, input: FlowsInput) -> Result<Formatted<FlowsOutput>, ApiError> {
         let view = ctx.view()?;
-        if !view.has_claims()? {
+        if !view.claims().has_any()? {
             ctx.warn("no_label_source", "no labels are loaded: no exchange is known");
         }
         let Some(flows) = ExchangeDays::read(view, input.mode)? else { return input.being_made() };
@@ -309,8 +309,10 @@ fn exchange(ctx: &Ctx<'_>, name: &str) -> Result<EntityName, ApiError> {
     if category == Some(Category::Exchange) {
         return Ok(entity);
     }
-    let detail = format!("{entity} is not an exchange by today's labels; /v1/entities/list?category=exchange has all \
-        exchanges");
+    let detail = format!(
+        "{entity} is not an exchange by today's labels; /v1/entities/list?category=exchange has all \
+        exchanges"
+    );
     Err(ctx.missing(ErrorCode::EntityNotFound, detail))
 }
 

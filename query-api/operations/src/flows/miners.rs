@@ -29,8 +29,7 @@ use crate::{
 /// Scripts of a pool that are looked at.
 const MAX_HOLDERS: usize = 500;
 /// Why a pool's flows are missing.
-const OF_MEMBERS: &str =
-    "most of its blocks pay its members in the coinbase: its balance does not show what was mined";
+const OF_MEMBERS: &str = "most of its blocks pay its members in the coinbase: its balance does not show what was mined";
 const TOO_MUCH: &str = "too many transactions to read for one answer: ask for a shorter range, or for this pool alone";
 const TOO_MANY: &str = "it has too many scripts to read for one answer";
 
@@ -224,7 +223,7 @@ fn flows(
     if reason.is_none() {
         for hash in &facts.holders {
             ctx.work.poll()?;
-            found.extend(view.find_script_hash(hash)?.map(|(script, _)| script));
+            found.extend(view.scripts().find_hash(hash)?.map(|(script, _)| script));
         }
     }
     let left = match reason {

@@ -64,7 +64,7 @@ impl OutflowReader {
             }
             ctx.work.poll()?;
             let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-            let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+            let tx = view.transactions().get(tx_num)?.ok_or_else(missing)?;
             let time = view.chain().get(tx.height).ok_or_else(missing)?.mono_time;
             let outputs = tx.outputs().iter().filter(|output| output.spendable);
             let length = view.facts().script_prefix;
@@ -100,7 +100,7 @@ impl OutflowReader {
             let mut read = 0;
             'script: loop {
                 ctx.work.poll()?;
-                let entries = view.history(script, read, ENTRIES)?;
+                let entries = view.scripts().history(script, read, ENTRIES)?;
                 read += entries.len() as u64;
                 for entry in &entries {
                     if entry.tx_num < first {
@@ -128,7 +128,7 @@ impl OutflowReader {
         let ids: Vec<ScriptId> = outputs.iter().map(|(id, _)| *id).collect();
         let mut sum: Sats = 0;
         let mut known: HashMap<EntityName, bool> = HashMap::new();
-        for (standing, (_, sats)) in view.standings(&ids)?.into_iter().zip(outputs) {
+        for (standing, (_, sats)) in view.labels().standings(&ids)?.into_iter().zip(outputs) {
             let Some(owner) = standing.owner else { continue };
             let is_exchange = match known.get(&owner.entity) {
                 Some(is_exchange) => *is_exchange,

@@ -192,7 +192,7 @@ impl Operation for LabelsSearch {
 
     fn run(ctx: &Ctx<'_>, input: LabelsSearchInput) -> Result<Formatted<LabelsSearchOutput>, ApiError> {
         let view = ctx.view()?;
-        let has_labels = view.has_labels()?;
+        let has_labels = view.labels().has_any()?;
         let query = NameQuery::new(&input.q, input.limit.get() as usize).map(|mut query| {
             query.kind = input.kind.map(Kind::name_kind);
             query.category = input.category.map(|word| word.0);
@@ -205,7 +205,7 @@ impl Operation for LabelsSearch {
             None => Some(NO_WORDS),
             Some(_) => None,
         };
-        let found = query.filter(|_| has_labels).map(|query| view.search_names(&query)).transpose()?;
+        let found = query.filter(|_| has_labels).map(|query| view.labels().search(&query)).transpose()?;
         let found = found.unwrap_or_default();
         let mut results = Vec::with_capacity(found.names.len());
         for name in &found.names {
@@ -238,8 +238,8 @@ impl NameRow {
     /// A name with its samples: some 30 row reads.
     fn of(view: &View<'_>, found: &FoundName) -> Result<Self, ApiError> {
         let mut sample_addresses = Vec::new();
-        let scripts = view.scripts_of_name(found.kind, &found.name, LOOKED_AT)?;
-        for (hash, label) in scripts.iter().zip(view.labels(&scripts)?) {
+        let scripts = view.labels().scripts_of_name(found.kind, &found.name, LOOKED_AT)?;
+        for (hash, label) in scripts.iter().zip(view.labels().of_hashes(&scripts)?) {
             let is_person = |row: &ScriptLabel| row.label.as_ref().is_some_and(|label| label.is_person);
             if let Some(row) = label.filter(|row| !is_person(row) && sample_addresses.len() < SAMPLES) {
                 sample_addresses.push(address(view, hash, &row.script));
@@ -247,7 +247,7 @@ impl NameRow {
         }
         let entity = found.name.parse::<EntityName>().ok().filter(|_| found.kind == NameKind::Entity);
         let mut written = match &entity {
-            Some(entity) => view.entity_facets(entity, FacetKind::Name, NAMES_LOOKED_AT)?,
+            Some(entity) => view.entities().facets(entity, FacetKind::Name, NAMES_LOOKED_AT)?,
             None => vec![(found.name.clone(), found.scripts())],
         };
         written.retain(|(text, _)| !text.is_empty());
@@ -296,7 +296,7 @@ impl AddressLabel {
             Ok(Subject::ScriptHash(hash)) => hash,
             Err(_) => return Ok(None),
         };
-        let label = view.label(&ScriptHash(hash))?.and_then(|row| row.label);
+        let label = view.labels().of_hash(&ScriptHash(hash))?.and_then(|row| row.label);
         let reason = match &label {
             None => Some(NO_LABEL),
             Some(label) if label.is_person => Some(A_PERSON),

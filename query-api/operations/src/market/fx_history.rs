@@ -167,10 +167,10 @@ fn rates(
     let (mut found, mut from) = (Vec::new(), span.after.saturating_add(1));
     while found.len() < most {
         ctx.work.poll()?;
-        let rows = view.quotes(first, from, span.until, most)?;
+        let rows = view.ledger().quotes(first, from, span.until, most)?;
         let Some((end, _)) = rows.last().cloned() else { break };
         let others = match (second, rows.first()) {
-            (Some(series), Some((begin, _))) => Some(view.quotes(series, *begin, end, usize::MAX)?),
+            (Some(series), Some((begin, _))) => Some(view.ledger().quotes(series, *begin, end, usize::MAX)?),
             _ => None,
         };
         for (closes_at, chosen) in &rows {

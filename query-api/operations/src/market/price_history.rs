@@ -133,7 +133,7 @@ impl Operation for PriceHistory {
         };
         let span = asked.span(last, interval.seconds())?;
         let (limit, from) = (input.limit.get() as usize, span.after.saturating_add(1));
-        let read = |series| view.quotes(series, from, span.until, limit + 1);
+        let read = |series| view.ledger().quotes(series, from, span.until, limit + 1);
         let quoted = read(own)?.into_iter().map(|(closes_at, chosen)| (closes_at, chosen, false));
         let other = if is_convertible { read(dollars)? } else { Vec::new() };
         let mut found: Vec<_> = quoted.chain(other.into_iter().map(|(at, chosen)| (at, chosen, true))).collect();

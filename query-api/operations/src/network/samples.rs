@@ -10,7 +10,7 @@ pub(super) fn thinned(view: &View<'_>, from: u64, to: u64, step: u64) -> Result<
     let mut samples = Vec::new();
     let mut next = from;
     while next <= to {
-        let Some(sample) = view.mempool_samples(next, to, 1)?.pop() else { break };
+        let Some(sample) = view.ledger().mempool_samples(next, to, 1)?.pop() else { break };
         next = after(from, sample.time_unix, step);
         samples.push(sample);
     }

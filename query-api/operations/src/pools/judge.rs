@@ -78,7 +78,7 @@ impl<'c, 'a> Judge<'c, 'a> {
 
     /// True if there is anything to judge by.
     pub(crate) fn is_loaded(&self) -> Result<bool, ApiError> {
-        Ok(!self.tags.matcher.tags().is_empty() || self.view.has_claims()?)
+        Ok(!self.tags.matcher.tags().is_empty() || self.view.claims().has_any()?)
     }
 
     /// The pool of the block at this height, whose coinbase has this scriptSig. One row read, and two for each script
@@ -124,10 +124,10 @@ impl<'c, 'a> Judge<'c, 'a> {
 
     fn look_up(&mut self, script: &[u8; 32]) -> Result<Option<PaidFor>, ApiError> {
         self.ctx.work.poll()?;
-        let lists = self.view.claims_of_hash(script, None)?.lists;
+        let lists = self.view.claims().of_hash(script, None)?.lists;
         for of in &lists {
             if !self.documents.contains_key(&of.version) {
-                let document = self.view.claim_document(&of.version)?;
+                let document = self.view.claims().document(&of.version)?;
                 let document = document.ok_or_else(|| lacks::<Documents>("the document of a claim".to_owned()))?;
                 self.documents.insert(of.version, document);
             }

@@ -23,7 +23,7 @@ pub(crate) struct KnownTags {
 
 impl OfLedger for KnownTags {
     fn read(view: &View<'_>) -> Result<Self, ApiError> {
-        let found = view.listings::<PoolTags>()?;
+        let found = view.ledger().listings::<PoolTags>()?;
         let tags = found.lists.into_iter().flat_map(|of| {
             let at = of.version.retrieved_at;
             of.rows.into_iter().map(move |tag| (at, tag))

@@ -178,8 +178,8 @@ fn page(
                 if rows.len() == limit {
                     return Ok((rows, Some(cursors.token(place))));
                 }
-                let first =
-                    view.claims_of_list(&judged.script, &feed.list, cairn_reader::MAX_OF_A_LIST)?.map(|of| of.first_at);
+                let of = view.claims().of_list(&judged.script, &feed.list, cairn_reader::MAX_OF_A_LIST)?;
+                let first = of.map(|of| of.first_at);
                 rows.push(listed(view.network(), feed, &claim, &judged, first));
             }
             place = place.saturating_add(1);

@@ -74,8 +74,8 @@ impl<'a> CurrentFeed<'a> {
         let view = ctx.view()?;
         let config = &ctx.chain.sanctions;
         let Some(list) = config.list.clone() else { return Ok(Err(NOT_CONFIGURED)) };
-        let Some((version, size)) = view.newest_complete(&list)? else { return Ok(Err(NOT_IMPORTED)) };
-        let document = view.claim_document(&version)?;
+        let Some((version, size)) = view.claims().newest_complete(&list)? else { return Ok(Err(NOT_IMPORTED)) };
+        let document = view.claims().document(&version)?;
         let document = document.ok_or_else(|| lacks::<Documents>("the document of a list of sanctions".to_owned()))?;
         let (name, hash) = (format!("{}/{}", list.source, list.list), document.provenance.document.0);
         let (approvals, check) =
@@ -132,7 +132,7 @@ impl<'a> CurrentFeed<'a> {
 
     /// Rows from a place on, as many as stand together; none at the end. Two row reads.
     pub(super) fn rows_from(&self, place: u64) -> Result<Vec<Claim>, ApiError> {
-        Ok(self.view.claims_from(&self.document, place)?)
+        Ok(self.view.claims().of_document(&self.document, place)?)
     }
 
     /// A row's party, its approvals, and whether they suffice.

@@ -99,10 +99,10 @@ struct Shares {
 impl Shares {
     /// `None` while claims are being worked in.
     fn find(view: &View<'_>) -> Result<Option<Self>, ApiError> {
-        if !view.labels_are_settled()? {
+        if !view.labels().are_settled()? {
             return Ok(None);
         }
-        Ok(Some(Shares { all: view.label_shares()?, supply: view.unspent()? }))
+        Ok(Some(Shares { all: view.labels().shares()?, supply: view.days().unspent()? }))
     }
 
     fn sums(&self, source: Option<&Slug>) -> (u64, Sats) {
@@ -118,7 +118,7 @@ impl Shares {
 /// The age of the newest list in seconds, and the details; `None` if there is no list.
 pub(super) fn claims_loaded(ctx: &Ctx<'_>) -> Result<Option<(u32, ClaimDetails)>, ApiError> {
     let Some(view) = ctx.index else { return Ok(None) };
-    let documents = view.claim_lists(MAX_DOCUMENTS)?;
+    let documents = view.claims().lists(MAX_DOCUMENTS)?;
     let Some(newest) = documents.iter().map(|(of, _)| of.version.retrieved_at).max() else { return Ok(None) };
     let lists: BTreeSet<_> = documents.iter().map(|(of, _)| &of.list).collect();
     let mut sources: BTreeMap<&Slug, SourceClaims<'_>> = BTreeMap::new();

@@ -98,8 +98,8 @@ impl ContestedClaim {
             id.parse().map_err(|error: cairn_events::ClaimIdError| wrong("claim_id", error.to_string()))?;
         let view = ctx.view()?;
         let found = match &address.subject {
-            Subject::Script(script) => view.claims_of(script, None)?,
-            Subject::ScriptHash(hash) => view.claims_of_hash(hash, None)?,
+            Subject::Script(script) => view.claims().of_script(script, None)?,
+            Subject::ScriptHash(hash) => view.claims().of_hash(hash, None)?,
         };
         for list in found.lists {
             if !id.document.0.starts_with(&list.version.document) || list.ended_at.is_some() {

@@ -137,7 +137,7 @@ fn step(shared: &Shared) -> Result<bool, ReadError> {
     let Some(reader) = of.upgrade() else { return Ok(false) };
     let view = reader.view()?;
     // Another document was imported: the next request starts again.
-    if view.tip().seq != seq || !view.labels_are_settled()? {
+    if view.tip().seq != seq || !view.labels().are_settled()? {
         return Ok(false);
     }
     let (first, last) = view.week();
@@ -148,7 +148,7 @@ fn step(shared: &Shared) -> Result<bool, ReadError> {
     };
     let mut read = Vec::with_capacity(missing.len());
     for height in missing {
-        read.push((height, view.block_volume(height)?));
+        read.push((height, view.labels().volume(height)?));
     }
     let mut state = shared.state.lock();
     if !Weak::ptr_eq(&state.of, &of) || state.seq != seq {

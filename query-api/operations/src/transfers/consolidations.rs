@@ -123,7 +123,8 @@ fn page(
     (inputs, sats): (u32, Sats),
     limit: usize,
 ) -> Result<Page<Consolidation>, ApiError> {
-    let (mut walk, mut scan) = (view.consolidations_before(window.end)?, BoundedScan::back_to(window.first));
+    let (mut walk, mut scan) =
+        (view.movements().consolidations_before(window.end)?, BoundedScan::back_to(window.first));
     let cost = Cell::new(0);
     let next = || {
         scan.spend(cost.take());

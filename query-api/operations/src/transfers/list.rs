@@ -172,7 +172,7 @@ impl AlertFilter {
         window: Window,
         limit: usize,
     ) -> Result<Page<WhaleAlert>, ApiError> {
-        let (mut walk, mut scan) = (view.transfers_before(window.end)?, BoundedScan::back_to(window.first));
+        let (mut walk, mut scan) = (view.movements().transfers_before(window.end)?, BoundedScan::back_to(window.first));
         let (skip, cost) = (Cell::new(self.offset), Cell::new(0));
         let asks_labels = self.direction.is_some() || self.labelled;
         let is_skipped = || skip.get() > 0 && skip.replace(skip.get() - 1) > 0;

@@ -93,7 +93,7 @@ impl Owners {
         if let Some(known) = self.0.get(entity) {
             return Ok(*known);
         }
-        let row = view.entity(entity)?;
+        let row = view.entities().get(entity)?;
         let facts = row.map_or((None, false), |row| (shown_category(&row.categories), is_a_person(&row)));
         self.0.insert(entity.clone(), facts);
         Ok(facts)

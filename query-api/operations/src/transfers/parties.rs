@@ -74,7 +74,7 @@ impl<'t> Parties<'t> {
             Coin { script: Script::Seen(id), bytes: Bytes::Here(bytes), sats: output.value }
         });
         Ok(Parties {
-            inputs: view.inputs(tx)?.iter().map(coin).collect(),
+            inputs: view.transactions().inputs(tx)?.iter().map(coin).collect(),
             outputs: outputs.collect(),
             at: AsOf { height: tx.height, tx_end: TxNum(tx.tx_num.0.saturating_add(1)) },
             tx_num: Some(tx.tx_num),
@@ -84,7 +84,7 @@ impl<'t> Parties<'t> {
     /// Of an unconfirmed transaction. Two rows read for each script.
     pub(super) fn unconfirmed(view: &View<'_>, tx: &'t MempoolTx) -> Result<Self, ApiError> {
         let coin = |(bytes, sats): (&'t [u8], Sats)| -> Result<Coin<'t>, ApiError> {
-            let found = view.find_script(bytes)?;
+            let found = view.scripts().find(bytes)?;
             let script = found.map_or(Script::Unseen(bytes), |found| Script::Seen(found.id));
             Ok(Coin { script, bytes: Bytes::Here(bytes), sats })
         };
@@ -109,7 +109,7 @@ impl<'t> Parties<'t> {
         let ids = |coins: &[Coin<'t>]| -> Vec<ScriptId> { coins.iter().filter_map(|coin| coin.script.id()).collect() };
         let own: HashSet<Script<'t>> = self.inputs.iter().map(|coin| coin.script).collect();
         let roots = |coins: &[Coin<'t>]| -> Result<HashMap<ScriptId, ClusterRoot>, ApiError> {
-            let members = view.clusters_at(&ids(coins), self.at)?;
+            let members = view.clusters().of_scripts(&ids(coins), self.at)?;
             Ok(members.into_iter().filter_map(|member| Some((member.script, member.root?))).collect())
         };
         let own_roots: HashSet<ClusterRoot> = roots(&self.inputs)?.into_values().collect();
@@ -146,7 +146,8 @@ impl<'t> Parties<'t> {
 
     fn largest_to_a_new_script(&self, view: &View<'_>, external: &[&Coin<'t>]) -> Result<Option<Sats>, ApiError> {
         let ids: Vec<ScriptId> = external.iter().filter_map(|coin| coin.script.id()).collect();
-        let firsts: HashMap<ScriptId, Option<TxNum>> = ids.iter().copied().zip(view.first_txs(&ids)?).collect();
+        let firsts: HashMap<ScriptId, Option<TxNum>> =
+            ids.iter().copied().zip(view.scripts().first_txs(&ids)?).collect();
         let is_new = |coin: &Coin<'t>| match coin.script {
             Script::Unseen(_) => true,
             Script::Seen(id) => self.tx_num.is_some() && firsts.get(&id).copied().flatten() == self.tx_num,
@@ -164,7 +165,7 @@ pub(crate) struct Flow {
 
 /// The flow of a confirmed transaction, with what it cost to read in rows; none if no block has it.
 pub(crate) fn flow_of(view: &View<'_>, owners: &mut Owners, txid: &Txid) -> Result<(Option<Flow>, usize), ApiError> {
-    let Some(tx) = view.tx_by_id(txid)? else { return Ok((None, 1)) };
+    let Some(tx) = view.transactions().by_txid(txid)? else { return Ok((None, 1)) };
     let parties = Parties::confirmed(view, &tx)?;
     let external = parties.external(view)?;
     let inputs: Vec<&Coin<'_>> = parties.inputs.iter().collect();
@@ -181,16 +182,16 @@ pub(crate) fn touches(
     txid: &Txid,
     (script, entity): (Option<&[u8; 32]>, Option<&EntityName>),
 ) -> Result<(bool, usize), ApiError> {
-    let Some(tx) = view.tx_by_id(txid)? else { return Ok((false, 1)) };
+    let Some(tx) = view.transactions().by_txid(txid)? else { return Ok((false, 1)) };
     let parties = Parties::confirmed(view, &tx)?;
     let ids: Vec<ScriptId> =
         parties.inputs.iter().chain(&parties.outputs).filter_map(|coin| coin.script.id()).collect();
     let wanted =
-        script.map(|hash| view.find_script_hash(hash)).transpose()?.map(|found| found.map(|(found, _)| found.id));
+        script.map(|hash| view.scripts().find_hash(hash)).transpose()?.map(|found| found.map(|(found, _)| found.id));
     let has_script = wanted.is_none_or(|wanted| wanted.is_some_and(|wanted| ids.contains(&wanted)));
     let mut has_entity = entity.is_none();
     if has_script && let Some(entity) = entity {
-        let standings = view.standings(&ids)?;
+        let standings = view.labels().standings(&ids)?;
         has_entity = standings.iter().any(|of| of.owner.as_ref().is_some_and(|owner| owner.entity == *entity));
     }
     Ok((has_script && has_entity, parties.cost()))
@@ -221,9 +222,9 @@ fn verdict(view: &View<'_>, coins: &[&Coin<'_>], owners: &mut Owners) -> Result<
     let scripts: Vec<Script<'_>> = sums.keys().copied().collect();
     let seen: Vec<ScriptId> = scripts.iter().filter_map(|script| script.id()).collect();
     let mut standings: HashMap<Script<'_>, ScriptStanding> =
-        seen.iter().map(|id| Script::Seen(*id)).zip(view.standings(&seen)?).collect();
+        seen.iter().map(|id| Script::Seen(*id)).zip(view.labels().standings(&seen)?).collect();
     let unseen = || scripts.iter().filter_map(|script| script.unseen());
-    for (bytes, label) in unseen().zip(view.labels_of(unseen())?) {
+    for (bytes, label) in unseen().zip(view.labels().of_scripts(unseen())?) {
         standings.extend(label.map(|label| (Script::Unseen(bytes), ScriptStanding::direct(&label))));
     }
     // Scripts without claims count, too.
@@ -238,7 +239,7 @@ fn side(view: &View<'_>, coins: &[&Coin<'_>], owners: &mut Owners) -> Result<(Si
         bytes.entry(coin.script).or_insert(coin.bytes);
     }
     let sides = Sides::of(sums, |script| match bytes.get(&script) {
-        Some(Bytes::At(outpoint)) => Ok(view.script_at(*outpoint)?),
+        Some(Bytes::At(outpoint)) => Ok(view.transactions().script_at(*outpoint)?),
         Some(Bytes::Here(bytes)) => Ok(bytes.to_vec()),
         None => Ok(Vec::new()),
     })?;

@@ -167,7 +167,7 @@ const fn rebuilding(path: &'static str) -> State {
 
 fn whales(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<Whales, ApiError> {
     const PATH: &str = "/v1/pulse/whales";
-    let Some(mut walk) = begun(view.transfers_before(window.end))? else {
+    let Some(mut walk) = begun(view.movements().transfers_before(window.end))? else {
         let (count, sats) = (None, None);
         return Ok(Whales {
             state: rebuilding(PATH),
@@ -201,7 +201,7 @@ fn whales(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<Whales, ApiE
 
 fn dormant(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<DormantScanner, ApiError> {
     const PATH: &str = "/v1/pulse/dormant";
-    let Some(mut walk) = begun(view.dormant_before(window.end))? else {
+    let Some(mut walk) = begun(view.movements().dormant_before(window.end))? else {
         let (count, old_sats) = (None, None);
         return Ok(DormantScanner {
             state: rebuilding(PATH),
@@ -239,7 +239,7 @@ fn dormant(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<DormantScan
 
 fn consolidations(ctx: &Ctx<'_>, view: &View<'_>, window: Window) -> Result<Consolidations, ApiError> {
     const PATH: &str = "/v1/pulse/consolidations";
-    let Some(mut walk) = begun(view.consolidations_before(window.end))? else {
+    let Some(mut walk) = begun(view.movements().consolidations_before(window.end))? else {
         let (count, value_sats) = (None, None);
         return Ok(Consolidations { state: rebuilding(PATH), count, input_count: count, value_sats, value_btc: None });
     };

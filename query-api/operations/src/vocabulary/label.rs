@@ -104,13 +104,13 @@ impl Unlabeled {
     /// without labels.
     pub(crate) fn look_up(self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<Vec<Option<ShortLabel>>, ApiError> {
         let mut labels = Vec::new();
-        if self.0.is_empty() || !view.has_labels()? {
+        if self.0.is_empty() || !view.labels().has_any()? {
             labels.resize_with(self.0.len(), || None);
             return Ok(labels);
         }
         for scripts in self.0.chunks(AT_A_TIME) {
             ctx.work.poll()?;
-            let kept = view.labels(scripts)?;
+            let kept = view.labels().of_hashes(scripts)?;
             labels.extend(kept.iter().map(|kept| ShortLabel::of(kept.as_ref()?, ctx.now())));
         }
         Ok(labels)

@@ -23,12 +23,12 @@ impl Assessment {
     /// The assessment that follows from the label that is kept of a script. One row read.
     pub(crate) fn find(ctx: &Ctx<'_>, script: &[u8; 32], has_history: bool) -> Result<Self, ApiError> {
         let view = ctx.view()?;
-        let kept = view.label(&ScriptHash(*script))?;
+        let kept = view.labels().of_hash(&ScriptHash(*script))?;
         let label = kept.and_then(|kept| ShortLabel::of(&kept, ctx.now()));
         let state = match &label {
             Some(label) => label.state(),
             None if !has_history => AssessmentState::NoHistory,
-            None if !view.has_claims()? => AssessmentState::NotExamined,
+            None if !view.claims().has_any()? => AssessmentState::NotExamined,
             None => AssessmentState::ExaminedNoMatch,
         };
         Ok(Assessment { state, label })

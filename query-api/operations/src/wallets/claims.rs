@@ -112,7 +112,7 @@ impl ScriptClaims {
         let facts = Facts {
             at: At::time(time.unwrap_or_else(|| last_second(day_of(ctx.now())))),
             has_history: first.is_some_and(|first| height.is_none_or(|height| first < seen(height))),
-            examined: !lists.is_empty() || view.has_claims()?,
+            examined: !lists.is_empty() || view.claims().has_any()?,
             has_signals: false,
             has_indirect_exposure: false,
             feed_checked_at: None,
@@ -177,15 +177,15 @@ impl ListedClaims {
 /// being made.
 fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<ClaimedScripts>, ApiError> {
     let Some(found) = &wallet.found else { return Ok(Some(ClaimedScripts::default())) };
-    if !view.has_cluster_claims()? {
+    if !view.clusters().has_claims()? {
         return Ok(Some(ClaimedScripts::default()));
     }
     let Some(at) = view.as_of(height) else { return Ok(Some(ClaimedScripts::default())) };
-    let of = match view.cluster_at(found.id, at) {
+    let of = match view.clusters().of_script(found.id, at) {
         Err(ReadError::Unfinished(_)) => return Ok(None),
         of => of?,
     };
-    Ok(Some(view.claimed_in_cluster(&of, at, MAX_INHERITED + 1)?))
+    Ok(Some(view.clusters().claimed_scripts(&of, at, MAX_INHERITED + 1)?))
 }
 
 /// Reads the claims about one script after another.
@@ -201,7 +201,7 @@ struct ClaimsReader<'r, 'v> {
 
 impl ClaimsReader<'_, '_> {
     fn read(&mut self, script: &[u8; 32], is_inherited: bool) -> Result<(), ApiError> {
-        let found = self.view.claims_of_hash(script, self.time)?;
+        let found = self.view.claims().of_hash(script, self.time)?;
         self.is_cut |= found.is_cut;
         for mut of in found.lists {
             self.ctx.work.poll()?;
@@ -218,7 +218,7 @@ impl ClaimsReader<'_, '_> {
             let document = match self.documents.get(&of.version) {
                 Some(known) => known.clone(),
                 None => {
-                    let found = self.view.claim_document(&of.version)?;
+                    let found = self.view.claims().document(&of.version)?;
                     let found = found.ok_or_else(|| lacks::<Documents>("the document of a claim".to_owned()))?;
                     self.documents.insert(of.version, found.clone());
                     found

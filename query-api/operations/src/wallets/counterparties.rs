@@ -30,7 +30,7 @@ pub(super) struct Counterparties<'c> {
 impl<'c> Counterparties<'c> {
     /// Those who send to these scripts, or receive from them.
     pub(super) fn of(ctx: &'c Ctx<'c>, view: &'c View<'c>, wallets: &'c [Wallet]) -> Result<Self, ApiError> {
-        let has_labels = view.has_labels()?;
+        let has_labels = view.labels().has_any()?;
         if !has_labels {
             ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
         }
@@ -48,7 +48,7 @@ impl<'c> Counterparties<'c> {
         let ids: Vec<ScriptId> = match direction(effect) {
             Direction::In if tx.is_coinbase() => Vec::new(),
             Direction::In => {
-                let coins = self.view.inputs(tx)?;
+                let coins = self.view.transactions().inputs(tx)?;
                 coins.iter().take(MAX_LOOKED_AT).map(|coin| coin.script).collect()
             }
             Direction::Out => {
@@ -60,7 +60,7 @@ impl<'c> Counterparties<'c> {
         let mut told = Vec::new();
         for id in distinct(ids.into_iter().filter(|id| self.own_ids.binary_search(id).is_err())) {
             self.ctx.work.poll()?;
-            self.tell(&mut told, self.view.label_of_id(id)?.map(|(_, label)| label).as_ref());
+            self.tell(&mut told, self.view.labels().of_id(id)?.map(|(_, label)| label).as_ref());
         }
         Ok(told)
     }
@@ -78,7 +78,7 @@ impl<'c> Counterparties<'c> {
         let others = distinct(scripts.into_iter().filter(|script| !self.own_scripts.contains(script)));
         self.ctx.work.poll()?;
         let mut told = Vec::new();
-        self.view.labels_of(others)?.iter().for_each(|label| self.tell(&mut told, label.as_ref()));
+        self.view.labels().of_scripts(others)?.iter().for_each(|label| self.tell(&mut told, label.as_ref()));
         Ok(told)
     }
 

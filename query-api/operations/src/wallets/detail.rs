@@ -152,7 +152,7 @@ pub(crate) struct ClaimContest {
 
 impl ClaimContest {
     fn of(view: &View<'_>, of: &ContestOf) -> Result<Self, ApiError> {
-        let found = view.contest(&of.version)?;
+        let found = view.claims().contest(&of.version)?;
         let (seq, contest) = found.ok_or_else(|| lacks::<Documents>("the document of a contest".to_owned()))?;
         Ok(ClaimContest {
             state: match of.state.act {

@@ -288,7 +288,10 @@ impl BatchedOperation for Overview {
 }
 
 fn seen(view: &View<'_>, tx_num: TxNum) -> Result<TxBlock, ApiError> {
-    let found = view.txid_of(tx_num)?.and_then(|(txid, height)| Some((view.chain().get(height)?.time, txid, height)));
+    let found = view
+        .transactions()
+        .txid(tx_num)?
+        .and_then(|(txid, height)| Some((view.chain().get(height)?.time, txid, height)));
     let (time, txid, height) = found.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
     Ok(TxBlock { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
 }
@@ -303,7 +306,7 @@ fn activity(view: &View<'_>, script: Option<&FoundScript>) -> Result<Activity, A
         Some(script) => {
             let starts = PERIODS.map(|days| first_tx_after(view, end.saturating_sub(days * DAY_SECS)));
             let all = &script.totals;
-            view.sums_before_each(script, starts)?.map(|before| Period {
+            view.scripts().sums_before_each(script, starts)?.map(|before| Period {
                 tx_count: all.tx_count.saturating_sub(before.tx_count),
                 received_sats: all.funded.saturating_sub(before.received),
                 sent_sats: all.spent.saturating_sub(before.sent),

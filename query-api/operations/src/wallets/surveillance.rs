@@ -123,14 +123,14 @@ impl Operation for SurveillanceStatus {
 
     fn run(ctx: &Ctx<'_>, input: SurveillanceInput) -> Result<SurveillanceOutput, ApiError> {
         let view = ctx.view()?;
-        let followed_height = view.dust_height()?;
+        let followed_height = view.movements().dust_height()?;
         let Wallet { address, found, .. } = Wallet::find(view, None, input.address)?;
         let tx_count = found.as_ref().map_or(0, |found| found.totals.tx_count);
         let payments = match &found {
             Some(found) => dust_payments(ctx, view, found)?,
             None => Vec::new(),
         };
-        let known = view.dust_pings(&payments)?;
+        let known = view.movements().dust_pings(&payments)?;
         let pings: Vec<_> = payments.iter().copied().zip(known).filter_map(|(tx, row)| Some((tx, row?))).collect();
         let truncated = tx_count > MAX_ENTRIES || pings.len() > MAX_PINGS;
         let mut judge = Judge::new(view);
@@ -143,7 +143,7 @@ impl Operation for SurveillanceStatus {
                 from_service += 1;
                 continue;
             };
-            let Some(campaign) = view.dust_group(&group)?.filter(campaign::is_reached) else {
+            let Some(campaign) = view.movements().dust_group(&group)?.filter(campaign::is_reached) else {
                 other += 1;
                 continue;
             };
@@ -194,7 +194,7 @@ fn dust_payments(ctx: &Ctx<'_>, view: &View<'_>, found: &FoundScript) -> Result<
     let (mut payments, mut read) = (Vec::new(), 0);
     while read < MAX_ENTRIES {
         ctx.work.poll()?;
-        let entries = view.history(found, read, ENTRIES)?;
+        let entries = view.scripts().history(found, read, ENTRIES)?;
         let is_payment = |entry: &&cairn_tables::history::HistoryEntry| {
             is_dust(entry.received) && entry.sent == 0 && entry.tx_num > found.totals.first.tx_num
         };
@@ -210,7 +210,7 @@ fn dust_payments(ctx: &Ctx<'_>, view: &View<'_>, found: &FoundScript) -> Result<
 /// Whether a transaction carries an inscription; `None` if its raw bytes are not at hand.
 fn inscription(view: &View<'_>, tx_num: TxNum) -> Result<Option<bool>, ApiError> {
     let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-    let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+    let tx = view.transactions().get(tx_num)?.ok_or_else(missing)?;
     let header = view.header(tx.height)?.ok_or_else(missing)?;
     let Ok((raw, _)) = raw_tx(view, &tx, header.position) else { return Ok(None) };
     let has_one = |input: &bitcoin::TxIn| !inscriptions(&input.witness.iter().collect::<Vec<_>>()).is_empty();

@@ -12,7 +12,7 @@ use cairn_tables::{
 mod walk;
 
 pub use self::walk::ClaimWalk;
-use crate::{ContestOf, ReadError, View};
+use crate::{ContestOf, ReadError, subjects::ClaimView};
 
 /// Most lists from which the claims about a script are read.
 pub const MAX_LISTS: usize = 64;
@@ -82,38 +82,33 @@ pub struct ClaimDocument {
     pub provenance: Provenance,
 }
 
-impl View<'_> {
+impl ClaimView<'_> {
     /// Claims of all lists about a script; with a time, those asserted by then. If nothing is, the filter saves the
     /// read; else some four row reads a list, one for each claim, and one for what is contested.
-    pub fn claims_of(&self, script: &[u8], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
-        self.claims_of_hash(sha256::Hash::hash(script).as_byte_array(), at)
+    pub fn of_script(self, script: &[u8], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
+        self.of_hash(sha256::Hash::hash(script).as_byte_array(), at)
     }
 
-    /// As [`View::claims_of`], by the SHA-256 of the script.
-    pub fn claims_of_hash(&self, script: &[u8; 32], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
-        if self.has_claims_of(script)? { self.claim_walk()?.of(script, at) } else { Ok(ScriptClaims::default()) }
+    /// As [`ClaimView::of_script`], by the SHA-256 of the script.
+    pub fn of_hash(self, script: &[u8; 32], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
+        if self.has_any_of(script)? { self.walk()?.of(script, at) } else { Ok(ScriptClaims::default()) }
     }
 
     /// True if there are claims of a script. If there are none, the filter saves the read.
-    fn has_claims_of(&self, script: &[u8; 32]) -> Result<bool, ReadError> {
-        self.has_prefix::<Claims>(&mut self.prefix_iterator::<Claims>()?, script)
+    fn has_any_of(self, script: &[u8; 32]) -> Result<bool, ReadError> {
+        self.view.has_prefix::<Claims>(&mut self.view.prefix_iterator::<Claims>()?, script)
     }
 
     /// Current claims of one list about a script, up to a limit, by the SHA-256 of the script. If nothing is said, the
     /// filter saves the read.
-    pub fn claims_of_list(
-        &self,
-        script: &[u8; 32],
-        list: &ListKey,
-        most: usize,
-    ) -> Result<Option<ListClaims>, ReadError> {
-        if self.has_claims_of(script)? { self.claim_walk()?.of_list(script, list, most) } else { Ok(None) }
+    pub fn of_list(self, script: &[u8; 32], list: &ListKey, most: usize) -> Result<Option<ListClaims>, ReadError> {
+        if self.has_any_of(script)? { self.walk()?.of_list(script, list, most) } else { Ok(None) }
     }
 
     /// The document of a claim, by the first bytes of its hash; `None` if there is none. Three row reads.
-    pub fn claim_document(&self, version: &ListVersion) -> Result<Option<ClaimDocument>, ReadError> {
+    pub fn document(self, version: &ListVersion) -> Result<Option<ClaimDocument>, ReadError> {
         let Some((hash, state)) = self.document_beginning(&version.document)? else { return Ok(None) };
-        match self.event(state.seq)? {
+        match self.view.ledger().event(state.seq)? {
             Some((seq, EventRow::Document { received_at, provenance, .. })) => {
                 Ok(Some(ClaimDocument { seq, received_at, provenance }))
             }
@@ -123,17 +118,17 @@ impl View<'_> {
 
     /// The document of the ledger whose hash begins so. One row read.
     pub(crate) fn document_beginning(
-        &self,
+        self,
         begin: &[u8; 8],
     ) -> Result<Option<(DocumentHash, DocumentState)>, ReadError> {
         let mut from = [0; 32];
         from[..8].copy_from_slice(begin);
-        let found = self.scan::<Documents>(Some(&DocumentHash(from)))?.next().transpose()?;
+        let found = self.view.scan::<Documents>(Some(&DocumentHash(from)))?.next().transpose()?;
         Ok(found.filter(|(hash, state)| hash.0.starts_with(begin) && state.seq != 0))
     }
 
     /// The newest document of a list that is not withdrawn; `None` if there is none. Two row reads.
-    pub fn newest_of_list(&self, list: &ListKey) -> Result<Option<ListVersion>, ReadError> {
+    pub fn newest_of_list(self, list: &ListKey) -> Result<Option<ListVersion>, ReadError> {
         let mut newest = None;
         for is_complete in [false, true] {
             newest = newest.max(self.last_of_list(list, is_complete)?.map(|(version, _)| version));
@@ -142,16 +137,16 @@ impl View<'_> {
     }
 
     /// The newest complete document of a list; `None` if there is none. One row read.
-    pub fn newest_complete(&self, list: &ListKey) -> Result<Option<(ListVersion, ListSize)>, ReadError> {
+    pub fn newest_complete(self, list: &ListKey) -> Result<Option<(ListVersion, ListSize)>, ReadError> {
         self.last_of_list(list, true)
     }
 
     /// The newest document of a list, of the complete ones or of the others.
-    fn last_of_list(&self, list: &ListKey, is_complete: bool) -> Result<Option<(ListVersion, ListSize)>, ReadError> {
-        let mut rows = self.raw_iterator::<ClaimLists>()?;
+    fn last_of_list(self, list: &ListKey, is_complete: bool) -> Result<Option<(ListVersion, ListSize)>, ReadError> {
+        let mut rows = self.view.raw_iterator::<ClaimLists>()?;
         let last = ListDocument { list: list.clone(), is_complete, version: AFTER_ALL };
         rows.seek_for_prev(encode_key::<ClaimLists>(&last));
-        self.count()?;
+        self.view.count()?;
         rows.status().map_err(|e| ReadError::of_table(ClaimLists::NAME, e))?;
         let Some((key, value)) = rows.item().filter(|(key, _)| key.first() == ClaimLists::TAG.as_ref()) else {
             return Ok(None);
@@ -166,9 +161,9 @@ impl View<'_> {
     /// Claims of a document, ascending by row, from the one at a place on (the first has place 0): as many as stand
     /// together in the ledger, at most [`cairn_tables::events::CLAIMS_PER_ROW`]. None if there are no more. Two row
     /// reads.
-    pub fn claims_from(&self, document: &ClaimDocument, place: u64) -> Result<Vec<Claim>, ReadError> {
+    pub fn of_document(self, document: &ClaimDocument, place: u64) -> Result<Vec<Claim>, ReadError> {
         let seq = document.seq.saturating_add(1).saturating_add(place);
-        Ok(match self.event(seq)? {
+        Ok(match self.view.ledger().event(seq)? {
             Some((first, EventRow::Claims { document: of, claims, .. })) if of == document.seq => {
                 claims.into_iter().skip(usize::try_from(seq - first).unwrap_or(usize::MAX)).collect()
             }
@@ -177,9 +172,9 @@ impl View<'_> {
     }
 
     /// The first complete document of a list after this one; `None` if there is none. One row read.
-    fn complete_after(&self, list: &ListKey, version: &ListVersion) -> Result<Option<ListVersion>, ReadError> {
+    fn complete_after(self, list: &ListKey, version: &ListVersion) -> Result<Option<ListVersion>, ReadError> {
         let of = ListDocument { list: list.clone(), is_complete: true, version: *version };
-        for row in self.scan::<ClaimLists>(Some(&of))? {
+        for row in self.view.scan::<ClaimLists>(Some(&of))? {
             let (found, _) = row?;
             if (&found.list, found.is_complete) != (list, true) {
                 break;
@@ -192,15 +187,15 @@ impl View<'_> {
     }
 
     /// At most `limit` documents of all lists that are not withdrawn, ascending by source and name.
-    pub fn claim_lists(&self, limit: usize) -> Result<Vec<(ListDocument, ListSize)>, ReadError> {
-        self.scan::<ClaimLists>(None)?.take(limit).collect()
+    pub fn lists(self, limit: usize) -> Result<Vec<(ListDocument, ListSize)>, ReadError> {
+        self.view.scan::<ClaimLists>(None)?.take(limit).collect()
     }
 
     /// True if there is any claim. No row is read: a reader looks once for each tip.
-    pub fn has_claims(&self) -> Result<bool, ReadError> {
-        if let Some(any) = self.any_claim {
+    pub fn has_any(self) -> Result<bool, ReadError> {
+        if let Some(any) = self.view.any_claim {
             return Ok(any);
         }
-        Ok(self.scan::<ClaimLists>(None)?.next().transpose()?.is_some())
+        Ok(self.view.scan::<ClaimLists>(None)?.next().transpose()?.is_some())
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     Db, ReadError, View,
     contests::{newest_of, of_script},
     forward::Forward,
+    subjects::ClaimView,
 };
 
 /// Rows of a list about one script that are simply read. Where there are more, seeks pass over older documents.
@@ -38,16 +39,16 @@ pub struct ClaimWalk<'v> {
 /// Claims of a list about a script, if any; whether there are more; and the first row of the next list.
 type OfList = (Option<ListClaims>, bool, Option<ClaimKey>);
 
-impl View<'_> {
+impl<'v> ClaimView<'v> {
     /// Begins to read the claims about scripts.
-    pub fn claim_walk(&self) -> Result<ClaimWalk<'_>, ReadError> {
-        let (rows, contests) = (Forward::new::<Claims>(self)?, Forward::new::<Contests>(self)?);
-        Ok(ClaimWalk { view: self, rows, contests, filtered: None, complete: HashMap::new() })
+    pub fn walk(self) -> Result<ClaimWalk<'v>, ReadError> {
+        let (rows, contests) = (Forward::new::<Claims>(self.view)?, Forward::new::<Contests>(self.view)?);
+        Ok(ClaimWalk { view: self.view, rows, contests, filtered: None, complete: HashMap::new() })
     }
 }
 
 impl ClaimWalk<'_> {
-    /// As [`View::claims_of_hash`], without the filter: for scripts that have claims.
+    /// As [`ClaimView::of_hash`], without the filter: for scripts that have claims.
     pub fn of(&mut self, script: &[u8; 32], at: Option<u32>) -> Result<ScriptClaims, ReadError> {
         let mut found = ScriptClaims::default();
         let mut next = self.seek(script, script)?;
@@ -81,7 +82,7 @@ impl ClaimWalk<'_> {
         self.view.has_prefix::<Claims>(rows, script)
     }
 
-    /// As [`View::claims_of_list`], without the filter.
+    /// As [`ClaimView::of_list`], without the filter.
     pub fn of_list(&mut self, script: &[u8; 32], list: &ListKey, most: usize) -> Result<Option<ListClaims>, ReadError> {
         let first = ClaimKey { script: *script, list: list.clone(), version: BEFORE_ALL, row: 0 };
         match self.seek(script, &encode_key::<Claims>(&first))?.filter(|first| first.list == *list) {

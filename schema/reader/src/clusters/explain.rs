@@ -5,7 +5,7 @@ use cairn_domain::cospending::counts;
 use cairn_model::{Height, ScriptId, TxNum};
 
 use super::{AsOf, Membership};
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::ClusterView};
 
 /// Steps of an explanation at most.
 pub const MAX_STEPS: usize = 1_000;
@@ -40,10 +40,10 @@ enum Part {
     Found(Step),
 }
 
-impl View<'_> {
+impl ClusterView<'_> {
     /// Explains why two scripts are of one cluster as of a block.
-    pub fn explain_cluster(&self, a: ScriptId, b: ScriptId, at: AsOf) -> Result<Explanation, ReadError> {
-        let before = self.rows_read();
+    pub fn explain(self, a: ScriptId, b: ScriptId, at: AsOf) -> Result<Explanation, ReadError> {
+        let before = self.view.rows_read();
         let mut steps = Vec::new();
         let mut left = vec![Part::Way(a, b, at)];
         while let Some(part) = left.pop() {
@@ -55,15 +55,19 @@ impl View<'_> {
                 Part::Way(a, b, _) if a == b => continue,
                 Part::Way(a, b, at) => (a, b, at),
             };
-            if steps.len() + left.len() >= MAX_STEPS || self.rows_read() - before > MAX_EXPLAINED_ROWS {
+            if steps.len() + left.len() >= MAX_STEPS || self.view.rows_read() - before > MAX_EXPLAINED_ROWS {
                 return Ok(Explanation::TooLong);
             }
-            let found = self.clusters_at(&[a, b], at)?;
-            let [of_a, of_b] = &found[..] else { return Err(self.broken("a look-up without result")) };
+            let found = self.of_scripts(&[a, b], at)?;
+            let [of_a, of_b] = &found[..] else { return Err(self.view.broken("a look-up without result")) };
             let Some(by) = joined_by(of_a, of_b) else {
                 // Parts of a way are of one cluster, or rows contradict each other.
                 let apart = steps.is_empty() && left.is_empty();
-                return if apart { Ok(Explanation::Apart) } else { Err(self.broken("clusters contradict each other")) };
+                return if apart {
+                    Ok(Explanation::Apart)
+                } else {
+                    Err(self.view.broken("clusters contradict each other"))
+                };
             };
             let step = self.witness(a, b, by)?;
             let earlier = AsOf { tx_end: by, ..at };
@@ -75,16 +79,17 @@ impl View<'_> {
     }
 
     /// The scripts of both sides in the transaction that brought the clusters of two scripts together.
-    fn witness(&self, a: ScriptId, b: ScriptId, by: TxNum) -> Result<Step, ReadError> {
-        let tx = self.tx(by)?.ok_or_else(|| self.broken("clusters name a missing transaction"))?;
+    fn witness(self, a: ScriptId, b: ScriptId, by: TxNum) -> Result<Step, ReadError> {
+        let tx =
+            self.view.transactions().get(by)?.ok_or_else(|| self.view.broken("clusters name a missing transaction"))?;
         let mut scripts: Vec<ScriptId> =
-            self.inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
+            self.view.transactions().inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
         scripts.sort_unstable();
         scripts.dedup();
         // As it was before the transaction.
         let before = AsOf { height: tx.height, tx_end: by };
         let asked: Vec<ScriptId> = [a, b].into_iter().chain(scripts.iter().copied()).collect();
-        let found = self.clusters_at(&asked, before)?;
+        let found = self.of_scripts(&asked, before)?;
         let of = |wanted: &Membership| {
             let same = |other: &&Membership| {
                 other.script == wanted.script || (other.root.is_some() && other.root == wanted.root)
@@ -95,14 +100,14 @@ impl View<'_> {
         };
         match (of(&found[0]), of(&found[1])) {
             (Some(from), Some(to)) if from != to => Ok(Step { from, by, to }),
-            _ => Err(self.broken("a transaction ties clusters that it does not spend from")),
+            _ => Err(self.view.broken("a transaction ties clusters that it does not spend from")),
         }
     }
 
     /// Height of the block of a transaction below the tip.
-    pub fn height_of_tx(&self, tx: TxNum) -> Result<Height, ReadError> {
-        let height = self.chain().height_of(tx).filter(|_| tx < self.tip().tx_end);
-        height.ok_or_else(|| self.broken("clusters name a missing transaction"))
+    pub fn height_of_tx(self, tx: TxNum) -> Result<Height, ReadError> {
+        let height = self.view.chain().height_of(tx).filter(|_| tx < self.view.tip().tx_end);
+        height.ok_or_else(|| self.view.broken("clusters name a missing transaction"))
     }
 }
 

@@ -9,7 +9,7 @@ use cairn_tables::{
 };
 
 use super::{AsOf, Membership, SUSPECT_TRANSACTIONS};
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::ClusterView};
 
 /// Most steps down and up again for the claims of a cluster.
 const MAX_STEPS: usize = 1_000;
@@ -71,22 +71,22 @@ struct Walked {
     is_cut: bool,
 }
 
-impl View<'_> {
+impl ClusterView<'_> {
     /// True if a script of a cluster has claims for the others. One row read.
-    pub fn has_cluster_claims(&self) -> Result<bool, ReadError> {
-        self.has_row::<ClaimNodes>()
+    pub fn has_claims(self) -> Result<bool, ReadError> {
+        self.view.has_row::<ClaimNodes>()
     }
 
     /// How many scripts with claims for others are at a node and below. A row read for each at the node, and for each
     /// child.
-    pub fn claims_below(&self, node: TxNum) -> Result<u64, ReadError> {
+    pub fn claims_below(self, node: TxNum) -> Result<u64, ReadError> {
         let own = self.claimed_at(node, usize::MAX)?.len() as u64;
         self.claimed_children(node, None)?.try_fold(own, |sum, child| Ok(sum + child?.1))
     }
 
     /// At most `limit` scripts at a node, ascending.
-    fn claimed_at(&self, node: TxNum, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
-        let rows = self.scan::<ClaimNodes>(Some(&(node, FIRST)))?;
+    fn claimed_at(self, node: TxNum, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
+        let rows = self.view.scan::<ClaimNodes>(Some(&(node, FIRST)))?;
         let own = rows.take_while(|row| row.as_ref().map_or(true, |((of, _), ())| *of == node));
         own.take(limit).map(|row| row.map(|((_, script), ())| script)).collect()
     }
@@ -94,12 +94,12 @@ impl View<'_> {
     /// Children of a node that have such scripts at them or below, each with their number, in the order in which they
     /// joined, after `last`.
     fn claimed_children(
-        &self,
+        self,
         parent: TxNum,
         last: Option<ClaimChild>,
     ) -> Result<impl Iterator<Item = Result<(ClaimChild, u64), ReadError>>, ReadError> {
         let from = last.unwrap_or(ClaimChild { parent, by: TxNum(0), child: TxNum(0) });
-        let rows = self.scan::<ClaimChildren>(Some(&from))?;
+        let rows = self.view.scan::<ClaimChildren>(Some(&from))?;
         let after = rows.skip_while(move |row| row.as_ref().is_ok_and(|(tie, _)| Some(*tie) == last));
         let own = after.take_while(move |row| row.as_ref().map_or(true, |(tie, _)| tie.parent == parent));
         Ok(own.map(|row| {
@@ -112,7 +112,7 @@ impl View<'_> {
     /// At most `limit` scripts of a cluster with claims for the others, as of a block. Scripts beyond a merge of two
     /// large clusters are left out. Reads some four rows for each node that has such scripts at it or below, and one
     /// for each merge.
-    pub fn claimed_in_cluster(&self, of: &Membership, at: AsOf, limit: usize) -> Result<ClaimedScripts, ReadError> {
+    pub fn claimed_scripts(self, of: &Membership, at: AsOf, limit: usize) -> Result<ClaimedScripts, ReadError> {
         let Some(mut top) = of.node else { return Ok(ClaimedScripts::default()) };
         let mut has_suspect = false;
         for tie in &of.path {
@@ -127,8 +127,8 @@ impl View<'_> {
     }
 
     /// Scripts with claims for the others of the cluster of a root, by part, as of a block; of each part one more than
-    /// `limit` at most. Reads as [`View::claimed_in_cluster`] for each part.
-    pub fn claimed_parts(&self, root: TxNum, at: AsOf, limit: usize) -> Result<ClaimedParts, ReadError> {
+    /// `limit` at most. Reads as [`ClusterView::claimed_scripts`] for each part.
+    pub fn claimed_parts(self, root: TxNum, at: AsOf, limit: usize) -> Result<ClaimedParts, ReadError> {
         let Walked { scripts: own, suspects, .. } = self.walk_down(root, at, limit + 1)?;
         let mut parts = ClaimedParts { own, others: Vec::new() };
         // The first one on top.
@@ -145,7 +145,7 @@ impl View<'_> {
     }
 
     /// At most `limit` scripts at a node and below, without those beyond suspect merges.
-    fn walk_down(&self, top: TxNum, at: AsOf, limit: usize) -> Result<Walked, ReadError> {
+    fn walk_down(self, top: TxNum, at: AsOf, limit: usize) -> Result<Walked, ReadError> {
         let mut found = Walked::default();
         // Nodes on the way down, each with the child that was last; nothing of a node is read before it is needed.
         let (mut way, mut steps): (Vec<(TxNum, Option<ClaimChild>)>, usize) = (vec![(top, None)], 0);
@@ -175,13 +175,13 @@ impl View<'_> {
     }
 
     /// Whether a tie is a merge of two large clusters.
-    fn is_suspect(&self, tie: &ClaimChild) -> Result<bool, ReadError> {
+    fn is_suspect(self, tie: &ClaimChild) -> Result<bool, ReadError> {
         if tie.by == tie.child {
             return Ok(false);
         }
-        match self.get::<Clusters>(&tie.child)? {
+        match self.view.get::<Clusters>(&tie.child)? {
             Some(ClusterRow::Merged { counts, .. }) => Ok(counts.transactions >= SUSPECT_TRANSACTIONS),
-            _ => Err(self.broken("claims below a missing tie")),
+            _ => Err(self.view.broken("claims below a missing tie")),
         }
     }
 }

@@ -10,7 +10,7 @@ use cairn_tables::{
 };
 
 use super::{AsOf, ClusterRoot, MAX_CLIMBS};
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::ClusterView};
 
 /// A place in the walk through a cluster's scripts: as text, numbers of children from the root down, each with a dot
 /// behind it, and the number of the script in the node.
@@ -63,17 +63,21 @@ pub(super) struct Level {
 /// Nodes without scripts that a page passes at most, in rows of children.
 const MAX_ROWS: u32 = 1_000;
 
-impl View<'_> {
+impl ClusterView<'_> {
     /// Scripts that a transaction is the first to show, ascending. Reads the transaction, and a row for each of its
     /// scripts.
-    pub(super) fn scripts_of_node(&self, node: TxNum) -> Result<Vec<ScriptId>, ReadError> {
-        let tx = self.tx(node)?.ok_or_else(|| self.broken("clusters name a missing transaction"))?;
+    pub(super) fn scripts_of_node(self, node: TxNum) -> Result<Vec<ScriptId>, ReadError> {
+        let tx = self
+            .view
+            .transactions()
+            .get(node)?
+            .ok_or_else(|| self.view.broken("clusters name a missing transaction"))?;
         let mut scripts: Vec<ScriptId> =
-            self.inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
+            self.view.transactions().inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
         scripts.sort_unstable();
         scripts.dedup();
         let mut first = Vec::with_capacity(scripts.len());
-        for (script, row) in scripts.iter().zip(self.bytes_of_many::<ClusterOf>(&scripts)?) {
+        for (script, row) in scripts.iter().zip(self.view.bytes_of_many::<ClusterOf>(&scripts)?) {
             let found = row.map(|bytes| ClusterOf::decode_value(&bytes)).transpose()?;
             if found.is_some_and(|found| found.0 == node) {
                 first.push(*script);
@@ -84,8 +88,8 @@ impl View<'_> {
 
     /// Scripts of a cluster as of a block, at most `limit`. Reads some five rows for each transaction that shows some.
     /// `None` if there is no such place: the cluster has other children.
-    pub fn cluster_members(
-        &self,
+    pub fn members(
+        self,
         root: ClusterRoot,
         at: AsOf,
         from: &MemberPlace,
@@ -149,13 +153,13 @@ impl View<'_> {
         }
     }
 
-    pub(super) fn level(&self, root: TxNum) -> Result<Level, ReadError> {
+    pub(super) fn level(self, root: TxNum) -> Result<Level, ReadError> {
         let (counts, _) = self.root_row(ClusterRoot(root))?;
         Ok(Level { root, children: counts.children, at: 0, row: None })
     }
 
     /// The next child as of a block.
-    pub(super) fn next_child(&self, level: &mut Level, at: AsOf) -> Result<Option<Child>, ReadError> {
+    pub(super) fn next_child(self, level: &mut Level, at: AsOf) -> Result<Option<Child>, ReadError> {
         if level.at >= level.children {
             return Ok(None);
         }

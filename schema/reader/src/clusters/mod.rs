@@ -1,6 +1,7 @@
 //! Clusters as of any block: the cluster of a script, its figures, and its other members.
 
 mod explain;
+mod holders;
 mod inherited;
 mod members;
 mod owners;
@@ -11,9 +12,8 @@ use std::collections::HashMap;
 use cairn_model::{Height, Sats, ScriptId, TxNum};
 use cairn_tables::{
     Table,
-    clusters::{CHILDREN_PER_ROW, Child, ClusterChildren, ClusterDays, ClusterOf, ClusterRow, Clusters, Counts},
+    clusters::{CHILDREN_PER_ROW, Child, ClusterChildren, ClusterOf, ClusterRow, Clusters, Counts},
     stages::CLUSTERS,
-    sums::Sums,
 };
 
 pub use self::{
@@ -23,7 +23,7 @@ pub use self::{
     owners::{LeftOut, SuspectMerge},
     walk::{ClusterNodes, WalkedNode},
 };
-use crate::{ReadError, View};
+use crate::{ReadError, View, subjects::ClusterView};
 
 /// The chain up to a block: blocks above it do not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,19 +118,22 @@ impl View<'_> {
     pub fn as_of_tip(&self) -> AsOf {
         AsOf { height: self.tip().height, tx_end: self.tip().tx_end }
     }
+}
 
+impl ClusterView<'_> {
     /// The cluster of a script as of a block. Reads a row for the script and one for each step to the root, 2 to 4
     /// mostly.
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] while the stage `clusters` is being rebuilt.
-    pub fn cluster_at(&self, script: ScriptId, at: AsOf) -> Result<Membership, ReadError> {
-        let mut found = self.clusters_at(&[script], at)?;
-        found.pop().ok_or_else(|| self.broken("a look-up without result"))
+    pub fn of_script(self, script: ScriptId, at: AsOf) -> Result<Membership, ReadError> {
+        let mut found = self.of_scripts(&[script], at)?;
+        found.pop().ok_or_else(|| self.view.broken("a look-up without result"))
     }
 
-    /// As [`View::cluster_at`], of many scripts at once, in their order. Rows are looked up together, and each once.
-    pub fn clusters_at(&self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Membership>, ReadError> {
+    /// As [`ClusterView::of_script`], of many scripts at once, in their order. Rows are looked up together, and each
+    /// once.
+    pub fn of_scripts(self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Membership>, ReadError> {
         let nodes = self.nodes_at(scripts, at)?;
         let known: Vec<TxNum> = nodes.iter().copied().flatten().collect();
         let mut paths = self.paths_at(&known, at)?.into_iter();
@@ -143,7 +146,7 @@ impl View<'_> {
 
     /// The ways from nodes to the roots of their clusters as of a block, in their order. Rows are looked up together,
     /// and each once. The nodes must be of the block or of one before it.
-    pub fn paths_at(&self, nodes: &[TxNum], at: AsOf) -> Result<Vec<Vec<Tie>>, ReadError> {
+    pub fn paths_at(self, nodes: &[TxNum], at: AsOf) -> Result<Vec<Vec<Tie>>, ReadError> {
         let mut rows: HashMap<TxNum, ClusterRow> = HashMap::new();
         let mut paths: Vec<Vec<Tie>> = nodes.iter().map(|_| Vec::new()).collect();
         let mut climbing: Vec<usize> = (0..nodes.len()).collect();
@@ -156,8 +159,8 @@ impl View<'_> {
                 climbing.iter().map(|i| top(&paths, *i)).filter(|node| !rows.contains_key(node)).collect();
             wanted.sort_unstable();
             wanted.dedup();
-            for (node, row) in wanted.iter().zip(self.bytes_of_many::<Clusters>(&wanted)?) {
-                let row = row.ok_or_else(|| self.broken("a row of clusters is missing"))?;
+            for (node, row) in wanted.iter().zip(self.view.bytes_of_many::<Clusters>(&wanted)?) {
+                let row = row.ok_or_else(|| self.view.broken("a row of clusters is missing"))?;
                 rows.insert(*node, Clusters::decode_value(&row)?);
             }
             climbing.retain(|i| {
@@ -175,17 +178,17 @@ impl View<'_> {
                 tie.is_some()
             });
         }
-        Err(self.broken("a path of clusters without end"))
+        Err(self.view.broken("a path of clusters without end"))
     }
 
     /// The nodes of scripts that have one as of a block.
-    fn nodes_at(&self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Option<TxNum>>, ReadError> {
-        self.require(&CLUSTERS)?;
+    fn nodes_at(self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Option<TxNum>>, ReadError> {
+        self.view.require(&CLUSTERS)?;
         let mut sorted = scripts.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
         let mut nodes: HashMap<ScriptId, TxNum> = HashMap::new();
-        for (script, row) in sorted.iter().zip(self.bytes_of_many::<ClusterOf>(&sorted)?) {
+        for (script, row) in sorted.iter().zip(self.view.bytes_of_many::<ClusterOf>(&sorted)?) {
             let node = row.map(|bytes| ClusterOf::decode_value(&bytes)).transpose()?.map(|node| node.0);
             nodes.extend(node.filter(|node| *node < at.tx_end).map(|node| (*script, node)));
         }
@@ -194,14 +197,14 @@ impl View<'_> {
 
     /// The cluster that a transaction's scripts are in as of a block; `None` if it shows none by then. With
     /// the way there: an id that was given out stays good after its cluster was merged.
-    pub fn cluster_of_node(&self, node: TxNum, at: AsOf) -> Result<Option<(ClusterRoot, Vec<Tie>)>, ReadError> {
-        self.require(&CLUSTERS)?;
+    pub fn of_node(self, node: TxNum, at: AsOf) -> Result<Option<(ClusterRoot, Vec<Tie>)>, ReadError> {
+        self.view.require(&CLUSTERS)?;
         let mut path = Vec::new();
         let mut root = node;
         for _ in 0..MAX_CLIMBS {
-            let tie = match self.get::<Clusters>(&root)?.filter(|_| root < at.tx_end) {
+            let tie = match self.view.get::<Clusters>(&root)?.filter(|_| root < at.tx_end) {
                 None if root == node => return Ok(None),
-                None => return Err(self.broken("a row of clusters is missing")),
+                None => return Err(self.view.broken("a row of clusters is missing")),
                 Some(ClusterRow::Newcomer { parent }) => Tie { child: root, parent, by: root, smaller: None },
                 Some(ClusterRow::Merged { parent, by, counts }) if by < at.tx_end => {
                     Tie { child: root, parent, by, smaller: Some(counts.transactions) }
@@ -211,22 +214,22 @@ impl View<'_> {
             root = tie.parent;
             path.push(tie);
         }
-        Err(self.broken("a path of clusters without end"))
+        Err(self.view.broken("a path of clusters without end"))
     }
 
-    fn root_row(&self, root: ClusterRoot) -> Result<(Counts, bool), ReadError> {
-        match self.get::<Clusters>(&root.0)? {
+    fn root_row(self, root: ClusterRoot) -> Result<(Counts, bool), ReadError> {
+        match self.view.get::<Clusters>(&root.0)? {
             Some(ClusterRow::Root(counts)) => Ok((counts, true)),
             Some(ClusterRow::Merged { counts, .. }) => Ok((counts, false)),
-            _ => Err(self.broken("a cluster's root is not a root")),
+            _ => Err(self.view.broken("a cluster's root is not a root")),
         }
     }
 
     /// Figures of a cluster as of a block: for the tip one row, for an earlier block one for each 128 children and one
     /// for each cluster that was merged. `None` if it has more than [`MAX_COUNTED_CHILDREN`] for that.
-    pub fn cluster_size(&self, root: ClusterRoot, at: AsOf) -> Result<Option<ClusterSize>, ReadError> {
+    pub fn size(self, root: ClusterRoot, at: AsOf) -> Result<Option<ClusterSize>, ReadError> {
         let (counts, whole) = self.root_row(root)?;
-        if whole && at.tx_end >= self.tip().tx_end {
+        if whole && at.tx_end >= self.view.tip().tx_end {
             let Counts { transactions, scripts, balance, .. } = counts;
             return Ok(Some(ClusterSize { transactions, scripts, balance: Some(balance) }));
         }
@@ -254,24 +257,24 @@ impl View<'_> {
     }
 
     /// A row of the children of a root that has `children`; empty behind the last.
-    fn children(&self, root: TxNum, slot: u32, children: u32) -> Result<Vec<Child>, ReadError> {
+    fn children(self, root: TxNum, slot: u32, children: u32) -> Result<Vec<Child>, ReadError> {
         let expected = children.saturating_sub(slot.saturating_mul(CHILDREN_PER_ROW)).min(CHILDREN_PER_ROW);
         if expected == 0 {
             return Ok(Vec::new());
         }
-        let row = self.get::<ClusterChildren>(&(root, slot))?;
-        let row = row.ok_or_else(|| self.broken("a row of cluster_children is missing"))?.0;
+        let row = self.view.get::<ClusterChildren>(&(root, slot))?;
+        let row = row.ok_or_else(|| self.view.broken("a row of cluster_children is missing"))?.0;
         // A root that was merged has had no more children since; others have them all.
         if row.len() == expected as usize {
             Ok(row)
         } else {
-            Err(self.broken("a row of cluster_children is too short"))
+            Err(self.view.broken("a row of cluster_children is too short"))
         }
     }
 
     /// The newest transaction before one that shows something of a cluster: that which named it, or the last that tied
     /// something to it. Some ten rows read for a large cluster.
-    pub fn last_tie_before(&self, root: ClusterRoot, before: TxNum) -> Result<TxNum, ReadError> {
+    pub fn last_tie_before(self, root: ClusterRoot, before: TxNum) -> Result<TxNum, ReadError> {
         let (counts, _) = self.root_row(root)?;
         let (mut from, mut to) = (0, counts.children.div_ceil(CHILDREN_PER_ROW));
         let mut newest = root.0;
@@ -290,11 +293,5 @@ impl View<'_> {
             }
         }
         Ok(newest)
-    }
-
-    /// Clusters by balance as they were after the last block of a day, scripts that are clusters of their own among
-    /// them; positions as in `cluster_days`. Reads at most 57 rows.
-    pub fn clusters_by_day(&self, day: u32) -> Result<Sums, ReadError> {
-        self.sums_up_to::<ClusterDays>(&CLUSTERS, day)
     }
 }

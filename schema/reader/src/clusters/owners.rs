@@ -11,7 +11,7 @@ use cairn_tables::{
 };
 
 use super::{ClusterRoot, Tie};
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::ClusterView};
 
 /// Sums to leave out of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,10 +38,10 @@ impl LeftOut {
     }
 }
 
-impl View<'_> {
+impl ClusterView<'_> {
     /// Figures of a cluster as of the tip, by its root; `None` if the node is not a root. One row read.
-    pub fn counts_of_root(&self, root: TxNum) -> Result<Option<Counts>, ReadError> {
-        Ok(match self.get::<Clusters>(&root)? {
+    pub fn counts(self, root: TxNum) -> Result<Option<Counts>, ReadError> {
+        Ok(match self.view.get::<Clusters>(&root)? {
             Some(ClusterRow::Root(counts)) => Some(counts),
             _ => None,
         })
@@ -49,37 +49,37 @@ impl View<'_> {
 
     /// Owners of a cluster by the claims that extend to all of its scripts, as of the tip; `None` if it has no owner.
     /// One row read.
-    pub fn owners_of(&self, root: ClusterRoot) -> Result<Option<OwnersRow>, ReadError> {
-        self.get::<ClusterOwners>(&root.0)
+    pub fn owners(self, root: ClusterRoot) -> Result<Option<OwnersRow>, ReadError> {
+        self.view.get::<ClusterOwners>(&root.0)
     }
 
-    /// As [`View::owners_of`], of many roots, ascending, in one look-up.
-    pub fn owners_of_many(&self, roots: &[TxNum]) -> Result<Vec<Option<OwnersRow>>, ReadError> {
-        let rows = self.bytes_of_many::<ClusterOwners>(roots)?;
+    /// As [`ClusterView::owners`], of many roots, ascending, in one look-up.
+    pub fn owners_of_many(self, roots: &[TxNum]) -> Result<Vec<Option<OwnersRow>>, ReadError> {
+        let rows = self.view.bytes_of_many::<ClusterOwners>(roots)?;
         rows.iter().map(|row| Ok(row.as_ref().map(|bytes| ClusterOwners::decode_value(bytes)).transpose()?)).collect()
     }
 
     /// True if any cluster has an owner. No row is decoded.
-    pub fn has_owners(&self) -> Result<bool, ReadError> {
-        self.has_row::<ClusterOwners>()
+    pub fn has_owners(self) -> Result<bool, ReadError> {
+        self.view.has_row::<ClusterOwners>()
     }
 
     /// At most `limit` roots of clusters to judge again, ascending, after one.
-    pub fn owners_due(&self, after: Option<TxNum>, limit: usize) -> Result<Vec<TxNum>, ReadError> {
-        let rows = self.scan::<OwnersDue>(after.as_ref())?;
+    pub fn owners_due(self, after: Option<TxNum>, limit: usize) -> Result<Vec<TxNum>, ReadError> {
+        let rows = self.view.scan::<OwnersDue>(after.as_ref())?;
         let is_after = |row: &Result<TxNum, ReadError>| row.as_ref().map_or(true, |row| after != Some(*row));
         rows.map(|row| Ok(row?.0)).filter(is_after).take(limit).collect()
     }
 
     /// Sums left out at a node and below; a missing row is zero. One row read.
-    pub fn below(&self, node: TxNum) -> Result<Sums, ReadError> {
-        Ok(self.get::<ClusterBelow>(&node)?.unwrap_or_default())
+    pub fn below(self, node: TxNum) -> Result<Sums, ReadError> {
+        Ok(self.view.get::<ClusterBelow>(&node)?.unwrap_or_default())
     }
 
-    /// As [`View::below`], of many nodes, ascending, in one look-up: those that have a row.
-    pub fn below_of_many(&self, nodes: &[TxNum]) -> Result<HashMap<TxNum, Sums>, ReadError> {
+    /// As [`ClusterView::below`], of many nodes, ascending, in one look-up: those that have a row.
+    pub fn below_of_many(self, nodes: &[TxNum]) -> Result<HashMap<TxNum, Sums>, ReadError> {
         let mut found = HashMap::new();
-        for (node, row) in nodes.iter().zip(self.bytes_of_many::<ClusterBelow>(nodes)?) {
+        for (node, row) in nodes.iter().zip(self.view.bytes_of_many::<ClusterBelow>(nodes)?) {
             if let Some(bytes) = row {
                 found.insert(*node, ClusterBelow::decode_value(&bytes)?);
             }
@@ -89,8 +89,8 @@ impl View<'_> {
 
     /// Merges of two large clusters among `rows` rows of the forest, from a node on: the tie of each, and the path from
     /// its parent to the root as of the tip. Also returns the node from which to continue; `None` at the end.
-    pub fn suspect_merges(&self, from: TxNum, rows: usize) -> Result<(Vec<SuspectMerge>, Option<TxNum>), ReadError> {
-        let (mut scan, mut read, mut ties) = (self.scan::<Clusters>(Some(&from))?, 0, Vec::new());
+    pub fn suspect_merges(self, from: TxNum, rows: usize) -> Result<(Vec<SuspectMerge>, Option<TxNum>), ReadError> {
+        let (mut scan, mut read, mut ties) = (self.view.scan::<Clusters>(Some(&from))?, 0, Vec::new());
         let mut next = None;
         while let Some((key, value)) = scan.next_bytes()? {
             if read == rows {
@@ -108,7 +108,7 @@ impl View<'_> {
             }
         }
         let parents: Vec<TxNum> = ties.iter().map(|tie| tie.parent).collect();
-        let paths = self.paths_at(&parents, self.as_of_tip())?;
+        let paths = self.paths_at(&parents, self.view.as_of_tip())?;
         Ok((ties.into_iter().zip(paths).collect(), next))
     }
 }

@@ -18,7 +18,7 @@ use cairn_tables::{
 };
 
 use self::walk::Walk;
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::LabelView};
 
 /// Most rows that a search for names reads, before it looks up what it has found.
 pub const MAX_NAME_ROWS: u64 = 2_000;
@@ -135,14 +135,14 @@ pub struct FoundNames {
     pub rows_read: u64,
 }
 
-impl View<'_> {
+impl LabelView<'_> {
     /// Names that have the words of a question, wholly, as beginnings or with typos. At most [`MAX_NAME_ROWS`] rows
     /// and one for each name of the answer.
-    pub fn search_names(&self, query: &NameQuery) -> Result<FoundNames, ReadError> {
-        let before = self.rows_read();
+    pub fn search(self, query: &NameQuery) -> Result<FoundNames, ReadError> {
+        let before = self.view.rows_read();
         let kinds: Vec<NameKind> =
             NameKind::ALL.into_iter().filter(|kind| query.kind.is_none_or(|asked| asked == *kind)).collect();
-        let mut walk = Walk::new(self, query)?;
+        let mut walk = Walk::new(self.view, query)?;
         let mut passes = 3 * kinds.len() as u64;
         let mut left = MAX_NAME_ROWS;
         for how in [NameMatch::Word, NameMatch::Prefix, NameMatch::Fuzzy] {
@@ -165,15 +165,15 @@ impl View<'_> {
         for found in &mut names {
             self.complete(found)?;
         }
-        Ok(FoundNames { names, matches, is_cut, rows_read: self.rows_read() - before })
+        Ok(FoundNames { names, matches, is_cut, rows_read: self.view.rows_read() - before })
     }
 
     /// The sums of all scripts of an entity: not all of them have the word by which it was found.
-    fn complete(&self, found: &mut FoundName) -> Result<(), ReadError> {
+    fn complete(self, found: &mut FoundName) -> Result<(), ReadError> {
         let first = words(&found.name).into_iter().next();
         let Some(word) = first.filter(|_| found.kind == NameKind::Entity) else { return Ok(()) };
         let key = NameKey::Word { kind: found.kind, word, name: found.name.clone() };
-        if let Some(sums) = self.get::<Names>(&key)? {
+        if let Some(sums) = self.view.get::<Names>(&key)? {
             found.sums = sums;
         }
         Ok(())
@@ -181,22 +181,22 @@ impl View<'_> {
 
     /// Some scripts of a name: of an entity those with the newest transactions, its own before those that are only
     /// named.
-    pub fn scripts_of_name(&self, kind: NameKind, name: &str, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
+    pub fn scripts_of_name(self, kind: NameKind, name: &str, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
         let mut scripts = Vec::new();
         match (kind, name.parse::<EntityName>()) {
             (NameKind::Entity, Ok(entity)) => {
                 for class in [ScriptClass::Member, ScriptClass::Named] {
-                    let found = self.entity_scripts(&entity, class, None, limit - scripts.len())?;
+                    let found = self.view.entities().scripts(&entity, class, None, limit - scripts.len())?;
                     scripts.extend(found.into_iter().map(|of| of.script));
                     if scripts.len() >= limit {
                         break;
                     }
                 }
             }
-            (NameKind::Entity, Err(_)) => return Err(self.broken("names has an entity with an impossible name")),
+            (NameKind::Entity, Err(_)) => return Err(self.view.broken("names has an entity with an impossible name")),
             (NameKind::Text, _) => {
                 let from = NameKey::Script { text: name.to_owned(), script: ScriptHash([0; 32]) };
-                for row in self.scan::<Names>(Some(&from))?.take(limit) {
+                for row in self.view.scan::<Names>(Some(&from))?.take(limit) {
                     match row?.0 {
                         NameKey::Script { text, script } if text == name => scripts.push(script),
                         _ => break,

@@ -62,7 +62,7 @@ pub(super) const BALANCE_BANDS: Dataset = Dataset {
 const TO_OTHERS: u32 = 2 * BANDS;
 
 fn daily(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
-    for (day, sums) in view.day_sums(0..=u32::MAX)? {
+    for (day, sums) in view.days().sums(0..=u32::MAX)? {
         scope.check()?;
         let of = |measure: Measure| measure.of(&sums.blocks);
         let rows = &mut sink.rows;
@@ -87,7 +87,7 @@ fn daily(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Expo
 }
 
 fn bands(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
-    for (day, sums) in view.day_sums(0..=u32::MAX)? {
+    for (day, sums) in view.days().sums(0..=u32::MAX)? {
         scope.check()?;
         for band in 0..BANDS {
             let (scripts, clusters) = (&sums.scripts, &sums.clusters);

@@ -89,11 +89,11 @@ fn entities(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), E
     let mut from = None;
     loop {
         scope.check()?;
-        let mut found = view.entities(from.as_ref(), AT_A_TIME + 1)?;
+        let mut found = view.entities().list(from.as_ref(), AT_A_TIME + 1)?;
         from = if found.len() > AT_A_TIME { found.pop().map(|next| next.name) } else { None };
         for entity in found {
             let (rows, inherited) = (&mut sink.rows, entity.inherited);
-            let names = view.entity_facets(&entity.name, FacetKind::Name, MAX_NAMES)?;
+            let names = view.entities().facets(&entity.name, FacetKind::Name, MAX_NAMES)?;
             rows.text(entity.name.as_str());
             rows.text(shown_name(&entity.name, &names));
             rows.maybe(shown_category(&entity.categories), |rows, category| rows.text(category.as_str()));
@@ -118,7 +118,7 @@ fn entities(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), E
 }
 
 fn flows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
-    let head = match view.flows_head() {
+    let head = match view.flows().head() {
         Ok(head) => head,
         // They are computed apart from the chain: an index may not have them yet, and the manifest says so.
         Err(ReadError::Unfinished(EXCHANGE_FLOWS)) => {

@@ -24,7 +24,7 @@ pub(super) const SUPPLY_CHANGES: Dataset = Dataset {
 };
 
 fn rows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
-    view.supply_changes::<ExportError>(0..=u32::MAX, |day, changes| {
+    view.days().supply_changes::<ExportError>(0..=u32::MAX, |day, changes| {
         scope.check()?;
         for change in changes.iter().filter(|change| (change.sats, change.coins) != (0, 0)) {
             sink.rows.day(day);

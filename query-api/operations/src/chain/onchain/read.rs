@@ -20,7 +20,7 @@ pub(super) struct DailyCloses(Vec<(u32, Chosen)>);
 
 impl DailyCloses {
     pub(super) fn read(view: &View<'_>) -> Result<Self, ApiError> {
-        let quotes = view.quotes(SERIES, 0, u32::MAX, usize::MAX)?;
+        let quotes = view.ledger().quotes(SERIES, 0, u32::MAX, usize::MAX)?;
         // The candle of a day closes when the next one begins.
         let by_day =
             quotes.into_iter().filter_map(|(closes_at, chosen)| Some((day_of(closes_at).checked_sub(1)?, chosen)));
@@ -102,26 +102,26 @@ pub(super) fn walk<'c>(
     let mut state = match start.checked_sub(1) {
         None => Days::after(&[], Flows::default(), 0, prices),
         Some(before) => {
-            let born = view.supply_by_birth(before)?;
+            let born = view.days().supply_by_birth(before)?;
             let unspent = born.iter().map(|born| change(born.day, born.sats.into(), born.coins.into(), before));
             let unspent = unspent.collect::<Result<Vec<Change>, ReadError>>()?;
-            Days::after(&unspent, flows(&view.daily_up_to(before)?, &Sums::default())?, time_of(before), prices)
+            Days::after(&unspent, flows(&view.days().blocks_up_to(before)?, &Sums::default())?, time_of(before), prices)
         }
     };
-    let mut sums = view.day_sums(days.clone())?;
+    let mut sums = view.days().sums(days.clone())?;
     let mut found: Vec<(Figures, Scripts)> = Vec::new();
     let mut add = |day: u32, changes: &[Change]| {
         let DaySums { blocks, scripts, clusters } = sums.remove(&day).unwrap_or_default();
         // Coins that were overwritten are no longer unspent either, but they were not spent.
         let overwritten = Measure::OverwrittenCoins.of(&blocks) != 0;
-        let spent = overwritten.then(|| view.spent_by_birth(day)).transpose()?;
+        let spent = overwritten.then(|| view.days().spent_by_birth(day)).transpose()?;
         let (flows, in_use) = (flows(&blocks, &clusters)?, in_use(&scripts));
         let day = Day { day, flows, changes, spent: spent.as_ref(), last_block: time_of(day) };
         found.push((state.add(&day), in_use));
         Ok::<(), ApiError>(())
     };
     let (mut next, mut changes) = (start, Vec::new());
-    view.supply_changes(days, |day, of_day| {
+    view.days().supply_changes(days, |day, of_day| {
         ctx.work.poll()?;
         // Days without blocks.
         (next..day).try_for_each(|quiet| add(quiet, &[]))?;

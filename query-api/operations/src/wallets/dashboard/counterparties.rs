@@ -124,7 +124,7 @@ impl Payments {
 
     /// By entity.
     pub(super) fn finish(self, ctx: &Ctx<'_>, view: &View<'_>) -> Result<CounterpartiesOutput, ApiError> {
-        if !view.has_labels()? {
+        if !view.labels().has_any()? {
             ctx.warn("no_label_source", "no labels are loaded: counterparties are unknown");
         }
         let owners = self.owners(ctx, view)?;
@@ -185,7 +185,7 @@ impl Payments {
         let mut owners = HashMap::new();
         for some in ids.chunks(1_024) {
             ctx.work.poll()?;
-            for (id, standing) in some.iter().zip(view.standings(some)?) {
+            for (id, standing) in some.iter().zip(view.labels().standings(some)?) {
                 owners.insert(*id, standing.owner.map(|owner| (owner.entity.to_string(), owner.is_inherited)));
             }
         }

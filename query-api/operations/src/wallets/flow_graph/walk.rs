@@ -232,9 +232,9 @@ impl<'w> Walk<'w> {
         }
         self.ctx.work.poll()?;
         let at = self.view.as_of_tip();
-        let members = self.view.clusters_at(scripts, at)?;
+        let members = self.view.clusters().of_scripts(scripts, at)?;
         let standings = match self.asked.fold {
-            Fold::Entity => self.view.standings(scripts)?,
+            Fold::Entity => self.view.labels().standings(scripts)?,
             _ => Vec::new(),
         };
         for (place, (id, member)) in scripts.iter().zip(members).enumerate() {
@@ -318,9 +318,9 @@ impl<'w> Walk<'w> {
         left: &mut usize,
         found: &mut Vec<(TxNum, Leg)>,
     ) -> Result<(), ApiError> {
-        let Some(of) = self.view.script_by_id(script)? else { return Ok(()) };
+        let Some(of) = self.view.scripts().by_id(script)? else { return Ok(()) };
         let (outwards, inwards) = (side.grows_out(self.asked.direction), side.grows_in(self.asked.direction));
-        let entries = self.view.history(&of, 0, HISTORY)?;
+        let entries = self.view.scripts().history(&of, 0, HISTORY)?;
         if of.totals.tx_count > entries.len() as u64
             && entries.last().is_none_or(|entry| entry.tx_num >= self.asked.since)
         {
@@ -332,7 +332,7 @@ impl<'w> Walk<'w> {
         let entries: Vec<_> = entries.into_iter().filter(counts).collect();
         for some in entries.chunks(128) {
             let numbers: Vec<TxNum> = some.iter().map(|entry| entry.tx_num).collect();
-            self.view.fetch_txs(&numbers)?;
+            self.view.transactions().fetch(&numbers)?;
             for entry in some {
                 if *left == 0 {
                     self.walked.cuts.insert(CutReason::TransactionBudget);
@@ -342,7 +342,7 @@ impl<'w> Walk<'w> {
                 *left -= 1;
                 self.walked.txs_read += 1;
                 let lacks = || lacks::<BlockLog>(format!("transaction {}", entry.tx_num.0));
-                let tx = self.view.tx(entry.tx_num)?.ok_or_else(lacks)?;
+                let tx = self.view.transactions().get(entry.tx_num)?.ok_or_else(lacks)?;
                 let parts = tx.outputs().len() + tx.logged_inputs().len();
                 let legs = if self.parts + parts > MAX_PARTS {
                     None

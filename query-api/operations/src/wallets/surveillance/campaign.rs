@@ -100,7 +100,7 @@ pub(super) fn is_reached(row: &DustGroupRow) -> bool {
 /// Id, height and header time of a transaction.
 fn told(view: &View<'_>, tx_num: TxNum) -> Result<(String, Height, String), ApiError> {
     let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-    let (txid, height) = view.txid_of(tx_num)?.ok_or_else(missing)?;
+    let (txid, height) = view.transactions().txid(tx_num)?.ok_or_else(missing)?;
     let time = view.chain().get(height).ok_or_else(missing)?.time;
     Ok((txid.to_string(), height, rfc3339(time)))
 }
@@ -112,7 +112,7 @@ impl Campaign {
         let (basis, origin_txid) = match group {
             DustGroup::Mark(_) => ("op_return", None),
             DustGroup::Funding(tx_num) => {
-                let is_ping = view.dust_pings(&[*tx_num])?.into_iter().flatten().next().is_some();
+                let is_ping = view.movements().dust_pings(&[*tx_num])?.into_iter().flatten().next().is_some();
                 (if is_ping { "transaction" } else { "funding" }, Some(told(view, *tx_num)?.0))
             }
         };
@@ -155,7 +155,7 @@ impl Campaign {
 /// The text of the OP_RETURN output that marks a transaction.
 fn text(view: &View<'_>, tx_num: TxNum) -> Result<Option<String>, ApiError> {
     let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-    let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+    let tx = view.transactions().get(tx_num)?.ok_or_else(missing)?;
     let mark = dust::mark(tx.outputs().iter().map(|output| tx.script(output)));
     let decoded = mark.and_then(|mark| decode_op_return(mark, false));
     let text = decoded.and_then(|of| readable(&of.data).map(|text| text.chars().take(MAX_TEXT).collect::<String>()));
@@ -198,10 +198,10 @@ impl<'v> Judge<'v> {
             return Ok(*known);
         }
         let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-        let tx = self.view.tx(tx_num)?.ok_or_else(missing)?;
-        let coins = self.view.inputs(&tx)?;
+        let tx = self.view.transactions().get(tx_num)?.ok_or_else(missing)?;
+        let coins = self.view.transactions().inputs(&tx)?;
         let largest = coins.iter().max_by_key(|coin| coin.value).map(|coin: &SpentCoin| coin.script);
-        let standing = self.view.standings(largest.as_slice())?.pop();
+        let standing = self.view.labels().standings(largest.as_slice())?.pop();
         let owner: Option<EntityName> = standing.and_then(|standing| standing.owner).map(|owner| owner.entity);
         let is_service = match owner {
             Some(entity) => self.owners.facts(self.view, &entity)?.0.is_some_and(dust::is_service),
