@@ -1,6 +1,7 @@
 //! House rules that no compiler knows: lengths, leftovers, large files, paths of one machine, pinned dependencies,
 //! banned calls, numbered decisions, the language, links between documents and the files that these name.
 
+mod folders;
 mod language;
 mod made_up;
 mod named;
