@@ -26,13 +26,14 @@ use cairn_pipeline::{DEFAULT_MEMORY, Driver, Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
 use cairn_stages::CHAIN;
+use cairn_support::{disk_bytes, table::Table};
 use cairn_tables::{
     TABLES, TableInfo,
     clusters::ClusterOf,
     exchange_flows::{ExchangeFlows, FlowMode, FlowSum},
     totals::TotalsTable,
 };
-use support::{Phases, Watch, cpu_seconds, disk_bytes, table::Table, written_bytes};
+use support::{Phases, Watch, cpu_seconds, written_bytes};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -8,11 +8,7 @@
 //! (8) the length of each measurement.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-#[path = "../../tests/live/client.rs"]
-mod client;
 mod load;
-#[path = "../support/table.rs"]
-mod table;
 
 use std::{
     env, fs,
@@ -27,10 +23,9 @@ use cairn_chaingen::{
     corefiles::{FileOptions, Writer},
     mainnet::{MainnetOptions, mainnet_blocks},
 };
-use client::Client;
+use cairn_support::{Client, table::Table};
 use load::{Answers, Target, closed, open};
 use sha2::{Digest, Sha256};
-use table::Table;
 
 /// One of this many blocks, and one of this many of its outputs, is asked for.
 const SAMPLE: (u32, usize) = (8, 37);

@@ -12,8 +12,6 @@
 
 mod ask;
 mod chain;
-#[path = "../support/disk.rs"]
-mod disk;
 mod indexers;
 mod measure;
 mod node;

@@ -52,7 +52,7 @@ fn world_of(claims: &[Claim]) -> World {
 
 /// The scripts of the exchange's cluster as of a block.
 fn scripts(world: &World, height: u32) -> BTreeSet<ScriptBuf> {
-    let clusters = crate::cospending::clusters_of(&world.oracle, height);
+    let clusters = cairn_support::cospending::clusters_of(&world.oracle, height);
     clusters.members(&script("exchange", 2)).into_iter().cloned().collect()
 }
 

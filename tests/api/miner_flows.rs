@@ -89,7 +89,7 @@ async fn flows_are_those_of_the_blocks() {
     let oracle = &world.oracle;
     let tip = oracle.tip().unwrap().0;
     // Deposit addresses that are swept with the one that is named.
-    let clusters = crate::cospending::clusters_of(oracle, tip);
+    let clusters = cairn_support::cospending::clusters_of(oracle, tip);
     let exchange: BTreeSet<ScriptBuf> = clusters.members(&script("exchange", 2)).into_iter().cloned().collect();
     assert!(exchange.len() > 10);
     for (range, days) in [("1d", 1), ("7d", 7), ("30d", 30)] {

@@ -10,12 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cairn_support::{World, fails, grown};
 use cairn_testkit::{files_in, skip};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::common::{World, fails, grown};
+use crate::CAIRN;
 
 const EXPORT: &str = "snapshot export --datadir data --partition 20";
 
@@ -32,7 +33,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn it_tells_what_it_wrote_and_goes_on_from_there() {
-    let world = World::with(grown(90).chain());
+    let world = World::with(CAIRN, grown(90).chain());
     world.index();
     let said = world.stdout(&format!("{EXPORT} --out out"));
     let made = manifest(&world, "out");
@@ -71,7 +72,7 @@ fn it_tells_what_it_wrote_and_goes_on_from_there() {
 
 #[test]
 fn what_cannot_be_done_is_told() {
-    let world = World::with(grown(20).chain());
+    let world = World::with(CAIRN, grown(20).chain());
     fails(world.run(&format!("{EXPORT} --out out")), 5, &["no index", "cairn index"]);
     world.index();
     fails(world.run(&format!("{EXPORT} --out out --datasets blocks,coin")), 2, &["coin", "not a dataset", "coins"]);
@@ -91,7 +92,7 @@ fn what_cannot_be_done_is_told() {
 
 #[test]
 fn killed_at_any_moment_it_goes_on_to_the_same_files() {
-    let world = World::with(grown(200).chain());
+    let world = World::with(CAIRN, grown(200).chain());
     world.index();
     let begun = Instant::now();
     world.run(&format!("{EXPORT} --out whole")).success();
@@ -147,7 +148,7 @@ impl Drop for Disk {
 
 #[test]
 fn a_full_disk_is_told_and_with_more_room_it_goes_on() {
-    let world = World::with(grown(120).chain());
+    let world = World::with(CAIRN, grown(120).chain());
     world.index();
     world.run(&format!("{EXPORT} --out whole")).success();
     let Some(disk) = Disk::of(world.path("disk"), 100) else { skip!("no file system can be mounted here") };
@@ -171,7 +172,7 @@ fn a_full_disk_is_told_and_with_more_room_it_goes_on() {
 
 #[test]
 fn beside_a_process_that_follows_the_chain() {
-    let world = World::with(grown(60).chain());
+    let world = World::with(CAIRN, grown(60).chain());
     world.index();
     let mut running = world.start("run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0");
     running.address();

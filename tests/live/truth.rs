@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::{Address, Network, OutPoint, ScriptBuf, TxOut, Txid, hashes::Hash, hashes::sha256};
 use cairn_standin::{PoolTx, World};
+use cairn_support::Client;
 use cairn_testkit::Oracle;
 use serde_json::Value;
-
-use crate::client::Client;
 
 /// Blocks below the tip whose transactions and scripts are looked at each time.
 const RECENT: usize = 12;

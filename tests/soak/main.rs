@@ -8,19 +8,6 @@
 //! `CAIRN_SOAK_MINUTES` (1) is how long it takes; `CAIRN_SEED` (1) what happens.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, unreachable_pub, missing_docs)]
 
-#[path = "../live/cast.rs"]
-#[allow(dead_code)]
-mod cast;
-#[path = "../live/client.rs"]
-#[allow(dead_code)]
-mod client;
-#[path = "../cli/common.rs"]
-#[allow(dead_code)]
-mod common;
-#[path = "../abuse/client.rs"]
-#[allow(dead_code)]
-mod wire;
-
 mod ask;
 mod course;
 mod gauges;
@@ -36,17 +23,12 @@ use std::{
 };
 
 use cairn_standin::{StandIn, StandInOptions};
+use cairn_support::{Cast, Form, Program};
 
-use crate::{
-    ask::ask_all_the_time,
-    cast::{Cast, Form},
-    course::Course,
-    gauges::Gauges,
-    happen::Happening,
-    lists::Lists,
-    operations::Load,
-};
+use crate::{ask::ask_all_the_time, course::Course, gauges::Gauges, happen::Happening, lists::Lists, operations::Load};
 
+/// The program that is tested.
+const CAIRN: Program = Program::new(env!("CARGO_BIN_EXE_cairn"));
 /// Clients over HTTP, and one more over the Model Context Protocol.
 const CLIENTS: u8 = 3;
 /// The part of the time in which processes are killed, in percent; then they run undisturbed and have to stay flat.
@@ -64,8 +46,8 @@ fn everything_stays_flat_under_load() {
     let node = StandIn::start(StandInOptions { premine: 130, ..StandInOptions::default() }).unwrap();
     node.world().fan_out(60, 3_000_000).unwrap();
     // Caches that are soon full, so that further growth is not theirs.
-    let mut cast =
-        Cast::new(&node, Form::Two).with("--memory 256M --mempool-memory 32M", "--cache 16M --mempool-memory 32M");
+    let mut cast = Cast::new(CAIRN, &node, Form::Two)
+        .with("--memory 256M --mempool-memory 32M", "--cache 16M --mempool-memory 32M");
     cast.start_all();
     let course = Course::new(cast.served.clone());
     let load = Load::of(&mut cast.client());

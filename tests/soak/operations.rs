@@ -9,11 +9,10 @@ use std::{
 };
 
 use bitcoin::{Address, Network, ScriptBuf, hashes::Hash, hashes::sha256};
+use cairn_support::{Client, loopback};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
-
-use crate::{client::Client, wire};
 
 /// Subjects that can be asked for at present.
 #[derive(Clone, Default)]
@@ -88,7 +87,7 @@ impl Load {
         }
         assert!(operations.len() > 20, "{} operations", operations.len());
         let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
-        let mut client = wire::Client::from(90, client.address().parse().unwrap());
+        let mut client = loopback::Client::from(90, client.address().parse().unwrap());
         let listed = client.send("/mcp/", Some(&list)).unwrap().json();
         let tools: Vec<Operation> = listed["result"]["tools"].as_array().unwrap().iter().map(Operation::tool).collect();
         assert!(tools.len() > 10, "{} tools: {listed}", tools.len());

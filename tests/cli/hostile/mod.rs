@@ -19,11 +19,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cairn_support::{Running, World, get, get_json};
 use cairn_testkit::note_skipped;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::common::{Running, World, get, get_json};
+use crate::CAIRN;
 use requests::Material;
 use wire::{Client, Request, fault};
 
@@ -80,7 +81,7 @@ fn ask(client: &mut Client, material: &Material, seed: u64) -> Result<u16, Strin
 
 #[test]
 fn hostile_requests_do_no_harm() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let mut running = demo(&world);
     let address = running.address();
     let material = Material::of(&get_json(&address, "/openapi.json"), &TOOLS);
