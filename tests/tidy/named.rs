@@ -1,4 +1,4 @@
-//! Documents name only files, folders and sections that exist, and `docs/architecture.md` has all dependencies of every
+//! Documents name only files, folders, types and sections that exist, and `docs/architecture.md` has all dependencies of every
 //! crate.
 
 use std::{
@@ -12,6 +12,10 @@ use super::{EXCLUDED, files, none, sources};
 
 /// Endings of names of files that a document may give without their folder.
 const SOURCE_ENDINGS: &[&str] = &[".rs", ".py", ".sh", ".mjs"];
+
+/// Documents about the code: it has the types that they name.
+const ABOUT_CODE: &[&str] =
+    &["CONTRIBUTING.md", "docs/architecture.md", "docs/vocabulary.md", "docs/walkthroughs.md", "tests/README.md"];
 
 /// Documents that speak of the tree as it is. Decisions and the changelog speak of their date.
 fn is_about_the_tree(path: &str) -> bool {
@@ -81,6 +85,20 @@ impl Tree {
         let end = format!("/{path}");
         (is_source && !self.0.iter().any(|file| file == path || file.ends_with(&end))).then_some(path)
     }
+}
+
+/// The parts of the name of a type, or of an item in one (`View::labels`); none for other texts.
+fn parts_of_type(quoted: &str) -> Vec<&str> {
+    let parts: Vec<&str> = quoted.trim_end_matches("()").split("::").collect();
+    let is_word = |part: &&str| part.chars().all(|c| c.is_alphanumeric() || c == '_') && !part.is_empty();
+    let is_type = |part: &&str| part.starts_with(char::is_uppercase) && part.contains(char::is_lowercase);
+    if parts.iter().all(is_word) && parts.iter().any(is_type) { parts } else { Vec::new() }
+}
+
+/// The words of Rust code, without its comments.
+fn words_of_code(code: &str) -> impl Iterator<Item = &str> {
+    let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
 }
 
 /// The anchor of a heading, as GitHub makes it.
@@ -171,6 +189,24 @@ fn documents_name_files_that_exist() {
 }
 
 #[test]
+fn documents_name_types_that_exist() {
+    let code = sources(".rs");
+    let words: BTreeSet<&str> = code.iter().flat_map(|(_, text)| words_of_code(text)).collect();
+    let (mut problems, mut checked) = (Vec::new(), 0);
+    for (path, text) in sources(".md").into_iter().filter(|(path, _)| ABOUT_CODE.contains(&path.as_str())) {
+        for (line, quoted) in quoted(&text) {
+            let parts = parts_of_type(quoted);
+            checked += usize::from(!parts.is_empty());
+            if parts.iter().any(|part| !words.contains(part)) {
+                problems.push(format!("{path}:{line}: {quoted} is not in the code"));
+            }
+        }
+    }
+    assert!(checked > 100, "only {checked} types were found");
+    none(problems);
+}
+
+#[test]
 fn links_to_sections_lead_somewhere() {
     let documents: BTreeMap<String, String> = sources(".md").into_iter().collect();
     none(documents.iter().flat_map(|(path, text)| broken_anchors(path, text, &documents)).collect());
@@ -217,6 +253,17 @@ mod tests {
         {
             assert_eq!(tree.lacks(quoted), None);
         }
+    }
+
+    #[test]
+    fn names_of_types_are_found() {
+        assert_eq!(parts_of_type("View::labels"), ["View", "labels"]);
+        assert_eq!(parts_of_type("IndexSlot::with()"), ["IndexSlot", "with"]);
+        for quoted in ["label_due", "CAIRN_SEED=1", "Content-Length", "a B", "BIP", "Vec<Row>"] {
+            assert_eq!(parts_of_type(quoted), [""; 0], "{quoted}");
+        }
+        let words: Vec<&str> = words_of_code("fn a_b() {} // not here\n").filter(|word| !word.is_empty()).collect();
+        assert_eq!(words, ["fn", "a_b"]);
     }
 
     #[test]
