@@ -192,7 +192,7 @@ fn the_reference_of_settings_is_current() {
     let expected = world.stdout("config --reference");
     assert!(
         document("docs/configuration.md") == expected,
-        "docs/configuration.md is not what `cairn config --reference` prints: write it anew"
+        "docs/configuration.md is not what `cairn config --reference` prints: write it again"
     );
 }
 
