@@ -11,7 +11,7 @@
 mod load;
 
 use std::{
-    env, fs,
+    fs,
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
@@ -23,7 +23,7 @@ use cairn_chaingen::{
     corefiles::{FileOptions, Writer},
     mainnet::{MainnetOptions, mainnet_blocks},
 };
-use cairn_support::{Client, table::Table};
+use cairn_support::{Client, setting, table::Table};
 use load::{Answers, Target, closed, open};
 use sha2::{Digest, Sha256};
 
@@ -37,10 +37,6 @@ const BUSIEST: u32 = 40;
 const CONNECTIONS: usize = 64;
 /// Requests for the busiest address, and for as many others.
 const PAIRS: usize = 4_000;
-
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
 
 /// A server with an index; it ends with this.
 struct Server {

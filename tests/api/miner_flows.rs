@@ -8,16 +8,12 @@ use serde_json::Value;
 
 use crate::{
     claims::{claim, take},
-    support::{World, assert_problem, get, get_ok},
+    exchange_flows::script,
+    support::{World, assert_problem, count_of, get, get_ok},
 };
 
 const FLOWS: &str = "/v1/miner/flows";
 const DAY: u32 = 86_400;
-
-fn script(name: &str, at: usize) -> ScriptBuf {
-    let actors = cairn_chaingen::demo::actors().unwrap();
-    actors.iter().find(|of| of.name == name).unwrap().addresses[at].script_pubkey()
-}
 
 /// The demo chain, whose pool and exchange are named.
 fn named_world() -> World {
@@ -76,10 +72,6 @@ fn expected(world: &World, since: u32, exchange: &BTreeSet<ScriptBuf>) -> Days {
         day[3] += left.min(sum(&|script| exchange.contains(script)));
     }
     days
-}
-
-fn count_of(row: &Value, name: &str) -> u64 {
-    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     claims::{claim, take},
-    support::{World, address, assert_problem, get, get_ok, script_hash},
+    support::{World, address, assert_problem, count_of, get, get_ok, script_hash},
     unconfirmed::Waiting,
 };
 
@@ -45,10 +45,6 @@ fn large(world: &World, sats: u64) -> Vec<(TxNum, u64)> {
     let mut large: Vec<(TxNum, u64)> = large.map(|(tx, (paid, _))| (tx, paid.to_clusters)).collect();
     large.reverse();
     large
-}
-
-fn count_of(row: &Value, name: &str) -> u64 {
-    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
 }
 
 /// Number of the block that begins `days` days before the newest.

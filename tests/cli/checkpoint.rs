@@ -9,7 +9,7 @@ use std::{
 };
 
 use cairn_bucket::Bucket;
-use cairn_support::{World, fails, grown};
+use cairn_support::{SmallDisk, World, fails, grown};
 use cairn_testkit::skip;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +17,6 @@ use rand_chacha::ChaCha8Rng;
 use crate::{
     CAIRN,
     repair::{damage, file_of},
-    snapshot::{Disk, mounts},
 };
 
 const CHECKPOINT: &str = "snapshot checkpoint --datadir data";
@@ -215,13 +214,12 @@ fn a_full_disk_is_told_and_with_more_room_it_is_restored() {
     let world = World::with(CAIRN, grown(120).chain());
     world.index();
     world.run(&format!("{CHECKPOINT} --out copy")).success();
-    let Some(disk) = Disk::of(world.path("disk"), 100) else { skip!("no file system can be mounted here") };
+    let Some(disk) = SmallDisk::mount(&world.path("disk"), 100) else { skip!("no file system can be mounted here") };
     let mut full = 0;
     for kilobytes in (100..60_000).step_by(150) {
-        let size = format!("remount,size={kilobytes}k");
-        assert!(mounts(&["-o", &size, disk.0.to_str().unwrap()]));
+        disk.resize(kilobytes);
         let output = world.command("snapshot restore copy --datadir disk/data").output().unwrap();
-        assert_eq!(output.status.success(), disk.0.join("data/index").exists());
+        assert_eq!(output.status.success(), disk.path().join("data/index").exists());
         if output.status.success() {
             break;
         }

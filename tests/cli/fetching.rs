@@ -22,13 +22,7 @@ use cairn_support::{
 use flate2::{Compression, write::GzEncoder};
 use serde_json::Value;
 
-use crate::CAIRN;
-
-/// The documents of the ledger.
-fn listed(world: &World) -> Vec<Value> {
-    let lines = world.stdout("events list --datadir data --json --limit 10000");
-    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use crate::{CAIRN, ledger::listed};
 
 fn column(documents: &[Value], name: &str) -> Vec<String> {
     documents.iter().map(|of| of[name].as_str().map_or_else(|| of[name].to_string(), str::to_owned)).collect()

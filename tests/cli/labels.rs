@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::CAIRN;
 
 /// Addresses that no block has.
-fn wallet(number: u8) -> String {
+pub(crate) fn wallet(number: u8) -> String {
     Address::p2pkh(PubkeyHash::from_byte_array([number; 20]), Network::Regtest).to_string()
 }
 

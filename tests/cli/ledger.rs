@@ -28,7 +28,7 @@ fn csv(world: &World, name: &str, days: u32, close: u32) {
 }
 
 /// The documents of the ledger.
-fn listed(world: &World) -> Vec<Value> {
+pub(crate) fn listed(world: &World) -> Vec<Value> {
     let lines = world.stdout("events list --datadir data --json --limit 10000");
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

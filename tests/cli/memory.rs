@@ -9,20 +9,14 @@ use std::{
 };
 
 use bitcoin::{
-    Amount, Block, CompactTarget, Network, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn, TxMerkleNode,
-    TxOut, Witness,
-    absolute::LockTime,
-    block::{Header, Version},
-    consensus::serialize,
-    hashes::Hash,
-    params::Params,
-    transaction,
+    Amount, Block, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, absolute::LockTime,
+    consensus::serialize, params::Params, transaction,
 };
 use cairn_chaingen::{
     Coin,
     corefiles::{FileOptions, Writer, write_undo},
 };
-use cairn_support::World;
+use cairn_support::{World, forge::mined};
 
 use crate::CAIRN;
 
@@ -59,24 +53,6 @@ fn tx(input: Vec<(OutPoint, Vec<u8>)>, outputs: u32) -> Transaction {
 
 fn coinbase(height: u32, outputs: u32) -> Transaction {
     tx(vec![(OutPoint::null(), [&[4][..], &height.to_le_bytes()].concat())], outputs)
-}
-
-fn mined(parent: &Block, txdata: Vec<Transaction>) -> Block {
-    let header = Header {
-        version: Version::from_consensus(1),
-        prev_blockhash: parent.block_hash(),
-        merkle_root: TxMerkleNode::all_zeros(),
-        time: parent.header.time + 600,
-        bits: CompactTarget::from_consensus(0x207f_ffff),
-        nonce: 0,
-    };
-    let mut block = Block { header, txdata };
-    block.header.merkle_root = block.compute_merkle_root().unwrap();
-    let target = Target::from_compact(block.header.bits);
-    while block.header.validate_pow(target).is_err() {
-        block.header.nonce += 1;
-    }
-    block
 }
 
 fn write_hostile_chain(world: &World) {

@@ -9,7 +9,6 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use bitcoin::{Address, Network, PubkeyHash, hashes::Hash};
 use cairn_support::{
     Running, World, fails, get,
     server::{Reply, Server},
@@ -17,14 +16,9 @@ use cairn_support::{
 };
 use serde_json::Value;
 
-use crate::CAIRN;
+use crate::{CAIRN, labels::wallet};
 
 const DAY: u64 = 86_400;
-
-/// Addresses that no block has.
-fn wallet(number: u8) -> String {
-    Address::p2pkh(PubkeyHash::from_byte_array([number; 20]), Network::Regtest).to_string()
-}
 
 /// An asset of OFAC's list, by the number of its feature.
 const ASSETS: &str = "<FeatureTypeValues><FeatureType ID=\"344\">Digital Currency Address - XBT</FeatureType>\

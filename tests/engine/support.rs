@@ -100,6 +100,12 @@ pub fn sync_with(
     engine.sync(&files, &survey, options, progress)
 }
 
+/// Connects blocks up to a height.
+pub fn sync_to(index: &mut Index, blocks: &Path, to: u32) {
+    let options = SyncOptions { to: Some(to), ..SyncOptions::default() };
+    sync_with(&mut index.engine, blocks, &options, &NoProgress).unwrap();
+}
+
 /// An index in a folder of its own.
 pub struct Index {
     pub engine: Engine,

@@ -7,10 +7,10 @@ use std::{
 
 use bitcoin::{Amount, ScriptBuf, TxOut, Txid, hashes::Hash};
 use cairn_standin::{BlockPlan, HttpFault, HttpRule, Match, Payment, Restart, StandIn, StandInOptions, Txs};
-use cairn_support::{Cast, Client, Form};
+use cairn_support::{Cast, Client, Form, name_of};
 use serde_json::Value;
 
-use crate::{CAIRN, truth::name_of};
+use crate::CAIRN;
 
 fn node() -> StandIn {
     let node = StandIn::start(StandInOptions { premine: 105, ..StandInOptions::default() }).unwrap();

@@ -16,14 +16,13 @@ mod lists;
 mod operations;
 
 use std::{
-    env,
     sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
 
 use cairn_standin::{StandIn, StandInOptions};
-use cairn_support::{Cast, Form, Program};
+use cairn_support::{Cast, Form, Program, setting};
 
 use crate::{ask::ask_all_the_time, course::Course, gauges::Gauges, happen::Happening, lists::Lists, operations::Load};
 
@@ -36,13 +35,9 @@ const KILLS_UNTIL: u32 = 40;
 /// Longest time between two kills.
 const KILL_EVERY: Duration = Duration::from_secs(240);
 
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
-
 #[test]
 fn everything_stays_flat_under_load() {
-    let whole = Duration::from_secs(60 * number("CAIRN_SOAK_MINUTES", 1));
+    let whole = Duration::from_secs(60 * setting("CAIRN_SOAK_MINUTES", 1));
     let node = StandIn::start(StandInOptions { premine: 130, ..StandInOptions::default() }).unwrap();
     node.world().fan_out(60, 3_000_000).unwrap();
     // Caches that are soon full, so that further growth is not theirs.
@@ -51,7 +46,7 @@ fn everything_stays_flat_under_load() {
     cast.start_all();
     let course = Course::new(cast.served.clone());
     let load = Load::of(&mut cast.client());
-    let mut happening = Happening::new(number("CAIRN_SEED", 1), &node, &course);
+    let mut happening = Happening::new(setting("CAIRN_SEED", 1), &node, &course);
     course.settle(&node, &cast);
     let mut lists = Lists::new(&cast);
     let (mut gauges, began) = (Gauges::default(), Instant::now());

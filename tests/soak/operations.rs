@@ -8,7 +8,6 @@ use std::{
     },
 };
 
-use bitcoin::{Address, Network, ScriptBuf, hashes::Hash, hashes::sha256};
 use cairn_support::{Client, loopback};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
@@ -34,14 +33,6 @@ pub static SUBJECTS: Mutex<Subjects> = Mutex::new(Subjects {
     blocks: Vec::new(),
     raws: Vec::new(),
 });
-
-/// How a script is asked for.
-pub fn name_of(script: &ScriptBuf) -> String {
-    match Address::from_script(script, Network::Regtest) {
-        Ok(address) => address.to_string(),
-        Err(_) => format!("scripthash:{}", sha256::Hash::hash(script.as_bytes())),
-    }
-}
 
 /// A parameter, or a member of a body.
 struct Parameter {

@@ -16,7 +16,7 @@ use std::{
 
 use bitcoin::{Amount, ScriptBuf, TxOut};
 use cairn_standin::{Payment, StandIn, StandInOptions};
-use cairn_support::{Running, get, get_json, wait_until};
+use cairn_support::{Running, get, get_json, setting, wait_until};
 
 use crate::CAIRN;
 use group::{MemoryGroup, Watch};
@@ -24,10 +24,6 @@ use load::{Client, Dice, Kind, Targets, ask, behave_badly, path, write_chain};
 
 const MEMORY: &str = "256M";
 const MEMPOOL: &str = "32M";
-
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
 
 /// The bound of a command, as `cairn config` prints it, in bytes.
 fn bound(command: &str, cache: &str) -> u64 {

@@ -10,7 +10,7 @@ mod requests;
 mod wire;
 
 use std::{
-    env, fs,
+    fs,
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_support::{Running, World, get, get_json};
+use cairn_support::{Running, World, get, get_json, setting};
 use cairn_testkit::note_skipped;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -32,10 +32,6 @@ use wire::{Client, Request, fault};
 const CLIENTS: u64 = 4;
 /// KiB by which the process may grow while it is under fire, once it is warm.
 const GROWTH: u64 = 48 << 10;
-
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
 
 /// A demo whose clients may ask as much as they like.
 fn demo(world: &World) -> Running {

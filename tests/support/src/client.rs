@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bitcoin::{Address, Network, ScriptBuf, hashes::Hash, hashes::sha256};
 use serde_json::Value;
 
 /// No answer takes longer.
@@ -79,5 +80,13 @@ impl Client {
         stream.read_exact(&mut body)?;
         self.stream = Some(stream);
         Ok((status, serde_json::from_slice(&body)?))
+    }
+}
+
+/// Returns the name by which a server is asked for a script: its address, or the hash of a script without one.
+pub fn name_of(script: &ScriptBuf) -> String {
+    match Address::from_script(script, Network::Regtest) {
+        Ok(address) => address.to_string(),
+        Err(_) => format!("scripthash:{}", sha256::Hash::hash(script.as_bytes())),
     }
 }
