@@ -55,7 +55,7 @@ impl World {
         let other = World::with(self.program, longer);
         for name in ["blocks/rev00000.dat", "blocks/blk00000.dat"] {
             let (old, new) = (fs::read(self.path(name)).unwrap(), fs::read(other.path(name)).unwrap());
-            assert!(new.starts_with(&old), "{name} is no continuation");
+            assert!(new.starts_with(&old), "{name} does not continue the old one");
             let mut file = fs::OpenOptions::new().append(true).open(self.path(name)).unwrap();
             file.write_all(&new[old.len()..]).unwrap();
         }
