@@ -6,8 +6,6 @@
 //! `CAIRN_BENCH_MIB` (1,024) is the size of the chain.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-#[path = "support/chain.rs"]
-mod chain;
 mod support;
 
 use std::{
@@ -24,8 +22,7 @@ use cairn_model::CancelToken;
 use cairn_reader::Reader;
 use cairn_store::{Options, Store};
 use cairn_testkit::temp_dir;
-use chain::Indexed;
-use support::Watch;
+use support::{Watch, chain::Indexed};
 
 /// Runs work, and prints a row.
 fn measure<T>(name: &str, dir: &Path, bytes: u64, work: impl FnOnce() -> T) -> T {

@@ -7,7 +7,6 @@
 
 use std::{
     cell::Cell,
-    env,
     fs::{self, File},
     io::{BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
@@ -16,11 +15,8 @@ use std::{
 
 use cairn_model::TxNum;
 use cairn_stages::{ChainTimes, Delta, Scratch, Sequence, Stage, StageError, Workspace};
+use cairn_support::setting;
 use cairn_tables::codec::put_varint;
-
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
 
 /// A number that looks random, by its place.
 fn mixed(at: u64) -> u64 {

@@ -6,8 +6,6 @@
 //! `CAIRN_BENCH_MIB` (1,024) is the size of the chain, `CAIRN_BENCH_THREADS` (2) how many files are written at a time.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-#[path = "support/chain.rs"]
-mod chain;
 mod support;
 
 use std::{env, fs, path::Path, time::Instant};
@@ -15,8 +13,7 @@ use std::{env, fs, path::Path, time::Instant};
 use cairn_export::{Dataset, Destination, ExportOptions, Exported, Format, export, verify};
 use cairn_model::CancelToken;
 use cairn_testkit::temp_dir;
-use chain::Indexed;
-use support::{Watch, cpu_seconds};
+use support::{Watch, chain::Indexed, cpu_seconds};
 
 fn number(name: &str, usual: u64) -> u64 {
     env::var(name).ok().map_or(usual, |text| text.parse().unwrap())

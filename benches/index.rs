@@ -26,20 +26,17 @@ use cairn_pipeline::{DEFAULT_MEMORY, Driver, Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
 use cairn_stages::CHAIN;
+use cairn_support::{disk_bytes, setting, table::Table};
 use cairn_tables::{
     TABLES, TableInfo,
     clusters::ClusterOf,
     exchange_flows::{ExchangeFlows, FlowMode, FlowSum},
     totals::TotalsTable,
 };
-use support::{Phases, Watch, cpu_seconds, disk_bytes, table::Table, written_bytes};
+use support::{Phases, Watch, cpu_seconds, written_bytes};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
 
 /// Indexes the folder in bulk and measures. Returns the bytes of the blocks.
 fn bulk(blocks: &Path, datadir: &Path, table: &mut Table) -> u64 {

@@ -9,9 +9,6 @@
 //! reads, are printed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-#[path = "support/disk.rs"]
-mod disk;
-
 use std::{
     cell::Cell,
     env,
@@ -36,9 +33,9 @@ use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
 use cairn_operations::{ApiConfig, ApiState, router};
 use cairn_reader::Reader;
+use cairn_support::disk_bytes;
 use cairn_tables::labels::Labels;
 use criterion::{Criterion, criterion_group, criterion_main};
-use disk::disk_bytes;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tower::ServiceExt;

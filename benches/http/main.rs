@@ -8,14 +8,10 @@
 //! (8) the length of each measurement.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-#[path = "../../tests/live/client.rs"]
-mod client;
 mod load;
-#[path = "../support/table.rs"]
-mod table;
 
 use std::{
-    env, fs,
+    fs,
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
@@ -27,10 +23,9 @@ use cairn_chaingen::{
     corefiles::{FileOptions, Writer},
     mainnet::{MainnetOptions, mainnet_blocks},
 };
-use client::Client;
+use cairn_support::{Client, setting, table::Table};
 use load::{Answers, Target, closed, open};
 use sha2::{Digest, Sha256};
-use table::Table;
 
 /// One of this many blocks, and one of this many of its outputs, is asked for.
 const SAMPLE: (u32, usize) = (8, 37);
@@ -42,10 +37,6 @@ const BUSIEST: u32 = 40;
 const CONNECTIONS: usize = 64;
 /// Requests for the busiest address, and for as many others.
 const PAIRS: usize = 4_000;
-
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
 
 /// A server with an index; it ends with this.
 struct Server {

@@ -13,12 +13,6 @@
 //! `CAIRN_BENCH_FILES` (3000) files. `CAIRN_BENCH_FORMS` (both) may be `one` or `two`.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-#[path = "../../tests/live/cast.rs"]
-mod cast;
-#[path = "../../tests/live/client.rs"]
-mod client;
-#[path = "../../tests/cli/common.rs"]
-mod common;
 mod files;
 mod parts;
 
@@ -31,12 +25,13 @@ use std::{
 
 use bitcoin::{Block, BlockHash, hashes::Hash};
 use cairn_standin::{BlockPlan, Payment, StandIn, StandInOptions, Topic, ZmqOptions};
-
-use cast::{Cast, Form};
+use cairn_support::{Cast, Form, Program};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// The program that is measured.
+const CAIRN: Program = Program::new(env!("CARGO_BIN_EXE_cairn"));
 /// Value of a coin that is spent, satoshis.
 const COIN: u64 = 50_000_000;
 /// Between two questions.
@@ -147,7 +142,7 @@ fn main() {
     let node = StandIn::start(StandInOptions { premine, zmq, ..StandInOptions::default() }).unwrap();
     node.world().fan_out(txs + txs / 4, COIN).unwrap();
     println!("node: {:.1} s, height {}", started.elapsed().as_secs_f64(), node.world().height());
-    let mut cast = Cast::new(&node, Form::One);
+    let mut cast = Cast::new(CAIRN, &node, Form::One);
     cast.index_once();
     files::spread(&cast.world.path("data"));
     let index = cast.world.path("data/index");

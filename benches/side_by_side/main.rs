@@ -12,23 +12,17 @@
 
 mod ask;
 mod chain;
-#[path = "../support/disk.rs"]
-mod disk;
 mod indexers;
 mod measure;
 mod node;
 
 use std::{env, fs, path::PathBuf, time::Duration};
 
+use cairn_support::setting;
 use chain::Chain;
 use indexers::{Indexer, all};
 use measure::{Measured, run};
 use node::Node;
-
-/// A number among the settings.
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
 
 /// An executable among the settings.
 fn executable(name: &str) -> Option<PathBuf> {

@@ -12,7 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{chain::Chain, disk::disk_bytes, indexers::Indexer, node::Node};
+use cairn_support::disk_bytes;
+
+use crate::{chain::Chain, indexers::Indexer, node::Node};
 
 /// One run of one program, from its start until it answered.
 #[derive(Clone, Copy)]

@@ -10,8 +10,7 @@ use cairn_model::Network;
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
-
-use crate::support::disk_bytes;
+use cairn_support::disk_bytes;
 
 /// An index in the folder `data`, and the block files that it was made from.
 pub(crate) struct Indexed {

@@ -1,7 +1,7 @@
 //! Figures of the machine about a stretch of work: time, phases, bytes written, disk and memory taken.
 
-mod disk;
-pub(crate) mod table;
+#[allow(dead_code, reason = "not every bench has such an index")]
+pub(crate) mod chain;
 
 use std::{
     collections::BTreeMap,
@@ -16,8 +16,7 @@ use std::{
 };
 
 use cairn_pipeline::{Phase, Progress, ProgressStep};
-
-pub(crate) use self::disk::disk_bytes;
+use cairn_support::disk_bytes;
 
 /// A number of a `/proc` file; `None` on other systems.
 fn proc_number(file: &str, field: &str) -> Option<u64> {

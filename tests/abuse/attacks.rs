@@ -7,9 +7,10 @@ use std::{
     time::Duration,
 };
 
+use cairn_support::loopback::connect;
 use serde_json::{Value, json};
 
-use crate::{client::connect, support::WORLD};
+use crate::support::WORLD;
 
 /// The requests of an attacker, one after the other, on each connection.
 pub struct Attack {

@@ -6,9 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cairn_support::loopback::Client;
+
 use crate::{
     attacks,
-    client::Client,
     support::{Server, WORLD, by_hash, long},
     usage::{forget_peak, memory},
 };

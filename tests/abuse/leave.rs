@@ -5,8 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cairn_support::loopback::Client;
+
 use crate::{
-    client::Client,
     support::{Server, WORLD},
     usage::server_time,
 };

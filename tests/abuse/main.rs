@@ -4,11 +4,7 @@
 //! With `CAIRN_TEST_LONG=1` there are more requests. `CAIRN_TEST_ATTACK` names attacks by a part of their names.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub, dead_code)]
 
-#[path = "../engine/forge.rs"]
-mod forge;
-
 mod attacks;
-mod client;
 mod fair;
 mod leave;
 mod price;

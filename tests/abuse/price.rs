@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use bitcoin::consensus;
+use cairn_support::loopback::Client;
 use serde_json::{Value, json};
 
 use crate::{
-    client::Client,
     support::{Server, WORLD, by_hash},
     usage::{UNITS_PER_MINUTE, charged, server_time},
 };

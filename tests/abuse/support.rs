@@ -10,7 +10,6 @@ use bitcoin::{
     OutPoint, ScriptBuf, Transaction, Witness,
     hashes::{Hash, sha256},
 };
-use cairn_chaingen::corefiles::FileOptions;
 use cairn_events::{
     Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Interval, Provenance, Quote,
     QuoteRow, Series,
@@ -22,16 +21,11 @@ use cairn_operations::{ApiConfig, ApiState};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
+use cairn_support::forge::{Forge, coinbase, out, pay, script, spend};
 use cairn_testkit::temp_dir;
 use rust_decimal::Decimal;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, runtime::Runtime};
-
-use crate::forge::{Forge, coinbase, out, pay, script, spend};
-
-pub fn file_options() -> FileOptions {
-    FileOptions::new(bitcoin::Network::Regtest, [9, 8, 7, 6, 5, 4, 3, 2])
-}
 
 pub fn long() -> bool {
     std::env::var_os("CAIRN_TEST_LONG").is_some()

@@ -5,10 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    client::{Answer, Client},
-    support::Server,
-};
+use cairn_support::loopback::{Answer, Client};
+
+use crate::support::Server;
 
 /// Rate limit of a server whose charges are measured: what refills while it is measured must not hide a charge.
 pub const UNITS_PER_MINUTE: u32 = 6_000;

@@ -1,9 +1,9 @@
 //! The worst transactions that consensus allows: bounded answers, at what they cost.
 
 use bitcoin::Transaction;
+use cairn_support::loopback::Client;
 
 use crate::{
-    client::Client,
     support::{Server, WORLD},
     usage::{UNITS_PER_MINUTE, charged},
 };
@@ -14,7 +14,7 @@ const LARGEST: usize = 1_000_000;
 const DEAREST: u32 = if cfg!(debug_assertions) { 1_000 } else { 100 };
 
 /// Asks with a fresh budget, once it is warm, and says how many units the request took in all.
-fn units(server: &Server, host: u8, path: &str) -> (crate::client::Answer, u32) {
+fn units(server: &Server, host: u8, path: &str) -> (cairn_support::loopback::Answer, u32) {
     Client::from(200, server.address).get(path);
     let (answer, charged) = charged(server, host, |client| client.get(path));
     (answer, charged.ceil() as u32)

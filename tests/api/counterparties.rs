@@ -9,11 +9,11 @@ use std::{
 use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut};
 use cairn_chaingen::{BlockSpec, ChainBuilder, Lock, Style};
 use cairn_model::TxNum;
+use cairn_support::cospending::paid_by_tx;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::{
-    cospending::paid_by_tx,
     pnl::number,
     priced::{DAY, time},
     said::{Said, shared_world},

@@ -7,7 +7,7 @@ use cairn_model::TxNum;
 use serde_json::Value;
 
 use crate::{
-    support::{World, address, assert_problem, get, get_ok, script_hash},
+    support::{World, address, assert_problem, count_of, get, get_ok, script_hash},
     unconfirmed::Waiting,
 };
 
@@ -70,10 +70,6 @@ async fn pages(router: &axum::Router, template: &str, query: &str, list: &str) -
         }
     }
     panic!("pages without end");
-}
-
-fn count_of(row: &Value, name: &str) -> u64 {
-    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     claims::{claim, take},
-    support::{World, assert_problem, get, get_ok},
+    support::{World, assert_problem, count_of, get, get_ok},
 };
 
 const FLOWS: &str = "/v1/exchange/flows";
@@ -19,7 +19,7 @@ const DAY: u32 = 86_400;
 /// When the list was retrieved: 2023-11-14.
 const LISTED: u32 = 1_700_000_001;
 
-fn script(name: &str, at: usize) -> ScriptBuf {
+pub fn script(name: &str, at: usize) -> ScriptBuf {
     let actors = cairn_chaingen::demo::actors().unwrap();
     actors.iter().find(|of| of.name == name).unwrap().addresses[at].script_pubkey()
 }
@@ -52,7 +52,7 @@ fn world_of(claims: &[Claim]) -> World {
 
 /// The scripts of the exchange's cluster as of a block.
 fn scripts(world: &World, height: u32) -> BTreeSet<ScriptBuf> {
-    let clusters = crate::cospending::clusters_of(&world.oracle, height);
+    let clusters = cairn_support::cospending::clusters_of(&world.oracle, height);
     clusters.members(&script("exchange", 2)).into_iter().cloned().collect()
 }
 
@@ -82,10 +82,6 @@ fn expected(world: &World, own: &BTreeSet<ScriptBuf>) -> Days {
         day.iter_mut().zip(row).for_each(|(sum, more)| *sum += more);
     }
     days
-}
-
-fn count_of(row: &Value, name: &str) -> u64 {
-    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
 }
 
 fn signed(row: &Value, name: &str) -> i64 {

@@ -7,10 +7,10 @@ use std::{
 
 use bitcoin::{ScriptBuf, Transaction};
 use cairn_model::{TxNum, is_unspendable};
+use cairn_support::cospending::paid_by_tx;
 use serde_json::{Value, json};
 
 use crate::{
-    cospending::paid_by_tx,
     counterparties::shares,
     priced::time,
     support::{World, address, script_hash},

@@ -5,7 +5,7 @@ use bitcoin::hashes::{Hash, sha256};
 use cairn_pipeline::NoProgress;
 use serde_json::Value;
 
-use crate::support::{World, assert_problem, get, get_ok};
+use crate::support::{World, assert_problem, count_of, get, get_ok};
 
 const FLUSHES: &str = "/v1/chain/dormancy-flushes";
 const WAKEUPS: &str = "/v1/dormancy/whale-wakeups";
@@ -16,10 +16,6 @@ const YEAR: u64 = 365 * 86_400;
 
 fn demo_world() -> World {
     World::of(cairn_chaingen::demo::chain(1).unwrap())
-}
-
-fn count_of(row: &Value, name: &str) -> u64 {
-    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
 }
 
 /// The rows of all pages.

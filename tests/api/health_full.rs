@@ -20,11 +20,11 @@ use crate::{
 
 const FULL: &str = "/api/health/full";
 
-fn now() -> u64 {
+pub fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
 }
 
-fn component<'b>(body: &'b Value, name: &str) -> &'b Value {
+pub fn component<'b>(body: &'b Value, name: &str) -> &'b Value {
     body["components"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap()
 }
 

@@ -12,8 +12,6 @@ mod compact;
 mod connections;
 mod contests;
 mod corpus;
-#[path = "../engine/cospending.rs"]
-mod cospending;
 mod counterparties;
 mod damaged;
 mod day_values;

@@ -8,16 +8,12 @@ use serde_json::Value;
 
 use crate::{
     claims::{claim, take},
-    support::{World, assert_problem, get, get_ok},
+    exchange_flows::script,
+    support::{World, assert_problem, count_of, get, get_ok},
 };
 
 const FLOWS: &str = "/v1/miner/flows";
 const DAY: u32 = 86_400;
-
-fn script(name: &str, at: usize) -> ScriptBuf {
-    let actors = cairn_chaingen::demo::actors().unwrap();
-    actors.iter().find(|of| of.name == name).unwrap().addresses[at].script_pubkey()
-}
 
 /// The demo chain, whose pool and exchange are named.
 fn named_world() -> World {
@@ -78,10 +74,6 @@ fn expected(world: &World, since: u32, exchange: &BTreeSet<ScriptBuf>) -> Days {
     days
 }
 
-fn count_of(row: &Value, name: &str) -> u64 {
-    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
-}
-
 #[tokio::test]
 async fn flows_are_those_of_the_blocks() {
     let world = &named_world();
@@ -89,7 +81,7 @@ async fn flows_are_those_of_the_blocks() {
     let oracle = &world.oracle;
     let tip = oracle.tip().unwrap().0;
     // Deposit addresses that are swept with the one that is named.
-    let clusters = crate::cospending::clusters_of(oracle, tip);
+    let clusters = cairn_support::cospending::clusters_of(oracle, tip);
     let exchange: BTreeSet<ScriptBuf> = clusters.members(&script("exchange", 2)).into_iter().cloned().collect();
     assert!(exchange.len() > 10);
     for (range, days) in [("1d", 1), ("7d", 7), ("30d", 30)] {

@@ -4,6 +4,7 @@ use cairn_model::MempoolSample;
 use serde_json::{Value, json};
 
 use crate::{
+    health_full::{component, now},
     mempool_ops::settle,
     support::{World, assert_problem, everything_world, get, get_ok},
     unconfirmed::{FLOOR, Waiting},
@@ -11,10 +12,6 @@ use crate::{
 
 const SUMMARY: &str = "/v1/network/summary";
 const STRESS: &str = "/v1/network/mempool/stress";
-
-fn now() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
-}
 
 #[tokio::test]
 async fn the_pace_of_the_chain() {
@@ -83,10 +80,6 @@ async fn the_summary_needs_the_tip() {
 fn sample(world: &World, time_unix: u64, next_block_median: u64, stress: u32) {
     let sample = MempoolSample { time_unix, next_block_median, stress: Some(stress), ..MempoolSample::default() };
     world.engine.lock().unwrap().put_sample(&sample).unwrap();
-}
-
-fn component<'b>(body: &'b Value, name: &str) -> &'b Value {
-    body["components"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap()
 }
 
 #[tokio::test]

@@ -7,11 +7,10 @@ use std::{
 
 use bitcoin::ScriptBuf;
 use cairn_model::{TxNum, is_unspendable};
+use cairn_support::cospending::paid_by_day;
 use cairn_testkit::{BlockAges, Oracle};
 use num_bigint::BigInt;
 use rust_decimal::Decimal;
-
-use crate::cospending::paid_by_day;
 
 /// Seconds of a day.
 pub const DAY: u32 = 86_400;

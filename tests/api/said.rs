@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use bitcoin::ScriptBuf;
 use cairn_chaingen::{BlockSpec, Everything, Joint, Owners, Truth};
 use cairn_events::{Claim, ClaimType, EvidenceTier};
+use cairn_support::cospending::clusters_of;
 use cairn_testkit::{ClusterId, Clusters};
 
 use crate::{
     claims::{claim, take},
-    cospending::clusters_of,
     priced::DAY,
     support::World,
 };

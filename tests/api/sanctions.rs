@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
+    claims::wallets,
     priced::{now, time},
     support::{World, address, assert_problem, assert_valid, everything_world, get, get_ok, open_config},
 };
@@ -89,14 +90,6 @@ fn seen(claim: &Claim) -> SeenRow {
     let uid = claim.note.strip_prefix("SDN uid ").unwrap().split(',').next().unwrap().to_owned();
     let script = script_sha256(&claim.script);
     SeenRow { script, address: "an address".to_owned(), party_uid: uid, party_name: claim.entity_name.to_string() }
-}
-
-/// Scripts with an address, each with it.
-fn wallets(world: &World) -> Vec<(ScriptBuf, String)> {
-    let mut found: Vec<(ScriptBuf, String)> =
-        world.oracle.scripts().filter_map(|script| Some((script.to_owned(), address(script)?))).collect();
-    found.sort();
-    found
 }
 
 fn addresses(body: &Value) -> Vec<&str> {

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use bitcoin::{Address, Network, ScriptBuf};
+use cairn_support::cospending::clusters_of;
 use serde_json::{Value, json};
 
-use crate::{
-    cospending::clusters_of,
-    support::{World, assert_problem, everything_world, get, validator},
-};
+use crate::support::{World, assert_problem, everything_world, get, validator};
 
 const PATH: &str = "/v1/chain/supply-distribution";
 /// Ages in days at which classes begin.

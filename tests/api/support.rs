@@ -133,6 +133,11 @@ pub async fn send(router: &Router, request: Request<Body>) -> Reply {
     Reply { status: parts.status.as_u16(), headers: parts.headers, text, body }
 }
 
+/// The number in a field of a row.
+pub fn count_of(row: &Value, name: &str) -> u64 {
+    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
+}
+
 /// Sends a GET.
 pub async fn get(router: &Router, path: &str) -> Reply {
     send(router, Request::get(path).body(Body::empty()).unwrap()).await

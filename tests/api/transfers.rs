@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use bitcoin::{Transaction, hashes::Hash};
 use cairn_events::{Category, Claim, EvidenceTier};
 use cairn_model::TxNum;
+use cairn_support::cospending::paid_by_tx;
 use serde_json::Value;
 
 use crate::{
     claims::{claim, take},
-    cospending::paid_by_tx,
-    support::{World, address, assert_problem, get, get_ok, script_hash},
+    support::{World, address, assert_problem, count_of, get, get_ok, script_hash},
     unconfirmed::Waiting,
 };
 
@@ -45,10 +45,6 @@ fn large(world: &World, sats: u64) -> Vec<(TxNum, u64)> {
     let mut large: Vec<(TxNum, u64)> = large.map(|(tx, (paid, _))| (tx, paid.to_clusters)).collect();
     large.reverse();
     large
-}
-
-fn count_of(row: &Value, name: &str) -> u64 {
-    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
 }
 
 /// Number of the block that begins `days` days before the newest.
@@ -98,7 +94,7 @@ async fn pulse_has_what_moves_much() {
 /// script without earlier transactions.
 fn without_change(world: &World, tx_num: TxNum, tx: &Transaction, net: u64) -> u64 {
     let oracle = &world.oracle;
-    let clusters = crate::cospending::clusters_of(oracle, oracle.txs()[tx_num.0 as usize].height);
+    let clusters = cairn_support::cospending::clusters_of(oracle, oracle.txs()[tx_num.0 as usize].height);
     let own: Vec<_> = oracle.spent(tx_num).iter().map(|coin| clusters.cluster_of(&coin.script)).collect();
     let others: Vec<_> =
         tx.output.iter().filter(|output| !own.contains(&clusters.cluster_of(&output.script_pubkey))).collect();
@@ -310,7 +306,7 @@ async fn pulse_has_what_waits() {
     let mut waiting = Waiting::at_tip(world);
     let oracle = &world.oracle;
     let tip = oracle.tip().unwrap().0;
-    let clusters = crate::cospending::clusters_of(oracle, tip);
+    let clusters = cairn_support::cospending::clusters_of(oracle, tip);
     // A large coin, and a small one of a cluster, of which another script is paid.
     let (large, coin) = oracle.coins().iter().find(|(_, coin)| coin.value_sats > 102 * BTC).expect("a large coin");
     let (small, member) = oracle

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{ToSpan, civil::Date};
 use serde_json::Value;
 
-use crate::support::{World, assert_problem, get, get_ok};
+use crate::support::{World, assert_problem, count_of, get, get_ok};
 
 const JSON: &str = "/v1/dormancy/weekly.json";
 const TEXT: &str = "/v1/dormancy/weekly.md";
@@ -49,10 +49,6 @@ fn date(day: u32) -> Date {
 fn name(monday: u32) -> String {
     let week = date(monday).iso_week_date();
     format!("{:04}-W{:02}", week.year(), week.week())
-}
-
-fn count_of(row: &Value, name: &str) -> u64 {
-    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
 }
 
 fn assert_totals(found: &Value, weeks: &[&Old], by: u64, what: &str) {

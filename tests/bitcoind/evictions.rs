@@ -5,13 +5,13 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use cairn_support::wait_until;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
 use crate::{
     coins::{Draft, coins_of},
-    common::wait_until,
     node::{Node, Settings, bitcoind_or_skip},
     pool::{NodeMempool, agrees, left},
     served::Served,

@@ -2,10 +2,6 @@
 //! Without it every test is listed as skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
-#[path = "../cli/common.rs"]
-#[allow(dead_code)]
-mod common;
-
 mod account;
 mod addresses;
 mod broadcast;
@@ -26,3 +22,8 @@ mod served;
 mod sync;
 mod template;
 mod wallet;
+
+use cairn_support::Program;
+
+/// The program that is tested.
+const CAIRN: Program = Program::new(env!("CARGO_BIN_EXE_cairn"));

@@ -5,11 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cairn_support::wait_until;
 use serde_json::{Value, json};
 
 use crate::{
     coins::{Coin, Draft, anyone, coins_of},
-    common::wait_until,
     node::{Node, Settings, bitcoind_or_skip},
     pool::{NodeMempool, agrees, first_seen},
     served::Served,

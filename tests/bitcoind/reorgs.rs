@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
+use cairn_support::{get, wait_until};
 use serde_json::{Value, json};
 
 use crate::{
-    common::{get, wait_until},
     ledger::Ledger,
     node::{Node, Settings, bitcoind_or_skip},
     served::Served,
@@ -166,7 +166,7 @@ fn a_longer_branch_from_another_node() {
     let node = Node::with_wallet(&program, Settings::default());
     let other = Node::start(&program, Settings { listen: true, ..Settings::default() });
     node.connect(&other);
-    let same = |what: &str| crate::common::wait_until(what, || node.best() == other.best());
+    let same = |what: &str| cairn_support::wait_until(what, || node.best() == other.best());
     same("the same chain in both nodes");
     let mut served = Served::one_process(&node);
     served.settle(&node);

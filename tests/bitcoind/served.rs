@@ -6,12 +6,10 @@ use std::{
     time::Duration,
 };
 
+use cairn_support::{Running, World, get, wait_until};
 use serde_json::Value;
 
-use crate::{
-    common::{Running, World, get, wait_until},
-    node::Node,
-};
+use crate::{CAIRN, node::Node};
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,7 +39,7 @@ impl Served {
     pub(crate) fn one_process_with(node: &Node, more: &str) -> Self {
         let common = format!("--network regtest --datadir data {} {more}", node.arguments());
         let mut served = Served {
-            world: World::empty(),
+            world: World::empty(CAIRN),
             index: String::new(),
             listen: format!("run {common}"),
             writing: None,
@@ -56,7 +54,7 @@ impl Served {
     #[track_caller]
     pub(crate) fn two_processes(node: &Node) -> Self {
         let mut served = Served {
-            world: World::empty(),
+            world: World::empty(CAIRN),
             index: format!("index --network regtest --datadir data {}", node.arguments()),
             listen: format!("serve --datadir data {}", node.arguments()),
             writing: None,

@@ -1,9 +1,10 @@
 //! Initial sync: over REST, over RPC, from the node's own block files.
 
+use cairn_support::World;
 use serde_json::json;
 
 use crate::{
-    common::World,
+    CAIRN,
     node::{Node, Settings, bitcoind_or_skip},
     served::{ONCE, checksum, verify},
     wallet::{KINDS, bare_multisig, op_return, pay_to_public_key},
@@ -30,7 +31,7 @@ fn initial_sync_by_rest_by_rpc_and_from_block_files() {
     let stale = node.mine(3);
     node.rpc("invalidateblock", json!([stale[0]]));
     busy(&node, 4);
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     world.run(&format!("{ONCE} {}", node.arguments())).success();
     verify(&world, &node, "data");
     // Without REST.
@@ -57,7 +58,7 @@ fn initial_sync_by_rest_by_rpc_and_from_block_files() {
 fn nodes_that_cannot_be_followed() {
     let program = bitcoind_or_skip!();
     let node = Node::with_wallet(&program, Settings::with(&["-prune=1", "-fastprune"]));
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let fails = |line: &str, words: &str| {
         let run = world.run(line);
         let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();

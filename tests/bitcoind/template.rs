@@ -6,13 +6,13 @@ use std::{
 };
 
 use bitcoin::Transaction;
+use cairn_support::wait_until;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use crate::{
     coins::{Coin, Draft, coins_of},
-    common::wait_until,
     node::{Node, Settings, bitcoind_or_skip},
     served::Served,
     wallet::{bare_multisig, sats},

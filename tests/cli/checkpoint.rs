@@ -9,14 +9,14 @@ use std::{
 };
 
 use cairn_bucket::Bucket;
+use cairn_support::{SmallDisk, World, fails, grown};
 use cairn_testkit::skip;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    common::{World, fails, grown},
+    CAIRN,
     repair::{damage, file_of},
-    snapshot::{Disk, mounts},
 };
 
 const CHECKPOINT: &str = "snapshot checkpoint --datadir data";
@@ -45,7 +45,7 @@ fn succeeds(world: &World, bucket: &Bucket, args: &str) -> String {
 
 #[test]
 fn restored_from_a_folder_it_is_the_index_and_goes_on() {
-    let world = World::with(grown(90).chain());
+    let world = World::with(CAIRN, grown(90).chain());
     world.index();
     world.run("keys issue --datadir data --kind key --label ann").success();
     let said = world.stdout(&format!("{CHECKPOINT} --out copy --with-state --with-events"));
@@ -74,7 +74,7 @@ fn restored_from_a_folder_it_is_the_index_and_goes_on() {
 
 #[test]
 fn an_index_that_was_damaged_before_it_was_copied_is_found_by_the_audit() {
-    let world = World::with(grown(60).chain());
+    let world = World::with(CAIRN, grown(60).chain());
     world.index();
     world.run(&format!("{CHECKPOINT} --out whole")).success();
     let restore = "snapshot restore whole --datadir whole-again --verify";
@@ -91,7 +91,7 @@ fn an_index_that_was_damaged_before_it_was_copied_is_found_by_the_audit() {
 
 #[test]
 fn what_cannot_be_done_is_told() {
-    let world = World::with(grown(20).chain());
+    let world = World::with(CAIRN, grown(20).chain());
     fails(world.run(&format!("{CHECKPOINT} --out copy")), 5, &["no index"]);
     world.index();
     fails(world.run(&format!("{CHECKPOINT} --out blocks")), 2, &["not empty"]);
@@ -122,7 +122,7 @@ fn what_cannot_be_done_is_told() {
 
 #[test]
 fn a_store_keeps_checkpoints_and_a_replica_follows_them() {
-    let world = World::with(grown(60).chain());
+    let world = World::with(CAIRN, grown(60).chain());
     let bucket = Bucket::start().unwrap();
     let store = bucket.location("backup");
     world.index();
@@ -168,7 +168,7 @@ fn a_store_keeps_checkpoints_and_a_replica_follows_them() {
 
 #[test]
 fn killed_at_any_moment_it_is_made_and_restored_in_the_end() {
-    let world = World::with(grown(150).chain());
+    let world = World::with(CAIRN, grown(150).chain());
     let bucket = Bucket::start().unwrap();
     let store = bucket.location("killed");
     world.index();
@@ -211,16 +211,15 @@ fn killed_at_any_moment_it_is_made_and_restored_in_the_end() {
 
 #[test]
 fn a_full_disk_is_told_and_with_more_room_it_is_restored() {
-    let world = World::with(grown(120).chain());
+    let world = World::with(CAIRN, grown(120).chain());
     world.index();
     world.run(&format!("{CHECKPOINT} --out copy")).success();
-    let Some(disk) = Disk::of(world.path("disk"), 100) else { skip!("no file system can be mounted here") };
+    let Some(disk) = SmallDisk::mount(&world.path("disk"), 100) else { skip!("no file system can be mounted here") };
     let mut full = 0;
     for kilobytes in (100..60_000).step_by(150) {
-        let size = format!("remount,size={kilobytes}k");
-        assert!(mounts(&["-o", &size, disk.0.to_str().unwrap()]));
+        disk.resize(kilobytes);
         let output = world.command("snapshot restore copy --datadir disk/data").output().unwrap();
-        assert_eq!(output.status.success(), disk.0.join("data/index").exists());
+        assert_eq!(output.status.success(), disk.path().join("data/index").exists());
         if output.status.success() {
             break;
         }
@@ -233,7 +232,7 @@ fn a_full_disk_is_told_and_with_more_room_it_is_restored() {
 
 #[test]
 fn beside_a_process_that_follows_the_chain() {
-    let world = World::with(grown(60).chain());
+    let world = World::with(CAIRN, grown(60).chain());
     let bucket = Bucket::start().unwrap();
     world.index();
     let mut running = world.start("run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0");

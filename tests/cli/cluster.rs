@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use bitcoin::{Address, Block, Network, ScriptBuf, hashes::Hash};
 use cairn_chaingen::EverythingOptions;
+use cairn_support::{World, cospending::clusters_of, fails};
 use cairn_testkit::{Clusters, Oracle};
 use serde_json::Value;
 
-use crate::{
-    common::{World, fails},
-    cospending::clusters_of,
-};
+use crate::CAIRN;
 
 fn name(script: &ScriptBuf) -> String {
     let hash = bitcoin::hashes::sha256::Hash::hash(script.as_bytes());
@@ -31,7 +29,7 @@ fn largest(clusters: &Clusters) -> Vec<ScriptBuf> {
 fn a_cluster_is_shown_as_of_any_height() {
     let options = EverythingOptions { blocks: 150, max_txs: 8, forks: vec![2], showpieces: false };
     let chain = cairn_chaingen::everything(11, &options).unwrap();
-    let world = World::with(&chain);
+    let world = World::with(CAIRN, &chain);
     world.index();
     let blocks: Vec<Block> = chain.active().into_iter().map(|mined| mined.block.clone()).collect();
     let oracle = Oracle::of(cairn_model::Network::Regtest, &blocks);

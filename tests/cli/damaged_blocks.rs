@@ -10,11 +10,12 @@ use cairn_chaingen::{
     corefiles::{Layout, write_chain},
     everything,
 };
+use cairn_support::{World, layout};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
 
-use crate::common::{World, layout};
+use crate::CAIRN;
 
 const INDEX: &str = "index --network regtest --datadir data --blocks-dir blocks --once";
 
@@ -72,7 +73,7 @@ struct Folder {
 
 impl Folder {
     fn new() -> Self {
-        let world = World::empty();
+        let world = World::empty(CAIRN);
         let mut files = layout().files;
         files.max_file_size = 40_000;
         let options = EverythingOptions { blocks: 150, max_txs: 8, forks: vec![1, 5], showpieces: false };

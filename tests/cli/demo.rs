@@ -10,13 +10,14 @@ use std::{
 
 use bitcoin::{Address, ScriptBuf, Txid};
 use cairn_chaingen::demo::{DEMO_BLOCKS, Unconfirmed, WAITING_SPAN, actors, chain_and_mempool, showcase};
+use cairn_support::{World, fails, get, get_json, wait_until};
 use serde_json::Value;
 
-use crate::common::{World, fails, get, get_json, wait_until};
+use crate::CAIRN;
 
 #[test]
 fn demo_serves_its_actors_and_is_made_once() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let started = Instant::now();
     let mut running = world.start("demo --datadir demo --listen 127.0.0.1:0");
     let address = running.address();
@@ -365,7 +366,7 @@ fn is_part_of(part: &Value, whole: &Value, at: &str) {
 
 #[test]
 fn demo_touches_only_folders_of_its_own() {
-    let world = World::small(3);
+    let world = World::small(CAIRN, 3);
     world.index();
     let before = world.stdout("db checksum --datadir data");
     fails(world.run("demo --datadir data --listen 127.0.0.1:0"), 2, &["is not empty and not a demo folder"]);

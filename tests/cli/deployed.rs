@@ -6,7 +6,9 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use crate::common::{Running, World, get_json};
+use cairn_support::{Running, World, get_json};
+
+use crate::CAIRN;
 
 fn deployed(name: &str) -> String {
     fs::read_to_string(cairn_testkit::workspace_root().join("deploy").join(name)).unwrap()
@@ -42,7 +44,7 @@ fn systemd_accepts_the_unit() {
     let unit = deployed("cairn.service");
     let [command] = values(&unit, "ExecStart")[..] else { panic!("more than one command") };
     let program = command.split_whitespace().next().unwrap();
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let check = |text: &str, words: &[&str]| {
         fs::write(world.path("cairn.service"), text).unwrap();
         Command::new("systemd-analyze").args(words).arg(world.path("cairn.service")).output().unwrap()
@@ -67,7 +69,7 @@ fn systemd_accepts_the_timers() {
     if !is_installed("systemd-analyze", "--version") {
         cairn_testkit::skip!("no systemd-analyze (Debian: systemd)");
     }
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     for name in ["cairn-checkpoint", "cairn-restore"] {
         let unit = deployed(&format!("{name}.service"));
         let [command] = values(&unit, "ExecStart")[..] else { panic!("more than one command") };
@@ -104,7 +106,7 @@ fn haproxy_accepts_the_load_balancer() {
     if !is_installed("haproxy", "-v") || !is_installed("openssl", "version") {
         cairn_testkit::skip!("no haproxy or no openssl");
     }
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=cairn.example \
                 -keyout key.pem -out cert.pem";
     let made = Command::new("openssl").args(make.split_whitespace()).current_dir(world.path("")).output().unwrap();
@@ -124,7 +126,7 @@ fn haproxy_accepts_the_load_balancer() {
 
 #[test]
 fn the_unit_names_commands_and_exit_codes_that_exist() {
-    let (world, unit) = (World::empty(), deployed("cairn.service"));
+    let (world, unit) = (World::empty(CAIRN), deployed("cairn.service"));
     for command in values(&unit, "ExecStart") {
         let (program, line) = command.split_once(' ').unwrap();
         assert!(program.ends_with("/cairn"), "{program}");
@@ -153,7 +155,7 @@ fn the_unit_names_commands_and_exit_codes_that_exist() {
 
 #[test]
 fn what_is_deployed_names_settings_that_exist() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let reference = world.stdout("config --reference");
     let mut named = BTreeSet::new();
     for file in [
@@ -211,7 +213,7 @@ fn nginx_accepts_the_proxy() {
     if !is_installed("nginx", "-v") || !is_installed("openssl", "version") {
         cairn_testkit::skip!("no nginx or no openssl");
     }
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=cairn.example \
                 -keyout key.pem -out cert.pem";
     let made = Command::new("openssl").args(make.split_whitespace()).current_dir(world.path("")).output().unwrap();
@@ -295,7 +297,7 @@ fn the_unit_allows_every_system_call_of_a_run() {
     if !is_installed("systemd-analyze", "--version") {
         cairn_testkit::skip!("no systemd-analyze (Debian: systemd)");
     }
-    let world = World::small(30);
+    let world = World::small(CAIRN, 30);
     let traced = |words: &[&str]| {
         // Without settings from outside, as `cairn` itself.
         let mut command = world.command("");

@@ -6,16 +6,17 @@ use assert_cmd::assert::Assert;
 use bitcoin::{consensus::serialize, constants::genesis_block};
 use cairn_chaingen::corefiles::{Layout, write_chain};
 use cairn_reader::Reader;
+use cairn_support::{KEY, World, fails, grown, layout};
 use cairn_tables::{Table, TableInfo, coins::Coins};
 use cairn_writer::{WriteError, Writer};
 
-use crate::common::{KEY, World, fails, grown, layout};
+use crate::CAIRN;
 
 const INDEX: &str = "index --network regtest --datadir data --blocks-dir blocks --once";
 
 #[test]
 fn usage() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     for line in ["", "nonsense", "index --nonsense", "unwind --datadir data", "demo --listen nowhere"] {
         let assert = world.run(line).code(2);
         assert!(assert.get_output().stdout.is_empty(), "{line}");
@@ -34,7 +35,7 @@ fn usage() {
 
 #[test]
 fn sources_that_cannot_be_used() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     fails(world.run(INDEX), 3, &["blocks: no such folder"]);
     fs::create_dir(world.path("blocks")).unwrap();
     fails(world.run(INDEX), 3, &["no blocks here"]);
@@ -60,7 +61,7 @@ fn sources_that_cannot_be_used() {
 /// A limit that would abort the work in the middle is reported before it begins.
 #[test]
 fn an_address_space_that_is_too_small() {
-    let world = World::small(3);
+    let world = World::small(CAIRN, 3);
     let limited = |kib: u64, line: &str| {
         let plain = world.command(line);
         let mut command = Command::new("sh");
@@ -84,7 +85,7 @@ fn an_address_space_that_is_too_small() {
 
 #[test]
 fn pruned_folder() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let mut files = layout().files;
     files.max_file_size = 8_000;
     let written = write_chain(&world.path("blocks"), grown(40).chain(), &Layout::tidy(files)).unwrap();
@@ -100,7 +101,7 @@ fn pruned_folder() {
 
 #[test]
 fn corrupt_block() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let written = write_chain(&world.path("blocks"), grown(30).chain(), &layout()).unwrap();
     let path = world.path("blocks/blk00000.dat");
     let good = fs::read(&path).unwrap();
@@ -125,7 +126,7 @@ fn corrupt_block() {
 
 #[test]
 fn index_that_cannot_be_used() {
-    let world = World::small(5);
+    let world = World::small(CAIRN, 5);
     for line in ["stages", "db stats", "verify", "unwind --to 1", "reindex --stage all"] {
         fails(world.run(&format!("{line} --datadir data")), 5, &["no index in data", "hint: "]);
         assert!(!world.path("data").exists(), "{line} makes no index");
@@ -148,7 +149,7 @@ fn index_that_cannot_be_used() {
 
 #[test]
 fn one_writer_many_readers() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     let mut writer = world.start("index --network regtest --datadir data --blocks-dir blocks");
     writer.wait_for("height=20");
     for line in [INDEX, "unwind --datadir data --to 3", "reindex --datadir data --stage coins"] {
@@ -179,7 +180,7 @@ const FULL_DISK: &str = r#"
 
 #[test]
 fn full_disk() {
-    let world = World::small(150);
+    let world = World::small(CAIRN, 150);
     world.run(INDEX).success();
     let expected = world.stdout("db checksum --datadir data");
     fs::create_dir(world.path("disk")).unwrap();
@@ -207,7 +208,7 @@ fn full_disk() {
 
 #[test]
 fn verify_finds_a_difference() {
-    let world = World::small(110);
+    let world = World::small(CAIRN, 110);
     world.run(INDEX).success();
     world.run("verify --datadir data").success();
     let mut first = None;
@@ -234,7 +235,7 @@ fn verify_finds_a_difference() {
 
 #[test]
 fn address_taken() {
-    let world = World::small(3);
+    let world = World::small(CAIRN, 3);
     world.index();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
@@ -247,7 +248,7 @@ fn address_taken() {
 
 #[test]
 fn rows_that_do_not_exist() {
-    let world = World::small(3);
+    let world = World::small(CAIRN, 3);
     world.index();
     fails(world.run("db get --datadir data headers 00000004"), 1, &["headers has no row 00000004"]);
     fails(world.run("db get --datadir data headers xyz"), 2, &["not hex"]);
@@ -256,7 +257,7 @@ fn rows_that_do_not_exist() {
 
 #[test]
 fn a_damaged_record_that_cuts_the_chain_short_is_an_error() {
-    let world = World::small(40);
+    let world = World::small(CAIRN, 40);
     let path = world.path("blocks/blk00000.dat");
     let good = fs::read(&path).unwrap();
     // The size of some record in the middle is wrong: it is not a record any more, and the blocks behind it have lost

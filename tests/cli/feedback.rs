@@ -15,10 +15,11 @@ use bitcoin::{
     sign_message::{MessageSignature, signed_msg_hash},
 };
 use cairn_reader::{freeze, mark_replica};
+use cairn_support::{Running, World, fails, get, wait_until};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
-use crate::common::{Running, World, fails, get, wait_until};
+use crate::CAIRN;
 
 /// Sends feedback; the whole answer.
 fn post(address: &str, body: &str) -> String {
@@ -42,7 +43,7 @@ fn ticket_in(answer: &str) -> &str {
 
 #[test]
 fn tickets_are_listed_and_closed_beside_a_server() {
-    let world = World::small(5);
+    let world = World::small(CAIRN, 5);
     world.index();
     let mut server = Running::start(world.command("serve --datadir data --listen 127.0.0.1:0"));
     let address = server.address();
@@ -113,7 +114,7 @@ fn contest(from_a_replica: bool) {
         BASE64_STANDARD.encode(MessageSignature::new(signature, true).serialize())
     };
 
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     let mut writer = world.start("run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0");
     writer.wait_for("height=20");
     fs::write(world.path("list.txt"), format!("{wallet}\n")).unwrap();

@@ -12,20 +12,17 @@ use std::{
 };
 
 use cairn_reader::Reader;
+use cairn_support::{
+    Running, World,
+    exchanges::{binance, kraken},
+    fails, get, grown,
+    server::{Reply, Server},
+    wait_until,
+};
 use flate2::{Compression, write::GzEncoder};
 use serde_json::Value;
 
-use crate::{
-    common::{Running, World, fails, get, grown, wait_until},
-    exchanges::{binance, kraken},
-    server::{Reply, Server},
-};
-
-/// The documents of the ledger.
-fn listed(world: &World) -> Vec<Value> {
-    let lines = world.stdout("events list --datadir data --json --limit 10000");
-    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use crate::{CAIRN, ledger::listed};
 
 fn column(documents: &[Value], name: &str) -> Vec<String> {
     documents.iter().map(|of| of[name].as_str().map_or_else(|| of[name].to_string(), str::to_owned)).collect()
@@ -53,7 +50,7 @@ fn fetchers_bring_closed_candles_once() {
     let prices = format!(
         "--price-sources binance,kraken --price-pairs BTC/EUR --price-endpoint {endpoints} --allow-private-addresses"
     );
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     let mut writer = world.start(&format!("index {INDEX} {prices}"));
     writer.wait_for("height=20");
     wait_until("four documents", || listed(&world).len() == 4);
@@ -95,7 +92,7 @@ fn sources_that_fail_do_not_stop_blocks() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let broken = Server::start(|_| Reply::status(500, "no"));
     let mut generator = grown(20);
-    let world = World::with(generator.chain());
+    let world = World::with(CAIRN, generator.chain());
     let endpoints = format!("coinbase={},kraken=http://{}", broken.url(""), silent.local_addr().unwrap());
     let prices = format!("--price-sources coinbase,kraken --price-endpoint {endpoints}");
     let mut writer = world.start(&format!("index {INDEX} {prices} --allow-private-addresses"));
@@ -152,7 +149,7 @@ fn a_url_is_imported_and_asked_for_changes() {
             Reply::ok(csv(days)).with("ETag", etag)
         })
     };
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     let url = server.url("/prices.csv?from=2015&token=hunter2");
     let import = format!("{IMPORT} --allow-private-addresses {url}");
@@ -200,7 +197,7 @@ fn what_cannot_be_fetched_is_told_with_its_reason() {
             _ => Reply::status(404, "nothing here"),
         })
     };
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     let import = |more: &str, path: &str| world.run(&format!("{IMPORT} {more} {}", server.url(path)));
     let allowed = "--allow-private-addresses";

@@ -11,12 +11,13 @@ use std::{
 };
 
 use assert_cmd::assert::Assert;
+use cairn_support::{World, fails};
 use rustls::{
     ServerConfig, ServerConnection, StreamOwned,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 
-use crate::common::{World, fails};
+use crate::CAIRN;
 
 /// An authority and a server's certificate for localhost, in files of a folder; false without openssl.
 fn certificates(dir: &Path) -> bool {
@@ -70,7 +71,7 @@ fn serve(dir: &Path) -> SocketAddr {
 
 #[test]
 fn certificates_are_checked_and_nobody_leads_to_plain_http() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     if !certificates(&world.path("")) {
         cairn_testkit::skip!("openssl is not installed");
     }

@@ -3,8 +3,9 @@
 use std::fs;
 
 use cairn_chaingen::EverythingOptions;
+use cairn_support::World;
 
-use crate::common::World;
+use crate::CAIRN;
 
 /// The rows of a printed table, as words.
 fn rows(text: &str) -> Vec<Vec<String>> {
@@ -16,7 +17,7 @@ fn index_stages_reindex_unwind_verify() {
     let options = EverythingOptions { blocks: 150, max_txs: 6, forks: vec![1, 3], showpieces: false };
     let chain = cairn_chaingen::everything(5, &options).unwrap();
     let tip = chain.tip();
-    let world = World::with(&chain);
+    let world = World::with(CAIRN, &chain);
     world.index();
     let checksum = || world.stdout("db checksum --datadir data");
     let straight = checksum();
@@ -69,7 +70,7 @@ fn index_stages_reindex_unwind_verify() {
         assert_eq!(checksum(), straight, "{stage}");
     }
     for stage in ["chain", "nothing"] {
-        crate::common::fails(
+        cairn_support::fails(
             world.run(&format!("reindex --datadir data --stage {stage}")),
             2,
             &[
@@ -82,7 +83,7 @@ fn index_stages_reindex_unwind_verify() {
     let unwound = world.stdout("unwind --datadir data --to 97");
     assert!(unwound.contains("the tip is 97 "), "{unwound}");
     assert_eq!(world.stdout("unwind --datadir data --to 97").split(' ').next(), Some("0"));
-    crate::common::fails(world.run("unwind --datadir data --to 98"), 2, &["at height 97"]);
+    cairn_support::fails(world.run("unwind --datadir data --to 98"), 2, &["at height 97"]);
     assert!(world.stdout("verify --datadir data").contains("height   97"));
     fs::rename(world.path("away"), world.path("blocks")).unwrap();
     world.run("index --network regtest --datadir data --blocks-dir blocks --to 120").success();
@@ -102,7 +103,7 @@ fn index_stages_reindex_unwind_verify() {
 
 #[test]
 fn undo_files_may_be_missing() {
-    let world = World::small(130);
+    let world = World::small(CAIRN, 130);
     world.index();
     let with = world.stdout("db checksum --datadir data");
     fs::remove_file(world.path("blocks/rev00000.dat")).unwrap();
@@ -118,7 +119,7 @@ fn undo_files_may_be_missing() {
 #[test]
 fn real_blocks() {
     let data = cairn_testkit::shared_data_or_skip!();
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let blocks = data.join("mainnet");
     let mut command = world.command("index --network main --datadir data --once --blocks-dir");
     assert!(command.arg(&blocks).output().unwrap().status.success());

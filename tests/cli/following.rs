@@ -1,13 +1,15 @@
 //! `cairn run` and `cairn serve`: answers while the files grow.
 
-use crate::common::{World, get, get_json, grown, wait_until};
+use cairn_support::{World, get, get_json, grown, wait_until};
+
+use crate::CAIRN;
 
 const RUN: &str = "run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0";
 
 #[test]
 fn answers_follow_the_files_through_a_reorganization() {
     let mut generator = grown(110);
-    let world = World::with(generator.chain());
+    let world = World::with(CAIRN, generator.chain());
     let mut running = world.start(RUN);
     let address = running.address();
     running.wait_for("height=110");
@@ -38,7 +40,7 @@ fn answers_follow_the_files_through_a_reorganization() {
 #[test]
 fn index_follows_and_stops_at_a_height() {
     let mut generator = grown(20);
-    let world = World::with(generator.chain());
+    let world = World::with(CAIRN, generator.chain());
     let mut running = world.start("index --network regtest --datadir data --blocks-dir blocks --to 25");
     running.wait_for("height=20");
     generator.grow(10).unwrap();
@@ -49,7 +51,7 @@ fn index_follows_and_stops_at_a_height() {
 
 #[test]
 fn an_indexer_that_fails_is_reported_and_goes_on_by_itself() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     let mut running = world.start(RUN);
     running.wait_for("height=20");
     let address = running.address();
@@ -67,7 +69,7 @@ fn an_indexer_that_fails_is_reported_and_goes_on_by_itself() {
 
 #[test]
 fn serve_reads_what_is_there_and_follows() {
-    let world = World::small(105);
+    let world = World::small(CAIRN, 105);
     world.index();
     let mut running = world.start("serve --datadir data --listen 127.0.0.1:0");
     let address = running.address();
@@ -100,7 +102,7 @@ fn serve_reads_what_is_there_and_follows() {
 /// RocksDB crashes a reader in another process that catches up over a dropped column family.
 #[test]
 fn a_server_lives_while_every_table_is_made_anew() {
-    let world = World::small(400);
+    let world = World::small(CAIRN, 400);
     world.index();
     let mut running = world.start("serve --datadir data --listen 127.0.0.1:0");
     let address = running.address();

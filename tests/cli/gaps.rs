@@ -3,16 +3,17 @@
 use std::{fs, os::unix::fs::symlink};
 
 use cairn_chaingen::corefiles::{Layout, write_chain};
+use cairn_support::{World, fails, get, get_json, grown, layout, wait_until};
 use serde_json::{Value, json};
 
-use crate::common::{World, fails, get, get_json, grown, layout, wait_until};
+use crate::CAIRN;
 
 const INDEX: &str = "index --network regtest --datadir data --blocks-dir blocks --once";
 const THIRD: &str = "blocks/blk00002.dat";
 
 /// 60 blocks in five files or more.
 fn in_files() -> World {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let mut files = layout().files;
     files.max_file_size = 6_000;
     let written = write_chain(&world.path("blocks"), grown(60).chain(), &Layout::tidy(files)).unwrap();
@@ -121,7 +122,7 @@ fn a_server_tells_that_the_files_break_off() {
 
 #[test]
 fn an_index_ahead_of_the_files_is_said() {
-    let world = World::small(40);
+    let world = World::small(CAIRN, 40);
     world.index();
     fs::remove_dir_all(world.path("blocks")).unwrap();
     world.write(grown(30).chain());
@@ -134,7 +135,7 @@ fn an_index_ahead_of_the_files_is_said() {
 /// The same chain in other files, under another key, has the same checksums.
 #[test]
 fn checksums_do_not_depend_on_the_layout_of_the_files() {
-    let (one, many) = (World::small(60), in_files());
+    let (one, many) = (World::small(CAIRN, 60), in_files());
     for world in [&one, &many] {
         world.index();
     }

@@ -6,7 +6,9 @@ use std::{
     net::TcpStream,
 };
 
-use crate::common::{Running, World, fails, wait_until};
+use cairn_support::{Running, World, fails, wait_until};
+
+use crate::CAIRN;
 
 /// The output of a command: results, and messages for people.
 fn said(world: &World, line: &str) -> (String, String) {
@@ -36,7 +38,7 @@ fn get_with(address: &str, path: &str, header: &str) -> String {
 
 #[test]
 fn keys_are_issued_listed_and_revoked() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     fs::create_dir(world.path("data")).unwrap();
     assert!(listed(&world).is_empty());
     let mut command = world.command("keys issue --datadir data --kind session --expires 31d --label");
@@ -73,7 +75,7 @@ fn keys_are_issued_listed_and_revoked() {
 
 #[test]
 fn mistakes_are_told() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     fails(world.run("keys list"), 2, &["--datadir is missing"]);
     fails(world.run("keys issue --kind key --datadir nowhere"), 1, &["nowhere", "hint"]);
     assert!(!world.path("nowhere").exists());
@@ -104,7 +106,7 @@ fn mistakes_are_told() {
 
 #[test]
 fn a_database_elsewhere_needs_no_datadir() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let file = world.path("elsewhere.sqlite");
     let line = format!("keys issue --kind key --state-url sqlite:{}", file.display());
     said(&world, &line);
@@ -114,7 +116,7 @@ fn a_database_elsewhere_needs_no_datadir() {
 
 #[test]
 fn a_running_server_takes_what_is_issued_beside_it_and_logs_no_secret() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     let mut command = world.command("serve --datadir data --listen 127.0.0.1:0");
     command.env("CAIRN_LOG", "trace");

@@ -3,17 +3,19 @@
 use std::{fs, process::Stdio, thread, time::Duration};
 
 use bitcoin::{Address, Network, PubkeyHash, hashes::Hash};
+use cairn_support::{
+    World, fails, get,
+    server::{Reply, Server},
+    wait_until,
+};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use crate::{
-    common::{World, fails, get, wait_until},
-    server::{Reply, Server},
-};
+use crate::CAIRN;
 
 /// Addresses that no block has.
-fn wallet(number: u8) -> String {
+pub(crate) fn wallet(number: u8) -> String {
     Address::p2pkh(PubkeyHash::from_byte_array([number; 20]), Network::Regtest).to_string()
 }
 
@@ -44,7 +46,7 @@ const IMPORT: &str = "labels import --datadir data --licence mit";
 
 #[test]
 fn a_list_is_imported_shown_and_ended() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     facts(&world, "list.csv", &[(1, "abc"), (2, "abc"), (3, "xyz")]);
     let import = |more: &str, file: &str| world.stdout(&format!("{IMPORT} --source abc --list por {more} {file}"));
     fails(world.run(&format!("{IMPORT} --source abc list.csv")), 5, &["no index in data"]);
@@ -97,7 +99,7 @@ fn a_list_is_imported_shown_and_ended() {
 /// Source and licence in the file need no flag, and a flag beats them.
 #[test]
 fn source_and_licence_are_taken_from_the_file() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     let import = |more: &str, file: &str| world.run(&format!("labels import --datadir data {more} {file}"));
     let pack = |about: &str| {
@@ -157,7 +159,7 @@ fn source_and_licence_are_taken_from_the_file() {
 /// A contest is of what is said: a newer file that repeats it does not end it, the operator does.
 #[test]
 fn a_claim_is_contested_until_the_operator_ends_it() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     facts(&world, "list.csv", &[(1, "abc"), (2, "abc")]);
     world.index();
     let import = |file: &str| world.stdout(&format!("{IMPORT} --source abc --list por --complete {file}"));
@@ -212,7 +214,7 @@ fn a_claim_is_contested_until_the_operator_ends_it() {
 /// A publisher that goes back to an older file means it.
 #[test]
 fn a_list_that_becomes_what_it_was_holds_again() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     let import = || world.stdout(&format!("{IMPORT} --source abc --list por --complete list.csv"));
     // The list's statements about two addresses, a second later each time.
@@ -269,7 +271,7 @@ fn has_words(world: &World, words: &str) -> bool {
 /// index next.
 #[test]
 fn a_redaction_that_is_killed_is_ended() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     facts(&world, "list.csv", &[(1, "jane-doe-of-nowhere"), (2, "abc")]);
     let rng = &mut ChaCha8Rng::seed_from_u64(16);
     for round in 0..12 {
@@ -296,7 +298,7 @@ fn a_redaction_that_is_killed_is_ended() {
 /// Blanked words are in no file any more, and do not come back.
 #[test]
 fn a_claim_is_blanked_for_good() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     facts(&world, "list.csv", &[(1, "jane-doe-of-nowhere"), (2, "abc")]);
     world.index();
     let import = |file: &str| world.stdout(&format!("{IMPORT} --source abc --list por --complete {file}"));
@@ -328,7 +330,7 @@ fn a_claim_is_blanked_for_good() {
 
 #[test]
 fn a_server_answers_with_an_import_within_a_second() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     let mut running = world.start("run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0");
     running.wait_for("height=20");
     let address = running.address();
@@ -356,7 +358,7 @@ fn a_server_answers_with_an_import_within_a_second() {
 
 #[test]
 fn what_is_no_list_is_refused_with_a_reason() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     let pools =
         format!("[{{\"id\":1,\"name\":\"Pool\",\"addresses\":[\"{}\"],\"tags\":[\"/p/\"],\"link\":\"\"}}]", wallet(4));
@@ -380,7 +382,7 @@ fn what_is_no_list_is_refused_with_a_reason() {
 
 #[test]
 fn a_list_of_pools_becomes_two_documents() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     let pools = format!(
         "[{{\"id\":1,\"name\":\"A Pool\",\"addresses\":[\"{}\"],\"tags\":[\"/p/\",\"/q/\"],\"link\":\"\"}}]",
@@ -412,7 +414,7 @@ fn a_list_of_pools_becomes_two_documents() {
 
 #[test]
 fn a_pack_of_actors_becomes_profiles() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     let pack = "title: t\nlastmod: 2023-02-17\nactors:\n- id: an_exchange\n  label: An Exchange\n  aliases: [AnX]\n  \
                 categories: [exchange]\n  jurisdictions: [VG]\n  uri: an.example\n- id: other\n  label: Other\n";

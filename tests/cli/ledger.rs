@@ -10,12 +10,13 @@ use std::{
     time::Duration,
 };
 
+use cairn_support::{World, fails, get, grown, wait_until};
 use cairn_tables::{Table, live_quotes::LiveQuotes};
 use cairn_writer::{WriteError, Writer};
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
-use crate::common::{World, fails, get, grown, wait_until};
+use crate::CAIRN;
 
 const IMPORT: &str = "prices import --datadir data --licence cc0-1.0 --pair BTC/USD";
 
@@ -27,7 +28,7 @@ fn csv(world: &World, name: &str, days: u32, close: u32) {
 }
 
 /// The documents of the ledger.
-fn listed(world: &World) -> Vec<Value> {
+pub(crate) fn listed(world: &World) -> Vec<Value> {
     let lines = world.stdout("events list --datadir data --json --limit 10000");
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -49,7 +50,7 @@ fn etag(address: &str) -> String {
 
 #[test]
 fn documents_come_in_without_a_writer_and_are_told() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     csv(&world, "a.csv", 100, 200);
     csv(&world, "b.csv", 120, 210);
     fails(world.run(&format!("{IMPORT} --source one a.csv")), 5, &["no index in data", "cairn index"]);
@@ -91,7 +92,7 @@ fn documents_come_in_without_a_writer_and_are_told() {
 #[test]
 fn documents_come_in_beside_a_writer_and_readers_see_them() {
     let mut generator = grown(20);
-    let world = World::with(generator.chain());
+    let world = World::with(CAIRN, generator.chain());
     world.index();
     csv(&world, "a.csv", 100, 200);
     let mut writer = world.start("index --network regtest --datadir data --blocks-dir blocks");
@@ -122,7 +123,7 @@ fn documents_come_in_beside_a_writer_and_readers_see_them() {
 #[test]
 fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
     let long = std::env::var_os("CAIRN_TEST_LONG").is_some_and(|long| long == "1");
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     let rng = &mut rand_chacha::ChaCha8Rng::seed_from_u64(15);
     let rounds = if long { 300 } else { 9 };
@@ -175,7 +176,7 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
 #[test]
 fn the_main_network_begins_with_prices() {
     let data = cairn_testkit::shared_data_or_skip!();
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     fs::create_dir(world.path("blocks")).unwrap();
     fs::copy(data.join("mainnet/blk00000.dat"), world.path("blocks/blk00000.dat")).unwrap();
     let both = "index --network main --datadir data --blocks-dir blocks --to 200 --once";
@@ -206,7 +207,7 @@ fn the_main_network_begins_with_prices() {
 /// The newest price is an observation: if it is damaged, that is reported, and stops neither blocks nor answers.
 #[test]
 fn a_damaged_price_of_the_moment_stops_nothing() {
-    let world = World::small(20);
+    let world = World::small(CAIRN, 20);
     world.index();
     csv(&world, "a.csv", 100, 200);
     world.run(&format!("{IMPORT} --source one a.csv")).success();

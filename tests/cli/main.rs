@@ -4,14 +4,9 @@
 mod bound;
 mod checkpoint;
 mod cluster;
-mod common;
-#[path = "../engine/cospending.rs"]
-mod cospending;
 mod damaged_blocks;
 mod demo;
 mod deployed;
-#[path = "../../indexer/fetch/tests/fetch/exchanges.rs"]
-mod exchanges;
 mod exit_codes;
 mod feedback;
 mod fetching;
@@ -30,12 +25,14 @@ mod repair;
 mod replicas;
 mod sanctions;
 mod scrub;
-#[allow(dead_code)]
-#[path = "../../indexer/fetch/tests/fetch/server.rs"]
-mod server;
 mod settings;
 mod snapshot;
 mod state;
 mod stdio;
 mod stopping;
 mod waiting;
+
+use cairn_support::Program;
+
+/// The program that is tested.
+const CAIRN: Program = Program::new(env!("CARGO_BIN_EXE_cairn"));

@@ -9,21 +9,16 @@ use std::{
 };
 
 use bitcoin::{
-    Amount, Block, CompactTarget, Network, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn, TxMerkleNode,
-    TxOut, Witness,
-    absolute::LockTime,
-    block::{Header, Version},
-    consensus::serialize,
-    hashes::Hash,
-    params::Params,
-    transaction,
+    Amount, Block, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, absolute::LockTime,
+    consensus::serialize, params::Params, transaction,
 };
 use cairn_chaingen::{
     Coin,
     corefiles::{FileOptions, Writer, write_undo},
 };
+use cairn_support::{World, forge::mined};
 
-use crate::common::{World, cairn};
+use crate::CAIRN;
 
 /// Blocks that make coins, and coins that each makes.
 const MAKING: (u32, u32) = (12, 100_000);
@@ -58,24 +53,6 @@ fn tx(input: Vec<(OutPoint, Vec<u8>)>, outputs: u32) -> Transaction {
 
 fn coinbase(height: u32, outputs: u32) -> Transaction {
     tx(vec![(OutPoint::null(), [&[4][..], &height.to_le_bytes()].concat())], outputs)
-}
-
-fn mined(parent: &Block, txdata: Vec<Transaction>) -> Block {
-    let header = Header {
-        version: Version::from_consensus(1),
-        prev_blockhash: parent.block_hash(),
-        merkle_root: TxMerkleNode::all_zeros(),
-        time: parent.header.time + 600,
-        bits: CompactTarget::from_consensus(0x207f_ffff),
-        nonce: 0,
-    };
-    let mut block = Block { header, txdata };
-    block.header.merkle_root = block.compute_merkle_root().unwrap();
-    let target = Target::from_compact(block.header.bits);
-    while block.header.validate_pow(target).is_err() {
-        block.header.nonce += 1;
-    }
-    block
 }
 
 fn write_hostile_chain(world: &World) {
@@ -137,12 +114,12 @@ fn most_memory(child: Child) -> u64 {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_script_that_holds_everything() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     write_hostile_chain(&world);
     let mut sums = Vec::new();
     for limit in ["256M", "4G"] {
         let data = world.path(limit);
-        let mut index = cairn();
+        let mut index = CAIRN.command();
         index.args(["index", "--network", "regtest", "--once", "--memory", limit, "--log", "warn"]);
         index.arg("--blocks-dir").arg(world.path("blocks")).arg("--datadir").arg(&data);
         let most = most_memory(index.stdout(Stdio::null()).spawn().unwrap());
@@ -150,24 +127,24 @@ fn a_script_that_holds_everything() {
         if limit == "256M" {
             assert!(most > 0 && most <= 256 << 20, "{} MiB with --memory {limit}", most >> 20);
         }
-        let checksum = cairn().args(["db", "checksum", "--datadir"]).arg(&data).output().unwrap();
+        let checksum = CAIRN.command().args(["db", "checksum", "--datadir"]).arg(&data).output().unwrap();
         assert!(checksum.status.success());
         sums.push(String::from_utf8(checksum.stdout).unwrap());
         // Audited within a limit of its own.
-        let mut verify = cairn();
+        let mut verify = CAIRN.command();
         verify.args(["verify", "--memory", "128M", "--log", "warn", "--datadir"]).arg(&data);
         let most = most_memory(verify.stdout(Stdio::null()).spawn().unwrap());
         println!("{} MiB with --memory 128M, audited", most >> 20);
         assert!(most <= 128 << 20, "{} MiB with --memory 128M, audited", most >> 20);
         // Rebuilt within the limit as well.
-        let mut reindex = cairn();
+        let mut reindex = CAIRN.command();
         reindex.args(["reindex", "--stage", "scripts", "--memory", limit, "--log", "warn", "--datadir"]).arg(&data);
         let most = most_memory(reindex.stdout(Stdio::null()).spawn().unwrap());
         println!("{} MiB with --memory {limit}, rebuilding", most >> 20);
         if limit == "256M" {
             assert!(most <= 256 << 20, "{} MiB with --memory {limit}, rebuilding", most >> 20);
         }
-        let checksum = cairn().args(["db", "checksum", "--datadir"]).arg(&data).output().unwrap();
+        let checksum = CAIRN.command().args(["db", "checksum", "--datadir"]).arg(&data).output().unwrap();
         sums.push(String::from_utf8(checksum.stdout).unwrap());
     }
     assert!(sums.iter().all(|s| *s == sums[0]), "the limit changes what is indexed");
@@ -178,7 +155,7 @@ fn a_script_that_holds_everything() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_chain_of_many_blocks() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let mut files = Writer::create(&world.path("blocks"), FileOptions::new(Network::Regtest, [3; 8])).unwrap();
     let mut tip = bitcoin::constants::genesis_block(Params::REGTEST);
     files.block(&serialize(&tip)).unwrap();
@@ -194,7 +171,7 @@ fn a_chain_of_many_blocks() {
         files.undo(place.file, &tip.header.prev_blockhash, &[0]).unwrap();
     }
     let index = |datadir: &str| {
-        let mut index = cairn();
+        let mut index = CAIRN.command();
         index.args(["index", "--network", "regtest", "--once", "--memory", "256M", "--log", "warn"]);
         index.arg("--blocks-dir").arg(world.path("blocks")).arg("--datadir").arg(world.path(datadir));
         index

@@ -2,10 +2,11 @@
 //! bytes: the search names the tool, the tool answers. The script is fixed; what it stands for are the demo's own
 //! addresses and transactions.
 
+use cairn_support::{World, get_json};
 use serde_json::{Value, json};
 
 use crate::{
-    common::{World, get_json},
+    CAIRN,
     stdio::{Spoken, rich},
 };
 
@@ -163,7 +164,7 @@ impl Asker {
 
 #[test]
 fn sixty_questions_are_answered_in_three_calls() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let mut running = world.start("demo --datadir demo --listen 127.0.0.1:0");
     let address = running.address();
     let stand_ins = stand_ins(&address);

@@ -10,7 +10,7 @@ use std::{
 
 use cairn_testkit::workspace_root;
 
-use crate::common::cairn;
+use crate::CAIRN;
 
 /// Where texts for clients and operators are.
 const PLACES: [&str; 9] = ["src", "indexer", "schema", "snapshots", "query-api", "demo", "docs", "deploy", "README.md"];
@@ -53,7 +53,7 @@ fn every_command_that_a_text_names_exists() {
     let mut help = |words: &[&str]| {
         let key: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let ask = || {
-            let output = cairn().args(words).arg("--help").output().unwrap();
+            let output = CAIRN.command().args(words).arg("--help").output().unwrap();
             output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
         };
         helps.entry(key).or_insert_with(ask).clone()

@@ -6,8 +6,9 @@ use std::{
 };
 
 use cairn_reader::{TableFile, table_files_in};
+use cairn_support::{World, fails};
 
-use crate::common::{World, fails};
+use crate::CAIRN;
 
 /// The largest file of a table.
 pub(crate) fn file_of(index: &Path, table: &str) -> PathBuf {
@@ -51,7 +52,7 @@ fn verdict(world: &World, datadir: &str) -> (String, String) {
 
 #[test]
 fn the_printed_command_mends_what_verify_finds() {
-    let world = World::small(110);
+    let world = World::small(CAIRN, 110);
     world.index();
     world.run("verify --datadir data").success();
     assert_eq!(world.stdout("repair --datadir data"), "nothing is damaged\n");
@@ -81,7 +82,7 @@ fn the_printed_command_mends_what_verify_finds() {
 /// With a missing or cut file an index does not open for writing: each command says which file, and what to do.
 #[test]
 fn missing_files_are_named_by_what_writes() {
-    let world = World::small(110);
+    let world = World::small(CAIRN, 110);
     world.index();
     let expected = world.stdout("db checksum --datadir data");
     for cut in [None, Some(100)] {
@@ -114,7 +115,7 @@ fn missing_files_are_named_by_what_writes() {
 /// Events that no chain gives back survive the loss of the list of files: the printed command brings everything back.
 #[test]
 fn input_events_survive_a_damaged_list_of_files() {
-    let world = World::small(60);
+    let world = World::small(CAIRN, 60);
     world.index();
     fs::write(world.path("a.csv"), "date,close\n2015-01-01,200\n2015-01-02,210\n").unwrap();
     world.run("prices import --datadir data --licence cc0-1.0 --pair BTC/USD --source one a.csv").success();
@@ -147,7 +148,7 @@ fn input_events_survive_a_damaged_list_of_files() {
 
 #[test]
 fn a_damaged_archive_is_found_and_written_again() {
-    let world = World::small(30);
+    let world = World::small(CAIRN, 30);
     world.index();
     fs::write(world.path("a.csv"), "date,close\n2015-01-01,200\n2015-01-02,210\n").unwrap();
     world.run("prices import --datadir data --licence cc0-1.0 --pair BTC/USD --source one a.csv").success();

@@ -16,10 +16,11 @@ use std::{
 use cairn_pipeline::put_file_into_inbox;
 use cairn_reader::{TableFile, table_files_in};
 use cairn_state::{NewEntry, State};
+use cairn_support::{Running, World, fails, get, get_json, grown, wait_until};
 use serde_json::Value;
 
 use self::machines::{Machines, Shared};
-use crate::common::{Running, World, fails, get, get_json, grown, wait_until};
+use crate::CAIRN;
 
 /// Makes of every function named a test with either database.
 macro_rules! with_both {
@@ -339,7 +340,7 @@ fn a_newer_copy_takes_the_place_of_a_damaged_one() {
 #[test]
 fn an_unreachable_database_stops_nobody() {
     let mut generator = grown(20);
-    let world = World::with(generator.chain());
+    let world = World::with(CAIRN, generator.chain());
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("postgres://ann:hunter2@127.0.0.1:{port}/cairn");
     let line = "run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0 --state-url";

@@ -9,20 +9,16 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use bitcoin::{Address, Network, PubkeyHash, hashes::Hash};
+use cairn_support::{
+    Running, World, fails, get,
+    server::{Reply, Server},
+    wait_until,
+};
 use serde_json::Value;
 
-use crate::{
-    common::{Running, World, fails, get, wait_until},
-    server::{Reply, Server},
-};
+use crate::{CAIRN, labels::wallet};
 
 const DAY: u64 = 86_400;
-
-/// Addresses that no block has.
-fn wallet(number: u8) -> String {
-    Address::p2pkh(PubkeyHash::from_byte_array([number; 20]), Network::Regtest).to_string()
-}
 
 /// An asset of OFAC's list, by the number of its feature.
 const ASSETS: &str = "<FeatureTypeValues><FeatureType ID=\"344\">Digital Currency Address - XBT</FeatureType>\
@@ -90,7 +86,7 @@ fn served(address: &str) -> Vec<String> {
 
 #[test]
 fn rows_are_approved_and_served_at_once() {
-    let world = World::small(5);
+    let world = World::small(CAIRN, 5);
     fails(world.run(&format!("{APPROVE} --approver ann --all")), 5, &["no index in data"]);
     world.index();
     fails(world.run(&format!("{APPROVE} --approver ann --all")), 1, &["there is no current feed", "sanctions import"]);
@@ -159,7 +155,7 @@ fn rows_are_approved_and_served_at_once() {
 
 #[test]
 fn two_operators_must_approve_if_the_settings_say_so() {
-    let world = World::small(5);
+    let world = World::small(CAIRN, 5);
     world.index();
     sdn(&world, "list.xml", 0, &[(7, "ACME", &xbt(&[1]))]);
     import(&world, "list.xml");
@@ -183,7 +179,7 @@ fn two_operators_must_approve_if_the_settings_say_so() {
 
 #[test]
 fn a_new_feed_ends_what_it_drops_and_asks_again_for_what_it_changes() {
-    let world = World::small(5);
+    let world = World::small(CAIRN, 5);
     world.index();
     let mut server = Running::start(world.command("serve --datadir data --listen 127.0.0.1:0"));
     let address = server.address();
@@ -222,7 +218,7 @@ fn a_new_feed_ends_what_it_drops_and_asks_again_for_what_it_changes() {
 
 #[test]
 fn a_look_at_the_publisher_counts_though_nothing_changed() {
-    let world = World::small(5);
+    let world = World::small(CAIRN, 5);
     world.index();
     let checked = |world: &World| status(world, "")["feed"]["checked_at"].as_str().unwrap().to_owned();
     sdn(&world, "list.xml", 5, &[(7, "ACME", &xbt(&[1]))]);

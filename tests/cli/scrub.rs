@@ -3,9 +3,10 @@
 use std::{fs, os::unix::fs::FileExt, time::Duration};
 
 use cairn_reader::{TableFile, table_files_in};
+use cairn_support::{Running, World, get, get_json, wait_until};
 use serde_json::{Value, json};
 
-use crate::common::{Running, World, get, get_json, wait_until};
+use crate::CAIRN;
 
 fn index_row(address: &str) -> Value {
     let health = get_json(address, "/api/health/full");
@@ -35,7 +36,7 @@ fn two_more_scrubs(admin: &str) {
 #[test]
 fn damage_that_nobody_reads_is_told_after_a_scrub() {
     for how in ["serve --datadir data", "run --network regtest --datadir data --blocks-dir blocks"] {
-        let world = World::small(110);
+        let world = World::small(CAIRN, 110);
         world.index();
         let line = format!("{how} --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --scrub-period 1s");
         let mut running = world.start(&line);
@@ -104,7 +105,7 @@ fn damage_that_nobody_reads_is_told_after_a_scrub() {
 /// Files that the index no longer has are not damage, and slow reading does not delay the end.
 #[test]
 fn a_slow_scrub_ends_with_the_server_and_forgives_compactions() {
-    let world = World::small(400);
+    let world = World::small(CAIRN, 400);
     world.index();
     let bytes: u64 = table_files_in(&world.path("data/index")).unwrap().iter().map(TableFile::bytes).sum();
     let line = "--listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --scrub-period 1s --scrub-rate 64K";
@@ -127,7 +128,7 @@ fn a_slow_scrub_ends_with_the_server_and_forgives_compactions() {
 
 #[test]
 fn it_can_be_switched_off() {
-    let world = World::small(5);
+    let world = World::small(CAIRN, 5);
     world.index();
     let mut running = world.start("serve --datadir data --listen 127.0.0.1:0 --scrub-rate 0");
     let address = running.address();

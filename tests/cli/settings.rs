@@ -3,8 +3,9 @@
 use std::fs;
 
 use assert_cmd::assert::Assert;
+use cairn_support::{World, fails};
 
-use crate::common::{World, fails};
+use crate::CAIRN;
 
 fn shown(world: &World, line: &str, env: &[(&str, &str)]) -> String {
     let mut command = world.command(line);
@@ -16,7 +17,7 @@ fn shown(world: &World, line: &str, env: &[(&str, &str)]) -> String {
 
 #[test]
 fn flags_beat_the_environment_which_beats_the_file_which_beats_defaults() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let listen = |line: &str, env: &[(&str, &str)]| {
         let text = shown(&world, line, env);
         text.lines().find(|line| line.starts_with("listen")).unwrap().to_owned()
@@ -40,7 +41,7 @@ fn flags_beat_the_environment_which_beats_the_file_which_beats_defaults() {
 
 #[test]
 fn commands_use_what_config_shows() {
-    let world = World::small(4);
+    let world = World::small(CAIRN, 4);
     fs::write(world.path("cairn.toml"), "datadir = 'data'\nblocks_dir = 'nowhere'\nlog_format = 'json'\n").unwrap();
     let mut command = world.command("index --once --blocks-dir blocks");
     let output = command.env("CAIRN_NETWORK", "regtest").output().unwrap();
@@ -58,7 +59,7 @@ fn commands_use_what_config_shows() {
 
 #[test]
 fn the_log_filter_may_come_from_rust_log() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let log = |env: &[(&str, &str)]| shown(&world, "config", env).lines().nth(1).unwrap().to_owned();
     assert_eq!(log(&[]), "log = \"info\"  # default");
     assert_eq!(log(&[("RUST_LOG", "warn")]), "log = \"warn\"  # environment RUST_LOG");
@@ -67,7 +68,7 @@ fn the_log_filter_may_come_from_rust_log() {
 
 #[test]
 fn mistakes_are_usage_errors() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     fails(world.run("config --config nix.toml"), 2, &["nix.toml"]);
     fs::write(world.path("cairn.toml"), "lisetn = 'x'\n").unwrap();
     fails(world.run("openapi"), 2, &["cairn.toml, line 1: unknown key lisetn", "did you mean listen?"]);
@@ -82,7 +83,7 @@ fn with_variable(world: &World, line: &str, name: &str, value: &str) -> Assert {
 
 #[test]
 fn a_mistyped_level_of_the_log_is_refused_wherever_it_is_given() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let levels = "the levels are off, error, warn, info, debug, trace";
     fails(world.run("--log loud config"), 2, &["'loud' for '--log <FILTER>'", levels]);
     fails(
@@ -98,7 +99,7 @@ fn a_mistyped_level_of_the_log_is_refused_wherever_it_is_given() {
 
 #[test]
 fn a_bad_value_is_blamed_on_what_set_it() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let allowed = "must be a whole number from 0 to 1000000000";
     let rate = |assert, says: &[&str]| fails(assert, 2, &[&[allowed], says].concat());
     rate(
@@ -120,7 +121,7 @@ fn a_bad_value_is_blamed_on_what_set_it() {
 
 #[test]
 fn a_mistyped_variable_is_named_with_its_neighbour() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let assert = with_variable(&world, "config", "CAIRN_DATADRI", "x").success();
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(said.contains("WARN") && said.contains("CAIRN_DATADRI is ignored"), "{said}");
@@ -131,7 +132,7 @@ fn a_mistyped_variable_is_named_with_its_neighbour() {
 
 #[test]
 fn addresses_to_listen_on_may_be_localhost_and_mistakes_say_what_is_allowed() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     assert!(world.stdout("config --listen localhost:8080").contains("listen = \"localhost:8080\"  # flag --listen"));
     let allowed = "127.0.0.1:8080, [::1]:8080, localhost:8080";
     for (listen, says) in
@@ -144,7 +145,7 @@ fn addresses_to_listen_on_may_be_localhost_and_mistakes_say_what_is_allowed() {
 
 #[test]
 fn what_is_no_folder_or_no_file_is_named_with_its_setting() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     fs::write(world.path("file"), "x").unwrap();
     for line in
         ["stages", "keys list", "index --network regtest --node http://127.0.0.1:1 --node-user a --node-password b"]
@@ -171,7 +172,7 @@ fn what_is_no_folder_or_no_file_is_named_with_its_setting() {
 
 #[test]
 fn a_full_standard_output_is_no_full_index() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     for line in ["config", "--help", "config --reference", "openapi"] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = world.command(line).stdout(full).output().unwrap();
@@ -187,17 +188,17 @@ fn document(name: &str) -> String {
 
 #[test]
 fn the_reference_of_settings_is_current() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let expected = world.stdout("config --reference");
     assert!(
         document("docs/configuration.md") == expected,
-        "docs/configuration.md is not what `cairn config --reference` prints: write it anew"
+        "docs/configuration.md is not what `cairn config --reference` prints: write it again"
     );
 }
 
 #[test]
 fn help_shows_the_way() {
-    let help = World::empty().stdout("help");
+    let help = World::empty(CAIRN).stdout("help");
     for part in [
         "Start:\n  demo ",
         "`run` does both in one process",
@@ -213,12 +214,12 @@ fn help_shows_the_way() {
     let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  cairn ")).collect();
     assert_eq!(examples.len(), 3, "{help}");
     for example in examples.into_iter().filter(|example| *example != "demo") {
-        let said = World::empty().run(&example.replace("~/", "")).failure();
+        let said = World::empty(CAIRN).run(&example.replace("~/", "")).failure();
         let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
         assert!(!said.contains("Usage:") && !said.contains("unexpected"), "{example}: {said}");
     }
     for brief in ["-h", ""] {
-        let output = World::empty().command(brief).output().unwrap();
+        let output = World::empty(CAIRN).command(brief).output().unwrap();
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert!(said.contains("Start:\n") && said.contains("Examples:\n"), "{brief}: {said}");
     }
@@ -226,7 +227,7 @@ fn help_shows_the_way() {
 
 #[test]
 fn origins_of_pages_are_named() {
-    let world = World::small(2);
+    let world = World::small(CAIRN, 2);
     world.index();
     fails(world.run("serve --datadir data --browser-origins app.example"), 2, &["https://app.example"]);
     fails(
@@ -238,7 +239,7 @@ fn origins_of_pages_are_named() {
 
 #[test]
 fn the_guide_lists_the_exit_codes() {
-    let help = World::empty().stdout("--help");
+    let help = World::empty(CAIRN).stdout("--help");
     let listed = help.split("Exit codes:\n").nth(1).unwrap();
     let guide = document("docs/operators.md");
     let mut count = 0;
@@ -253,7 +254,7 @@ fn the_guide_lists_the_exit_codes() {
 
 #[test]
 fn the_api_describes_itself() {
-    let document: serde_json::Value = serde_json::from_str(&World::empty().stdout("openapi")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&World::empty(CAIRN).stdout("openapi")).unwrap();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     assert!(document["paths"]["/v1/tx/{txid}"]["get"].is_object());
 }

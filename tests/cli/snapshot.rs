@@ -4,18 +4,18 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
-    process::Command,
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
 
+use cairn_support::{SmallDisk, World, fails, grown};
 use cairn_testkit::{files_in, skip};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::common::{World, fails, grown};
+use crate::CAIRN;
 
 const EXPORT: &str = "snapshot export --datadir data --partition 20";
 
@@ -32,7 +32,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn it_tells_what_it_wrote_and_goes_on_from_there() {
-    let world = World::with(grown(90).chain());
+    let world = World::with(CAIRN, grown(90).chain());
     world.index();
     let said = world.stdout(&format!("{EXPORT} --out out"));
     let made = manifest(&world, "out");
@@ -71,7 +71,7 @@ fn it_tells_what_it_wrote_and_goes_on_from_there() {
 
 #[test]
 fn what_cannot_be_done_is_told() {
-    let world = World::with(grown(20).chain());
+    let world = World::with(CAIRN, grown(20).chain());
     fails(world.run(&format!("{EXPORT} --out out")), 5, &["no index", "cairn index"]);
     world.index();
     fails(world.run(&format!("{EXPORT} --out out --datasets blocks,coin")), 2, &["coin", "not a dataset", "coins"]);
@@ -91,7 +91,7 @@ fn what_cannot_be_done_is_told() {
 
 #[test]
 fn killed_at_any_moment_it_goes_on_to_the_same_files() {
-    let world = World::with(grown(200).chain());
+    let world = World::with(CAIRN, grown(200).chain());
     world.index();
     let begun = Instant::now();
     world.run(&format!("{EXPORT} --out whole")).success();
@@ -124,39 +124,17 @@ fn killed_at_any_moment_it_goes_on_to_the_same_files() {
     }
 }
 
-/// A file system of its own, in memory, that goes with the value.
-pub(crate) struct Disk(pub(crate) PathBuf);
-
-pub(crate) fn mounts(args: &[&str]) -> bool {
-    Command::new("mount").args(args).output().is_ok_and(|output| output.status.success())
-}
-
-impl Disk {
-    pub(crate) fn of(path: PathBuf, kilobytes: u32) -> Option<Self> {
-        fs::create_dir(&path).unwrap();
-        let size = format!("size={kilobytes}k");
-        mounts(&["-t", "tmpfs", "-o", &size, "tmpfs", path.to_str().unwrap()]).then_some(Disk(path))
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("-l").arg(&self.0).output());
-    }
-}
-
 #[test]
 fn a_full_disk_is_told_and_with_more_room_it_goes_on() {
-    let world = World::with(grown(120).chain());
+    let world = World::with(CAIRN, grown(120).chain());
     world.index();
     world.run(&format!("{EXPORT} --out whole")).success();
-    let Some(disk) = Disk::of(world.path("disk"), 100) else { skip!("no file system can be mounted here") };
+    let Some(disk) = SmallDisk::mount(&world.path("disk"), 100) else { skip!("no file system can be mounted here") };
     let mut full = 0;
     for kilobytes in (100..20_000).step_by(300) {
-        let size = format!("remount,size={kilobytes}k");
-        assert!(mounts(&["-o", &size, disk.0.to_str().unwrap()]));
+        disk.resize(kilobytes);
         let output = world.command(&format!("{EXPORT} --out disk/out")).output().unwrap();
-        let is_complete = disk.0.join("out/manifest.json").exists();
+        let is_complete = disk.path().join("out/manifest.json").exists();
         assert_eq!(output.status.success(), is_complete);
         if output.status.success() {
             break;
@@ -166,12 +144,12 @@ fn a_full_disk_is_told_and_with_more_room_it_goes_on() {
         full += 1;
     }
     assert!(full > 1, "it fitted at once");
-    assert!(files(&disk.0.join("out")) == files(&world.path("whole")));
+    assert!(files(&disk.path().join("out")) == files(&world.path("whole")));
 }
 
 #[test]
 fn beside_a_process_that_follows_the_chain() {
-    let world = World::with(grown(60).chain());
+    let world = World::with(CAIRN, grown(60).chain());
     world.index();
     let mut running = world.start("run --network regtest --datadir data --blocks-dir blocks --listen 127.0.0.1:0");
     running.address();

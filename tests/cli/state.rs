@@ -5,14 +5,16 @@ use std::{
     os::unix::fs::{PermissionsExt, symlink},
 };
 
-use crate::common::{World, fails};
+use cairn_support::{World, fails};
+
+use crate::CAIRN;
 
 const ISSUE: &str = "keys issue --datadir data --kind key";
 const WHOLE: &str =
     "ok: schema version 5, 1 keys and sessions, 0 tickets, 0 approvals, 0 files of documents that wait, 0 writers\n";
 
 fn with_key() -> (World, String) {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     fs::create_dir(world.path("data")).unwrap();
     let secret = world.stdout(ISSUE).trim_end().to_owned();
     (world, secret)

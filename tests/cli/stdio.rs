@@ -5,9 +5,10 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Stdio},
 };
 
+use cairn_support::{World, fails, get_json};
 use serde_json::{Value, json};
 
-use crate::common::{World, fails, get_json};
+use crate::CAIRN;
 
 /// The program, spoken to as a desktop client does.
 pub(crate) struct Spoken {
@@ -111,7 +112,7 @@ fn speaks(mut client: Spoken, wallet: &str, balance: u64) {
 
 #[test]
 fn desktop_clients_are_served_over_standard_input() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let mut running = world.start("demo --datadir demo --listen 127.0.0.1:0");
     let address = running.address();
     let (wallet, balance) = rich(&address);
@@ -135,7 +136,7 @@ fn desktop_clients_are_served_over_standard_input() {
 
 #[test]
 fn where_messages_go_must_be_named() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     fails(world.run("mcp"), 2, &["neither --url nor --datadir", "--url with the URL of a server"]);
     fails(world.run("mcp --url ftp://x"), 2, &["--url cannot be used", "http"]);
 }

@@ -8,8 +8,9 @@ use cairn_chaingen::{
     mainnet::{MainnetOptions, write_mainnet},
 };
 use cairn_reader::{TableFile, table_files_in};
+use cairn_support::{KEY, World};
 
-use crate::common::{KEY, World};
+use crate::CAIRN;
 
 /// A writer that has ended leaves no table file that its list of files does not name.
 #[track_caller]
@@ -28,7 +29,7 @@ const VOLUME: u64 = 48 << 20;
 
 #[test]
 fn indexing_stops_at_any_moment_and_goes_on() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let mut options = MainnetOptions::new(3, VOLUME);
     options.empty_blocks = 50;
     write_mainnet(&world.path("blocks"), FileOptions::new(Network::Regtest, KEY), &options).unwrap();
@@ -73,7 +74,7 @@ fn indexing_stops_at_any_moment_and_goes_on() {
 
 #[test]
 fn following_stops_at_once() {
-    let world = World::small(10);
+    let world = World::small(CAIRN, 10);
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let mut running = world.start(INDEX);
         running.wait_for("height=10");

@@ -7,14 +7,15 @@ use std::{
 };
 
 use cairn_chaingen::corefiles::write_chain;
+use cairn_support::{Running, World, fails, get, get_json, grown, layout, wait_until};
 
-use crate::common::{Running, World, fails, get, get_json, grown, layout, wait_until};
+use crate::CAIRN;
 
 const SERVE: &str = "serve --datadir data --listen 127.0.0.1:0";
 
 #[test]
 fn a_server_waits_for_its_index() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let written = write_chain(&world.path("blocks"), grown(105).chain(), &layout()).unwrap();
     let mut running = world.start(SERVE);
     running.wait_for("waiting for `cairn index`");
@@ -56,7 +57,7 @@ fn folders(world: &World, parent: &str) -> Vec<PathBuf> {
 
 #[test]
 fn a_server_uses_nothing_that_others_left() {
-    let world = World::small(5);
+    let world = World::small(CAIRN, 5);
     world.index();
     for name in ["victim", "tmp"] {
         fs::create_dir(world.path(name)).unwrap();
@@ -100,7 +101,7 @@ fn a_server_uses_nothing_that_others_left() {
 
 #[test]
 fn settings_that_others_may_have_written_are_refused() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let file = world.path("cairn.toml");
     fs::write(&file, "max_lag_blocks = 9\n").unwrap();
     let mode = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();

@@ -1,9 +1,6 @@
 //! A disk that is full, and then is not: a very small file system of its own.
 
-use std::{
-    path::Path,
-    process::{Command, Stdio},
-};
+use cairn_support::SmallDisk;
 
 use crate::{
     killing::{After, Tally},
@@ -11,40 +8,6 @@ use crate::{
     tip::index_of,
     world::{World, long},
 };
-
-/// A file system in memory, of a size that can change. Unmounted when dropped.
-struct Small<'m> {
-    at: &'m Path,
-}
-
-impl<'m> Small<'m> {
-    /// `None` where this user may not mount.
-    fn mount(at: &'m Path, kib: u64) -> Option<Self> {
-        std::fs::create_dir_all(at).unwrap();
-        run(Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={kib}k"), "cairn-test"]).arg(at))
-            .then_some(Small { at })
-    }
-
-    /// KiB in use.
-    fn used(&self) -> u64 {
-        let output = Command::new("df").args(["-k", "--output=used"]).arg(self.at).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).split_whitespace().last().unwrap().parse().unwrap()
-    }
-
-    fn resize(&self, kib: u64) {
-        assert!(run(Command::new("mount").args(["-o", &format!("remount,size={kib}k")]).arg(self.at)));
-    }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        run(Command::new("umount").arg(self.at));
-    }
-}
-
-fn run(command: &mut Command) -> bool {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-}
 
 /// More than anything here needs.
 const ROOM: u64 = 512 << 10;
@@ -54,11 +17,11 @@ const ROOM: u64 = 512 << 10;
 fn short_of(start: Option<&Machine>, line: &Line, kib: u64, after: After, sums: &str) -> Option<bool> {
     let machine = Machine::new(format!("{kib} KiB of room"));
     let data = machine.data();
-    let disk = Small::mount(&data, ROOM)?;
+    let disk = SmallDisk::mount(&data, ROOM)?;
     if let Some(start) = start {
         copy(&start.data(), &data);
     }
-    disk.resize(disk.used() + kib);
+    disk.resize(disk.used_kib() + kib);
     let output = machine.output(line);
     let full = !output.status.success();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

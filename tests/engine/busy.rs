@@ -2,9 +2,10 @@
 
 use bitcoin::Transaction;
 use cairn_pipeline::{Driver, NoProgress};
+use cairn_support::forge::*;
 use cairn_testkit::temp_dir;
 
-use crate::{forge::*, support::*};
+use crate::support::*;
 
 const PER_BLOCK: u32 = 10_000;
 

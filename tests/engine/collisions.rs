@@ -5,12 +5,13 @@ use cairn_chaingen::{Chain, Everything};
 use cairn_model::{Network, ScriptPrefix};
 use cairn_pipeline::{Driver, NoProgress, PipelineError, SyncOptions};
 use cairn_reader::Facts;
+use cairn_support::forge::*;
 use cairn_tables::journal::Collisions;
 use cairn_testkit::temp_dir;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{compare::assert_equal, forge::*, interrupted::SMALL, support::*};
+use crate::{compare::assert_equal, interrupted::SMALL, support::*};
 
 const PREFIXES: [(usize, usize); 4] = [(1, 1), (2, 8), (8, 1), (2, 2)];
 

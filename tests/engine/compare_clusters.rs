@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use bitcoin::ScriptBuf;
 use cairn_model::ScriptId;
 use cairn_reader::{AsOf, ClusterRoot, Explanation, MemberPlace, View};
+use cairn_support::cospending::{clusters_of, paid_by_day, paid_by_tx};
 use cairn_tables::{
     clusters::{ClusterChildren, ClusterDays, ClusterOf, Clusters as Forest, NET_EXTERNAL},
     periods::Period,
@@ -15,8 +16,6 @@ use cairn_tables::{
 use cairn_testkit::{Clusters, Oracle};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-use crate::cospending::{clusters_of, paid_by_day, paid_by_tx};
 
 /// Panics at the first difference.
 pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {

@@ -16,13 +16,13 @@ use cairn_domain::decode_op_return;
 use cairn_model::{TxNum, is_unspendable};
 use cairn_pipeline::{Driver, NoProgress};
 use cairn_reader::View;
+use cairn_support::forge::{Forge, coinbase, pay, script, spend};
 use cairn_tables::{Table, dust::*, late::KEPT_BLOCKS, pings::*};
 use cairn_testkit::{Oracle, temp_dir};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    forge::{Forge, coinbase, pay, script, spend},
     late::{oracle_at, rows},
     support::*,
 };

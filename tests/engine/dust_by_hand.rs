@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, ops::Range};
 use bitcoin::{OutPoint, ScriptBuf};
 use cairn_chaingen::subsidy;
 use cairn_model::TxNum;
+use cairn_support::forge::{coinbase, pay, script, spend};
 use cairn_tables::{dust::*, pings::*};
 use cairn_testkit::temp_dir;
 
 use crate::{
     dust::{MONTH, Pinging, assert_dust, follow},
-    forge::{coinbase, pay, script, spend},
     late::rows,
     support::*,
 };

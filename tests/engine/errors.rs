@@ -12,6 +12,7 @@ use cairn_pipeline::{Driver, Engine, NoProgress, Phase, PipelineError, SyncOptio
 use cairn_reader::{Facts, ReadError, Reader};
 use cairn_sources::SourceError;
 use cairn_stages::StageError;
+use cairn_support::forge::*;
 use cairn_tables::{
     checkpoints::{Checkpoint, Checkpoints},
     stages::CHAIN,
@@ -19,7 +20,7 @@ use cairn_tables::{
 use cairn_testkit::temp_dir;
 use cairn_writer::{WriteError, Writer};
 
-use crate::{compare::assert_equal, forge::*, interrupted::SMALL, support::*};
+use crate::{compare::assert_equal, interrupted::SMALL, support::*};
 
 fn try_sync(index: &mut Index, blocks: &Path, driver: Driver) -> Result<SyncReport, PipelineError> {
     sync_with(&mut index.engine, blocks, &SyncOptions { driver, ..SyncOptions::default() }, &NoProgress)

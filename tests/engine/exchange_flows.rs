@@ -1,10 +1,10 @@
 //! Flows of exchanges are what follows from blocks and documents, whichever way these came, and they are made again
 //! when it is time.
 
-use std::{collections::BTreeMap, path::Path, thread::sleep, time::Duration};
+use std::{collections::BTreeMap, thread::sleep, time::Duration};
 
 use cairn_events::{Document, EntityName};
-use cairn_pipeline::{Driver, Engine, NoProgress, PipelineError, SyncOptions};
+use cairn_pipeline::{Driver, Engine, NoProgress, PipelineError};
 use cairn_reader::ReadError;
 use cairn_tables::{
     exchange_flows::{ExchangeFlows, FlowKey, FlowMode, FlowSum},
@@ -115,12 +115,6 @@ fn take(index: &Index, documents: &[Document], which: impl IntoIterator<Item = u
     for at in which {
         index.engine.take_document(&documents[at], BEGIN + at as u32 * 100_000).unwrap();
     }
-}
-
-/// Connects blocks up to a height.
-fn sync_to(index: &mut Index, blocks: &Path, to: u32) {
-    let options = SyncOptions { to: Some(to), ..SyncOptions::default() };
-    sync_with(&mut index.engine, blocks, &options, &NoProgress).unwrap();
 }
 
 #[test]

@@ -7,6 +7,7 @@ use cairn_events::{Body, Category, Claim, ClaimList, ClaimType, Document, Docume
 use cairn_model::{Network, day_of};
 use cairn_pipeline::{Driver, NoProgress, SyncOptions};
 use cairn_reader::SUSPECT_TRANSACTIONS;
+use cairn_support::forge::{pay, script, spend};
 use cairn_tables::exchange_flows::FlowMode::{self, Latest, PointInTime};
 use cairn_testkit::{Oracle, temp_dir};
 use tempfile::TempDir;
@@ -15,7 +16,6 @@ use crate::{
     exchange_flows_by_hand::Nine,
     exchange_flows_chains::{BEGIN, DAY, TimedChain},
     exchange_flows_following::{Kept, Seen, assert_generation},
-    forge::{pay, script, spend},
     support::*,
 };
 

@@ -6,14 +6,11 @@ use bitcoin::{Block, OutPoint, ScriptBuf, Target, Transaction, TxOut};
 use cairn_chaingen::Coin;
 use cairn_events::{Body, Category, Claim, ClaimList, ClaimType, Document, EvidenceTier};
 use cairn_model::is_unspendable;
+use cairn_support::forge::{Forge, coinbase, mined, pay, script, spend};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{
-    contests::contest,
-    forge::{Forge, coinbase, mined, pay, script, spend},
-    labels_by_hand,
-};
+use crate::{contests::contest, labels_by_hand};
 
 pub(crate) const DAY: i32 = 86_400;
 /// The time of the first block.

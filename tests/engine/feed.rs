@@ -10,12 +10,13 @@ use bitcoin::hashes::Hash;
 use cairn_chaingen::{Chain, Everything, demo};
 use cairn_pipeline::{Driver, FIRST_ANNOUNCED, NoProgress};
 use cairn_reader::View;
+use cairn_support::cospending::paid_by_tx;
 use cairn_tables::feed::{Announced, AnnouncedKey, Feed, FeedKind, FeedRow};
 use cairn_testkit::{Oracle, temp_dir};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{cospending::paid_by_tx, late::Expected, support::*};
+use crate::{late::Expected, support::*};
 
 const BTC: u64 = 100_000_000;
 const YEAR: u64 = 365 * 86_400;

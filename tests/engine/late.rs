@@ -13,6 +13,7 @@ use cairn_chaingen::demo;
 use cairn_model::TxNum;
 use cairn_pipeline::{Driver, NoProgress};
 use cairn_reader::{AsOf, View};
+use cairn_support::{cospending::clusters_of, forge::Forge};
 use cairn_tables::{
     Table,
     flushes::{FlushAlertRow, FlushAlerts, FlushRow, Flushes, Holder, InputKey},
@@ -24,7 +25,7 @@ use cairn_testkit::{Oracle, temp_dir};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{cospending::clusters_of, forge::Forge, late_hoards::Hoards, support::*};
+use crate::{late_hoards::Hoards, support::*};
 
 pub(crate) const BTC: u64 = 100_000_000;
 const OLD: u64 = 2 * 365 * 86_400;

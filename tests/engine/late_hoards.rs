@@ -8,6 +8,7 @@ use cairn_pipeline::{
     Driver, Engine, NoProgress, Repaired, SyncOptions,
     verify::{RawCheck, Repair, audit_folder},
 };
+use cairn_support::forge::{Forge, coinbase, mined, out, pay, script, spend};
 use cairn_tables::{
     Table,
     flushes::{FlushAlerts, Flushes},
@@ -21,7 +22,6 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{
     damaged::{assert_mended, copy, mend},
-    forge::{Forge, coinbase, mined, out, pay, script, spend},
     late::{BTC, assert_late, oracle_at, rows},
     support::*,
 };

@@ -6,6 +6,7 @@ use cairn_chaingen::{EverythingOptions, everything};
 use cairn_model::{Network, Txid};
 use cairn_pipeline::{Driver, Engine, NoProgress, SyncOptions};
 use cairn_reader::{Facts, ReadError, Reader, SecondaryReader, UnspentCoin, View};
+use cairn_support::forge::*;
 use cairn_testkit::{Oracle, temp_dir};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -13,7 +14,7 @@ use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 
 use bitcoin::{OutPoint, hashes::Hash};
 
-use crate::{forge::*, support::*};
+use crate::support::*;
 
 fn expected(oracle: &Oracle, outpoint: &OutPoint) -> Option<UnspentCoin> {
     oracle.coins().get(outpoint).map(|coin| UnspentCoin {

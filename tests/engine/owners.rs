@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bitcoin::{Block, Script, ScriptBuf, Txid};
 use cairn_chaingen::{EverythingOptions, Joint, Owners, Truth, owned_everything};
 use cairn_model::Network;
+use cairn_support::cospending::clusters_of;
 use cairn_testkit::{BCubed, ClusterId, Oracle, b_cubed, clusters_of_perfect_eligibility};
-
-use crate::cospending::clusters_of;
 
 /// The figures of one kind of chain: precision and recall of the index, recall of perfect eligibility, in thousandths,
 /// and transactions that tie strangers together, by what they are.

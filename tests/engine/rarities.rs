@@ -4,10 +4,11 @@
 use bitcoin::{ScriptBuf, hashes::Hash};
 use cairn_model::{Outpoint, TxNum, Txid};
 use cairn_pipeline::{Driver, NoProgress, PipelineError};
+use cairn_support::forge::*;
 use cairn_tables::{coins::Coins, journal::OverwrittenCoins};
 use cairn_testkit::temp_dir;
 
-use crate::{compare::assert_equal, forge::*, support::*};
+use crate::{compare::assert_equal, support::*};
 
 /// Both drivers, unwinding, rebuilding: all as the oracle has it.
 fn check(forge: &Forge, what: &str) {

@@ -13,7 +13,7 @@ use std::{
 
 use cairn_chaingen::{
     Chain, EverythingOptions,
-    corefiles::{FileOptions, Layout, write_chain},
+    corefiles::{Layout, write_chain},
     everything,
 };
 use cairn_model::{CancelToken, Height, Network};
@@ -23,12 +23,10 @@ use cairn_pipeline::{
 };
 use cairn_reader::{Facts, TableSum, View};
 use cairn_sources::{BlockFiles, Survey};
+pub use cairn_support::forge::file_options;
 use cairn_tables::stages::{CHAIN, STAGES};
 use cairn_testkit::{Oracle, temp_dir};
 use tempfile::TempDir;
-
-/// The obfuscation key of folders written here.
-pub const KEY: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 /// Whether the long parameters are asked for.
 pub fn long() -> bool {
@@ -62,11 +60,6 @@ pub fn rebuildable() -> impl Iterator<Item = &'static str> {
 /// The oracle at the tip of the active chain.
 pub fn oracle_of(chain: &Chain) -> Oracle {
     Oracle::of(Network::Regtest, chain.active().iter().map(|m| &m.block))
-}
-
-/// Options of a regtest folder.
-pub fn file_options() -> FileOptions {
-    FileOptions::new(bitcoin::Network::Regtest, KEY)
 }
 
 /// Writes the chain as a tidy folder of block files.
@@ -105,6 +98,12 @@ pub fn sync_with(
 ) -> Result<SyncReport, PipelineError> {
     let (files, survey) = survey(blocks, engine.facts().network);
     engine.sync(&files, &survey, options, progress)
+}
+
+/// Connects blocks up to a height.
+pub fn sync_to(index: &mut Index, blocks: &Path, to: u32) {
+    let options = SyncOptions { to: Some(to), ..SyncOptions::default() };
+    sync_with(&mut index.engine, blocks, &options, &NoProgress).unwrap();
 }
 
 /// An index in a folder of its own.

@@ -6,11 +6,12 @@ use bitcoin::{OutPoint, Transaction};
 use cairn_events::{Body, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Provenance};
 use cairn_pipeline::{Driver, Engine, NoProgress};
 use cairn_reader::{Inherited, SUSPECT_TRANSACTIONS};
+use cairn_support::forge::*;
 use cairn_tables::{Origin, TABLES, checkpoints::Checkpoints, cluster_owners::ClusterOwners};
 use cairn_testkit::temp_dir;
 use cairn_writer::{WriteError, Writer};
 
-use crate::{forge::*, support::*};
+use crate::support::*;
 
 const PER_BLOCK: u32 = 5_000;
 /// Satoshis of each coin.

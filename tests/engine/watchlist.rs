@@ -1,9 +1,9 @@
 //! The watchlist is what follows from the blocks, whenever it is made, and it is made again when it is time.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use cairn_chaingen::demo;
-use cairn_pipeline::{Driver, NoProgress, SyncOptions};
+use cairn_pipeline::{Driver, NoProgress};
 use cairn_reader::View;
 use cairn_tables::watchlist::{WatchHead, WatchKey, WatchRow, Watchlist};
 use cairn_testkit::{Oracle, temp_dir};
@@ -97,12 +97,6 @@ fn the_watchlist_agrees_with_the_blocks() {
     }
     println!("scripts, clusters: {sums:?}");
     assert!(sums.iter().all(|sum| *sum > 4), "{sums:?}: scripts and clusters are too few");
-}
-
-/// Connects blocks up to a height.
-fn sync_to(index: &mut Index, blocks: &Path, to: u32) {
-    let options = SyncOptions { to: Some(to), ..SyncOptions::default() };
-    sync_with(&mut index.engine, blocks, &options, &NoProgress).unwrap();
 }
 
 #[test]

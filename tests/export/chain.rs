@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use bitcoin::{Address, OutPoint, hashes::Hash};
 use cairn_export::{ExportOptions, Exported, Grid};
 use cairn_model::{TxNum, day_of, is_unspendable};
+use cairn_support::cospending::clusters_of;
 use cairn_testkit::Oracle;
 use parquet::record::Row;
 use sha2::{Digest, Sha256};
 
-use crate::{cospending::clusters_of, support::*};
+use crate::support::*;
 
 fn tx_num(row: &Row, column: &str) -> TxNum {
     TxNum(number(row, column).try_into().unwrap())

@@ -5,8 +5,6 @@
 
 mod beside;
 mod chain;
-#[path = "../engine/cospending.rs"]
-mod cospending;
 mod forms;
 mod resumed;
 mod since;

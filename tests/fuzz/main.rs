@@ -17,14 +17,11 @@ mod seeds;
 mod targets;
 mod undo;
 
-use std::{env, panic};
+use std::panic;
 
+use cairn_support::setting;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
 
 /// Runs a test for every seed. The seed of the first failure is named.
 fn run(test: impl Fn(&mut ChaCha8Rng) + panic::RefUnwindSafe) {

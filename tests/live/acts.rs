@@ -14,10 +14,11 @@ use bitcoin::{Amount, TxOut, Txid};
 use cairn_standin::{
     BlockPlan, HttpFault, HttpRule, Match, Payment, Restart, StandIn, Txs, When, World, ZmqFault, ZmqRule,
 };
+use cairn_support::Cast;
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{cast::Cast, witness::Watch};
+use crate::witness::Watch;
 
 /// Something that happens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

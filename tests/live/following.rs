@@ -1,8 +1,9 @@
 //! Blocks: the first sync, reorganizations, restarts, faults, nodes that cannot be followed.
 
 use cairn_standin::{HttpFault, HttpRule, Match, Payment, Restart, StandIn, StandInOptions, When};
+use cairn_support::{World, get, get_json, wait_until};
 
-use crate::common::{World, get, get_json, wait_until};
+use crate::CAIRN;
 
 const INDEX: &str = "index --network regtest --datadir data";
 const SERVING: &str = "--network regtest --datadir data --listen 127.0.0.1:0";
@@ -41,7 +42,7 @@ fn busy(node: &StandIn, blocks: u32) {
 
 #[test]
 fn initial_sync_without_block_files_and_verify_against_the_node() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let node = node(110);
     busy(&node, 20);
     world.run(&format!("{INDEX} {} --once", of(&node))).success();
@@ -65,7 +66,7 @@ fn initial_sync_without_block_files_and_verify_against_the_node() {
 
 #[test]
 fn one_process_follows_blocks_and_reorganizations() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let node = node(105);
     let mut running = world.start(&format!("run {SERVING} {}", of(&node)));
     let address = running.address();
@@ -91,7 +92,7 @@ fn one_process_follows_blocks_and_reorganizations() {
 
 #[test]
 fn two_processes_and_both_may_restart() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let mut node = node(105);
     let index = format!("{INDEX} {}", of(&node));
     let mut writing = world.start(&index);
@@ -122,7 +123,7 @@ fn two_processes_and_both_may_restart() {
 
 #[test]
 fn a_faulty_node_delays_and_harms_nothing() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let node = node(108);
     busy(&node, 5);
     node.http_faults(
@@ -144,7 +145,7 @@ fn a_faulty_node_delays_and_harms_nothing() {
 
 #[test]
 fn nodes_that_cannot_be_followed() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let node = node(3);
     let fails = |line: &str, words: &str| {
         let run = world.run(line);

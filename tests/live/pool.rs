@@ -7,13 +7,10 @@ use std::{
 
 use bitcoin::{Amount, ScriptBuf, TxOut, Txid, hashes::Hash};
 use cairn_standin::{BlockPlan, HttpFault, HttpRule, Match, Payment, Restart, StandIn, StandInOptions, Txs};
+use cairn_support::{Cast, Client, Form, name_of};
 use serde_json::Value;
 
-use crate::{
-    cast::{Cast, Form},
-    client::Client,
-    truth::name_of,
-};
+use crate::CAIRN;
 
 fn node() -> StandIn {
     let node = StandIn::start(StandInOptions { premine: 105, ..StandInOptions::default() }).unwrap();
@@ -75,7 +72,7 @@ fn assert_absent(client: &mut Client, script: &ScriptBuf, words: &str) {
 fn first_seen_times_survive_whatever_ends_the_writer() {
     for form in [Form::One, Form::Two] {
         let mut node = node();
-        let mut cast = Cast::start(&node, form);
+        let mut cast = Cast::start(CAIRN, &node, form);
         let (txid, mut client) = (pay(&node, &foreign(), 70_000), cast.client());
         cast.wait_until("the payment", || status(&mut client, &txid)["state"] == "mempool");
         let seen = status(&mut client, &txid)["mempool_first_seen"].clone();
@@ -106,7 +103,7 @@ fn first_seen_times_survive_whatever_ends_the_writer() {
 #[test]
 fn a_reader_that_is_there_first_finds_the_writer() {
     let node = node();
-    let mut cast = Cast::new(&node, Form::Two);
+    let mut cast = Cast::new(CAIRN, &node, Form::Two);
     cast.index_once();
     cast.start_reader();
     let (script, mut client) = (foreign(), cast.client());
@@ -123,7 +120,7 @@ fn a_reader_that_is_there_first_finds_the_writer() {
 #[test]
 fn without_its_writer_a_reader_serves_what_is_confirmed() {
     let node = node();
-    let mut cast = Cast::start(&node, Form::Two);
+    let mut cast = Cast::start(CAIRN, &node, Form::Two);
     let (script, mut client) = (foreign(), cast.client());
     pay(&node, &script, 10_000);
     node.world().mine(1).unwrap();
@@ -147,7 +144,7 @@ fn without_its_writer_a_reader_serves_what_is_confirmed() {
 #[test]
 fn a_look_at_the_node_that_fails_hides_no_mempool() {
     let node = node();
-    let mut cast = Cast::new(&node, Form::One);
+    let mut cast = Cast::new(CAIRN, &node, Form::One);
     cast.index_once();
     pay(&node, &foreign(), 50_000);
     // The first look fails, and the next one comes ten seconds later; the node answers everything else.
@@ -166,7 +163,7 @@ fn a_look_at_the_node_that_fails_hides_no_mempool() {
 fn what_a_reorganization_takes_off_is_unconfirmed_again() {
     for form in [Form::One, Form::Two] {
         let node = node();
-        let mut cast = Cast::start(&node, form);
+        let mut cast = Cast::start(CAIRN, &node, form);
         let (script, mut client) = (foreign(), cast.client());
         let txid = pay(&node, &script, 60_000);
         node.world().mine(1).unwrap();

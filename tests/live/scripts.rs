@@ -14,12 +14,13 @@ use std::{
 
 use bitcoin::ScriptBuf;
 use cairn_standin::{StandIn, StandInOptions, Topic, ZmqOptions};
+use cairn_support::{Cast, Form};
 use rand::{SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
+    CAIRN,
     acts::{Act, Script, Stage},
-    cast::{Cast, Form},
     truth::Truth,
     witness::Witness,
 };
@@ -117,7 +118,7 @@ fn play(lane: &Lane, seeds: &[u64], done: &Mutex<BTreeMap<Act, u32>>) {
     let options = StandInOptions { premine: 105, zmq, version: lane.version, ..StandInOptions::default() };
     let mut node = StandIn::start(options).unwrap();
     node.world().fan_out(60, 3_000_000).unwrap();
-    let mut cast = Cast::start(&node, lane.form);
+    let mut cast = Cast::start(CAIRN, &node, lane.form);
     let mut witness = Witness::start(cast.served.clone());
     for &seed in seeds {
         let _reproduce = Reproduce(lane, seed);

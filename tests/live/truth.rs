@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitcoin::{Address, Network, OutPoint, ScriptBuf, TxOut, Txid, hashes::Hash, hashes::sha256};
+use bitcoin::{OutPoint, ScriptBuf, TxOut, Txid};
 use cairn_standin::{PoolTx, World};
+use cairn_support::{Client, name_of};
 use cairn_testkit::Oracle;
 use serde_json::Value;
-
-use crate::client::Client;
 
 /// Blocks below the tip whose transactions and scripts are looked at each time.
 const RECENT: usize = 12;
@@ -19,14 +18,6 @@ pub(crate) struct Truth {
     pool: Vec<PoolTx>,
     /// Changes by the mempool, by script: received and sent.
     changes: BTreeMap<ScriptBuf, (u64, u64)>,
-}
-
-/// How a script is asked for.
-pub(crate) fn name_of(script: &ScriptBuf) -> String {
-    match Address::from_script(script, Network::Regtest) {
-        Ok(address) => address.to_string(),
-        Err(_) => format!("scripthash:{}", sha256::Hash::hash(script.as_bytes())),
-    }
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, right: &T) -> Result<(), String> {

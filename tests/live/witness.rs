@@ -14,9 +14,8 @@ use std::{
 };
 
 use bitcoin::{ScriptBuf, Txid, hashes::Hash};
+use cairn_support::{Client, ServedAddress, name_of};
 use serde_json::Value;
-
-use crate::{cast::ServedAddress, client::Client, truth::name_of};
 
 /// Value of the first payment, satoshis.
 pub(crate) const UNIT: u64 = 10_000;

@@ -4,10 +4,10 @@ use std::fs;
 
 use bitcoin::Network;
 use cairn_standin::{HttpFault, HttpRule, Match, Restart, ZmqFault, ZmqRule};
+use cairn_support::Form;
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 
 use crate::{
-    cast::Form,
     disk::{Disk, set_immutable},
     rig::{Rig, StateLock},
     table::stir,

@@ -3,32 +3,25 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
-/// Its size in MiB.
-const SIZE: u64 = 160;
+use cairn_support::{SmallDisk, succeeds};
 
-/// A file system in memory. Unmounted when dropped.
-pub(crate) struct Disk {
-    at: PathBuf,
-}
+/// Its size in KiB.
+const SIZE_KIB: u64 = 160 << 10;
 
-fn run(command: &mut Command) -> bool {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-}
+/// A disk that can be filled.
+pub(crate) struct Disk(SmallDisk);
 
 impl Disk {
     /// Mounts it; `None` where this user may not.
     pub(crate) fn mount(at: &Path) -> Option<Self> {
-        fs::create_dir_all(at).unwrap();
-        let size = format!("size={SIZE}m");
-        run(Command::new("mount").args(["-t", "tmpfs", "-o", &size, "cairn-test"]).arg(at))
-            .then(|| Disk { at: at.to_owned() })
+        SmallDisk::mount(at, SIZE_KIB).map(Disk)
     }
 
     fn filler(&self) -> PathBuf {
-        self.at.join("filler")
+        self.0.path().join("filler")
     }
 
     /// Leaves no byte free.
@@ -47,12 +40,5 @@ impl Disk {
 /// Takes or gives the right to make and remove files in a folder, also of root. False where the file system or the user
 /// has no such right.
 pub(crate) fn set_immutable(folder: &Path, immutable: bool) -> bool {
-    run(Command::new("chattr").arg(if immutable { "+i" } else { "-i" }).arg(folder))
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // Still in use if a process outlives the test.
-        run(Command::new("umount").arg("-l").arg(&self.at));
-    }
+    succeeds(Command::new("chattr").arg(if immutable { "+i" } else { "-i" }).arg(folder))
 }

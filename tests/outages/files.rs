@@ -4,10 +4,10 @@ use std::{fs, io::Write};
 
 use bitcoin::{Amount, Block, consensus::serialize};
 use cairn_chaingen::Everything;
+use cairn_support::{Client, KEY, World, grown};
 
 use crate::{
-    client::Client,
-    common::{KEY, World, grown},
+    CAIRN,
     reads::Reads,
     rig::{NAMED, OVER, within},
 };
@@ -57,7 +57,7 @@ impl Folder {
     fn new() -> Self {
         let mut chain = Everything::new(11, 4, false);
         chain.grow(BLOCKS).unwrap();
-        let world = World::with(chain.chain());
+        let world = World::with(CAIRN, chain.chain());
         let written = FILES.map(|name| plain(&world, name));
         Folder { world, chain, written }
     }
@@ -77,7 +77,7 @@ impl Folder {
     /// Two more blocks.
     fn grow(&mut self) {
         self.chain.grow(2).unwrap();
-        let longer = World::with(self.chain.chain());
+        let longer = World::with(CAIRN, self.chain.chain());
         let written = FILES.map(|name| plain(&longer, name));
         for ((name, new), old) in FILES.into_iter().zip(&written).zip(&self.written) {
             assert!(new.starts_with(old), "{name} is no continuation");

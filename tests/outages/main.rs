@@ -6,16 +6,6 @@
 //! `CAIRN_TEST_OUTAGE` picks the troubles whose name contains it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, clippy::print_stdout, missing_docs)]
 
-#[path = "../live/cast.rs"]
-#[allow(dead_code)]
-mod cast;
-#[path = "../live/client.rs"]
-#[allow(dead_code)]
-mod client;
-#[path = "../cli/common.rs"]
-#[allow(dead_code)]
-mod common;
-
 mod actions;
 mod disk;
 mod files;
@@ -24,7 +14,12 @@ mod rig;
 mod starting;
 mod table;
 
-use crate::{cast::Form, rig::Rig};
+use cairn_support::{Form, Program};
+
+use crate::rig::Rig;
+
+/// The program that is tested.
+const CAIRN: Program = Program::new(env!("CARGO_BIN_EXE_cairn"));
 
 #[test]
 fn one_process_outlasts_every_trouble() {

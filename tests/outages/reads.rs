@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::client::Client;
+use cairn_support::Client;
 
 /// Between two reads.
 const PAUSE: Duration = Duration::from_millis(20);

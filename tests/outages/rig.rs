@@ -7,16 +7,12 @@ use std::{
 
 use bitcoin::{Address, Amount, BlockHash, Network, TxOut};
 use cairn_standin::{Payment, StandIn, StandInOptions};
+use cairn_support::{Cast, Form};
 use serde_json::Value;
 use sqlx::SqliteConnection;
 use tokio::runtime::Runtime;
 
-use crate::{
-    cast::{Cast, Form},
-    disk::Disk,
-    reads::Reads,
-    table::Outage,
-};
+use crate::{CAIRN, disk::Disk, reads::Reads, table::Outage};
 
 /// Health names a trouble within this time.
 pub(crate) const NAMED: Duration = Duration::from_secs(5);
@@ -94,7 +90,7 @@ impl Rig {
             world.mine(8).unwrap();
             wallet
         };
-        let mut cast = Cast::new(&node, form);
+        let mut cast = Cast::new(CAIRN, &node, form);
         let disk = Disk::mount(&cast.world.path("data"));
         cast.start_all();
         Rig { node, cast, lock: None, invalid: None, wallet, disk }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use cairn_standin::{Restart, StandIn, StandInOptions};
+use cairn_support::{World, fails, get, get_json};
 
 use crate::{
-    common::{World, fails, get, get_json},
+    CAIRN,
     rig::{OVER, within},
 };
 
@@ -16,7 +17,7 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 fn a_node_that_is_away_at_the_start_is_told_at_once_and_waited_for() {
     for cookie_stays in [true, false] {
         let mut node = StandIn::start(StandInOptions { premine: 5, ..StandInOptions::default() }).unwrap();
-        let world = World::empty();
+        let world = World::empty(CAIRN);
         let cookie = node.cookie_file().to_owned();
         node.stop();
         if cookie_stays {
@@ -53,7 +54,7 @@ fn a_node_that_is_away_at_the_start_is_told_at_once_and_waited_for() {
 #[test]
 fn what_is_indexed_is_served_although_the_node_is_away_at_the_start() {
     let mut node = StandIn::start(StandInOptions { premine: 105, ..StandInOptions::default() }).unwrap();
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let of = format!("--node {} --node-cookie {}", node.url(), node.cookie_file().display());
     world.run(&format!("index --network regtest --datadir data {of} --once")).success();
     node.stop();

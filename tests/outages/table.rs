@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use cairn_standin::{HttpFault, HttpRule, Match};
+use cairn_support::Form;
 
 use crate::{
     actions::{Action, act, skipped_where},
-    cast::Form,
     rig::Rig,
 };
 

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cairn_support::loopback::{Answer, Client};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -15,7 +16,6 @@ use serde_json::Value;
 use crate::{
     course::{Course, Moment},
     operations::{Load, Operation, Request},
-    wire::{Answer, Client},
 };
 
 /// After a block or a reorganization, the mempool may lag behind the index for this long.

@@ -9,8 +9,7 @@ use std::{
 };
 
 use cairn_standin::StandIn;
-
-use crate::cast::{Cast, ServedAddress};
+use cairn_support::{Cast, ServedAddress};
 
 /// The state that all share.
 pub struct Course {

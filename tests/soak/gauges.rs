@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, fs, time::Duration};
 
-use crate::cast::Cast;
+use cairn_support::Cast;
 
 /// Maximum growth of the memory of a process within the measured time, in KiB: at once, and for each minute.
 const GROWTH: u64 = 24 << 10;

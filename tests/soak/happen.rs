@@ -7,14 +7,13 @@ use std::{
 
 use bitcoin::consensus::encode::serialize_hex;
 use cairn_standin::{Payment, StandIn};
+use cairn_support::{Client, name_of, wait_until};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    client::Client,
-    common::wait_until,
     course::Course,
-    operations::{SUBJECTS, Subjects, name_of},
+    operations::{SUBJECTS, Subjects},
 };
 
 /// Between two blocks, and two reorganizations.

@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{cast::Cast, operations::SUBJECTS};
+use cairn_support::Cast;
+
+use crate::operations::SUBJECTS;
 
 /// Between two documents.
 const EVERY: Duration = Duration::from_secs(20);

@@ -8,19 +8,6 @@
 //! `CAIRN_SOAK_MINUTES` (1) is how long it takes; `CAIRN_SEED` (1) what happens.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, unreachable_pub, missing_docs)]
 
-#[path = "../live/cast.rs"]
-#[allow(dead_code)]
-mod cast;
-#[path = "../live/client.rs"]
-#[allow(dead_code)]
-mod client;
-#[path = "../cli/common.rs"]
-#[allow(dead_code)]
-mod common;
-#[path = "../abuse/client.rs"]
-#[allow(dead_code)]
-mod wire;
-
 mod ask;
 mod course;
 mod gauges;
@@ -29,24 +16,18 @@ mod lists;
 mod operations;
 
 use std::{
-    env,
     sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
 
 use cairn_standin::{StandIn, StandInOptions};
+use cairn_support::{Cast, Form, Program, setting};
 
-use crate::{
-    ask::ask_all_the_time,
-    cast::{Cast, Form},
-    course::Course,
-    gauges::Gauges,
-    happen::Happening,
-    lists::Lists,
-    operations::Load,
-};
+use crate::{ask::ask_all_the_time, course::Course, gauges::Gauges, happen::Happening, lists::Lists, operations::Load};
 
+/// The program that is tested.
+const CAIRN: Program = Program::new(env!("CARGO_BIN_EXE_cairn"));
 /// Clients over HTTP, and one more over the Model Context Protocol.
 const CLIENTS: u8 = 3;
 /// The part of the time in which processes are killed, in percent; then they run undisturbed and have to stay flat.
@@ -54,22 +35,18 @@ const KILLS_UNTIL: u32 = 40;
 /// Longest time between two kills.
 const KILL_EVERY: Duration = Duration::from_secs(240);
 
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
-
 #[test]
 fn everything_stays_flat_under_load() {
-    let whole = Duration::from_secs(60 * number("CAIRN_SOAK_MINUTES", 1));
+    let whole = Duration::from_secs(60 * setting("CAIRN_SOAK_MINUTES", 1));
     let node = StandIn::start(StandInOptions { premine: 130, ..StandInOptions::default() }).unwrap();
     node.world().fan_out(60, 3_000_000).unwrap();
     // Caches that are soon full, so that further growth is not theirs.
-    let mut cast =
-        Cast::new(&node, Form::Two).with("--memory 256M --mempool-memory 32M", "--cache 16M --mempool-memory 32M");
+    let mut cast = Cast::new(CAIRN, &node, Form::Two)
+        .with("--memory 256M --mempool-memory 32M", "--cache 16M --mempool-memory 32M");
     cast.start_all();
     let course = Course::new(cast.served.clone());
     let load = Load::of(&mut cast.client());
-    let mut happening = Happening::new(number("CAIRN_SEED", 1), &node, &course);
+    let mut happening = Happening::new(setting("CAIRN_SEED", 1), &node, &course);
     course.settle(&node, &cast);
     let mut lists = Lists::new(&cast);
     let (mut gauges, began) = (Gauges::default(), Instant::now());

@@ -8,12 +8,10 @@ use std::{
     },
 };
 
-use bitcoin::{Address, Network, ScriptBuf, hashes::Hash, hashes::sha256};
+use cairn_support::{Client, loopback};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
-
-use crate::{client::Client, wire};
 
 /// Subjects that can be asked for at present.
 #[derive(Clone, Default)]
@@ -35,14 +33,6 @@ pub static SUBJECTS: Mutex<Subjects> = Mutex::new(Subjects {
     blocks: Vec::new(),
     raws: Vec::new(),
 });
-
-/// How a script is asked for.
-pub fn name_of(script: &ScriptBuf) -> String {
-    match Address::from_script(script, Network::Regtest) {
-        Ok(address) => address.to_string(),
-        Err(_) => format!("scripthash:{}", sha256::Hash::hash(script.as_bytes())),
-    }
-}
 
 /// A parameter, or a member of a body.
 struct Parameter {
@@ -88,7 +78,7 @@ impl Load {
         }
         assert!(operations.len() > 20, "{} operations", operations.len());
         let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
-        let mut client = wire::Client::from(90, client.address().parse().unwrap());
+        let mut client = loopback::Client::from(90, client.address().parse().unwrap());
         let listed = client.send("/mcp/", Some(&list)).unwrap().json();
         let tools: Vec<Operation> = listed["result"]["tools"].as_array().unwrap().iter().map(Operation::tool).collect();
         assert!(tools.len() > 10, "{} tools: {listed}", tools.len());

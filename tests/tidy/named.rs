@@ -1,5 +1,5 @@
-//! Documents name only files, folders and sections that exist, and `docs/architecture.md` has every crate with all of
-//! its dependencies.
+//! Documents name only files, folders, types and sections that exist, and `docs/architecture.md` has all dependencies of
+//! every crate.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,6 +12,10 @@ use super::{EXCLUDED, files, none, sources};
 
 /// Endings of names of files that a document may give without their folder.
 const SOURCE_ENDINGS: &[&str] = &[".rs", ".py", ".sh", ".mjs"];
+
+/// Documents about the code: it has the types that they name.
+const ABOUT_CODE: &[&str] =
+    &["CONTRIBUTING.md", "docs/architecture.md", "docs/vocabulary.md", "docs/walkthroughs.md", "tests/README.md"];
 
 /// Documents that speak of the tree as it is. Decisions and the changelog speak of their date.
 fn is_about_the_tree(path: &str) -> bool {
@@ -81,6 +85,20 @@ impl Tree {
         let end = format!("/{path}");
         (is_source && !self.0.iter().any(|file| file == path || file.ends_with(&end))).then_some(path)
     }
+}
+
+/// The parts of the name of a type, or of an item in one (`View::labels`); none for other texts.
+fn parts_of_type(quoted: &str) -> Vec<&str> {
+    let parts: Vec<&str> = quoted.trim_end_matches("()").split("::").collect();
+    let is_word = |part: &&str| part.chars().all(|c| c.is_alphanumeric() || c == '_') && !part.is_empty();
+    let is_type = |part: &&str| part.starts_with(char::is_uppercase) && part.contains(char::is_lowercase);
+    if parts.iter().all(is_word) && parts.iter().any(is_type) { parts } else { Vec::new() }
+}
+
+/// The words of Rust code, without its comments.
+fn words_of_code(code: &str) -> impl Iterator<Item = &str> {
+    let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
 }
 
 /// The anchor of a heading, as GitHub makes it.
@@ -171,28 +189,42 @@ fn documents_name_files_that_exist() {
 }
 
 #[test]
+fn documents_name_types_that_exist() {
+    let code = sources(".rs");
+    let words: BTreeSet<&str> = code.iter().flat_map(|(_, text)| words_of_code(text)).collect();
+    let (mut problems, mut checked) = (Vec::new(), 0);
+    for (path, text) in sources(".md").into_iter().filter(|(path, _)| ABOUT_CODE.contains(&path.as_str())) {
+        for (line, quoted) in quoted(&text) {
+            let parts = parts_of_type(quoted);
+            checked += usize::from(!parts.is_empty());
+            if parts.iter().any(|part| !words.contains(part)) {
+                problems.push(format!("{path}:{line}: {quoted} is not in the code"));
+            }
+        }
+    }
+    assert!(checked > 80, "only {checked} types were found");
+    none(problems);
+}
+
+#[test]
 fn links_to_sections_lead_somewhere() {
     let documents: BTreeMap<String, String> = sources(".md").into_iter().collect();
     none(documents.iter().flat_map(|(path, text)| broken_anchors(path, text, &documents)).collect());
 }
 
 #[test]
-fn the_architecture_has_every_crate_and_dependency() {
+fn the_architecture_has_every_dependency() {
     let documents: BTreeMap<String, String> = sources(".md").into_iter().collect();
     let (page, tests) = (&documents["docs/architecture.md"], &documents["tests/README.md"]);
     let mut problems = Vec::new();
     let mut manifests = BTreeMap::new();
     for (path, text) in sources("/Cargo.toml") {
-        let folder = path.trim_end_matches("/Cargo.toml");
-        if EXCLUDED.contains(&folder) {
+        if EXCLUDED.contains(&path.trim_end_matches("/Cargo.toml")) {
             continue;
         }
         let manifest: Table = text.parse().unwrap_or_else(|error| panic!("{path}: {error}"));
         let name = manifest.get("package").and_then(|of| of.get("name")).and_then(Value::as_str).unwrap_or_default();
         manifests.insert(name.trim_start_matches("cairn-").to_owned(), depends_on(&manifest));
-        if !page.contains(&format!("`{folder}/`")) {
-            problems.push(format!("docs/architecture.md: the table of folders lacks {folder}/"));
-        }
     }
     problems.extend(problems_of_arrows(page, &manifests));
     let programs =
@@ -221,6 +253,17 @@ mod tests {
         {
             assert_eq!(tree.lacks(quoted), None);
         }
+    }
+
+    #[test]
+    fn names_of_types_are_found() {
+        assert_eq!(parts_of_type("View::labels"), ["View", "labels"]);
+        assert_eq!(parts_of_type("IndexSlot::with()"), ["IndexSlot", "with"]);
+        for quoted in ["label_due", "CAIRN_SEED=1", "Content-Length", "a B", "BIP", "Vec<Row>"] {
+            assert_eq!(parts_of_type(quoted), [""; 0], "{quoted}");
+        }
+        let words: Vec<&str> = words_of_code("fn a_b() {} // not here\n").filter(|word| !word.is_empty()).collect();
+        assert_eq!(words, ["fn", "a_b"]);
     }
 
     #[test]

@@ -16,22 +16,19 @@ use std::{
 
 use bitcoin::{Amount, ScriptBuf, TxOut};
 use cairn_standin::{Payment, StandIn, StandInOptions};
+use cairn_support::{Running, get, get_json, setting, wait_until};
 
-use crate::common::{Running, cairn, get, get_json, wait_until};
+use crate::CAIRN;
 use group::{MemoryGroup, Watch};
 use load::{Client, Dice, Kind, Targets, ask, behave_badly, path, write_chain};
 
 const MEMORY: &str = "256M";
 const MEMPOOL: &str = "32M";
 
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
-
 /// The bound of a command, as `cairn config` prints it, in bytes.
 fn bound(command: &str, cache: &str) -> u64 {
     let sizes = ["config", "--memory", MEMORY, "--cache", cache, "--mempool-memory", MEMPOOL];
-    let output = cairn().args(sizes).output().unwrap();
+    let output = CAIRN.command().args(sizes).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let start = format!("# memory bound of cairn {command}: ");
     let line = text.lines().find_map(|line| line.strip_prefix(&start)).unwrap_or_else(|| panic!("{text}"));
@@ -99,7 +96,7 @@ fn prepare(folder: &Path) -> Targets {
 }
 
 fn index(folder: &Path) -> Command {
-    let mut command = cairn();
+    let mut command = CAIRN.command();
     command.args(["index", "--network", "regtest", "--memory", MEMORY, "--mempool-memory", MEMPOOL]);
     command.arg("--blocks-dir").arg(folder.join("blocks")).arg("--datadir").arg(folder.join("data"));
     command
@@ -125,7 +122,7 @@ fn indexer_and_server_stay_within_the_printed_bound() {
     indexer.wait_for("index opened");
     // Otherwise the blocks that this process wrote would not be read from the disk. Only root may do it.
     let dropped = fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
-    let mut serve = cairn();
+    let mut serve = CAIRN.command();
     serve.args(["serve", "--cache", &cache, "--mempool-memory", MEMPOOL, "--rate-limit", "0"]);
     serve.args(["--listen", "127.0.0.1:0", "--max-connections-per-client", "4096", "--datadir"]);
     let mut server = Running::start(inside(group.as_ref(), {
@@ -172,7 +169,7 @@ fn a_full_mempool_stays_within_the_bound_and_is_told() {
     let node = StandIn::start(StandInOptions { premine: PREMINE, ..StandInOptions::default() }).unwrap();
     let limit = bound("run", "16M");
     let group = group("mempool", limit);
-    let mut run = cairn();
+    let mut run = CAIRN.command();
     run.args(["run", "--network", "regtest", "--memory", MEMORY, "--mempool-memory", MEMPOOL, "--cache", "16M"]);
     run.args(["--rate-limit", "0", "--listen", "127.0.0.1:0", "--node", &node.url(), "--node-cookie"]);
     run.arg(node.cookie_file()).arg("--datadir").arg(folder.path());

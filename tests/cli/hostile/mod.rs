@@ -10,7 +10,7 @@ mod requests;
 mod wire;
 
 use std::{
-    env, fs,
+    fs,
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
@@ -19,11 +19,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cairn_support::{Running, World, get, get_json, setting};
 use cairn_testkit::note_skipped;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::common::{Running, World, get, get_json};
+use crate::CAIRN;
 use requests::Material;
 use wire::{Client, Request, fault};
 
@@ -31,10 +32,6 @@ use wire::{Client, Request, fault};
 const CLIENTS: u64 = 4;
 /// KiB by which the process may grow while it is under fire, once it is warm.
 const GROWTH: u64 = 48 << 10;
-
-fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).ok().map_or(default, |text| text.parse().expect(name))
-}
 
 /// A demo whose clients may ask as much as they like.
 fn demo(world: &World) -> Running {
@@ -80,7 +77,7 @@ fn ask(client: &mut Client, material: &Material, seed: u64) -> Result<u16, Strin
 
 #[test]
 fn hostile_requests_do_no_harm() {
-    let world = World::empty();
+    let world = World::empty(CAIRN);
     let mut running = demo(&world);
     let address = running.address();
     let material = Material::of(&get_json(&address, "/openapi.json"), &TOOLS);

@@ -9,9 +9,10 @@ use std::{
 use cairn_chaingen::Everything;
 use cairn_reader::{REPLICA, Reader, freeze, mark_replica};
 use cairn_state::{State, StateUrl};
+use cairn_support::{Running, World, get, grown, wait_until};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::common::{Running, World, get, grown, wait_until};
+use crate::CAIRN;
 
 /// Names the PostgreSQL server for tests.
 const POSTGRES: &str = "CAIRN_TEST_POSTGRES_URL";
@@ -64,7 +65,7 @@ pub(super) struct Machines {
 impl Machines {
     pub(super) fn new(blocks: u32, shared: impl FnOnce(&World) -> Shared) -> Self {
         let generator = grown(blocks);
-        let world = World::with(generator.chain());
+        let world = World::with(CAIRN, generator.chain());
         let shared = shared(&world);
         Machines { world, shared, generator }
     }

@@ -9,9 +9,8 @@ use std::{
 
 use cairn_fetch::{Answer, Client, FetchError, Fetched, Limits, Url, Validators};
 use cairn_model::CancelToken;
+use cairn_support::server::{Reply, Server};
 use flate2::{Compression, write::GzEncoder};
-
-use crate::server::{Reply, Server};
 
 const LIMITS: Limits = Limits { received: 10_000, unpacked: 50_000, time: Duration::from_secs(20) };
 

@@ -13,12 +13,11 @@ use std::{
 use cairn_events::{Document, LiveQuote, Series, Slug};
 use cairn_fetch::live::{Fetchers, Figures, Ledger, Settings, SettingsError};
 use cairn_model::CancelToken;
-use prometheus::{Registry, TextEncoder};
-
-use crate::{
+use cairn_support::{
     exchanges::{binance, kraken},
     server::{Reply, Request, Server},
 };
+use prometheus::{Registry, TextEncoder};
 
 /// A ledger in memory, as its index has it.
 #[derive(Clone, Default)]

@@ -2,7 +2,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod client;
-mod exchanges;
 mod live;
 mod providers;
-mod server;

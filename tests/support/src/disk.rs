@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fs, os::unix::fs::MetadataExt, path::Path};
 
 /// Bytes that the files under a folder take on the disk: holes count nothing, a file with two names counts once.
-pub(crate) fn disk_bytes(folder: &Path) -> u64 {
+pub fn disk_bytes(folder: &Path) -> u64 {
     let (mut bytes, mut seen, mut folders) = (0, HashSet::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {
         // Files may vanish meanwhile.

@@ -46,19 +46,17 @@ impl Shape for Spending<'_> {
 }
 
 /// The oracle's clusters by the rule of the index.
-pub(crate) fn clusters_of(oracle: &Oracle, height: u32) -> Clusters {
+pub fn clusters_of(oracle: &Oracle, height: u32) -> Clusters {
     Clusters::at(oracle, height, &|tx, coins| is_coinjoin(&Spending(tx, coins)), &needs_key)
 }
 
 /// Sums that the transactions of each day paid to others, by the rule of the index.
-#[allow(dead_code, reason = "not all test programs that have this file ask for it")]
-pub(crate) fn paid_by_day(oracle: &Oracle, height: u32) -> BTreeMap<u32, Sats> {
+pub fn paid_by_day(oracle: &Oracle, height: u32) -> BTreeMap<u32, Sats> {
     paid_to_others(oracle, height, &|tx, coins| is_coinjoin(&Spending(tx, coins)), &needs_key)
 }
 
 /// Sums that each transaction pays to others, by the rule of the index, and whether it is a CoinJoin.
-#[allow(dead_code, reason = "not all test programs that have this file ask for it")]
-pub(crate) fn paid_by_tx(oracle: &Oracle, height: u32) -> BTreeMap<TxNum, (PaidByTx, bool)> {
+pub fn paid_by_tx(oracle: &Oracle, height: u32) -> BTreeMap<TxNum, (PaidByTx, bool)> {
     let coinjoin = |tx: &Transaction, coins: &[Coin]| is_coinjoin(&Spending(tx, coins));
     let paid = paid_by_transaction(oracle, height, &coinjoin, &needs_key);
     let txs = oracle.transactions(height).map(|(tx_num, _, tx)| (tx_num, tx)).collect::<BTreeMap<_, _>>();

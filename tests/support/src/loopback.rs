@@ -1,4 +1,4 @@
-//! A client over a socket, from an address of its own.
+//! Clients with addresses of their own in the loopback network, as many clients of one server have.
 
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -19,12 +19,16 @@ pub struct Client {
 
 /// An answer.
 pub struct Answer {
+    /// Its status.
     pub status: u16,
+    /// The line of its status and its headers.
     pub head: String,
+    /// Its body, without the coding of the transfer.
     pub body: Vec<u8>,
 }
 
 impl Answer {
+    /// Returns the body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -89,6 +93,7 @@ impl Client {
         write!(self.stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
     }
 
+    /// Returns the answer to a GET request.
     pub fn get(&mut self, path: &str) -> Answer {
         self.ask(path);
         self.answer().unwrap()

@@ -8,21 +8,23 @@ use std::{
     time::Duration,
 };
 
-/// A request: its path with the query, and its headers in small letters.
+/// A request.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
-    pub(crate) path: String,
+pub struct Request {
+    /// Its path with the query.
+    pub path: String,
+    /// Names in small letters, and values.
     headers: Vec<(String, String)>,
 }
 
 impl Request {
     /// A header.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(is, _)| is == name).map(|(_, value)| value.as_str())
     }
 
     /// A parameter of the query.
-    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+    pub fn parameter(&self, name: &str) -> Option<&str> {
         let query = self.path.split_once('?')?.1;
         query.split('&').find_map(|part| part.split_once('=').filter(|(is, _)| *is == name)).map(|(_, value)| value)
     }
@@ -30,29 +32,32 @@ impl Request {
 
 /// An answer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) body: Vec<u8>,
+pub struct Reply {
+    /// Its status.
+    pub status: u16,
+    /// Its headers, besides `Connection` and `Content-Length`.
+    pub headers: Vec<(&'static str, String)>,
+    /// Its body.
+    pub body: Vec<u8>,
     /// Sends the body byte by byte, with this pause before each.
-    pub(crate) pause: Option<Duration>,
+    pub pause: Option<Duration>,
     /// Bytes that it announces in addition to those that it sends.
-    pub(crate) cut: usize,
+    pub cut: usize,
 }
 
 impl Reply {
     /// Status 200.
-    pub(crate) fn ok(body: impl Into<Vec<u8>>) -> Self {
+    pub fn ok(body: impl Into<Vec<u8>>) -> Self {
         Reply { status: 200, body: body.into(), ..Reply::default() }
     }
 
     /// Another status.
-    pub(crate) fn status(status: u16, body: impl Into<Vec<u8>>) -> Self {
+    pub fn status(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Reply { status, body: body.into(), ..Reply::default() }
     }
 
     /// With a header.
-    pub(crate) fn with(mut self, name: &'static str, value: impl ToString) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
     }
@@ -78,14 +83,14 @@ impl Reply {
 }
 
 /// A running server. Its thread ends with the process.
-pub(crate) struct Server {
+pub struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Server {
     /// Starts it.
-    pub(crate) fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (seen, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new(answer));
@@ -113,12 +118,12 @@ impl Server {
     }
 
     /// A URL at it.
-    pub(crate) fn url(&self, path: &str) -> String {
+    pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// The requests so far.
-    pub(crate) fn seen(&self) -> Vec<Request> {
+    pub fn seen(&self) -> Vec<Request> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -1,6 +1,6 @@
 //! Servers that behave like exchanges, with candles of all times in BTC/EUR.
 
-use super::server::{Reply, Request};
+use crate::server::{Reply, Request};
 
 fn now() -> u32 {
     u32::try_from(cairn_clock::now_secs()).unwrap()
@@ -12,7 +12,7 @@ fn openings(from: u32, to: u32, step: u32) -> impl Iterator<Item = u32> {
 }
 
 /// Binance with candles of all times, up to the open one.
-pub(crate) fn binance(request: &Request) -> Reply {
+pub fn binance(request: &Request) -> Reply {
     if request.path.contains("/ticker/price") {
         return Reply::ok(r#"{"symbol":"BTCEUR","price":"100.00"}"#);
     }
@@ -28,7 +28,7 @@ pub(crate) fn binance(request: &Request) -> Reply {
 }
 
 /// Kraken: at most 720, and the open one at the end, whatever is asked for.
-pub(crate) fn kraken(request: &Request) -> Reply {
+pub fn kraken(request: &Request) -> Reply {
     if request.path.contains("/Ticker") {
         return Reply::ok(r#"{"error":[],"result":{"XXBTZEUR":{"c":["102.0","1"]}}}"#);
     }

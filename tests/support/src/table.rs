@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 /// Measurements by name, in the order of their first appearance; one value a run.
 #[derive(Default)]
-pub(crate) struct Table(Vec<(String, String, Vec<f64>)>);
+pub struct Table(Vec<(String, String, Vec<f64>)>);
 
 impl Table {
     /// Adds the value of a run.
-    pub(crate) fn add(&mut self, name: impl Into<String>, unit: impl Into<String>, value: f64) {
+    pub fn add(&mut self, name: impl Into<String>, unit: impl Into<String>, value: f64) {
         let name = name.into();
         match self.0.iter_mut().find(|(known, ..)| *known == name) {
             Some((_, _, values)) => values.push(value),
@@ -17,18 +17,15 @@ impl Table {
     }
 
     /// Prints it for another process.
-    pub(crate) fn hand_over(&self) {
+    #[allow(clippy::print_stdout)]
+    pub fn hand_over(&self) {
         for (name, unit, values) in &self.0 {
             values.iter().for_each(|value| println!("{name}\t{unit}\t{value}"));
         }
     }
 
     /// Adds what another process has printed, with something before each name; its values by their names there.
-    pub(crate) fn take_over<'l>(
-        &mut self,
-        before: &str,
-        printed: impl Iterator<Item = &'l str>,
-    ) -> BTreeMap<String, f64> {
+    pub fn take_over<'l>(&mut self, before: &str, printed: impl Iterator<Item = &'l str>) -> BTreeMap<String, f64> {
         let mut taken = BTreeMap::new();
         for line in printed {
             let parts: Vec<&str> = line.split('\t').collect();
@@ -41,7 +38,8 @@ impl Table {
     }
 
     /// Prints it.
-    pub(crate) fn print(&self) {
+    #[allow(clippy::print_stdout)]
+    pub fn print(&self) {
         println!("\n| what | unit | min | median | max |\n|---|---|---|---|---|");
         for (name, unit, values) in &self.0 {
             let mut sorted = values.clone();

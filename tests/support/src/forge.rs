@@ -20,15 +20,25 @@ use cairn_chaingen::{
 use cairn_model::{Network, is_unspendable};
 use cairn_testkit::Oracle;
 
-use crate::support::file_options;
+/// How block files are laid out.
+pub fn file_options() -> FileOptions {
+    FileOptions::new(bitcoin::Network::Regtest, [1, 2, 3, 4, 5, 6, 7, 8])
+}
 
 /// A chain of regtest blocks made by hand, with what each block spends.
 #[derive(Clone)]
 pub struct Forge {
+    /// The blocks, from the genesis block on.
     pub blocks: Vec<Block>,
     /// Of each block: per transaction but the coinbase, the coins it spends. Filled in as far as they are known.
     pub spent: Vec<Vec<Vec<Coin>>>,
     coins: HashMap<OutPoint, Coin>,
+}
+
+impl Default for Forge {
+    fn default() -> Self {
+        Forge::new()
+    }
 }
 
 impl Forge {
@@ -102,7 +112,7 @@ impl Forge {
         writer.finish().unwrap();
     }
 
-    /// Writes a folder.
+    /// Writes a folder of these blocks.
     pub fn write(&self, dir: &Path) {
         self.write_with(dir, &[], file_options());
     }

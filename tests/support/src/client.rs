@@ -6,30 +6,31 @@ use std::{
     time::Duration,
 };
 
+use bitcoin::{Address, Network, ScriptBuf, hashes::Hash, hashes::sha256};
 use serde_json::Value;
 
 /// No answer takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client of one server.
-pub(crate) struct Client {
+pub struct Client {
     address: String,
     stream: Option<BufReader<TcpStream>>,
 }
 
 impl Client {
     /// Of the server at `address`; it connects when it has to.
-    pub(crate) fn new(address: &str) -> Self {
+    pub fn new(address: &str) -> Self {
         Client { address: address.to_owned(), stream: None }
     }
 
     /// Where the server is.
-    pub(crate) fn address(&self) -> &str {
+    pub fn address(&self) -> &str {
         &self.address
     }
 
     /// Status and body of a GET request. A connection that the server has closed meanwhile is replaced.
-    pub(crate) fn get(&mut self, path: &str) -> io::Result<(u16, Value)> {
+    pub fn get(&mut self, path: &str) -> io::Result<(u16, Value)> {
         let kept = self.stream.is_some();
         match self.attempt(path) {
             Err(_) if kept => self.attempt(path),
@@ -38,7 +39,7 @@ impl Client {
     }
 
     /// The body of a GET request that is answered with 200; otherwise what was answered instead.
-    pub(crate) fn ok(&mut self, path: &str) -> Result<Value, String> {
+    pub fn ok(&mut self, path: &str) -> Result<Value, String> {
         match self.get(path) {
             Ok((200, body)) => Ok(body),
             Ok((status, body)) => Err(format!("{path}: {status} {body}")),
@@ -79,5 +80,13 @@ impl Client {
         stream.read_exact(&mut body)?;
         self.stream = Some(stream);
         Ok((status, serde_json::from_slice(&body)?))
+    }
+}
+
+/// Returns the name by which a server is asked for a script: its address, or the hash of a script without one.
+pub fn name_of(script: &ScriptBuf) -> String {
+    match Address::from_script(script, Network::Regtest) {
+        Ok(address) => address.to_string(),
+        Err(_) => format!("scripthash:{}", sha256::Hash::hash(script.as_bytes())),
     }
 }

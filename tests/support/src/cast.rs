@@ -12,17 +12,14 @@ use std::{
 
 use cairn_standin::StandIn;
 
-use crate::{
-    client::Client,
-    common::{Running, World},
-};
+use crate::{client::Client, program::Program, running::Running, world::World};
 
 /// Whatever is waited for comes within this time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// In how many processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Form {
+pub enum Form {
     /// `cairn run`.
     One,
     /// `cairn index` and `cairn serve`.
@@ -31,14 +28,14 @@ pub(crate) enum Form {
 
 /// Where the processes serve, for whoever watches them from outside.
 #[derive(Default)]
-pub(crate) struct ServedAddress {
+pub struct ServedAddress {
     address: Mutex<String>,
     up: AtomicBool,
 }
 
 impl ServedAddress {
     /// The address; `None` while nobody serves.
-    pub(crate) fn address(&self) -> Option<String> {
+    pub fn address(&self) -> Option<String> {
         self.up.load(Ordering::SeqCst).then(|| self.address.lock().unwrap().clone())
     }
 
@@ -53,10 +50,13 @@ impl ServedAddress {
 }
 
 /// The processes.
-pub(crate) struct Cast {
-    pub(crate) world: World,
-    pub(crate) form: Form,
-    pub(crate) served: Arc<ServedAddress>,
+pub struct Cast {
+    /// The folder that they run in.
+    pub world: World,
+    /// In how many processes they run; changed only while none runs.
+    pub form: Form,
+    /// The address at which they serve.
+    pub served: Arc<ServedAddress>,
     /// Arguments that name the node.
     node: String,
     /// Further arguments of the process that writes, and of the one that serves where it is another one.
@@ -67,10 +67,10 @@ pub(crate) struct Cast {
 
 impl Cast {
     /// Processes for a node, in an empty folder; none is started.
-    pub(crate) fn new(node: &StandIn, form: Form) -> Self {
+    pub fn new(program: Program, node: &StandIn, form: Form) -> Self {
         let node = format!("--node {} --node-cookie {}", node.url(), node.cookie_file().display());
         Cast {
-            world: World::empty(),
+            world: World::empty(program),
             form,
             served: Arc::default(),
             node,
@@ -81,20 +81,20 @@ impl Cast {
     }
 
     /// The same with further arguments of both processes; the one that serves may ask the node, too.
-    pub(crate) fn with(self, writes: &str, serves: &str) -> Self {
+    pub fn with(self, writes: &str, serves: &str) -> Self {
         let serves = format!("{} {serves}", self.node);
         Cast { more: [writes.to_owned(), serves], ..self }
     }
 
     /// Starts them all, with an empty index.
-    pub(crate) fn start(node: &StandIn, form: Form) -> Self {
-        let mut cast = Cast::new(node, form);
+    pub fn start(program: Program, node: &StandIn, form: Form) -> Self {
+        let mut cast = Cast::new(program, node, form);
         cast.start_all();
         cast
     }
 
     /// Starts them all, with an empty index.
-    pub(crate) fn start_all(&mut self) {
+    pub fn start_all(&mut self) {
         self.start_writer();
         // There is something to serve.
         self.writer.as_mut().unwrap().wait_for("at the node's tip");
@@ -104,13 +104,13 @@ impl Cast {
     }
 
     /// The numbers of the processes that run: of the one that writes, and of the other.
-    pub(crate) fn pids(&self) -> [Option<u32>; 2] {
+    pub fn pids(&self) -> [Option<u32>; 2] {
         [&self.writer, &self.reader].map(|running| running.as_ref().map(Running::pid))
     }
 
     /// Waits until something holds; if it takes too long, the processes' words say more than its name.
     #[track_caller]
-    pub(crate) fn wait_until(&self, what: &str, mut holds: impl FnMut() -> bool) {
+    pub fn wait_until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let started = Instant::now();
         while !holds() {
             assert!(started.elapsed() < PATIENCE, "waited too long for {what}\n{}", self.said());
@@ -130,12 +130,12 @@ impl Cast {
     }
 
     /// Indexes what the node has, and ends.
-    pub(crate) fn index_once(&self) {
+    pub fn index_once(&self) {
         self.world.run(&format!("index --network regtest --datadir data {} --once", self.node)).success();
     }
 
     /// Starts the process that writes.
-    pub(crate) fn start_writer(&mut self) {
+    pub fn start_writer(&mut self) {
         let index = format!("--network regtest --datadir data {} {}", self.node, self.more[0]);
         let mut running = self.begin(&match self.form {
             Form::One => format!("run {index} --listen 127.0.0.1:0"),
@@ -148,14 +148,14 @@ impl Cast {
     }
 
     /// Starts the process that serves, where it is another one.
-    pub(crate) fn start_reader(&mut self) {
+    pub fn start_reader(&mut self) {
         let mut running = self.begin(&format!("serve --datadir data --listen 127.0.0.1:0 {}", self.more[1]));
         self.served.enter(running.address());
         self.reader = Some(running);
     }
 
     /// Ends the process that writes.
-    pub(crate) fn end_writer(&mut self, signal: &str) {
+    pub fn end_writer(&mut self, signal: &str) {
         if self.form == Form::One {
             self.served.leave();
         }
@@ -163,18 +163,18 @@ impl Cast {
     }
 
     /// Ends the process that serves, where it is another one.
-    pub(crate) fn end_reader(&mut self, signal: &str) {
+    pub fn end_reader(&mut self, signal: &str) {
         self.served.leave();
         end(self.reader.take(), signal);
     }
 
     /// Whether another process serves than the one that writes.
-    pub(crate) fn reader_runs(&self) -> bool {
+    pub fn reader_runs(&self) -> bool {
         self.reader.is_some()
     }
 
     /// Starts what does not run.
-    pub(crate) fn complete(&mut self) {
+    pub fn complete(&mut self) {
         if self.writer.is_none() {
             self.start_writer();
         }
@@ -184,7 +184,7 @@ impl Cast {
     }
 
     /// Ends what runs, in order.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         if self.reader.is_some() {
             self.end_reader("TERM");
         }
@@ -194,12 +194,12 @@ impl Cast {
     }
 
     /// A client of whoever serves.
-    pub(crate) fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         Client::new(&self.served.address().expect("nobody serves"))
     }
 
     /// The last lines that the processes said.
-    pub(crate) fn said(&self) -> String {
+    pub fn said(&self) -> String {
         let tail = |name: &str, running: &Option<Running>| {
             let said = running.as_ref().map(Running::said).unwrap_or_default();
             let lines: Vec<&str> = said.lines().collect();
@@ -209,7 +209,7 @@ impl Cast {
     }
 
     /// The index is audited against the node, and equals one that was made in one go. The processes have ended.
-    pub(crate) fn audit(&self) {
+    pub fn audit(&self) {
         let verified = self.world.stdout(&format!("verify --datadir data {}", self.node));
         assert!(
             verified.contains("MuHash of the coins matches the node") && !verified.contains("DIFFERS"),
