@@ -169,7 +169,7 @@ fn sats(sum: u128) -> u64 {
 
 impl Operation for FlowGraph {
     const INFO: Info = Info {
-        summary: "Graph of payments around an address, up to four hops, with positions to draw it",
+        summary: "Graph of who pays whom around an address, up to four hops, with positions to draw it",
         description: "A graph of the confirmed transactions around one address: outwards along payments made, inwards \
             along payments received. An edge is the part of the payer's coins that goes to the payee, shared out in \
             proportion to the outputs, with the fee as one more output; no satoshi is lost. CoinJoins, coinbases and \
