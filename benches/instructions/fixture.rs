@@ -79,19 +79,20 @@ pub(crate) fn make(folder: &Path) {
     let view = reader.view().unwrap();
     for table in &TABLES {
         let mut rows = Vec::new();
-        view.table_rows(table, |key, value| rows.push((key.to_vec(), value.to_vec()))).unwrap();
+        view.tables().rows(table, |key, value| rows.push((key.to_vec(), value.to_vec()))).unwrap();
         // From all over the table.
         let step = rows.len().div_ceil(ROWS).max(1);
         write_rows(&rows_file(folder, table.name), rows.iter().step_by(step));
     }
     let mut busiest = None;
-    view.table_rows(&TableInfo::of::<TotalsTable>(), |key, value| {
-        let count = TotalsTable::decode_value(value).unwrap().tx_count;
-        if busiest.as_ref().is_none_or(|(_, most)| count > *most) {
-            busiest = Some((key.to_vec(), count));
-        }
-    })
-    .unwrap();
+    view.tables()
+        .rows(&TableInfo::of::<TotalsTable>(), |key, value| {
+            let count = TotalsTable::decode_value(value).unwrap().tx_count;
+            if busiest.as_ref().is_none_or(|(_, most)| count > *most) {
+                busiest = Some((key.to_vec(), count));
+            }
+        })
+        .unwrap();
     let (key, count) = busiest.unwrap();
     assert!(count > 128, "a history of {count} transactions has no second row");
     let script = view.script_of(TotalsTable::decode_key(&key).unwrap()).unwrap().unwrap();

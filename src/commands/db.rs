@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cairn_follow::size;
-use cairn_reader::{Reader, StageState, View};
+use cairn_reader::{Reader, StageState, TableView, View};
 use cairn_tables::{TABLES, TableInfo};
 
 use crate::{
@@ -77,8 +77,8 @@ fn checksum(view: &View<'_>) -> Result<Exit, Failure> {
     let tip = view.tip();
     print(&format!("# {} height {} {}\n", view.network(), tip.height, tip.hash))?;
     // Print line by line: large tables take long.
-    for info in View::summed_tables() {
-        let sum = view.checksum(info)?;
+    for info in TableView::summed() {
+        let sum = view.tables().checksum(info)?;
         print(&format!(
             "{}  {:<16} {:>14} rows {:>18} bytes\n",
             hex::encode(sum.sha256),
@@ -97,7 +97,7 @@ fn get(args: &DbGet) -> Result<Exit, Failure> {
     let info = found.ok_or_else(|| Failure::usage(format!("unknown table {:?}", args.table)).hint(hint()))?;
     let key = hex::decode(&args.key).map_err(|e| Failure::usage(format!("the key is not hex: {e}")))?;
     let reader = open(args.index.datadir()?)?;
-    match reader.view()?.row_bytes(info, &key)? {
+    match reader.view()?.tables().row_bytes(info, &key)? {
         Some(value) => {
             print(&format!("{}\n", hex::encode(value)))?;
             Ok(Exit::Done)

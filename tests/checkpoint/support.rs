@@ -44,12 +44,12 @@ impl World {
     }
 
     pub fn sums(&self) -> Sums {
-        self.engine.reader().view().unwrap().checksums().unwrap()
+        self.engine.reader().view().unwrap().tables().checksums().unwrap()
     }
 }
 
 pub fn sums_in(datadir: &Path) -> Sums {
-    Reader::open(&datadir.join("index")).unwrap().view().unwrap().checksums().unwrap()
+    Reader::open(&datadir.join("index")).unwrap().view().unwrap().tables().checksums().unwrap()
 }
 
 /// The sums of a restored index after it went on to the tip of the world's blocks.

@@ -213,7 +213,7 @@ fn verify_finds_a_difference() {
     let mut first = None;
     let reader = Reader::open(&world.path("data/index")).unwrap();
     let keep = |key: &[u8], _: &[u8]| first = first.take().or_else(|| Some(key.to_vec()));
-    reader.view().unwrap().table_rows(&TableInfo::of::<Coins>(), keep).unwrap();
+    reader.view().unwrap().tables().rows(&TableInfo::of::<Coins>(), keep).unwrap();
     drop(reader);
     let key = first.unwrap();
     let writer = Writer::open(&world.path("data/index")).unwrap();

@@ -23,7 +23,7 @@ use crate::{
 /// Rows of the ledger and of what follows from it.
 fn ledger(index: &Index) -> Vec<[u8; 32]> {
     let own = [TableInfo::of::<Events>(), TableInfo::of::<Documents>()];
-    let own = index.view(|view| own.each_ref().map(|table| view.checksum(table).unwrap().sha256));
+    let own = index.view(|view| own.each_ref().map(|table| view.tables().checksum(table).unwrap().sha256));
     own.into_iter().chain(checksums(index)).collect()
 }
 

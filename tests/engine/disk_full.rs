@@ -88,7 +88,7 @@ fn a_full_disk_is_said_and_the_work_goes_on() {
             disk.resize(ENOUGH);
             try_sync(&disk.path, blocks.path(), driver).unwrap_or_else(|e| panic!("{what}, with more room: {e:?}"));
             let engine = Engine::open_existing(&disk.path).unwrap();
-            let sums = Sums(engine.reader().view().unwrap().checksums().unwrap());
+            let sums = Sums(engine.reader().view().unwrap().tables().checksums().unwrap());
             sums.assert_equal(&expected, &what);
         }
     }
@@ -124,12 +124,12 @@ fn a_disk_that_fills_up_while_the_index_is_in_use() {
     }
     drop(engine);
     let reader = Reader::open(&disk.path.join("index")).unwrap();
-    Sums(reader.view().unwrap().checksums().unwrap()).assert_equal(&start, "what was committed before");
+    Sums(reader.view().unwrap().tables().checksums().unwrap()).assert_equal(&start, "what was committed before");
     drop(reader);
     // A file that is open keeps its room.
     drop(file);
     std::fs::remove_file(disk.path.join("somebody-elses")).unwrap();
     let mut engine = Engine::open_existing(&disk.path).unwrap();
     sync(&mut engine, blocks.path(), Driver::Auto);
-    Sums(engine.reader().view().unwrap().checksums().unwrap()).assert_equal(&whole, "with room again");
+    Sums(engine.reader().view().unwrap().tables().checksums().unwrap()).assert_equal(&whole, "with room again");
 }

@@ -56,7 +56,7 @@ fn earlier_row(stage: &StageInfo, (height, hash): (Height, BlockHash)) -> Vec<u8
 fn value<T: Table>(dir: &Path, key: &T::Key) -> Option<Vec<u8>> {
     let reader = Reader::open(&dir.join("index")).unwrap();
     let tagged = encode_key::<T>(key);
-    reader.view().unwrap().row_bytes(&TableInfo::of::<T>(), &tagged[T::TAG.iter().len()..]).unwrap()
+    reader.view().unwrap().tables().row_bytes(&TableInfo::of::<T>(), &tagged[T::TAG.iter().len()..]).unwrap()
 }
 
 /// Stages whose checkpoint such a program could have left: it knew no dependencies.
@@ -69,7 +69,7 @@ fn an_index_of_before_is_read_and_brought_up_to_date() {
     let (blocks, dir, tip) = indexed(181);
     let expected = {
         let reader = Reader::open(&dir.path().join("index")).unwrap();
-        Sums(reader.view().unwrap().checksums().unwrap())
+        Sums(reader.view().unwrap().tables().checksums().unwrap())
     };
     assert_eq!(value::<Format>(dir.path(), &()), Some(encode_value::<Format>(&FORMAT)));
     // As the last program without these rows left it.
@@ -268,7 +268,7 @@ fn a_stage_is_rebuilt_with_what_it_depends_on() {
         assert_eq!(stage.name, "toy-dependent");
         checkpoint.unwrap().dependencies
     };
-    let sum = |engine: &Engine| engine.reader().view().unwrap().checksum(&DEPENDENT).unwrap();
+    let sum = |engine: &Engine| engine.reader().view().unwrap().tables().checksum(&DEPENDENT).unwrap();
     let mut engine = open(1);
     sync(&mut engine, blocks.path(), Driver::Bulk);
     assert_eq!(dependencies(&engine), [("toy-record".to_owned(), 1)]);

@@ -52,7 +52,10 @@ fn damaged_rows_are_forgotten() {
     let index = index.reopened();
     index.sums().assert_equal(&expected, "the chain's rows");
     let reader = index.engine.reader();
-    assert_eq!(reader.view().unwrap().checksum(&TableInfo::of::<KeptMempool>()).unwrap().rows, left.len() as u64);
+    assert_eq!(
+        reader.view().unwrap().tables().checksum(&TableInfo::of::<KeptMempool>()).unwrap().rows,
+        left.len() as u64
+    );
     assert_eq!(index.engine.kept_mempool().unwrap(), left);
 }
 

@@ -421,7 +421,7 @@ fn stored(view: &View<'_>) -> Rows {
     let mut rows = Rows::new();
     for table in &tables {
         let add = |key: &[u8], value: &[u8]| drop(rows.insert((table.name, key.to_vec()), value.to_vec()));
-        view.table_rows(table, add).unwrap();
+        view.tables().rows(table, add).unwrap();
     }
     rows
 }

@@ -123,7 +123,7 @@ pub(crate) fn checksums(index: &Index) -> [[u8; 32]; 5] {
         TableInfo::of::<ClaimLists>(),
         TableInfo::of::<Contests>(),
     ];
-    index.view(|view| tables.each_ref().map(|table| view.checksum(table).unwrap().sha256))
+    index.view(|view| tables.each_ref().map(|table| view.tables().checksum(table).unwrap().sha256))
 }
 
 fn seq(index: &Index) -> u64 {

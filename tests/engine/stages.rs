@@ -52,7 +52,7 @@ impl Toys {
         let reader = self.engine().reader();
         let view = reader.view().unwrap();
         let tables = PLAINS.iter().chain([&RECORDS]);
-        let sums: Sum = tables.map(|table| (table.name, view.checksum(table).unwrap())).collect();
+        let sums: Sum = tables.map(|table| (table.name, view.tables().checksum(table).unwrap())).collect();
         assert!(sums.iter().all(|(_, sum)| sum.rows > 0), "{sums:?}");
         sums
     }

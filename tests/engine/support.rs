@@ -165,7 +165,7 @@ impl Index {
 
     /// Checksums of all tables that blocks are folded into.
     pub fn sums(&self) -> Sums {
-        Sums(self.view(|view| view.checksums().unwrap()))
+        Sums(self.view(|view| view.tables().checksums().unwrap()))
     }
 
     /// Fails unless the audit finds nothing and the stages stand at the tip.

@@ -79,7 +79,7 @@ fn joined_rows(index: &Index) -> BTreeMap<(&'static str, Vec<u8>), Vec<u8>> {
     index.view(|view| {
         for table in TABLES.iter().filter(|table| table.origin == Origin::Joined) {
             let add = |key: &[u8], value: &[u8]| drop(rows.insert((table.name, key.to_vec()), value.to_vec()));
-            view.table_rows(table, add).unwrap();
+            view.tables().rows(table, add).unwrap();
         }
     });
     rows

@@ -3,7 +3,7 @@
 use cairn_tables::{TABLES, Table, TableInfo, encode_value, headers::Headers};
 use sha2::{Digest, Sha256};
 
-use crate::{ReadError, Reader, View};
+use crate::{ReadError, Reader, subjects::TableView};
 
 /// Read-ahead of a table scan in bytes.
 const READ_AHEAD: usize = 2 << 20;
@@ -32,28 +32,24 @@ pub struct TableSize {
     pub counted: bool,
 }
 
-impl View<'_> {
+impl TableView<'_> {
     /// Scans the rows of a table in ascending key order; keys are without the tag of a shared family. Not counted in
-    /// [`View::rows_read`].
-    pub fn table_rows(&self, table: &TableInfo, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), ReadError> {
-        self.table_rows_while(table, |key, value| {
+    /// [`crate::View::rows_read`].
+    pub fn rows(self, table: &TableInfo, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), ReadError> {
+        self.rows_while(table, |key, value| {
             row(key, value);
             true
         })
     }
 
-    /// As [`View::table_rows`], as long as `row` says so.
-    pub fn table_rows_while(
-        &self,
-        table: &TableInfo,
-        mut row: impl FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), ReadError> {
-        let mut options = self.read_options();
+    /// As [`TableView::rows`], as long as `row` says so.
+    pub fn rows_while(self, table: &TableInfo, mut row: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), ReadError> {
+        let mut options = self.view.read_options();
         options.set_total_order_seek(true);
         options.set_readahead_size(READ_AHEAD);
         // One walk must not push out blocks that requests need often.
         options.fill_cache(false);
-        let mut iter = self.db.raw_iterator_cf_opt(self.family(table.family)?, options);
+        let mut iter = self.view.db.raw_iterator_cf_opt(self.view.family(table.family)?, options);
         iter.seek(table.tag.as_slice());
         while let Some((key, value)) = iter.item() {
             let key = match table.tag {
@@ -72,17 +68,17 @@ impl View<'_> {
     }
 
     /// The value of a row, given its key without the tag of a shared family.
-    pub fn row_bytes(&self, table: &TableInfo, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
+    pub fn row_bytes(self, table: &TableInfo, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
         let key: Vec<u8> = table.tag.iter().chain(key).copied().collect();
-        let found = self.db.get_cf_opt(self.family(table.family)?, key, &self.read_options());
+        let found = self.view.db.get_cf_opt(self.view.family(table.family)?, key, &self.view.read_options());
         found.map_err(|e| ReadError::of_table(table.name, e))
     }
 
     /// The checksum of a table. Reads all of it.
-    pub fn checksum(&self, table: &TableInfo) -> Result<TableSum, ReadError> {
+    pub fn checksum(self, table: &TableInfo) -> Result<TableSum, ReadError> {
         let (mut rows, mut bytes, mut hash) = (0, 0, Sha256::new());
         let has_positions = table.name == Headers::NAME;
-        self.table_rows(table, |key, value| {
+        self.rows(table, |key, value| {
             // A damaged row is summed as it is.
             let plain = has_positions.then(|| Headers::decode_value(value).ok()).flatten();
             let plain = plain.map(|row| encode_value::<Headers>(&row.without_position()));
@@ -99,12 +95,12 @@ impl View<'_> {
 
     /// The checksums of all tables that stages own. Other tables may differ between two indexes of one chain: versions,
     /// the folder of block files, observations.
-    pub fn checksums(&self) -> Result<Vec<(&'static str, TableSum)>, ReadError> {
-        Self::summed_tables().map(|table| Ok((table.name, self.checksum(table)?))).collect()
+    pub fn checksums(self) -> Result<Vec<(&'static str, TableSum)>, ReadError> {
+        Self::summed().map(|table| Ok((table.name, self.checksum(table)?))).collect()
     }
 
-    /// The tables of [`View::checksums`].
-    pub fn summed_tables() -> impl Iterator<Item = &'static TableInfo> {
+    /// The tables of [`TableView::checksums`].
+    pub fn summed() -> impl Iterator<Item = &'static TableInfo> {
         TABLES.iter().filter(|table| table.is_summed())
     }
 }
@@ -115,7 +111,7 @@ impl Reader {
     pub fn table_size(&self, table: &TableInfo) -> Result<TableSize, ReadError> {
         if table.tag.is_some() {
             let (mut rows, mut bytes) = (0, 0);
-            self.view()?.table_rows(table, |key, value| {
+            self.view()?.tables().rows(table, |key, value| {
                 rows += 1;
                 bytes += (key.len() + value.len()) as u64;
             })?;

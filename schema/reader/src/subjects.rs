@@ -57,6 +57,12 @@ pub struct FeedView<'v> {
     pub(crate) view: &'v View<'v>,
 }
 
+/// Tables as rows of bytes. Their rows are not counted in [`View::rows_read`].
+#[derive(Clone, Copy)]
+pub struct TableView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 impl View<'_> {
     /// Clusters of scripts.
     #[must_use]
@@ -110,5 +116,11 @@ impl View<'_> {
     #[must_use]
     pub fn feed(&self) -> FeedView<'_> {
         FeedView { view: self }
+    }
+
+    /// Tables as rows of bytes.
+    #[must_use]
+    pub fn tables(&self) -> TableView<'_> {
+        TableView { view: self }
     }
 }

@@ -14,6 +14,7 @@
 //! | `movements()` | [`MovementView`](crate::MovementView) | transactions that stand out, newest first: old coins, large transfers, consolidations, flushes, wake-ups, dust; the watchlist |
 //! | `flows()` | [`FlowView`](crate::FlowView) | flows of exchanges by day and by block |
 //! | `feed()` | [`FeedView`](crate::FeedView) | announcements, and which of them stand |
+//! | `tables()` | [`TableView`](crate::TableView) | rows of any table as bytes, checksums |
 
 use std::{
     cell::{Cell, RefCell},

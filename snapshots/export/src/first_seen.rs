@@ -52,7 +52,7 @@ impl Spool {
             record.extend_from_slice(value);
             buckets.put(at, &record)
         };
-        view.table_rows_while(table, |key, value| {
+        view.tables().rows_while(table, |key, value| {
             done = put(key, value);
             done.is_ok()
         })?;

@@ -43,7 +43,7 @@ impl<'v> LateRows<'v> {
                 if let Some(found) = self.found.borrow().get(key) {
                     return Ok(found.clone());
                 }
-                let found = view.row_bytes(&TableInfo::of::<T>(), &key[usize::from(T::TAG.is_some())..])?;
+                let found = view.tables().row_bytes(&TableInfo::of::<T>(), &key[usize::from(T::TAG.is_some())..])?;
                 self.found.borrow_mut().insert(key.to_vec(), found.clone());
                 Ok(found)
             }

@@ -200,7 +200,7 @@ fn compare(
     let mut count = 0;
     for table in stage.tables {
         let mut found = Rows::new();
-        view.table_rows(table, |key, value| drop(found.insert(key.to_vec(), value.to_vec())))?;
+        view.tables().rows(table, |key, value| drop(found.insert(key.to_vec(), value.to_vec())))?;
         let of_table = |key: &[u8]| key.first().copied() == table.tag;
         let expected: Rows = made
             .iter()

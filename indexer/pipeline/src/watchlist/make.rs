@@ -53,7 +53,7 @@ fn walk<T: Table>(
 ) -> Result<(), PipelineError> {
     let (mut count, mut outcome) = (0u32, Ok(()));
     let mut stopped = false;
-    view.table_rows_while(&TableInfo::of::<T>(), |key, value| {
+    view.tables().rows_while(&TableInfo::of::<T>(), |key, value| {
         count = count.wrapping_add(1);
         stopped = count.is_multiple_of(ROWS) && cancel.is_cancelled();
         outcome = row(key, value);
