@@ -173,7 +173,7 @@ fn flows(datadir: &Path, bytes: u64, table: &mut Table) {
         let view = reader.view().unwrap();
         let mut scripts = view.scan::<TotalsTable>(Some(&ScriptId { prefix, ordinal: 0 })).unwrap();
         let Some((script, _)) = scripts.next().transpose().unwrap() else { break };
-        let script = view.script_of(script).unwrap().unwrap();
+        let script = view.scripts().bytes_of(script).unwrap().unwrap();
         rows.push(claim(rows.len() as u32 + 1, &script, &format!("exchange-{}", at % 100)));
         if rows.len() == CLAIMS {
             take(&mut rows);

@@ -277,8 +277,8 @@ fn reading(what: &str) -> Work {
     if what == "page" {
         return Work::new(move || {
             let view = reader.view().unwrap();
-            let found = view.find_script(black_box(&script)).unwrap().unwrap();
-            let page = view.history(&found, 0, PAGE).unwrap();
+            let found = view.scripts().find(black_box(&script)).unwrap().unwrap();
+            let page = view.scripts().history(&found, 0, PAGE).unwrap();
             assert_eq!(page.len(), PAGE);
             view.fetch_txs(&page.iter().map(|entry| entry.tx_num).collect::<Vec<_>>()).unwrap();
             page.iter().map(|entry| view.tx(entry.tx_num).unwrap().unwrap().fee_sats()).sum()
@@ -287,7 +287,7 @@ fn reading(what: &str) -> Work {
     }
     Work::new(move || {
         let view = reader.view().unwrap();
-        let found = view.find_script(black_box(&script)).unwrap().unwrap();
+        let found = view.scripts().find(black_box(&script)).unwrap().unwrap();
         let seen = |tx_num| view.tx(tx_num).unwrap().unwrap().tx_num.0;
         let ends = seen(found.totals.first.tx_num) + seen(found.totals.last);
         // The last day, week and month, as the overview has them.
@@ -295,7 +295,7 @@ fn reading(what: &str) -> Work {
             let time = view.tip().mono_time.saturating_sub(days * DAY_SECS);
             let height = view.chain().height_at(time).map_or(0, |height| height + 1);
             let start = view.chain().get(height).map_or(view.tip().tx_end, |block| block.first_tx);
-            view.sums_before(&found, start).unwrap().tx_count
+            view.scripts().sums_before(&found, start).unwrap().tx_count
         });
         ends + periods.iter().sum::<u64>()
     })

@@ -95,7 +95,7 @@ pub(crate) fn make(folder: &Path) {
         .unwrap();
     let (key, count) = busiest.unwrap();
     assert!(count > 128, "a history of {count} transactions has no second row");
-    let script = view.script_of(TotalsTable::decode_key(&key).unwrap()).unwrap().unwrap();
+    let script = view.scripts().bytes_of(TotalsTable::decode_key(&key).unwrap()).unwrap().unwrap();
     fs::write(folder.join("busiest"), script).unwrap();
 }
 

@@ -101,8 +101,10 @@ impl ClustersAsOf<'_, '_> {
         let subject =
             parse_address(address, Some(self.view.network())).map_err(|e| Failure::usage(format!("{address}: {e}")))?;
         let (name, script) = match subject {
-            Subject::Script(script) => (hash_name(&script_sha256(&script)), self.view.find_script(&script)?),
-            Subject::ScriptHash(hash) => (hash_name(&hash), self.view.find_script_hash(&hash)?.map(|(found, _)| found)),
+            Subject::Script(script) => (hash_name(&script_sha256(&script)), self.view.scripts().find(&script)?),
+            Subject::ScriptHash(hash) => {
+                (hash_name(&hash), self.view.scripts().find_hash(&hash)?.map(|(found, _)| found))
+            }
         };
         Ok(NamedScript { name, script: script.filter(|found| found.totals.first.tx_num < self.at.tx_end) })
     }
@@ -130,7 +132,7 @@ impl ClustersAsOf<'_, '_> {
                 return Err(no_place());
             }
             answer.scripts = Some(1);
-            answer.balance_sats = Some(self.view.sums_before(&found, self.at.tx_end)?.balance());
+            answer.balance_sats = Some(self.view.scripts().sums_before(&found, self.at.tx_end)?.balance());
             answer.members = vec![self.name(found.id)?];
             return Ok(answer);
         };
@@ -171,8 +173,8 @@ impl ClustersAsOf<'_, '_> {
         while let Some(place) = next {
             let page = self.view.clusters().members(root, self.at, &place, 1_000)?.ok_or_else(no_place)?;
             for script in page.scripts {
-                let found = self.view.script_by_id(script)?.ok_or_else(missing)?;
-                sum = sum.saturating_add(self.view.sums_before(&found, self.at.tx_end)?.balance());
+                let found = self.view.scripts().by_id(script)?.ok_or_else(missing)?;
+                sum = sum.saturating_add(self.view.scripts().sums_before(&found, self.at.tx_end)?.balance());
             }
             next = page.next;
         }
@@ -219,7 +221,7 @@ impl ClustersAsOf<'_, '_> {
 
     /// The address of a script, or its hash.
     fn name(&self, script: ScriptId) -> Result<String, Failure> {
-        let script = self.view.script_of(script)?.ok_or_else(missing)?;
+        let script = self.view.scripts().bytes_of(script)?.ok_or_else(missing)?;
         Ok(address_of(&script, self.view.network()).unwrap_or_else(|| hash_name(&script_sha256(&script))))
     }
 }

@@ -149,7 +149,7 @@ pub fn of_one_cluster(world: &World) -> [(ScriptBuf, String); 2] {
     let view = reader.view().unwrap();
     let mut known = std::collections::HashMap::new();
     for (script, wallet) in wallets(world) {
-        let Some(found) = view.find_script(script.as_bytes()).unwrap() else { continue };
+        let Some(found) = view.scripts().find(script.as_bytes()).unwrap() else { continue };
         let of = view.clusters().of_script(found.id, view.as_of_tip()).unwrap();
         let Some(root) = of.root else { continue };
         if let Some(other) = known.insert(root, (script.clone(), wallet.clone())) {

@@ -60,7 +60,7 @@ fn others_of_cluster(world: &World, of: &ScriptBuf) -> Vec<ScriptBuf> {
     let reader = world.engine.lock().unwrap().reader();
     let view = reader.view().unwrap();
     let root = |script: &bitcoin::Script| {
-        let found = view.find_script(script.as_bytes()).unwrap()?;
+        let found = view.scripts().find(script.as_bytes()).unwrap()?;
         view.clusters().of_script(found.id, view.as_of_tip()).unwrap().root
     };
     let wanted = root(of).unwrap();

@@ -68,7 +68,7 @@ fn check(index: &Index, txs: u32) {
     let busy = script(u32::MAX);
     let total = u64::from(txs);
     reads(index, 0, "overview", |view| {
-        let found = view.find_script(busy.as_bytes()).unwrap().unwrap();
+        let found = view.scripts().find(busy.as_bytes()).unwrap().unwrap();
         let t = found.totals;
         assert_eq!((t.tx_count, t.funded_count, t.spent_count), (total, total, total / 7));
         assert_eq!(t.balance(), (total - total / 7) * 900);
@@ -79,7 +79,7 @@ fn check(index: &Index, txs: u32) {
         view.tx(t.last).unwrap().unwrap();
         // Activity since some time: one mark.
         let since = view.chain().get(view.tip().height / 2).unwrap().first_tx;
-        let before = view.sums_before(&found, since).unwrap();
+        let before = view.scripts().sums_before(&found, since).unwrap();
         let expected = u64::from(view.tip().height / 2 - 2) * u64::from(PER_BLOCK);
         assert_eq!(before.tx_count, expected);
     });
@@ -87,9 +87,9 @@ fn check(index: &Index, txs: u32) {
     for page in [0u64, 1, 400, total / per_page - 1, total / per_page / 2] {
         // Each row of a page is a transaction; its own look-up is the page.
         reads(index, per_page, &format!("page {page}"), |view| {
-            let found = view.find_script(busy.as_bytes()).unwrap().unwrap();
+            let found = view.scripts().find(busy.as_bytes()).unwrap().unwrap();
             let before = view.rows_read();
-            let entries = view.history(&found, page * per_page, per_page as usize).unwrap();
+            let entries = view.scripts().history(&found, page * per_page, per_page as usize).unwrap();
             assert!(view.rows_read() - before <= 3, "{} for the entries alone", view.rows_read() - before);
             assert_eq!(entries.len() as u64, per_page);
             // As an answer does it: together, so that asking for each of them reads no more. One row alone waits for
@@ -109,11 +109,11 @@ fn check(index: &Index, txs: u32) {
     }
     for height in [1, 2, 3, txs / PER_BLOCK / 2, txs / PER_BLOCK, txs / PER_BLOCK + 1] {
         reads(index, 0, &format!("balance at height {height}"), |view| {
-            let found = view.find_script(busy.as_bytes()).unwrap().unwrap();
+            let found = view.scripts().find(busy.as_bytes()).unwrap().unwrap();
             let time = view.chain().get(height).unwrap().mono_time;
             let at = view.chain().height_at(time).unwrap();
             let end = view.chain().get(at + 1).map_or(view.tip().tx_end, |b| b.first_tx);
-            let sums = view.sums_before(&found, end).unwrap();
+            let sums = view.scripts().sums_before(&found, end).unwrap();
             let count = u64::from(height.saturating_sub(1)) * u64::from(PER_BLOCK);
             assert_eq!(sums.tx_count, count.min(total));
             assert_eq!(sums.balance(), (sums.tx_count - sums.tx_count / 7) * 900, "height {height}");

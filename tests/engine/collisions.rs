@@ -111,7 +111,7 @@ fn ordinals_count_in_the_order_of_appearance() {
         let index = index_of(&facts, &SyncOptions { driver, ..SyncOptions::default() });
         index.view(|view| {
             for (i, script) in scripts.iter().enumerate() {
-                let found = view.find_script(script.as_bytes()).unwrap().unwrap();
+                let found = view.scripts().find(script.as_bytes()).unwrap().unwrap();
                 assert_eq!(usize::from(found.id.ordinal), i, "{driver:?}");
             }
             let row = view.get::<Collisions>(&ScriptPrefix::of(scripts[0].as_bytes(), 1)).unwrap().unwrap();

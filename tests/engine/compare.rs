@@ -98,7 +98,11 @@ fn coins(view: &View<'_>, oracle: &Oracle) {
         let key = Outpoint { tx_num: expected.tx_num, vout: outpoint.vout };
         let coin = view.get::<Coins>(&key).unwrap().unwrap_or_else(|| panic!("no coin {outpoint}"));
         assert_eq!((coin.value, coin.coinbase), (expected.value_sats, expected.coinbase), "{outpoint}");
-        assert_eq!(view.script_of(coin.script).unwrap().as_deref(), Some(expected.script.as_bytes()), "{outpoint}");
+        assert_eq!(
+            view.scripts().bytes_of(coin.script).unwrap().as_deref(),
+            Some(expected.script.as_bytes()),
+            "{outpoint}"
+        );
         count += 1;
     }
     assert_eq!(view.scan::<Coins>(None).unwrap().count(), count, "coins beyond the oracle's");
@@ -107,19 +111,19 @@ fn coins(view: &View<'_>, oracle: &Oracle) {
 fn scripts(view: &View<'_>, oracle: &Oracle) {
     let by_script = oracle.coins_by_script();
     for (script, totals) in oracle.all_totals() {
-        let found = view.find_script(script.as_bytes()).unwrap().unwrap_or_else(|| panic!("no script {script}"));
+        let found = view.scripts().find(script.as_bytes()).unwrap().unwrap_or_else(|| panic!("no script {script}"));
         let t = &found.totals;
         assert_eq!((t.funded, t.spent), (totals.funded_sats, totals.spent_sats), "{script}");
         assert_eq!((t.funded_count, t.spent_count), (totals.funded_count, totals.spent_count), "{script}");
         assert_eq!((t.tx_count, t.first.tx_num, t.last), (totals.tx_count, totals.first, totals.last), "{script}");
         let rows = oracle.history(script);
-        let entries = view.history(&found, 0, usize::MAX).unwrap();
+        let entries = view.scripts().history(&found, 0, usize::MAX).unwrap();
         let expected: Vec<_> = rows.iter().rev().map(|r| (r.tx_num, r.received_sats, r.spent_sats)).collect();
         let entries: Vec<_> = entries.iter().map(|e| (e.tx_num, e.received, e.sent)).collect();
         assert_eq!(entries, expected, "history of {script}");
         pages(view, &found, &expected);
         balances(view, oracle, script, &found);
-        let coins = view.coins_of(found.id, Outpoint::default(), usize::MAX).unwrap();
+        let coins = view.scripts().coins(found.id, Outpoint::default(), usize::MAX).unwrap();
         let mut expected: Vec<_> = by_script.get(script.as_script()).map_or(vec![], |coins| {
             coins.iter().map(|(o, c)| (Outpoint { tx_num: c.tx_num, vout: o.vout }, c.value_sats)).collect()
         });
@@ -128,12 +132,12 @@ fn scripts(view: &View<'_>, oracle: &Oracle) {
     }
     let found = view.scan::<TotalsTable>(None).unwrap().count();
     assert_eq!(found, oracle.all_totals().len(), "scripts beyond the oracle's");
-    assert!(view.find_script(b"a script that no chain has").unwrap().is_none());
+    assert!(view.scripts().find(b"a script that no chain has").unwrap().is_none());
 }
 
 fn pages(view: &View<'_>, found: &cairn_reader::FoundScript, expected: &[(TxNum, u64, u64)]) {
     for (skip, limit) in [(1usize, 1usize), (127, 3), (128, 128), (expected.len() / 2, 25), (expected.len(), 5)] {
-        let page = view.history(found, skip as u64, limit).unwrap();
+        let page = view.scripts().history(found, skip as u64, limit).unwrap();
         let page: Vec<_> = page.iter().map(|e| (e.tx_num, e.received, e.sent)).collect();
         let from = skip.min(expected.len());
         assert_eq!(page, expected[from..(from + limit).min(expected.len())]);
@@ -144,7 +148,7 @@ fn balances(view: &View<'_>, oracle: &Oracle, script: &ScriptBuf, found: &cairn_
     let tip = view.tip().height;
     for height in [0, tip / 3, tip / 2, tip.saturating_sub(1), tip] {
         let end = view.chain().get(height + 1).map_or(view.tip().tx_end, |b| b.first_tx);
-        let sums = view.sums_before(found, end).unwrap();
+        let sums = view.scripts().sums_before(found, end).unwrap();
         assert_eq!(sums.balance(), oracle.balance_at(script, height), "{script} at {height}");
     }
 }

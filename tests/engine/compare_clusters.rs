@@ -23,7 +23,7 @@ pub fn assert_clusters_equal(view: &View<'_>, oracle: &Oracle) {
     let tip = view.tip().height;
     let mut rng = ChaCha8Rng::seed_from_u64(u64::from(tip));
     let ids: HashMap<&ScriptBuf, ScriptId> =
-        oracle.scripts().map(|script| (script, view.find_script(script.as_bytes()).unwrap().unwrap().id)).collect();
+        oracle.scripts().map(|script| (script, view.scripts().find(script.as_bytes()).unwrap().unwrap().id)).collect();
     let mut heights = BTreeSet::from([rng.random_range(0..=tip), tip]);
     // The walk through a long chain takes a minute for each height.
     if ids.len() < 10_000 {

@@ -20,12 +20,12 @@ pub fn assert_pubkeys_equal(view: &View<'_>, oracle: &Oracle) {
     }
     for (hash, keys) in &expected {
         let found: BTreeSet<_> =
-            view.pubkeys(hash).unwrap().into_iter().map(|found| (found.key, found.outputs)).collect();
+            view.scripts().pubkeys(hash).unwrap().into_iter().map(|found| (found.key, found.outputs)).collect();
         assert_eq!(&found, keys, "keys of {}", hex::encode(hash));
     }
     let rows = view.scan::<Pubkeys>(None).unwrap().collect::<Result<Vec<_>, _>>().unwrap().len();
     assert_eq!(rows, expected.values().map(BTreeSet::len).sum::<usize>(), "rows of pubkeys");
-    assert_eq!(view.pubkeys(&[0x5a; 20]).unwrap(), []);
+    assert_eq!(view.scripts().pubkeys(&[0x5a; 20]).unwrap(), []);
 }
 
 /// The key of a P2PK script: a push of 33 or 65 bytes that begin as keys do, and OP_CHECKSIG. As in Core, hybrid keys

@@ -50,7 +50,7 @@ pub(crate) fn latest(view: &View<'_>, oracle: &Oracle) -> Owners {
     let exchanges = exchanges(view);
     let mut owners = Owners::new();
     for script in oracle.scripts() {
-        let id = view.find_script(script.as_bytes()).unwrap().unwrap().id;
+        let id = view.scripts().find(script.as_bytes()).unwrap().unwrap().id;
         let Some(owner) = view.labels().standings(&[id]).unwrap().remove(0).owner else { continue };
         if exchanges.contains_key(&owner.entity) {
             let whose = Whose { entity: owner.entity, heirs: 0, received_at: None };
@@ -156,7 +156,7 @@ impl<'v> Judge<'v> {
             let received_at = self.received_at(&[own], &entity);
             return self.exchanges.contains_key(&entity).then_some(Whose { entity, heirs: 0, received_at });
         }
-        let id = self.view.find_script(script.as_bytes()).unwrap().unwrap().id;
+        let id = self.view.scripts().find(script.as_bytes()).unwrap().unwrap().id;
         let as_of = self.view.as_of(height).unwrap();
         let root = self.view.clusters().of_script(id, as_of).unwrap().root?;
         let is_of = |(child, by): &(TxNum, TxNum)| {

@@ -135,7 +135,7 @@ fn an_unfinished_stage_answers_nothing() {
     let script = oracle.all_totals().keys().next().unwrap().clone();
     let unfinished = |reader: &cairn_reader::Reader| {
         let view = reader.view().unwrap();
-        matches!(view.find_script(script.as_bytes()), Err(cairn_reader::ReadError::Unfinished("scripts")))
+        matches!(view.scripts().find(script.as_bytes()), Err(cairn_reader::ReadError::Unfinished("scripts")))
     };
     assert!(!unfinished(&engine.reader()));
     let stopped = engine.reindex(&["scripts"], &StopSoon::default());

@@ -170,7 +170,7 @@ fn tables_of_another_version_answer_nothing() {
         let follower = SecondaryReader::open(&path, &dir.path().join("serve"), None, 64 << 20).unwrap();
         for reader in [follower.reader(), Reader::open(&path).unwrap().into()] {
             let view = reader.view().unwrap();
-            let error = view.find_script(script.as_bytes()).map(drop).unwrap_err();
+            let error = view.scripts().find(script.as_bytes()).map(drop).unwrap_err();
             let expected = matches!(error, ReadError::StageVersion { stage: "scripts", found, .. } if found == version);
             assert!(expected, "{error:?}");
             let advice =

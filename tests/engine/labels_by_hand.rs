@@ -257,7 +257,7 @@ fn is_heritable(said: &[ListClaims]) -> bool {
 fn assert_inherited(view: &View<'_>, documents: &[Document], scripts: &[Script], what: &str) {
     let tip = view.tip().height;
     let found: Vec<(ScriptId, &Script)> =
-        scripts.iter().filter_map(|script| Some((view.find_script(script).unwrap()?.id, script))).collect();
+        scripts.iter().filter_map(|script| Some((view.scripts().find(script).unwrap()?.id, script))).collect();
     for height in [tip, tip.saturating_sub(3), tip / 2] {
         let at = view.as_of(height).unwrap();
         let of: Vec<_> = found.iter().map(|(id, _)| view.clusters().of_script(*id, at).unwrap()).collect();
@@ -301,7 +301,7 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
             continue;
         }
         let chain = oracle.totals(bitcoin::Script::from_bytes(script));
-        let ordinal = view.find_script(script).unwrap().map(|found| found.id.ordinal);
+        let ordinal = view.scripts().find(script).unwrap().map(|found| found.id.ordinal);
         let seen = chain.map(|totals| SeenScript { ordinal: ordinal.unwrap(), last: totals.last });
         let owner = member.as_ref().map(|member| &member.entity);
         let named = label.as_ref().and_then(|label| label.entity.as_ref()).filter(|entity| owner != Some(entity));
@@ -349,7 +349,7 @@ fn expected(view: &View<'_>, oracle: &Oracle, documents: &[Document], scripts: &
             }
         }
         let sources = sources.into_iter().collect();
-        let found = view.find_script(script).unwrap();
+        let found = view.scripts().find(script).unwrap();
         // The clusters themselves are compared with what follows by hand elsewhere.
         let of = found.map(|found| view.clusters().of_script(found.id, view.as_of_tip()).unwrap());
         let node = of.as_ref().and_then(|of| of.node);

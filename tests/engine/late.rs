@@ -107,7 +107,7 @@ impl Window {
 
 /// The index's name for who holds a script: its clusters are compared elsewhere.
 pub(crate) fn holder(view: &View<'_>, script: &ScriptBuf, at: AsOf) -> Holder {
-    let id = view.find_script(script.as_bytes()).unwrap().unwrap().id;
+    let id = view.scripts().find(script.as_bytes()).unwrap().unwrap().id;
     view.clusters().holders(&[id], at).unwrap()[0]
 }
 

@@ -38,7 +38,7 @@ fn owner(said: &[Vec<ListClaims>]) -> Option<EntityName> {
 fn clusters(view: &View<'_>, oracle: &Oracle) -> BTreeMap<TxNum, Vec<(ScriptHash, u64)>> {
     let mut found = Vec::new();
     for (script, totals) in oracle.all_totals() {
-        let of = view.find_script(script.as_bytes()).unwrap();
+        let of = view.scripts().find(script.as_bytes()).unwrap();
         found.extend(of.map(|of| (of.id, hash(script.as_bytes()), totals.funded_sats - totals.spent_sats)));
     }
     let ids: Vec<ScriptId> = found.iter().map(|(id, ..)| *id).collect();

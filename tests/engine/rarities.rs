@@ -73,7 +73,7 @@ fn the_coinbase_of_genesis_is_no_coin() {
     let index = Index::of(blocks.path(), Driver::Bulk);
     index.view(|view| {
         assert!(view.get::<Coins>(&Outpoint { tx_num: TxNum(0), vout: 0 }).unwrap().is_none());
-        let totals = view.find_script(script_of_genesis.as_bytes()).unwrap().unwrap().totals;
+        let totals = view.scripts().find(script_of_genesis.as_bytes()).unwrap().unwrap().totals;
         assert_eq!((totals.funded_count, totals.spent_count, totals.first.tx_num), (1, 1, TxNum(1)));
     });
 
@@ -204,9 +204,9 @@ fn scripts_outside_the_coin_set() {
     let blocks = temp_dir();
     forge.write(blocks.path());
     Index::of(blocks.path(), Driver::Bulk).view(|view| {
-        assert!(view.find_script(op_return.as_bytes()).unwrap().is_none());
-        assert!(view.find_script(longest(10_001).as_bytes()).unwrap().is_none());
-        assert!(view.find_script(longest(10_000).as_bytes()).unwrap().is_some());
+        assert!(view.scripts().find(op_return.as_bytes()).unwrap().is_none());
+        assert!(view.scripts().find(longest(10_001).as_bytes()).unwrap().is_none());
+        assert!(view.scripts().find(longest(10_000).as_bytes()).unwrap().is_some());
     });
 
     let mut thief = forge.back_to(2);

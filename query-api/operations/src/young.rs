@@ -22,7 +22,7 @@ impl YoungSlot {
         }
         let own = reader.map(|reader| reader.view()).transpose()?;
         let own = own.as_ref().filter(|own| own.tip().hash == tip);
-        let known = Arc::new(own.unwrap_or(view).young_coinbases()?);
+        let known = Arc::new(own.unwrap_or(view).scripts().young_coinbases()?);
         *self.0.lock() = Some((tip, Arc::clone(&known)));
         Ok(known)
     }

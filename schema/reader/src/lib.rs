@@ -88,7 +88,8 @@ pub use scripts::{FoundScript, SumsBefore};
 pub use secondary::{Advanced, SecondaryReader};
 pub use stages::{StageState, StageStatus};
 pub use subjects::{
-    ClaimView, ClusterView, DayView, EntityView, FeedView, FlowView, LabelView, LedgerView, MovementView, TableView,
+    ClaimView, ClusterView, DayView, EntityView, FeedView, FlowView, LabelView, LedgerView, MovementView, ScriptView,
+    TableView,
 };
 pub use table_file::{FileCheck, TableFile, bad_files, table_files_in};
 pub use txs::{BriefTx, StoredTx};

@@ -7,7 +7,7 @@ use cairn_tables::{
     stages::PUBKEYS,
 };
 
-use crate::{error::ReadError, view::View};
+use crate::{error::ReadError, subjects::ScriptView};
 
 /// A public key that P2PK outputs show.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,17 +18,17 @@ pub struct FoundKey {
     pub outputs: u64,
 }
 
-impl View<'_> {
+impl ScriptView<'_> {
     /// The keys of P2PK outputs of which one form has that HASH160, ascending: at most one for each form of a key, so
     /// four. As many rows read, and one.
     ///
     /// # Errors
     /// Returns [`ReadError::Unfinished`] until the stage is complete.
-    pub fn pubkeys(&self, hash: &[u8; 20]) -> Result<Vec<FoundKey>, ReadError> {
-        self.require(&PUBKEYS)?;
+    pub fn pubkeys(self, hash: &[u8; 20]) -> Result<Vec<FoundKey>, ReadError> {
+        self.view.require(&PUBKEYS)?;
         let prefix = HashPrefix::of_hash160(hash);
         let mut found = Vec::new();
-        for row in self.scan::<Pubkeys>(Some(&(prefix, ShownKey(Vec::new()))))? {
+        for row in self.view.scan::<Pubkeys>(Some(&(prefix, ShownKey(Vec::new()))))? {
             let ((of, ShownKey(key)), sums) = row?;
             if of != prefix {
                 break;
@@ -36,7 +36,7 @@ impl View<'_> {
             // Another key's hash may begin with the same bytes.
             if key_hashes(&key).contains(hash) {
                 let outputs =
-                    u64::try_from(sums.get(OUTPUTS)).map_err(|_| self.broken("an impossible row of pubkeys"))?;
+                    u64::try_from(sums.get(OUTPUTS)).map_err(|_| self.view.broken("an impossible row of pubkeys"))?;
                 found.push(FoundKey { key, outputs });
             }
         }

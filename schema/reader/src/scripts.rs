@@ -13,7 +13,7 @@ use cairn_tables::{
 
 use rocksdb::DBRawIteratorWithThreadMode;
 
-use crate::{Db, ReadError, View};
+use crate::{Db, ReadError, subjects::ScriptView};
 
 /// A script of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,15 +43,15 @@ impl SumsBefore {
     }
 }
 
-impl View<'_> {
+impl ScriptView<'_> {
     /// Finds a script: the prefix gives candidates, then the whole script is compared. Two row reads, and two more for
     /// each other script with the same prefix.
-    pub fn find_script(&self, script_pubkey: &[u8]) -> Result<Option<FoundScript>, ReadError> {
-        self.require(&SCRIPTS)?;
-        let prefix = ScriptPrefix::of(script_pubkey, self.facts().script_prefix);
+    pub fn find(self, script_pubkey: &[u8]) -> Result<Option<FoundScript>, ReadError> {
+        self.view.require(&SCRIPTS)?;
+        let prefix = ScriptPrefix::of(script_pubkey, self.view.facts().script_prefix);
         for ordinal in 0..=u8::MAX {
             let id = ScriptId { prefix, ordinal };
-            let Some(totals) = self.get::<TotalsTable>(&id)? else { return Ok(None) };
+            let Some(totals) = self.view.get::<TotalsTable>(&id)? else { return Ok(None) };
             if self.is_output(totals.first, script_pubkey)? {
                 return Ok(Some(FoundScript { id, totals }));
             }
@@ -60,26 +60,26 @@ impl View<'_> {
     }
 
     /// A script by its id. One row read.
-    pub fn script_by_id(&self, id: ScriptId) -> Result<Option<FoundScript>, ReadError> {
-        self.require(&SCRIPTS)?;
-        Ok(self.get::<TotalsTable>(&id)?.map(|totals| FoundScript { id, totals }))
+    pub fn by_id(self, id: ScriptId) -> Result<Option<FoundScript>, ReadError> {
+        self.view.require(&SCRIPTS)?;
+        Ok(self.view.get::<TotalsTable>(&id)?.map(|totals| FoundScript { id, totals }))
     }
 
     /// The script of an id, read from its first output.
-    pub fn script_of(&self, id: ScriptId) -> Result<Option<Vec<u8>>, ReadError> {
-        self.require(&SCRIPTS)?;
-        let Some(totals) = self.get::<TotalsTable>(&id)? else { return Ok(None) };
-        self.script_at(totals.first).map(Some)
+    pub fn bytes_of(self, id: ScriptId) -> Result<Option<Vec<u8>>, ReadError> {
+        self.view.require(&SCRIPTS)?;
+        let Some(totals) = self.view.get::<TotalsTable>(&id)? else { return Ok(None) };
+        self.view.script_at(totals.first).map(Some)
     }
 
     /// The first transaction of each of many scripts, in their order, in one look-up; `None` if no block has the
     /// script.
-    pub fn first_txs(&self, ids: &[ScriptId]) -> Result<Vec<Option<TxNum>>, ReadError> {
-        self.require(&SCRIPTS)?;
+    pub fn first_txs(self, ids: &[ScriptId]) -> Result<Vec<Option<TxNum>>, ReadError> {
+        self.view.require(&SCRIPTS)?;
         let mut sorted = ids.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let rows = self.bytes_of_many::<TotalsTable>(&sorted)?;
+        let rows = self.view.bytes_of_many::<TotalsTable>(&sorted)?;
         let first = |row: &Option<_>| -> Result<Option<TxNum>, ReadError> {
             let bytes: &Option<rocksdb::DBPinnableSlice<'_>> = row;
             Ok(bytes.as_ref().map(|bytes| TotalsTable::decode_value(bytes)).transpose()?.map(|of| of.first.tx_num))
@@ -88,13 +88,13 @@ impl View<'_> {
         Ok(ids.iter().map(|id| sorted.binary_search(id).ok().and_then(|at| firsts[at])).collect())
     }
 
-    fn is_output(&self, outpoint: Outpoint, script_pubkey: &[u8]) -> Result<bool, ReadError> {
-        Ok(self.script_at(outpoint)? == script_pubkey)
+    fn is_output(self, outpoint: Outpoint, script_pubkey: &[u8]) -> Result<bool, ReadError> {
+        Ok(self.view.script_at(outpoint)? == script_pubkey)
     }
 
     /// Entries of a script's history, newest first, after skipping the `skip` newest. Reads the rows of the page (one
     /// per 128 entries, and one more) and at most one row of the index per 32 768 entries of the page.
-    pub fn history(&self, script: &FoundScript, skip: u64, limit: usize) -> Result<Vec<HistoryEntry>, ReadError> {
+    pub fn history(self, script: &FoundScript, skip: u64, limit: usize) -> Result<Vec<HistoryEntry>, ReadError> {
         let mut page = Vec::with_capacity(limit.min(1024));
         let mut index: Option<(u64, Vec<TxNum>)> = None;
         // Entries are numbered from the oldest; `next` is one past the newest that is still wanted.
@@ -103,7 +103,7 @@ impl View<'_> {
             let number = (next - 1) / ENTRIES_PER_ROW;
             let row = self.history_row(script, number, &mut index)?;
             let upto = (next - number * ENTRIES_PER_ROW) as usize;
-            let entries = row.entries.get(..upto).ok_or_else(|| self.broken("a history row is too short"))?;
+            let entries = row.entries.get(..upto).ok_or_else(|| self.view.broken("a history row is too short"))?;
             page.extend(entries.iter().rev().take(limit - page.len()));
             next = number * ENTRIES_PER_ROW;
         }
@@ -111,7 +111,7 @@ impl View<'_> {
     }
 
     fn history_row(
-        &self,
+        self,
         script: &FoundScript,
         number: u64,
         index: &mut Option<(u64, Vec<TxNum>)>,
@@ -124,29 +124,32 @@ impl View<'_> {
         } else {
             let slot = number / ROWS_PER_INDEX;
             if index.as_ref().is_none_or(|(s, _)| *s != slot) {
-                let row = self.get::<HistoryIndex>(&(script.id, slot as u32))?;
-                *index = Some((slot, row.ok_or_else(|| self.broken("a row of history_index is missing"))?.0));
+                let row = self.view.get::<HistoryIndex>(&(script.id, slot as u32))?;
+                *index = Some((slot, row.ok_or_else(|| self.view.broken("a row of history_index is missing"))?.0));
             }
             let firsts = index.as_ref().map_or(&[][..], |(_, firsts)| firsts);
             let at = (number % ROWS_PER_INDEX) as usize;
-            *firsts.get(at).ok_or_else(|| self.broken("a row of history_index is too short"))?
+            *firsts.get(at).ok_or_else(|| self.view.broken("a row of history_index is too short"))?
         };
-        let row = self.get::<History>(&(script.id, first))?.ok_or_else(|| self.broken("a history row is missing"))?;
+        let row = self
+            .view
+            .get::<History>(&(script.id, first))?
+            .ok_or_else(|| self.view.broken("a history row is missing"))?;
         if row.number != number {
-            return Err(self.broken("a history row has another number"));
+            return Err(self.view.broken("a history row has another number"));
         }
         Ok(row.absolute(first)?)
     }
 
     /// Sums over the entries before a transaction number. At most one row read.
-    pub fn sums_before(&self, script: &FoundScript, end: TxNum) -> Result<SumsBefore, ReadError> {
+    pub fn sums_before(self, script: &FoundScript, end: TxNum) -> Result<SumsBefore, ReadError> {
         Ok(self.sums_before_each(script, [end])?[0])
     }
 
     /// Sums over the entries before each of several transaction numbers. At most one row read for each; none if it is
     /// in the same row as the previous one.
     pub fn sums_before_each<const N: usize>(
-        &self,
+        self,
         script: &FoundScript,
         ends: [TxNum; N],
     ) -> Result<[SumsBefore; N], ReadError> {
@@ -167,21 +170,21 @@ impl View<'_> {
             if row.as_ref().is_none_or(|(_, first, upto)| at < *first || at > *upto) {
                 row = Some(if at >= t.tail {
                     // Where the newest row begins is known: a look-up instead of a search.
-                    let bytes = self.bytes::<History>(&(script.id, t.tail))?;
-                    let bytes = bytes.ok_or_else(|| self.broken("a history row is missing"))?;
+                    let bytes = self.view.bytes::<History>(&(script.id, t.tail))?;
+                    let bytes = bytes.ok_or_else(|| self.view.broken("a history row is missing"))?;
                     (bytes.to_vec(), t.tail, t.last)
                 } else {
                     let rows = match &mut rows {
                         Some(rows) => rows,
-                        None => rows.insert(self.raw_iterator::<History>()?),
+                        None => rows.insert(self.view.raw_iterator::<History>()?),
                     };
-                    self.count()?;
+                    self.view.count()?;
                     rows.seek_for_prev(encode_key::<History>(&(script.id, at)));
                     rows.status()?;
                     let found = rows.item().map(|(key, value)| Ok((History::decode_key(key)?, value.to_vec())));
                     match found.transpose().map_err(|e: DecodeError| ReadError::from(e))? {
                         Some(((id, first), value)) if id == script.id => (value, first, at),
-                        _ => return Err(self.broken("a history row is missing")),
+                        _ => return Err(self.view.broken("a history row is missing")),
                     }
                 });
             }
@@ -195,7 +198,7 @@ impl View<'_> {
 
     /// The newest transaction before one that spends more than nothing from a script; `None` if none does. Reads the
     /// rows of its history back to that.
-    pub fn last_spend_before(&self, script: &FoundScript, before: TxNum) -> Result<Option<TxNum>, ReadError> {
+    pub fn last_spend_before(self, script: &FoundScript, before: TxNum) -> Result<Option<TxNum>, ReadError> {
         let known = self.sums_before(script, before)?;
         if known.sent == 0 {
             return Ok(None);
@@ -207,15 +210,15 @@ impl View<'_> {
                 return Ok(Some(spend.tx_num));
             }
             if page.is_empty() {
-                return Err(self.broken("a history lacks a spend that its sums have"));
+                return Err(self.view.broken("a history lacks a spend that its sums have"));
             }
             skip += page.len() as u64;
         }
     }
 
     /// The whole history, oldest first, row by row. Reads every row.
-    pub fn history_rows(&self, id: ScriptId) -> Result<impl Iterator<Item = Result<HistoryRow, ReadError>>, ReadError> {
-        let scan = self.scan::<History>(Some(&(id, TxNum(0))))?;
+    pub fn history_rows(self, id: ScriptId) -> Result<impl Iterator<Item = Result<HistoryRow, ReadError>>, ReadError> {
+        let scan = self.view.scan::<History>(Some(&(id, TxNum(0))))?;
         let rows = scan.map_while(move |row| match row {
             Ok(((found, _), _)) if found != id => None,
             Ok(((_, first), row)) => Some(row.absolute(first).map_err(ReadError::from)),
@@ -225,13 +228,13 @@ impl View<'_> {
     }
 
     /// Unspent coins of a script, oldest first, starting at `from`.
-    pub fn coins_of(&self, id: ScriptId, from: Outpoint, limit: usize) -> Result<Vec<(Outpoint, Sats)>, ReadError> {
+    pub fn coins(self, id: ScriptId, from: Outpoint, limit: usize) -> Result<Vec<(Outpoint, Sats)>, ReadError> {
         let mut coins = Vec::new();
         if limit == 0 {
             return Ok(coins);
         }
-        self.require(&COINS)?;
-        for row in self.scan::<CoinsByScript>(Some(&(id, from)))? {
+        self.view.require(&COINS)?;
+        for row in self.view.scan::<CoinsByScript>(Some(&(id, from)))? {
             let ((found, outpoint), CoinValue(value)) = row?;
             if found != id {
                 break;

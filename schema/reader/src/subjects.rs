@@ -3,6 +3,12 @@
 
 use crate::View;
 
+/// Scripts: their totals, their history, their coins.
+#[derive(Clone, Copy)]
+pub struct ScriptView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 /// Clusters of scripts, as of any block.
 #[derive(Clone, Copy)]
 pub struct ClusterView<'v> {
@@ -64,6 +70,12 @@ pub struct TableView<'v> {
 }
 
 impl View<'_> {
+    /// Scripts: their totals, their history, their coins.
+    #[must_use]
+    pub fn scripts(&self) -> ScriptView<'_> {
+        ScriptView { view: self }
+    }
+
     /// Clusters of scripts.
     #[must_use]
     pub fn clusters(&self) -> ClusterView<'_> {

@@ -138,7 +138,7 @@ impl Assignment<'_> {
         let id = match &label {
             Some(label) => label.id(&hash),
             // The claims about it no longer hold.
-            None => self.view.find_script_hash(&hash.0)?.map(|(found, _)| found.id),
+            None => self.view.scripts().find_hash(&hash.0)?.map(|(found, _)| found.id),
         };
         let Some(id) = id else { return Ok(()) };
         let of = self.view.clusters().of_script(id, self.view.as_of_tip())?;

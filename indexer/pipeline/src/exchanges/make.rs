@@ -106,7 +106,7 @@ impl ScriptReceiver for Reading<'_> {
         }
         let mut cursor = OwnerCursor { spans, next: 0, owner: None, known_from: TxNum(0) };
         let mut balance: i64 = 0;
-        for row in self.view.history_rows(script)? {
+        for row in self.view.scripts().history_rows(script)? {
             for entry in row?.entries {
                 cursor.pass(self.view, entry.tx_num, balance, &mut self.sums)?;
                 let is_known_later = cursor.owner.is_some() && entry.tx_num < cursor.known_from;

@@ -199,6 +199,6 @@ fn last_before(view: &View<'_>, touched: &Touched<'_>) -> Result<Option<TxNum>, 
         let ScriptId { prefix: ScriptPrefix(prefix), ordinal } = touched.id;
         ReadError::Lacks { table: TotalsTable::NAME, what: format!("script {prefix:02x?} {ordinal}") }
     };
-    let found = view.script_by_id(touched.id)?.ok_or_else(lacks)?;
-    Ok(view.history(&found, touched.txs, 1)?.first().map(|entry| entry.tx_num))
+    let found = view.scripts().by_id(touched.id)?.ok_or_else(lacks)?;
+    Ok(view.scripts().history(&found, touched.txs, 1)?.first().map(|entry| entry.tx_num))
 }

@@ -324,7 +324,7 @@ impl Heir {
         let after = ScriptLabel { node, ..after.clone() };
         // All that it ever did is left out of the cluster, not only what the block does.
         let had = match before.seen.filter(|_| node.is_some() && after.names_somebody()) {
-            Some(_) => view.script_by_id(*id)?.map(|found| ScriptSums::of(&found.totals)).unwrap_or_default(),
+            Some(_) => view.scripts().by_id(*id)?.map(|found| ScriptSums::of(&found.totals)).unwrap_or_default(),
             None => ScriptSums::default(),
         };
         let side = |label, moved| LabelledScript { label, moved, path: Some(path) };

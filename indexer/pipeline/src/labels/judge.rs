@@ -41,7 +41,7 @@ pub(crate) fn judge(
 ) -> Result<ScriptVerdict, ReadError> {
     let mut label = together(&claims.of(&hash.0, None)?);
     let found = match label.as_ref().or(before) {
-        Some(of) => view.find_script(&of.script)?,
+        Some(of) => view.scripts().find(&of.script)?,
         None => None,
     };
     let seen = found.map(|of| SeenScript { ordinal: of.id.ordinal, last: of.totals.last });

@@ -39,7 +39,7 @@ fn recipients(view: &View<'_>, tx: &StoredTx, coins: &[SpentCoin]) -> Result<Vec
     let paid: BTreeSet<ScriptId> = dust.map(id).collect();
     let own: BTreeSet<ScriptId> = coins.iter().map(|coin| coin.script).collect();
     let paid: Vec<ScriptId> = paid.difference(&own).copied().collect();
-    let firsts = view.first_txs(&paid)?;
+    let firsts = view.scripts().first_txs(&paid)?;
     let has_history = |first: Option<TxNum>| first.is_some_and(|first| first < tx.tx_num);
     Ok(paid.into_iter().zip(firsts).filter(|(_, first)| has_history(*first)).map(|(script, _)| script).collect())
 }

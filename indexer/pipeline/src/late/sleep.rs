@@ -56,8 +56,8 @@ impl Sleeper {
 
     /// Adds a script; gives its newest spend if that is not long ago.
     fn add(&mut self, view: &View<'_>, script: &FoundScript, at: At) -> Result<Option<TxNum>, ReadError> {
-        let [old, now] = view.sums_before_each(script, [at.since, at.before])?;
-        let last = view.last_spend_before(script, at.before)?;
+        let [old, now] = view.scripts().sums_before_each(script, [at.since, at.before])?;
+        let last = view.scripts().last_spend_before(script, at.before)?;
         if now.sent != old.sent {
             return Ok(last);
         }
@@ -154,5 +154,5 @@ fn walk(
 
 fn found(view: &View<'_>, script: ScriptId) -> Result<FoundScript, ReadError> {
     let lacks = || ReadError::Lacks { table: TotalsTable::NAME, what: format!("script {script:?}") };
-    view.script_by_id(script)?.ok_or_else(lacks)
+    view.scripts().by_id(script)?.ok_or_else(lacks)
 }

@@ -42,7 +42,7 @@ fn expect_of(view: &View<'_>, block: &Block, tallies: &mut Tallies) -> Result<()
         for coin in block.inputs_of(tx) {
             paid.remove(&coin.script);
         }
-        let firsts = view.first_txs(&Vec::from_iter(paid))?;
+        let firsts = view.scripts().first_txs(&Vec::from_iter(paid))?;
         let scripts = firsts.iter().filter(|first| first.is_some_and(|first| first < tx_num)).count() as u32;
         if scripts > 0 {
             tallies.expect_row::<Pings>(&tx_num, &PingRow { scripts, is_marked });

@@ -103,7 +103,7 @@ fn line(view: &View<'_>, key: &WatchKey) -> Result<String, ReadError> {
             format!("cluster {txid} {}\n", key.sats)
         }
         Holder::Script(script) => {
-            let script = view.script_of(script)?.ok_or_else(|| broken("a script"))?;
+            let script = view.scripts().bytes_of(script)?.ok_or_else(|| broken("a script"))?;
             format!("script {} {}\n", hex::encode(script_sha256(&script)), key.sats)
         }
     })

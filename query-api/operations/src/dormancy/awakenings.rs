@@ -162,8 +162,8 @@ impl Operation for Awakenings {
 /// The script of an address, if a block has it.
 fn found(view: &View<'_>, address: &AddressParam) -> Result<Option<FoundScript>, ApiError> {
     Ok(match &address.subject {
-        Subject::Script(script) => view.find_script(script)?,
-        Subject::ScriptHash(hash) => view.find_script_hash(hash)?.map(|(found, _)| found),
+        Subject::Script(script) => view.scripts().find(script)?,
+        Subject::ScriptHash(hash) => view.scripts().find_hash(hash)?.map(|(found, _)| found),
     })
 }
 

@@ -199,7 +199,7 @@ impl Trace<'_> {
         let own: HashSet<Holder> = view.clusters().holders(&inputs, at)?.into_iter().collect();
         let scripts: Vec<ScriptId> = outputs.iter().map(|output| output.script).collect();
         let holders = view.clusters().holders(&scripts, at)?;
-        let firsts = view.first_txs(&scripts)?;
+        let firsts = view.scripts().first_txs(&scripts)?;
         let (mut back, mut all) = (0u128, 0u128);
         let mut others = Vec::new();
         for ((output, holder), first) in outputs.iter().zip(holders).zip(firsts) {

@@ -65,7 +65,7 @@ impl CoinHolder {
         let (script, bytes, root) = match holder {
             Holder::Script(script) => {
                 let missing = || lacks::<TotalsTable>(format!("script {script:?}"));
-                (script, view.script_of(script)?.ok_or_else(missing)?, None)
+                (script, view.scripts().bytes_of(script)?.ok_or_else(missing)?, None)
             }
             Holder::Cluster(root) => {
                 let coins = view.inputs(&tx(view, root)?)?;

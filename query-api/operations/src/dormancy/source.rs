@@ -103,7 +103,7 @@ impl<'v> Spends<'v> {
         // The number of entries that are not before `end`.
         while newest < oldest {
             let middle = newest + (oldest - newest) / 2;
-            let entry = view.history(&script, middle, 1)?;
+            let entry = view.scripts().history(&script, middle, 1)?;
             if entry.first().is_some_and(|entry| entry.tx_num >= end) {
                 newest = middle + 1;
             } else {
@@ -119,7 +119,7 @@ impl<'v> Spends<'v> {
                 Some(entry) if entry.sent > 0 => return Ok(Some(entry.tx_num)),
                 Some(_) => {}
                 None => {
-                    self.entries = self.view.history(&self.script, self.read, ENTRIES)?;
+                    self.entries = self.view.scripts().history(&self.script, self.read, ENTRIES)?;
                     self.read += self.entries.len() as u64;
                     if self.entries.is_empty() {
                         return Ok(None);

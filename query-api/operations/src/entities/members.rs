@@ -90,7 +90,7 @@ pub(super) fn page(
 }
 
 fn row(view: &View<'_>, script: &EntityScript, label: &ScriptLabel) -> Result<EntityAddress, ApiError> {
-    let found = label.id(&script.script).map(|id| view.script_by_id(id)).transpose()?.flatten();
+    let found = label.id(&script.script).map(|id| view.scripts().by_id(id)).transpose()?.flatten();
     let (balance, tx_count) = found.map_or((0, 0), |of| {
         let totals = &of.totals;
         (totals.funded.saturating_sub(totals.spent), totals.tx_count)

@@ -66,7 +66,7 @@ impl History {
             if let Some(entry) = self.entries.last() {
                 return Ok(Some(*entry));
             }
-            self.entries = view.history(&self.found, self.read, ENTRIES)?;
+            self.entries = view.scripts().history(&self.found, self.read, ENTRIES)?;
             if self.entries.is_empty() {
                 return Ok(None);
             }
@@ -192,7 +192,7 @@ impl Merge<'_> {
         for (hash, label) in hashes.iter().zip(self.view.labels().of_hashes(&hashes)?) {
             let what = || format!("the label of script {}", hex::encode(hash.0));
             let label = label.ok_or_else(|| lacks::<Labels>(what()))?;
-            let script = label.id(hash).map(|id| self.view.script_by_id(id)).transpose()?.flatten();
+            let script = label.id(hash).map(|id| self.view.scripts().by_id(id)).transpose()?.flatten();
             found.push(script.ok_or_else(|| lacks::<Labels>(format!("{} that the chain has", what())))?);
         }
         Ok(found)

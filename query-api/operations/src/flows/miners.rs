@@ -222,7 +222,7 @@ fn flows(
     if reason.is_none() {
         for hash in &facts.holders {
             ctx.work.poll()?;
-            found.extend(view.find_script_hash(hash)?.map(|(script, _)| script));
+            found.extend(view.scripts().find_hash(hash)?.map(|(script, _)| script));
         }
     }
     let left = match reason {

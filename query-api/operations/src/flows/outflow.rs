@@ -100,7 +100,7 @@ impl Reading {
             let mut read = 0;
             'script: loop {
                 ctx.work.poll()?;
-                let entries = view.history(script, read, ENTRIES)?;
+                let entries = view.scripts().history(script, read, ENTRIES)?;
                 read += entries.len() as u64;
                 for entry in &entries {
                     if entry.tx_num < first {

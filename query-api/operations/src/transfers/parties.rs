@@ -84,7 +84,7 @@ impl<'t> Parties<'t> {
     /// Of an unconfirmed transaction. Two rows read for each script.
     pub(super) fn unconfirmed(view: &View<'_>, tx: &'t MempoolTx) -> Result<Self, ApiError> {
         let coin = |(bytes, sats): (&'t [u8], Sats)| -> Result<Coin<'t>, ApiError> {
-            let found = view.find_script(bytes)?;
+            let found = view.scripts().find(bytes)?;
             let script = found.map_or(Script::Unseen(bytes), |found| Script::Seen(found.id));
             Ok(Coin { script, bytes: Bytes::Here(bytes), sats })
         };
@@ -146,7 +146,8 @@ impl<'t> Parties<'t> {
 
     fn largest_to_a_new_script(&self, view: &View<'_>, external: &[&Coin<'t>]) -> Result<Option<Sats>, ApiError> {
         let ids: Vec<ScriptId> = external.iter().filter_map(|coin| coin.script.id()).collect();
-        let firsts: HashMap<ScriptId, Option<TxNum>> = ids.iter().copied().zip(view.first_txs(&ids)?).collect();
+        let firsts: HashMap<ScriptId, Option<TxNum>> =
+            ids.iter().copied().zip(view.scripts().first_txs(&ids)?).collect();
         let is_new = |coin: &Coin<'t>| match coin.script {
             Script::Unseen(_) => true,
             Script::Seen(id) => self.tx_num.is_some() && firsts.get(&id).copied().flatten() == self.tx_num,
@@ -186,7 +187,7 @@ pub(crate) fn touches(
     let ids: Vec<ScriptId> =
         parties.inputs.iter().chain(&parties.outputs).filter_map(|coin| coin.script.id()).collect();
     let wanted =
-        script.map(|hash| view.find_script_hash(hash)).transpose()?.map(|found| found.map(|(found, _)| found.id));
+        script.map(|hash| view.scripts().find_hash(hash)).transpose()?.map(|found| found.map(|(found, _)| found.id));
     let has_script = wanted.is_none_or(|wanted| wanted.is_some_and(|wanted| ids.contains(&wanted)));
     let mut has_entity = entity.is_none();
     if has_script && let Some(entity) = entity {

@@ -276,7 +276,7 @@ fn days(
     }
     let (begin, before) = if start > first {
         let begin = end_of_day(view, start - 1);
-        (begin, view.sums_before(script, begin)?)
+        (begin, view.scripts().sums_before(script, begin)?)
     } else {
         (TxNum(0), SumsBefore::default())
     };
@@ -309,7 +309,7 @@ fn by_day(
 ) -> Result<(), ApiError> {
     for day in days {
         ctx.work.poll()?;
-        let sums = view.sums_before(script, end_of_day(view, day))?;
+        let sums = view.scripts().sums_before(script, end_of_day(view, day))?;
         let (received, sent) = (sums.received.checked_sub(before.received), sums.sent.checked_sub(before.sent));
         let txs = sums.tx_count.checked_sub(before.tx_count);
         let (Some(received), Some(sent), Some(txs)) = (received, sent, txs) else {
@@ -329,7 +329,7 @@ fn by_entry(
     within: Range<TxNum>,
     daily: &mut Daily,
 ) -> Result<(), ApiError> {
-    for row in view.history_rows(script.id)? {
+    for row in view.scripts().history_rows(script.id)? {
         ctx.work.poll()?;
         for entry in row?.entries {
             if entry.tx_num >= within.end {

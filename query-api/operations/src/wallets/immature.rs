@@ -14,7 +14,7 @@ pub(super) fn immature_sats<'s>(
 ) -> Result<Sats, ApiError> {
     let mut sum: Sats = 0;
     for (script, found) in scripts {
-        if view.may_be_immature(found) {
+        if view.scripts().may_be_immature(found) {
             let young = ctx.young.of(ctx.prices.reader, view)?;
             sum = sum.saturating_add(young.get(script).copied().unwrap_or_default());
         }

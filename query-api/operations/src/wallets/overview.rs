@@ -303,7 +303,7 @@ fn activity(view: &View<'_>, script: Option<&FoundScript>) -> Result<Activity, A
         Some(script) => {
             let starts = PERIODS.map(|days| first_tx_after(view, end.saturating_sub(days * DAY_SECS)));
             let all = &script.totals;
-            view.sums_before_each(script, starts)?.map(|before| Period {
+            view.scripts().sums_before_each(script, starts)?.map(|before| Period {
                 tx_count: all.tx_count.saturating_sub(before.tx_count),
                 received_sats: all.funded.saturating_sub(before.received),
                 sent_sats: all.spent.saturating_sub(before.sent),

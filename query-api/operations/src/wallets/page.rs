@@ -125,7 +125,7 @@ pub(super) fn page(
         Start::Older(left) => confirmed_total.saturating_sub(left),
     };
     let confirmed = match &wallet.found {
-        Some(found) if unconfirmed.len() < limit => view.history(found, skip, limit - unconfirmed.len())?,
+        Some(found) if unconfirmed.len() < limit => view.scripts().history(found, skip, limit - unconfirmed.len())?,
         _ => Vec::new(),
     };
     let reached = skip.saturating_add(confirmed.len() as u64);

@@ -38,13 +38,13 @@ pub(super) fn related(view: &View<'_>, wallet: &Wallet) -> Result<Related, ApiEr
     let own_key = public_key(script);
     let mut rows = Vec::new();
     if let Some(key) = own_key {
-        let found = view.find_script(&p2pkh_of(key))?;
+        let found = view.scripts().find(&p2pkh_of(key))?;
         rows.push(RelatedScript::of(view, &p2pkh_of(key), "pays to the hash of the same key", found, 0));
     }
     let Some(hash) = key_hash(script).or_else(|| own_key.map(hash160)) else { return Ok((rows, None)) };
-    for FoundKey { key, outputs } in view.pubkeys(&hash)? {
+    for FoundKey { key, outputs } in view.scripts().pubkeys(&hash)? {
         let Some(other) = p2pk_of(&key).filter(|other| other != script) else { continue };
-        let found = view.find_script(&other)?;
+        let found = view.scripts().find(&other)?;
         // Of all outputs to a key, only that of block 0 cannot be spent: it is in no coin set.
         let unspendable = outputs > found.map_or(0, |f| f.totals.funded_count);
         let unspendable_sats = if unspendable { view.network().subsidy_sats(0) } else { 0 };

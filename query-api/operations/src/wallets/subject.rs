@@ -25,11 +25,11 @@ impl Wallet {
     pub(super) fn find(view: &View<'_>, pool: Option<&MempoolView<'_>>, asked: AddressParam) -> Result<Self, ApiError> {
         let (script, script_hash, found) = match asked.subject {
             Subject::Script(script) => {
-                let found = view.find_script(&script)?;
+                let found = view.scripts().find(&script)?;
                 let hash = script_sha256(&script);
                 (Some(script), hash, found)
             }
-            Subject::ScriptHash(hash) => match view.find_script_hash(&hash)? {
+            Subject::ScriptHash(hash) => match view.scripts().find_hash(&hash)? {
                 Some((found, script)) => (Some(script), hash, Some(found)),
                 None => (pool.and_then(|pool| unconfirmed_script(pool.mempool, &hash)), hash, None),
             },

@@ -192,7 +192,7 @@ fn dust_payments(ctx: &Ctx<'_>, view: &View<'_>, found: &FoundScript) -> Result<
     let (mut payments, mut read) = (Vec::new(), 0);
     while read < MAX_ENTRIES {
         ctx.work.poll()?;
-        let entries = view.history(found, read, ENTRIES)?;
+        let entries = view.scripts().history(found, read, ENTRIES)?;
         let is_payment = |entry: &&cairn_tables::history::HistoryEntry| {
             is_dust(entry.received) && entry.sent == 0 && entry.tx_num > found.totals.first.tx_num
         };

@@ -63,7 +63,7 @@ impl Union {
         }
         let mut entries: Vec<HistoryEntry> = Vec::new();
         for (_, found) in &self.scripts {
-            for row in view.history_rows(found.id)? {
+            for row in view.scripts().history_rows(found.id)? {
                 ctx.work.poll()?;
                 entries.extend(row?.entries);
                 // Most are of one script only.

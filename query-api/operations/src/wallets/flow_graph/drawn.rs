@@ -192,7 +192,7 @@ fn alone(ctx: &Ctx<'_>, view: &View<'_>, wallet: &Wallet, include_labels: bool) 
 
 fn script_of(view: &View<'_>, id: ScriptId) -> Result<Vec<u8>, ApiError> {
     let lacks = || lacks::<cairn_tables::totals::TotalsTable>("a script that a transaction has".to_owned());
-    Ok(view.script_of(id)?.ok_or_else(lacks)?)
+    Ok(view.scripts().bytes_of(id)?.ok_or_else(lacks)?)
 }
 
 fn txid_of(view: &View<'_>, tx_num: TxNum, known: &mut HashMap<TxNum, String>) -> Result<String, ApiError> {

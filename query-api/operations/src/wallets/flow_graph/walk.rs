@@ -318,9 +318,9 @@ impl<'w> Walk<'w> {
         left: &mut usize,
         found: &mut Vec<(TxNum, Leg)>,
     ) -> Result<(), ApiError> {
-        let Some(of) = self.view.script_by_id(script)? else { return Ok(()) };
+        let Some(of) = self.view.scripts().by_id(script)? else { return Ok(()) };
         let (outwards, inwards) = (side.grows_out(self.asked.direction), side.grows_in(self.asked.direction));
-        let entries = self.view.history(&of, 0, HISTORY)?;
+        let entries = self.view.scripts().history(&of, 0, HISTORY)?;
         if of.totals.tx_count > entries.len() as u64
             && entries.last().is_none_or(|entry| entry.tx_num >= self.asked.since)
         {

@@ -168,7 +168,7 @@ fn waits(pool: Option<&MempoolView<'_>>, script_hash: &[u8; 32]) -> bool {
 
 /// A row read, which the filter saves for nearly every script that is not used.
 fn wallet_of(view: &View<'_>, script: Vec<u8>) -> Result<Wallet, ApiError> {
-    let found = view.find_script(&script)?;
+    let found = view.scripts().find(&script)?;
     let own_address = address_of(&script, view.network());
     let script_hash = script_sha256(&script);
     // As a script without an address is asked for, and named as a showcase.
