@@ -280,15 +280,15 @@ fn reading(what: &str) -> Work {
             let found = view.scripts().find(black_box(&script)).unwrap().unwrap();
             let page = view.scripts().history(&found, 0, PAGE).unwrap();
             assert_eq!(page.len(), PAGE);
-            view.fetch_txs(&page.iter().map(|entry| entry.tx_num).collect::<Vec<_>>()).unwrap();
-            page.iter().map(|entry| view.tx(entry.tx_num).unwrap().unwrap().fee_sats()).sum()
+            view.transactions().fetch(&page.iter().map(|entry| entry.tx_num).collect::<Vec<_>>()).unwrap();
+            page.iter().map(|entry| view.transactions().get(entry.tx_num).unwrap().unwrap().fee_sats()).sum()
         })
         .hot();
     }
     Work::new(move || {
         let view = reader.view().unwrap();
         let found = view.scripts().find(black_box(&script)).unwrap().unwrap();
-        let seen = |tx_num| view.tx(tx_num).unwrap().unwrap().tx_num.0;
+        let seen = |tx_num| view.transactions().get(tx_num).unwrap().unwrap().tx_num.0;
         let ends = seen(found.totals.first.tx_num) + seen(found.totals.last);
         // The last day, week and month, as the overview has them.
         let periods = [1, 7, 30].map(|days| {

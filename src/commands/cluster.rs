@@ -216,7 +216,7 @@ impl ClustersAsOf<'_, '_> {
     }
 
     fn txid(&self, tx: TxNum) -> Result<String, Failure> {
-        Ok(self.view.txid_of(tx)?.ok_or_else(missing)?.0.to_string())
+        Ok(self.view.transactions().txid(tx)?.ok_or_else(missing)?.0.to_string())
     }
 
     /// The address of a script, or its hash.

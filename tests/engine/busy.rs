@@ -76,7 +76,7 @@ fn check(index: &Index, txs: u32) {
         let first = view.chain().height_of(t.first.tx_num).unwrap();
         let last = view.chain().height_of(t.last).unwrap();
         assert_eq!((first, last), (2, view.tip().height));
-        view.tx(t.last).unwrap().unwrap();
+        view.transactions().get(t.last).unwrap().unwrap();
         // Activity since some time: one mark.
         let since = view.chain().get(view.tip().height / 2).unwrap().first_tx;
         let before = view.scripts().sums_before(&found, since).unwrap();
@@ -95,13 +95,13 @@ fn check(index: &Index, txs: u32) {
             // As an answer does it: together, so that asking for each of them reads no more. One row alone waits for
             // that.
             let before = view.rows_read();
-            view.fetch_txs(&entries.iter().map(|entry| entry.tx_num).collect::<Vec<_>>()).unwrap();
+            view.transactions().fetch(&entries.iter().map(|entry| entry.tx_num).collect::<Vec<_>>()).unwrap();
             let fetched = view.rows_read().max(before + 1);
             for (i, entry) in (0..).zip(&entries) {
                 let number = total - 1 - page * per_page - i;
                 let sent = if number % 7 == 6 { 900 } else { 0 };
                 assert_eq!((entry.received, entry.sent), (900, sent), "entry {number}");
-                let tx = view.tx(entry.tx_num).unwrap().unwrap();
+                let tx = view.transactions().get(entry.tx_num).unwrap().unwrap();
                 assert_eq!(tx.outputs()[1].value, 900);
             }
             assert!(view.rows_read() <= fetched, "rows were read a second time");

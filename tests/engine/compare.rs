@@ -46,18 +46,18 @@ fn transactions(view: &View<'_>, oracle: &Oracle) {
         // Those of every second block are read together.
         if height % 2 == 1 {
             let of_block = number as u64..(number + block.txdata.len()) as u64;
-            view.fetch_txs(&of_block.map(TxNum).collect::<Vec<_>>()).unwrap();
+            view.transactions().fetch(&of_block.map(TxNum).collect::<Vec<_>>()).unwrap();
         }
         for tx in &block.txdata {
             let expected = &oracle.txs()[number];
             let tx_num = TxNum(number as u64);
             number += 1;
-            let stored = view.tx(tx_num).unwrap().expect("a transaction");
+            let stored = view.transactions().get(tx_num).unwrap().expect("a transaction");
             let txid = Txid(tx.compute_txid().to_byte_array());
             assert_eq!(stored.txid(), txid);
             assert_eq!(stored.height, expected.height);
             let newest = *oracle.tx_nums(&tx.compute_txid()).last().expect("a number");
-            assert_eq!(view.tx_by_id(&txid).unwrap().expect("found by id").tx_num, newest, "{txid}");
+            assert_eq!(view.transactions().by_txid(&txid).unwrap().expect("found by id").tx_num, newest, "{txid}");
             assert_eq!(stored.meta().size as usize, tx.total_size());
             assert_eq!(stored.meta().base_size as usize, tx.base_size());
             assert_eq!(stored.fee_sats(), expected.fee_sats, "fee of {txid}");
@@ -67,9 +67,10 @@ fn transactions(view: &View<'_>, oracle: &Oracle) {
                 assert_eq!(stored.script(output), expected.script_pubkey.as_bytes());
             }
             if !tx.is_coinbase() {
-                let inputs = view.inputs(&stored).unwrap();
+                let inputs = view.transactions().inputs(&stored).unwrap();
                 for (input, named) in inputs.iter().zip(&tx.input) {
-                    let funding = view.tx(input.outpoint.tx_num).unwrap().expect("a funding transaction");
+                    let funding =
+                        view.transactions().get(input.outpoint.tx_num).unwrap().expect("a funding transaction");
                     assert_eq!(funding.txid().0, named.previous_output.txid.to_byte_array());
                     assert_eq!(input.outpoint.vout, named.previous_output.vout);
                     assert_eq!(input.birth, funding.height);
@@ -82,14 +83,14 @@ fn transactions(view: &View<'_>, oracle: &Oracle) {
                 }
                 assert_eq!(inputs.len(), tx.input.len());
             }
-            let spenders = view.spenders(tx_num).unwrap();
+            let spenders = view.transactions().spenders(tx_num).unwrap();
             for vout in 0..tx.output.len() as u32 {
                 let found = spenders.iter().find(|s| s.0 == vout).map(|s| (s.1, s.2));
                 assert_eq!(found, oracle.spender(tx_num, vout).map(|s| (s.tx_num, s.vin)), "spender of {txid}:{vout}");
             }
         }
     }
-    assert!(view.tx_by_id(&Txid([7; 32])).unwrap().is_none());
+    assert!(view.transactions().by_txid(&Txid([7; 32])).unwrap().is_none());
 }
 
 fn coins(view: &View<'_>, oracle: &Oracle) {

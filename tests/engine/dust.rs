@@ -208,7 +208,7 @@ pub(crate) fn assert_dust(index: &Index, oracle: &Oracle, what: &str) -> Seen {
     index.view(|view| {
         assert_eq!(view.movements().dust_height().unwrap(), view.tip().height, "{what}");
         for (tx_num, ..) in oracle.transactions(view.tip().height) {
-            assert_eq!(view.funding(tx_num).unwrap(), largest(oracle, tx_num), "{what}: {tx_num:?}");
+            assert_eq!(view.transactions().funding(tx_num).unwrap(), largest(oracle, tx_num), "{what}: {tx_num:?}");
         }
         assert_rows::<Pings>(view, &expected.found, what);
         assert_rows::<DustPings>(view, &expected.pings, what);

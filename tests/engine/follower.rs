@@ -148,7 +148,7 @@ fn an_unfinished_stage_answers_nothing() {
     // Questions that need other stages are answered.
     let view_reader = engine.reader();
     let view = view_reader.view().unwrap();
-    assert!(view.spenders(cairn_model::TxNum(1)).is_ok());
+    assert!(view.transactions().spenders(cairn_model::TxNum(1)).is_ok());
     drop(view);
     engine.reindex(&["scripts"], &NoProgress).unwrap();
     assert!(!unfinished(&engine.reader()));

@@ -182,7 +182,7 @@ fn tables_of_another_version_answer_nothing() {
             let expected = STAGES.iter().map(|s| if s.name == "scripts" { StageStatus::OtherVersion } else { others });
             assert_eq!(statuses, expected.collect::<Vec<_>>());
             // Questions that need other stages are answered.
-            assert!(view.spenders(cairn_model::TxNum(1)).is_ok());
+            assert!(view.transactions().spenders(cairn_model::TxNum(1)).is_ok());
             assert!(view.require(&SPENDS).is_ok() && view.require(&COINS).is_ok());
         }
     }

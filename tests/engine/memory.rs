@@ -18,13 +18,13 @@ fn read_all(follower: &SecondaryReader) {
     for n in 0..4_000u32 {
         let mut txid = Txid([0; 32]);
         txid.0[..4].copy_from_slice(&(n.wrapping_mul(1_073_741)).to_be_bytes());
-        assert!(view.coin_of(&txid, 0).unwrap().is_none());
+        assert!(view.transactions().coin(&txid, 0).unwrap().is_none());
     }
     for height in 0..=view.tip().height {
         let row = view.header(height).unwrap().unwrap();
         let count = row.tx_count.min(20);
         for n in 0..count {
-            view.tx(TxNum(row.first_tx.0 + u64::from(n))).unwrap();
+            view.transactions().get(TxNum(row.first_tx.0 + u64::from(n))).unwrap();
         }
     }
 }

@@ -36,19 +36,19 @@ fn assert_all(view: &View<'_>, oracle: &Oracle, blocks: &[bitcoin::Block], what:
     outpoints.extend((0..50u8).map(|b| OutPoint { txid: bitcoin::Txid::from_byte_array([b; 32]), vout: 0 }));
     outpoints.shuffle(&mut ChaCha8Rng::seed_from_u64(1));
     let named: Vec<(Txid, u32)> = outpoints.iter().map(|o| (Txid(o.txid.to_byte_array()), o.vout)).collect();
-    let together = view.coins_of_outpoints(&named).unwrap();
+    let together = view.transactions().coins(&named).unwrap();
     assert_eq!(together.len(), named.len());
     let mut coins = std::collections::HashSet::new();
     for ((outpoint, (txid, vout)), found) in outpoints.iter().zip(&named).zip(together) {
         let expected = expected(oracle, outpoint);
         assert_eq!(found, expected, "{what}: {outpoint}, among many");
-        assert_eq!(view.coin_of(txid, *vout).unwrap(), expected, "{what}: {outpoint}");
+        assert_eq!(view.transactions().coin(txid, *vout).unwrap(), expected, "{what}: {outpoint}");
         if expected.is_some() {
             coins.insert(outpoint);
         }
     }
     assert_eq!(coins.len(), oracle.coins().len(), "{what}: all coins were asked for");
-    assert!(view.coins_of_outpoints(&[]).unwrap().is_empty());
+    assert!(view.transactions().coins(&[]).unwrap().is_empty());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn of_two_transactions_with_one_id_the_newer_counts() {
             index.engine.unwind(height, &NoProgress).unwrap();
             oracle.truncate(height as usize + 1);
             index.view(|view| {
-                let coin = view.coin_of(&Txid(twin.compute_txid().to_byte_array()), 1).unwrap().unwrap();
+                let coin = view.transactions().coin(&Txid(twin.compute_txid().to_byte_array()), 1).unwrap().unwrap();
                 assert_eq!((coin.height, coin.value), (made, 6), "at {height}");
                 assert_all(view, &oracle, &forge.blocks, &format!("height {height}"));
             });
@@ -140,8 +140,8 @@ fn an_unfinished_coin_set_answers_nothing() {
     assert!(is_cut(|| index.engine.reindex(&["coins"], &Cut::stop(1))));
     index.view(|view| {
         let unfinished = |found| matches!(found, Err(ReadError::Unfinished("coins")));
-        assert!(unfinished(view.coin_of(&Txid([1; 32]), 0).map(|_| ())));
-        assert!(unfinished(view.coins_of_outpoints(&[]).map(|_| ())));
+        assert!(unfinished(view.transactions().coin(&Txid([1; 32]), 0).map(|_| ())));
+        assert!(unfinished(view.transactions().coins(&[]).map(|_| ())));
     });
 }
 
@@ -183,12 +183,12 @@ fn the_filter_spares_reads() {
     // A reader of its own: a writer's handle also has rows that are not in table files yet.
     let apart = Reader::open(&index.path().join("index")).unwrap();
     let look = |view: &View<'_>, perf: &mut PerfContext, rng: &mut ChaCha8Rng| {
-        view.coin_of(&Txid([0; 32]), 0).unwrap();
+        view.transactions().coin(&Txid([0; 32]), 0).unwrap();
         let absent: Vec<Txid> = (0..2_000).map(|_| Txid(rng.random())).collect();
         perf.reset();
         for txid in &absent {
-            assert!(view.tx_by_id(txid).unwrap().is_none());
-            assert!(view.coin_of(txid, 0).unwrap().is_none());
+            assert!(view.transactions().by_txid(txid).unwrap().is_none());
+            assert!(view.transactions().coin(txid, 0).unwrap().is_none());
         }
         // Each look uses one part of a filter; one in a hundred passes a filter of 10 bits a key.
         let looks = absent.len() as u64 * 2;
@@ -205,7 +205,7 @@ fn the_filter_spares_reads() {
         index.view(|view| {
             perf.reset();
             let started = Instant::now();
-            let found = view.coins_of_outpoints(&wanted).unwrap();
+            let found = view.transactions().coins(&wanted).unwrap();
             let together = started.elapsed();
             assert!(found.iter().all(|coin| coin.as_ref().is_some_and(|c| c.value == 900)));
             let used = blocks_used(&perf);
@@ -214,7 +214,7 @@ fn the_filter_spares_reads() {
         });
         index.view(|view| {
             let started = Instant::now();
-            wanted.iter().for_each(|(txid, vout)| assert!(view.coin_of(txid, *vout).unwrap().is_some()));
+            wanted.iter().for_each(|(txid, vout)| assert!(view.transactions().coin(txid, *vout).unwrap().is_some()));
             println!("{round}: one by one {:?}, {} rows", started.elapsed(), view.rows_read());
         });
     }

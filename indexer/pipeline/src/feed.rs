@@ -219,7 +219,8 @@ fn announcements_of(view: &View<'_>, height: Height, now: u32) -> Result<Vec<Fee
     found.sort_by_key(|(tx_num, row)| (*tx_num, row.kind, row.number));
     let mut rows = vec![block];
     for (tx_num, row) in found {
-        let (txid, _) = view.txid_of(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
+        let (txid, _) =
+            view.transactions().txid(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
         rows.push(FeedRow { id: txid.0, ..row });
     }
     Ok(rows)
@@ -231,8 +232,8 @@ fn lacks<T: Table>(what: String) -> ReadError {
 
 /// Shows the old coins that a transaction spends: the input and the value of each.
 fn awakenings(view: &View<'_>, tx_num: TxNum, now: u32, mut show: impl FnMut(u64, u64)) -> Result<(), ReadError> {
-    let tx = view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
-    for (vin, coin) in (0..).zip(view.inputs(&tx)?) {
+    let tx = view.transactions().get(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
+    for (vin, coin) in (0..).zip(view.transactions().inputs(&tx)?) {
         let age = view.chain().get(coin.birth).map_or(0, |born| now.saturating_sub(born.mono_time));
         if coin.value >= AWAKENING_SATS && age >= AWAKENING_DAYS * DAY_SECS {
             show(vin, coin.value);

@@ -172,7 +172,7 @@ fn stored_coins(
     let mut txids: Vec<Txid> = outside.map(|(prevout, _)| prevout.txid).collect();
     txids.sort_unstable();
     txids.dedup();
-    let numbers = look_up(reader, &txids, |view, txid| Ok(view.tx_by_id(txid)?.map(|tx| tx.tx_num)))?;
+    let numbers = look_up(reader, &txids, |view, txid| Ok(view.transactions().by_txid(txid)?.map(|tx| tx.tx_num)))?;
     let number = |txid: &Txid| txids.binary_search(txid).ok().and_then(|at| numbers[at]);
     let outpoints = prevouts.iter().zip(flags).zip(made_here).map(|((prevout, flags), made_here)| {
         let tx_num = if made_here.is_none() { number(&prevout.txid) } else { None };
@@ -200,7 +200,7 @@ fn stored_coin(view: &View<'_>, outpoint: Outpoint, flags: InputFlags) -> Result
 /// other transaction would have to spend the same coin twice.
 fn overwritten(view: &View<'_>, block: &Block) -> Result<Vec<Overwritten>, PipelineError> {
     let Some(coinbase) = block.txs.first() else { return Ok(Vec::new()) };
-    let Some(earlier) = view.tx_by_id(&coinbase.txid)? else { return Ok(Vec::new()) };
+    let Some(earlier) = view.transactions().by_txid(&coinbase.txid)? else { return Ok(Vec::new()) };
     let mut gone = Vec::new();
     for vout in 0..earlier.outputs().len() as u32 {
         let outpoint = Outpoint { tx_num: earlier.tx_num, vout };
@@ -219,7 +219,7 @@ fn give_ids(reader: &Reader, block: &mut Block, collisions: &mut Collisions) -> 
     prefixes.retain(|prefix| !collisions.has(*prefix));
     let known = look_up(reader, &prefixes, |view, prefix| {
         let totals = view.get::<TotalsTable>(&ScriptId { prefix: *prefix, ordinal: 0 })?;
-        totals.map(|totals| Ok((totals.first.tx_num, view.script_at(totals.first)?))).transpose()
+        totals.map(|totals| Ok((totals.first.tx_num, view.transactions().script_at(totals.first)?))).transpose()
     })?;
     // Per prefix the script that had it first in the index or in this block.
     let known = prefixes.into_iter().zip(known).filter_map(|(prefix, first)| Some((prefix, first?)));

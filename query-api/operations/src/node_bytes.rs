@@ -94,7 +94,7 @@ impl<'a> NodeBytes<'a> {
         if let Some((_, found)) = self.found.borrow_mut().take_if(|(of, _)| of == txid) {
             return Ok(found);
         }
-        let Some(tx) = view.tx_by_id(txid)? else { return Ok(None) };
+        let Some(tx) = view.transactions().by_txid(txid)? else { return Ok(None) };
         let header = view.header(tx.height)?.ok_or_else(ApiError::internal)?;
         Ok(Some(Box::new((tx, header))))
     }

@@ -10,7 +10,7 @@ use cairn_tables::{
 };
 use rocksdb::DBPinnableSlice;
 
-use crate::{ReadError, View};
+use crate::{ReadError, subjects::TransactionView};
 
 /// Rows that are held at a time while many are looked up.
 const AT_A_TIME: usize = 64;
@@ -36,16 +36,16 @@ struct Candidate {
     coin: Coin,
 }
 
-impl View<'_> {
+impl<'v> TransactionView<'v> {
     /// The coin of an outpoint; `None` if the output does not exist, is spent or unspendable. At most four row reads,
     /// and three more for each other transaction with the same txid prefix.
-    pub fn coin_of(&self, txid: &Txid, vout: u32) -> Result<Option<UnspentCoin>, ReadError> {
-        Ok(self.coins_of_outpoints(&[(*txid, vout)])?.pop().flatten())
+    pub fn coin(self, txid: &Txid, vout: u32) -> Result<Option<UnspentCoin>, ReadError> {
+        Ok(self.coins(&[(*txid, vout)])?.pop().flatten())
     }
 
-    /// The coins of many outpoints, in the order of the request. As [`View::coin_of`], but read in disk order.
-    pub fn coins_of_outpoints(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<UnspentCoin>>, ReadError> {
-        self.require(&COINS)?;
+    /// The coins of many outpoints, in the order of the request. As [`TransactionView::coin`], but read in disk order.
+    pub fn coins(self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<UnspentCoin>>, ReadError> {
+        self.view.require(&COINS)?;
         let mut found = vec![None; outpoints.len()];
         let (mut decoded, mut row) = (Decoded::default(), None);
         for candidate in self.candidates(outpoints)? {
@@ -55,7 +55,7 @@ impl View<'_> {
             let tx = decoded.txs.first().filter(|tx| tx.txid == *txid);
             let Some(tx) = tx else { continue };
             let output = decoded.outputs_of(tx).get(*vout as usize);
-            let output = output.ok_or_else(|| self.broken("a coin without an output"))?;
+            let output = output.ok_or_else(|| self.view.broken("a coin without an output"))?;
             let Coin { value, coinbase, .. } = candidate.coin;
             let script = decoded.script(output).into();
             found[candidate.question] = Some(UnspentCoin { value, script, height, coinbase });
@@ -64,10 +64,10 @@ impl View<'_> {
     }
 
     /// The unspent outputs of transactions with the requested txid prefixes, in chain order.
-    fn candidates(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Candidate>, ReadError> {
+    fn candidates(self, outpoints: &[(Txid, u32)]) -> Result<Vec<Candidate>, ReadError> {
         let mut order: Vec<usize> = (0..outpoints.len()).collect();
         order.sort_unstable_by_key(|i| &outpoints[*i]);
-        let mut rows = self.prefix_iterator::<TxNums>()?;
+        let mut rows = self.view.prefix_iterator::<TxNums>()?;
         let mut named: Vec<(Outpoint, usize)> = Vec::with_capacity(outpoints.len());
         let mut last: Option<(&Txid, Vec<TxNum>)> = None;
         for question in order {
@@ -82,7 +82,7 @@ impl View<'_> {
         let mut candidates = Vec::with_capacity(named.len());
         for some in named.chunks(AT_A_TIME) {
             let keys: Vec<Outpoint> = some.iter().map(|(at, _)| *at).collect();
-            for (&(at, question), value) in some.iter().zip(self.bytes_of_many::<Coins>(&keys)?) {
+            for (&(at, question), value) in some.iter().zip(self.view.bytes_of_many::<Coins>(&keys)?) {
                 if let Some(bytes) = value {
                     candidates.push(Candidate { question, at, coin: Coins::decode_value(&bytes)? });
                 }
@@ -93,24 +93,25 @@ impl View<'_> {
 
     /// Decodes one transaction of the log, without the rest of its row; returns its height. `row` is the previous row,
     /// if any.
-    fn one_logged<'v>(
-        &'v self,
+    fn one_logged(
+        self,
         tx_num: TxNum,
         row: &mut Option<(TxNum, DBPinnableSlice<'v>)>,
         into: &mut Decoded,
     ) -> Result<Height, ReadError> {
-        let missing = || self.broken("tx_nums names a missing transaction");
-        let height = self.chain().height_of(tx_num).filter(|_| tx_num < self.tip().tx_end).ok_or_else(missing)?;
-        let first = self.chain().get(height).ok_or_else(missing)?.first_tx;
+        let missing = || self.view.broken("tx_nums names a missing transaction");
+        let height =
+            self.view.chain().height_of(tx_num).filter(|_| tx_num < self.view.tip().tx_end).ok_or_else(missing)?;
+        let first = self.view.chain().get(height).ok_or_else(missing)?.first_tx;
         let at = (tx_num.0 - first.0) as usize % TXS_PER_ROW;
         let key = TxNum(tx_num.0 - at as u64);
         let bytes = match row {
             Some((of, bytes)) if *of == key => bytes,
-            _ => &mut row.insert((key, self.bytes::<BlockLog>(&key)?.ok_or_else(missing)?)).1,
+            _ => &mut row.insert((key, self.view.bytes::<BlockLog>(&key)?.ok_or_else(missing)?)).1,
         };
         match LogRow::decode_one(bytes, at, into)? {
             Some(found) if found.height == height => Ok(height),
-            _ => Err(self.broken("a row of block_log is not the requested one")),
+            _ => Err(self.view.broken("a row of block_log is not the requested one")),
         }
     }
 }

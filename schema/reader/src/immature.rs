@@ -32,8 +32,11 @@ impl ScriptView<'_> {
         let mut young = YoungCoinbases::new();
         for height in self.first_immature()..=self.view.tip().height {
             let Some(block) = self.view.chain().get(height) else { break };
-            let coinbase =
-                self.view.tx(block.first_tx)?.ok_or_else(|| self.view.broken("a block without a coinbase"))?;
+            let coinbase = self
+                .view
+                .transactions()
+                .get(block.first_tx)?
+                .ok_or_else(|| self.view.broken("a block without a coinbase"))?;
             for output in coinbase.outputs().iter().filter(|output| output.spendable) {
                 let sum = young.entry(coinbase.script(output).into()).or_default();
                 *sum = sum.saturating_add(output.value);

@@ -89,7 +89,7 @@ pub use secondary::{Advanced, SecondaryReader};
 pub use stages::{StageState, StageStatus};
 pub use subjects::{
     ClaimView, ClusterView, DayView, EntityView, FeedView, FlowView, LabelView, LedgerView, MovementView, ScriptView,
-    TableView,
+    TableView, TransactionView,
 };
 pub use table_file::{FileCheck, TableFile, bad_files, table_files_in};
 pub use txs::{BriefTx, StoredTx};

@@ -18,7 +18,7 @@ impl ScriptView<'_> {
         for ordinal in 0..=u8::MAX {
             let id = ScriptId { prefix: ScriptPrefix(prefix), ordinal };
             let Some(totals) = self.view.get::<TotalsTable>(&id)? else { return Ok(None) };
-            let script = self.view.script_at(totals.first)?;
+            let script = self.view.transactions().script_at(totals.first)?;
             if sha256::Hash::hash(&script).as_byte_array() == digest {
                 return Ok(Some((FoundScript { id, totals }, script)));
             }

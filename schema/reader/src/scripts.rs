@@ -69,7 +69,7 @@ impl ScriptView<'_> {
     pub fn bytes_of(self, id: ScriptId) -> Result<Option<Vec<u8>>, ReadError> {
         self.view.require(&SCRIPTS)?;
         let Some(totals) = self.view.get::<TotalsTable>(&id)? else { return Ok(None) };
-        self.view.script_at(totals.first).map(Some)
+        self.view.transactions().script_at(totals.first).map(Some)
     }
 
     /// The first transaction of each of many scripts, in their order, in one look-up; `None` if no block has the
@@ -89,7 +89,7 @@ impl ScriptView<'_> {
     }
 
     fn is_output(self, outpoint: Outpoint, script_pubkey: &[u8]) -> Result<bool, ReadError> {
-        Ok(self.view.script_at(outpoint)? == script_pubkey)
+        Ok(self.view.transactions().script_at(outpoint)? == script_pubkey)
     }
 
     /// Entries of a script's history, newest first, after skipping the `skip` newest. Reads the rows of the page (one

@@ -3,6 +3,12 @@
 
 use crate::View;
 
+/// Transactions of the chain, and coins by outpoint.
+#[derive(Clone, Copy)]
+pub struct TransactionView<'v> {
+    pub(crate) view: &'v View<'v>,
+}
+
 /// Scripts: their totals, their history, their coins.
 #[derive(Clone, Copy)]
 pub struct ScriptView<'v> {
@@ -70,6 +76,12 @@ pub struct TableView<'v> {
 }
 
 impl View<'_> {
+    /// Transactions of the chain, and coins by outpoint.
+    #[must_use]
+    pub fn transactions(&self) -> TransactionView<'_> {
+        TransactionView { view: self }
+    }
+
     /// Scripts: their totals, their history, their coins.
     #[must_use]
     pub fn scripts(&self) -> ScriptView<'_> {

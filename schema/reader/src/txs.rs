@@ -16,7 +16,7 @@ use cairn_tables::{
 };
 use rocksdb::{DBPinnableSlice, DBRawIteratorWithThreadMode};
 
-use crate::{Db, ReadError, View};
+use crate::{Db, ReadError, subjects::TransactionView};
 
 /// Rows of `block_log` that a view keeps.
 const KEPT_ROWS: usize = 128;
@@ -98,7 +98,8 @@ impl StoredTx {
         &self.decoded.scripts
     }
 
-    /// Its inputs in order; none of a coinbase. Which transactions made the coins is in another row ([`View::inputs`]).
+    /// Its inputs in order; none of a coinbase. Which transactions made the coins is in another row
+    /// ([`TransactionView::inputs`]).
     #[must_use]
     pub fn logged_inputs(&self) -> &[LoggedInput] {
         &self.decoded.inputs
@@ -152,27 +153,27 @@ impl BriefTx {
     }
 }
 
-impl View<'_> {
+impl<'v> TransactionView<'v> {
     /// The row of `block_log` that begins with this transaction.
-    fn log_row(&self, first: TxNum) -> Result<RowBytes<'_>, ReadError> {
-        let known = self.log_rows.borrow().get(&first).cloned();
+    fn log_row(self, first: TxNum) -> Result<RowBytes<'v>, ReadError> {
+        let known = self.view.log_rows.borrow().get(&first).cloned();
         let row = match known {
             Some(Some(row)) => {
-                self.count_bytes(&row)?;
+                self.view.count_bytes(&row)?;
                 return Ok(RowBytes::Kept(row));
             }
-            Some(None) => self.bytes_again::<BlockLog>(&first)?,
-            None => self.bytes::<BlockLog>(&first)?,
+            Some(None) => self.view.bytes_again::<BlockLog>(&first)?,
+            None => self.view.bytes::<BlockLog>(&first)?,
         };
-        let row = row.ok_or_else(|| self.broken("a row of block_log is missing"))?;
+        let row = row.ok_or_else(|| self.view.broken("a row of block_log is missing"))?;
         Ok(self.keep(first, &row).map_or(RowBytes::Pinned(row), RowBytes::Kept))
     }
 
     /// Keeps a row of `block_log`, unless it is long.
-    fn keep(&self, first: TxNum, row: &[u8]) -> Option<Rc<[u8]>> {
+    fn keep(self, first: TxNum, row: &[u8]) -> Option<Rc<[u8]>> {
         // To read a long one again out of the database's cache is cheaper than to copy it.
         let copy: Option<Rc<[u8]>> = (row.len() <= KEPT_LENGTH).then(|| Rc::from(row));
-        let mut kept = self.log_rows.borrow_mut();
+        let mut kept = self.view.log_rows.borrow_mut();
         if kept.len() >= KEPT_ROWS {
             kept.clear();
         }
@@ -182,17 +183,17 @@ impl View<'_> {
 
     /// Reads the rows of these transactions in one look-up, so that later single look-ups find them without another
     /// read. At most as many as a view keeps.
-    pub fn fetch_txs(&self, tx_nums: &[TxNum]) -> Result<(), ReadError> {
+    pub fn fetch(self, tx_nums: &[TxNum]) -> Result<(), ReadError> {
         let mut firsts: Vec<TxNum> = tx_nums.iter().filter_map(|n| Some(self.log_place(*n)?.1)).collect();
         firsts.sort_unstable();
         firsts.dedup();
-        firsts.retain(|first| !self.log_rows.borrow().contains_key(first));
-        firsts.truncate(KEPT_ROWS.saturating_sub(self.log_rows.borrow().len()));
+        firsts.retain(|first| !self.view.log_rows.borrow().contains_key(first));
+        firsts.truncate(KEPT_ROWS.saturating_sub(self.view.log_rows.borrow().len()));
         // One is found as fast without.
         if firsts.len() < 2 {
             return Ok(());
         }
-        for (first, row) in firsts.iter().zip(self.bytes_of_many::<BlockLog>(&firsts)?) {
+        for (first, row) in firsts.iter().zip(self.view.bytes_of_many::<BlockLog>(&firsts)?) {
             // Missing rows are noticed by the request that needs them.
             if let Some(row) = row {
                 self.keep(*first, &row);
@@ -203,23 +204,23 @@ impl View<'_> {
 
     /// Position of a transaction in the log: its block's height, the first transaction of its row, its index in the
     /// row. `None` beyond the tip.
-    fn log_place(&self, tx_num: TxNum) -> Option<(Height, TxNum, usize)> {
-        let height = self.chain().height_of(tx_num).filter(|_| tx_num < self.tip().tx_end)?;
-        let at = (tx_num.0 - self.chain().get(height)?.first_tx.0) as usize % TXS_PER_ROW;
+    fn log_place(self, tx_num: TxNum) -> Option<(Height, TxNum, usize)> {
+        let height = self.view.chain().height_of(tx_num).filter(|_| tx_num < self.view.tip().tx_end)?;
+        let at = (tx_num.0 - self.view.chain().get(height)?.first_tx.0) as usize % TXS_PER_ROW;
         Some((height, TxNum(tx_num.0 - at as u64), at))
     }
 
     /// Checks that a row of the log has the requested transaction, of a block at `height`.
-    fn logged<T>(&self, found: Option<T>, height: Height, of: impl Fn(&T) -> Height) -> Result<T, ReadError> {
-        let found = found.ok_or_else(|| self.broken("a row of block_log is too short"))?;
+    fn logged<T>(self, found: Option<T>, height: Height, of: impl Fn(&T) -> Height) -> Result<T, ReadError> {
+        let found = found.ok_or_else(|| self.view.broken("a row of block_log is too short"))?;
         if of(&found) != height {
-            return Err(self.broken("a row of block_log belongs to another block"));
+            return Err(self.view.broken("a row of block_log belongs to another block"));
         }
         Ok(found)
     }
 
     /// A transaction by number; `None` beyond the tip. One row read.
-    pub fn tx(&self, tx_num: TxNum) -> Result<Option<StoredTx>, ReadError> {
+    pub fn get(self, tx_num: TxNum) -> Result<Option<StoredTx>, ReadError> {
         let Some((height, row, at)) = self.log_place(tx_num) else { return Ok(None) };
         let mut decoded = Decoded::default();
         let found = LogRow::decode_one(&self.log_row(row)?, at, &mut decoded)?;
@@ -229,9 +230,9 @@ impl View<'_> {
 
     /// Transactions of one block from index `from` on, at most `count`, with the fields that a list of them shows. One
     /// row read for each 64 of them, each of which is decoded once.
-    pub fn brief_txs(&self, height: Height, from: u32, count: u32) -> Result<Vec<BriefTx>, ReadError> {
-        let Some(first_tx) = self.chain().get(height).map(|block| block.first_tx) else { return Ok(Vec::new()) };
-        let next = self.chain().get(height + 1).map_or(self.tip().tx_end, |block| block.first_tx);
+    pub fn brief(self, height: Height, from: u32, count: u32) -> Result<Vec<BriefTx>, ReadError> {
+        let Some(first_tx) = self.view.chain().get(height).map(|block| block.first_tx) else { return Ok(Vec::new()) };
+        let next = self.view.chain().get(height + 1).map_or(self.view.tip().tx_end, |block| block.first_tx);
         let end = from.saturating_add(count).min(next.0.saturating_sub(first_tx.0) as u32);
         let (mut found, mut decoded) = (Vec::new(), Decoded::default());
         let mut at = from / TXS_PER_ROW as u32 * TXS_PER_ROW as u32;
@@ -240,7 +241,7 @@ impl View<'_> {
             let row = self.log_row(TxNum(first_tx.0 + u64::from(at)))?;
             let (of, index, _) = LogRow::decode_into(&row, &mut decoded)?;
             if (of, index) != (height, at) || decoded.txs.is_empty() {
-                return Err(self.broken("a row of block_log belongs to another block"));
+                return Err(self.view.broken("a row of block_log belongs to another block"));
             }
             let txs = (at..).zip(&decoded.txs).filter(|(index, _)| (from..end).contains(index));
             found.extend(txs.map(|(index, tx)| BriefTx {
@@ -260,7 +261,7 @@ impl View<'_> {
 
     /// Id and block height of a transaction by number; `None` beyond the tip. Reads one row and decodes little of it:
     /// transactions can be large.
-    pub fn txid_of(&self, tx_num: TxNum) -> Result<Option<(Txid, Height)>, ReadError> {
+    pub fn txid(self, tx_num: TxNum) -> Result<Option<(Txid, Height)>, ReadError> {
         let Some((height, row, at)) = self.log_place(tx_num) else { return Ok(None) };
         let found = LogRow::find_one(&self.log_row(row)?, at)?;
         let (_, txid) = self.logged(found, height, |(place, _)| place.height)?;
@@ -271,8 +272,8 @@ impl View<'_> {
     ///
     /// # Errors
     /// Fails if the output does not exist.
-    pub fn script_at(&self, outpoint: Outpoint) -> Result<Vec<u8>, ReadError> {
-        let missing = || self.broken("a first output is missing");
+    pub fn script_at(self, outpoint: Outpoint) -> Result<Vec<u8>, ReadError> {
+        let missing = || self.view.broken("a first output is missing");
         let (height, row, at) = self.log_place(outpoint.tx_num).ok_or_else(missing)?;
         let mut script = Vec::new();
         let found = LogRow::script_of(&self.log_row(row)?, at, outpoint.vout, &mut script)?;
@@ -282,10 +283,10 @@ impl View<'_> {
 
     /// A transaction by txid; the newest if two have the same (BIP 30). Two row reads, and one for each other
     /// transaction with the same prefix.
-    pub fn tx_by_id(&self, txid: &Txid) -> Result<Option<StoredTx>, ReadError> {
+    pub fn by_txid(self, txid: &Txid) -> Result<Option<StoredTx>, ReadError> {
         let mut found = None;
-        for tx_num in self.numbers_of(txid, &mut self.prefix_iterator::<TxNums>()?)? {
-            let tx = self.tx(tx_num)?.ok_or_else(|| self.broken("tx_nums names a missing transaction"))?;
+        for tx_num in self.numbers_of(txid, &mut self.view.prefix_iterator::<TxNums>()?)? {
+            let tx = self.get(tx_num)?.ok_or_else(|| self.view.broken("tx_nums names a missing transaction"))?;
             if tx.txid() == *txid {
                 found = Some(tx);
             }
@@ -296,13 +297,13 @@ impl View<'_> {
     /// Numbers of the transactions with the same txid prefix, ascending: at most one has the txid, except for BIP 30.
     /// If there is none, the filter nearly always avoids a read.
     pub(crate) fn numbers_of(
-        &self,
+        self,
         txid: &Txid,
         rows: &mut DBRawIteratorWithThreadMode<'_, Db>,
     ) -> Result<Vec<TxNum>, ReadError> {
-        let prefix = HashPrefix::of_txid(txid, self.facts().txid_prefix);
+        let prefix = HashPrefix::of_txid(txid, self.view.facts().txid_prefix);
         let mut numbers = Vec::new();
-        self.count()?;
+        self.view.count()?;
         rows.seek(encode_key::<TxNums>(&(prefix, TxNum(0))));
         while let Some(key) = rows.key() {
             let (found, tx_num) = TxNums::decode_key(key)?;
@@ -310,7 +311,7 @@ impl View<'_> {
                 break;
             }
             numbers.push(tx_num);
-            self.count()?;
+            self.view.count()?;
             rows.next();
         }
         rows.status().map_err(|e| ReadError::of_table(TxNums::NAME, e))?;
@@ -318,12 +319,13 @@ impl View<'_> {
     }
 
     /// The coins that a transaction spends. One row read; none for a coinbase.
-    pub fn inputs(&self, tx: &StoredTx) -> Result<Vec<SpentCoin>, ReadError> {
+    pub fn inputs(self, tx: &StoredTx) -> Result<Vec<SpentCoin>, ReadError> {
         let logged = &tx.decoded.inputs;
         if logged.is_empty() {
             return Ok(Vec::new());
         }
-        let row = self.bytes::<Prevouts>(&tx.row)?.ok_or_else(|| self.broken("a row of prevouts is missing"))?;
+        let row =
+            self.view.bytes::<Prevouts>(&tx.row)?.ok_or_else(|| self.view.broken("a row of prevouts is missing"))?;
         let range = tx.first_input..tx.first_input.saturating_add(logged.len() as u32);
         let outpoints = PrevoutRow::unpack_some(&row, tx.row, range)?;
         let coin = |(i, &outpoint): (&cairn_tables::block_log::LoggedInput, &cairn_model::Outpoint)| SpentCoin {
@@ -341,24 +343,24 @@ impl View<'_> {
     ///
     /// # Errors
     /// Fails if there is no such transaction, or while the stage `funding` is being rebuilt.
-    pub fn funding(&self, tx_num: TxNum) -> Result<Option<TxNum>, ReadError> {
-        self.require(&FUNDING)?;
-        let (_, row, at) = self.log_place(tx_num).ok_or_else(|| self.broken("a transaction beyond the tip"))?;
+    pub fn funding(self, tx_num: TxNum) -> Result<Option<TxNum>, ReadError> {
+        self.view.require(&FUNDING)?;
+        let (_, row, at) = self.log_place(tx_num).ok_or_else(|| self.view.broken("a transaction beyond the tip"))?;
         let lacks = || ReadError::Lacks { table: Funding::NAME, what: format!("transaction {}", tx_num.0) };
-        match FundingRow::find(&self.bytes::<Funding>(&row)?.ok_or_else(lacks)?, at)?.ok_or_else(lacks)? {
+        match FundingRow::find(&self.view.bytes::<Funding>(&row)?.ok_or_else(lacks)?, at)?.ok_or_else(lacks)? {
             0 => Ok(None),
             distance => {
                 let funding =
-                    tx_num.0.checked_sub(distance).ok_or_else(|| self.broken("an impossible row of funding"))?;
+                    tx_num.0.checked_sub(distance).ok_or_else(|| self.view.broken("an impossible row of funding"))?;
                 Ok(Some(TxNum(funding)))
             }
         }
     }
 
     /// The spenders of a transaction's outputs: (vout, spender, vin), ascending vout. One row read.
-    pub fn spenders(&self, tx_num: TxNum) -> Result<Vec<(u32, TxNum, u32)>, ReadError> {
-        self.require(&SPENDS)?;
-        let SpenderRow(rows) = self.get::<Spenders>(&tx_num)?.unwrap_or_default();
+    pub fn spenders(self, tx_num: TxNum) -> Result<Vec<(u32, TxNum, u32)>, ReadError> {
+        self.view.require(&SPENDS)?;
+        let SpenderRow(rows) = self.view.get::<Spenders>(&tx_num)?.unwrap_or_default();
         Ok(rows.into_iter().map(|s| (s.vout, TxNum(tx_num.0.saturating_add(s.distance)), s.vin)).collect())
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! | subject | type | questions that it answers |
 //! |---|---|---|
+//! | `transactions()` | [`TransactionView`](crate::TransactionView) | a transaction by number or txid, its inputs, spenders and funding; a coin by outpoint |
 //! | `scripts()` | [`ScriptView`](crate::ScriptView) | a script by its bytes, hash or id, its history, sums, coins and keys; immature outputs |
 //! | `clusters()` | [`ClusterView`](crate::ClusterView) | the cluster of a script or node at a block, its members, size, owners and claims; why two scripts are of one |
 //! | `labels()` | [`LabelView`](crate::LabelView) | the label and the standing of a script, labels to judge again, labelled shares and volume; names |

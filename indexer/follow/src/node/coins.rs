@@ -15,10 +15,10 @@ impl IndexCoins<'_> {
 
 impl CoinSource for IndexCoins<'_> {
     fn coin(&self, txid: &Txid, vout: u32) -> Result<Option<ConfirmedCoin>, CoinsError> {
-        Ok(Self::found(self.0.coin_of(txid, vout)?))
+        Ok(Self::found(self.0.transactions().coin(txid, vout)?))
     }
 
     fn coins(&self, outpoints: &[(Txid, u32)]) -> Result<Vec<Option<ConfirmedCoin>>, CoinsError> {
-        Ok(self.0.coins_of_outpoints(outpoints)?.into_iter().map(Self::found).collect())
+        Ok(self.0.transactions().coins(outpoints)?.into_iter().map(Self::found).collect())
     }
 }

@@ -62,7 +62,7 @@ fn groups(
     }
     let (mut groups, mut of) = (vec![DustGroup::Funding(ping)], ping);
     while groups.len() <= FUNDING_HOPS
-        && let Some(funding) = view.funding(of)?
+        && let Some(funding) = view.transactions().funding(of)?
     {
         let is_funded = |row: &DustPingRow| row.groups.iter().all(|group| matches!(group, DustGroup::Funding(_)));
         let known = if may_be_ping(funding) { rows.get::<DustPings>(&funding)? } else { None };

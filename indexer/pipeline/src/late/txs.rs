@@ -24,7 +24,7 @@ pub(super) fn rows_of<T: Table<Key = TxNum>>(
 /// Reads a transaction with the coins that it spends.
 pub(super) fn read_tx(view: &View<'_>, tx_num: TxNum) -> Result<(StoredTx, Vec<SpentCoin>), ReadError> {
     let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tx_num.0) };
-    let tx = view.tx(tx_num)?.ok_or_else(lacks)?;
-    let coins = view.inputs(&tx)?;
+    let tx = view.transactions().get(tx_num)?.ok_or_else(lacks)?;
+    let coins = view.transactions().inputs(&tx)?;
     Ok((tx, coins))
 }

@@ -156,7 +156,7 @@ impl RereadBlocks<'_, '_> {
 
     /// An output as a spent coin, out of a row of the log that was not damaged.
     fn logged(&self, txid: &Txid, vout: u32, flags: InputFlags) -> Result<Option<SpentCoin>, MendError> {
-        let Some(tx) = self.view.tx_by_id(txid)? else { return Ok(None) };
+        let Some(tx) = self.view.transactions().by_txid(txid)? else { return Ok(None) };
         let Some(output) = tx.outputs().get(vout as usize).filter(|output| output.spendable) else { return Ok(None) };
         let prefix = ScriptPrefix::of(tx.script(output), self.view.facts().script_prefix);
         let script = ScriptId { prefix, ordinal: output.id.ordinal };

@@ -159,7 +159,7 @@ fn walk(
 
 /// Whether the output that `totals` names as the script's first is one of the script.
 fn first_output(view: &View<'_>, id: ScriptId, totals: &Totals) -> Result<bool, ReadError> {
-    let script = match view.script_at(totals.first) {
+    let script = match view.transactions().script_at(totals.first) {
         // Damage of the journal is found where it is read.
         Err(error) if error.is_damage() => return Ok(true),
         script => script?,

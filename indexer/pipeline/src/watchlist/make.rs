@@ -99,7 +99,7 @@ fn line(view: &View<'_>, key: &WatchKey) -> Result<String, ReadError> {
     let broken = |what: &str| ReadError::Broken(format!("{what} of the watchlist is missing"));
     Ok(match key.holder {
         Holder::Cluster(root) => {
-            let (txid, _) = view.txid_of(root)?.ok_or_else(|| broken("the root of a cluster"))?;
+            let (txid, _) = view.transactions().txid(root)?.ok_or_else(|| broken("the root of a cluster"))?;
             format!("cluster {txid} {}\n", key.sats)
         }
         Holder::Script(script) => {

@@ -226,7 +226,12 @@ impl Operation for BlockDetail {
                 p75_sat_vb: SatVb(p75),
                 p90_sat_vb: SatVb(p90),
             }),
-            transactions: view.brief_txs(height, input.tx_offset, input.tx_limit.get())?.iter().map(brief).collect(),
+            transactions: view
+                .transactions()
+                .brief(height, input.tx_offset, input.tx_limit.get())?
+                .iter()
+                .map(brief)
+                .collect(),
             next_tx_offset: (shown_to < row.tx_count && input.tx_offset < row.tx_count).then_some(shown_to),
         })
     }
@@ -234,7 +239,7 @@ impl Operation for BlockDetail {
 
 fn stored(view: &View<'_>, row: &HeaderRow, index: u32) -> Result<cairn_reader::StoredTx, ApiError> {
     let tx_num = TxNum(row.first_tx.0 + u64::from(index));
-    Ok(view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
+    Ok(view.transactions().get(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
 /// Outputs of a coinbase that are listed. Few have more than ten; consensus allows 100 000.

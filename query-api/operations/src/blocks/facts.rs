@@ -68,6 +68,6 @@ pub(crate) fn fee_range(rates: &mut [(FeeRate, u64)]) -> Option<FeeRange> {
 
 /// Feerate and weight of every transaction of a block except the coinbase. Reads one row per 64 transactions.
 pub(crate) fn block_rates(view: &View<'_>, height: Height) -> Result<Vec<(FeeRate, u64)>, ApiError> {
-    let txs = view.brief_txs(height, 1, u32::MAX)?;
+    let txs = view.transactions().brief(height, 1, u32::MAX)?;
     Ok(txs.iter().filter_map(|tx| Some((FeeRate::of(tx.fee_sats(), tx.vsize)?, tx.weight))).collect())
 }

@@ -214,9 +214,9 @@ impl Pages<'_> {
     /// Adds the coins of a transaction from an input on. Returns the input that the page has no room for.
     fn coins_of(&mut self, tx_num: TxNum, first: u32, script: Option<ScriptId>) -> Result<Option<u32>, ApiError> {
         let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-        let tx = self.view.tx(tx_num)?.ok_or_else(missing)?;
+        let tx = self.view.transactions().get(tx_num)?.ok_or_else(missing)?;
         let now = self.view.chain().get(tx.height).ok_or_else(missing)?.mono_time;
-        for (vin, coin) in (0..).zip(self.view.inputs(&tx)?).skip(first as usize) {
+        for (vin, coin) in (0..).zip(self.view.transactions().inputs(&tx)?).skip(first as usize) {
             let age = age(self.view, coin.birth, now);
             let is_of = script.is_none_or(|script| script == coin.script);
             if !is_of || coin.value < self.least.sats || age < self.least.age {
@@ -235,9 +235,9 @@ impl Pages<'_> {
     fn row(&self, tx: &StoredTx, (vin, coin): (u32, &SpentCoin), age: u32) -> Result<(Awakening, Vec<u8>), ApiError> {
         let view = self.view;
         let missing = || lacks::<BlockLog>(format!("transaction {}", coin.outpoint.tx_num.0));
-        let (created, _) = view.txid_of(coin.outpoint.tx_num)?.ok_or_else(missing)?;
+        let (created, _) = view.transactions().txid(coin.outpoint.tx_num)?.ok_or_else(missing)?;
         let time = |height: Height| view.chain().get(height).map_or(0, |block| block.time);
-        let script = view.script_at(coin.outpoint)?;
+        let script = view.transactions().script_at(coin.outpoint)?;
         let confirmations = confirmations(view.tip(), tx.height);
         let row = Awakening {
             txid: tx.txid().to_string(),

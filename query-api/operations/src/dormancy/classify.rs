@@ -154,7 +154,7 @@ impl Trace<'_> {
         let scripts: Vec<ScriptId> = outputs.iter().map(|output| output.script).collect();
         let exchanges = self.are_exchanges(&scripts)?;
         let inputs = u128::from(tx.input_sats().max(1));
-        let spenders = if hops > 1 { self.view.spenders(tx.tx_num)? } else { Vec::new() };
+        let spenders = if hops > 1 { self.view.transactions().spenders(tx.tx_num)? } else { Vec::new() };
         for (output, is_exchange) in outputs.iter().zip(exchanges) {
             let part = u128::from(sats) * u128::from(output.sats) / inputs;
             let part = Sats::try_from(part).unwrap_or(Sats::MAX);
@@ -192,7 +192,7 @@ impl Trace<'_> {
     /// Evidence of a spend for the classes that follow from its outputs.
     fn judge(&self, tx: &StoredTx) -> Result<Spend, ApiError> {
         let view = self.view;
-        let coins = view.inputs(tx)?;
+        let coins = view.transactions().inputs(tx)?;
         let outputs = outputs(view, tx);
         let at = AsOf { height: tx.height, tx_end: TxNum(tx.tx_num.0.saturating_add(1)) };
         let inputs: Vec<ScriptId> = coins.iter().map(|coin| coin.script).collect();
@@ -225,7 +225,7 @@ impl Trace<'_> {
     fn stay(&self, tx: &StoredTx, of: &[(&Output, bool)]) -> Result<Holds, ApiError> {
         let to = tx.height.saturating_add(KEPT_BLOCKS);
         let vouts: HashSet<u32> = of.iter().map(|(output, _)| output.vout).collect();
-        for (vout, spender, _) in self.view.spenders(tx.tx_num)? {
+        for (vout, spender, _) in self.view.transactions().spenders(tx.tx_num)? {
             if vouts.contains(&vout) && self.height_of(spender) < to {
                 return Ok(Holds::No);
             }

@@ -39,7 +39,7 @@ impl CoinHolder {
         (key, holder, sats): (InputKey, Holder, Sats),
     ) -> Result<Self, ApiError> {
         let tx = tx(view, key.tx_num)?;
-        let coins = view.inputs(&tx)?;
+        let coins = view.transactions().inputs(&tx)?;
         let missing = || lacks::<BlockLog>(format!("input {} of transaction {}", key.vin, key.tx_num.0));
         let coin = coins.get(key.vin as usize).ok_or_else(missing)?;
         let standings = view.labels().standings(&[coin.script])?;
@@ -50,7 +50,7 @@ impl CoinHolder {
         Ok(CoinHolder {
             kind: if root.is_some() { "cluster" } else { "script" },
             cluster_root_txid: root,
-            address: name_of(&view.script_at(coin.outpoint)?, view),
+            address: name_of(&view.transactions().script_at(coin.outpoint)?, view),
             owner: owners.judge(view, standings.iter().map(|standing| (standing, sats)))?.owner,
         })
     }
@@ -68,10 +68,10 @@ impl CoinHolder {
                 (script, view.scripts().bytes_of(script)?.ok_or_else(missing)?, None)
             }
             Holder::Cluster(root) => {
-                let coins = view.inputs(&tx(view, root)?)?;
+                let coins = view.transactions().inputs(&tx(view, root)?)?;
                 let missing = || lacks::<BlockLog>(format!("inputs of transaction {}", root.0));
                 let coin = coins.iter().find(|coin| counts(coin)).ok_or_else(missing)?;
-                (coin.script, view.script_at(coin.outpoint)?, Some(txid(view, root)?))
+                (coin.script, view.transactions().script_at(coin.outpoint)?, Some(txid(view, root)?))
             }
         };
         let standings = view.labels().standings(&[script])?;
@@ -96,7 +96,7 @@ impl CoinHolder {
 
 /// A transaction that rows name.
 pub(super) fn tx(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
-    Ok(view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
+    Ok(view.transactions().get(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
 /// The block of a transaction that rows name, with its height.
@@ -108,6 +108,7 @@ pub(super) fn block_of<'v>(view: &'v View<'_>, tx_num: TxNum) -> Result<(Height,
 
 /// The id of a transaction that rows name.
 pub(super) fn txid(view: &View<'_>, tx_num: TxNum) -> Result<String, ApiError> {
-    let found = view.txid_of(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
+    let found =
+        view.transactions().txid(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
     Ok(found.0.to_string())
 }

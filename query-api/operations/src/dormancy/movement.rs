@@ -117,15 +117,15 @@ impl DormantMovement {
         least: Least,
     ) -> Result<Option<Self>, ApiError> {
         let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-        let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+        let tx = view.transactions().get(tx_num)?.ok_or_else(missing)?;
         let block = view.chain().get(tx.height).ok_or_else(missing)?;
-        let inputs = view.inputs(&tx)?;
+        let inputs = view.transactions().inputs(&tx)?;
         let coins = inputs.iter().map(|coin| (coin.script, coin.value, age(view, coin.birth, block.mono_time)));
         let Some(mut draft) = Draft::of(coins, least) else { return Ok(None) };
         // Place of the script of a coin. A transaction has hardly more scripts that are shown than coins of one.
         let place = |script: ScriptId| inputs.iter().find(|coin| coin.script == script).map(|coin| coin.outpoint);
         let from = Sides::of(std::mem::take(&mut draft.from), |script| match place(script) {
-            Some(outpoint) => Ok(view.script_at(outpoint)?),
+            Some(outpoint) => Ok(view.transactions().script_at(outpoint)?),
             None => Ok(Vec::new()),
         })?;
         let mut to: HashMap<&[u8], u64> = HashMap::new();

@@ -119,7 +119,7 @@ impl Operation for Activity {
         let first = chain.get(since_height.unwrap_or(0)).map_or(view.tip().tx_end, |block| block.first_tx);
         let found = recent(ctx, view, &row.name, first, input.limit.get() as usize)?;
         let numbers: Vec<_> = found.txs.iter().map(|tx| tx.tx_num).collect();
-        view.fetch_txs(&numbers)?;
+        view.transactions().fetch(&numbers)?;
         let reason = || format!("histories of more than {MAX_HISTORIES} members are needed for older transactions");
         Ok(ActivityOutput {
             name: row.name.to_string(),
@@ -140,7 +140,7 @@ impl Operation for Activity {
 
 fn movement(view: &View<'_>, tx: &EntityTx) -> Result<EntityMovement, ApiError> {
     let missing = || lacks::<BlockLog>(format!("transaction {}", tx.tx_num.0));
-    let (txid, height) = view.txid_of(tx.tx_num)?.ok_or_else(missing)?;
+    let (txid, height) = view.transactions().txid(tx.tx_num)?.ok_or_else(missing)?;
     let time = view.chain().get(height).map(|block| block.time).ok_or_else(missing)?;
     // Sums of amounts stay below 2^51.
     let signed = |sats: u64| i64::try_from(sats).unwrap_or(i64::MAX);

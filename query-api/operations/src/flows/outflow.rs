@@ -64,7 +64,7 @@ impl Reading {
             }
             ctx.work.poll()?;
             let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-            let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+            let tx = view.transactions().get(tx_num)?.ok_or_else(missing)?;
             let time = view.chain().get(tx.height).ok_or_else(missing)?.mono_time;
             let outputs = tx.outputs().iter().filter(|output| output.spendable);
             let length = view.facts().script_prefix;

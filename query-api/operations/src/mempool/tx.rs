@@ -247,7 +247,7 @@ pub(crate) fn eta(projection: &Projection, txid: &Txid) -> EtaRow {
 
 /// 404, with the known data of the transaction.
 fn missing(ctx: &Ctx<'_>, mempool: &Mempool, txid: &Txid) -> ApiError {
-    let confirmed = match ctx.view().and_then(|view| Ok(view.tx_by_id(txid)?)) {
+    let confirmed = match ctx.view().and_then(|view| Ok(view.transactions().by_txid(txid)?)) {
         Ok(found) => found,
         Err(error) => return error,
     };

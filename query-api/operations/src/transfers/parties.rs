@@ -74,7 +74,7 @@ impl<'t> Parties<'t> {
             Coin { script: Script::Seen(id), bytes: Bytes::Here(bytes), sats: output.value }
         });
         Ok(Parties {
-            inputs: view.inputs(tx)?.iter().map(coin).collect(),
+            inputs: view.transactions().inputs(tx)?.iter().map(coin).collect(),
             outputs: outputs.collect(),
             at: AsOf { height: tx.height, tx_end: TxNum(tx.tx_num.0.saturating_add(1)) },
             tx_num: Some(tx.tx_num),
@@ -165,7 +165,7 @@ pub(crate) struct Flow {
 
 /// The flow of a confirmed transaction, with what it cost to read in rows; none if no block has it.
 pub(crate) fn flow_of(view: &View<'_>, owners: &mut Owners, txid: &Txid) -> Result<(Option<Flow>, usize), ApiError> {
-    let Some(tx) = view.tx_by_id(txid)? else { return Ok((None, 1)) };
+    let Some(tx) = view.transactions().by_txid(txid)? else { return Ok((None, 1)) };
     let parties = Parties::confirmed(view, &tx)?;
     let external = parties.external(view)?;
     let inputs: Vec<&Coin<'_>> = parties.inputs.iter().collect();
@@ -182,7 +182,7 @@ pub(crate) fn touches(
     txid: &Txid,
     (script, entity): (Option<&[u8; 32]>, Option<&EntityName>),
 ) -> Result<(bool, usize), ApiError> {
-    let Some(tx) = view.tx_by_id(txid)? else { return Ok((false, 1)) };
+    let Some(tx) = view.transactions().by_txid(txid)? else { return Ok((false, 1)) };
     let parties = Parties::confirmed(view, &tx)?;
     let ids: Vec<ScriptId> =
         parties.inputs.iter().chain(&parties.outputs).filter_map(|coin| coin.script.id()).collect();
@@ -239,7 +239,7 @@ fn side(view: &View<'_>, coins: &[&Coin<'_>], owners: &mut Owners) -> Result<(Si
         bytes.entry(coin.script).or_insert(coin.bytes);
     }
     let sides = Sides::of(sums, |script| match bytes.get(&script) {
-        Some(Bytes::At(outpoint)) => Ok(view.script_at(*outpoint)?),
+        Some(Bytes::At(outpoint)) => Ok(view.transactions().script_at(*outpoint)?),
         Some(Bytes::Here(bytes)) => Ok(bytes.to_vec()),
         None => Ok(Vec::new()),
     })?;

@@ -85,7 +85,7 @@ impl WhaleAlert {
         (tx_num, net): (TxNum, Sats),
     ) -> Result<(Self, usize), ApiError> {
         let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-        let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+        let tx = view.transactions().get(tx_num)?.ok_or_else(missing)?;
         let time = view.chain().get(tx.height).ok_or_else(missing)?.time;
         let parties = Parties::confirmed(view, &tx)?;
         let facts = Facts {

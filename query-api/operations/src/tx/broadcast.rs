@@ -205,7 +205,7 @@ fn other_witness(ctx: &Ctx<'_>) {
 /// Confirmations and block of a transaction in the index. If the index cannot be read, the broadcast proceeds.
 fn confirmed_in(ctx: &Ctx<'_>, txid: &Txid) -> Option<(u32, BlockRef)> {
     let view = ctx.index?;
-    let found = view.tx_by_id(txid).map_err(ApiError::from).and_then(|tx| match tx {
+    let found = view.transactions().by_txid(txid).map_err(ApiError::from).and_then(|tx| match tx {
         Some(tx) => Ok(Some((confirmations(view.tip(), tx.height), block_ref(view, tx.height)?))),
         None => Ok(None),
     });

@@ -94,7 +94,7 @@ pub(crate) struct SpentBy {
 }
 
 fn stored(view: &View<'_>, tx_num: TxNum) -> Result<StoredTx, ApiError> {
-    Ok(view.tx(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
+    Ok(view.transactions().get(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
 /// The part of a list that an answer shows, with limits of rows and bytes. The row that exceeds the bytes is still
@@ -202,7 +202,7 @@ pub(super) fn inputs(
         return part.of(ctx, 1, |at| Ok(row(at, None, None, raw_input(at))));
     }
     let spent_at = view.chain().get(tx.height).map(|b| b.mono_time);
-    let coins = view.inputs(tx)?;
+    let coins = view.transactions().inputs(tx)?;
     let mut fundings = Fundings::of(view, &ctx.work);
     let mut unlabeled = Unlabeled::default();
     let listed = part.of(ctx, coins.len() as u32, |at| {
@@ -268,7 +268,7 @@ fn birth(view: &View<'_>, mempool: &Mempool, input: &MempoolInput) -> Result<Opt
     if mempool.get(&input.prev_txid).is_some() {
         return Ok(None);
     }
-    match (view.tx_by_id(&input.prev_txid)?, input.birth) {
+    match (view.transactions().by_txid(&input.prev_txid)?, input.birth) {
         (Some(parent), _) => Ok(Some((parent.height, parent.is_coinbase()))),
         // The parent has just left the mempool, and this transaction has not yet.
         (None, None) => Ok(None),
@@ -326,7 +326,7 @@ pub(super) fn outputs(
     part: Part,
 ) -> Result<Listed<OutputRow>, ApiError> {
     let spenders: HashMap<u32, (TxNum, u32)> =
-        view.spenders(tx.tx_num)?.into_iter().map(|(vout, by, vin)| (vout, (by, vin))).collect();
+        view.transactions().spenders(tx.tx_num)?.into_iter().map(|(vout, by, vin)| (vout, (by, vin))).collect();
     let pending = ctx.unconfirmed().map(|pool| Spenders::of(pool, tx.txid()));
     // One transaction often spends many of them.
     let mut known: HashMap<TxNum, (Txid, u32)> = HashMap::new();
@@ -351,7 +351,7 @@ pub(super) fn outputs(
 
 /// Id and height of a transaction that a row of the index names.
 fn id_of(view: &View<'_>, tx_num: TxNum) -> Result<(Txid, u32), ApiError> {
-    Ok(view.txid_of(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
+    Ok(view.transactions().txid(tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?)
 }
 
 /// The id of the transaction that made a spent coin.

@@ -187,7 +187,7 @@ type Carriers = (Vec<Carrier>, Option<u32>);
 fn carriers(ctx: &Ctx<'_>, view: &View<'_>, tx: &StoredTx, from: u32) -> Result<Carriers, ApiError> {
     let scripts = || tx.outputs().iter().map(|o| (o.value, tx.script(o)));
     let first_spent = if !tx.is_coinbase() && scripts().any(|(_, script)| script.first() == Some(&0x6a)) {
-        view.inputs(tx)?.first().map(|coin| funding_id(view, coin)).transpose()?
+        view.transactions().inputs(tx)?.first().map(|coin| funding_id(view, coin)).transpose()?
     } else {
         None
     };

@@ -84,7 +84,7 @@ impl Operation for TxStatus {
             departed: None,
             reason: None,
         };
-        if let Some(tx) = view.tx_by_id(txid)? {
+        if let Some(tx) = view.transactions().by_txid(txid)? {
             return Ok(TxStatusOutput {
                 state: State::Confirmed,
                 confirmations: confirmations(view.tip(), tx.height),

@@ -242,7 +242,7 @@ fn observe(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid, payee: &Subject) -> Resu
         departed: None,
         mempool_first_seen: None,
     };
-    if let Some(tx) = view.tx_by_id(txid)? {
+    if let Some(tx) = view.transactions().by_txid(txid)? {
         let observed = VerifyObserved {
             state: State::Confirmed,
             confirmations: confirmations(view.tip(), tx.height),
@@ -315,7 +315,7 @@ fn double_spend(ctx: &Ctx<'_>, view: &View<'_>, txid: &Txid) -> Result<DoubleSpe
     };
     let by_state = if pool.is_some_and(|pool| pool.mempool.get(&by).is_some()) {
         State::Mempool
-    } else if view.tx_by_id(&by)?.is_some() {
+    } else if view.transactions().by_txid(&by)?.is_some() {
         State::Confirmed
     } else {
         State::Unknown

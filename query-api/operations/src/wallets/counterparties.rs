@@ -48,7 +48,7 @@ impl<'c> Counterparties<'c> {
         let ids: Vec<ScriptId> = match direction(effect) {
             Direction::In if tx.is_coinbase() => Vec::new(),
             Direction::In => {
-                let coins = self.view.inputs(tx)?;
+                let coins = self.view.transactions().inputs(tx)?;
                 coins.iter().take(MAX_LOOKED_AT).map(|coin| coin.script).collect()
             }
             Direction::Out => {

@@ -288,7 +288,8 @@ impl Batched for Overview {
 }
 
 fn seen(view: &View<'_>, tx_num: TxNum) -> Result<Seen, ApiError> {
-    let found = view.txid_of(tx_num)?.and_then(|(txid, height)| Some((view.chain().get(height)?.time, txid, height)));
+    let found = view.transactions().txid(tx_num)?;
+    let found = found.and_then(|(txid, height)| Some((view.chain().get(height)?.time, txid, height)));
     let (time, txid, height) = found.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", tx_num.0)))?;
     Ok(Seen { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
 }

@@ -208,7 +208,7 @@ fn dust_payments(ctx: &Ctx<'_>, view: &View<'_>, found: &FoundScript) -> Result<
 /// Whether a transaction carries an inscription; `None` if its raw bytes are not at hand.
 fn inscription(view: &View<'_>, tx_num: TxNum) -> Result<Option<bool>, ApiError> {
     let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-    let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+    let tx = view.transactions().get(tx_num)?.ok_or_else(missing)?;
     let header = view.header(tx.height)?.ok_or_else(missing)?;
     let Ok((raw, _)) = raw_tx(view, &tx, header.position) else { return Ok(None) };
     let has_one = |input: &bitcoin::TxIn| !inscriptions(&input.witness.iter().collect::<Vec<_>>()).is_empty();

@@ -296,10 +296,11 @@ fn confirmed(
 ) -> Result<(), ApiError> {
     // The rows of the page are scattered over the disk: look all of them up at once.
     let numbers: Vec<TxNum> = entries.iter().map(|entry| entry.tx_num).collect();
-    view.fetch_txs(&numbers)?;
+    view.transactions().fetch(&numbers)?;
     let blocks = block_refs(view, &numbers.iter().filter_map(|number| view.chain().height_of(*number)).collect())?;
     for entry in entries {
-        let tx = view.tx(entry.tx_num)?.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", entry.tx_num.0)))?;
+        let tx = view.transactions().get(entry.tx_num)?;
+        let tx = tx.ok_or_else(|| lacks::<BlockLog>(format!("transaction {}", entry.tx_num.0)))?;
         let block = blocks.get(&tx.height).cloned().ok_or_else(ApiError::internal)?;
         let effect = Effect {
             received: entry.received,

@@ -133,11 +133,11 @@ impl Union {
         let ids: BTreeSet<ScriptId> = self.scripts.iter().map(|(_, found)| found.id).collect();
         let scripts: HashSet<&[u8]> = self.scripts.iter().map(|(script, _)| &script[..]).collect();
         for some in txs.chunks(READ_AT_ONCE) {
-            view.fetch_txs(some)?;
+            view.transactions().fetch(some)?;
             for tx_num in some {
                 ctx.work.poll()?;
                 let lacks = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-                let tx = view.tx(*tx_num)?.ok_or_else(lacks)?;
+                let tx = view.transactions().get(*tx_num)?.ok_or_else(lacks)?;
                 let time = view.chain().get(tx.height).map_or(0, |block| block.mono_time);
                 let movement = movement(&tx, time, &ids, &scripts);
                 visit(&tx, movement)?;

@@ -80,9 +80,10 @@ impl ClusterView<'_> {
 
     /// The scripts of both sides in the transaction that brought the clusters of two scripts together.
     fn witness(self, a: ScriptId, b: ScriptId, by: TxNum) -> Result<Step, ReadError> {
-        let tx = self.view.tx(by)?.ok_or_else(|| self.view.broken("clusters name a missing transaction"))?;
+        let tx =
+            self.view.transactions().get(by)?.ok_or_else(|| self.view.broken("clusters name a missing transaction"))?;
         let mut scripts: Vec<ScriptId> =
-            self.view.inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
+            self.view.transactions().inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
         scripts.sort_unstable();
         scripts.dedup();
         // As it was before the transaction.

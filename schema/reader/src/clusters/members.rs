@@ -67,9 +67,13 @@ impl ClusterView<'_> {
     /// Scripts that a transaction is the first to show, ascending. Reads the transaction, and a row for each of its
     /// scripts.
     pub(super) fn scripts_of_node(self, node: TxNum) -> Result<Vec<ScriptId>, ReadError> {
-        let tx = self.view.tx(node)?.ok_or_else(|| self.view.broken("clusters name a missing transaction"))?;
+        let tx = self
+            .view
+            .transactions()
+            .get(node)?
+            .ok_or_else(|| self.view.broken("clusters name a missing transaction"))?;
         let mut scripts: Vec<ScriptId> =
-            self.view.inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
+            self.view.transactions().inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
         scripts.sort_unstable();
         scripts.dedup();
         let mut first = Vec::with_capacity(scripts.len());

@@ -200,7 +200,7 @@ fn txid_of(view: &View<'_>, tx_num: TxNum, known: &mut HashMap<TxNum, String>) -
         return Ok(txid.clone());
     }
     let lacks = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-    let txid = view.txid_of(tx_num)?.ok_or_else(lacks)?.0.to_string();
+    let txid = view.transactions().txid(tx_num)?.ok_or_else(lacks)?.0.to_string();
     known.insert(tx_num, txid.clone());
     Ok(txid)
 }

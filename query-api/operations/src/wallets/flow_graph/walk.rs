@@ -332,7 +332,7 @@ impl<'w> Walk<'w> {
         let entries: Vec<_> = entries.into_iter().filter(counts).collect();
         for some in entries.chunks(128) {
             let numbers: Vec<TxNum> = some.iter().map(|entry| entry.tx_num).collect();
-            self.view.fetch_txs(&numbers)?;
+            self.view.transactions().fetch(&numbers)?;
             for entry in some {
                 if *left == 0 {
                     self.walked.cuts.insert(Cut::TransactionBudget);
@@ -342,7 +342,7 @@ impl<'w> Walk<'w> {
                 *left -= 1;
                 self.walked.txs_read += 1;
                 let lacks = || lacks::<BlockLog>(format!("transaction {}", entry.tx_num.0));
-                let tx = self.view.tx(entry.tx_num)?.ok_or_else(lacks)?;
+                let tx = self.view.transactions().get(entry.tx_num)?.ok_or_else(lacks)?;
                 let parts = tx.outputs().len() + tx.logged_inputs().len();
                 let legs = if self.parts + parts > MAX_PARTS {
                     None

@@ -222,6 +222,6 @@ impl Explaining {
 
 fn txid_of(view: &View<'_>, tx_num: TxNum) -> Result<String, ApiError> {
     let lacks = || lacks::<cairn_tables::block_log::BlockLog>(format!("transaction {}", tx_num.0));
-    let (txid, _) = view.txid_of(tx_num)?.ok_or_else(lacks)?;
+    let (txid, _) = view.transactions().txid(tx_num)?.ok_or_else(lacks)?;
     Ok(txid.to_string())
 }

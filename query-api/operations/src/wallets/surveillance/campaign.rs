@@ -98,7 +98,7 @@ pub(super) fn is_reached(row: &DustGroupRow) -> bool {
 /// Id, height and header time of a transaction.
 fn told(view: &View<'_>, tx_num: TxNum) -> Result<(String, Height, String), ApiError> {
     let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-    let (txid, height) = view.txid_of(tx_num)?.ok_or_else(missing)?;
+    let (txid, height) = view.transactions().txid(tx_num)?.ok_or_else(missing)?;
     let time = view.chain().get(height).ok_or_else(missing)?.time;
     Ok((txid.to_string(), height, rfc3339(time)))
 }
@@ -153,7 +153,7 @@ impl Campaign {
 /// The text of the OP_RETURN output that marks a transaction.
 fn text(view: &View<'_>, tx_num: TxNum) -> Result<Option<String>, ApiError> {
     let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-    let tx = view.tx(tx_num)?.ok_or_else(missing)?;
+    let tx = view.transactions().get(tx_num)?.ok_or_else(missing)?;
     let mark = dust::mark(tx.outputs().iter().map(|output| tx.script(output)));
     let decoded = mark.and_then(|mark| decode_op_return(mark, false));
     let text = decoded.and_then(|of| readable(&of.data).map(|text| text.chars().take(MAX_TEXT).collect::<String>()));
@@ -196,8 +196,8 @@ impl<'v> Judge<'v> {
             return Ok(*known);
         }
         let missing = || lacks::<BlockLog>(format!("transaction {}", tx_num.0));
-        let tx = self.view.tx(tx_num)?.ok_or_else(missing)?;
-        let coins = self.view.inputs(&tx)?;
+        let tx = self.view.transactions().get(tx_num)?.ok_or_else(missing)?;
+        let coins = self.view.transactions().inputs(&tx)?;
         let largest = coins.iter().max_by_key(|coin| coin.value).map(|coin: &SpentCoin| coin.script);
         let standing = self.view.labels().standings(largest.as_slice())?.pop();
         let owner: Option<EntityName> = standing.and_then(|standing| standing.owner).map(|owner| owner.entity);

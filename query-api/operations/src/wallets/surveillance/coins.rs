@@ -50,22 +50,22 @@ impl DustCoin {
     /// The coins of dust that a transaction made for a script. Reads the transaction, and those that spend them.
     pub(super) fn of(view: &View<'_>, found: &FoundScript, tx_num: TxNum) -> Result<Vec<Self>, ApiError> {
         let missing = |of: TxNum| lacks::<BlockLog>(format!("transaction {}", of.0));
-        let tx = view.tx(tx_num)?.ok_or_else(|| missing(tx_num))?;
+        let tx = view.transactions().get(tx_num)?.ok_or_else(|| missing(tx_num))?;
         let length = view.facts().script_prefix;
         let is_own = |output: &cairn_model::OutputMeta| {
             output.id.ordinal == found.id.ordinal
                 && ScriptPrefix::of(tx.script(output), length) == found.id.prefix
                 && is_dust(output.value)
         };
-        let spenders = view.spenders(tx_num)?;
+        let spenders = view.transactions().spenders(tx_num)?;
         let mut coins = Vec::new();
         for (vout, output) in (0u32..).zip(tx.outputs()).filter(|(_, output)| is_own(output)).take(MAX_COINS) {
             let spender = spenders.iter().find(|(of, ..)| *of == vout).map(|(_, spender, _)| *spender);
             let mut coin =
                 DustCoin { vout, value_sats: output.value, state: "unspent", spent_txid: None, co_spent: None };
             if let Some(spender) = spender {
-                let by = view.tx(spender)?.ok_or_else(|| missing(spender))?;
-                let inputs = view.inputs(&by)?;
+                let by = view.transactions().get(spender)?.ok_or_else(|| missing(spender))?;
+                let inputs = view.transactions().inputs(&by)?;
                 let scripts: BTreeSet<_> = inputs.iter().map(|coin| coin.script).collect();
                 let others = (inputs.len() as u64).saturating_sub(1);
                 let time = view.chain().get(by.height).map_or(0, |block| block.time);
