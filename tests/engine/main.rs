@@ -58,4 +58,5 @@ mod suspects;
 mod table_files;
 mod toys;
 mod undo;
+mod view_example;
 mod watchlist;

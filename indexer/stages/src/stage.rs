@@ -1,4 +1,6 @@
 //! The contract of a stage, and the data that it may ask for.
+//!
+//! `indexer/stages/tests/suite/example.rs` is an example that is compiled and run.
 
 use cairn_model::{Block, Height, MonoTime};
 use cairn_tables::{TableInfo, stages::StageInfo};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{context::Ctx, node_bytes::TxRequest};
 
-/// An operation: one file and one line in its area.
+/// An operation: one file and one line in its area. `BlockTime` below is an example that is compiled.
 pub(crate) trait Operation {
     /// Its description.
     const INFO: Info;
@@ -64,4 +64,60 @@ pub(crate) fn read<O: Operation>(input: &Value) -> Result<O::Input, ApiError> {
         tracing::error!(operation = O::INFO.name, error, "schema and type of an input differ");
         ApiError::new(cairn_http::ErrorCode::ValidationError, "the input is invalid")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_http::ErrorCode;
+    use cairn_model::Height;
+    use serde::Serialize;
+
+    use super::*;
+    use crate::context::{BlockRef, block_ref, index_get};
+
+    /// The example: an operation is its description, the types of its input and its output, and a function.
+    struct BlockTime;
+
+    /// Parameters. The placeholder of the path makes `height` a part of the path; other fields would be of the query.
+    #[derive(Deserialize, JsonSchema)]
+    struct BlockTimeInput {
+        /// Height of the block.
+        height: Height,
+    }
+
+    /// A block and the number of blocks above it.
+    #[derive(Serialize, JsonSchema)]
+    struct BlockTimeOutput {
+        block: BlockRef,
+        /// Blocks of the active chain above it.
+        blocks_above: u32,
+    }
+
+    impl Operation for BlockTime {
+        const INFO: Info = Info {
+            summary: "Time of a block",
+            description: "Hash and time of the block at a height of the active chain.",
+            errors: &[ErrorCode::BlockNotFound],
+            ..index_get("block_time", "/v1/blocks/{height}/time", "blocks")
+        };
+        type Input = BlockTimeInput;
+        type Output = BlockTimeOutput;
+
+        fn run(ctx: &Ctx<'_>, input: BlockTimeInput) -> Result<BlockTimeOutput, ApiError> {
+            // One view for the whole request: all that is read is of its tip.
+            let view = ctx.view()?;
+            let Some(blocks_above) = view.tip().height.checked_sub(input.height) else {
+                return Err(ctx.missing(ErrorCode::BlockNotFound, "the active chain has no such block".to_owned()));
+            };
+            Ok(BlockTimeOutput { block: block_ref(view, input.height)?, blocks_above })
+        }
+    }
+
+    #[test]
+    fn an_operation_is_described_by_what_it_declares() {
+        let Registered { info, input, .. } = line::<BlockTime>(&[]).registered;
+        assert_eq!((info.name, info.path), ("block_time", "/v1/blocks/{height}/time"));
+        let fields: Vec<_> = input.fields.iter().map(|field| (field.name.as_str(), field.required)).collect();
+        assert_eq!(fields, [("height", true)]);
+    }
 }

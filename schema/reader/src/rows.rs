@@ -34,7 +34,7 @@ pub struct TableSize {
 
 impl TableView<'_> {
     /// Scans the rows of a table in ascending key order; keys are without the tag of a shared family. Not counted in
-    /// [`View::rows_read`].
+    /// [`crate::View::rows_read`].
     pub fn rows(self, table: &TableInfo, mut row: impl FnMut(&[u8], &[u8])) -> Result<(), ReadError> {
         self.rows_while(table, |key, value| {
             row(key, value);

@@ -17,6 +17,8 @@
 //! | `flows()` | [`FlowView`](crate::FlowView) | flows of exchanges by day and by block |
 //! | `feed()` | [`FeedView`](crate::FeedView) | announcements, and which of them stand |
 //! | `tables()` | [`TableView`](crate::TableView) | rows of any table as bytes, checksums |
+//!
+//! `tests/engine/view_example.rs` is an example that is compiled and run.
 
 use std::{
     cell::{Cell, RefCell},
@@ -58,7 +60,7 @@ pub struct Tip {
     pub seq: u64,
 }
 
-/// The index at one tip. Not shared between threads.
+/// The index at one tip. Not shared between threads. Its reads are divided by subject: `view.scripts().find(…)`.
 pub struct View<'r> {
     pub(crate) db: &'r Db,
     /// Pins the view if a writer shares the handle. `None` if the handle does not change while it is read: opened

@@ -5,6 +5,7 @@
 mod chains;
 mod damage;
 mod driver;
+mod example;
 mod hearing;
 mod laws;
 mod meaning;
