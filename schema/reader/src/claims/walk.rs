@@ -248,7 +248,7 @@ impl ClaimWalk<'_> {
         if let Some(known) = self.complete.get(list).and_then(|of| of.get(&version)) {
             return Ok(*known);
         }
-        let found = self.view.complete_after(list, &version)?;
+        let found = self.view.claims().complete_after(list, &version)?;
         self.complete.entry(list.clone()).or_default().insert(version, found);
         Ok(found)
     }
