@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn an_operation_is_described_by_what_it_declares() {
-        let Registered { info, input, .. } = line::<BlockTime>(&[]).registered;
+        let RegisteredOperation { info, input, .. } = line::<BlockTime>(&[]).registered;
         assert_eq!((info.name, info.path), ("block_time", "/v1/blocks/{height}/time"));
         let fields: Vec<_> = input.fields.iter().map(|field| (field.name.as_str(), field.required)).collect();
         assert_eq!(fields, [("height", true)]);
