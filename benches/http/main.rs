@@ -6,7 +6,7 @@
 //!
 //! `CAIRN_BENCH_MIB` (1024) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs, `CAIRN_BENCH_SECONDS`
 //! (8) the length of each measurement.
-#![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod load;
 

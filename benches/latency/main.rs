@@ -11,7 +11,7 @@
 //!
 //! `CAIRN_BENCH_BLOCKS` (30) blocks are measured in each form, `CAIRN_BENCH_TXS` (3000) transactions each, on
 //! `CAIRN_BENCH_FILES` (3000) files. `CAIRN_BENCH_FORMS` (both) may be `one` or `two`.
-#![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod files;
 mod parts;
