@@ -189,6 +189,13 @@ impl Node {
         self.ask(method, params)
     }
 
+    /// Calls a method whose result has the bytes of a whole block.
+    #[track_caller]
+    pub(crate) fn rpc_of_block(&self, method: &str, params: Value) -> Value {
+        let answer = self.client.call_within(method, &params, 16 << 20);
+        answer.unwrap_or_else(|error| panic!("{method} {params}: {error}"))
+    }
+
     /// Calls a method that may fail; then its words.
     pub(crate) fn outcome(&self, method: &str, params: Value) -> Result<Value, String> {
         self.client.call(method, &params).map_err(|error| error.to_string())

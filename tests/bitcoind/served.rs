@@ -158,6 +158,8 @@ impl Served {
             }
         }
         verify(&self.world, node, "data");
+        // The signal may have come before late stages were at the tip: the next process that writes goes on.
+        self.world.run(&format!("{ONCE} {}", node.arguments())).success();
         // An index that followed the node equals one that reads its chain in one go.
         self.world.run(&format!("{} {}", ONCE.replace("data ", "straight "), node.arguments())).success();
         let [followed, straight] = ["data", "straight"].map(|dir| checksum(&self.world, dir));

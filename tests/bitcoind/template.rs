@@ -152,7 +152,7 @@ impl Difference {
 /// The transactions of the node's next block, and their fees.
 #[track_caller]
 fn template(node: &Node) -> (BTreeSet<String>, i64) {
-    let template = node.rpc("getblocktemplate", json!([{ "rules": ["segwit"] }]));
+    let template = node.rpc_of_block("getblocktemplate", json!([{ "rules": ["segwit"] }]));
     let txs = template["transactions"].as_array().unwrap();
     let fees = txs.iter().map(|tx| tx["fee"].as_i64().unwrap()).sum();
     (txs.iter().map(|tx| tx["txid"].as_str().unwrap().to_owned()).collect(), fees)

@@ -173,7 +173,10 @@ impl NodeClient {
     }
 
     /// As [`NodeClient::call`], with a maximum size of the answer in bytes.
-    pub(crate) fn call_within<T: DeserializeOwned>(
+    ///
+    /// # Errors
+    /// As [`NodeClient::call`].
+    pub fn call_within<T: DeserializeOwned>(
         &self,
         method: &str,
         params: &Value,

@@ -43,7 +43,8 @@ pub fn make(
     fs::create_dir_all(to).map_err(CheckpointError::at(to))?;
     let mark = to.join(MARK);
     if !mark.exists() && fs::read_dir(to).map_err(CheckpointError::at(to))?.next().is_some() {
-        return Err(CheckpointError::Folder(format!("{} is not empty; name another folder", to.display())));
+        let has = if to.join(CHECKPOINT).exists() { "has a checkpoint" } else { "is not empty" };
+        return Err(CheckpointError::Folder(format!("{} {has}; name another folder", to.display())));
     }
     let _lock = lock(&mark, &format!("makes the checkpoint in {}", to.display()))?;
     let copy = copy_index(&datadir.join("index"), to, beside)?;
