@@ -114,6 +114,7 @@ fn mapping(name: &str) -> Work {
 #[bench::coins("coins")]
 #[bench::scripts("scripts")]
 #[bench::ages("ages")]
+#[bench::pubkeys("pubkeys")]
 fn map(work: Work) -> (Work, u64) {
     work.run()
 }

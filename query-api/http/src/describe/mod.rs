@@ -4,6 +4,7 @@
 pub(crate) mod about;
 pub(crate) mod discovery;
 pub(crate) mod openapi;
+mod problem;
 pub(crate) mod reference;
 pub(crate) mod unions;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::{about::About, unions};
+use super::{about::About, problem, unions};
 use crate::{
     answers::{
         code::ErrorCode,
@@ -38,7 +38,7 @@ pub(crate) fn describe(
     }
     let _ = generator.subschema_for::<Problem>();
     let mut schemas = generator.take_definitions(true);
-    describe_extras(&mut schemas);
+    problem::describe_members(&mut schemas);
     for op in operations {
         relax(op, &mut schemas);
     }
@@ -187,79 +187,6 @@ fn operation(
 /// Names of the security schemes.
 const SESSION: &str = "walletSession";
 const BRIDGE: &str = "bridgeKey";
-
-/// Describes the members that only some errors have.
-fn describe_extras(schemas: &mut Map<String, Value>) {
-    let text = |description: &str| json!({"type": "string", "description": description});
-    let route = json!({"type": "object", "required": ["method", "path", "summary"], "properties": {
-        "method": {"type": "string"}, "path": {"type": "string"}, "summary": {"type": "string"},
-    }});
-    if let Some(members) = schemas.get_mut("Problem").and_then(|problem| problem["properties"].as_object_mut()) {
-        members.insert(
-            "did_you_mean".to_owned(),
-            json!({"type": "array", "items": {"anyOf": [route, {"type": "string"}]},
-                "description": "Nearest routes for `route_not_found`, similar names for other errors."}),
-        );
-        members.insert(
-            "links".to_owned(),
-            json!({"type": "object", "additionalProperties": {"type": "string"},
-                "description": "URLs of descriptions of the service by name; only with `route_not_found`."}),
-        );
-        members.insert(
-            "reject_reason".to_owned(),
-            text(
-                "The node's reason for rejecting a transaction, at most 300 characters; only if the node rejected it.",
-            ),
-        );
-        members.insert(
-            "limit".to_owned(),
-            json!({"type": "object", "required": ["name", "set_by", "value"],
-                "properties": {
-                    "name": text("Parameter that sets the limit."),
-                    "set_by": {"type": "string", "enum": ["request", "node"],
-                        "description": "Source of the limit: the request or the node."},
-                    "value": {"type": ["integer", "null"], "minimum": 0,
-                        "description": "The limit, in the unit of the parameter; null if the node set it."},
-                },
-                "description": "The exceeded limit; only with `max_fee_exceeded` and `max_burn_exceeded`."}),
-        );
-    }
-    let bridge = json!({
-        "type": "object",
-        "description": "The bridge pass that gives access.",
-        "required": ["scheme", "plan_id", "header", "currency", "checkout_url", "requested_capability", "pricing_status"],
-        "properties": {
-            "scheme": {"const": "api_key_bridge"},
-            "plan_id": text("Plan of the pass."),
-            "header": text("Header for the key of the pass."),
-            "currency": text("Currency of the price of the pass."),
-            "checkout_url": text("URL at which the pass is sold."),
-            "catalog_url": {"type": ["string", "null"], "description": "The catalog; null with `catalog_url_reason`."},
-            "catalog_url_reason": text("Why there is no catalog."),
-            "description": text("The pass in one sentence."),
-            "bridge_access": {"type": "boolean"},
-            "requested_capability": text("The requested capability."),
-            "future_native_l402_price_sats": {"type": ["integer", "null"],
-                "description": "Price of a call after the beta; null with `future_native_reason`."},
-            "future_native_price_unit": {"type": ["string", "null"],
-                "description": "Unit of that price; null with `future_native_reason`."},
-            "future_native_reason": text("Why the call has no price."),
-            "pricing_status": text("Whether the call is sold now, as a word."),
-        },
-    });
-    let needed = json!({
-        "type": "object",
-        "required": ["requested_capability", "payment_required", "how_to_access", "checkout_page_url", "getting_started_url"],
-        "properties": {
-            "requested_capability": text("The requested capability."),
-            "payment_required": bridge,
-            "how_to_access": text("Explanation of how to get access."),
-            "checkout_page_url": text("Page of the checkout."),
-            "getting_started_url": text("Page for newcomers."),
-        },
-    });
-    schemas.insert("PaymentRequired".to_owned(), json!({"allOf": [{"$ref": "#/components/schemas/Problem"}, needed]}));
-}
 
 /// References to headers.
 fn headers(names: &[&str]) -> Value {

@@ -8,6 +8,7 @@ mod movement;
 mod recent;
 mod report;
 mod source;
+mod wakeup;
 
 pub(crate) use weekly::WEEK;
 

@@ -1,0 +1,122 @@
+//! The members that only some errors have, as the OpenAPI document describes them.
+
+use serde_json::{Map, Value, json};
+
+fn text(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+fn count(description: &str) -> Value {
+    json!({"type": "integer", "minimum": 0, "description": description})
+}
+
+/// Adds them to the schema of errors, and the schema of errors that ask for payment.
+pub(super) fn describe_members(schemas: &mut Map<String, Value>) {
+    if let Some(members) = schemas.get_mut("Problem").and_then(|problem| problem["properties"].as_object_mut()) {
+        members.extend(extras().map(|(name, schema)| (name.to_owned(), schema)));
+    }
+    schemas.insert("PaymentRequired".to_owned(), payment_required());
+}
+
+/// Each member with its schema.
+fn extras() -> [(&'static str, Value); 10] {
+    let route = json!({"type": "object", "required": ["method", "path", "summary"], "properties": {
+        "method": {"type": "string"}, "path": {"type": "string"}, "summary": {"type": "string"},
+    }});
+    let limit = json!({"type": "object", "required": ["name", "set_by", "value"],
+        "properties": {
+            "name": text("Parameter that sets the limit."),
+            "set_by": {"type": "string", "enum": ["request", "node"],
+                "description": "Source of the limit: the request or the node."},
+            "value": {"type": ["integer", "null"], "minimum": 0,
+                "description": "The limit, in the unit of the parameter; null if the node set it."},
+        },
+        "description": "The exceeded limit; only with `max_fee_exceeded` and `max_burn_exceeded`."});
+    let confirmed = json!({"type": "object", "required": ["height", "block_index"],
+        "properties": {
+            "height": count("Height of the block."),
+            "block_index": count("Position of the transaction in the block; the coinbase is 0."),
+        },
+        "description": "Block that contains the transaction, if it is not in the mempool for that reason."});
+    let departed = json!({"type": "object", "required": ["reason", "mempool_first_seen", "left_at"],
+        "properties": {
+            "reason": {"type": "string",
+                "enum": ["confirmed", "replaced", "evicted", "conflict", "expired", "unknown"],
+                "description": "Reason for which the transaction left the mempool."},
+            "replaced_by": {"type": ["string", "null"],
+                "description": "Id of the transaction that replaced this one or one of its ancestors."},
+            "height": {"type": ["integer", "null"], "minimum": 0,
+                "description": "Height of the block that contained the transaction."},
+            "mempool_first_seen": text("Time at which the transaction was first seen."),
+            "left_at": text("Time at which the transaction left the mempool."),
+        },
+        "description": "How the transaction left the mempool; only with `tx_not_found`, if it left it lately."});
+    [
+        (
+            "did_you_mean",
+            json!({"type": "array", "items": {"anyOf": [route, {"type": "string"}]},
+                "description": "Nearest routes for `route_not_found`, similar names for other errors."}),
+        ),
+        (
+            "links",
+            json!({"type": "object", "additionalProperties": {"type": "string"},
+                "description": "URLs of descriptions of the service by name; only with `route_not_found`."}),
+        ),
+        (
+            "reject_reason",
+            text(
+                "The node's reason for rejecting a transaction, at most 300 characters; only if the node rejected it.",
+            ),
+        ),
+        ("limit", limit),
+        (
+            "narrow_with",
+            json!({"type": "array", "items": {"type": "string"},
+                "description": "Parameters that make the answer smaller; only with `query_too_expensive`."}),
+        ),
+        ("transaction_count", count("Number of transactions of the addresses; only where there are too many.")),
+        ("free_max_transactions", count("Number of transactions up to which no session or key is needed.")),
+        ("hard_max_transactions", count("Maximum number of transactions of the addresses.")),
+        ("confirmed", confirmed),
+        ("departed", departed),
+    ]
+}
+
+/// The schema of errors that ask for payment.
+fn payment_required() -> Value {
+    let bridge = json!({
+        "type": "object",
+        "description": "The bridge pass that gives access.",
+        "required": ["scheme", "plan_id", "header", "currency", "checkout_url", "requested_capability", "pricing_status"],
+        "properties": {
+            "scheme": {"const": "api_key_bridge"},
+            "plan_id": text("Plan of the pass."),
+            "header": text("Header for the key of the pass."),
+            "currency": text("Currency of the price of the pass."),
+            "checkout_url": text("URL at which the pass is sold."),
+            "catalog_url": {"type": ["string", "null"], "description": "The catalog; null with `catalog_url_reason`."},
+            "catalog_url_reason": text("Why there is no catalog."),
+            "description": text("The pass in one sentence."),
+            "bridge_access": {"type": "boolean"},
+            "requested_capability": text("The requested capability."),
+            "future_native_l402_price_sats": {"type": ["integer", "null"],
+                "description": "Price of a call after the beta; null with `future_native_reason`."},
+            "future_native_price_unit": {"type": ["string", "null"],
+                "description": "Unit of that price; null with `future_native_reason`."},
+            "future_native_reason": text("Why the call has no price."),
+            "pricing_status": text("Whether the call is sold now, as a word."),
+        },
+    });
+    let needed = json!({
+        "type": "object",
+        "required": ["requested_capability", "payment_required", "how_to_access", "checkout_page_url", "getting_started_url"],
+        "properties": {
+            "requested_capability": text("The requested capability."),
+            "payment_required": bridge,
+            "how_to_access": text("Explanation of how to get access."),
+            "checkout_page_url": text("Page of the checkout."),
+            "getting_started_url": text("Page for newcomers."),
+        },
+    });
+    json!({"allOf": [{"$ref": "#/components/schemas/Problem"}, needed]})
+}
