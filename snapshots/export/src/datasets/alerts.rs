@@ -22,40 +22,39 @@ use crate::{
 
 pub(super) const ALERTS: Dataset = Dataset {
     name: "alerts",
-    about: "Events of transactions that late stages found: whale_tx (100 BTC and more paid to others), consolidation (many inputs, few outputs), \
-        old_movement (coins of five years and more, 10 BTC at least), dormancy_flush (a cluster spent 100 BTC of coins of two years and \
-        more within 144 blocks), whale_wakeup (a cluster with 1,000 BTC of old coins spends), dust_campaign. As of the block that \
-        `as_of_height` in the manifest names, if it is there: late stages may be behind the tip.",
+    about: "Events that late stages found in transactions: whale_tx (100 BTC or more paid to others), consolidation \
+        (many inputs, few outputs), old_movement (10 BTC or more of coins that are at least five years old), \
+        dormancy_flush (a cluster spends 100 BTC or more of coins that are at least two years old within 144 \
+        blocks), whale_wakeup (a cluster with 1,000 BTC or more of old coins spends), dust_campaign. If the manifest \
+        has `as_of_height`, the rows are as of that block: late stages may be behind the tip.",
     sorted_by: &["kind", "tx_num"],
     columns: &[
-        column("kind", Kind::Word, "Kind of event: one of the words above."),
-        column("tx_num", Kind::Long, "The transaction."),
-        column("height", Kind::Int, "Height of its block."),
+        column("kind", Kind::Word, "Kind of the event: one of the names above."),
+        column("tx_num", Kind::Long, "`tx_num` of the transaction."),
+        column("height", Kind::Int, "Height of the transaction's block."),
         column("day", Kind::Day, "Day of the block's monotone time."),
         nullable(
             "value",
             Kind::Sats,
-            "whale_tx: paid to others. consolidation: what the inputs bring. old_movement: of the old coins. \
-            dormancy_flush: of the window by then. whale_wakeup: what is spent.",
+            "whale_tx: value paid to others. consolidation: value of the inputs. old_movement: value of the old \
+            coins. dormancy_flush: value spent in the window up to this transaction. whale_wakeup: value spent.",
         ),
-        nullable("held", Kind::Sats, "whale_wakeup: the old coins of the cluster."),
+        nullable("held", Kind::Sats, "whale_wakeup: value of the cluster's old coins."),
         nullable(
             "coins",
             Kind::Long,
-            "old_movement: old coins. consolidation: inputs. dust_campaign: scripts that were paid.",
+            "old_movement: number of old coins. consolidation: number of inputs. dust_campaign: number of paid \
+            scripts.",
         ),
-        nullable("coin_seconds_destroyed", Kind::Wide, "old_movement: by the old coins."),
-        nullable("is_coinjoin", Kind::Flag, "whale_tx: true for a CoinJoin."),
+        nullable("coin_seconds_destroyed", Kind::Wide, "old_movement: coin-seconds destroyed by the old coins."),
+        nullable("is_coinjoin", Kind::Flag, "whale_tx: true if the transaction is a CoinJoin."),
         nullable(
             "cluster",
             Kind::Long,
-            "dormancy_flush, whale_wakeup: the cluster as of then, which may have become part of another; null if it is a script alone.",
+            "dormancy_flush, whale_wakeup: the cluster at that time, which may since have been merged into another \
+            one; null if the event is about a single script.",
         ),
-        nullable(
-            "script_id",
-            Kind::ScriptId,
-            "dormancy_flush, whale_wakeup: the script, if it is a cluster of its own.",
-        ),
+        nullable("script_id", Kind::ScriptId, "dormancy_flush, whale_wakeup: the script, if it is its own cluster."),
     ],
     source: Source::Whole(rows),
 };

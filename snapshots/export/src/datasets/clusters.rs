@@ -16,25 +16,26 @@ use crate::{
 
 pub(super) const CLUSTERS: Dataset = Dataset {
     name: "clusters",
-    about: "Clusters of scripts that transactions spend from together, CoinJoins left out, as of the tip. A script that no such \
-        transaction spends from is a cluster of its own and is not listed.",
+    about: "Clusters of scripts that were spent together, as of the tip. A cluster comes from transactions that spend \
+        from several scripts and are not CoinJoins. A script that no such transaction spends from is its own cluster \
+        and is not listed.",
     sorted_by: &["cluster"],
     columns: &[
-        column("cluster", Kind::Long, "Number of the transaction that the cluster is named after."),
-        column("scripts", Kind::Long, "Its scripts."),
-        column("transactions", Kind::Long, "Transactions that show it."),
-        column("balance", Kind::Sats, "Balance of its scripts."),
+        column("cluster", Kind::Long, "`tx_num` of the transaction that the cluster is named after."),
+        column("scripts", Kind::Long, "Number of scripts in the cluster."),
+        column("transactions", Kind::Long, "Number of transactions that spend from several scripts of the cluster."),
+        column("balance", Kind::Sats, "Total balance of the scripts."),
     ],
     source: Source::Whole(clusters),
 };
 
 pub(super) const CLUSTER_SCRIPTS: Dataset = Dataset {
     name: "cluster_scripts",
-    about: "The cluster of each script that is in one with others, or that a transaction spends from together with others.",
+    about: "The cluster of each script that was spent together with others, as of the tip.",
     sorted_by: &["script_id"],
     columns: &[
-        column("script_id", Kind::ScriptId, "The script."),
-        column("cluster", Kind::Long, "Its cluster in `clusters`."),
+        column("script_id", Kind::ScriptId, "Id of the script."),
+        column("cluster", Kind::Long, "Cluster of the script, as in `clusters`."),
     ],
     source: Source::Whole(scripts),
 };

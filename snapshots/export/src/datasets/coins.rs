@@ -14,17 +14,17 @@ use crate::{
 
 pub(super) const COINS: Dataset = Dataset {
     name: "coins",
-    about: "Unspent outputs as of the tip, in files by the blocks that made them.",
+    about: "Unspent outputs as of the tip, in files by the blocks that created them.",
     sorted_by: &["tx_num", "vout"],
     columns: &[
-        column("tx_num", Kind::Long, "Number of the transaction that made it."),
-        column("vout", Kind::Int, "Index of the output in it."),
-        column("height", Kind::Int, "Height of the block that made it."),
+        column("tx_num", Kind::Long, "`tx_num` of the transaction that created the coin."),
+        column("vout", Kind::Int, "Index of the coin's output in that transaction."),
+        column("height", Kind::Int, "Height of the block that created the coin."),
         column("day", Kind::Day, "Day of that block's monotone time."),
-        column("value", Kind::Sats, "Value."),
-        column("script_id", Kind::ScriptId, "Its script."),
+        column("value", Kind::Sats, "Value of the coin."),
+        column("script_id", Kind::ScriptId, "Script of the coin."),
         column("script_type", Kind::Word, "Type of the script, by Bitcoin Core's name."),
-        column("is_coinbase", Kind::Flag, "True if it is an output of a coinbase."),
+        column("is_coinbase", Kind::Flag, "True if the coin is an output of a coinbase."),
     ],
     source: Source::Made(rows),
 };

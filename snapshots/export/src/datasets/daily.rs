@@ -15,45 +15,54 @@ use crate::{
 
 pub(super) const DAILY: Dataset = Dataset {
     name: "daily",
-    about: "Sums over the blocks of each day that has blocks. A coin-second is one satoshi that is unspent for one second.",
+    about: "Sums over the blocks of each day with blocks. A coin-second is one satoshi that is unspent for one second.",
     sorted_by: &["day"],
     columns: &[
         column("day", Kind::Day, "Day, by monotone block time."),
-        column("blocks", Kind::Long, "Blocks."),
-        column("transactions", Kind::Long, "Transactions, with coinbases."),
-        column("created_coins", Kind::Long, "Coins made: outputs that somebody can spend."),
-        column("created", Kind::Sats, "Their value."),
-        column("spent_coins", Kind::Long, "Coins spent."),
-        column("spent", Kind::Sats, "Their value."),
-        column("overwritten_coins", Kind::Long, "Coins overwritten (BIP 30)."),
-        column("overwritten", Kind::Sats, "Their value."),
-        column("fee", Kind::Sats, "Fees."),
-        column("coin_seconds_destroyed", Kind::Wide, "Satoshis of each spent coin times its age in seconds."),
-        column("senders", Kind::Long, "Scripts that sent."),
-        column("receivers", Kind::Long, "Scripts that received."),
-        column("active", Kind::Long, "Scripts that did either."),
-        column("to_others", Kind::Sats, "Paid to scripts of clusters that the transaction does not spend from."),
+        column("blocks", Kind::Long, "Number of blocks."),
+        column("transactions", Kind::Long, "Number of transactions, including coinbases."),
+        column("created_coins", Kind::Long, "Number of created coins: spendable outputs."),
+        column("created", Kind::Sats, "Value of the created coins."),
+        column("spent_coins", Kind::Long, "Number of spent coins."),
+        column("spent", Kind::Sats, "Value of the spent coins."),
+        column("overwritten_coins", Kind::Long, "Number of overwritten coins (BIP 30)."),
+        column("overwritten", Kind::Sats, "Value of the overwritten coins."),
+        column("fee", Kind::Sats, "Fees of all transactions."),
+        column(
+            "coin_seconds_destroyed",
+            Kind::Wide,
+            "Sum over the spent coins of value in satoshis times age in seconds.",
+        ),
+        column("senders", Kind::Long, "Number of scripts that sent."),
+        column("receivers", Kind::Long, "Number of scripts that received."),
+        column("active", Kind::Long, "Number of scripts that sent or received."),
+        column("to_others", Kind::Sats, "Value paid to scripts in clusters that the transaction does not spend from."),
     ],
     source: Source::Whole(daily),
 };
 
 pub(super) const BALANCE_BANDS: Dataset = Dataset {
     name: "balance_bands",
-    about: "How the number of scripts, and of clusters, with a balance in a band changed on each day, and what they hold. The sum over \
-        all days up to one is how it is at its end.",
+    about: "Daily changes of the number of scripts and clusters in each band of balances, and of their total balances. \
+        The sum of all days up to a day is the state at its end.",
     sorted_by: &["day", "band"],
     columns: &[
         column("day", Kind::Day, "Day of the change, by monotone block time."),
-        column("band", Kind::Int, "A balance of 10^band satoshis and more, below the next; the last band has no end."),
+        column(
+            "band",
+            Kind::Int,
+            "Band of balances: at least 10^band satoshis and less than 10^(band + 1); the last band has no upper \
+            limit.",
+        ),
         column("scripts", Kind::Long, "Change of the number of scripts."),
-        column("scripts_balance", Kind::Sats, "Change of their balances together."),
-        column("scripts_without_address", Kind::Long, "Number of these scripts without an address."),
+        column("scripts_balance", Kind::Sats, "Change of the total balance of these scripts."),
+        column("scripts_without_address", Kind::Long, "Change of the number of these scripts that have no address."),
         column(
             "clusters",
             Kind::Long,
-            "Change of the number of clusters, with scripts that are clusters of their own.",
+            "Change of the number of clusters, including scripts that are their own cluster.",
         ),
-        column("clusters_balance", Kind::Sats, "Change of their balances together."),
+        column("clusters_balance", Kind::Sats, "Change of the total balance of these clusters."),
     ],
     source: Source::Whole(bands),
 };

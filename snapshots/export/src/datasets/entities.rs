@@ -16,34 +16,43 @@ use crate::{
 
 pub(super) const ENTITIES: Dataset = Dataset {
     name: "entities",
-    about: "Entities that labels name, with what their scripts have as of the tip. Members are scripts that count as the entity's own by \
-        claims about themselves; inherited ones count by claims about other scripts of their clusters.",
+    about: "Entities that labels name, with the totals of their scripts as of the tip. Members are scripts attributed \
+        to the entity by claims about themselves; inherited scripts are attributed to it by claims about other \
+        scripts of their clusters.",
     sorted_by: &["entity"],
     columns: &[
-        column("entity", Kind::Text, "Name of the entity."),
-        column("name", Kind::Text, "The name that most scripts are said to have, as people write it."),
-        nullable("category", Kind::Word, "The category that most of its scripts have; null if none has one."),
+        column("entity", Kind::Text, "Short name of the entity."),
+        column("name", Kind::Text, "Name as people write it: the one claimed for most scripts."),
+        nullable("category", Kind::Word, "Category claimed for most of the entity's scripts; null if none is claimed."),
         column(
             "is_person",
             Kind::Flag,
-            "True if it counts as a natural person. The API leaves these out of its lists.",
+            "True if the entity counts as a natural person. The API omits natural persons from its lists.",
         ),
-        column("members", Kind::Long, "Scripts that count as its own."),
+        column("members", Kind::Long, "Number of members."),
         column("seen_members", Kind::Long, "Number of members that occur in a block."),
-        column("named_scripts", Kind::Long, "Scripts whose label names it without making them members."),
-        column("received", Kind::Sats, "Sum that members received."),
-        column("sent", Kind::Sats, "Spent part of this sum."),
-        column("received_coins", Kind::Long, "Coins that members received."),
-        column("sent_coins", Kind::Long, "Their coins that were spent."),
-        column("inherited_scripts", Kind::Long, "Scripts that count by their clusters."),
-        column("inherited_balance", Kind::Sats, "Balance of these scripts."),
-        column("clusters", Kind::Long, "Number of their clusters."),
-        column("balance", Kind::Sats, "Balance of members and inherited scripts."),
-        column("left_out_clusters", Kind::Long, "Clusters left out, since they have a suspect merge."),
+        column(
+            "named_scripts",
+            Kind::Long,
+            "Number of scripts that are not members although their label names the entity.",
+        ),
+        column("received", Kind::Sats, "Value of all coins that members received."),
+        column("sent", Kind::Sats, "Value of those coins that were spent."),
+        column("received_coins", Kind::Long, "Number of coins that members received."),
+        column("sent_coins", Kind::Long, "Number of those coins that were spent."),
+        column("inherited_scripts", Kind::Long, "Number of inherited scripts."),
+        column("inherited_balance", Kind::Sats, "Total balance of the inherited scripts."),
+        column("clusters", Kind::Long, "Number of clusters of the inherited scripts."),
+        column("balance", Kind::Sats, "Total balance of members and inherited scripts."),
+        column(
+            "left_out_clusters",
+            Kind::Long,
+            "Number of clusters that are not counted because they have a suspect merge.",
+        ),
         column(
             "left_out_balance",
             Kind::Sats,
-            "Balance of these clusters, without scripts that a list attributes to an entity.",
+            "Total balance of these clusters, excluding scripts that a list attributes to an entity.",
         ),
     ],
     source: Source::Whole(entities),
@@ -51,18 +60,22 @@ pub(super) const ENTITIES: Dataset = Dataset {
 
 pub(super) const ENTITY_FLOWS: Dataset = Dataset {
     name: "entity_flows",
-    about: "Inflow to and outflow from exchanges, by day. `latest` has labels as they are now, `pit` as they were asserted at the \
-        time of each block. As of the block that `as_of_height` in the manifest names: the \
+    about: "Inflow to and outflow from exchanges, by day. `latest` uses the labels as they are now; `pit` uses them as \
+        they were asserted at the time of each block. As of the block that `as_of_height` in the manifest names: the \
         newest blocks may be missing.",
     sorted_by: &["mode", "entity", "day"],
     columns: &[
-        column("mode", Kind::Word, "latest or pit (point in time)."),
-        nullable("entity", Kind::Text, "Name of the exchange; null: all together, without what they sent each other."),
+        column("mode", Kind::Word, "`latest` or `pit` (point in time)."),
+        nullable(
+            "entity",
+            Kind::Text,
+            "Short name of the exchange; null for all exchanges together, excluding flows between them.",
+        ),
         column("day", Kind::Day, "Day, by monotone block time."),
-        column("inflow", Kind::Sats, "Sum that came in."),
-        column("outflow", Kind::Sats, "Sum that went out, without fees."),
-        column("internal", Kind::Sats, "Sum that came back, change included."),
-        column("fee", Kind::Sats, "Fees."),
+        column("inflow", Kind::Sats, "Value received from others."),
+        column("outflow", Kind::Sats, "Value sent to others, excluding fees."),
+        column("internal", Kind::Sats, "Value that came back to the exchange, including change."),
+        column("fee", Kind::Sats, "Fees of these transactions."),
         column("from_exchanges", Kind::Sats, "Part of the inflow that came from exchanges."),
         column("to_exchanges", Kind::Sats, "Part of the outflow that went to exchanges."),
         column(
@@ -73,9 +86,9 @@ pub(super) const ENTITY_FLOWS: Dataset = Dataset {
         column(
             "backfilled",
             Kind::Sats,
-            "Inflow and outflow that count because of documents which the index received on a later day.",
+            "Inflow and outflow that count because of documents that the index received on a later day.",
         ),
-        column("transactions", Kind::Long, "Transactions."),
+        column("transactions", Kind::Long, "Number of transactions."),
     ],
     source: Source::Whole(flows),
 };

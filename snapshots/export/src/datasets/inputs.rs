@@ -12,28 +12,33 @@ use crate::{
 
 pub(super) const INPUTS: Dataset = Dataset {
     name: "inputs",
-    about: "Inputs of transactions, each with the coin that it spends. A coinbase has none here. `prev_tx_num` and `prev_vout` are the \
-        outpoint: join `transactions` for the txid, and `scripts` by `script_id` for the address.",
+    about: "Inputs of transactions, each with the coin that it spends. Coinbases have no rows here. `prev_tx_num` and \
+        `prev_vout` are the outpoint: join `transactions` for the txid, and `scripts` by `script_id` for the \
+        address.",
     sorted_by: &["tx_num", "vin"],
     columns: &[
-        column("tx_num", Kind::Long, "Number of the transaction that spends."),
-        column("vin", Kind::Int, "Index of the input in it."),
-        column("height", Kind::Int, "Height of its block."),
+        column("tx_num", Kind::Long, "`tx_num` of the spending transaction."),
+        column("vin", Kind::Int, "Index of the input in the transaction."),
+        column("height", Kind::Int, "Height of the transaction's block."),
         column("day", Kind::Day, "Day of the block's monotone time."),
-        column("prev_tx_num", Kind::Long, "Number of the transaction that made the coin."),
-        column("prev_vout", Kind::Int, "Index of the output in it."),
+        column("prev_tx_num", Kind::Long, "`tx_num` of the transaction that created the coin."),
+        column("prev_vout", Kind::Int, "Index of the coin's output in that transaction."),
         column("value", Kind::Sats, "Value of the coin."),
-        column("script_id", Kind::ScriptId, "The script of the coin."),
-        column("script_type", Kind::Word, "Its type, by Bitcoin Core's name."),
-        column("birth_height", Kind::Int, "Height of the block that made the coin."),
-        column("age_seconds", Kind::Long, "Age of the coin by monotone block time; times its value: what it destroys."),
+        column("script_id", Kind::ScriptId, "Script of the coin."),
+        column("script_type", Kind::Word, "Type of the script, by Bitcoin Core's name."),
+        column("birth_height", Kind::Int, "Height of the block that created the coin."),
+        column(
+            "age_seconds",
+            Kind::Long,
+            "Age of the coin by monotone block time; age times value is the coin-seconds destroyed.",
+        ),
         column("is_coinbase", Kind::Flag, "True if the coin is an output of a coinbase."),
         column(
             "is_anyone_can_pay",
             Kind::Flag,
-            "True if a signature of the input has SIGHASH_ANYONECANPAY: then it does not count for clusters.",
+            "True if a signature of the input has SIGHASH_ANYONECANPAY; such inputs do not join clusters.",
         ),
-        column("prev_txid", Kind::Hash, "Id of the transaction that made the coin.").with(Extra::Txids),
+        column("prev_txid", Kind::Hash, "Id of the transaction that created the coin.").with(Extra::Txids),
         nullable("address", Kind::Text, "Address of the coin's script; null if it has none.").with(Extra::Addresses),
     ],
     source: Source::Blocks(rows),

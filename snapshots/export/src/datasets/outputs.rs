@@ -12,23 +12,23 @@ use crate::{
 
 pub(super) const OUTPUTS: Dataset = Dataset {
     name: "outputs",
-    about: "Outputs of transactions, spent or not: those that are not spent are in `coins`, and what spends the others is in `inputs`.",
+    about: "Outputs of transactions. Unspent ones are also in `coins`; `inputs` has what spends the others.",
     sorted_by: &["tx_num", "vout"],
     columns: &[
-        column("tx_num", Kind::Long, "Number of the transaction."),
-        column("vout", Kind::Int, "Index of the output in it."),
-        column("height", Kind::Int, "Height of its block."),
+        column("tx_num", Kind::Long, "`tx_num` of the transaction."),
+        column("vout", Kind::Int, "Index of the output in the transaction."),
+        column("height", Kind::Int, "Height of the transaction's block."),
         column("day", Kind::Day, "Day of the block's monotone time."),
-        column("value", Kind::Sats, "Value."),
+        column("value", Kind::Sats, "Value of the output."),
         nullable(
             "script_id",
             Kind::ScriptId,
-            "Its script; null if nobody can spend it: OP_RETURN, scripts of more than 10,000 \
-            bytes, and the coinbase of genesis.",
+            "Script of the output; null if the output is unspendable: OP_RETURN, scripts longer than 10,000 bytes, \
+            and the coinbase of the genesis block.",
         ),
         column("script_type", Kind::Word, "Type of the script, by Bitcoin Core's name."),
         column("script", Kind::Bytes, "The scriptPubKey."),
-        nullable("address", Kind::Text, "Its address; null if it has none.").with(Extra::Addresses),
+        nullable("address", Kind::Text, "Address of the script; null if it has none.").with(Extra::Addresses),
     ],
     source: Source::Blocks(rows),
 };

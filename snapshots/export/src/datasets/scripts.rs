@@ -12,29 +12,29 @@ use crate::{
 
 pub(super) const SCRIPTS: Dataset = Dataset {
     name: "scripts",
-    about: "Scripts (addresses) that the chain has paid, with what they have as of the tip, in files by the blocks that first paid \
-        them.",
+    about: "Scripts (addresses) that the chain has paid, with their totals as of the tip. Each is in the files of the \
+        block that first paid it.",
     sorted_by: &["first_tx_num", "first_vout"],
     columns: &[
         column(
             "script_id",
             Kind::ScriptId,
-            "Its id: the first 8 bytes of SHA-256 of the script, and a number that distinguishes scripts \
-            with the same first bytes.",
+            "Id of the script: the first 8 bytes of its SHA-256, and a number that distinguishes scripts with the \
+            same 8 bytes.",
         ),
         column("script", Kind::Bytes, "The scriptPubKey."),
-        column("script_type", Kind::Word, "Its type, by Bitcoin Core's name."),
-        nullable("address", Kind::Text, "Its address; null if scripts of its type have none."),
-        column("received", Kind::Sats, "Value of all coins that it received."),
-        column("sent", Kind::Sats, "Value of those that were spent, or overwritten (BIP 30)."),
-        column("balance", Kind::Sats, "The difference: value of its coins."),
-        column("received_coins", Kind::Long, "Coins that it received."),
-        column("sent_coins", Kind::Long, "Coins that were spent, or overwritten."),
-        column("transactions", Kind::Long, "Transactions that pay it or spend from it."),
-        column("first_tx_num", Kind::Long, "The first transaction that paid it."),
-        column("first_vout", Kind::Int, "Index of the output in it."),
+        column("script_type", Kind::Word, "Type of the script, by Bitcoin Core's name."),
+        nullable("address", Kind::Text, "Address of the script; null if scripts of this type have none."),
+        column("received", Kind::Sats, "Value of all coins that the script received."),
+        column("sent", Kind::Sats, "Value of those coins that were spent or overwritten (BIP 30)."),
+        column("balance", Kind::Sats, "Value of the script's coins: received minus sent."),
+        column("received_coins", Kind::Long, "Number of coins that the script received."),
+        column("sent_coins", Kind::Long, "Number of those coins that were spent or overwritten."),
+        column("transactions", Kind::Long, "Number of transactions that pay the script or spend from it."),
+        column("first_tx_num", Kind::Long, "`tx_num` of the first transaction that paid the script."),
+        column("first_vout", Kind::Int, "Index of the first output that paid the script, in that transaction."),
         column("first_day", Kind::Day, "Day of that block's monotone time."),
-        column("last_tx_num", Kind::Long, "Its newest transaction."),
+        column("last_tx_num", Kind::Long, "`tx_num` of the script's latest transaction."),
         column("last_height", Kind::Int, "Height of that block."),
         column("last_day", Kind::Day, "Day of that block's monotone time."),
     ],

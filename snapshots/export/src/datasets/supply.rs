@@ -11,14 +11,14 @@ use crate::{
 
 pub(super) const SUPPLY_CHANGES: Dataset = Dataset {
     name: "supply_changes",
-    about: "How what is unspent changed on each day, by the day on which it was made. The sum over all days up to one is the supply by \
-        age at its end: HODL waves, and with prices realized capitalization.",
+    about: "Daily changes of the unspent supply, by the day on which its coins were created. The sum of all days up to \
+        a day is the supply by age at its end: HODL waves and, with prices, realized capitalization.",
     sorted_by: &["day", "birth_day"],
     columns: &[
         column("day", Kind::Day, "Day of the change, by monotone block time."),
-        column("birth_day", Kind::Day, "Day of the block that made the coins."),
-        column("change", Kind::Sats, "Value of the coins made less that of those spent or overwritten."),
-        column("coins", Kind::Long, "Coins made less those spent or overwritten."),
+        column("birth_day", Kind::Day, "Day of the block that created the coins."),
+        column("change", Kind::Sats, "Value of created coins minus value of spent or overwritten coins."),
+        column("coins", Kind::Long, "Number of created coins minus number of spent or overwritten coins."),
     ],
     source: Source::Whole(rows),
 };
