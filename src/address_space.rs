@@ -1,15 +1,15 @@
-//! The limit on the address space of the process (`ulimit -v`). An allocation that exceeds it, in the database or a
-//! new thread, cannot answer with an error: the process aborts. So a limit that is too low is reported at the start.
+//! The limit on the address space of the process (`ulimit -v`). An allocation beyond it, in the database or for a new
+//! thread, aborts the process instead of failing with an error. So a limit that is too low is reported at the start.
 
 use rlimit::{INFINITY, Resource};
 
 use crate::exit::{Exit, Failure};
 
-/// Needed besides the configured memory: code, tables of the database, the allocator's reserve, and the stacks of all
-/// threads, most of which is reserved and never used.
+/// Bytes needed besides the configured memory: code, tables of the database, the allocator's reserve, and the stacks of
+/// all threads. Most of the stacks is reserved and never used.
 const REST: u64 = 2 << 30;
 
-/// Checks that the process may have its configured memory and the rest that it needs.
+/// Fails if the limit is below the configured memory plus `REST`.
 pub(crate) fn check(configured: u64) -> Result<(), Failure> {
     // A system without this limit reports no soft limit.
     let limit = Resource::AS.get_soft().unwrap_or(INFINITY);

@@ -47,12 +47,12 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Indexes and serves in one process. Answers follow the chain.
     Run(Run),
-    /// Speaks the Model Context Protocol over standard input and output: for desktop clients, which start their servers
+    /// Speaks the Model Context Protocol over standard input and output, for desktop clients that start their servers
     /// themselves.
     Mcp(Mcp),
     /// Shows each stage: version, checkpoint, rows and bytes.
     Stages(IndexDir),
-    /// Rebuilds the tables of stages from the journal, which is read once for all of them. Needs no block files.
+    /// Rebuilds the tables of stages from the journal. Reads the journal once for all stages. Needs no block files.
     Reindex(Reindex),
     /// Disconnects blocks until the tip is at the given height.
     Unwind(Unwind),
@@ -61,26 +61,26 @@ pub(crate) enum Command {
     /// Shows the cluster of an address: the scripts that transactions show to have the same owner. Works while another
     /// process writes the index.
     Cluster(Cluster),
-    /// Audits the index: reads every row of every table and compares it with the journal, and says what is damaged and
-    /// what mends it. With --node, also compares it with the node (headers, `gettxoutsetinfo muhash`).
+    /// Audits the index: reads every row of every table, compares it with the journal, and reports each damage and how
+    /// to repair it. With --node, also compares it with the node (headers, `gettxoutsetinfo muhash`).
     Verify(Verify),
-    /// Mends an index in place: what `cairn verify` finds damaged is made again from the journal, the block files or
-    /// the node. If too much is damaged, the index is set aside and the chain is indexed again.
+    /// Repairs an index in place: rebuilds damaged parts (see `cairn verify`) from the journal, the block files or the
+    /// node. If too much is damaged, sets the index aside and indexes the chain again.
     Repair(Repair),
     /// Writes the index as files for other programs, and checks such files. Works while another process writes the
     /// index.
     Snapshot(SnapshotArgs),
-    /// Lists, shows, withdraws, exports and imports input events: data that enters the index other than blocks. Works
+    /// Lists, shows, withdraws, exports and imports input events: data other than blocks that enters the index. Works
     /// while another process writes the index.
     Events(EventsArgs),
     /// Imports prices and exchange rates. Works while another process writes the index.
     Prices(PricesArgs),
-    /// Imports labels, which are claims about who or what addresses are, and shows them. Works while another process
-    /// writes the index.
+    /// Imports, shows and contests labels: claims about who controls an address and what it is for. Works while another
+    /// process writes the index.
     Labels(LabelsArgs),
     /// Imports lists of mining pools. Works while another process writes the index.
     Pools(PoolsArgs),
-    /// Imports lists of sanctions, approves their rows, and shows what is approved. Works while another process writes
+    /// Imports lists of sanctions, approves their rows, and shows the approved rows. Works while another process writes
     /// the index.
     Sanctions(SanctionsArgs),
     /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
@@ -208,8 +208,8 @@ pub(crate) struct Reindex {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) limits: Limits,
-    /// Name of a stage (see `cairn stages`), several of them with commas in between, or `all`. The chain stage is the
-    /// journal itself and cannot be rebuilt.
+    /// Names of stages, separated by commas, or `all`. `cairn stages` shows the names. The chain stage is the journal
+    /// itself and cannot be rebuilt.
     #[arg(long = "stage", value_name = "NAME", value_delimiter = ',', required = true)]
     pub(crate) stages: Vec<String>,
 }
@@ -241,9 +241,9 @@ pub(crate) struct Verify {
 pub(crate) enum Raw {
     /// None.
     None,
-    /// Each hundredth.
+    /// Every hundredth block.
     Sample,
-    /// All. Reads all block files.
+    /// All blocks. Reads all block files.
     All,
 }
 
@@ -272,8 +272,8 @@ pub(crate) struct Repair {
     /// Blocks to compare with the block files, witnesses included. Differences are repaired.
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Raw::Sample)]
     pub(crate) raw: Raw,
-    /// Go on although input events (imported labels, prices, contests, approvals) cannot be read and are lost. Without
-    /// it, such a repair changes nothing and names what is missing.
+    /// Repairs the index even if input events (imported labels, prices, contests, approvals) cannot be read and are
+    /// lost. Without this flag, such a repair changes nothing and lists the missing events.
     #[arg(long)]
     pub(crate) without_events: bool,
 }
@@ -351,13 +351,13 @@ pub(crate) struct StateArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum StateCommand {
-    /// Copies the database into a file that only you can read. Of secrets it has only hashes. PostgreSQL: use pg_dump.
+    /// Copies the database into a file that only you can read. The copy has only hashes of secrets. For PostgreSQL, use
+    /// pg_dump.
     Backup(StateBackup),
-    /// Checks that the database is whole: its pages, its tables and its rows, and that it is the one that was used
-    /// here.
+    /// Checks that the pages, tables and rows of the database are undamaged, and that it is the database that was last
+    /// used here.
     Check(KeysAt),
-    /// Uses what is in the place of a database that was lost: an older copy, or another one. With --new, begins an
-    /// empty one.
+    /// Accepts an older copy or another database in place of a lost one. With --new, creates an empty database.
     Accept(StateAccept),
 }
 
@@ -365,8 +365,8 @@ pub(crate) enum StateCommand {
 pub(crate) struct StateAccept {
     #[command(flatten)]
     pub(crate) at: KeysAt,
-    /// Begins an empty database where the one that was used is missing: keys, sessions, feedback and approvals are gone
-    /// then.
+    /// Creates an empty database if the one that was used is missing. Its keys, sessions, feedback and approvals are
+    /// lost.
     #[arg(long)]
     pub(crate) new: bool,
 }
@@ -391,7 +391,7 @@ pub(crate) struct Cluster {
     /// Shows the cluster as it was after the block at this height.
     #[arg(long, value_name = "HEIGHT", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub(crate) at: Option<u32>,
-    /// Also explains why this address is in the same cluster: the transactions that show it.
+    /// Also explains why this address is in the same cluster: lists the transactions that connect both addresses.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) explain: Option<String>,
     /// Prints JSON.
@@ -400,7 +400,7 @@ pub(crate) struct Cluster {
     /// Maximum number of members to print.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<usize>(1..=10_000))]
     pub(crate) limit: usize,
-    /// Goes on where an earlier answer ended: the value of its `next`.
+    /// Continues where an earlier answer ended: give the value of its `next`.
     #[arg(long, value_name = "PLACE")]
     pub(crate) from: Option<String>,
 }

@@ -24,8 +24,8 @@ pub(crate) struct Eta {
     began: Option<(Instant, f64)>,
 }
 
-/// Progress of a step in the whole work, from 0 to the sum of the shares; `None` if it is not bulk work. `coins`: count
-/// the share of that phase.
+/// Returns the progress of the whole work at a step, from 0 to the sum of the shares; `None` if it is not bulk work.
+/// With `coins`, the share of that phase counts.
 fn place(step: &ProgressStep, coins: bool) -> Option<f64> {
     let at = SHARES.iter().position(|(phase, _)| *phase == step.phase)?;
     let counts = |(phase, share): &(Phase, f64)| if *phase == Phase::Coins && !coins { 0.0 } else { *share };
@@ -35,7 +35,7 @@ fn place(step: &ProgressStep, coins: bool) -> Option<f64> {
 }
 
 impl Eta {
-    /// Remaining seconds after a step; `None` if it is not bulk work, or too early for an estimate.
+    /// Returns the remaining seconds after a step; `None` if it is not bulk work, or too early for an estimate.
     pub(crate) fn left(&mut self, now: Instant, step: &ProgressStep) -> Option<u64> {
         let coins = step.phase == Phase::Coins;
         let at = place(step, coins)?;

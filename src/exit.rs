@@ -59,7 +59,7 @@ impl Exit {
         self as u8
     }
 
-    /// Its meaning, for `--help` and the operators' guide.
+    /// Returns the meaning, for `--help` and the operators' guide.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Exit::Done => "success",
@@ -76,7 +76,7 @@ impl Exit {
         }
     }
 
-    /// All codes as the lines of a list.
+    /// Lists all codes, one per line.
     pub(crate) fn list() -> String {
         Exit::ALL.iter().fold(String::new(), |list, e| format!("{list}  {:>3}  {}\n", e.code(), e.meaning()))
     }
@@ -94,17 +94,17 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure without a hint.
+    /// Creates a failure without a hint.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Failure { exit, message: message.into(), hint: None }
     }
 
-    /// A mistake in how the command was called.
+    /// Creates a failure for an invalid command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Failure::new(Exit::Usage, message)
     }
 
-    /// Adds what to do.
+    /// Adds a hint: what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -124,19 +124,19 @@ impl fmt::Display for Failure {
         // Messages of the database may have several lines. Print one.
         let message = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
         write!(f, "error: {message}")?;
-        // Whatever failed for it is not to blame.
+        // The limit of open files is the cause, not the operation that reached it.
         let hint = if message.contains(TOO_MANY_FILES) { Some(MORE_FILES) } else { self.hint.as_deref() };
         hint.iter().try_for_each(|hint| write!(f, "\n hint: {hint}"))
     }
 }
 
-/// How the operating system says that the limit of open files is reached, also within messages of the database.
+/// Text of the operating system for a reached limit of open files; messages of the database contain it as well.
 const TOO_MANY_FILES: &str = "Too many open files";
 /// The hint for that case.
 const MORE_FILES: &str =
     "nothing is damaged: raise the limit of open files (ulimit -n, or LimitNOFILE in a systemd unit)";
 
-/// An error of the operating system in words that say what to look at.
+/// Describes an error of the operating system so that a user knows what to check.
 pub(crate) fn plain(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder".to_owned(),
@@ -231,7 +231,9 @@ impl From<ExportError> for Failure {
         match error {
             ExportError::Index(error) => error.into(),
             ExportError::Row(_) | ExportError::Contradiction(_) => Failure::new(Exit::Index, message),
-            ExportError::Store(error) => Failure::of_store(error, message, "free some space; the same command goes on"),
+            ExportError::Store(error) => {
+                Failure::of_store(error, message, "free some space and run the same command again: it goes on")
+            }
             ExportError::Folder(_) | ExportError::Memory { .. } => Failure::usage(message),
             _ => Failure::new(Exit::Other, message),
         }
@@ -244,7 +246,7 @@ impl From<CheckpointError> for Failure {
         match error {
             CheckpointError::Index(error) => error.into(),
             CheckpointError::Store(error) => {
-                Failure::of_store(error, message, "free some space; the same command begins again")
+                Failure::of_store(error, message, "free some space and run the same command again: it starts over")
             }
             CheckpointError::Folder(_) | CheckpointError::Key(_) => Failure::usage(message),
             CheckpointError::Damaged { .. } | CheckpointError::Untrusted { .. } => {
@@ -256,8 +258,8 @@ impl From<CheckpointError> for Failure {
 }
 
 impl Failure {
-    /// The failure of a store in an export or a checkpoint. Their own texts, in `message`, say what was stopped; a full
-    /// disk has their hint.
+    /// Converts the failure of a store in an export or a checkpoint. `message` is their own text, used if the work was
+    /// stopped; `hint` is their hint for a full disk.
     fn of_store(error: StoreError, message: String, hint: &str) -> Self {
         if matches!(error, StoreError::Stopped | StoreError::Panicked) {
             return Failure::new(Exit::Other, message);
@@ -274,7 +276,7 @@ impl From<StoreError> for Failure {
             StoreError::File { path, source } => Failure::io(&path)(source),
             StoreError::Settings(_) | StoreError::Taken(_) => Failure::usage(message),
             StoreError::Failed { .. } => {
-                Failure::new(Exit::Other, message).hint("the same command goes on with what was sent")
+                Failure::new(Exit::Other, message).hint("run the same command again: it goes on with what was sent")
             }
             _ => Failure::new(Exit::Other, message),
         }

@@ -1,4 +1,4 @@
-//! The fetchers of prices beside the follower: their thread, and the ledger as they see it.
+//! Runs the price fetchers in a thread next to the follower, and gives them access to the ledger.
 
 use std::{
     fs, io,
@@ -19,7 +19,7 @@ use prometheus::Registry;
 
 use crate::exit::{Exit, Failure};
 
-/// The index that is being written, its inbox, and the place of the newest prices.
+/// The index that this process writes, its inbox, and the newest prices.
 pub(crate) struct IndexLedger {
     slot: Arc<IndexSlot>,
     inbox: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct IndexLedger {
 }
 
 impl IndexLedger {
-    /// The ledger of the index in a data folder.
+    /// Creates the ledger of the index in a data folder.
     pub(crate) fn new(slot: Arc<IndexSlot>, datadir: &Path, newest: NewestQuotes) -> Self {
         IndexLedger { slot, inbox: datadir.join(INBOX), datadir: datadir.to_owned(), newest }
     }
@@ -58,7 +58,7 @@ impl IndexLedger {
 
 impl Ledger for IndexLedger {
     fn is_ready(&self) -> bool {
-        // An index without blocks takes no documents: those that wait are not in the ledger yet.
+        // An index without blocks takes no documents: the waiting ones are not in the ledger yet.
         let has_blocks = || self.slot.reader().is_some_and(|reader| reader.view().is_ok());
         let is_empty = || match fs::read_dir(&self.inbox) {
             Ok(mut files) => {
@@ -84,14 +84,14 @@ impl Ledger for IndexLedger {
     }
 }
 
-/// Fetchers that have not begun.
+/// Fetchers that are not started yet.
 pub(crate) struct Fetching {
     fetchers: Fetchers<IndexLedger>,
     stop: CancelToken,
 }
 
 impl Fetching {
-    /// Fetchers with these settings.
+    /// Creates fetchers with these settings.
     ///
     /// # Errors
     /// Fails if the settings do not fit together, or the registry already has metrics with these names.
@@ -121,7 +121,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop.cancel();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            // Blocks are more important: they go on without prices.
+            // Blocks are more important: indexing continues without prices.
             tracing::error!("the thread of the prices panicked; this is a bug");
         }
     }

@@ -1,4 +1,4 @@
-//! The index of another process, read-only, as it changes.
+//! Opens the index of another process read-only and follows its changes.
 
 use std::path::Path;
 
@@ -23,9 +23,8 @@ fn if_begun<T>(index: &Path, open: impl FnOnce() -> Result<T, ReadError>) -> Res
     }
 }
 
-/// Opens the index in a data folder. If nothing is indexed yet, it waits for the process that does: requests that need
-/// the index get 503 until then. The folder that comes with it must be dropped after it. The network is `None` if
-/// nothing is indexed yet.
+/// Opens the index in a data folder. If nothing is indexed yet, the index waits for the indexing process: until then
+/// requests that need it get 503, and the returned network is `None`. Drop the returned folder after the index.
 pub(crate) fn open(
     datadir: &Path,
     blocks: &BlocksDir,

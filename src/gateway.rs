@@ -17,7 +17,7 @@ const REJECTIONS: [i64; 4] = [-22, -25, -26, -27];
 pub(crate) struct Gateway(NodeClient);
 
 impl Gateway {
-    /// The configured node; `None` if none is set. Sends no request yet.
+    /// Returns the configured node; `None` if none is set. Sends no request yet.
     pub(crate) fn of(node: &Node) -> Result<Option<Arc<dyn NodeAccess>>, Failure> {
         let Some(config) = node.config(8)? else { return Ok(None) };
         // No retries here: the API request fails, and the client may retry it.

@@ -11,26 +11,26 @@ use cairn_state::{StateError, StateUrl};
 
 use crate::replicas::queue;
 
-/// The inbox of a data folder. In its place, a replica has the queue in the database of the service state.
+/// The inbox of a data folder. A replica uses the queue in the database of the service state instead.
 pub(crate) struct Inbox {
     datadir: PathBuf,
     queue: Option<Queue>,
 }
 
 struct Queue {
-    /// Has the network.
+    /// Provides the network.
     index: Arc<dyn IndexSource>,
     /// `None` if no database is named.
     url: Option<StateUrl>,
 }
 
 impl Inbox {
-    /// The inbox of this folder.
+    /// Creates the inbox of this folder.
     pub(crate) fn of(datadir: PathBuf) -> Self {
         Inbox { datadir, queue: None }
     }
 
-    /// The same of a folder that may be a replica, with this index and database.
+    /// Allows the folder to be a replica: its documents are queued in this database, for the network of this index.
     pub(crate) fn or_queue(self, index: Arc<dyn IndexSource>, url: Option<StateUrl>) -> Self {
         Inbox { queue: Some(Queue { index, url }), ..self }
     }
@@ -48,7 +48,7 @@ impl Inbox {
 
 /// Why a document was not queued.
 enum Unqueued {
-    /// Too much waits.
+    /// The queue is full.
     Full(String),
     Failed(String),
 }
@@ -84,7 +84,7 @@ impl LedgerAccess for Inbox {
                 not_taken
             }),
             Err(error) => {
-                tracing::warn!(%error, "a signed contest is not taken: it cannot be read if this is a replica");
+                tracing::warn!(%error, "a signed contest is refused: the file that marks a replica cannot be read");
                 Err(NotTaken::Unwritable)
             }
         }

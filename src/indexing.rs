@@ -28,12 +28,12 @@ use crate::{
 pub(crate) struct Sources {
     blocks: Option<PathBuf>,
     node: Option<(NodeConfig, Vec<ZmqEndpoint>)>,
-    /// True if the follower of an existing index waits without end for a node that is away.
+    /// True if the follower of an existing index waits indefinitely for an unreachable node.
     waits: bool,
 }
 
 impl Sources {
-    /// The sources of the settings.
+    /// Creates the sources from the settings.
     ///
     /// # Errors
     /// Fails if neither a folder of block files nor a node is set, or if credentials are missing.
@@ -46,18 +46,19 @@ impl Sources {
         Ok(Sources { blocks, node: config.map(|config| (config, node.endpoints())), waits: false })
     }
 
-    /// Block files alone.
+    /// Creates sources with block files only.
     pub(crate) fn files(blocks: PathBuf) -> Self {
         Sources { blocks: Some(blocks), node: None, waits: false }
     }
 
-    /// The same, for a follower without an end: if the index exists, it starts although the node is away.
+    /// Sets whether the follower runs without end: if so and the index exists, it starts even if the node is
+    /// unreachable.
     pub(crate) fn without_end(self, is_without: bool) -> Self {
         Sources { waits: is_without, ..self }
     }
 }
 
-/// An index, opened for writing, and where its blocks come from.
+/// An index, opened for writing, and the source of its blocks.
 pub(crate) struct Indexing {
     follower: Follower,
     slot: Arc<IndexSlot>,
@@ -69,7 +70,7 @@ pub(crate) struct Indexing {
 }
 
 impl Indexing {
-    /// Opens sources and index; makes the index if there is none. With `starter`, an index of the main network begins
+    /// Opens sources and index; creates the index if there is none. With `starter`, an index of the main network starts
     /// with the prices that ship with Cairn.
     ///
     /// # Errors
@@ -131,7 +132,7 @@ impl Indexing {
         })
     }
 
-    /// The same, with metrics in this registry.
+    /// Registers metrics in this registry.
     ///
     /// # Errors
     /// Fails if the registry already has metrics with these names.
@@ -139,8 +140,7 @@ impl Indexing {
         Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
     }
 
-    /// The same, with fetchers of prices beside it while it follows, if there are settings. Their metrics are in this
-    /// registry.
+    /// Adds price fetchers that run while the follower does, if there are settings. Their metrics are in this registry.
     ///
     /// # Errors
     /// Fails if the settings do not fit together, or the registry already has metrics with these names.
@@ -150,14 +150,13 @@ impl Indexing {
         Ok(Indexing { fetching: Some(Fetching::new(&settings, ledger, registry)?), ..self })
     }
 
-    /// The same; its tip is published in this database, and documents that were handed in on replicas are taken from
-    /// there.
+    /// Publishes the tip in this database, and takes the documents from there that were handed in on replicas.
     pub(crate) fn for_replicas(self, url: Option<StateUrl>) -> Self {
         let shared = url.map(|url| ForReplicas::new(url, self.network, &self.datadir, self.slot()));
         Indexing { for_replicas: shared, ..self }
     }
 
-    /// The index for requests. They see every commit and the source's best height.
+    /// Returns the index for requests. They see every commit and the source's best height.
     pub(crate) fn slot(&self) -> Arc<IndexSlot> {
         Arc::clone(&self.slot)
     }

@@ -1,11 +1,11 @@
-//! How long a key is valid, as operators write it.
+//! Lifetimes of keys, as operators write them.
 
 use cairn_model::DAY_SECS;
 
 /// Longest lifetime of a key in days.
 const MAX_DAYS: u64 = 3_650;
 
-/// Parses a lifetime: a number of minutes, hours or days, for example 31d. In seconds.
+/// Parses a lifetime into seconds: a number of minutes, hours or days, for example 31d.
 ///
 /// # Errors
 /// Returns the expected form.

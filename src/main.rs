@@ -39,9 +39,9 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Settings that the allocator reads before `main`; the environment variable MALLOC_CONF overrides them. By default
 /// each thread keeps 20 to 200 freed blocks of each size up to 32 KiB, a megabyte for each of the threads that read the
-/// index, and freed pages stay for ten seconds. A server with 72 such threads took 103 MiB so. Here a thread keeps at
-/// most 20 of a size, and of sizes of which a slab has few, two. A thread that keeps none above 1 KiB takes a lock for
-/// each buffer of an answer: an overview cost a tenth more.
+/// index, and freed pages stay for ten seconds. A server with 72 such threads used 103 MiB for that. Here a thread
+/// keeps at most 20 blocks of a size, and at most 2 if a slab has only few of the size. Keeping no blocks above 1 KiB
+/// would take a lock for each buffer of an answer: an overview then cost a tenth more.
 #[expect(unsafe_code, reason = "the name of the symbol is the allocator's interface; nothing else defines it")]
 #[unsafe(export_name = "malloc_conf")]
 pub static ALLOCATOR_SETTINGS: &[u8; 106] =
@@ -61,8 +61,8 @@ fn main() {
         failure.exit
     });
     let _ = std::io::stdout().flush();
-    // Without RocksDB's exit handlers: a thread may still read from a disk that hangs. They destroy state that it
-    // needs, and the process would abort. All commits are on disk, and all that must be closed is closed.
+    // Skip RocksDB's exit handlers. They destroy state that a thread needs if it still reads from a hanging disk, and
+    // the process would abort. All commits are on disk, and everything that must be closed is closed.
     low_level::exit(i32::from(exit.code()));
 }
 

@@ -12,13 +12,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The result of writing to standard output. Its disk is not that of the index: if it is full, nothing of the index is
-/// concerned.
+/// Converts the result of writing to standard output. A full disk there is not reported as a full disk of the index:
+/// the index is not affected.
 pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let failure = Failure::new(Exit::Other, format!("standard output cannot be written: {}", plain(&error)));
-            Err(failure.hint("what the command did to the index or its databases is done; only its output is cut"))
+            Err(failure.hint("any changes to the index or its databases are done; only the output is incomplete"))
         }
         _ => Ok(()),
     }
@@ -45,7 +45,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A number with thousands separators: 1,234,567.
+/// Formats a number with thousands separators: 1,234,567.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -58,14 +58,14 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
-/// A time in RFC 3339.
+/// Formats a time as in RFC 3339.
 pub(crate) fn time(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(|| format!("@{seconds}"), |time| time.to_string())
 }
 
-/// Makes a client's text safe for a terminal: control characters, invisible ones and those that change the direction of
-/// text are printed as code points.
+/// Makes a client's text safe for a terminal: replaces control characters, invisible characters and those that change
+/// the direction of text with their code points.
 pub(crate) fn harmless(text: &str) -> String {
     let moves = |c: char| {
         matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -86,7 +86,7 @@ struct Current {
 }
 
 impl Reporter {
-    /// For work on an index at this height.
+    /// Creates a reporter for work on an index at this height.
     pub(crate) fn new(screen: &Screen, cancel: &CancelToken, height: Option<u32>) -> Self {
         Reporter {
             screen: screen.clone(),
@@ -112,7 +112,7 @@ impl Reporter {
         Current { phase: step.phase, done: step.done, rate: Rate::new(now, step), last_line: now, bar }
     }
 
-    /// Height of a step in phases that follow the chain.
+    /// Returns the height of a step in phases that follow the chain.
     fn height_at(&self, step: &ProgressStep) -> Option<u64> {
         let height = *self.height.lock();
         match step.phase {
@@ -183,7 +183,7 @@ impl Current {
     }
 }
 
-/// Units and bytes per second, and seconds left.
+/// Units and bytes per second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Speed {
     units: f64,
@@ -197,7 +197,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// Begins at a phase's first step. Resumed work does not begin at 0.
+    /// Starts at a phase's first step, which is not 0 in resumed work.
     fn new(now: Instant, first: &ProgressStep) -> Self {
         Rate { start: now, samples: VecDeque::from([(now, first.done, first.bytes)]) }
     }
@@ -221,7 +221,7 @@ impl Rate {
     }
 }
 
-/// Unit that the phase counts.
+/// Returns the unit that the phase counts.
 fn unit(phase: Phase) -> &'static str {
     match phase {
         Phase::Survey | Phase::Export => "files",
@@ -237,7 +237,7 @@ fn is_bulk(phase: Phase) -> bool {
 
 fn seconds_left(step: &ProgressStep, speed: Option<Speed>) -> Option<u64> {
     let speed = speed?;
-    // Bytes measure the rest better where they are known.
+    // Bytes predict the remaining time better, if they are known.
     let (left, rate) = match step.of_bytes {
         0 => (step.total.saturating_sub(step.done), speed.units),
         of_bytes => (of_bytes.saturating_sub(step.bytes), speed.bytes),
@@ -245,7 +245,7 @@ fn seconds_left(step: &ProgressStep, speed: Option<Speed>) -> Option<u64> {
     (rate > 0.0).then(|| (left as f64 / rate).round() as u64)
 }
 
-/// The text behind a bar.
+/// Returns the text after a bar.
 fn message(step: &ProgressStep, height: Option<u64>, speed: Option<Speed>, left: Option<u64>) -> String {
     let unit = unit(step.phase);
     let mut parts = vec![format!("{}/{} {unit}", step.done, step.total)];
@@ -260,7 +260,7 @@ fn message(step: &ProgressStep, height: Option<u64>, speed: Option<Speed>, left:
     parts.join(", ")
 }
 
-/// The same as a log line.
+/// Logs the same facts as `message`.
 fn log(step: &ProgressStep, height: Option<u64>, speed: Option<Speed>, left: Option<u64>) {
     let rate = speed.map(|s| round(s.units));
     let megabytes = speed.filter(|_| step.bytes > 0).map(|s| round(s.bytes / 1e6));
@@ -277,7 +277,7 @@ fn log(step: &ProgressStep, height: Option<u64>, speed: Option<Speed>, left: Opt
     );
 }
 
-/// Seconds as 45s, 3m10s or 2h05m.
+/// Formats seconds as 45s, 3m10s or 2h05m.
 pub(crate) fn clock(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),

@@ -11,13 +11,13 @@ use std::{
 
 use crate::exit::{Exit, Failure};
 
-/// Start of the folders' names.
+/// Prefix of the folders' names.
 const PREFIX: &str = "cairn-serve-";
 /// The file in it that is locked while the process runs.
 const LOCK: &str = "lock";
-/// Names that are tried in one place.
+/// Number of names to try in one place.
 const NAMES: u32 = 16;
-/// A folder without a lock is abandoned after this time. Before, its process may be about to lock it.
+/// A folder without a lock counts as abandoned after this time. Until then, its process may be about to lock it.
 const ABANDONED: Duration = Duration::from_secs(3_600);
 
 /// The folder. It is removed at the end; if the process is killed, the next process of the same user removes it.
@@ -29,7 +29,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Creates a folder that only this user can use: in `datadir` if possible, otherwise in the user's runtime folder,
-    /// otherwise in the folder for temporary files. Nothing that is already there is used, whoever made it.
+    /// otherwise in the folder for temporary files. Never uses an existing folder.
     pub(crate) fn create(datadir: &Path) -> Result<Self, Failure> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
         let parents = [Some(datadir.to_owned()), runtime, Some(std::env::temp_dir())];
@@ -59,7 +59,7 @@ impl Scratch {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Fails if anything has this name, also a link to nothing.
+    /// Fails if anything has this name, including a dangling link.
     fn create_as(dir: PathBuf) -> io::Result<Self> {
         DirBuilder::new().mode(0o700).create(&dir)?;
         let lock = OpenOptions::new().write(true).create_new(true).open(dir.join(LOCK)).and_then(|lock| {
@@ -107,7 +107,7 @@ fn is_abandoned(dir: &Path, meta: &fs::Metadata) -> bool {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder that is left behind does no harm.
+        // A folder that cannot be removed does no harm.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }

@@ -16,7 +16,7 @@ use cairn_reader::{Damages, FileCheck, IndexFolder, ReadError, TableFile, table_
 
 use crate::config::Scrub;
 
-/// How often it looks if there is an index.
+/// Interval between checks for an index.
 const LOOK: Duration = Duration::from_secs(1);
 /// Damage of the file list is reported under this pseudo table name.
 const LIST: &str = "manifest";
@@ -24,14 +24,15 @@ const LIST: &str = "manifest";
 /// The thread of the scrubber.
 pub(crate) struct Scrubber(Option<JoinHandle<()>>);
 
-/// The process ends.
+/// The process is stopping.
 struct Stopped;
 
 impl Scrubber {
-    /// Starts it for the index in `dir`, which may not exist yet; not if it is switched off.
+    /// Starts the scrubber for the index in `dir`, which may not exist yet. Starts nothing if the scrubber is switched
+    /// off.
     pub(crate) fn start(dir: &Path, settings: &Scrub, damages: Arc<Damages>, cancel: &CancelToken) -> io::Result<Self> {
         if settings.scrub_rate == 0 {
-            tracing::warn!("the scrubber is off: damage of the disk shows only when a request meets it");
+            tracing::warn!("the scrubber is off: damage of the disk shows only when a request reads it");
             return Ok(Scrubber(None));
         }
         damages.scrub_waits();
@@ -49,7 +50,7 @@ impl Scrubber {
         })?)))
     }
 
-    /// Waits for its end after cancellation. Returns false if it panicked.
+    /// Waits until the thread ends after cancellation. Returns false if it panicked.
     #[must_use]
     pub(crate) fn join(self) -> bool {
         self.0.is_none_or(|thread| thread.join().is_ok())
@@ -58,7 +59,7 @@ impl Scrubber {
 
 struct Scrubbing {
     dir: PathBuf,
-    /// Bytes a second.
+    /// Bytes per second.
     rate: u64,
     period: Duration,
     damages: Arc<Damages>,
@@ -80,8 +81,8 @@ impl Scrubbing {
         if self.cancel.wait(time) { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Reads every table file of the index as it is now. Files that are made meanwhile are left to the next scrub.
-    /// Returns true if the index was moved away meanwhile: the index in its place is scrubbed next.
+    /// Reads every table file that the index has now. Leaves files that are created meanwhile to the next scrub.
+    /// Returns true if another index has taken its place: that one is scrubbed next.
     fn scrub(&self) -> Result<bool, Stopped> {
         let began = Instant::now();
         self.damages.scrub_begins();
@@ -94,7 +95,8 @@ impl Scrubbing {
                 return Ok(false);
             }
         };
-        // A process that never runs long enough for all files begins at another one each time.
+        // Begin at a random file: a process may never run long enough for all files, and then each run checks other
+        // ones.
         let from = RandomState::new().hash_one(0) % (files.len() as u64).max(1);
         files.rotate_left(from as usize);
         let mut round = Round { of: self, folder: &folder, due: began, now: None, damaged: 0, unread: 0 };
@@ -118,12 +120,12 @@ impl Scrubbing {
         Ok(false)
     }
 
-    /// The list of files cannot be read.
+    /// Reports that the list of files cannot be read.
     fn unlisted(&self, error: &ReadError) {
         if !error.is_damage() {
             tracing::warn!(%error, "the scrubber cannot open the index; it tries again later");
         } else if self.damages.note_file(LIST) {
-            tracing::error!(%error, "the list of table files is damaged: `cairn verify` says what mends it");
+            tracing::error!(%error, "the list of table files is damaged: `cairn verify` reports how to repair it");
         }
     }
 }
@@ -133,7 +135,7 @@ struct Round<'s> {
     of: &'s Scrubbing,
     /// The index that is scrubbed.
     folder: &'s IndexFolder,
-    /// When the bytes that were read so far may have been read, at the configured rate.
+    /// Earliest time at which the bytes read so far fit into the configured rate.
     due: Instant,
     /// Files at the last look, if there was one.
     now: Option<Vec<TableFile>>,
@@ -168,7 +170,7 @@ impl Round<'_> {
             tracing::error!(
                 table,
                 file = name,
-                "the file of a table is damaged: {how}; `cairn verify` says how much, and what mends it"
+                "the file of a table is damaged: {how}; `cairn verify` reports how much, and how to repair it"
             );
         }
         Ok(())

@@ -10,14 +10,14 @@ use tokio::time::{sleep, timeout};
 
 use crate::exit::{Exit, Failure};
 
-/// Interval of looks at the database.
+/// Interval between checks of the database.
 const LOOK: Duration = Duration::from_secs(1);
-/// Timeout of a look.
+/// Timeout of a check.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Behaviour of the server while the database cannot be used.
 const NEXT: &str = "tries again every second; keys and sessions count as absent, and what needs the database gets 503";
 
-/// Looks at the database of the service state once a second, and reports in `troubles` while it cannot be used.
+/// Checks the database of the service state once a second, and reports in `troubles` while it is unusable.
 pub(crate) async fn watch(state: State, troubles: Arc<TroubleSlot>) {
     let mut reported = None;
     loop {

@@ -21,10 +21,10 @@ use crate::{
     service,
 };
 
-/// Time that running requests have to finish after a stop.
+/// Time for running requests to finish after a stop.
 const DRAIN: Duration = Duration::from_secs(3);
 
-/// Time that their threads have after that. All of it together is shorter than the time that a signal gives.
+/// Time for their threads to finish after that. Both times together are shorter than the time that a signal allows.
 const LAST: Duration = Duration::from_millis(500);
 
 /// A listener and the configuration of its API.
@@ -43,14 +43,14 @@ pub(crate) struct Server {
 /// Bitcoin addresses for examples.
 #[derive(Clone, Default)]
 pub(crate) struct Examples {
-    /// Exempt from conditional limits, beside the configured ones.
+    /// Exempt from conditional limits, in addition to the configured addresses.
     pub(crate) showcase: Vec<String>,
     /// Shown on the start page.
     pub(crate) featured: Vec<Featured>,
 }
 
 impl Server {
-    /// Binds the address. Answers nothing yet.
+    /// Binds the address. Does not answer requests yet.
     ///
     /// # Errors
     /// Fails if the address is in use or not permitted.
@@ -119,17 +119,17 @@ impl Server {
         Server { ledger: Some(Arc::new(inbox)), ..self }
     }
 
-    /// Registers its metrics in this registry.
+    /// Registers the server's metrics in this registry.
     pub(crate) fn with_registry(self, registry: &Registry) -> Self {
         Server { metrics: Metrics::of(registry.clone()), ..self }
     }
 
-    /// The damages that it finds.
+    /// Returns the damages that the server finds.
     pub(crate) fn damages(&self) -> Arc<Damages> {
         Arc::clone(&self.damages)
     }
 
-    /// The URL for clients.
+    /// Returns the URL for clients.
     pub(crate) fn url(&self) -> &str {
         &self.config.http.base_url
     }
@@ -193,7 +193,7 @@ fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     })
 }
 
-/// An address at which this machine reaches the listener.
+/// Returns an address at which this machine reaches the listener.
 fn reachable(local: SocketAddr) -> SocketAddr {
     let mut address = local;
     if local.ip().is_unspecified() {
@@ -202,7 +202,7 @@ fn reachable(local: SocketAddr) -> SocketAddr {
     address
 }
 
-/// The OpenAPI document of a server with default settings.
+/// Returns the OpenAPI document of a server with default settings.
 pub(crate) fn openapi() -> Result<String, Failure> {
     let document = cairn_operations::openapi_document(&ApiConfig::default());
     let text = serde_json::to_string_pretty(&document).map_err(|e| Failure::new(Exit::Other, e.to_string()))?;

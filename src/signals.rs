@@ -28,7 +28,7 @@ pub(crate) struct Signals {
     cancel: CancelToken,
 }
 
-/// The exit code of the received signal; `None` without one.
+/// Returns the exit code of the received signal; `None` without one.
 pub(crate) fn received() -> Option<Exit> {
     match RECEIVED.load(Ordering::SeqCst) {
         0 => None,
@@ -65,13 +65,13 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The token that a signal cancels. Other code may cancel it too.
+    /// Returns the token that a signal cancels. Other code may cancel it too.
     pub(crate) fn cancel_token(&self) -> &CancelToken {
         &self.cancel
     }
 }
 
-/// The exit code after cancelled work.
+/// Returns the exit code after cancelled work.
 pub(crate) fn exit_of_cancelled() -> Exit {
     received().unwrap_or(Exit::Interrupted)
 }

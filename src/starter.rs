@@ -11,10 +11,10 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// Something that ships: its name, its hash, and the document when it is needed.
+/// A document that ships with Cairn: its name, its hash, and a function that reads it.
 type Shipped = (&'static str, DocumentHash, Box<dyn Fn() -> Result<Document, StarterError>>);
 
-/// Prices, labels and tags that the settings ask for.
+/// Returns the prices, labels and tags that the settings ask for.
 fn shipped(of: Starters) -> Vec<Shipped> {
     let prices = STARTERS.iter().filter(|_| of.starter_prices);
     let labels = STARTER_LABELS.iter().filter(|_| of.starter_labels);
@@ -24,8 +24,8 @@ fn shipped(of: Starters) -> Vec<Shipped> {
     prices.chain(labels).chain(tags.map(|of| -> Shipped { (of.name, of.hash(), Box::new(|| of.document())) })).collect()
 }
 
-/// Puts those into the inbox that the ledger has neither taken nor withdrawn. The follower takes them, once there are
-/// blocks.
+/// Puts the documents into the inbox that the ledger has neither taken nor withdrawn. The follower takes them once
+/// there are blocks.
 pub(crate) fn offer(engine: &Engine, datadir: &Path, of: Starters) -> Result<(), Failure> {
     let is_empty = engine.tip()?.is_none();
     // Documents that an earlier start has put there wait for the first block.
@@ -47,7 +47,7 @@ pub(crate) fn offer(engine: &Engine, datadir: &Path, of: Starters) -> Result<(),
             }
             Ok(())
         })?;
-        tracing::info!(documents = missing.len(), "what ships with Cairn: see `cairn events list`");
+        tracing::info!(documents = missing.len(), "starter documents are handed in: see `cairn events list`");
     }
     Ok(())
 }

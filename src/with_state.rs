@@ -1,4 +1,4 @@
-//! Work on the service state by a command that is not a server.
+//! Runs the work of a command on the service state, without a server.
 
 use std::io;
 
