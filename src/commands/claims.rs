@@ -1,4 +1,4 @@
-//! A claim of the ledger, as `cairn events show` and `cairn labels show` print it, and rows of lists.
+//! JSON of claims and of rows of lists, for `cairn events show` and `cairn labels show`.
 
 use cairn_domain::address_of;
 use cairn_events::{Claim, Listing, Slug};
@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::out::{harmless, time};
 
-/// A claim, as JSON. Texts are what the source says.
+/// A claim as JSON. Texts are the source's own.
 #[derive(Serialize)]
 pub(super) struct ClaimRow {
     document_seq: u64,
     list: String,
     row: u32,
-    /// Null if the script has none.
+    /// Null if the script has no address.
     address: Option<String>,
     script: String,
     claim_type: &'static str,
@@ -32,7 +32,7 @@ pub(super) struct ClaimRow {
     valid_to: Option<String>,
     may_be_inherited: bool,
     is_person: bool,
-    /// True if the operator has blanked it: `script` is the SHA-256 of what it was.
+    /// True if the operator has blanked the claim: `script` then has the SHA-256 of the script.
     is_redacted: bool,
     untrusted_content: bool,
 }
@@ -69,7 +69,7 @@ impl ClaimRow {
     }
 }
 
-/// A row of a list that its publisher replaces as a whole, as JSON. Texts are what the source says.
+/// A row, as JSON, of a list that its publisher replaces as a whole. Texts are the source's own.
 #[derive(Serialize)]
 pub(super) struct ListedRow {
     document_seq: u64,
@@ -80,7 +80,7 @@ pub(super) struct ListedRow {
     untrusted_content: bool,
 }
 
-/// Its content.
+/// Content of the row.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ShownContent {
@@ -100,7 +100,7 @@ enum ShownContent {
 }
 
 impl ListedRow {
-    /// The row at a place; `None` if there is none.
+    /// Returns the row at an index; `None` if there is no such row.
     pub(super) fn of(document_seq: u64, list: &Slug, rows: &Listing, at: usize) -> Option<Self> {
         let text = |text: &str| Some(harmless(text)).filter(|text| !text.is_empty());
         let (row, said) = match rows {

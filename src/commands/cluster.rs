@@ -1,4 +1,4 @@
-//! `cairn cluster`: the scripts that have one owner with an address, as transactions show. It works while another
+//! `cairn cluster`: the scripts that transactions show to have the same owner as an address. Works while another
 //! process writes the index.
 
 use cairn_domain::{Subject, address_of, parse_address, script_sha256};
@@ -16,7 +16,7 @@ use crate::{
     out::{print, thousands},
 };
 
-/// Members whose balances are added up for an earlier block.
+/// Maximum number of members whose balances are added up for an earlier block.
 const MAX_SUMMED: u64 = 10_000;
 
 /// The answer, as `--json` prints it.
@@ -29,7 +29,7 @@ struct Answer {
     scripts: Option<u64>,
     transactions: Option<u64>,
     balance_sats: Option<u64>,
-    /// Why a number above is null.
+    /// Reason why a number above is null.
     unknown: Option<String>,
     /// Merges of two large clusters on the way from the address to its cluster: they may be mistakes.
     suspect_merges: Vec<Merge>,
@@ -43,7 +43,7 @@ struct Answer {
 struct Merge {
     txid: String,
     height: u32,
-    /// Transactions of the smaller cluster.
+    /// Number of transactions of the smaller cluster.
     transactions: u64,
 }
 
@@ -51,7 +51,7 @@ struct Merge {
 struct ShownExplanation {
     other: String,
     same_cluster: bool,
-    /// `None` if it would take too many.
+    /// `None` if the explanation would need too many steps.
     steps: Option<Vec<Link>>,
     unknown: Option<String>,
 }
@@ -90,7 +90,7 @@ struct ClustersAsOf<'v, 'r> {
     at: AsOf,
 }
 
-/// A script that was asked for, and its data in the chain by the block.
+/// A script from the arguments, and its data as of the block.
 struct NamedScript {
     name: String,
     script: Option<FoundScript>,
@@ -167,7 +167,7 @@ impl ClustersAsOf<'_, '_> {
         Ok(answer)
     }
 
-    /// Balance of the cluster's scripts.
+    /// Adds up the balances of the cluster's scripts.
     fn balance(&self, root: ClusterRoot) -> Result<u64, Failure> {
         let (mut sum, mut next) = (0u64, Some(MemberPlace::default()));
         while let Some(place) = next {
@@ -219,7 +219,7 @@ impl ClustersAsOf<'_, '_> {
         Ok(self.view.transactions().txid(tx)?.ok_or_else(missing)?.0.to_string())
     }
 
-    /// The address of a script, or its hash.
+    /// Returns the address of a script; its hash if it has no address.
     fn name(&self, script: ScriptId) -> Result<String, Failure> {
         let script = self.view.scripts().bytes_of(script)?.ok_or_else(missing)?;
         Ok(address_of(&script, self.view.network()).unwrap_or_else(|| hash_name(&script_sha256(&script))))
@@ -231,7 +231,8 @@ fn hash_name(hash: &[u8; 32]) -> String {
 }
 
 fn no_place() -> Failure {
-    Failure::usage("--from: the cluster has no such place").hint("use `next` of the answer before, with the same --at")
+    Failure::usage("--from: the cluster has no such place")
+        .hint("use the value of `next` in the previous answer, with the same --at")
 }
 
 fn missing() -> Failure {

@@ -1,4 +1,4 @@
-//! `cairn labels dispute` and `resolve`, and a contest as commands print it.
+//! `cairn labels dispute` and `resolve`, and the JSON of contests.
 
 use cairn_domain::script_sha256;
 use cairn_events::{Body, Claim, ClaimId, Contest, ContestAct, ContestParty, Document, DocumentHash, Provenance, Slug};
@@ -18,7 +18,7 @@ use crate::{
     out::{harmless, print, time},
 };
 
-/// Last contest of the statement of a claim, as JSON. A holder's words are untrusted.
+/// The last contest of a claim's statement, as JSON. A holder's words are untrusted.
 #[derive(Serialize)]
 pub(super) struct ContestRow {
     /// `contests` or `settles`.
@@ -45,7 +45,7 @@ impl ContestRow {
     }
 }
 
-/// A contest, as `cairn events show` prints it: with all that is needed to check a signature again.
+/// A contest, as `cairn events show` prints it. Contains everything that a check of its signature needs.
 #[derive(Serialize)]
 pub(super) struct ShownContest {
     seq: u64,
@@ -87,7 +87,7 @@ impl ShownContest {
     }
 }
 
-/// Contests what a claim says, or ends a contest.
+/// Contests the statement of a claim, ends a contest, or blanks the claim.
 pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let (contest, at) = {
@@ -106,7 +106,7 @@ pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Fai
         let statement = claim.statement();
         let (others, _) = view.claims().contests_of(&script, None)?;
         let same = others.iter().filter(|(key, _)| key.statement == statement && key.list.list == list);
-        // Between two contests of one second the hashes would decide: this one must be the later one.
+        // For two contests in one second the hashes decide which is later: this one must be later.
         let at = same.map(|(key, _)| key.version.retrieved_at.saturating_add(1)).max().unwrap_or(0).max(now());
         let contest = Contest {
             script,
@@ -135,7 +135,7 @@ pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Fai
     Ok(exit)
 }
 
-/// A document that says it at a time.
+/// Creates the document of a contest at a time.
 fn document_of(contest: Contest, retrieved_at: u32, operator: Slug) -> Document {
     let mut hasher = Sha256::new();
     hasher.update(b"contest");
@@ -154,7 +154,7 @@ fn document_of(contest: Contest, retrieved_at: u32, operator: Slug) -> Document 
     Document { provenance, received_at: None, body: Body::Contest(Box::new(contest)) }
 }
 
-/// A claim of the ledger, with its document and list.
+/// Finds a claim of the ledger, with its document and list.
 fn find(view: &View<'_>, id: &ClaimId) -> Result<(ClaimDocument, Slug, Claim), Failure> {
     let none = |what: String| Failure::new(Exit::Other, what).hint("`cairn labels show ADDRESS` prints ids of claims");
     let seq = view.ledger().document(&id.document)?.unwrap_or_default().seq;

@@ -1,4 +1,4 @@
-//! `cairn db` and `cairn stages`: read-only inspection of the tables. They work while another process writes the index.
+//! `cairn db` and `cairn stages`: read-only inspection of the tables. Both work while another process writes the index.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(crate) fn open(datadir: &Path) -> Result<Reader, Failure> {
     Ok(Reader::open(&datadir.join("index"))?)
 }
 
-/// The number of rows; an estimate is marked with `~`.
+/// Formats a number of rows; marks an estimate with `~`.
 fn rows(rows: u64, counted: bool) -> String {
     format!("{}{}", if counted || rows == 0 { "" } else { "~" }, thousands(rows))
 }
@@ -76,7 +76,7 @@ fn stats(reader: &Reader) -> Result<Exit, Failure> {
 fn checksum(view: &View<'_>) -> Result<Exit, Failure> {
     let tip = view.tip();
     print(&format!("# {} height {} {}\n", view.network(), tip.height, tip.hash))?;
-    // Print line by line: large tables take long.
+    // Print line by line: large tables take a long time.
     for info in TableView::summed() {
         let sum = view.tables().checksum(info)?;
         print(&format!(

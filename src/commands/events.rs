@@ -41,7 +41,7 @@ pub(crate) fn events(command: &EventsCommand) -> Result<Exit, Failure> {
     }
 }
 
-/// Seconds since 1970, for the ledger.
+/// Returns the current time for the ledger, in seconds since 1970.
 pub(crate) fn now() -> u32 {
     u32::try_from(now_secs()).unwrap_or(u32::MAX)
 }
@@ -59,7 +59,7 @@ struct ShownDocument {
     rows: u32,
     repeated_rows: u32,
     document: String,
-    /// Sequence number of the withdrawal; null if the document holds.
+    /// Sequence number of the withdrawal; null if the document is not withdrawn.
     withdrawn_by: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     withdraws: Option<String>,
@@ -71,7 +71,7 @@ fn listed(view: &View<'_>, seq: u64, row: &EventRow) -> Result<Option<ShownDocum
     let (kind, provenance, received_at, rows, repeated_rows) = match row {
         EventRow::Quotes { .. } | EventRow::Claims { .. } | EventRow::Listing { .. } => return Ok(None),
         EventRow::Document { provenance, received_at, rows, repeated, .. } => {
-            // Its rows show its kind.
+            // The first row of the document shows its kind.
             let kind = match view.ledger().event(seq + 1)? {
                 Some((_, EventRow::Claims { .. })) => "claims",
                 Some((_, EventRow::Listing { rows, .. })) => rows.kind(),
@@ -160,7 +160,7 @@ struct Row {
     high: Option<String>,
     low: Option<String>,
     volume: Option<String>,
-    /// True if it repeats what the source said last.
+    /// True if the row repeats the source's last value.
     repeats: bool,
 }
 
@@ -168,7 +168,7 @@ struct Row {
 #[derive(Serialize)]
 struct ShownClaim {
     seq: u64,
-    /// True if it repeats what the list said last.
+    /// True if the row repeats the last one of the list.
     repeats: bool,
     list_is_complete: bool,
     #[serde(flatten)]
@@ -179,7 +179,7 @@ struct ShownClaim {
 #[derive(Serialize)]
 struct ShownListed {
     seq: u64,
-    /// True if it repeats what the list said last.
+    /// True if the row repeats the last one of the list.
     repeats: bool,
     #[serde(flatten)]
     row: ListedRow,
@@ -194,7 +194,7 @@ fn show(args: &EventsShow) -> Result<Exit, Failure> {
     };
     let none = || {
         let message = format!("there is no event {seq}; the newest is {}", view.tip().seq);
-        Failure::new(Exit::Other, message).hint("`cairn events list` prints what is there")
+        Failure::new(Exit::Other, message).hint("`cairn events list` prints the events")
     };
     let (first, row) = view.ledger().event(seq)?.ok_or_else(none)?;
     let text = match &row {
@@ -269,7 +269,7 @@ fn withdraw(args: &EventsWithdraw) -> Result<Exit, Failure> {
     let document = hash_of(&args.document)?;
     if open(datadir)?.view()?.ledger().document(&document)?.unwrap_or_default().seq == 0 && !args.unseen {
         return Err(Failure::new(Exit::Other, format!("the ledger has no document {document}"))
-            .hint("with --unseen it is withdrawn before it comes"));
+            .hint("with --unseen it is withdrawn before it arrives"));
     }
     let retrieved_at = now();
     let mut hasher = Sha256::new();
@@ -290,7 +290,7 @@ fn withdraw(args: &EventsWithdraw) -> Result<Exit, Failure> {
     submit(datadir, &args.state, "cairn events withdraw", |add| Ok(add(&withdrawal)?))?.tell()
 }
 
-/// The source and licence of the operator's own documents.
+/// Returns the source and licence of the operator's own documents.
 pub(super) fn operator() -> Result<cairn_events::Slug, Failure> {
     "operator".parse().map_err(|error: cairn_events::SlugError| Failure::new(Exit::Other, error.to_string()))
 }
@@ -302,7 +302,7 @@ fn export(args: &EventsExport) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Written part of the ledger.
+/// Counts and hash of the written documents.
 pub(super) struct WrittenLedger {
     documents: u64,
     events: u64,
@@ -337,7 +337,7 @@ fn import(args: &EventsImport) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let opened = || File::open(&args.file).map(BufReader::new).map_err(Failure::io(&args.file));
     let broken = |error: FileError| Failure::new(Exit::Other, format!("{}: {error}", args.file.display()));
-    // The hash is at its end: nothing is passed on before it is known to be right.
+    // The hash is at the end of the file: check it before any document is handed in.
     file::read(opened()?, |_| Ok::<(), FileError>(())).map_err(broken)?;
     submit(datadir, &args.state, "cairn events import", |add| {
         file::read(opened()?, |document| Ok::<(), SubmitError>(add(&document)?)).map_err(|error| match error {

@@ -25,7 +25,7 @@ pub(crate) fn feedback(command: &FeedbackCommand) -> Result<Exit, Failure> {
     }
 }
 
-/// The first `limit` tickets, one paragraph each.
+/// Formats the first `limit` tickets, one paragraph each.
 fn listed(tickets: &[Ticket], limit: u32) -> String {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let paragraphs: Vec<String> = tickets.iter().take(limit).map(paragraph).collect();

@@ -25,11 +25,11 @@ use crate::{
     signals::Signals,
 };
 
-/// Why a file is not taken.
+/// Reason why a file is refused.
 pub(super) enum Refused {
-    /// It is to blame: the message follows its name.
+    /// The file is at fault: the message follows its name.
     File(String),
-    /// Something else is.
+    /// Something else is at fault.
     Failed(Failure),
 }
 
@@ -47,21 +47,21 @@ impl From<Failure> for Refused {
 
 /// Content of a file.
 pub(super) struct Content {
-    /// The bodies of the documents that the file becomes; empty if no row can be taken.
+    /// Bodies of the documents that the file becomes; empty if no row can be taken.
     pub(super) bodies: Vec<Body>,
-    /// Its source, if the file names it.
+    /// Source, if the file names it.
     pub(super) source: Option<Slug>,
-    /// Its licence, if the file names it.
+    /// Licence, if the file names it.
     pub(super) licence: Option<Slug>,
 }
 
-/// A setting of an import: that of the command line, else that of the file itself.
+/// Returns a setting of an import: the one of the command line, otherwise the one of the file itself.
 fn given(flag: &str, example: &str, given: Option<&Slug>, said: Option<Slug>) -> Result<Slug, Failure> {
     if let Some(given) = given {
         return Ok(given.clone());
     }
     let said = said.ok_or_else(|| {
-        Failure::usage(format!("--{flag} is missing, and the file does not say it"))
+        Failure::usage(format!("--{flag} is missing, and the file does not name it"))
             .hint(format!("give the flag, for example --{flag} {example}"))
     })?;
     print(&format!("  {flag} {said}: the file says so\n"))?;
@@ -73,11 +73,11 @@ pub(super) struct Imported {
     pub(super) exit: Exit,
     /// The document that the file became, or the first one; `None` if nothing was to be written.
     pub(super) document: Option<DocumentHash>,
-    /// When the publisher's file was last known to be this one, in seconds since 1970.
+    /// Time when the publisher's file was last known to be this one, in seconds since 1970.
     pub(super) checked_at: u32,
 }
 
-/// Imports a file or URL. `read` prints what it reads, and returns it.
+/// Imports a file or URL. `read` returns its content, and prints a summary.
 pub(super) fn import(
     args: &Import,
     source: Option<&Slug>,
@@ -89,10 +89,10 @@ pub(super) fn import(
     }
 }
 
-/// The URL, if the argument is one.
+/// Returns the URL, if the argument is one.
 fn url_of(text: &Path) -> Result<Option<Url>, Failure> {
     let Some(text) = text.to_str().filter(|text| text.contains("://")) else { return Ok(None) };
-    // The message does not repeat the text: it may have credentials in it.
+    // The message does not repeat the text, because it may contain credentials.
     text.parse().map(Some).map_err(|error: cairn_fetch::UrlError| Failure::usage(error.to_string()))
 }
 
@@ -121,7 +121,7 @@ fn import_url(
     let signals = Signals::take_over()?;
     let client = Client::new(signals.cancel_token(), args.addresses.allow_private_addresses);
     let limits = Limits { received: args.max_size, unpacked: args.max_unpacked, time: args.max_time };
-    // The server is asked for changes only if the ledger still has what came last time.
+    // Ask the server for changes only if the ledger still has the document of the last fetch.
     let last = if args.dry_run { None } else { FetchRecord::load(datadir, url).filter(|record| has(datadir, record)) };
     let validators = last.as_ref().map_or_else(Validators::default, |last| last.validators.clone());
     let answer = match client.fetch(url, limits, &validators)? {
@@ -139,7 +139,7 @@ fn import_url(
     let from = FileOrigin { origin: url.shown(), retrieved_at: fetched_at, source };
     let (document, exit) = take(args, body.reader(), from, read)?;
     if !args.dry_run && !validators.is_empty() {
-        // Without it the next fetch brings the whole file, and that is all.
+        // Without the record, the next fetch only downloads the whole file again.
         let record = FetchRecord { validators, document, fetched_at };
         if let Err(error) = record.store(datadir, url) {
             tracing::warn!(%error, "the server's validators of the file cannot be stored");
@@ -179,7 +179,7 @@ struct FileOrigin<'f> {
     source: Option<&'f Slug>,
 }
 
-/// Reads a file and hands it in; the hash of the first document. A packed file counts as its content.
+/// Reads a file and hands it in. Returns the hash of the first document. A packed file counts as its content.
 fn take(
     args: &Import,
     input: impl Read,
@@ -229,14 +229,15 @@ fn take(
         }
     }
     let first = documents.first().map_or(whole.document, |document| document.provenance.document);
-    // Each is dropped once it is written.
+    // Each document is dropped once it is written.
     let submitted = submit(datadir, &args.state, &from.origin, |add| {
         Ok(documents.into_iter().try_for_each(|document| add(&document))?)
     })?;
     Ok((first, submitted.tell()?))
 }
 
-/// Provenance of the tags of a file of pools. The document of its payout addresses has the hash of the file.
+/// Returns the provenance of the tags of a pools file. The document of its payout addresses already has the hash of the
+/// file.
 fn tags_of(whole: &Provenance) -> Provenance {
     let mut hasher = Sha256::new();
     hasher.update(whole.document.0);
@@ -248,8 +249,8 @@ fn tags_of(whole: &Provenance) -> Provenance {
     }
 }
 
-/// Provenance of a list that its publisher has changed and changed back: the ledger has the document, but a later one
-/// replaced it. As a new document it holds again. Any other list keeps its provenance.
+/// Returns the provenance of a list that its publisher changed and changed back: the ledger has the document, but a
+/// later one replaced it. With a new hash the list is in force again. Any other list keeps its provenance.
 fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Provenance, Failure> {
     let list = |name: &Slug| ListKey { source: provenance.source.clone(), list: name.clone() };
     let newest = match body {
@@ -280,7 +281,7 @@ fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Prov
         hasher.update(time.to_be_bytes());
         DocumentHash(hasher.finalize().into())
     };
-    // It may be the newest one, under the hash that it got then.
+    // The newest document may be this list, with the hash that it got then.
     let newest_again = again_at(newest.retrieved_at);
     if newest_again.0.starts_with(&newest.document) {
         return Ok(Provenance { document: newest_again, ..provenance });
@@ -289,7 +290,8 @@ fn again_of(view: &View<'_>, provenance: Provenance, body: &Body) -> Result<Prov
     Ok(Provenance { origin, document: again_at(provenance.retrieved_at), ..provenance })
 }
 
-/// Provenance of a part of a long file. The hash of a part is that of the file and its number.
+/// Returns the provenance of a part of a long file. The hash of a part covers the hash of the file and the number of
+/// the part.
 fn part_of(whole: &Provenance, part: u32, count: usize) -> Provenance {
     if count == 1 {
         return whole.clone();

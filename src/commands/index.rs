@@ -16,7 +16,7 @@ use crate::{
 pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     let prices = args.prices.settings()?;
-    // Without a named database, no other machine shares one with this process.
+    // Without a named database, this process shares none with another machine.
     let state = args.state.named()?;
     let signals = Signals::take_over()?;
     let until = match (args.to, args.once) {

@@ -40,7 +40,7 @@ async fn issue(state: &State, args: &KeysIssue) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The text about a new key.
+/// Describes a new key.
 fn about(key: &Key) -> String {
     let (what, header) = match key.kind {
         KeyKind::Bridge => ("key", "X-WR-API-Key: <key>"),
@@ -54,7 +54,7 @@ fn about(key: &Key) -> String {
     )
 }
 
-/// All keys in a table.
+/// Formats all keys as a table.
 fn listed(keys: &[Key], now: u64) -> String {
     let or_dash = |at: Option<u64>| at.map_or("-".to_owned(), time);
     let rows: Vec<Vec<String>> = keys
@@ -81,8 +81,8 @@ fn listed(keys: &[Key], now: u64) -> String {
     table(&["id", "kind", "state", "begins with", "created", "expires", "revoked", "last used", "label"], &rows)
 }
 
-/// The id in the text that an operator gives: the id itself, its first characters as the list shows them, or a whole
-/// secret that has leaked.
+/// Returns the id in an operator's text: the id itself, the first characters of the secret as the list shows them, or a
+/// whole leaked secret.
 fn id_in(text: &str) -> String {
     if let Ok(secret) = text.parse::<Secret>() {
         return secret.id().to_owned();

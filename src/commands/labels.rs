@@ -25,7 +25,7 @@ use crate::{
     out::{print, table, thousands, time},
 };
 
-/// Most documents of lists that a command looks at.
+/// Maximum number of documents of lists that a command reads.
 const MAX_DOCUMENTS: usize = 1_000_000;
 
 /// Runs a subcommand of `cairn labels`.
@@ -53,14 +53,14 @@ pub(super) struct ImportOptions {
     pub(super) list: Slug,
     pub(super) is_complete: bool,
     pub(super) layout: Option<ClaimLayout>,
-    /// Layouts that are allowed; all if there is none.
+    /// Allowed layouts; if empty, all are allowed.
     pub(super) among: &'static [ClaimLayout],
     pub(super) map: Option<ClaimMap>,
     pub(super) defaults: ClaimDefaults,
 }
 
 impl ImportOptions {
-    /// A list of this name; the rest is as the file says.
+    /// Creates options for a list of this name; the file decides the rest.
     pub(super) fn named(list: &str) -> Result<Self, Failure> {
         let list = list.parse().map_err(|error: SlugError| Failure::new(Exit::Other, error.to_string()))?;
         Ok(ImportOptions {
@@ -93,17 +93,18 @@ fn import_labels(args: &LabelsImport) -> Result<Exit, Failure> {
     Ok(import_claims(&args.from, args.source.as_ref(), options)?.0.exit)
 }
 
-/// The name of the list that follows from the name of the file.
+/// Derives the name of the list from the name of the file.
 fn list_of(from: &Import) -> Result<Slug, Failure> {
     let stem = from.file.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
     // A packed file has the name of its content.
     let stem = stem.trim_end_matches(".csv").trim_end_matches(".yaml").trim_end_matches(".yml");
     let name: String =
         stem.chars().map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' }).take(32).collect();
-    name.parse().map_err(|_| Failure::usage("the file has no name that could name the list: give --list".to_owned()))
+    name.parse()
+        .map_err(|_| Failure::usage("the name of the file cannot be the name of a list: give --list".to_owned()))
 }
 
-/// Imports a file or URL, and returns the report of its rows, unless it was not read again.
+/// Imports a file or URL. Returns the report of its rows; `None` if the file had not changed and was not read.
 pub(super) fn import_claims(
     from: &Import,
     source: Option<&Slug>,
@@ -133,7 +134,7 @@ pub(super) fn import_claims(
         if is_whole && !is_complete {
             let most = thousands(MAX_ROWS as u64);
             print(&format!(
-                "  the file has more than {most} claims and becomes several documents: what it does not say is not ended\n"
+                "  the file has more than {most} claims and becomes several documents: it does not end claims that it lacks\n"
             ))?;
         }
         let list = ClaimList { name: chosen.list.clone(), is_complete };
@@ -151,11 +152,11 @@ pub(super) fn import_claims(
     Ok((imported, read))
 }
 
-/// Most documents that one file becomes.
+/// Maximum number of documents that one file becomes.
 const MAX_PARTS: u64 = 64;
 
-/// The claims of each document that a file becomes. All claims of a script are in one: of two documents of the same
-/// time only one holds.
+/// Splits the claims of a file into documents. All claims of a script are in one document, because of two documents
+/// with the same time only one is in force.
 fn parts(claims: Vec<Claim>) -> Result<Vec<Vec<Claim>>, Refused> {
     if claims.is_empty() {
         return Ok(Vec::new());
@@ -198,10 +199,10 @@ fn told(report: &ClaimReport) -> String {
             &format!("  {} tags of coinbases taken: a document of their own\n", thousands(report.tags.len() as u64));
     }
     if !report.profiles.is_empty() {
-        text += "  they are profiles of entities: what is said of an address stays as it is\n";
+        text += "  they are profiles of entities: claims about addresses stay as they are\n";
     }
     if let Some(newest) = report.newest {
-        text += &format!("  the newest is of {}\n", time(newest.into()));
+        text += &format!("  the newest is from {}\n", time(newest.into()));
     }
     for (code, count) in &report.by_code {
         text += &format!("  {}: {}\n", code.as_str(), thousands(*count));
@@ -219,9 +220,9 @@ struct ShownList {
     licence: String,
     document: String,
     retrieved_at: String,
-    /// When the list said anything of the address first.
+    /// Time when the list first had the address.
     first_retrieved_at: String,
-    /// When a later, complete document no longer had it; null if it stands.
+    /// Time when a later, complete document no longer had the address; null if the list still has it.
     ended_at: Option<String>,
     claims: Vec<ShownClaim>,
 }
@@ -230,7 +231,7 @@ struct ShownList {
 #[derive(Serialize)]
 struct ShownClaim {
     claim_id: String,
-    /// Null if nobody has contested what it says.
+    /// Null if nobody has contested the statement.
     contest: Option<ContestRow>,
     #[serde(flatten)]
     claim: ClaimRow,
@@ -268,10 +269,10 @@ fn show(args: &LabelsShow) -> Result<Exit, Failure> {
         print(&(line + "\n"))?;
     }
     if found.lists.is_empty() {
-        print("no list says anything of it\n")?;
+        print("no list says anything about this address\n")?;
     }
     if found.is_cut {
-        print("there is more than is shown\n")?;
+        print("there are more claims than shown\n")?;
     }
     Ok(Exit::Done)
 }
@@ -281,25 +282,24 @@ fn show(args: &LabelsShow) -> Result<Exit, Failure> {
 struct ListStatus {
     source: String,
     list: String,
-    /// Documents that are not withdrawn.
+    /// Number of documents that are not withdrawn.
     documents: u64,
-    /// Claims of the newest one.
+    /// Number of claims of the newest document.
     claims: u32,
     retrieved_at: String,
     age_days: u64,
     /// Time of the newest assertion; null if no claim has one.
     newest_asserted_at: Option<String>,
     is_complete: bool,
-    /// True if it was retrieved more than 365 days ago.
+    /// True if the newest document was retrieved more than 365 days ago.
     stale: bool,
-    /// Labelled scripts of which the source is one of those that label them, in whatever list; null while claims are
-    /// being worked in.
+    /// Number of scripts that the source labels, in any of its lists; null while claims are being processed.
     source_labelled_scripts: Option<u64>,
-    /// Their unspent satoshis.
+    /// Unspent satoshis of these scripts.
     source_labelled_sats: Option<u64>,
-    /// Satoshis of the inputs of the last 1,008 blocks that these scripts spent.
+    /// Satoshis that these scripts spent in the last 1,008 blocks.
     source_week_spent_sats: Option<u64>,
-    /// Satoshis of all inputs of these blocks.
+    /// Satoshis of all inputs in these blocks.
     week_spent_sats: Option<u64>,
 }
 
@@ -379,12 +379,12 @@ fn status(args: &LabelsStatus) -> Result<Exit, Failure> {
     print(&table(&heads, &rows))?;
     match shares {
         Some((shares, week)) => print(&labelled(&shares, view.days().unspent()?, &week)),
-        None => print("\nclaims are being worked in: what they label is not known yet\n"),
+        None => print("\nclaims are being processed: the labelled scripts are not known yet\n"),
     }?;
     Ok(Exit::Done)
 }
 
-/// Value that the inputs of the last week spent. Its blocks are read on all processors.
+/// Adds up the value that the inputs of the last week spent. Reads the blocks on all processors.
 fn week_volume(reader: &Reader) -> Result<Volume, Failure> {
     let (first, last) = reader.view()?.week();
     let heights: Vec<u32> = (first..=last).collect();
@@ -410,7 +410,7 @@ fn week_volume(reader: &Reader) -> Result<Volume, Failure> {
     Ok(all)
 }
 
-/// How much of the chain each source labels, and all together.
+/// Formats the share of the chain that each source labels, and all sources together.
 fn labelled(shares: &[SourceShare], supply: u64, week: &Volume) -> String {
     if shares.is_empty() {
         return String::new();

@@ -15,7 +15,8 @@ use crate::{
     stdio::{self, Peer, Remote},
 };
 
-/// Speaks the Model Context Protocol over standard input and output, for a server or for an index in this process.
+/// Speaks the Model Context Protocol over standard input and output. Answers come from a server, or from an index in
+/// this process.
 pub(crate) fn mcp(args: &Mcp) -> Result<Exit, Failure> {
     let signals = Signals::take_over()?;
     let cancel = signals.cancel_token();
@@ -40,7 +41,7 @@ fn over_index(args: &Mcp, cancel: &CancelToken) -> Result<(), Failure> {
     let (followed, _scratch, network) = following::open(datadir, &args.blocks, &args.cache)?;
     let api = ApiConfig::from(HttpConfig {
         base_url: args.base_url.trim_end_matches('/').to_owned(),
-        // The user of this program can read the index itself: nothing is for sale, and nobody is limited.
+        // The user of this program can read the index itself, so there are neither gates nor limits.
         gates_enabled: false,
         rate_limit: 0,
         mcp_versions: cairn_mcp::protocol_versions(),
@@ -49,7 +50,7 @@ fn over_index(args: &Mcp, cancel: &CancelToken) -> Result<(), Failure> {
     let api = ApiConfig { network, ..api };
     let node = Gateway::of(&args.node)?;
     let followed = Arc::new(followed.with_mempool_memory(args.mempool.mempool_memory));
-    // They end with this function, before the index is closed.
+    // The threads end with this function, before the index is closed.
     let ours = CancelToken::new();
     let threads = followed.follow(datadir, &ours)?;
     let state = ApiState { node, ..ApiState::new(followed, api) };

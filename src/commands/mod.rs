@@ -1,4 +1,4 @@
-//! One file per command, or per few that belong together.
+//! The commands. Each file has one command, or a few that belong together.
 
 mod claims;
 mod cluster;
@@ -76,7 +76,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
     }
 }
 
-/// The memory that a command may take by its settings; `None` for those that need little.
+/// Returns the memory that a command may use by its settings; `None` for commands that need little.
 fn memory_of(command: &Command) -> Option<u64> {
     match command {
         Command::Index(args) => Some(args.limits.memory + args.mempool.mempool_memory),
@@ -84,7 +84,7 @@ fn memory_of(command: &Command) -> Option<u64> {
         Command::Reindex(args) => Some(args.limits.memory),
         Command::Serve(args) => Some(args.cache.cache + args.mempool.mempool_memory),
         Command::Mcp(args) if args.url.is_none() => Some(args.cache.cache + args.mempool.mempool_memory),
-        // Its chain is small, whatever the limits.
+        // The demo's chain is small, regardless of the limits.
         Command::Demo(_) => Some(0),
         _ => None,
     }

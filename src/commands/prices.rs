@@ -67,7 +67,7 @@ fn told(report: &Report) -> String {
         text += &format!("  {row}\n");
     }
     if report.is_other_source {
-        text += "  warning: the layout is another publisher's than --source says\n";
+        text += "  warning: --source names another publisher than the layout\n";
     }
     text
 }

@@ -28,12 +28,12 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
     let datadir = args.index.datadir()?;
     refuse_replica(datadir)?;
     let signals = Signals::take_over()?;
-    // The archive of the ledger has them, too, for an index that cannot be opened.
+    // The archive of the ledger has the facts as well, for an index that cannot be opened.
     let find = || facts_in(&datadir.join("index")).or_else(|| archived_facts(datadir));
     let facts = match find() {
         Some(facts) => Some(facts),
         None => {
-            // If it fails too, the repair says why.
+            // If this fails as well, the repair reports why.
             if let Err(error) = finish_replacement(datadir, args.limits.memory) {
                 tracing::warn!(%error, "an interrupted repair cannot be finished");
             }
@@ -84,7 +84,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
         }
         Ok(Repaired::Anew(why)) => why,
         Err(PipelineError::Stopped) => {
-            tracing::warn!("stopped; `cairn repair` goes on");
+            tracing::warn!("stopped; run `cairn repair` again: it goes on");
             return Ok(signals::exit_of_cancelled());
         }
         Err(error) => return Err(error.into()),
@@ -92,7 +92,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
     let sources = Sources::of(facts.network, &blocks, &args.node).map_err(|failure| {
         failure.hint(format!("the chain must be indexed again ({why}): give --blocks-dir or --node"))
     })?;
-    tracing::warn!(%why, "the index cannot be mended in place: it is set aside, and the chain is indexed again");
+    tracing::warn!(%why, "the index cannot be repaired in place: it is set aside, and the chain is indexed again");
     let (aside, missing) = set_aside(datadir, args.without_events)?;
     missing
         .iter()
@@ -105,7 +105,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
         let lost = missing.iter().map(|what| format!("lost: {what}\n")).collect::<String>();
         let kept = match aside.exists() {
             true => format!(
-                "; the damaged index is kept as {}: delete that folder when you need nothing of it",
+                "; the damaged index is kept as {}: delete that folder when you no longer need it",
                 aside.display()
             ),
             false => String::new(),
@@ -118,7 +118,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
     Ok(exit)
 }
 
-/// Blocks from block files, then from the node. Neither is touched before a block is asked for.
+/// Reads blocks from block files, then from the node. Opens neither before the first block is needed.
 struct Blocks {
     network: Network,
     script_prefix: usize,

@@ -21,8 +21,8 @@ use crate::{
     signals::{self, Signals},
 };
 
-/// Serves an index read-only and follows the process that writes it. If nothing is indexed yet, it waits for that
-/// process: requests that need the index get 503 until then.
+/// Serves an index read-only and follows the process that writes it. If nothing is indexed yet, waits for that process:
+/// until then requests that need the index get 503.
 pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;

@@ -22,7 +22,7 @@ use crate::{
     signals::{self, Signals},
 };
 
-/// Exports, copies, and compares.
+/// Runs a subcommand of `cairn snapshot`.
 pub(crate) fn snapshot(command: &SnapshotCommand, context: &Context) -> Result<Exit, Failure> {
     match command {
         SnapshotCommand::Export(args) => export_to(args, context),
@@ -74,7 +74,7 @@ fn export_to(args: &SnapshotExport, context: &Context) -> Result<Exit, Failure> 
         memory: args.memory,
         is_incremental: args.since.is_some(),
     };
-    // One folder for each place that is exported to.
+    // One work folder for each destination.
     let name = hex::encode(&Sha256::digest(shown.as_bytes())[..8]);
     let work = datadir.join("exports").join(name);
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
@@ -97,7 +97,7 @@ fn export_to(args: &SnapshotExport, context: &Context) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-/// True if `--since` names the manifest of the place that is exported to.
+/// True if `--since` names the manifest of the destination.
 fn is_manifest_of(manifest: &str, place: Destination<'_>, shown: &str) -> bool {
     match place {
         Destination::Store(_) => {
@@ -117,7 +117,7 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Summary of an export, for people.
+/// Formats the summary of an export for people.
 fn exported(Exported { manifest, written, resumed }: &Exported, out: &str) -> String {
     let rows: Vec<Vec<String>> = manifest
         .datasets

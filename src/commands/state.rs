@@ -9,7 +9,7 @@ use crate::{
     runtime::current_thread,
 };
 
-/// How to get a whole database again.
+/// Steps that bring back an undamaged database.
 const RESTORE: &str = "stop all servers, put a backup in place of the database (`cairn state backup` made it; remove \
     the -wal and -shm files beside it), and run `cairn state accept`, since a backup may be older than what was used last, \
     then `cairn state check` again";
@@ -32,7 +32,7 @@ async fn back_up(args: &StateBackup) -> Result<Exit, Failure> {
             "run pg_dump with the URL of --state-url, and restore with pg_restore or psql; then `cairn state check`",
         ),
         StateError::Exists(_) => Failure::usage(error.to_string()).hint("name another file, or give --force"),
-        // Which of the two files it is about is in the message.
+        // The message names the file.
         StateError::File { .. } if !error.is_disk_full() => Failure::new(Exit::Other, error.to_string()),
         StateError::Database { .. } if !error.is_disk_full() => {
             Failure::from(error).hint("`cairn state check` says if the database is damaged")
@@ -67,9 +67,8 @@ async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
 async fn accepted(args: &StateAccept) -> Result<Exit, Failure> {
     let url = args.at.state.url(&args.at.index)?;
     accept(&url, args.new).await.map_err(|error| match error {
-        StateError::NotAFile => {
-            Failure::usage(error.to_string()).hint("nothing is remembered of a PostgreSQL database")
-        }
+        StateError::NotAFile => Failure::usage(error.to_string())
+            .hint("nothing is recorded about a PostgreSQL database, so there is nothing to accept"),
         StateError::Exists(path) => Failure::usage(format!("{}: there is a database", path.display()))
             .hint("without --new, it is used; to begin an empty one, move it away first"),
         StateError::File { .. } => Failure::new(Exit::Other, error.to_string())

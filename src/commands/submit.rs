@@ -1,4 +1,4 @@
-//! Hands documents to the index: through the inbox, or from a replica through the database that it shares with the
+//! Hands documents to the index: through the inbox, or on a replica through the database that it shares with the
 //! writer.
 
 use std::{
@@ -27,27 +27,27 @@ pub(crate) enum Submitted {
     Applied(Vec<Applied>),
     /// Another process writes the index and has taken them.
     Taken,
-    /// They wait in this file.
+    /// They wait in this file, for this reason.
     Waiting(PathBuf, &'static str),
-    /// This number of them waits in this database for the machine that writes the index.
+    /// This number of documents waits in this database for the machine that writes the index.
     Queued(u64, StateUrl),
 }
 
-/// How long a command waits for the process that writes the index.
+/// Maximum time to wait for the process that writes the index.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Hands documents to the index: through the inbox, which this process empties itself if no other one writes the index.
-/// On a replica, through the database. `origin` says there who does it.
+/// Hands documents to the index through the inbox, or on a replica through the database. If no other process writes the
+/// index, this one empties the inbox itself. `origin` names the sender in the database.
 pub(crate) fn submit(
     datadir: &Path,
     state: &StateDb,
     origin: &str,
     fill: impl FnOnce(&mut dyn FnMut(&Document) -> io::Result<()>) -> Result<(), Failure>,
 ) -> Result<Submitted, Failure> {
-    // A wrong folder is reported before anything is written into it.
+    // Report a wrong folder before anything is written into it.
     if !datadir.join("index").join("CURRENT").exists() {
         let message = format!("no index in {}", datadir.display());
-        return Err(Failure::new(Exit::Index, message).hint("`cairn index` or `cairn run` makes one"));
+        return Err(Failure::new(Exit::Index, message).hint("`cairn index` or `cairn run` creates one"));
     }
     if let Some(url) = shared_url(datadir, state)? {
         let network = open(datadir)?.facts().network;
@@ -75,7 +75,7 @@ pub(crate) fn submit(
             match std::fs::read_to_string(&refused) {
                 Ok(reason) => Err(Failure::new(Exit::Other, reason.trim().to_owned())),
                 Err(_) if path.exists() => {
-                    Ok(Submitted::Waiting(path, "the process that writes the index takes it when it has caught up"))
+                    Ok(Submitted::Waiting(path, "the process that writes the index takes it after it has caught up"))
                 }
                 Err(_) => Ok(Submitted::Taken),
             }
@@ -85,7 +85,7 @@ pub(crate) fn submit(
 }
 
 impl Submitted {
-    /// Prints it.
+    /// Prints the outcome.
     pub(crate) fn tell(self) -> Result<Exit, Failure> {
         match self {
             Submitted::Applied(all) => {
@@ -107,9 +107,9 @@ impl Submitted {
 fn sentence(applied: Applied) -> String {
     match applied {
         Applied::Taken { seq, events, repeated, withdrawn } => {
-            let but = if withdrawn { "; it was withdrawn before it came, so that its rows do not count" } else { "" };
+            let but = if withdrawn { "; it was withdrawn before it arrived, so its rows do not count" } else { "" };
             let (events, repeated) = (thousands(events.into()), thousands(repeated.into()));
-            format!("document {seq}: {events} new, {repeated} repeat what the source said last{but}\n")
+            format!("document {seq}: {events} new, {repeated} repeat the source's last values{but}\n")
         }
         Applied::Known { seq, withdrawn: false } => format!("document {seq} was there before: nothing has changed\n"),
         Applied::Known { seq, withdrawn: true } => {

@@ -12,7 +12,7 @@ use crate::{
     signals::{self, Signals},
 };
 
-/// Name for all stages except the journal's.
+/// Name that stands for all stages except the journal's.
 const ALL: &str = "all";
 
 /// Rebuilds stages from the journal.
@@ -49,7 +49,7 @@ pub(crate) fn reindex(args: &Reindex, context: &Context) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-/// Brings the data that follows the chain after its blocks to the tip, and makes it durable.
+/// Brings the data that follows the blocks up to the tip, and makes it durable.
 fn follow_up(engine: &Engine, reporter: &Reporter) -> Result<(), PipelineError> {
     engine.follow_up(reporter, true)?;
     engine.settle()

@@ -20,7 +20,7 @@ use crate::{
     signals::{self, Signals},
 };
 
-/// Headers asked of the node at a time.
+/// Number of headers in one request to the node.
 const HEADERS: u32 = 2_000;
 
 /// Audits the index; also compares it with the node if one is set.
@@ -60,7 +60,7 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     Ok(if ok { Exit::Done } else { Exit::Difference })
 }
 
-/// Table of the damages with their repairs, and the command that repairs them.
+/// Formats the damages with their repairs, and the command that repairs them.
 fn damages(audit: &Audit, datadir: &Path, raw: Raw) -> String {
     if audit.damages.is_empty() {
         return String::new();
@@ -74,21 +74,21 @@ fn damages(audit: &Audit, datadir: &Path, raw: Raw) -> String {
         text += &format!("and {} more\n", thousands(more));
     }
     if let Some(command) = audit.damages.iter().find_map(|damage| damage.repair.command()) {
-        // Damages that only the comparison of all blocks finds are found again only by it.
+        // A damage that only `--raw all` finds needs `--raw all` in the repair as well.
         let all = if raw == Raw::All { " --raw all" } else { "" };
         text += &format!("\nStop what writes the index, then run: {command} --datadir {}{all}\n", quoted(datadir));
     }
     text
 }
 
-/// A path for a shell.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// Messages of the database may have several lines.
+/// Joins the lines of a message: those of the database may have several.
 fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

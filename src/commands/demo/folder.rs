@@ -36,19 +36,19 @@ use crate::{
 const SEED: u64 = 1;
 /// The files are obfuscated like a node's.
 const XOR_KEY: [u8; 8] = *b"cairn \x01\x02";
-/// Marks a folder as a demo's. Only such a folder is ever emptied.
+/// Marks a folder as a demo's folder. No other folder is ever emptied.
 const NOTE: &str = "demo.json";
 /// The unconfirmed transactions.
 const MEMPOOL: &str = "mempool.deltas";
-/// Lock held while the folder is filled.
+/// Lock that is held while the folder is filled.
 const LOCK: &str = "demo.lock";
 
 /// Identifies the content of a demo's folder.
 #[derive(Serialize, Deserialize, PartialEq, Eq, Debug)]
 struct Note {
-    /// The chain and the version that made it.
+    /// The chain and the version that generated it.
     chain: String,
-    /// Hash of the tip once everything is indexed.
+    /// Hash of the tip; set when everything is indexed.
     tip: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct DemoFolder {
 }
 
 impl DemoFolder {
-    /// The demo in this folder. Opens nothing yet.
+    /// Names the folder of a demo. Opens nothing yet.
     pub(super) fn at(dir: PathBuf) -> Self {
         DemoFolder { dir }
     }
@@ -66,7 +66,7 @@ impl DemoFolder {
         &self.dir
     }
 
-    /// The finished demo of this version; `None` if there is none.
+    /// Opens the finished demo of this version; `None` if there is none.
     ///
     /// # Errors
     /// Fails if the folder has other content.
@@ -129,15 +129,15 @@ impl DemoFolder {
         Ok(exit)
     }
 
-    /// The unconfirmed transactions of the finished demo. The newest was first seen at `now_ms` (milliseconds since
-    /// 1970).
+    /// Reads the unconfirmed transactions of the finished demo. The newest was first seen at `now_ms` (milliseconds
+    /// since 1970).
     pub(super) fn unconfirmed(&self, now_ms: u64) -> Result<Vec<MempoolDelta>, Failure> {
         let path = self.dir.join(MEMPOOL);
         let bytes = fs::read(&path).map_err(Failure::io(&path));
         bytes.and_then(|bytes| mempool::decode(&bytes, now_ms)).map_err(|failure| self.spoiled(failure))
     }
 
-    /// Adds the hint for a failure caused by the folder's content.
+    /// Adds the hint to a failure that the folder's content causes.
     pub(super) fn spoiled(&self, failure: Failure) -> Failure {
         failure.hint(format!("delete {} to start over", self.dir.display()))
     }
@@ -176,8 +176,8 @@ impl DemoFolder {
     }
 }
 
-/// Identifies the demo of this program. It changes with version, seed, length, actors and the content of the tables: a
-/// folder of an earlier program is made again.
+/// Returns the identity of this program's demo. It changes with version, seed, length, actors and the content of the
+/// tables, so that the folder of an earlier program is generated again.
 fn identity() -> Result<String, Failure> {
     let showcase = showcase().map_err(generator)?.map(|s| s.address.to_string()).join(" ");
     let version = env!("CARGO_PKG_VERSION");

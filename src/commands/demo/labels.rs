@@ -1,5 +1,6 @@
-//! The demo's invented labels, as documents for its ledger: claims of made-up sources about its actors. There are all
-//! tiers of evidence, sources that agree, two that do not, a contested claim, and an address that a list no longer has.
+//! The demo's invented labels, as documents for its ledger: claims of made-up sources about its actors. They include
+//! all tiers of evidence, sources that agree, two that disagree, a contested claim, and an address that a list no
+//! longer has.
 
 use cairn_demo::{Actor, END_TIME};
 use cairn_domain::script_sha256;
@@ -24,15 +25,15 @@ type DemoDocument = (&'static str, &'static str, u32, bool, &'static [Fact]);
 
 /// Claims about an actor's address.
 struct Fact {
-    /// The actor, and which of its addresses.
+    /// The actor, and the index of its address.
     of: (&'static str, usize),
     what: ClaimType,
     tier: EvidenceTier,
-    /// Short name, and name; empty if nobody is named.
+    /// Short name and name of the entity; empty if the claim names none.
     who: (&'static str, &'static str),
     category: Option<Category>,
     behaviour: Option<Behaviour>,
-    /// In the source's words.
+    /// The source's own words.
     words: &'static str,
 }
 
@@ -74,7 +75,7 @@ const fn listed(actor: &'static str, words: &'static str) -> Fact {
     Fact::of(actor, 0, ListedBy, AuthorityListed).does(Behaviour::Sanctioned).says(words)
 }
 
-/// Claims of the sources, the oldest first.
+/// Claims of the sources, oldest first.
 const DOCUMENTS: [DemoDocument; 9] = [
     // Claims that the later document of the list lacks are delisted.
     (
@@ -118,7 +119,7 @@ const DOCUMENTS: [DemoDocument; 9] = [
             exchange(Fact::of("exchange", 0, ControlledBy, ThirdParty)).says("Cairn Exchange: hot wallet"),
             exchange(Fact::of("exchange", 2, ControlledBy, ThirdParty)).says("Cairn Exchange: deposit"),
             exchange(Fact::of("exchange", 3, ControlledBy, ThirdParty)).says("Cairn Exchange: deposit"),
-            // Another source names somebody else.
+            // Another source names another entity.
             Fact::of("sleeper", 0, ControlledBy, ThirdParty)
                 .is("old-timer", "Old Timer", Category::Miner)
                 .says("awake after thirteen years"),
@@ -133,7 +134,7 @@ const DOCUMENTS: [DemoDocument; 9] = [
         &[
             exchange(Fact::of("exchange", 0, ControlledBy, SelfDisclosed)).does(Behaviour::HotWallet),
             exchange(Fact::of("exchange", 1, ControlledBy, SelfDisclosed)).does(Behaviour::ColdWallet),
-            // It is swept together with those of all customers: they are the exchange's, too.
+            // It is spent together with the deposits of all customers, so those belong to the exchange as well.
             exchange(Fact::of("exchange", 2, ControlledBy, SelfDisclosed)).says("deposit address"),
         ],
     ),
@@ -158,7 +159,7 @@ const DOCUMENTS: [DemoDocument; 9] = [
     ("demo-authority", "list", 10, true, &[listed("mixer", "entry 1: Joint Path")]),
 ];
 
-/// Claims about these actors.
+/// Returns the documents with claims about these actors.
 ///
 /// # Errors
 /// Fails if an actor or an address that the claims name is missing.
@@ -168,7 +169,7 @@ pub(super) fn documents(actors: &[Actor]) -> Result<Vec<Document>, Failure> {
     Ok(all)
 }
 
-/// The operator contests that one of the addresses is the exchange's.
+/// Returns a contest by the operator: one of the addresses is not the exchange's.
 fn contest(documents: &[Document]) -> Result<Document, Failure> {
     let lacks = || Failure::new(Exit::Other, "the demo has no claim to contest");
     let said = documents.iter().find_map(|document| match &document.body {
@@ -232,7 +233,7 @@ fn claim(row: u32, fact: &Fact, actors: &[Actor]) -> Result<Claim, Failure> {
     };
     let claim = Claim::bare(row, script.as_bytes().into(), fact.what, fact.tier);
     Ok(Claim {
-        // As lists that do not say so are read.
+        // Default for lists that do not specify it.
         is_inherited: fact.what.makes_members() && claim.level >= 40,
         entity,
         entity_name: name.into(),

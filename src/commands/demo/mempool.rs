@@ -17,11 +17,11 @@ const RELAY_FEE: u64 = 1_000;
 /// Default size limit of a node's mempool in bytes.
 const MAX_BYTES: u64 = 300_000_000;
 
-/// The bytes of the file: deltas, each prefixed with its length (4 bytes, little-endian). `first_seen_ms` counts from
-/// the beginning of [`WAITING_SPAN`].
+/// Returns the bytes of the file: deltas, each prefixed with its length (4 bytes, little-endian). `first_seen_ms`
+/// counts from the beginning of [`WAITING_SPAN`].
 ///
 /// # Errors
-/// Fails in no known case: a transaction would have to be larger than any block.
+/// Fails if a transaction is larger than any block, which does not happen.
 pub(super) fn encode(waiting: &[Unconfirmed]) -> Result<Vec<u8>, Failure> {
     let mut file = Vec::new();
     for made in waiting {
@@ -116,7 +116,7 @@ fn txid(bytes: &[u8; 32]) -> Txid {
     Txid(*bytes)
 }
 
-/// A transaction with the coins that it spends; `None` if it is larger than any block.
+/// Returns a transaction with the coins that it spends; `None` if it is larger than any block.
 fn resolved(made: &Unconfirmed) -> Option<MempoolTx> {
     let (tx, raw) = (&made.tx, made.raw());
     let inputs = tx.input.iter().zip(&made.spent).enumerate().map(|(index, (input, coin))| MempoolInput {

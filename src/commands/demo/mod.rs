@@ -24,7 +24,7 @@ use crate::{
 };
 use folder::DemoFolder;
 
-/// Makes the demo unless it exists, and serves it.
+/// Generates the demo unless it exists, and serves it.
 pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     let signals = Signals::take_over()?;
     let (actors, showcase) = (actors().map_err(generator)?, showcase().map_err(generator)?);
@@ -64,7 +64,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     Ok(signals::received().unwrap_or(Exit::Done))
 }
 
-/// A failure of the chain generator.
+/// Converts an error of the chain generator.
 fn generator(error: cairn_demo::Error) -> Failure {
     match error {
         cairn_demo::Error::Io(error) => error.into(),
@@ -83,7 +83,7 @@ fn examples(actors: &[Actor], showcase: &[Showcase]) -> Examples {
     Examples { showcase: showcase.iter().map(|s| s.address.to_string()).collect(), featured: featured.collect() }
 }
 
-/// The default folder of the demo.
+/// Returns the default folder of the demo.
 fn default_dir() -> Result<PathBuf, Failure> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
@@ -93,7 +93,7 @@ fn default_dir() -> Result<PathBuf, Failure> {
     Ok(cache.join("cairn").join("demo"))
 }
 
-/// The text for a newcomer.
+/// Returns the text for newcomers.
 fn welcome(url: &str, what: &str, height: u32, actors: &[Actor], showcase: &[Showcase]) -> String {
     let mut text = format!("\nThe demo chain ({what}) is served at {url}\n\n");
     for actor in actors {

@@ -1,4 +1,4 @@
-//! The demo's invented mining pools, as a document for its ledger: the texts that its economy writes into coinbases.
+//! The demo's invented mining pools, as a document for its ledger: the tags that its miners write into coinbases.
 
 use cairn_events::{Body, Document, DocumentHash, PoolTag, Provenance};
 use sha2::{Digest, Sha256};
@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 const POOLS: [(&str, &str, &str); 2] =
     [("/Stone Pool/", "stone-pool", "Stone Pool"), ("/Trailhead Mining/", "trailhead-mining", "Trailhead Mining")];
 
-/// The tags of the demo's pools, as they are known at `retrieved_at`, in seconds since 1970.
+/// Returns the tags of the demo's pools as of `retrieved_at`, in seconds since 1970.
 pub(super) fn document(retrieved_at: u32) -> Result<Document, Failure> {
     let mut rows = Vec::with_capacity(POOLS.len());
     let mut hasher = Sha256::new();

@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 /// Source name in answers.
 pub(super) const SOURCE: &str = "demo-invented";
 
-/// Daily prices of bitcoin, and prices of a euro on business days.
+/// Returns daily prices of bitcoin, and prices of a euro on business days.
 pub(super) fn documents(seed: u64) -> Result<Vec<Document>, Failure> {
     let (prices, rates) = cairn_demo::prices(seed);
     let bitcoin = Series { base: Currency::BTC, quote: Currency::USD, interval: Interval::Day };
@@ -27,7 +27,7 @@ pub(super) fn documents(seed: u64) -> Result<Vec<Document>, Failure> {
         .collect()
 }
 
-/// A short name.
+/// Parses a short name.
 pub(super) fn slug(text: &str) -> Result<Slug, Failure> {
     text.parse().map_err(|_| Failure::new(Exit::Other, format!("{text} is not a short name")))
 }

@@ -14,7 +14,7 @@ const PROFILES: [(&str, &str, &str, Category, &str, &str); 3] = [
     ("trailhead-mining", "Trailhead Mining", "Trailhead", Category::MiningPool, "trailhead.example", "CA"),
 ];
 
-/// The profiles, as they are known at `retrieved_at`, in seconds since 1970.
+/// Returns the profiles as of `retrieved_at`, in seconds since 1970.
 pub(super) fn document(retrieved_at: u32) -> Result<Document, Failure> {
     let mut rows = Vec::with_capacity(PROFILES.len());
     let mut hasher = Sha256::new();

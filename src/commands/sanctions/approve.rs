@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub(super) fn approve(args: &SanctionsApprove) -> Result<Exit, Failure> {
-    // A wrong folder is reported before a database is made.
+    // Report a wrong folder before a database is created.
     let reader = db::open(args.index.datadir()?)?;
     let network = reader.facts().network;
     with_state(&args.state.url(&args.index)?, async |state| {
@@ -35,7 +35,7 @@ pub(super) fn approve(args: &SanctionsApprove) -> Result<Exit, Failure> {
     })
 }
 
-/// The SHA-256 of an address's script.
+/// Returns the SHA-256 of an address's script.
 fn script_of(address: &str, network: Network) -> Result<[u8; 32], Failure> {
     match parse_address(address, Some(network)).map_err(|error| Failure::usage(format!("{address}: {error}")))? {
         Subject::Script(script) => Ok(script_sha256(&script)),
@@ -49,7 +49,7 @@ async fn give(args: &SanctionsApprove, state: &State, feed: &Feed, network: Netw
     {
         let message = format!("the current feed is {}, not {hash}: nothing is approved", feed.hash);
         return Err(Failure::new(Exit::Other, message)
-            .hint("look at `cairn sanctions status --rows pending`, then approve the current feed"));
+            .hint("check the rows with `cairn sanctions status --rows pending`, then approve the current feed"));
     }
     let rows: Vec<SeenRow> = match args.all {
         true => feed.rows.iter().map(|row| row.seen.clone()).collect(),
@@ -64,7 +64,7 @@ async fn give(args: &SanctionsApprove, state: &State, feed: &Feed, network: Netw
         given += u64::from(*is_new);
         counts += u64::from(all >= needed);
         if *is_new {
-            let missing = if all < needed { ": another operator must approve it, too" } else { "" };
+            let missing = if all < needed { ": another operator must approve it as well" } else { "" };
             text += &format!("approved {} {}{missing}\n", row.address, party_of(row));
         }
     }
@@ -84,13 +84,13 @@ async fn give(args: &SanctionsApprove, state: &State, feed: &Feed, network: Netw
     print(&text)
 }
 
-/// The rows of the addresses on the command line: all of them, or the reason why one is invalid.
+/// Returns the rows of the addresses on the command line. Fails if an address is invalid or not in the feed.
 fn chosen(args: &SanctionsApprove, feed: &Feed, network: Network) -> Result<Vec<SeenRow>, Failure> {
     let mut by_script: BTreeMap<[u8; 32], Vec<&SeenRow>> = BTreeMap::new();
     feed.rows.iter().for_each(|row| by_script.entry(row.seen.script).or_default().push(&row.seen));
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     for address in &args.addresses {
-        // Named twice, it is one row.
+        // An address that is named twice counts once.
         match by_script.get(&script_of(address, network)?) {
             Some(found) => rows
                 .extend(found.iter().filter(|row| !rows.contains(**row)).map(|row| (*row).clone()).collect::<Vec<_>>()),
@@ -101,7 +101,8 @@ fn chosen(args: &SanctionsApprove, feed: &Feed, network: Network) -> Result<Vec<
         return Ok(rows);
     }
     let message = format!("the feed {} does not have {}: nothing is approved", feed.hash, missing.join(", "));
-    Err(Failure::new(Exit::Other, message).hint("`cairn sanctions status --rows pending` prints what can be approved"))
+    Err(Failure::new(Exit::Other, message)
+        .hint("`cairn sanctions status --rows pending` prints the rows that can be approved"))
 }
 
 async fn withdraw(args: &SanctionsApprove, state: &State, network: Network) -> Result<(), Failure> {

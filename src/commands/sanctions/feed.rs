@@ -1,4 +1,4 @@
-//! The current feed with the decisions of operators about its rows.
+//! The current feed, with the operators' decisions about its rows.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -20,14 +20,14 @@ use crate::{
     out::harmless,
 };
 
-/// Rows that a command reads.
+/// Maximum number of rows that a command reads.
 const MAX_ROWS: usize = 250_000;
 
 /// A row of the feed.
 pub(super) struct Row {
     pub(super) seen: SeenRow,
     pub(super) approval: Approval,
-    /// The operators who approved it, the oldest approval first.
+    /// The operators who approved the row, oldest approval first.
     pub(super) approvers: Vec<String>,
 }
 
@@ -40,17 +40,17 @@ pub(super) struct Feed {
     pub(super) check: Option<FeedCheck>,
     pub(super) rows: Vec<Row>,
     pub(super) coverage: Coverage,
-    /// Approved addresses that it has no longer.
+    /// Approved addresses that the feed no longer has.
     pub(super) removed: Vec<ApprovedRow>,
     pub(super) approvals: Arc<Approvals>,
 }
 
-/// Next steps without a feed.
+/// Next step if there is no feed.
 pub(super) const IMPORT: &str = "`cairn sanctions import` brings one: download https://www.treasury.gov/ofac/downloads/sanctions/1.0/\
     sdn_advanced.xml, or give its URL";
 
 impl Feed {
-    /// The newest complete document of the list; `None` if there is none.
+    /// Reads the newest complete document of the list; `None` if there is none.
     pub(super) async fn find(reader: &Reader, state: &State, of: &Sanctions) -> Result<Option<Self>, Failure> {
         let (view, list) = (reader.view()?, of.name());
         let Some((version, _)) = view.claims().newest_complete(&of.sanctions_feed.0)? else { return Ok(None) };
@@ -89,20 +89,20 @@ impl Feed {
         self.rows.push(Row { seen, approval, approvers });
     }
 
-    /// True if it was last checked too long ago.
+    /// True if the feed was last checked more than `FEED_STALE_AFTER` seconds ago.
     pub(super) fn is_stale(&self) -> bool {
         now().saturating_sub(self.checked_at) > FEED_STALE_AFTER
     }
 }
 
-/// A row as an approver sees it.
+/// Returns a row as an approver sees it.
 fn seen(claim: &Claim, network: Network) -> SeenRow {
     let (script, party) = (script_sha256(&claim.script), party(claim));
     let address = address_of(&claim.script, network).unwrap_or_else(|| format!("scripthash:{}", hex::encode(script)));
     SeenRow { script, address, party_uid: party.uid.to_owned(), party_name: party.name.to_owned() }
 }
 
-/// The party of a row, for people.
+/// Formats the party of a row for people.
 pub(super) fn party_of(row: &SeenRow) -> String {
     let name = harmless(&row.party_name);
     match (name.as_str(), row.party_uid.as_str()) {

@@ -1,5 +1,5 @@
-//! `cairn sanctions`: lists of sanctions are imported, and their rows approved. It works while another process writes
-//! the index, and while a server uses the same database of the service state.
+//! `cairn sanctions`: imports lists of sanctions and approves their rows. Works while another process writes the index,
+//! and while a server uses the same database of the service state.
 
 mod approve;
 mod feed;
@@ -28,9 +28,9 @@ pub(crate) fn sanctions(command: &SanctionsCommand) -> Result<Exit, Failure> {
     }
 }
 
-/// The layouts of lists of sanctions.
+/// Layouts of lists of sanctions.
 const LAYOUTS: &[ClaimLayout] = &[ClaimLayout::SdnAdvanced, ClaimLayout::AddressList];
-/// The name of the list among those of its source.
+/// Name of the list within its source.
 const LIST: &str = "sanctions";
 
 fn import(args: &SanctionsImport) -> Result<Exit, Failure> {
@@ -43,14 +43,14 @@ fn import(args: &SanctionsImport) -> Result<Exit, Failure> {
     let options = ImportOptions { among: LAYOUTS, defaults, ..ImportOptions::named(LIST)? };
     let (imported, report) = import_claims(&args.from, Some(&args.source), options)?;
     let exit = imported.exit;
-    // The list is in the ledger whatever happens here.
+    // The list is in the ledger even if this fails.
     if let Err(error) = note(args, imported, report) {
-        tracing::warn!(%error, "when the list was checked cannot be kept, nor what was left out of it: import it again");
+        tracing::warn!(%error, "the check of the list cannot be recorded: import the list again");
     }
     Ok(exit)
 }
 
-/// Keeps when the list was checked, and how many rows were left out.
+/// Stores the time of the check of the list, and the number of left out rows.
 fn note(args: &SanctionsImport, imported: Imported, report: Option<ClaimReport>) -> Result<(), Failure> {
     let Some(document) = imported.document else { return Ok(()) };
     let list = format!("{}/{LIST}", args.source);
@@ -61,9 +61,9 @@ fn note(args: &SanctionsImport, imported: Imported, report: Option<ClaimReport>)
 }
 
 fn check(checked_at: u32, report: Option<&ClaimReport>) -> FeedCheck {
-    // A text file that is not in OFAC's own format does not have the date of the list.
+    // Only files in OFAC's own format have the date of the list.
     let issued_at = report.filter(|of| of.layout == ClaimLayout::SdnAdvanced).and_then(|of| of.newest).map(u64::from);
-    // Addresses of other assets and repeated rows are not faults.
+    // Addresses of other assets and repeated rows are not invalid.
     let is_other = |code: ClaimCode| {
         matches!(code, ClaimCode::OtherAsset | ClaimCode::ListedUnderOtherAsset | ClaimCode::Repeated)
     };

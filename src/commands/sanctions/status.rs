@@ -18,14 +18,14 @@ use crate::{
     with_state::with_state,
 };
 
-/// The state, as `--json` prints it.
+/// The status, as `--json` prints it.
 #[derive(Serialize)]
 struct Status {
     list: String,
     four_eyes: bool,
-    /// Null if there is none.
+    /// Null if there is no feed.
     feed: Option<FeedStatus>,
-    /// Approvals that are not withdrawn, by approver.
+    /// Number of approvals that are not withdrawn, by approver.
     approvers: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Vec<RowStatus>>,
@@ -37,16 +37,16 @@ struct FeedStatus {
     sha256: String,
     retrieved_at: String,
     checked_at: String,
-    /// True if it was last checked more than 48 hours ago.
+    /// True if the feed was last checked more than 48 hours ago.
     stale: bool,
     listed: u64,
     approved: u64,
     pending: u64,
     pending_second_approval: u64,
     pending_party_changed: u64,
-    /// Approved addresses that the feed no longer has.
+    /// Number of approved addresses that the feed no longer has.
     removed: u64,
-    /// Null if unknown: the import was not noted in this database.
+    /// Null if unknown, because this database has no record of the import.
     invalid: Option<u64>,
     listed_under_other_asset: Option<u64>,
 }
@@ -132,7 +132,7 @@ fn rows(feed: &Feed, which: SanctionRows) -> Vec<RowStatus> {
     wanted.map(|of| row(&of.seen, word(of.approval), of.approvers.clone())).collect()
 }
 
-/// The state in words.
+/// Formats the status for people.
 fn told(status: &Status) -> String {
     let mut text = match &status.feed {
         None => format!("no current feed: no complete document of {}\n  {IMPORT}\n", status.list),

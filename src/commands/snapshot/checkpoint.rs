@@ -31,7 +31,7 @@ const STATE: &str = "state.sqlite";
 /// Name of the file of imported documents in a checkpoint.
 const EVENTS: &str = "events.cairn";
 
-/// Runs work on files with progress; `None` if it was cancelled.
+/// Runs work on files and shows its progress; `None` if it was cancelled.
 fn reported<T>(
     context: &Context,
     signals: &Signals,
@@ -70,7 +70,7 @@ pub(super) fn make(args: &SnapshotCheckpoint, context: &Context) -> Result<Exit,
         Some(url) => runtime.block_on(backup(url, path, true)).map_err(|error| error.to_string()),
         None => Ok(()),
     };
-    // Copy the events from the copy of the index, which lies beside them: both are of one state.
+    // Copy the events from the copy of the index, which is in the same folder: then both have the same state.
     let copy_events = |path: &Path| {
         let index = path.with_file_name("index");
         write_events(&index, path).map(drop).map_err(|error| error.to_string())
@@ -146,7 +146,7 @@ fn source<'o>(opened: &'o Opened<'_>, chosen: &Chosen) -> Source<'o> {
     }
 }
 
-/// True if there is a checkpoint, or if one is asked for.
+/// True if there is a checkpoint, or if the arguments name one.
 pub(super) fn is_one(opened: &Opened<'_>, chosen: &Chosen) -> Result<bool, Failure> {
     match opened {
         Opened::Folder(folder) => Ok(folder.join(CHECKPOINT).exists()),
@@ -173,7 +173,7 @@ pub(super) fn compare(
     Ok(if ok { Exit::Done } else { Exit::Difference })
 }
 
-/// The first thing that is wrong with an index.
+/// Audits an index and returns its first damage; `None` if it has none.
 fn audited(index: &Path, memory: u64, context: &Context, signals: &Signals) -> Result<Option<String>, CheckpointError> {
     let reporter = Reporter::new(&context.screen, signals.cancel_token(), None);
     let (_, audit) = audit_folder_within(index, RawCheck::None, memory, &reporter).map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! The place that a command of `cairn snapshot` names.
+//! The folder or store that a subcommand of `cairn snapshot` names.
 
 use std::path::Path;
 
