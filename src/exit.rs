@@ -204,7 +204,9 @@ impl From<ReadError> for Failure {
             | ReadError::Files(_)
             | ReadError::Lacks { .. }
             | ReadError::Decode(_)
-            | ReadError::Broken(_) => "the index is damaged; `cairn verify` shows what, `cairn repair` mends it",
+            | ReadError::Broken(_) => {
+                "the index is damaged; `cairn verify` shows the damage, `cairn repair` repairs it"
+            }
         };
         Failure::new(Exit::Index, error.to_string()).hint(hint)
     }
@@ -219,7 +221,7 @@ impl From<WriteError> for Failure {
             WriteError::Locked(_) => Failure::new(Exit::Index, error.to_string())
                 .hint("only one process can write an index; stop the other process or use another --datadir"),
             WriteError::Database(_) if error.is_damage() => Failure::new(Exit::Index, error.to_string())
-                .hint("the index is damaged; `cairn verify` shows what, `cairn repair` mends it"),
+                .hint("the index is damaged; `cairn verify` shows the damage, `cairn repair` repairs it"),
             WriteError::Database(_) | WriteError::Io { .. } => Failure::new(Exit::Index, error.to_string()),
         }
     }

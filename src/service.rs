@@ -15,7 +15,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Timeout of a check.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Behaviour of the server while the database cannot be used.
-const NEXT: &str = "tries again every second; keys and sessions count as absent, and what needs the database gets 503";
+const NEXT: &str =
+    "tries again every second; keys and sessions count as absent, and requests that need the database get 503";
 
 /// Checks the database of the service state once a second, and reports in `troubles` while it is unusable.
 pub(crate) async fn watch(state: State, troubles: Arc<TroubleSlot>) {

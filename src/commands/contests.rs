@@ -95,11 +95,11 @@ pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Fai
         let view = reader.view()?;
         let (document, list, claim) = find(&view, &args.claim)?;
         if act == ContestAct::Redacts && !claim.is_redactable() {
-            let what = "what a list of an authority has, or is blanked already, cannot be blanked";
+            let what = "a claim of an authority's list, or one that is blanked already, cannot be blanked";
             return Err(Failure::new(Exit::Other, what).hint("ask the publisher of the list"));
         }
         if act == ContestAct::Contests && claim.is_incontestable() {
-            let what = "what a list of an authority has, or the chain shows, cannot be contested here";
+            let what = "a claim of an authority's list, or one that the chain shows, cannot be contested here";
             return Err(Failure::new(Exit::Other, what).hint("ask the publisher of the list"));
         }
         let script = script_sha256(&claim.script);
@@ -131,7 +131,7 @@ pub(super) fn contest(args: &LabelsContest, act: ContestAct) -> Result<Exit, Fai
             "blanked, also where later files of the list repeat it; copies and exports from before have it"
         }
     };
-    print(&format!("what claim {} says is {what}\n", args.claim))?;
+    print(&format!("the statement of claim {} is {what}\n", args.claim))?;
     Ok(exit)
 }
 

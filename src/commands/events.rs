@@ -160,7 +160,7 @@ struct Row {
     high: Option<String>,
     low: Option<String>,
     volume: Option<String>,
-    /// True if the row repeats the source's last value.
+    /// True if the row repeats the source's previous value.
     repeats: bool,
 }
 
@@ -168,7 +168,7 @@ struct Row {
 #[derive(Serialize)]
 struct ShownClaim {
     seq: u64,
-    /// True if the row repeats the last one of the list.
+    /// True if the row repeats the list's previous statement.
     repeats: bool,
     list_is_complete: bool,
     #[serde(flatten)]
@@ -179,7 +179,7 @@ struct ShownClaim {
 #[derive(Serialize)]
 struct ShownListed {
     seq: u64,
-    /// True if the row repeats the last one of the list.
+    /// True if the row repeats the list's previous statement.
     repeats: bool,
     #[serde(flatten)]
     row: ListedRow,

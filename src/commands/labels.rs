@@ -155,8 +155,8 @@ pub(super) fn import_claims(
 /// Maximum number of documents that one file becomes.
 const MAX_PARTS: u64 = 64;
 
-/// Splits the claims of a file into documents. All claims of a script are in one document, because of two documents
-/// with the same time only one is in force.
+/// Splits the claims of a file into documents. All claims of a script are in one document, because only one of two
+/// documents with the same time is in force.
 fn parts(claims: Vec<Claim>) -> Result<Vec<Vec<Claim>>, Refused> {
     if claims.is_empty() {
         return Ok(Vec::new());

@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// Steps that bring back an undamaged database.
-const RESTORE: &str = "stop all servers, put a backup in place of the database (`cairn state backup` made it; remove \
-    the -wal and -shm files beside it), and run `cairn state accept`, since a backup may be older than what was used last, \
-    then `cairn state check` again";
+const RESTORE: &str = "stop all servers; put a backup (made by `cairn state backup`) in place of the database, and remove \
+    the -wal and -shm files next to it; run `cairn state accept`, because a backup may be older than the database that \
+    was used last; then run `cairn state check` again";
 
 /// Runs one of the commands.
 pub(crate) fn state(command: &StateCommand) -> Result<Exit, Failure> {

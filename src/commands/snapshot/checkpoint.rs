@@ -205,7 +205,8 @@ pub(super) fn restore(args: &SnapshotRestore, context: &Context) -> Result<Exit,
     })?;
     let Some(restored) = restored else { return Ok(signals::exit_of_cancelled()) };
     let what = if restored.is_new { "restored" } else { "there already:" };
-    let mut text = format!("{what} {}, {} of it there before\n", told(&restored.manifest), size(restored.kept_bytes));
+    let mut text =
+        format!("{what} {}, {} of it already present\n", told(&restored.manifest), size(restored.kept_bytes));
     for path in &restored.beside {
         text += &format!("{}\n", path.display());
     }

@@ -59,7 +59,7 @@ pub(super) const ALERTS: Dataset = Dataset {
     source: Source::Whole(rows),
 };
 
-/// A row, but for its transaction.
+/// A row without its transaction.
 #[derive(Default)]
 struct Alert {
     sats: Option<u64>,
@@ -106,7 +106,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Every row of a table as an alert of a kind.
+    /// Writes each row of a table as an alert of a kind.
     fn all<T: Table>(
         &mut self,
         kind: &str,
@@ -129,7 +129,7 @@ fn rows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Expor
     let reached = late.iter().map(|state| state.checkpoint.as_ref().map_or(0, |found| found.height)).min();
     sink.as_of = reached.filter(|height| *height < view.tip().height);
     let mut writer = Writer { scope, view, sink };
-    // In the order of the names.
+    // In the order of the kinds' names.
     writer.all::<Consolidations>("consolidation", |tx_num, row| {
         Ok((tx_num, Alert { sats: Some(row.sats), coins: Some(row.inputs.into()), ..Alert::default() }))
     })?;
@@ -149,7 +149,7 @@ fn rows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Expor
         let change = view.get::<LargeChange>(&tx_num)?.map_or(0, |change| change.0);
         let sats = row.sats.checked_sub(change);
         let sats = sats.ok_or_else(|| ExportError::Contradiction("change exceeds what is paid".to_owned()))?;
-        // Less the sum that stays with their own clusters, some transfers are below the limit of large ones.
+        // Without the value that stays in their own clusters, some transfers are below the limit.
         if sats >= LARGE_SATS {
             writer.put(
                 "whale_tx",

@@ -40,7 +40,7 @@ pub(super) const CLUSTER_SCRIPTS: Dataset = Dataset {
     source: Source::Whole(scripts),
 };
 
-/// Rows between two looks at whether the work was cancelled.
+/// Number of rows between two checks for cancellation.
 const LOOK_EACH: usize = 1 << 16;
 
 fn clusters(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
@@ -80,7 +80,7 @@ fn scripts(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Ex
 struct Forest {
     /// Ascending.
     nodes: Vec<[u8; 5]>,
-    /// Place of each node's root.
+    /// Position of each node's root in `nodes`.
     roots: Vec<u32>,
 }
 
@@ -93,7 +93,7 @@ impl Forest {
             let (node, row) = row?;
             if at.is_multiple_of(LOOK_EACH) {
                 scope.check()?;
-                // Nodes and their parents for a while, then nodes and roots.
+                // Parents, 5 bytes each, are in memory until all roots are found.
                 if at as u64 * (NODE_BYTES + 5) > scope.memory {
                     return Err(ExportError::Memory { dataset: "cluster_scripts", bytes: scope.memory });
                 }

@@ -67,7 +67,7 @@ pub(super) const BALANCE_BANDS: Dataset = Dataset {
     source: Source::Whole(bands),
 };
 
-/// Position in `cluster_days` of the sums that transactions paid to others.
+/// Position in `cluster_days` of the value that transactions paid to others.
 const TO_OTHERS: u32 = 2 * BANDS;
 
 fn daily(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {

@@ -93,9 +93,9 @@ pub(super) const ENTITY_FLOWS: Dataset = Dataset {
     source: Source::Whole(flows),
 };
 
-/// Names of an entity that are looked through.
+/// Maximum number of names of an entity that are compared.
 const MAX_NAMES: usize = 1_000;
-/// Entities that are read at a time.
+/// Number of entities that are read at a time.
 const AT_A_TIME: usize = 1_000;
 
 fn entities(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
@@ -133,9 +133,10 @@ fn entities(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), E
 fn flows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), ExportError> {
     let head = match view.flows().head() {
         Ok(head) => head,
-        // They are computed apart from the chain: an index may not have them yet, and the manifest says so.
+        // Flows are computed separately from the chain: an index may not have them yet, and the manifest then says so.
         Err(ReadError::Unfinished(EXCHANGE_FLOWS)) => {
-            sink.note = Some("flows of exchanges are not made yet: `cairn run` and `cairn index` make them".to_owned());
+            sink.note =
+                Some("flows of exchanges are not computed yet: `cairn run` and `cairn index` compute them".to_owned());
             return Ok(());
         }
         Err(error) => return Err(error.into()),

@@ -48,7 +48,8 @@ fn rows(scope: &mut Scope<'_>, block: &Block, rows: &mut Rows) -> Result<(), Exp
     for (position, tx) in block.txs.iter().enumerate() {
         for (vin, coin) in block.inputs_of(tx).iter().enumerate() {
             let age = block.mono_time.checked_sub(scope.time_at(coin.birth)?);
-            let age = age.ok_or_else(|| ExportError::Contradiction(format!("{} spends a coin of later", tx.txid)))?;
+            let age =
+                age.ok_or_else(|| ExportError::Contradiction(format!("{} spends a coin of a later block", tx.txid)))?;
             rows.tx(block.tx_num(position));
             rows.count(vin);
             rows.number(block.height);

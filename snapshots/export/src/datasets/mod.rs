@@ -1,4 +1,4 @@
-//! The datasets, one file each, or one for a few that belong together.
+//! The datasets. Each file has one dataset, or a few that belong together.
 
 mod alerts;
 mod blocks;
@@ -44,12 +44,12 @@ impl Dataset {
         &ALL
     }
 
-    /// Their names, which are those of their folders.
+    /// Returns the names of all datasets, which are also the names of their folders.
     pub(crate) fn names() -> Vec<&'static str> {
         Dataset::all().iter().map(|dataset| dataset.name).collect()
     }
 
-    /// The dataset of a name.
+    /// Finds a dataset by its name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Dataset> {
         Self::all().iter().find(|dataset| dataset.name == name)
