@@ -333,8 +333,8 @@ impl From<PipelineError> for Failure {
             }
             PipelineError::Replica { .. } => {
                 return Failure::new(Exit::Index, message).hint(
-                    "write on the machine that makes the copies; or delete the file `replica` in the data folder: then \
-                     this index is one that is written here",
+                    "write on the machine that makes the copies; or, to write this index here from now on, delete the \
+                     file `replica` in the data folder",
                 );
             }
             PipelineError::ForeignLedger { .. } => {
@@ -343,8 +343,8 @@ impl From<PipelineError> for Failure {
             }
             PipelineError::EventsLost { .. } => {
                 return Failure::new(Exit::Index, message).hint(
-                    "nothing was changed: put back the folder `ledger` of the data folder from a backup, or import a file of \
-                     `cairn events export` afterwards and go on without them now: the same command with --without-events",
+                    "nothing was changed: restore the folder `ledger` of the data folder from a backup; or run the \
+                     same command with --without-events, and import a file of `cairn events export` afterwards",
                 );
             }
             PipelineError::LessWork { .. } => {

@@ -75,8 +75,8 @@ impl From<StateError> for Failure {
                 Failure::new(Exit::Other, message).hint("run the newer version, or restore a backup of the database")
             }
             StateError::Lost { .. } => Failure::new(Exit::Other, message).hint(
-                "put the database back, with its -wal file, or a backup of it; `cairn state accept` then uses an older copy, \
-                 `cairn state accept --new` begins an empty database",
+                "put back the database with its -wal file; or put a backup in its place and run `cairn state accept`; \
+                 or create an empty database with `cairn state accept --new`",
             ),
             StateError::File { .. } => {
                 Failure::new(Exit::Other, message).hint("--datadir must name an existing, writable folder")
