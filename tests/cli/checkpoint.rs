@@ -104,7 +104,7 @@ fn what_cannot_be_done_is_told() {
     fails(world.run(&format!("{CHECKPOINT} --out copy --sign-with nokey")), 1, &["nokey"]);
     fails(world.run("snapshot restore copy --datadir new"), 1, &["checkpoint.json", "no checkpoint"]);
     world.run(&format!("{CHECKPOINT} --out copy")).success();
-    fails(world.run(&format!("{CHECKPOINT} --out copy")), 2, &["not empty"]);
+    fails(world.run(&format!("{CHECKPOINT} --out copy")), 2, &["has a checkpoint"]);
     fails(world.run("snapshot restore copy --datadir data"), 2, &["has an index"]);
     fails(world.run("snapshot restore copy --datadir new --public-key RWQx"), 2, &["public key"]);
     let key = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";

@@ -31,6 +31,6 @@ fn a_view_answers_questions_about_one_tip() {
     assert_eq!(membership.script, found.id);
     // Nothing was imported: there are no claims, so no labels follow from them.
     assert!(!view.claims().has_any().unwrap() && view.labels().of_id(found.id).unwrap().is_none());
-    // What all that took is counted.
+    // The view counts the rows that it read.
     assert!(view.rows_read() > 0);
 }

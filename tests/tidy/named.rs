@@ -1,5 +1,5 @@
-//! Documents name only files, folders, types and sections that exist, and `docs/architecture.md` has all dependencies of
-//! every crate.
+//! Documents name only files, folders, types and sections that exist, and `docs/architecture.md` has all dependencies
+//! of every crate.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -28,6 +28,33 @@ pub(crate) struct NodeDetails {
     pub(super) tips_found_by_polling: u64,
 }
 
+/// The index.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct IndexDetails {
+    /// Height of the tip; null before anything is indexed.
+    pub(super) tip_height: Option<u32>,
+    pub(super) tip_hash: Option<String>,
+    /// Header time of the tip.
+    pub(super) tip_time_unix: Option<u32>,
+    /// Height of the best known chain; null if unknown.
+    pub(super) best_height: Option<u32>,
+    /// Lag of the index in blocks; null if unknown, also if block files are missing and their number is unknown.
+    pub(super) lag_blocks: Option<u32>,
+    /// Maximum lag of a healthy index, in blocks.
+    pub(super) max_lag_blocks: u32,
+    /// Stages whose tables are being rebuilt or are behind the tip.
+    pub(super) stages_unfinished: Vec<&'static str>,
+    /// Problem: `empty`, `behind`, `cut_short` (block files are missing or damaged), `tip_is_old` (the newest block
+    /// is older than a day; not on regtest), `stages_unfinished` or `damaged`.
+    pub(super) problems: Vec<&'static str>,
+    /// Tables whose rows or files are damaged, as far as known. `unknown`: rows contradict each other.
+    pub(super) damaged_tables: Vec<&'static str>,
+    /// State of the scrubber, which reads all table files in the background: `off`, `waiting` or `running`.
+    pub(super) scrubber: &'static str,
+    /// Time at which the scrubber's last complete round ended; null if none is complete since the server's start.
+    pub(super) last_scrub_at: Option<String>,
+}
+
 /// The mempool.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HealthMempoolDetails")]

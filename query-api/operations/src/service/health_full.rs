@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     claim_details::{ClaimDetails, claims_loaded},
-    details::{MempoolDetails, NodeDetails, PriceDetails},
+    details::{IndexDetails, MempoolDetails, NodeDetails, PriceDetails},
 };
 use crate::{
     backend::damaged,
@@ -90,33 +90,6 @@ pub(crate) enum Details {
     Mempool(MempoolDetails),
     Prices(PriceDetails),
     Claims(ClaimDetails),
-}
-
-/// The index.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct IndexDetails {
-    /// Height of the tip; null before anything is indexed.
-    tip_height: Option<u32>,
-    tip_hash: Option<String>,
-    /// Header time of the tip.
-    tip_time_unix: Option<u32>,
-    /// Height of the best known chain; null if unknown.
-    best_height: Option<u32>,
-    /// Lag of the index in blocks; null if unknown, also if block files are missing and their number is unknown.
-    lag_blocks: Option<u32>,
-    /// Maximum lag of a healthy index, in blocks.
-    max_lag_blocks: u32,
-    /// Stages whose tables are being rebuilt or are behind the tip.
-    stages_unfinished: Vec<&'static str>,
-    /// Problem: `empty`, `behind`, `cut_short` (block files are missing or damaged), `tip_is_old` (the newest block
-    /// is older than a day; not on regtest), `stages_unfinished` or `damaged`.
-    problems: Vec<&'static str>,
-    /// Tables whose rows or files are damaged, as far as known. `unknown`: rows contradict each other.
-    damaged_tables: Vec<&'static str>,
-    /// State of the scrubber, which reads all table files in the background: `off`, `waiting` or `running`.
-    scrubber: &'static str,
-    /// Time at which the scrubber's last complete round ended; null if none is complete since the server's start.
-    last_scrub_at: Option<String>,
 }
 
 /// The indexer is degraded if it reports nothing for this many seconds.

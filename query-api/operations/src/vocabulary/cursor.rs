@@ -1,5 +1,5 @@
-//! Cursors: opaque tokens for the next page. A cursor is bound to the fingerprint of its request and to the chain: after
-//! a reorg below the block that it names, it has expired.
+//! Cursors: opaque tokens for the next page. A cursor is bound to the fingerprint of its request and to the chain:
+//! after a reorg below the block that it names, it has expired.
 
 use std::{borrow::Cow, ops::Deref};
 
