@@ -78,7 +78,8 @@ fn fill(node: &StandIn, cast: &Cast, count: u32) {
     thread::sleep(REST);
 }
 
-/// Announces a block and waits until it is served. From the announcement, and from the moment when the node had it.
+/// Announces a block and waits until it is served. Returns the time since the announcement, and since the node had the
+/// block.
 fn announce(node: &StandIn, cast: &Cast, heard: &Receiver<(Instant, BlockHash)>, block: Block) -> (Duration, Duration) {
     let (hash, last) = (block.block_hash(), block.txdata.last().unwrap().compute_txid());
     let (path, wanted) = (format!("/v1/tx/{last}/status"), hash.to_string());

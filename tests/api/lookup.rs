@@ -333,7 +333,7 @@ async fn check_wallet(
     }
 }
 
-/// How a transaction moved the value, and whether it was between others as well.
+/// Returns the kind of movement: `in and out` if an incoming transaction also spent coins of the wallet.
 fn wallet_way(row: &Value) -> &'static str {
     match row["direction"].as_str().unwrap() {
         "in" if row["sent_sats"] != 0 => "in and out",

@@ -115,11 +115,10 @@ pub enum SettingsError {
 
 /// The ledger, as the fetchers see it.
 pub trait Ledger: Send {
-    /// True if what was handed in has been taken in, and more can come.
+    /// True if the ledger has taken all documents that were handed in, and can take more.
     fn is_ready(&self) -> bool;
 
-    /// Close of the last candle that the source has sent, not looking further back than `since`; `None` if there is
-    /// none.
+    /// Returns the closing time of the source's newest candle, if it closed at `since` or later.
     ///
     /// # Errors
     /// Explains in words why the ledger cannot be read.

@@ -11,10 +11,10 @@ use super::report::ClaimCode;
 /// Prefix of a script that has no address, in hexadecimal digits.
 const SCRIPT: &str = "script:";
 
-/// The script of an address; of `script:<hex>` as well, where `has_scripts`.
+/// Parses an address into its script. With `has_scripts`, `script:<hex>` is read, too.
 ///
 /// # Errors
-/// Returns what is wrong, with the asset if the address is of another one.
+/// Returns what is wrong; for an address of another asset, the error names the asset.
 pub(super) fn script_of(
     text: &str,
     network: Network,

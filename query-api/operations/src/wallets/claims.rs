@@ -88,9 +88,8 @@ pub(crate) struct ClaimsBasis {
 }
 
 impl ScriptClaims {
-    /// Looks up what is said of an address. Two row reads for the script, some four for each list that says something,
-    /// three for its document; some five for its cluster, and as many as for itself for each script whose claims it
-    /// inherits.
+    /// Looks up the claims about an address. Rows read: 2 for the script, about 4 for each list with a claim, 3 for
+    /// the document of each, about 5 for the cluster; and again as many for each script from which it inherits claims.
     pub(super) fn find(ctx: &Ctx<'_>, address: AddressParam, as_of: Option<Height>) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         let wallet = Wallet::find(view, None, address)?;

@@ -80,7 +80,7 @@ pub struct Membership {
     pub script: ScriptId,
     /// Its cluster; `None` for a script that is a cluster of its own.
     pub root: Option<ClusterRoot>,
-    /// Its node; `None` as above.
+    /// Its node; `None` for a script that is a cluster of its own.
     pub node: Option<TxNum>,
     /// The way from the node to the root.
     pub path: Vec<Tie>,
@@ -181,7 +181,7 @@ impl ClusterView<'_> {
         Err(self.view.broken("a path of clusters without end"))
     }
 
-    /// The nodes of scripts that have one as of a block.
+    /// Returns the node of each script as of a block; `None` for a script without one.
     fn nodes_at(self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Option<TxNum>>, ReadError> {
         self.view.require(&CLUSTERS)?;
         let mut sorted = scripts.to_vec();
