@@ -162,6 +162,6 @@ fn folders_of_others_are_left_alone() {
     assert_eq!(fs::read_dir(world.path("photos")).unwrap().count(), 1);
     world.make("checkpoint");
     let refused = world.try_make("checkpoint", &never()).map(drop).unwrap_err();
-    assert!(refused.to_string().contains("not empty"), "{refused}");
+    assert!(refused.to_string().contains("has a checkpoint"), "{refused}");
     assert_eq!(differences(&world.path("checkpoint")), []);
 }
