@@ -52,9 +52,9 @@ pub fn key_hash(script: &[u8]) -> Option<[u8; 20]> {
 pub fn key_hashes(key: &[u8]) -> Vec<[u8; 20]> {
     let mut hashes = vec![hash160(key)];
     if let Ok(point) = PublicKey::from_slice(key) {
-        let forms = [hash160(&point.serialize()), hash160(&point.serialize_uncompressed())];
-        let own = hashes[0];
-        hashes.extend(forms.into_iter().filter(|form| *form != own));
+        let (compressed, uncompressed) = (point.serialize(), point.serialize_uncompressed());
+        let forms = [&compressed[..], &uncompressed[..]];
+        hashes.extend(forms.into_iter().filter(|form| *form != key).map(hash160));
     }
     hashes
 }
