@@ -145,7 +145,10 @@ impl Component {
     fn meet(&mut self, troubles: &[Trouble]) {
         for trouble in troubles.iter().filter(|trouble| troubles::component(trouble.part) == Some(self.name)) {
             self.status = self.status.max(Status::Degraded);
-            self.reason = Some(self.reason.take().map_or_else(String::new, |own| own + "; ") + &trouble.reason);
+            // A gap in the block files is a finding about the index, too: reported once.
+            if !self.reason.as_ref().is_some_and(|own| own.contains(&trouble.reason)) {
+                self.reason = Some(self.reason.take().map_or_else(String::new, |own| own + "; ") + &trouble.reason);
+            }
             self.since.get_or_insert_with(|| troubles::since(trouble));
         }
     }
