@@ -1,6 +1,6 @@
 //! Wallets: everything about one script.
 
-mod claims;
+pub(crate) mod claims;
 mod coinjoin_tx;
 mod counterparties;
 mod immature;
@@ -25,4 +25,4 @@ crate::area::area! {
     surveillance::SurveillanceStatus,
 }
 
-use subject::Wallet;
+pub(crate) use subject::Wallet;

@@ -285,6 +285,7 @@ impl BatchedOperation for Overview {
         tool: Tool::reads("asked for the balances of several addresses", "a single address (wallet_overview)"),
         ..index_post("batch_overview", "/v1/batch/overview", "wallets")
     };
+    type Shared = ();
 }
 
 fn seen(view: &View<'_>, tx_num: TxNum) -> Result<TxBlock, ApiError> {
