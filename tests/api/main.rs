@@ -33,6 +33,7 @@ mod forms;
 mod gainers;
 mod gates;
 mod health_full;
+mod intelligence;
 mod limits;
 mod lookup;
 mod lookup_gaps;

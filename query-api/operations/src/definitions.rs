@@ -1,6 +1,7 @@
 //! Definitions of the terms in answers: one page for each id.
 
 mod flows;
+mod intelligence;
 mod money;
 
 use cairn_http::Definition;
@@ -9,6 +10,7 @@ pub(crate) use flows::{
     CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, DUST_CAMPAIGNS, EXCHANGE_FLOWS, FEED, MINER_FLOWS, OLD_COINS,
     WHALE_ALERTS, WHALE_WAKEUPS,
 };
+pub(crate) use intelligence::ADDRESS_INTELLIGENCE;
 pub(crate) use money::{FLOW_GRAPH, PROFIT_AND_LOSS, WHOLE_WALLETS};
 
 /// Id of the definition of claims.
@@ -361,6 +363,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              left out of lists, directory, categories and suggestions. They are found by their exact name alone.",
         ],
     },
+    intelligence::ADDRESS_INTELLIGENCE_PAGE,
     flows::OLD_COINS_PAGE,
     flows::DORMANCY_FLUSHES_PAGE,
     flows::WHALE_WAKEUPS_PAGE,

@@ -7,7 +7,7 @@ use cairn_http::AgreedOperation;
 
 use crate::{
     blocks, chain, dormancy, entities, feed, fees, flows, labels, market, mempool, network, operation::Line, pools, qr,
-    sanctions, service, transfers, tx, wallets,
+    risk, sanctions, service, transfers, tx, wallets,
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
@@ -39,6 +39,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (market::OPERATIONS, market::BATCHES),
         (pools::OPERATIONS, pools::BATCHES),
         (flows::OPERATIONS, flows::BATCHES),
+        (risk::OPERATIONS, risk::BATCHES),
         (qr::OPERATIONS, qr::BATCHES),
     ];
     let operations = areas.iter().flat_map(|(operations, _)| *operations);

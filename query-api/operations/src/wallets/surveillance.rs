@@ -12,14 +12,15 @@ use cairn_domain::{
 use cairn_http::{ApiError, Detail, Info, Tool};
 use cairn_model::{Height, TxNum};
 use cairn_reader::{FoundScript, View};
-use cairn_tables::{block_log::BlockLog, dust::DustGroup};
+use cairn_tables::{block_log::BlockLog, dust::{DustGroup, DustPingRow}};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    campaign::{Campaign, CampaignPings, Judge},
+    campaign::{Campaign, CampaignPings},
     coins::{CoSpentDust, DustCoin},
 };
+pub(crate) use self::campaign::Judge;
 use super::Wallet;
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
@@ -187,6 +188,18 @@ impl Operation for SurveillanceStatus {
             definition: DUST_CAMPAIGNS,
         })
     }
+}
+
+/// Whether a ping is of a campaign, by today's labels: not of a known service, and not one with an inscription.
+pub(crate) fn is_of_campaign(
+    view: &View<'_>,
+    judge: &mut Judge<'_>,
+    tx_num: TxNum,
+    row: &DustPingRow,
+) -> Result<bool, ApiError> {
+    let Some(group) = judge.group(tx_num, row)? else { return Ok(false) };
+    let campaign = view.movements().dust_group(&group)?.filter(campaign::is_reached);
+    Ok(campaign.is_some() && inscription(view, tx_num)? != Some(true))
 }
 
 /// Transactions that pay a script dust, and nothing else, after its first one, the newest first.
