@@ -1,11 +1,13 @@
 //! Definitions of the terms in answers: one page for each id.
 
+mod exposure;
 mod flows;
 mod intelligence;
 mod money;
 
 use cairn_http::Definition;
 
+pub(crate) use exposure::EXPOSURE;
 pub(crate) use flows::{
     CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, DUST_CAMPAIGNS, EXCHANGE_FLOWS, FEED, MINER_FLOWS, OLD_COINS,
     WHALE_ALERTS, WHALE_WAKEUPS,
@@ -364,6 +366,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         ],
     },
     intelligence::ADDRESS_INTELLIGENCE_PAGE,
+    exposure::EXPOSURE_PAGE,
     flows::OLD_COINS_PAGE,
     flows::DORMANCY_FLUSHES_PAGE,
     flows::WHALE_WAKEUPS_PAGE,

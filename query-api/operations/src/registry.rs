@@ -24,6 +24,7 @@ pub(crate) fn operations() -> Vec<Line> {
     let areas = [
         (service::OPERATIONS, service::BATCHES),
         (wallets::OPERATIONS, wallets::BATCHES),
+        (risk::OPERATIONS, risk::BATCHES),
         (entities::OPERATIONS, entities::BATCHES),
         (labels::OPERATIONS, labels::BATCHES),
         (sanctions::OPERATIONS, sanctions::BATCHES),
@@ -39,7 +40,6 @@ pub(crate) fn operations() -> Vec<Line> {
         (market::OPERATIONS, market::BATCHES),
         (pools::OPERATIONS, pools::BATCHES),
         (flows::OPERATIONS, flows::BATCHES),
-        (risk::OPERATIONS, risk::BATCHES),
         (qr::OPERATIONS, qr::BATCHES),
     ];
     let operations = areas.iter().flat_map(|(operations, _)| *operations);

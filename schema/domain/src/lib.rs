@@ -14,6 +14,7 @@ pub mod dormancy;
 pub mod dust;
 pub mod entities;
 pub mod exchange_flows;
+pub mod exposure;
 mod feerate;
 pub mod flow_graph;
 pub mod flows;
