@@ -35,6 +35,7 @@ mod qr;
 mod raw_tx;
 mod register;
 mod registry;
+mod risk;
 mod sanctions;
 mod series;
 mod service;
