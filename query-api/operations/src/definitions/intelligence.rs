@@ -1,9 +1,32 @@
-//! Definitions of what is known about an address in general.
+//! Definitions of answers that put together what is known about an address.
 
 use cairn_http::Definition;
 
 /// Id of the definition of intelligence about an address.
 pub(crate) const ADDRESS_INTELLIGENCE: &str = "address-intelligence";
+
+/// Id of the definition of the risk check.
+pub(crate) const RISK_CHECK: &str = "risk-check";
+
+/// The page about the risk check.
+pub(super) const RISK_CHECK_PAGE: Definition = Definition {
+    id: RISK_CHECK,
+    title: "Risk check",
+    text: &[
+        "The evidence about one address in one answer: its trust card (see claims), the signals of all detectors (see \
+         risk-signals), and its exposure to lists of sanctions and to claimed risk (see exposure), over one \
+         transaction, or two with depth 2. It adds nothing to these parts: there is no score, no verdict and no advice, \
+         and not_a_recommendation is always true.",
+        "Each part has a status. unavailable: the server could not compute it, for the reason that is given; the other \
+         parts are complete. An unavailable part, a signal that is not_examined and an amount that is unresolved say \
+         nothing about the address. Each part may use an equal share of the work of the request; so a part that needs \
+         too much does not take the others with it.",
+        "In a batch, transactions, clusters and claims that several addresses have in common are read once. An address \
+         that is given several times is computed once and answered each time. No address is begun after half of the \
+         time or of the work of the request is used: the rest have the error unavailable and can be asked for again. \
+         Depth 2 takes at most 10 addresses.",
+    ],
+};
 
 /// The page about intelligence.
 pub(super) const ADDRESS_INTELLIGENCE_PAGE: Definition = Definition {

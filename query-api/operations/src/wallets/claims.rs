@@ -24,15 +24,18 @@ use crate::{
 /// Most other scripts of the cluster whose claims are read.
 const MAX_INHERITED: usize = 16;
 
+/// Most scripts whose claims are kept for other addresses of a batch.
+const MAX_CACHED: usize = 20_000;
+
 /// Why inherited claims are missing.
 const UNFINISHED: &str = "the clusters are being computed";
 
 /// Claims of a list about a script, or about another one of its cluster.
-pub(super) struct ListedClaims {
-    pub(super) of: ListClaims,
-    pub(super) document: ClaimDocument,
+pub(crate) struct ListedClaims {
+    pub(crate) of: ListClaims,
+    pub(crate) document: ClaimDocument,
     /// True if it is about another script of the cluster.
-    pub(super) is_inherited: bool,
+    pub(crate) is_inherited: bool,
 }
 
 /// Claims that the addresses of a batch share: each document, each script and each part of a cluster is read once. All
@@ -50,7 +53,7 @@ pub(crate) struct ScriptClaims {
     pub(crate) wallet: Wallet,
     lists: Vec<ListedClaims>,
     /// True if there are more claims than were read.
-    pub(super) is_cut: bool,
+    pub(crate) is_cut: bool,
     /// The scripts of the cluster with claims for the others; `None` while clusters are being made.
     cluster: Option<ClaimedScripts>,
     pub(crate) facts: Facts,
@@ -60,11 +63,11 @@ pub(crate) struct ScriptClaims {
 /// Parameters of these operations.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ClaimsInput {
-    pub(super) address: AddressParam,
+    pub(crate) address: AddressParam,
     /// Height of a block: only claims asserted by its time (monotone block time) count, from documents known today.
     /// Default: now.
     #[schemars(example = 100)]
-    pub(super) as_of: Option<Height>,
+    pub(crate) as_of: Option<Height>,
     /// `compact` omits explanatory and nested fields.
     #[serde(default)]
     #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
@@ -100,7 +103,7 @@ pub(crate) struct ClaimsBasis {
 impl ScriptClaims {
     /// Looks up the claims about an address. Rows read: 2 for the script, about 4 for each list with a claim, 3 for
     /// the document of each, about 5 for the cluster; and again as many for each script from which it inherits claims.
-    pub(super) fn find(ctx: &Ctx<'_>, address: AddressParam, as_of: Option<Height>) -> Result<Self, ApiError> {
+    pub(crate) fn find(ctx: &Ctx<'_>, address: AddressParam, as_of: Option<Height>) -> Result<Self, ApiError> {
         ScriptClaims::find_shared(ctx, address, as_of, &mut ClaimsCache::default())
     }
 
@@ -144,25 +147,11 @@ impl ScriptClaims {
 
     /// The claims, as they are judged.
     pub(crate) fn stated(&self) -> Vec<Stated<'_>> {
-        let mut all = Vec::with_capacity(self.lists.iter().map(|list| list.of.claims.len()).sum());
-        for ListedClaims { of, document, is_inherited } in &self.lists {
-            let provenance = &document.provenance;
-            all.extend(of.claims.iter().map(|claim| Stated {
-                claim,
-                source: &provenance.source,
-                licence: &provenance.licence,
-                document: &provenance.document,
-                retrieved_at: provenance.retrieved_at,
-                ended_at: of.ended_at,
-                is_contested: of.is_contested(claim),
-                inherited: *is_inherited,
-            }));
-        }
-        all
+        stated(&self.lists)
     }
 
     /// The list of a claim of [`ScriptClaims::stated`].
-    pub(super) fn list_of(&self, claim: &Claim) -> Option<&ListedClaims> {
+    pub(crate) fn list_of(&self, claim: &Claim) -> Option<&ListedClaims> {
         self.lists.iter().find(|list| list.of.claims.iter().any(|of| std::ptr::eq(of, claim)))
     }
 
@@ -185,10 +174,54 @@ impl ScriptClaims {
     }
 }
 
+/// The claims of lists, as they are judged.
+fn stated(lists: &[ListedClaims]) -> Vec<Stated<'_>> {
+    let mut all = Vec::with_capacity(lists.iter().map(|list| list.of.claims.len()).sum());
+    for ListedClaims { of, document, is_inherited } in lists {
+        let provenance = &document.provenance;
+        all.extend(of.claims.iter().map(|claim| Stated {
+            claim,
+            source: &provenance.source,
+            licence: &provenance.licence,
+            document: &provenance.document,
+            retrieved_at: provenance.retrieved_at,
+            ended_at: of.ended_at,
+            is_contested: of.is_contested(claim),
+            inherited: *is_inherited,
+        }));
+    }
+    all
+}
+
+/// Reads the claims about many scripts, one after another: each document once.
+pub(crate) struct DirectClaims<'r>(ClaimsReader<'r, 'r>);
+
+impl<'r> DirectClaims<'r> {
+    pub(crate) fn new(ctx: &'r Ctx<'r>, view: &'r View<'r>, cache: ClaimsCache) -> Self {
+        DirectClaims(ClaimsReader { ctx, view, time: None, cache, lists: Vec::new(), is_cut: false })
+    }
+
+    /// What was read.
+    pub(crate) fn into_cache(self) -> ClaimsCache {
+        self.0.cache
+    }
+
+    /// Judges the claims about a script itself, without those that it inherits.
+    pub(crate) fn judge<T>(
+        &mut self,
+        script: &[u8; 32],
+        judge: impl FnOnce(&[Stated<'_>]) -> T,
+    ) -> Result<T, ApiError> {
+        self.0.lists.clear();
+        self.0.read(script, false)?;
+        Ok(judge(&stated(&self.0.lists)))
+    }
+}
+
 impl ListedClaims {
     /// The address that a claim of it is about, else its script; `None` if the claim is about the script that was asked
     /// for.
-    pub(super) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
+    pub(crate) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
         let script = || address_of(&claim.script, view.network()).unwrap_or_else(|| hex::encode(&claim.script));
         self.is_inherited.then(script)
     }
@@ -237,7 +270,9 @@ impl ClaimsReader<'_, '_> {
             Some(known) => known.clone(),
             None => {
                 let found = self.view.claims().of_hash(script, self.time)?;
-                self.cache.scripts.insert(*script, found.clone());
+                if self.cache.scripts.len() < MAX_CACHED {
+                    self.cache.scripts.insert(*script, found.clone());
+                }
                 found
             }
         };
