@@ -1,7 +1,7 @@
-//! Times a checkpoint: a chain with the proportions of mainnet is indexed; its index is copied to a folder, to a store
-//! in a folder and to a store that speaks S3's protocol (a server in this process, on the same two processors), again
-//! after a tenth of the blocks was taken away and came back, and restored up to its first answer. Besides, in the same
-//! run, it times a plain copy of the same files, each made durable.
+//! Times a checkpoint of an index of a chain with the proportions of mainnet. The index is copied to a folder, to a
+//! store in a folder, and to a store that speaks S3's protocol (a server in this process, on the same two processors).
+//! It is copied again after a tenth of the blocks was taken away and came back, and is restored up to its first answer.
+//! The same run times a plain copy of the same files, each made durable.
 //!
 //! `CAIRN_BENCH_MIB` (1,024) is the size of the chain.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]

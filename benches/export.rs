@@ -1,7 +1,7 @@
-//! Measures an export: a chain with the proportions of mainnet is indexed, and its transactions, inputs and outputs are
-//! written as Parquet files, then all datasets, then an index that has grown by a tenth with the files of before kept.
-//! Printed for each: block data per second, bytes of files for each block byte, most memory of the process, and seconds
-//! of processor time. Files are compared with their manifest.
+//! Measures exports as Parquet files of a chain with the proportions of mainnet: first of its transactions, inputs and
+//! outputs, then of all datasets. Last comes an index that has grown by a tenth, with the earlier files kept. Printed
+//! for each: block data per second, bytes of files for each block byte, most memory of the process, and seconds of
+//! processor time. Files are compared with their manifest.
 //!
 //! `CAIRN_BENCH_MIB` (1,024) is the size of the chain, `CAIRN_BENCH_THREADS` (2) how many files are written at a time.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]

@@ -4,7 +4,8 @@
 //! are of one machine at one time.
 //!
 //! Too long for criterion: a few whole runs, of which the table shows least, middle and most.
-//! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs.
+//! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs. `CAIRN_BENCH_P2PK_PPM` and
+//! `CAIRN_BENCH_P2PK_COMPRESSED` change the share of P2PK outputs, as `support/shape.rs` says.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod support;
@@ -33,7 +34,7 @@ use cairn_tables::{
     exchange_flows::{ExchangeFlows, FlowMode, FlowSum},
     totals::TotalsTable,
 };
-use support::{Phases, Watch, cpu_seconds, written_bytes};
+use support::{Phases, Watch, cpu_seconds, shape, written_bytes};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -268,17 +269,10 @@ fn main() {
     let (mib, runs) = (setting("CAIRN_BENCH_MIB", 256), setting("CAIRN_BENCH_RUNS", 3));
     let folder = cairn_testkit::temp_dir();
     let blocks = folder.path().join("blocks");
-    let options = MainnetOptions { empty_blocks: 10, ..MainnetOptions::new(1, mib << 20) };
+    let options = MainnetOptions { empty_blocks: 10, p2pk: shape::p2pk(), ..MainnetOptions::new(1, mib << 20) };
     let files = FileOptions::new(bitcoin::Network::Regtest, [1, 2, 3, 4, 5, 6, 7, 8]);
     let stats = write_mainnet(&blocks, files, &options).unwrap();
-    println!(
-        "{} blocks, {:.1} MB: {} transactions, {} inputs, {} outputs; {runs} runs",
-        stats.total.blocks,
-        stats.total.bytes as f64 / 1e6,
-        stats.total.txs,
-        stats.total.inputs,
-        stats.total.outputs,
-    );
+    println!("{}; {runs} runs", shape::described(&stats.total));
     let mut table = Table::default();
     for _ in 0..runs {
         let (mut speeds, mut costs, mut late) = (Vec::new(), Vec::new(), None);

@@ -2,7 +2,7 @@
 //!
 //! A stand-in node with a mempool of some thousand transactions mines a block of them; the program follows it, in one
 //! process or in two. The clock starts when a subscriber of this bench hears the first message that names the block
-//! (`sequence` or `hashblock`), which the node sends right after the block's transactions, and ends when an answer says
+//! (`sequence` or `hashblock`), which the node sends right after the block's transactions. It stops when an answer says
 //! that the block's last transaction is confirmed. The node's own work on the block lies before.
 //!
 //! The index is spread over thousands of table files. A small chain would not have that many, so the rows of headers

@@ -2,6 +2,8 @@
 
 #[allow(dead_code, reason = "not every bench has such an index")]
 pub(crate) mod chain;
+#[allow(dead_code, reason = "not every bench has settings of the shape")]
+pub(crate) mod shape;
 
 use std::{
     collections::BTreeMap,

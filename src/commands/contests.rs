@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     db::open,
-    events::{now, operator},
+    operator::{now, operator},
     submit::submit,
 };
 use crate::{

@@ -6,7 +6,6 @@ use std::{
     path::Path,
 };
 
-use cairn_clock::now_secs;
 use cairn_events::{
     Body, Document, DocumentHash, Provenance,
     file::{self, FileError, FileWriter},
@@ -20,6 +19,7 @@ use super::{
     claims::{ClaimRow, ListedRow},
     contests::ShownContest,
     db::open,
+    operator::{now, operator},
     submit::submit,
 };
 use crate::{
@@ -39,11 +39,6 @@ pub(crate) fn events(command: &EventsCommand) -> Result<Exit, Failure> {
         EventsCommand::Import(args) => import(args),
         EventsCommand::Waiting(args) => waiting(args),
     }
-}
-
-/// Returns the current time for the ledger, in seconds since 1970.
-pub(crate) fn now() -> u32 {
-    u32::try_from(now_secs()).unwrap_or(u32::MAX)
 }
 
 /// A document of the ledger, as `--json` prints it.
@@ -288,11 +283,6 @@ fn withdraw(args: &EventsWithdraw) -> Result<Exit, Failure> {
     let withdrawal = Document { provenance, received_at: None, body };
     withdrawal.check().map_err(|error| Failure::usage(error.to_string()))?;
     submit(datadir, &args.state, "cairn events withdraw", |add| Ok(add(&withdrawal)?))?.tell()
-}
-
-/// Returns the source and licence of the operator's own documents.
-pub(super) fn operator() -> Result<cairn_events::Slug, Failure> {
-    "operator".parse().map_err(|error: cairn_events::SlugError| Failure::new(Exit::Other, error.to_string()))
 }
 
 fn export(args: &EventsExport) -> Result<Exit, Failure> {

@@ -17,7 +17,7 @@ use cairn_tables::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{db::open, events::now, submit::submit};
+use super::{db::open, operator::now, submit::submit};
 use crate::{
     cli::Import,
     exit::{Exit, Failure},

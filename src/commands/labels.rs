@@ -15,8 +15,8 @@ use super::{
     claims::ClaimRow,
     contests::{ContestRow, contest},
     db::open,
-    events::now,
     import::{Content, Imported, Refused, import},
+    operator::now,
 };
 use crate::{
     cli::{Import, LabelsCommand, LabelsImport, LabelsShow, LabelsStatus, PoolsCommand},

@@ -13,6 +13,7 @@ mod index;
 mod keys;
 mod labels;
 mod mcp;
+mod operator;
 mod prices;
 mod repair;
 mod sanctions;

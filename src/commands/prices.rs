@@ -4,8 +4,8 @@ use cairn_events::{Body, MAX_ROWS, QuoteRow};
 use cairn_inputs::{Options, Report, read_quotes, sorted};
 
 use super::{
-    events::now,
     import::{Content, import},
+    operator::now,
 };
 use crate::{
     cli::{PricesCommand, PricesImport},

@@ -13,7 +13,7 @@ use cairn_pipeline::{Applied, Engine, LedgerError, PipelineError, put_into_inbox
 use cairn_state::StateUrl;
 use cairn_writer::WriteError;
 
-use super::{db::open, events::now};
+use super::{db::open, operator::now};
 use crate::{
     config::StateDb,
     exit::{Exit, Failure},

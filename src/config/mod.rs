@@ -23,6 +23,7 @@ mod starter;
 mod state;
 #[cfg(test)]
 mod tests;
+mod toml_value;
 mod values;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap::{ArgMatches, Command, parser::ValueSource};
 use toml::Value;
 
-use super::{ConfigFile, is_secret, reference};
+use super::{ConfigFile, is_secret, reference, toml_value::value_of};
 
 /// Shown in place of a secret.
 const MASK: &str = "********";
@@ -44,14 +44,4 @@ pub(crate) fn show(plain: &Command, prepared: &Command, leaf: &ArgMatches, file:
         text.push_str(&format!("{id} = {value}  # {source}\n"));
     }
     text
-}
-
-/// A value as TOML. Numbers and booleans have no quotes if they print as the same text.
-pub(super) fn value_of(value: &OsStr) -> Value {
-    let text = value.to_string_lossy();
-    match (text.parse::<i64>(), text.parse::<bool>()) {
-        (Ok(number), _) if number.to_string() == text => Value::Integer(number),
-        (_, Ok(answer)) => Value::Boolean(answer),
-        _ => Value::String(text.into_owned()),
-    }
 }

@@ -7,7 +7,7 @@ use clap::{
     error::{ContextKind, ContextValue},
 };
 
-use super::{is_secret, is_setting, show::value_of};
+use super::{is_secret, is_setting, toml_value::value_of};
 use crate::exit::Failure;
 
 /// The place where a value was given.

@@ -58,9 +58,9 @@ fn largest(oracle: &Oracle, tx_num: TxNum) -> Option<TxNum> {
     oracle.spent(tx_num).iter().min_by_key(|coin| Reverse(coin.value_sats)).map(|coin| coin.tx_num)
 }
 
-/// Counts of a run: pings, forgotten ones, those kept after 30 days, those with the groups of another, campaigns of
-/// marks and of funding, later pings of these, campaigns without alert, recounts below a hundred, and groups that are
-/// not a campaign at the end.
+/// Counts of a run. Of pings: all, forgotten ones, those kept after 30 days, those with the groups of another. Of
+/// campaigns: of marks, of funding, later pings of these, those without alert. Last, recounts below a hundred, and
+/// groups that are not a campaign at the end.
 type Seen = [usize; 10];
 
 /// The expected rows of a chain.

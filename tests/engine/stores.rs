@@ -1,6 +1,6 @@
-//! Random damages to every store of the data folder but the database of keys, which has its own test: after what the
-//! operators' guide says to do, ledger and tables equal those before, or what was run ended with an error that names
-//! what is missing. Nothing is lost in silence.
+//! Random damages to every store of the data folder but the database of keys, which has its own test. After the remedy
+//! of the operators' guide, ledger and tables equal those before, or the command ended with an error that names what is
+//! missing. Nothing is lost in silence.
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,6 @@
-//! The arrows between the files of a crate. Two files may refer to each other only within one folder; in the query API
-//! no files do. The root of a crate counts as no folder, since everything in a small crate lies there.
+//! The arrows between the files of a crate: none is part of a circle. One exception: a `mod.rs` and the files beside it
+//! may refer to each other, but not in the query API. The root of a crate counts as no folder, since everything in a
+//! small crate lies there.
 //!
 //! An arrow is a path that a file names, in `use` or in its code. Where the path leads through a re-export, the arrow
 //! goes to the file that defines the name. Methods are not followed, nor what macros make.
@@ -16,7 +17,7 @@ use toml::Table;
 
 use crate::source::Source;
 
-/// Where files of one folder must not refer to each other either.
+/// Where a `mod.rs` and the files beside it must not refer to each other either.
 const STRICT: &str = "query-api/";
 
 /// The path of a module within its crate.
@@ -128,16 +129,24 @@ fn way<'f>(
     None
 }
 
-/// Every arrow that must not be part of a circle and is, with the way back. `strict`: within a folder too.
+/// Every arrow that must not be part of a circle and is, with the way back. `strict`: without the exception for a
+/// `mod.rs` and the files beside it.
 fn circles(files: &Files, strict: bool) -> Vec<String> {
-    let arrows = arrows(files);
+    let all = arrows(files);
     let path = |module: &Module| files[module].0.as_str();
     let folder = |module: &Module| path(module).rsplit_once('/').map(|(folder, _)| folder);
+    let is_beside = |from: &Module, to: &Module| folder(from).is_some() && folder(from) == folder(to);
+    // An arrow to the `mod.rs` beside a file is no part of a circle within the folder.
+    let is_excepted = |from: &Module, to: &Module| !strict && is_beside(from, to) && path(to).ends_with("/mod.rs");
+    let within: BTreeMap<&Module, BTreeSet<&Module>> = all
+        .iter()
+        .map(|(&from, targets)| (from, targets.iter().copied().filter(|to| !is_excepted(from, to)).collect()))
+        .collect();
     let mut found = Vec::new();
-    for (&from, targets) in &arrows {
+    for (&from, targets) in &within {
         for &to in targets {
-            let is_allowed = !strict && folder(from).is_some() && folder(from) == folder(to);
-            if !is_allowed && let Some(back) = way(&arrows, to, from) {
+            let arrows = if is_beside(from, to) { &within } else { &all };
+            if let Some(back) = way(arrows, to, from) {
                 let circle: Vec<&str> = [from].into_iter().chain(back).map(path).collect();
                 found.push(circle.join(" -> "));
             }
@@ -162,7 +171,7 @@ fn files_below(root: &Path, folder: &Path, into: &mut Vec<(String, String)>) {
 }
 
 #[test]
-fn files_refer_to_each_other_within_a_folder_only() {
+fn no_files_refer_to_each_other_but_a_mod_and_those_beside_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap_or_else(|error| panic!("Cargo.toml: {error}"));
     let manifest: Table = manifest.parse().unwrap_or_else(|error| panic!("Cargo.toml: {error}"));
@@ -202,10 +211,10 @@ mod made_up {
             ("a.rs", "use crate::b::B; pub struct A(B);"),
             // The root only passes the name on; a test does not count as an arrow.
             ("b.rs", "use crate::D; pub struct B(D); #[cfg(test)] mod tests { use crate::A; }"),
-            // Within a folder files may refer to each other.
+            // A `mod.rs` and the files beside it may refer to each other.
             ("c/mod.rs", "pub mod d; mod e; pub struct C; use e::E;"),
             ("c/d.rs", "use super::{C, e::E}; pub struct D(C, E);"),
-            ("c/e.rs", "use super::d::D; pub struct E; fn f(_: super::C) { std::process::exit(D::CODE) }"),
+            ("c/e.rs", "pub struct E; fn f(_: super::C) { std::process::exit(1) }"),
             ("c/tests.rs", "use crate::a::A;"),
         ];
         assert_eq!(found(&files, false), Vec::<String>::new());
@@ -223,6 +232,19 @@ mod made_up {
         let around = ["a.rs -> b.rs -> d.rs -> c.rs -> a.rs", "b.rs -> d.rs -> c.rs -> a.rs -> b.rs"];
         let again = ["c.rs -> a.rs -> b.rs -> d.rs -> c.rs", "d.rs -> c.rs -> a.rs -> b.rs -> d.rs"];
         assert_eq!(found(&files, false), [around, again].concat());
+    }
+
+    #[test]
+    fn files_of_one_folder_make_circles_too() {
+        let files = [
+            ("lib.rs", "mod a;"),
+            ("a/mod.rs", "mod b; mod c; pub use b::B; pub struct A;"),
+            ("a/b.rs", "use super::c::C; pub struct B; pub struct D(C);"),
+            // Through the `mod.rs`, which only passes the name on.
+            ("a/c.rs", "use super::B; pub struct C(B, super::A);"),
+        ];
+        let circle = ["a/b.rs -> a/c.rs -> a/b.rs", "a/c.rs -> a/b.rs -> a/c.rs"];
+        assert_eq!(found(&files, false), circle);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Troubles of a follower at the tip, one after the other before the same processes: a node that answers with garbage,
-//! not at all, or as another one; a disk that is full or cannot be written; a database that is locked or gone; block
-//! files that are away or have a branch that breaks a rule. Meanwhile no read fails, health names the trouble within
-//! five seconds, the follower goes on within ten seconds of its end, and memory stays bounded.
+//! Troubles of a follower at the tip, one after the other before the same processes. A node answers with garbage, not
+//! at all, or as another one. A disk is full or cannot be written. A database is locked or gone. Block files are away,
+//! or have a branch that breaks a rule. Meanwhile no read fails, health names the trouble within five seconds, the
+//! follower goes on within ten seconds of its end, and memory stays bounded.
 //!
 //! `CAIRN_TEST_OUTAGE` picks the troubles whose name contains it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, clippy::print_stdout, missing_docs)]

@@ -1,6 +1,6 @@
 //! The program under real load for a long time: an indexer and a server over a node that mines, reorganizes and
-//! announces its mempool, while clients ask for every operation over HTTP and as a tool, and now and then one of the
-//! processes is killed.
+//! announces its mempool. Clients ask for every operation over HTTP and as a tool. Now and then one of the processes is
+//! killed.
 //!
 //! Memory, descriptors and threads stay flat; nothing fails but what a kill explains; no answer's tip goes back but by
 //! a reorganization; in the end the index is sound and equals one that was made in one go.

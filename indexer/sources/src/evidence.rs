@@ -27,9 +27,9 @@ enum SpendEvidence {
     Refuted,
 }
 
-/// Number of inputs whose scripts prove that they spend these coins; `None` if the block cannot spend them: a script
-/// does not hash to the coin's, more is sent than received, or a coin of this block was not created by it. `raw` are
-/// the block's bytes, `subsidy` is the amount that its coinbase may create.
+/// Counts the inputs whose scripts prove that they spend these coins. Returns `None` if the block cannot spend them: a
+/// script does not hash to the coin's, more is sent than received, or a coin of this block was not created by it. `raw`
+/// are the block's bytes, `subsidy` is the amount that its coinbase may create.
 pub(crate) fn proofs(raw: &[u8], block: &Decoded, undo: &Undo, height: Height, subsidy: Sats) -> Option<usize> {
     if !undo.fits(block) || !amounts_add_up(block, undo, subsidy) {
         return None;

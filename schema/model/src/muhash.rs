@@ -190,9 +190,9 @@ impl fmt::Debug for MuHashDigest {
     }
 }
 
-/// Appends a coin to `out` as Bitcoin Core serializes it for its hashes of the coin set (`TxOutSer`): outpoint (txid,
-/// output index as 4 bytes), then height × 2 + coinbase as 4 bytes, value as 8 bytes, and the script behind its length
-/// as CompactSize; numbers are little-endian. Heights need 31 bits, as in Core.
+/// Appends a coin to `out` as Bitcoin Core serializes it for its hashes of the coin set (`TxOutSer`). First comes the
+/// outpoint (txid, output index as 4 bytes), then height × 2 + coinbase as 4 bytes, value as 8 bytes, and the script
+/// behind its length as CompactSize. Numbers are little-endian. Heights need 31 bits, as in Core.
 pub fn coin_bytes(
     txid: &Txid,
     vout: u32,

@@ -1,8 +1,8 @@
 //! Records drops of column families of an index, in a file beside the database.
 //!
-//! RocksDB crashes a secondary instance that catches up over a dropped family, or that was opened over one: it collects
+//! RocksDB crashes a secondary instance that catches up over a dropped family, or that was opened over one. It collects
 //! pointers to the families that a manifest names, and the next catch-up follows them, also those to families that are
-//! gone (`DBImplSecondary::TryCatchUpWithPrimary` and `ManifestTailer`, seen in RocksDB 11.8). The instance would also
+//! gone. (See `DBImplSecondary::TryCatchUpWithPrimary` and `ManifestTailer` in RocksDB 11.8.) The instance would also
 //! keep its handle of the dropped family, with the rows of then.
 //!
 //! So the writer holds a lock on a file while it drops a family. In the file it raises a number and names the manifest.

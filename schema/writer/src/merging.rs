@@ -1,6 +1,6 @@
 //! Which small table files to merge. Rows of the journal come in the order of their keys, so the files of two commits
-//! never overlap, and RocksDB moves such files down without merging them: without this, each block would add a file to
-//! each of these families for good.
+//! never overlap. RocksDB moves such files down without merging them. Without this, each block would add a file to each
+//! of these families for good.
 
 use std::collections::BTreeMap;
 

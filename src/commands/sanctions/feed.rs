@@ -14,7 +14,7 @@ use cairn_reader::{Reader, View};
 use cairn_state::{Approvals, ApprovedRow, FeedCheck, SeenRow, State};
 
 use crate::{
-    commands::events::now,
+    commands::operator::now,
     config::Sanctions,
     exit::{Exit, Failure},
     out::harmless,

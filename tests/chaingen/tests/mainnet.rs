@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, Network, OutPoint};
+use bitcoin::{Block, Network, OutPoint, PublicKey};
 use cairn_chaingen::corefiles::{FileOptions, write_undo};
-use cairn_chaingen::mainnet::{MainnetOptions, Signatures, mainnet_blocks, write_mainnet};
+use cairn_chaingen::mainnet::{MainnetOptions, MainnetStats, P2pkShare, Signatures, mainnet_blocks, write_mainnet};
 use cairn_chaingen::{Coin, Error, is_unspendable};
 use common::Kernel;
 
@@ -122,6 +122,43 @@ fn the_kernel_stores_every_block_and_stops_at_the_first_script() {
     let entry = kernel.manager().get_block_tree_entry(&tip).unwrap();
     assert_eq!(entry.height() as u64 + 1, stats.total.blocks);
     assert_eq!(kernel.height(), 120);
+}
+
+/// The P2PK outputs of a chain by their keys, without genesis, and its statistics.
+fn shown_keys(options: &MainnetOptions) -> (HashMap<PublicKey, u64>, MainnetStats) {
+    let mut keys = HashMap::new();
+    let stats = mainnet_blocks(options, |raw| {
+        let block: Block = deserialize(raw.block).unwrap();
+        let outputs = block.txdata.iter().flat_map(|tx| &tx.output).filter(|_| raw.height > 0);
+        for script in outputs.map(|output| &output.script_pubkey).filter(|script| script.is_p2pk()) {
+            // Off the curve there is no such key.
+            let key = PublicKey::from_slice(&script.as_bytes()[1..script.len() - 1]).unwrap();
+            *keys.entry(key).or_default() += 1;
+        }
+        Ok(())
+    })
+    .unwrap();
+    (keys, stats)
+}
+
+#[test]
+fn the_share_of_p2pk_can_be_chosen() {
+    let usual = MainnetOptions { empty_blocks: 1, ..MainnetOptions::new(9, 20_000_000) };
+    for (addresses_ppm, compressed_percent) in [(0, 50), (1_000, 100), (20_000, 25), (20_000, 0)] {
+        let share = P2pkShare { addresses_ppm, compressed_percent };
+        let (keys, stats) = shown_keys(&MainnetOptions { p2pk: Some(share), ..usual.clone() });
+        let p2pk = stats.total.p2pk;
+        assert_eq!(keys.values().sum::<u64>(), p2pk.outputs);
+        let compressed: u64 = keys.iter().filter(|(key, _)| key.compressed).map(|(_, count)| count).sum();
+        assert_eq!(compressed, p2pk.compressed);
+        // Busy addresses are not P2PK, so the outputs have less than the addresses.
+        let of_outputs = p2pk.outputs * 1_000_000 / stats.total.outputs;
+        let wanted = u64::from(addresses_ppm);
+        assert!((wanted / 2..=wanted).contains(&of_outputs), "{of_outputs} ppm of the outputs at {share:?}");
+        let off = (p2pk.compressed * 100).abs_diff(p2pk.outputs * u64::from(compressed_percent));
+        assert!(off <= p2pk.outputs * 10, "{} of {} compressed at {share:?}", p2pk.compressed, p2pk.outputs);
+        assert!(keys.values().all(|count| count * 20 <= p2pk.outputs.max(400)), "a key has most outputs at {share:?}");
+    }
 }
 
 #[test]

@@ -52,9 +52,9 @@ impl Sets {
 
 /// The clusters as they were after the block of some height.
 ///
-/// A transaction is eligible if it is not a coinbase, the caller does not call it a CoinJoin, and the inputs without a
-/// signature of SIGHASH_ANYONECANPAY spend from two different scripts or more that have an owner, as the caller says.
-/// It unites those scripts. A script that no eligible transaction spends from is a cluster of its own.
+/// A transaction is eligible if it is neither a coinbase nor, by the caller's word, a CoinJoin. Its inputs without a
+/// signature of SIGHASH_ANYONECANPAY must spend from two different scripts or more that have an owner, by the caller's
+/// word. It unites those scripts. A script that no eligible transaction spends from is a cluster of its own.
 #[derive(Clone, Debug)]
 pub struct Clusters {
     height: Height,
@@ -190,10 +190,10 @@ fn united(
     signed.map(|(_, coin)| coin.script.clone()).filter(|script| has_owner(script)).collect()
 }
 
-/// Sums that the transactions of each day up to a height paid to others, by day: their outputs that can be spent,
-/// except those to scripts that the transaction spends from, and to scripts of the same cluster as one of these, where
-/// the transaction itself has already tied its clusters together. Coinbases pay nothing. Days on which nothing was paid
-/// are left out. The rule is that of [`Clusters::at`].
+/// Sums that the transactions of each day up to a height paid to others, by day: their outputs that can be spent.
+/// Outputs to scripts that the transaction spends from do not count, nor those to scripts of the same cluster as one of
+/// these. The clusters are those after the transaction, which may tie some together. Coinbases pay nothing. Days on which
+/// nothing was paid are left out. The rule is that of [`Clusters::at`].
 ///
 /// # Panics
 /// If the chain does not reach the height.

@@ -1,8 +1,9 @@
 //! Files of labels: what is said of addresses, read row by row into claims.
 //!
 //! [`read_claims`] is the one entry. Each layout has a file, which says what becomes of its fields. Memory does not
-//! grow with the file, except for 8 bytes a claim that find repeats, the files of pools (at most 16 MiB), the profiles
-//! of a pack of actors (at most 20,000), and the parties with addresses of a list of sanctions.
+//! grow with the file, except for 8 bytes a claim, which find repeats. Whole in memory are the files of pools (at most
+//! 16 MiB), the profiles of a pack of actors (at most 20,000), and those parties of a list of sanctions that have
+//! addresses.
 
 mod actorpack;
 mod address;

@@ -5,7 +5,7 @@ use std::fmt;
 use cairn_model::{BlockHash, Txid};
 use serde::Serialize;
 
-use super::{queue::Payload, topic::Topic};
+use super::{payload::Payload, topic::Topic};
 
 /// News of the node.
 #[derive(Debug)]

@@ -2,13 +2,14 @@
 
 mod event;
 mod message;
+mod payload;
 mod queue;
 mod sequence;
 mod subscriber;
 mod topic;
 
 pub use event::{Gap, GapCause, NodeEvent};
-pub use queue::Payload;
+pub use payload::Payload;
 pub use topic::{Topic, ZmqEndpoint, endpoints};
 
 pub(crate) use message::{Content, Message};

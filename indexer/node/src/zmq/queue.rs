@@ -1,8 +1,6 @@
 //! Events on their way to the owner, bounded by number and by bytes.
 
 use std::{
-    fmt,
-    ops::Deref,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -13,45 +11,10 @@ use std::{
 use cairn_model::CancelToken;
 use crossbeam_channel::{Receiver, SendTimeoutError, Sender, TrySendError, bounded};
 
-use super::event::NodeEvent;
+use super::{event::NodeEvent, payload::Payload};
 
 /// Between two looks at the cancel token while the queue is full.
 const GLANCE: Duration = Duration::from_millis(50);
-
-/// Bytes of a block or a transaction. They count as queued until this is dropped.
-pub struct Payload {
-    bytes: Vec<u8>,
-    queued: Arc<AtomicUsize>,
-    counted: usize,
-}
-
-impl Payload {
-    /// Takes the bytes out.
-    #[must_use]
-    pub fn into_bytes(mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
-    }
-}
-
-impl Deref for Payload {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl Drop for Payload {
-    fn drop(&mut self) {
-        self.queued.fetch_sub(self.counted, Ordering::AcqRel);
-    }
-}
-
-impl fmt::Debug for Payload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.bytes.len())
-    }
-}
 
 /// How much may be queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +49,7 @@ impl Queue {
         loop {
             let queued = self.queued.fetch_add(counted, Ordering::AcqRel);
             if queued == 0 || queued.saturating_add(counted) <= self.limits.bytes {
-                return Ok(Payload { bytes, queued: Arc::clone(&self.queued), counted });
+                return Ok(Payload::counted(bytes, Arc::clone(&self.queued)));
             }
             self.queued.fetch_sub(counted, Ordering::AcqRel);
             if self.cancel.wait(GLANCE) {

@@ -1,10 +1,10 @@
 //! Takes a document in.
 
-use std::{io, path::PathBuf, time::Instant};
+use std::time::Instant;
 
-use cairn_events::{BadDocument, Body, ClaimType, Document, DocumentHash, Quote, QuoteRow, Slug, choose};
+use cairn_events::{Body, ClaimType, Document, DocumentHash, Quote, QuoteRow, Slug, choose};
 use cairn_model::BlockHash;
-use cairn_reader::{ReadError, Versions, View};
+use cairn_reader::{ReadError, Versions};
 use cairn_stages::CHAIN;
 use cairn_tables::{
     Table,
@@ -14,89 +14,17 @@ use cairn_tables::{
 };
 use cairn_writer::Batch;
 
-use super::{Ledger, claims::ClaimsTakenBack, contests, listings, redaction};
-use crate::{NoProgress, PipelineError, feed::announce_labels};
+use super::{
+    Applied, Ledger, LedgerError,
+    claims::ClaimsTakenBack,
+    contests, listings, redaction,
+    taking::{Taking, prefix},
+};
+use crate::{NoProgress, feed::announce_labels};
 
 /// Whether a document is a list of sanctions.
 fn lists_sanctions(body: &Body) -> bool {
     matches!(body, Body::Claims { rows, .. } if rows.iter().any(|claim| claim.claim_type == ClaimType::ListedBy))
-}
-
-/// Result of taking a document.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Applied {
-    /// It is in the ledger now.
-    Taken {
-        /// Its sequence number.
-        seq: u64,
-        /// Rows that say something new.
-        events: u32,
-        /// Rows that repeat what the source said last.
-        repeated: u32,
-        /// True if it was withdrawn before it came: its rows do not count.
-        withdrawn: bool,
-    },
-    /// It was in the ledger before; nothing has changed.
-    Known {
-        /// Its sequence number.
-        seq: u64,
-        /// True if it is withdrawn.
-        withdrawn: bool,
-    },
-}
-
-/// A document that cannot be taken.
-#[derive(Debug, thiserror::Error)]
-pub enum LedgerError {
-    /// It breaks a rule.
-    #[error("{0}")]
-    Bad(#[from] BadDocument),
-    /// The hash of another document begins alike.
-    #[error(
-        "the hash of the document, {new}, begins like that of document {known}, which the ledger has: change a byte of the file, for example by a line break at its end, and import it again"
-    )]
-    Alike {
-        /// The document.
-        new: DocumentHash,
-        /// The other one.
-        known: DocumentHash,
-    },
-    /// A file of the inbox cannot be read or removed.
-    #[error("{}: {error}: the process that writes the index must be able to read, rename and remove files of the inbox", path.display())]
-    Inbox {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// The archive of the ledger cannot be read or written.
-    #[error("{}: {error}: the process that writes the index must be able to read and write the archive of the ledger", path.display())]
-    Archive {
-        /// The folder.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// A request has been reading since before something was blanked. It is blanked in every answer; in files it stays
-    /// until the document is taken again.
-    #[error(
-        "a request still reads what is blanked, so that files keep it: take the document again when the request has ended; a running writer does that by itself"
-    )]
-    StillRead,
-    /// The index or the disk fails.
-    #[error(transparent)]
-    Index(#[from] Box<PipelineError>),
-}
-
-impl<E: Into<PipelineError>> From<E> for LedgerError {
-    fn from(error: E) -> Self {
-        LedgerError::Index(Box::new(error.into()))
-    }
-}
-
-/// First bytes of a hash, as versions of quotes have them.
-pub(crate) fn prefix(hash: &DocumentHash) -> [u8; 8] {
-    std::array::from_fn(|at| hash.0[at])
 }
 
 impl Ledger<'_> {
@@ -154,31 +82,7 @@ impl Ledger<'_> {
     }
 }
 
-/// A document that is being taken.
-pub(super) struct Taking<'t> {
-    pub(super) view: &'t View<'t>,
-    pub(super) document: &'t Document,
-    now: u32,
-    pub(super) seq: u64,
-}
-
-pub(super) fn count(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
 impl Taking<'_> {
-    pub(super) fn hash(&self) -> DocumentHash {
-        self.document.provenance.document
-    }
-
-    pub(super) fn received_at(&self) -> u32 {
-        self.document.received_at.unwrap_or(self.now)
-    }
-
-    pub(super) fn state(&self, hash: &DocumentHash) -> Result<DocumentState, ReadError> {
-        Ok(self.view.ledger().document(hash)?.unwrap_or_default())
-    }
-
     /// The answer, if the ledger has the document.
     fn known(&self) -> Result<Option<Applied>, LedgerError> {
         let DocumentState { seq, withdrawn } = self.state(&self.hash())?;
@@ -265,24 +169,6 @@ impl Taking<'_> {
             (rest, bits) = (rows_after, bits_after);
         }
         Ok((taken, seq - 1))
-    }
-
-    /// Writes the ledger's row of a document as a whole.
-    pub(super) fn note(&self, batch: &mut Batch<'_>, repeats: &[bool], state: DocumentState) -> Applied {
-        let repeated = repeats.iter().filter(|repeats| **repeats).count();
-        batch.put_row::<Events>(
-            &self.seq,
-            &EventRow::Document {
-                events: count(repeats.len()),
-                received_at: self.received_at(),
-                rows: count(repeats.len()),
-                repeated: count(repeated),
-                provenance: self.document.provenance.clone(),
-            },
-        );
-        batch.put_row::<Documents>(&self.hash(), &DocumentState { seq: self.seq, ..state });
-        let (events, repeated) = (count(repeats.len() - repeated), count(repeated));
-        Applied::Taken { seq: self.seq, events, repeated, withdrawn: state.withdrawn != 0 }
     }
 
     fn version(&self, candle: Candle) -> QuoteVersion {

@@ -17,7 +17,7 @@ use cairn_writer::Batch;
 
 use super::{
     Applied, LedgerError,
-    apply::{Taking, count, prefix},
+    taking::{Taking, count, prefix},
 };
 
 /// The list of a document.

@@ -9,7 +9,7 @@ use cairn_tables::{
 };
 use cairn_writer::Batch;
 
-use super::{Applied, LedgerError, apply::Taking, claims::version};
+use super::{Applied, LedgerError, claims::version, taking::Taking};
 
 pub(crate) fn contest_key(provenance: &Provenance, contest: &Contest) -> ContestKey {
     ContestKey {

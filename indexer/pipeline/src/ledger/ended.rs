@@ -11,8 +11,8 @@ use cairn_writer::Writer;
 
 use super::{
     LedgerError,
-    apply::Taking,
     claims::{claim_key, list_key, version},
+    taking::Taking,
 };
 use crate::labels::Marks;
 

@@ -10,7 +10,7 @@ use cairn_tables::{
 };
 use cairn_writer::Batch;
 
-use super::{Applied, LedgerError, apply::Taking, claims::version};
+use super::{Applied, LedgerError, claims::version, taking::Taking};
 
 pub(crate) fn listing_key(provenance: &Provenance, list: &Slug, row: u32) -> ListingKey {
     let list = ListKey { source: provenance.source.clone(), list: list.clone() };

@@ -10,22 +10,26 @@ mod archiving;
 mod claims;
 mod contests;
 mod ended;
+mod error;
 mod inbox;
 mod listings;
 mod redaction;
+mod taking;
 mod waits;
 
 use cairn_events::Document;
 
 use crate::{Engine, PipelineError};
-pub use apply::{Applied, LedgerError};
-pub(crate) use apply::{newest, prefix};
+pub(crate) use apply::newest;
 pub(crate) use archive::{Archive, List, read as read_archived};
 pub(crate) use archiving::{documents, indexed};
 pub(crate) use claims::{claim_key, list_document, list_size};
 pub(crate) use contests::{contest_key, contest_state};
+pub use error::LedgerError;
 pub use inbox::{Drained, Refused, put_file_into_inbox, put_into_inbox, waiting_in_inbox};
 pub(crate) use listings::listing_key;
+pub use taking::Applied;
+pub(crate) use taking::prefix;
 pub use waits::INBOX;
 pub(crate) use waits::{end as end_waiting, forget as forget_waiting, missing as missing_of_inbox};
 

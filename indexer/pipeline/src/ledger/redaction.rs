@@ -14,8 +14,8 @@ use cairn_writer::{Batch, Writer};
 
 use super::{
     LedgerError,
-    apply::Taking,
     claims::{claim_key, list_document, list_key, list_size},
+    taking::Taking,
 };
 use crate::labels::tables;
 

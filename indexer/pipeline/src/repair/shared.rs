@@ -102,9 +102,9 @@ impl Shared {
     }
 
     /// Replaces the family by the rows that were read, with look-ups made from the headers, and with `facts` if they
-    /// are lost. Rows of stages and joined tables stay; but if rows were lost, every stage that has a table here and
-    /// the joined tables are rebuilt later, since their rows may have been among them, and readers wait until the rest
-    /// is made.
+    /// are lost. Rows of stages and joined tables stay. If rows were lost, some of these may have been among them: then
+    /// every stage that has a table here and the joined tables are rebuilt later, and readers wait until the rest is
+    /// made.
     pub(crate) fn replace(
         mut self,
         writer: &Writer,

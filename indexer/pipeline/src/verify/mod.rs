@@ -6,6 +6,7 @@
 
 mod archive;
 mod blocks;
+mod cluster_tally;
 mod clusters;
 mod damage;
 mod events;
@@ -20,6 +21,7 @@ mod rules;
 mod scripts;
 mod tables;
 mod tally;
+mod weights;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Sums of facts that two places must agree on, in constant memory: the order in which facts are added does not matter.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hash;
 
 use cairn_model::{Block, Height, InputFlags, Outpoint, Sats, ScriptId, ScriptTemplate, SpentCoin, TxNum};
 use cairn_stages::{Lane, Merge};
@@ -15,7 +15,10 @@ use cairn_tables::{
     totals::Totals,
 };
 
-use super::clusters::ClusterTally;
+use super::{
+    cluster_tally::ClusterTally,
+    weights::{WeightedSum, hash},
+};
 use crate::labels::Rows;
 
 /// A table, or what is compared of it.
@@ -50,8 +53,8 @@ pub(crate) struct Tallies {
     facts: [Sum; COUNT],
     /// Whole rows of tables whose rows are put, by place in the registry.
     rows: [Sum; TABLES.len()],
-    /// Rows of tables that are added up: numbers times weights of their places, modulo 2^128.
-    sums: [u128; TABLES.len()],
+    /// Rows of tables that are added up.
+    sums: [WeightedSum; TABLES.len()],
     pub(crate) clusters: ClusterTally,
     /// Tables that cannot be compared, since what they are made of is damaged.
     unknown: Vec<&'static str>,
@@ -62,17 +65,11 @@ impl Default for Tallies {
         Tallies {
             facts: Default::default(),
             rows: [Sum::default(); TABLES.len()],
-            sums: [0; TABLES.len()],
+            sums: [WeightedSum::default(); TABLES.len()],
             clusters: ClusterTally::default(),
             unknown: Vec::new(),
         }
     }
-}
-
-pub(crate) fn hash(fact: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    fact.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl Tallies {
@@ -120,7 +117,7 @@ impl Tallies {
         }
         let place = place(table)?;
         let sum = self.rows[place];
-        (sum != Sum::default() || self.sums[place] != 0).then_some(sum.count.cast_signed())
+        (sum != Sum::default() || self.sums[place] != WeightedSum::default()).then_some(sum.count.cast_signed())
     }
 
     /// Notes a delta that a stage emits into a lane that is put or added.
@@ -163,15 +160,10 @@ impl Tallies {
         sum.hashes = sum.hashes.wrapping_add(times.wrapping_mul(hash((key, value))));
     }
 
-    /// Numbers times weights of their places: the same for a sum and for all that was added up to it. A weight is odd,
-    /// so that no number times it is zero.
     fn sums(&mut self, table: &str, key: &[u8], sums: &Sums, sign: i128) {
         let Some(place) = place(table) else { return };
         for (position, number) in sums.iter() {
-            let [high, low] = [0u8, 1].map(|half| u128::from(hash((key, position, half))));
-            let weight = (high << 64 | low | 1).cast_signed();
-            let weighted = weight.wrapping_mul(number).wrapping_mul(sign);
-            self.sums[place] = self.sums[place].wrapping_add(weighted.cast_unsigned());
+            self.sums[place].add((key, position), number.wrapping_mul(sign));
         }
     }
 

@@ -75,9 +75,9 @@ const fn contradiction(what: &'static str) -> StageError {
     StageError::Contradiction { stage: NAME, what }
 }
 
-/// The effect of a transaction on a script whose node is known: distance of the node × 4, + 1 if the transaction spends
-/// from it together with others, + 2 if what it receives stays inside │ received − sent (zigzag). 1 without 2: it
-/// receives of a large transfer.
+/// The effect of a transaction on a script whose node is known: distance of the node × 4 + flags │ received − sent
+/// (zigzag). The flags: 1 if the transaction spends from it together with others, 2 if what it receives stays inside.
+/// With 1 and without 2, it receives of a large transfer.
 ///
 /// In the node itself, distance 0, the net is the balance of the script after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -94,8 +94,8 @@ impl<H> StreamSlots<H> {
     }
 }
 
-/// The stream that makes room for one of `client`: in the network with the most streams, if that has at least two more
-/// than the client's own network, so that the two do not take the place from each other in turn.
+/// Finds the stream that makes room for one of `client`: in the network with the most streams, if it has at least two
+/// more than the client's own network. With one more, the two networks would take the place from each other in turn.
 fn victim<H>(open: &HashMap<Uuid, StreamSlot<H>>, client: Option<IpAddr>) -> Option<Uuid> {
     let own = networks(client);
     let mut within: Vec<(Networks, Uuid, Instant)> =

@@ -1,8 +1,8 @@
 //! A holder contests a claim: the message to sign, and what a signature does.
 //!
 //! The message names the server, the network, the address, the claim, what it says, and until when it can be used. Its
-//! last line authenticates the lines before by a key of the service: so the server needs no memory of what it has given
-//! out, takes no message of its own making twice after its time, and none that somebody else made.
+//! last line authenticates the lines before by a key of the service. So the server needs no memory of what it has given
+//! out: it refuses its own messages after their time, and all that somebody else made.
 
 use bitcoin::{
     Script,

@@ -3,26 +3,9 @@
 use cairn_events::{Behaviour, Category, ClaimType, EvidenceTier};
 
 use super::{
-    At, ClaimCaveat, Confidence, Consensus, HistoricalFlag, Listing, Risk, Stated, Strength, best::best,
+    ClaimCaveat, Confidence, Consensus, Facts, HistoricalFlag, Listing, Risk, Stated, Strength, best::best,
     caveat::caveats, confidence_tier, consensus, flags::risk_of, historical_flags, listings, standing::standing_claims,
 };
-
-/// Facts about a script besides its claims.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Facts {
-    /// The time asked about, and the time until which documents count.
-    pub at: At,
-    /// True if the chain or the mempool has seen the script.
-    pub has_history: bool,
-    /// True if the claims were looked up. False where they cannot be.
-    pub examined: bool,
-    /// True if the chain shows a behaviour of the script.
-    pub has_signals: bool,
-    /// True if the script has exposure to flagged ones.
-    pub has_indirect_exposure: bool,
-    /// When the feed of sanctions was last checked, in seconds since 1970. `None` if there is none.
-    pub feed_checked_at: Option<u32>,
-}
 
 /// The state of an assessment: the first that holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -10,12 +10,13 @@
 //!
 //! [`MempoolLimits::max_bytes`] bounds a version. Beyond the current version, a reader holds what deltas removed or
 //! changed since: removed transactions, and the nodes of the indexes on the way to them. A reader ends at the deadline
-//! of its request, so all versions together take at most the limit and the data that the deltas of that time took out
-//! or changed: twice the limit if they replaced the whole mempool, and a few megabytes as nodes relay.
+//! of its request. So all versions together take at most the limit and the data that the deltas of that time took out
+//! or changed. That is twice the limit if they replaced the whole mempool, and a few megabytes as nodes relay.
 
 mod check;
 mod chunks;
 mod departed;
+mod entry;
 mod fees;
 mod graph;
 mod histogram;
@@ -35,6 +36,7 @@ mod stress;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod walk;
 
 pub use check::{Applied, Refusal};
 pub use departed::Departed;

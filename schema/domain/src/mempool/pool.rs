@@ -5,34 +5,22 @@ use std::{collections::HashSet, sync::Arc};
 use cairn_model::{MempoolDelta, MempoolInput, MempoolTx, NodeFloor, RemoveReason, Sats, Txid};
 
 use super::{
-    Applied, Departed, MempoolLimits, MempoolTip, Refusal, ScriptEffect, ScriptHash, ScriptTotals, Stats,
+    Applied, Departed, MempoolLimits, MempoolTip, Outline, Refusal, ScriptEffect, ScriptHash, ScriptTotals, Stats,
     check::check,
     departed::DepartedLog,
+    entry::GraphEntry,
     graph::Graph,
     inflow::InflowWindow,
-    relatives::WalkDirection,
     scripts::Scripts,
     select::{mining_order, rate_of},
     shared::{SharedMap, Slots},
     usage::usage_bytes,
+    walk::{WalkDirection, walk},
 };
 use crate::FeeRate;
 
 /// Limit of the search for a cycle. Nodes allow a few dozen ancestors.
 const MAX_CYCLE_WALK: usize = 10_000;
-
-/// A transaction in its slot, with the data for the projection.
-#[derive(Clone, Debug)]
-pub(super) struct GraphEntry {
-    pub(super) tx: Arc<MempoolTx>,
-    pub(super) txid: Txid,
-    pub(super) fee: Sats,
-    pub(super) vsize: u32,
-    pub(super) weight: u32,
-    pub(super) sigops: u32,
-    pub(super) parents: Vec<u32>,
-    pub(super) children: Vec<u32>,
-}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
@@ -206,6 +194,13 @@ impl Mempool {
         }
     }
 
+    /// Copies the data for [`Outline::project`]. It reads each transaction once and follows no links: a few
+    /// milliseconds for 100 000. Call it once per batch of deltas, not per request.
+    #[must_use]
+    pub fn outline(&self) -> Outline {
+        Outline::of(self.stats(0), self.slots.iter())
+    }
+
     pub(super) fn slot(&self, txid: &Txid) -> Option<u32> {
         self.by_txid.get(txid).copied()
     }
@@ -214,8 +209,8 @@ impl Mempool {
         self.slots.get(slot)
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &GraphEntry)> {
-        self.slots.iter()
+    pub(super) fn slots(&self) -> &Slots<GraphEntry> {
+        &self.slots
     }
 
     fn reset(&mut self, sequence: u64, now_ms: u64) {
@@ -244,7 +239,7 @@ impl Mempool {
         }
         let (parents, children) = self.relatives_to_be(tx);
         if !parents.is_empty() && !children.is_empty() {
-            let (ancestors, truncated) = self.walk(&parents, WalkDirection::Up, MAX_CYCLE_WALK);
+            let (ancestors, truncated) = walk(&self.slots, &parents, WalkDirection::Up, MAX_CYCLE_WALK);
             if parents.iter().chain(&ancestors).any(|slot| children.binary_search(slot).is_ok()) {
                 return Applied::Refused(Refusal::Cycle);
             }
@@ -291,7 +286,7 @@ impl Mempool {
         }
         let mut rivals: Vec<_> = rivals.iter().copied().collect();
         rivals.sort_unstable();
-        let (descendants, _) = self.walk(&rivals, WalkDirection::Down, usize::MAX);
+        let (descendants, _) = walk(&self.slots, &rivals, WalkDirection::Down, usize::MAX);
         rivals.extend(descendants);
         for slot in &rivals {
             self.remove(*slot, Some(RemoveReason::Replaced { by }), now_ms);

@@ -1,10 +1,11 @@
 //! Ancestors and descendants of a transaction, computed on demand and up to a limit.
 
-use std::collections::HashSet;
-
 use cairn_model::{Sats, Txid};
 
-use super::pool::Mempool;
+use super::{
+    pool::Mempool,
+    walk::{WalkDirection, neighbours, walk},
+};
 
 /// A set of related transactions, without the requested one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -32,13 +33,6 @@ pub struct Relatives {
     pub descendants: RelatedTxs,
 }
 
-/// Direction of the walk.
-#[derive(Clone, Copy)]
-pub(super) enum WalkDirection {
-    Up,
-    Down,
-}
-
 impl Mempool {
     /// The relatives of a transaction; `None` if it is not in the mempool. At most `max` ancestors and `max`
     /// descendants are walked.
@@ -46,22 +40,14 @@ impl Mempool {
     pub fn relatives(&self, txid: &Txid, max: usize) -> Option<Relatives> {
         let slot = self.slot(txid)?;
         Some(Relatives {
-            parents: self.txids(self.next(slot, WalkDirection::Up)),
+            parents: self.txids(neighbours(self.slots(), slot, WalkDirection::Up)),
             children: {
-                let children = self.next(slot, WalkDirection::Down);
+                let children = neighbours(self.slots(), slot, WalkDirection::Down);
                 self.txids(children.get(..max).unwrap_or(children))
             },
             ancestors: self.package(slot, WalkDirection::Up, max),
             descendants: self.package(slot, WalkDirection::Down, max),
         })
-    }
-
-    pub(super) fn next(&self, slot: u32, direction: WalkDirection) -> &[u32] {
-        let Some(entry) = self.entry(slot) else { return &[] };
-        match direction {
-            WalkDirection::Up => &entry.parents,
-            WalkDirection::Down => &entry.children,
-        }
     }
 
     fn txids(&self, slots: &[u32]) -> Vec<Txid> {
@@ -70,27 +56,8 @@ impl Mempool {
         txids
     }
 
-    /// All reachable transactions without the start, and true if the limit ended the walk.
-    pub(super) fn walk(&self, from: &[u32], direction: WalkDirection, max: usize) -> (Vec<u32>, bool) {
-        let mut seen: HashSet<u32> = from.iter().copied().collect();
-        let mut queue = from.to_vec();
-        let mut at = 0;
-        while let Some(slot) = queue.get(at).copied() {
-            at += 1;
-            for next in self.next(slot, direction) {
-                if seen.insert(*next) {
-                    if queue.len() == max.saturating_add(from.len()) {
-                        return (queue.split_off(from.len()), true);
-                    }
-                    queue.push(*next);
-                }
-            }
-        }
-        (queue.split_off(from.len()), false)
-    }
-
     fn package(&self, slot: u32, direction: WalkDirection, max: usize) -> RelatedTxs {
-        let (slots, truncated) = self.walk(&[slot], direction, max);
+        let (slots, truncated) = walk(self.slots(), &[slot], direction, max);
         let mut package = RelatedTxs { txids: self.txids(&slots), truncated, ..RelatedTxs::default() };
         for entry in slots.iter().filter_map(|slot| self.entry(*slot)) {
             package.vsize = package.vsize.saturating_add(entry.vsize.into());

@@ -2,7 +2,7 @@
 
 use cairn_model::MempoolDelta;
 
-use super::{Mempool, pool::GraphEntry};
+use super::{Mempool, entry::GraphEntry};
 
 impl Mempool {
     /// Deltas that give an empty [`Mempool`] this one's state: `Reset`, the node's limits, every transaction after its
@@ -31,7 +31,7 @@ impl Mempool {
         // For each slot, the number of parents that are not sent yet. Those without any are sent first.
         let mut waits_for = Vec::new();
         let mut queue = Vec::new();
-        for (slot, entry) in self.entries() {
+        for (slot, entry) in self.slots().iter() {
             waits_for.resize(slot as usize + 1, 0usize);
             if let Some(waits) = waits_for.last_mut() {
                 *waits = entry.parents.len();

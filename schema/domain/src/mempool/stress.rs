@@ -1,9 +1,13 @@
 //! Mempool stress: one number from backlog, feerate, inflow and entry fee. Shares are in millionths.
 //!
 //! stress = 0.35 b + 0.30 f + 0.20 g + 0.15 e, where
-//! b = min(1, ln(1 + blocks of backlog) / ln 145), f = the share of the last 30 days with a lower median feerate of
-//! the next block, g = (inflow / 1 667 vB/s − 1) / 2 within 0 and 1, e = log10(mempoolminfee / minrelayfee) / 2 within
-//! 0 and 1. Unknown parts are left out, and the other weights grow in proportion.
+//!
+//! * b = min(1, ln(1 + blocks of backlog) / ln 145),
+//! * f = the share of the last 30 days with a lower median feerate of the next block,
+//! * g = (inflow / 1 667 vB/s − 1) / 2 within 0 and 1,
+//! * e = log10(mempoolminfee / minrelayfee) / 2 within 0 and 1.
+//!
+//! Unknown parts are left out, and the other weights grow in proportion.
 
 use cairn_model::{DAY_SECS, MempoolSample, NodeFloor};
 

@@ -7,7 +7,7 @@
 use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Txid, is_unspendable};
 
 use super::{
-    pool::GraphEntry,
+    entry::GraphEntry,
     scripts::SCRIPT_BYTES,
     shared::{entry_bytes, place_bytes},
 };

@@ -1,9 +1,9 @@
 //! Words that are a few typos away from another one, found in a sorted list of words by seeking.
 //!
 //! A typo is a letter too many, one too few, a wrong one, or two neighbours in the wrong order; no letter is part of
-//! two typos. The distances of the beginnings of the word from the letters read so far are the state of an automaton:
-//! if all exceed the limit, no word that begins with these letters is close enough, and all of them are passed by one
-//! seek. [`Typos::next`] says where the next one may be.
+//! two typos. The distances of the beginnings of the word from the letters read so far are the state of an automaton.
+//! If all exceed the limit, no word that begins with these letters is close enough, and one seek passes all of them.
+//! [`Typos::next`] says where the next one may be.
 
 /// Most typos that are looked for.
 pub const MAX_TYPOS: u8 = 2;

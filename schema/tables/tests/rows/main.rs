@@ -1,5 +1,5 @@
-//! Tests that every table passes, made for each by one macro: written rows read back, keys sort as they should, no
-//! bytes make a decoder panic or take much memory, a row has one form, and that form does not change unseen.
+//! Tests that every table passes, made for each by one macro. Written rows read back; keys sort as they should. No
+//! bytes make a decoder panic or take much memory. A row has one form, which does not change unseen.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod checks;

@@ -1,15 +1,19 @@
 //! Scripts and unlocking data of the mainnet shape, computed from an address.
 
-use bitcoin::secp256k1::{PublicKey, Secp256k1, SecretKey};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::Signatures;
+use super::keys::Keys;
+use super::random::{mix, push_random, spread};
+use super::{MainnetOptions, P2pkShare, Signatures};
 
 /// Owners with a real key behind an uncompressed P2PK script, which compresses in undo files only if its key is on the
 /// curve. Real keys are dear, so that such scripts are the first address of every sixth of the first owners, no other.
 const KEYS: usize = 16;
 const KEY_EVERY: u32 = 6;
+/// With a share of P2PK, the first owners have none: a single one of their addresses gets so many outputs that it alone
+/// would decide the share.
+const BUSY_OWNERS: u32 = 1_000;
 
 /// Kinds of script, with their share of all other addresses in thousandths.
 const MIX: [(Kind, u32); 9] = [
@@ -62,33 +66,45 @@ pub(super) enum Kind {
     BareMultisig,
 }
 
+impl Kind {
+    pub(super) fn is_p2pk(self) -> bool {
+        matches!(self, Kind::P2pk | Kind::P2pkUncompressed)
+    }
+}
+
 /// Makes scripts of addresses. Nothing is stored per address: its kind and hashes are a mix of its numbers.
 #[derive(Debug)]
 pub(super) struct Addresses {
     signatures: Signatures,
     salt: u64,
-    keys: Vec<[u8; 65]>,
+    keys: Keys,
     kinds: Vec<Kind>,
+    p2pk: Option<P2pkShare>,
 }
 
 impl Addresses {
-    pub(super) fn new(seed: u64, signatures: Signatures) -> Result<Self, bitcoin::secp256k1::Error> {
-        let secp = Secp256k1::signing_only();
-        let keys = (0..KEYS)
-            .map(|index| {
-                let secret = SecretKey::from_slice(&spread(seed ^ 0x6b65_7973, index as u64))?;
-                Ok(PublicKey::from_secret_key(&secp, &secret).serialize_uncompressed())
-            })
-            .collect::<Result<_, bitcoin::secp256k1::Error>>()?;
-        let kinds = MIX.iter().flat_map(|&(kind, share)| std::iter::repeat_n(kind, share as usize)).collect();
-        Ok(Self { signatures, salt: mix(seed), keys, kinds })
+    pub(super) fn new(options: &MainnetOptions) -> Result<Self, bitcoin::secp256k1::Error> {
+        // With a share of P2PK, the mix has none.
+        let kind = |kind: Kind| if kind.is_p2pk() && options.p2pk.is_some() { Kind::P2pkh } else { kind };
+        let kinds = MIX.iter().flat_map(|&(of, share)| std::iter::repeat_n(kind(of), share as usize)).collect();
+        let (signatures, keys) = (options.signatures, Keys::new(options.seed, KEYS)?);
+        Ok(Self { signatures, salt: mix(options.seed), keys, kinds, p2pk: options.p2pk })
     }
 
     pub(super) fn kind(&self, address: Address) -> Kind {
-        if address.key().is_some() {
-            return Kind::P2pkUncompressed;
-        }
-        self.kinds[(mix(self.salt ^ address.number()) % self.kinds.len() as u64) as usize]
+        let drawn = match self.p2pk {
+            Some(share) => self.p2pk_kind(address, share),
+            None => address.key().map(|_| Kind::P2pkUncompressed),
+        };
+        drawn.unwrap_or_else(|| self.kinds[(mix(self.salt ^ address.number()) % self.kinds.len() as u64) as usize])
+    }
+
+    /// The kind of an address that is P2PK by the share.
+    fn p2pk_kind(&self, address: Address, share: P2pkShare) -> Option<Kind> {
+        let drawn = mix(!self.salt ^ address.number());
+        let is_p2pk = address.owner >= BUSY_OWNERS && drawn % 1_000_000 < u64::from(share.addresses_ppm);
+        let is_compressed = mix(drawn) % 100 < u64::from(share.compressed_percent);
+        is_p2pk.then_some(if is_compressed { Kind::P2pk } else { Kind::P2pkUncompressed })
     }
 
     /// Appends the scriptPubKey and returns the cost of its signature operations.
@@ -123,15 +139,8 @@ impl Addresses {
                 out.extend_from_slice(&[0x51, 32]);
                 out.extend_from_slice(&hash);
             }
-            Kind::P2pk => {
-                out.extend_from_slice(&[33, 2 | (hash[0] & 1)]);
-                out.extend_from_slice(&hash);
-                out.push(0xac);
-                return 4;
-            }
-            Kind::P2pkUncompressed => {
-                out.push(65);
-                out.extend_from_slice(&self.keys[address.key().unwrap_or_default()]);
+            Kind::P2pk | Kind::P2pkUncompressed => {
+                self.push_shown_key(out, address, kind, &hash);
                 out.push(0xac);
                 return 4;
             }
@@ -244,6 +253,20 @@ impl Addresses {
         }
     }
 
+    /// The key of a P2PK script with its length. Compressed keys of the usual shape are random bytes.
+    fn push_shown_key(&self, out: &mut Vec<u8>, address: Address, kind: Kind, random: &[u8; 32]) {
+        let key = match (self.p2pk, kind) {
+            (None, Kind::P2pk) => None,
+            (None, _) => address.key().and_then(|index| self.keys.known(index)),
+            (Some(_), _) => self.keys.of(address.number()),
+        };
+        match key {
+            Some(key) if kind == Kind::P2pkUncompressed => push(out, &key.serialize_uncompressed()),
+            Some(key) => push(out, &key.serialize()),
+            None => push(out, &[&[2 | (random[0] & 1)], &random[..]].concat()),
+        }
+    }
+
     /// A key of an address with its length; the same every time.
     fn push_key(&self, out: &mut Vec<u8>, address: Address, n: u64, long: bool) {
         let x = spread(self.salt.wrapping_add(n + 1), address.number());
@@ -281,6 +304,12 @@ fn write_open_script(out: &mut Vec<u8>, kind: Kind, hash: &[u8; 32]) {
     out.extend_from_slice(tail);
 }
 
+/// Appends bytes with their length.
+fn push(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(bytes.len() as u8);
+    out.extend_from_slice(bytes);
+}
+
 /// Leaves room for a one-byte length.
 fn begin(out: &mut Vec<u8>) -> usize {
     out.push(0);
@@ -307,29 +336,4 @@ fn push_signature(rng: &mut ChaCha8Rng, out: &mut Vec<u8>) {
     out.extend_from_slice(&[0x02, 32]);
     out.extend_from_slice(&bytes[32..]);
     out.push(1);
-}
-
-pub(super) fn push_random(rng: &mut ChaCha8Rng, out: &mut Vec<u8>, count: usize) {
-    let start = out.len();
-    out.resize(start + count, 0);
-    rng.fill(&mut out[start..]);
-}
-
-/// Mixes a number so that neighbours look unrelated (the finalizer of SplitMix64).
-fn mix(n: u64) -> u64 {
-    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
-}
-
-/// 32 bytes that look random, from a salt and a number.
-fn spread(salt: u64, n: u64) -> [u8; 32] {
-    let mut out = [0; 32];
-    let mut state = mix(salt ^ n.rotate_left(32));
-    for chunk in out.as_chunks_mut::<8>().0 {
-        state = mix(state ^ n);
-        *chunk = state.to_le_bytes();
-    }
-    out
 }

@@ -34,8 +34,10 @@
 
 mod address;
 mod assemble;
+mod keys;
 mod owners;
 mod pool;
+mod random;
 mod transactions;
 
 use std::collections::{HashMap, VecDeque};
@@ -49,7 +51,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::corefiles::{FileOptions, Writer, write_compact_size};
 use crate::{COINBASE_MATURITY, Error, subsidy};
-use address::{Address, Addresses};
+use address::{Address, Addresses, Kind};
 use assemble::{coinbase, merkle_root, mine, sha256d};
 use owners::Owners;
 use pool::{Bundle, LiveCoin, LiveCoins};
@@ -75,6 +77,17 @@ pub enum Signatures {
     Open,
 }
 
+/// A share of P2PK scripts in place of the usual shape's, which is 0.4 % of the addresses and one busy key in six.
+/// All keys are on the curve. The first owners have no such script, so that no busy key decides the share of the
+/// outputs: [`Counts`] has that share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct P2pkShare {
+    /// Of a million addresses, how many are P2PK.
+    pub addresses_ppm: u32,
+    /// Of 100 of these, how many have a compressed key.
+    pub compressed_percent: u32,
+}
+
 /// How much to generate, and of what kind.
 #[derive(Clone, Debug)]
 pub struct MainnetOptions {
@@ -91,6 +104,8 @@ pub struct MainnetOptions {
     pub signatures: Signatures,
     /// Of 100 outputs, how many pay [`MainnetOptions::busiest`] whatever else the shape says; 0 for the usual shape.
     pub busiest_percent: u32,
+    /// The share of P2PK scripts; `None` for the usual shape.
+    pub p2pk: Option<P2pkShare>,
 }
 
 impl MainnetOptions {
@@ -103,6 +118,7 @@ impl MainnetOptions {
             max_coins: 2_000_000,
             signatures: Signatures::Dummy,
             busiest_percent: 0,
+            p2pk: None,
         }
     }
 
@@ -112,7 +128,7 @@ impl MainnetOptions {
     /// As [`mainnet_blocks`].
     pub fn busiest(&self) -> Result<ScriptBuf, Error> {
         let mut script = Vec::with_capacity(70);
-        Addresses::new(self.seed, self.signatures)?.write_script(&mut script, Address::first(POOLS));
+        Addresses::new(self)?.write_script(&mut script, Address::first(POOLS));
         Ok(script.into())
     }
 }
@@ -130,6 +146,24 @@ pub struct Counts {
     pub inputs: u64,
     /// Outputs.
     pub outputs: u64,
+    /// P2PK outputs among them, without genesis; with [`Signatures::Open`] the scripts that stand for them.
+    pub p2pk: P2pkCounts,
+}
+
+/// Counts of P2PK outputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct P2pkCounts {
+    /// All.
+    pub outputs: u64,
+    /// Those with a compressed key.
+    pub compressed: u64,
+}
+
+impl P2pkCounts {
+    fn count(&mut self, kind: Kind) {
+        self.outputs += u64::from(kind.is_p2pk());
+        self.compressed += u64::from(kind == Kind::P2pk);
+    }
 }
 
 /// Statistics of the generated chain.
@@ -246,7 +280,7 @@ struct Miner {
 
 impl Miner {
     fn new(options: &MainnetOptions, genesis: &[u8]) -> Result<Self, Error> {
-        let addresses = Addresses::new(options.seed, options.signatures)?;
+        let addresses = Addresses::new(options)?;
         // The first coins: one transaction fans out to as many as a chain of this size needs to begin with.
         let seedlings = (options.target_bytes / 20_000).clamp(1_000, 20_000) as u32;
         let owners = Owners::new(POOLS, options.busiest_percent);
@@ -254,7 +288,7 @@ impl Miner {
             rng: ChaCha8Rng::seed_from_u64(options.seed),
             height: 0,
             previous: sha256d(&genesis[..80]),
-            counts: Counts { blocks: 1, bytes: genesis.len() as u64, txs: 1, inputs: 0, outputs: 1 },
+            counts: Counts { blocks: 1, bytes: genesis.len() as u64, txs: 1, outputs: 1, ..Counts::default() },
             body: Body::new(addresses, LiveCoins::new(options.max_coins), seedlings, owners),
             immature: VecDeque::new(),
             block: Vec::new(),
@@ -280,6 +314,7 @@ impl Miner {
         let pool = self.rng.random_range(0..POOLS);
         let mut script = Vec::with_capacity(70);
         self.body.addresses.write_script(&mut script, Address::first(pool));
+        self.body.p2pk.count(self.body.addresses.kind(Address::first(pool)));
         let tag = format!("/pool {pool}/{:08x}", self.rng.random::<u32>());
         let sats = subsidy(height) + self.body.fees;
         let witness_root = self.body.has_witness.then(|| merkle_root(&mut self.body.wtxids));
@@ -310,6 +345,7 @@ impl Miner {
         self.counts.txs += self.body.txs + 1;
         self.counts.inputs += self.body.inputs;
         self.counts.outputs += self.body.outputs + 1 + u64::from(witness_root.is_some());
+        self.counts.p2pk = self.body.p2pk;
         let previous = BlockHash::from_byte_array(self.previous);
         self.previous = hash;
         self.owners.clear();

@@ -4,10 +4,12 @@ use bitcoin::Script;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::address::{Address, Addresses, push_random};
+use super::P2pkCounts;
+use super::address::{Address, Addresses};
 use super::assemble::sha256d;
 use super::owners::{Owners, Place};
 use super::pool::{Bundle, LiveCoin, LiveCoins};
+use super::random::push_random;
 use crate::corefiles::{write_coin, write_compact_size};
 
 /// Blocks are filled to a random weight within this range; consensus allows 4,000,000.
@@ -35,6 +37,8 @@ pub(super) struct Body {
     pub(super) txs: u64,
     pub(super) inputs: u64,
     pub(super) outputs: u64,
+    /// Of all blocks so far.
+    pub(super) p2pk: P2pkCounts,
     pub(super) has_witness: bool,
     weight: usize,
     sigops: usize,
@@ -74,6 +78,7 @@ impl Body {
             txs: 0,
             inputs: 0,
             outputs: 0,
+            p2pk: P2pkCounts::default(),
             has_witness: false,
             weight: 0,
             sigops: 0,
@@ -198,7 +203,10 @@ impl Body {
             part.script.clear();
             self.paid.push(payee.map(|(address, _)| address.owner));
             match payee {
-                Some((address, _)) => self.sigops += self.addresses.write_script(&mut part.script, address),
+                Some((address, _)) => {
+                    self.sigops += self.addresses.write_script(&mut part.script, address);
+                    self.p2pk.count(self.addresses.kind(address));
+                }
                 None => {
                     let length = if rng.random_bool(0.5) { 20 } else { rng.random_range(8..76) };
                     part.script.extend_from_slice(&[0x6a, length]);

@@ -1,9 +1,9 @@
 //! Switching to the chain with the most work, in the steps of Core's `ActivateBestChain`, with its announcements in its
 //! order.
 //!
-//! One step takes blocks off down to the fork and puts blocks on until there is more work than before. In that order:
-//! a D for each block taken off, an R for each mempool transaction that the new blocks exclude, an A for each
-//! transaction of the lost blocks that is unconfirmed again (and an R for what cannot be), then a C for each new block,
+//! One step takes blocks off down to the fork and puts blocks on until there is more work than before. It announces a D
+//! for each block taken off, then an R for each mempool transaction that the new blocks exclude. An A follows for each
+//! transaction of the lost blocks that is unconfirmed again (an R for what cannot be), then a C for each new block,
 //! then one announcement of the tip. So the A of a lost transaction comes before the C of the block that follows it.
 
 use std::collections::BTreeSet;

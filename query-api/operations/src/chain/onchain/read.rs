@@ -85,9 +85,9 @@ fn change(birth: u32, sats: i128, coins: i128, day: u32) -> Result<Change, ReadE
     Ok(Change { birth, sats: bounded(sats, AMOUNT)?, coins: bounded(coins, AMOUNT)? })
 }
 
-/// Goes through days one after the other, and gives the figures of each and the state after the last one. Reads the
-/// supply before the first day (a row for each 64 days of birth and each of at most 57 periods), and for each day three
-/// rows and one for each 64 days of birth of which coins were spent.
+/// Goes through days one after the other, and returns the figures of each and the state after the last one. For the
+/// supply before the first day it reads a row for each 64 days of birth and each of at most 57 periods. For each day it
+/// reads three rows, and one for each 64 days of birth of which coins were spent.
 pub(super) fn walk<'c>(
     ctx: &Ctx<'_>,
     view: &View<'_>,
