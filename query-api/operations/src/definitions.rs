@@ -2,6 +2,7 @@
 
 mod flows;
 mod money;
+mod timestamps;
 
 use cairn_http::Definition;
 
@@ -10,6 +11,7 @@ pub(crate) use flows::{
     WHALE_ALERTS, WHALE_WAKEUPS,
 };
 pub(crate) use money::{FLOW_GRAPH, PROFIT_AND_LOSS, WHOLE_WALLETS};
+pub(crate) use timestamps::TIMESTAMPS;
 
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
@@ -278,6 +280,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     money::PROFIT_AND_LOSS_PAGE,
     money::WHOLE_WALLETS_PAGE,
     money::FLOW_GRAPH_PAGE,
+    timestamps::TIMESTAMPS_PAGE,
     Definition {
         id: OFAC_TIER,
         title: "OFAC tier",

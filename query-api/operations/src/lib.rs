@@ -39,6 +39,7 @@ mod sanctions;
 mod series;
 mod service;
 mod start;
+mod timestamps;
 mod transfers;
 mod troubles;
 mod tx;

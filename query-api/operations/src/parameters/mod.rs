@@ -17,6 +17,7 @@ use cairn_http::TextFormat;
 use crate::{
     dormancy::WEEK,
     feed::{EVENT_ID, EVENT_TYPES},
+    timestamps::FILE_HASH,
     vocabulary::cursor::CURSOR,
 };
 
@@ -34,5 +35,6 @@ pub(crate) const FORMATS: &[TextFormat] = &[
     EVENT_ID,
     EVENT_TYPES,
     WEEK,
+    FILE_HASH,
     CURSOR,
 ];
