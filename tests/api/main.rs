@@ -63,6 +63,8 @@ mod sessions;
 mod supply;
 mod support;
 mod surveillance;
+mod timestamp_proofs;
+mod timestamps;
 mod transfers;
 mod tx;
 mod unconfirmed;

@@ -37,7 +37,7 @@ pub use contract::{
     method::Method,
     nearest::nearest,
     offer::{AgreedOperation, Offer, Package, Tier, Unit},
-    operation::{Detail, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
+    operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
     output::{
         CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
         TableRow,

@@ -5,6 +5,7 @@ mod flows;
 mod intelligence;
 mod money;
 mod risk_signals;
+mod timestamps;
 
 use cairn_http::Definition;
 
@@ -16,6 +17,7 @@ pub(crate) use flows::{
 pub(crate) use intelligence::{ADDRESS_INTELLIGENCE, RISK_CHECK};
 pub(crate) use money::{FLOW_GRAPH, PROFIT_AND_LOSS, WHOLE_WALLETS};
 pub(crate) use risk_signals::RISK_SIGNALS;
+pub(crate) use timestamps::TIMESTAMPS;
 
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
@@ -284,6 +286,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     money::PROFIT_AND_LOSS_PAGE,
     money::WHOLE_WALLETS_PAGE,
     money::FLOW_GRAPH_PAGE,
+    timestamps::TIMESTAMPS_PAGE,
     Definition {
         id: OFAC_TIER,
         title: "OFAC tier",

@@ -41,6 +41,7 @@ mod sanctions;
 mod series;
 mod service;
 mod start;
+mod timestamps;
 mod transfers;
 mod troubles;
 mod tx;

@@ -7,7 +7,7 @@ use cairn_http::AgreedOperation;
 
 use crate::{
     blocks, chain, dormancy, entities, feed, fees, flows, labels, market, mempool, network, operation::Line, pools, qr,
-    risk, sanctions, service, transfers, tx, wallets,
+    risk, sanctions, service, timestamps, transfers, tx, wallets,
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
@@ -29,6 +29,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (labels::OPERATIONS, labels::BATCHES),
         (sanctions::OPERATIONS, sanctions::BATCHES),
         (tx::OPERATIONS, tx::BATCHES),
+        (timestamps::OPERATIONS, timestamps::BATCHES),
         (blocks::OPERATIONS, blocks::BATCHES),
         (chain::OPERATIONS, chain::BATCHES),
         (dormancy::OPERATIONS, dormancy::BATCHES),

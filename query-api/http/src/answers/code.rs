@@ -38,8 +38,9 @@ error_codes! {
         "The request has a private key or a recovery phrase. It was not stored. Anyone who has seen it can spend the \
          coins.";
     InvalidTxid, 400, "invalid_txid", "Invalid transaction id", "A transaction id has 64 hexadecimal digits.";
-    InvalidHash, 400, "invalid_hash", "Invalid block",
-        "Give a block height in decimal digits, or a block hash of 64 hexadecimal digits.";
+    InvalidHash, 400, "invalid_hash", "Invalid hash",
+        "Give a block height in decimal digits, or a block hash of 64 hexadecimal digits. The hash of a file has 64 \
+         hexadecimal digits, or 40.";
     IncompleteBody, 400, "incomplete_body", "Incomplete body",
         "The body ended early, or its chunked encoding is broken.";
     MalformedRequest, 400, "malformed_request", "Malformed request",
@@ -50,6 +51,9 @@ error_codes! {
         "The body is not a JSON object, or it has a duplicate field.";
     InvalidTransaction, 400, "invalid_transaction", "Invalid transaction",
         "The bytes are not a transaction, or the transaction is invalid by consensus.";
+    InvalidProof, 400, "invalid_proof", "Invalid proof of a timestamp",
+        "The bytes are not an OpenTimestamps proof, or exceed a limit of proofs. `offset` has the first byte that \
+         is wrong; it is absent if the text is not base64.";
     InsufficientFee, 400, "insufficient_fee", "Insufficient fee",
         "The transaction pays too little to be relayed, or to replace the transactions it conflicts with.";
     MissingInputs, 400, "missing_inputs", "Missing inputs",

@@ -38,6 +38,15 @@ pub struct StreamSpec {
     pub feed: &'static str,
 }
 
+/// A kind of file that an operation accepts as a body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileBody {
+    /// Its media type, in small letters.
+    pub media: &'static str,
+    /// The body field that the file sets, in base64.
+    pub field: &'static str,
+}
+
 /// Description of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
@@ -75,6 +84,8 @@ pub struct Info {
     pub errors: &'static [ErrorCode],
     /// The body field that a `text/plain` body sets, if the operation accepts one.
     pub text_body: Option<&'static str>,
+    /// Another kind of file that the operation accepts as a body.
+    pub file_body: Option<FileBody>,
     /// How agents see it as a tool.
     pub tool: Tool,
     /// How it streams, if it does.
@@ -106,6 +117,7 @@ impl Info {
             compact: &[],
             errors: &[],
             text_body: None,
+            file_body: None,
             tool: Tool::UNLISTED,
             streamed: None,
             private: false,

@@ -191,6 +191,9 @@ fn operation(
         if let Some(field) = op.info.text_body.and_then(|name| op.input.fields.iter().find(|f| f.name == name)) {
             content["text/plain"] = json!({"schema": field.schema});
         }
+        if let Some(file) = op.info.file_body {
+            content[file.media] = json!({"schema": {"type": "string", "format": "binary"}});
+        }
         content["application/json"]["example"] = example_body(op, about);
         entry["requestBody"] = json!({"required": true, "content": content});
     }

@@ -19,7 +19,7 @@ pub(super) fn describe_members(schemas: &mut Map<String, Value>) {
 }
 
 /// Each member with its schema.
-fn extras() -> [(&'static str, Value); 10] {
+fn extras() -> [(&'static str, Value); 11] {
     let route = json!({"type": "object", "required": ["method", "path", "summary"], "properties": {
         "method": {"type": "string"}, "path": {"type": "string"}, "summary": {"type": "string"},
     }});
@@ -69,6 +69,7 @@ fn extras() -> [(&'static str, Value); 10] {
             ),
         ),
         ("limit", limit),
+        ("offset", count("Offset of the first byte of a proof that is wrong; only with `invalid_proof`.")),
         (
             "narrow_with",
             json!({"type": "array", "items": {"type": "string"},

@@ -1,4 +1,4 @@
-//! Request bodies: JSON objects, parsed strictly, or plain text if the operation accepts it.
+//! Request bodies: JSON objects, parsed strictly, or plain text or a file if the operation accepts it.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,6 +6,7 @@ use axum::{
     body::{Body, Bytes},
     http::{HeaderMap, header},
 };
+use base64::{Engine, engine::general_purpose::STANDARD};
 use http_body_util::BodyExt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value, error::Category, value::RawValue};
@@ -15,7 +16,7 @@ use crate::{
         code::ErrorCode,
         error::{ApiError, Location},
     },
-    contract::{check::kind_of, input::Members},
+    contract::{check::kind_of, input::Members, operation::Info},
     limits::memory::{SMALL, Share},
 };
 
@@ -26,20 +27,24 @@ pub(crate) enum Kind {
     Json,
     /// Text for the field of this name.
     Text(&'static str),
+    /// A file for the field of this name, in base64.
+    File(&'static str),
 }
 
 impl Kind {
-    /// The kind that the headers declare. A `text/plain` body becomes the field `text`, if that is given.
+    /// The kind that the headers declare. Text and files become a field, if the operation accepts them.
     ///
     /// # Errors
     /// Returns 415 for any other kind.
-    pub(crate) fn of(headers: &HeaderMap, text: Option<&'static str>) -> Result<Self, ApiError> {
+    pub(crate) fn of(headers: &HeaderMap, info: &Info) -> Result<Self, ApiError> {
         let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json")) {
             return Ok(Kind::Json);
         }
-        text.filter(|_| kind == "text/plain").map(Kind::Text).ok_or_else(unsupported)
+        let text = info.text_body.filter(|_| kind == "text/plain").map(Kind::Text);
+        let file = info.file_body.filter(|file| kind == file.media).map(|file| Kind::File(file.field));
+        text.or(file).ok_or_else(unsupported)
     }
 
     /// The members of a body.
@@ -49,13 +54,16 @@ impl Kind {
     pub(crate) fn members(self, bytes: &[u8]) -> Result<Members, ApiError> {
         match self {
             // The operation reports invalid text.
-            Kind::Text(name) => {
-                let value = Value::String(String::from_utf8_lossy(bytes).into_owned());
-                Ok(Members { values: [(name.to_owned(), value)].into_iter().collect(), ..Members::default() })
-            }
+            Kind::Text(name) => Ok(only(name, String::from_utf8_lossy(bytes).into_owned())),
+            Kind::File(name) => Ok(only(name, STANDARD.encode(bytes))),
             Kind::Json => json(bytes),
         }
     }
+}
+
+/// One field.
+fn only(name: &str, text: String) -> Members {
+    Members { values: [(name.to_owned(), Value::String(text))].into_iter().collect(), ..Members::default() }
 }
 
 /// Reads a body of at most `limit` bytes with any content. Its share of the memory grows as it comes.
@@ -202,15 +210,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::limits::memory::FlightMemory;
+    use crate::{contract::operation::FileBody, limits::memory::FlightMemory};
 
-    async fn members(
-        headers: &HeaderMap,
-        body: Body,
-        limit: usize,
-        text: Option<&'static str>,
-    ) -> Result<Members, ApiError> {
-        let kind = Kind::of(headers, text)?;
+    const PLAIN: Info = Info::get("name", "/path", "area");
+    const OPEN: Info = Info {
+        text_body: Some("text"),
+        file_body: Some(FileBody { media: "application/vnd.test", field: "file" }),
+        ..PLAIN
+    };
+
+    async fn members(headers: &HeaderMap, body: Body, limit: usize, info: &Info) -> Result<Members, ApiError> {
+        let kind = Kind::of(headers, info)?;
         kind.members(&bytes(body, limit, &FlightMemory::new().share(None)).await?)
     }
 
@@ -219,7 +229,7 @@ mod tests {
         if !kind.is_empty() {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         }
-        let read = members(&headers, Body::from(bytes.to_vec()), limit, Some("text")).await;
+        let read = members(&headers, Body::from(bytes.to_vec()), limit, &OPEN).await;
         read.map_err(|e| (e.status.as_u16(), e.code.name(), e.detail.clone()))
     }
 
@@ -288,14 +298,24 @@ mod tests {
         assert!(read("text/plain", b"\xff\xfe", 1000).await.is_ok());
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-        let refused = members(&headers, Body::from("00"), 1000, None).await.unwrap_err();
+        let refused = members(&headers, Body::from("00"), 1000, &PLAIN).await.unwrap_err();
         assert_eq!(refused.status, 415);
+    }
+
+    #[tokio::test]
+    async fn files_where_they_are_taken() {
+        let found = read("application/vnd.Test; a=b", b"\x00\xff{}", 1000).await.unwrap();
+        assert_eq!(Value::Object(found.values), json!({"file": "AP97fQ=="}));
+        assert_eq!(Value::Object(read("application/vnd.test", b"", 1000).await.unwrap().values), json!({"file": ""}));
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/vnd.test"));
+        assert_eq!(members(&headers, Body::from("00"), 1000, &PLAIN).await.unwrap_err().status, 415);
     }
 
     #[tokio::test]
     async fn bodies_are_bounded() {
         assert!(read(JSON, b"{\"a\":\"bcdefghijkl\"}", 19).await.is_ok());
-        for kind in [JSON, "text/plain"] {
+        for kind in [JSON, "text/plain", "application/vnd.test"] {
             assert_eq!(read(kind, b"{\"a\":\"bcdefghijkl\"}", 18).await.unwrap_err().0, 413);
         }
     }

@@ -83,7 +83,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
         Input::Http(mut parts, sent) => {
             let raw = from_request(&mut parts).await?;
             if info.method == Method::Post {
-                let kind = Kind::of(&parts.headers, info.text_body)?;
+                let kind = Kind::of(&parts.headers, &info)?;
                 let bytes =
                     timeout(limit, body::bytes(sent, server.config.max_body_bytes, &share)).await.map_err(|_| {
                         let detail = "the body did not arrive within the request timeout";

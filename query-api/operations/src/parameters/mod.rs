@@ -18,6 +18,7 @@ use crate::{
     dormancy::WEEK,
     feed::{EVENT_ID, EVENT_TYPES},
     risk::exposure::parameters::{EXPOSURE_GROUPS, LABELS_AS_OF},
+    timestamps::FILE_HASH,
     vocabulary::cursor::CURSOR,
 };
 
@@ -37,5 +38,6 @@ pub(crate) const FORMATS: &[TextFormat] = &[
     WEEK,
     LABELS_AS_OF,
     EXPOSURE_GROUPS,
+    FILE_HASH,
     CURSOR,
 ];

@@ -39,6 +39,13 @@ pub(crate) enum Caveat {
         /// Number of confirmations at which the transaction counts as settled.
         settled_at: u32,
     },
+    /// The answer is about blocks of another network than main.
+    NotMainnet {
+        /// The network.
+        network: &'static str,
+        /// Hash of its first block.
+        genesis: String,
+    },
 }
 
 impl Caveat {
@@ -59,6 +66,12 @@ impl Caveat {
             }
             Caveat::ChangeGuess { sats } => {
                 format!("An output of {sats} satoshis goes to a script that no earlier block has: it may be change.")
+            }
+            Caveat::NotMainnet { network, .. } => {
+                format!(
+                    "The blocks are those of {network}, not of the main network: they show nothing about time to \
+                     anyone else."
+                )
             }
             Caveat::ProvisionalConfirmations { confirmations: 0, .. } => {
                 "The transaction is unconfirmed. It may be replaced, even if it does not signal replaceability."
