@@ -54,6 +54,7 @@ mod price_now;
 mod priced;
 mod reference;
 mod related;
+mod risk_signals;
 mod said;
 mod sanctions;
 mod search;

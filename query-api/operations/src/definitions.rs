@@ -2,6 +2,7 @@
 
 mod flows;
 mod money;
+mod risk_signals;
 
 use cairn_http::Definition;
 
@@ -10,6 +11,7 @@ pub(crate) use flows::{
     WHALE_ALERTS, WHALE_WAKEUPS,
 };
 pub(crate) use money::{FLOW_GRAPH, PROFIT_AND_LOSS, WHOLE_WALLETS};
+pub(crate) use risk_signals::RISK_SIGNALS;
 
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
@@ -389,4 +391,15 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              blocks it is uncertain: for n blocks, the random error is about 1 in the square root of n.",
         ],
     },
+    risk_signals::RISK_SIGNALS_PAGE,
+    risk_signals::COINJOIN_PARTICIPATION_PAGE,
+    risk_signals::PEEL_CHAIN_PAGE,
+    risk_signals::ADDRESS_REUSE_PAGE,
+    risk_signals::RAPID_PASS_THROUGH_PAGE,
+    risk_signals::FAN_IN_PAGE,
+    risk_signals::FAN_OUT_PAGE,
+    risk_signals::DUST_RECIPIENT_PAGE,
+    risk_signals::MIXER_EXPOSURE_PAGE,
+    risk_signals::SANCTIONED_DIRECT_PAGE,
+    risk_signals::SANCTIONED_INDIRECT_PAGE,
 ];

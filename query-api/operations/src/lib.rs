@@ -36,6 +36,7 @@ mod qr;
 mod raw_tx;
 mod register;
 mod registry;
+mod risk;
 mod sanctions;
 mod series;
 mod service;

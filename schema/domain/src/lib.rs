@@ -27,6 +27,7 @@ mod op_return;
 pub mod pnl;
 pub mod pools;
 pub mod price;
+pub mod risk;
 pub mod sanctions;
 mod script;
 pub mod signed;

@@ -28,33 +28,33 @@ const MAX_INHERITED: usize = 16;
 const UNFINISHED: &str = "the clusters are being computed";
 
 /// Claims of a list about a script, or about another one of its cluster.
-pub(super) struct ListedClaims {
-    pub(super) of: ListClaims,
-    pub(super) document: ClaimDocument,
+pub(crate) struct ListedClaims {
+    pub(crate) of: ListClaims,
+    pub(crate) document: ClaimDocument,
     /// True if it is about another script of the cluster.
-    pub(super) is_inherited: bool,
+    pub(crate) is_inherited: bool,
 }
 
 /// The claims of a script and those that it inherits, with their documents.
-pub(super) struct ScriptClaims {
-    pub(super) wallet: Wallet,
+pub(crate) struct ScriptClaims {
+    pub(crate) wallet: Wallet,
     lists: Vec<ListedClaims>,
     /// True if there are more claims than were read.
-    pub(super) is_cut: bool,
+    pub(crate) is_cut: bool,
     /// The scripts of the cluster with claims for the others; `None` while clusters are being made.
     cluster: Option<ClaimedScripts>,
-    pub(super) facts: Facts,
+    pub(crate) facts: Facts,
     as_of: Option<Height>,
 }
 
 /// Parameters of these operations.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ClaimsInput {
-    pub(super) address: AddressParam,
+    pub(crate) address: AddressParam,
     /// Height of a block: only claims asserted by its time (monotone block time) count, from documents known today.
     /// Default: now.
     #[schemars(example = 100)]
-    pub(super) as_of: Option<Height>,
+    pub(crate) as_of: Option<Height>,
     /// `compact` omits explanatory and nested fields.
     #[serde(default)]
     #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
@@ -90,7 +90,7 @@ pub(crate) struct ClaimsBasis {
 impl ScriptClaims {
     /// Looks up the claims about an address. Rows read: 2 for the script, about 4 for each list with a claim, 3 for
     /// the document of each, about 5 for the cluster; and again as many for each script from which it inherits claims.
-    pub(super) fn find(ctx: &Ctx<'_>, address: AddressParam, as_of: Option<Height>) -> Result<Self, ApiError> {
+    pub(crate) fn find(ctx: &Ctx<'_>, address: AddressParam, as_of: Option<Height>) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         let wallet = Wallet::find(view, None, address)?;
         let height = as_of.map(|height| ctx.as_of(Some(height))).transpose()?;
@@ -121,31 +121,17 @@ impl ScriptClaims {
     }
 
     /// The claims, as they are judged.
-    pub(super) fn stated(&self) -> Vec<Stated<'_>> {
-        let mut all = Vec::with_capacity(self.lists.iter().map(|list| list.of.claims.len()).sum());
-        for ListedClaims { of, document, is_inherited } in &self.lists {
-            let provenance = &document.provenance;
-            all.extend(of.claims.iter().map(|claim| Stated {
-                claim,
-                source: &provenance.source,
-                licence: &provenance.licence,
-                document: &provenance.document,
-                retrieved_at: provenance.retrieved_at,
-                ended_at: of.ended_at,
-                is_contested: of.is_contested(claim),
-                inherited: *is_inherited,
-            }));
-        }
-        all
+    pub(crate) fn stated(&self) -> Vec<Stated<'_>> {
+        stated(&self.lists)
     }
 
     /// The list of a claim of [`ScriptClaims::stated`].
-    pub(super) fn list_of(&self, claim: &Claim) -> Option<&ListedClaims> {
+    pub(crate) fn list_of(&self, claim: &Claim) -> Option<&ListedClaims> {
         self.lists.iter().find(|list| list.of.claims.iter().any(|of| std::ptr::eq(of, claim)))
     }
 
     /// Basis of the answer.
-    pub(super) fn examined(&self, view: &View<'_>) -> ClaimsBasis {
+    pub(crate) fn examined(&self, view: &View<'_>) -> ClaimsBasis {
         ClaimsBasis {
             labels_loaded: self.facts.examined,
             as_of_height: self.as_of,
@@ -163,10 +149,50 @@ impl ScriptClaims {
     }
 }
 
+/// The claims of lists, as they are judged.
+fn stated(lists: &[ListedClaims]) -> Vec<Stated<'_>> {
+    let mut all = Vec::with_capacity(lists.iter().map(|list| list.of.claims.len()).sum());
+    for ListedClaims { of, document, is_inherited } in lists {
+        let provenance = &document.provenance;
+        all.extend(of.claims.iter().map(|claim| Stated {
+            claim,
+            source: &provenance.source,
+            licence: &provenance.licence,
+            document: &provenance.document,
+            retrieved_at: provenance.retrieved_at,
+            ended_at: of.ended_at,
+            is_contested: of.is_contested(claim),
+            inherited: *is_inherited,
+        }));
+    }
+    all
+}
+
+/// Reads the claims about many scripts, one after another: each document once.
+pub(crate) struct DirectClaims<'r>(ClaimsReader<'r, 'r>);
+
+impl<'r> DirectClaims<'r> {
+    pub(crate) fn new(ctx: &'r Ctx<'r>, view: &'r View<'r>) -> Self {
+        let (documents, lists) = (BTreeMap::new(), Vec::new());
+        DirectClaims(ClaimsReader { ctx, view, time: None, documents, lists, is_cut: false })
+    }
+
+    /// Judges the claims about a script itself, without those that it inherits.
+    pub(crate) fn judge<T>(
+        &mut self,
+        script: &[u8; 32],
+        judge: impl FnOnce(&[Stated<'_>]) -> T,
+    ) -> Result<T, ApiError> {
+        self.0.lists.clear();
+        self.0.read(script, false)?;
+        Ok(judge(&stated(&self.0.lists)))
+    }
+}
+
 impl ListedClaims {
     /// The address that a claim of it is about, else its script; `None` if the claim is about the script that was asked
     /// for.
-    pub(super) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
+    pub(crate) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
         let script = || address_of(&claim.script, view.network()).unwrap_or_else(|| hex::encode(&claim.script));
         self.is_inherited.then(script)
     }
