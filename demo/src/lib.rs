@@ -2,6 +2,7 @@
 //!
 //! * [`chain_and_mempool`] generates the demo: named [`actors`], fixed addresses, fifteen years, and unconfirmed
 //!   transactions over the tip.
+//! * [`chain_and_cases`] names addresses of it that show something: each a [`RiskCase`].
 //! * [`ChainBuilder`] mines regtest blocks on any parent, transaction by transaction, with real signatures.
 //! * [`Chain`] gives the blocks in order of arrival, the active chain, the stale branches, and the connects and
 //!   disconnects that a node goes through. Every block carries the coins it spends.
@@ -46,7 +47,8 @@ pub use build::{
     Lock, MAX_SCRIPT_SIZE, Mined, Style, is_unspendable, subsidy,
 };
 pub use economy::{
-    Actor, DEMO_BLOCKS, DemoPrice, DemoRate, END_TIME, RECENT_BLOCKS, Showcase, Unconfirmed, WAITING_SPAN, actors,
-    chain, chain_and_mempool, chain_and_owners, prices, showcase,
+    Actor, DEMO_BLOCKS, DemoPrice, DemoRate, END_TIME, Question, RECENT_BLOCKS, RiskCase, Showcase, Unconfirmed,
+    WAITING_SPAN, actors, chain, chain_and_cases, chain_and_mempool, chain_and_owners, labelled_cases, prices,
+    showcase,
 };
 pub use error::Error;

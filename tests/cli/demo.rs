@@ -9,7 +9,9 @@ use std::{
 };
 
 use bitcoin::{Address, ScriptBuf, Txid};
-use cairn_chaingen::demo::{DEMO_BLOCKS, Unconfirmed, WAITING_SPAN, actors, chain_and_mempool, showcase};
+use cairn_chaingen::demo::{
+    DEMO_BLOCKS, Unconfirmed, WAITING_SPAN, actors, chain_and_cases, chain_and_mempool, labelled_cases, showcase,
+};
 use cairn_support::{World, fails, get, get_json, wait_until};
 use serde_json::Value;
 
@@ -39,9 +41,11 @@ fn demo_serves_its_actors_and_is_made_once() {
     has_a_dashboard(&address);
     let documents = world.stdout("events list --datadir demo --json");
     assert_eq!(documents.matches("\"source\":\"demo-invented\"").count(), 3, "{documents}");
-    assert_eq!(documents.matches("\"kind\":\"claims\"").count(), 9, "{documents}");
+    assert_eq!(documents.matches("\"kind\":\"claims\"").count(), 10, "{documents}");
 
     says_who_they_are(&address);
+
+    knows_the_cases(&address);
 
     // The actors' balances are those of a ledger over the same blocks.
     let (chain, made) = chain_and_mempool(1).unwrap();
@@ -142,6 +146,25 @@ fn says_who_they_are(address: &str) {
         (payout + usize::from(pool.contains("payout")), tag + usize::from(pool.contains("trailhead-mining")))
     });
     assert!(payout > 0 && tag > 0, "{payout} by payout, {tag} of the other pool");
+}
+
+/// The cases of the last day: each transaction is there, and has the address or belongs to one that has it.
+fn knows_the_cases(address: &str) {
+    let (_, cases) = chain_and_cases(1).unwrap();
+    assert!(cases.len() > 20);
+    for case in cases {
+        let wallet = case.address.to_string();
+        let overview = get_json(address, &format!("/v1/wallets/{wallet}/overview"));
+        assert!(overview["tx_count"].as_u64() > Some(0), "{}: {overview}", case.id);
+        let txs = case.txids.iter().map(|txid| get_json(address, &format!("/v1/tx/{txid}?io_limit=200")));
+        let txs: Vec<Value> = txs.collect();
+        assert!(txs.iter().all(|tx| tx["status"]["state"] == "confirmed"), "{}: {txs:?}", case.id);
+        assert!(txs.iter().any(|tx| tx.to_string().contains(&wallet)), "{}: {wallet}", case.id);
+    }
+    // The list names one of them since the middle of the day.
+    let courier = &labelled_cases().unwrap()[0].addresses[0];
+    let card = get_json(address, &format!("/v1/wallets/{courier}/trust-safety"));
+    assert!(card.to_string().contains("sanctioned") && card.to_string().contains("demo-authority"), "{card}");
 }
 
 /// A row of a list that an answer has, by its transaction.

@@ -45,6 +45,8 @@ pub(super) enum Participant {
     Lost,
     Duster,
     Person(u32),
+    /// Takes part in a case of the last day. It has no purse.
+    Case(u32),
 }
 
 impl Participant {
@@ -62,6 +64,7 @@ impl Participant {
             Self::Lost => 9,
             Self::Duster => 10,
             Self::Person(person) => 11 + person as usize,
+            Self::Case(role) => 11 + (PEOPLE + role) as usize,
         }
     }
 
@@ -75,7 +78,7 @@ impl Participant {
         let key = self.key(n);
         match self {
             Self::Pool | Self::Rival => Lock::P2pkh { key, form: KeyForm::Compressed },
-            Self::Hot | Self::Merchant | Self::Duster | Self::Person(_) => Lock::P2wpkh { key },
+            Self::Hot | Self::Merchant | Self::Duster | Self::Person(_) | Self::Case(_) => Lock::P2wpkh { key },
             Self::Cold => Lock::P2wsh { needed: 2, keys: vec![key, self.key(1_000 + n), self.key(2_000 + n)] },
             Self::Deposits => Lock::P2shP2wpkh { key },
             Self::Whale => Lock::P2trKey { key },

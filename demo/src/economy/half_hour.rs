@@ -279,7 +279,7 @@ impl MempoolBuilder {
 }
 
 /// OP_RETURN and one push.
-fn note(text: &[u8]) -> Result<ScriptBuf, Error> {
+pub(super) fn note(text: &[u8]) -> Result<ScriptBuf, Error> {
     let push = PushBytesBuf::try_from(text.to_vec()).map_err(|_| Error::Parameters("a note longer than a push"))?;
     Ok(ScriptBuf::new_op_return(push))
 }

@@ -11,6 +11,8 @@ mod half_hour;
 mod life;
 mod prices;
 mod purses;
+mod risk_cases;
+mod risk_story;
 mod unconfirmed;
 
 use std::collections::HashMap;
@@ -22,10 +24,12 @@ use rand_chacha::ChaCha8Rng;
 use crate::build::{BlockSpec, Chain, Keyring};
 use crate::error::Error;
 use purses::Economy;
+use risk_story::Cases;
 use unconfirmed::MempoolBuilder;
 
 pub use actors::{Actor, Showcase};
 pub use prices::{DemoPrice, DemoRate, prices};
+pub use risk_cases::{Question, RiskCase};
 pub use unconfirmed::{Unconfirmed, WAITING_SPAN};
 
 /// Height of the demo chain's tip.
@@ -46,6 +50,11 @@ pub fn actors() -> Result<Vec<Actor>, Error> {
     actors::list(&mut Keyring::new(KEY_SEED))
 }
 
+/// Participants of the cases of the last day whom the demo's labels name.
+pub fn labelled_cases() -> Result<Vec<Actor>, Error> {
+    risk_story::labelled(&mut Keyring::new(KEY_SEED))
+}
+
 /// Three addresses to ask about first: a busy one, one that slept, one whose coins never moved.
 pub fn showcase() -> Result<[Showcase; 3], Error> {
     actors::showcase(&mut Keyring::new(KEY_SEED))
@@ -53,30 +62,39 @@ pub fn showcase() -> Result<[Showcase; 3], Error> {
 
 /// Generates the demo chain.
 pub fn chain(seed: u64) -> Result<Chain, Error> {
-    Ok(economy(seed)?.into_chain())
+    Ok(economy(seed)?.0.into_chain())
 }
 
 /// Generates the demo chain, and maps each script that a participant made to the number of that participant: the ground
 /// truth for clusters. Joint transactions with equal outputs spend coins of several participants, all others those of
 /// one.
 pub fn chain_and_owners(seed: u64) -> Result<(Chain, HashMap<ScriptBuf, u32>), Error> {
-    let economy = economy(seed)?;
+    let (economy, _) = economy(seed)?;
     let owners = economy.owners();
     Ok((economy.into_chain(), owners))
+}
+
+/// Generates the demo chain, and what there is to ask about on its last day: a case for each detector of risk signals,
+/// and one for each reason at which a trace of money stops.
+pub fn chain_and_cases(seed: u64) -> Result<(Chain, Vec<RiskCase>), Error> {
+    let (mut economy, cases) = economy(seed)?;
+    let cases = risk_cases::of(&mut economy, &cases)?;
+    Ok((economy.into_chain(), cases))
 }
 
 /// Generates the demo chain, and the transactions that wait over its tip: more than a thousand in the order in which
 /// they came, parents first, enough for several blocks. All of them can be mined on the tip, except those that were
 /// replaced.
 pub fn chain_and_mempool(seed: u64) -> Result<(Chain, Vec<Unconfirmed>), Error> {
-    let mut pool = MempoolBuilder::over(economy(seed)?);
+    let mut pool = MempoolBuilder::over(economy(seed)?.0);
     half_hour::pass(&mut pool)?;
     Ok(pool.into_parts())
 }
 
-fn economy(seed: u64) -> Result<Economy, Error> {
+fn economy(seed: u64) -> Result<(Economy, Cases), Error> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut economy = Economy::new(KEY_SEED, seed)?;
+    let mut cases = Cases::default();
     for height in 1..=DEMO_BLOCKS {
         let time = block_time(height, &mut rng).max(economy.builder().median_time() + 1);
         // Now and then a rival block comes first and loses to the next one: a reorganization of one block.
@@ -87,9 +105,10 @@ fn economy(seed: u64) -> Result<Economy, Error> {
             economy.builder().checkout(&parent)?;
         }
         economy.live(height)?;
+        cases.happen(&mut economy, height)?;
         economy.mine(height, time)?;
     }
-    Ok(economy)
+    Ok((economy, cases))
 }
 
 /// The header time of a block: on a straight line, with a jitter that makes a few blocks go back in time.

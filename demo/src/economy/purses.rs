@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
+use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Transaction, TxOut, Txid};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -60,6 +60,16 @@ impl Economy {
     /// A coin that exists now, outputs of the open block included.
     pub(super) fn coin(&self, outpoint: &OutPoint) -> Option<&Coin> {
         self.builder.coin(outpoint)
+    }
+
+    /// The chain so far.
+    pub(super) fn chain(&self) -> &Chain {
+        self.builder.chain()
+    }
+
+    /// The participant that made a script.
+    pub(super) fn owner(&self, script: &Script) -> Option<Participant> {
+        self.owners.get(script).copied()
     }
 
     pub(super) fn into_chain(self) -> Chain {

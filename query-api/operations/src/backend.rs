@@ -2,15 +2,16 @@
 
 use std::{cell::OnceCell, rc::Rc, sync::Arc, time::Duration};
 
-use cairn_http::{Answer, ApiError, Ask, Backend, DataState, Freshness, Metric, TipMeta, Versions};
+use cairn_http::{Answer, ApiError, Aside, Ask, Backend, DataState, Freshness, Metric, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
 use cairn_model::day_of;
 use cairn_reader::{Damages, ReadError, Reader, View};
 
 use crate::{
+    base_rates::RateSlot,
     config::ChainConfig,
     context::{
-        BESIDE, CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, SNAPSHOT, TIP, has_gap,
+        BESIDE, CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, MempoolView, PRICE, PriceAccess, RATES, SNAPSHOT, TIP, has_gap,
         lacks_blocks, reads_live_quotes, reads_mempool,
     },
     entities::KnownProfiles,
@@ -49,6 +50,7 @@ pub(crate) struct ChainBackend {
     pub(crate) pool_tags: LedgerSlot<KnownTags>,
     pub(crate) profiles: LedgerSlot<KnownProfiles>,
     pub(crate) volume: VolumeSlot,
+    pub(crate) rates: RateSlot,
     pub(crate) young: YoungSlot,
     pub(crate) mark: FeedMark,
     /// By index in the list of operations.
@@ -121,6 +123,7 @@ impl ChainBackend {
             pool_tags: &self.pool_tags,
             profiles: &self.profiles,
             volume: &self.volume,
+            rates: &self.rates,
             young: &self.young,
             damages: &self.damages,
             chain: &self.config,
@@ -204,6 +207,19 @@ impl Backend for ChainBackend {
 
     fn mark(&self) -> u64 {
         self.mark.read(&*self.index)
+    }
+
+    fn aside(&self) -> Aside {
+        let step = self.rates.step(&*self.index, self.config.max_lag_blocks);
+        step.unwrap_or_else(|error| {
+            note(&self.damages, &error);
+            tracing::warn!(%error, "the base rates of risk signals cannot be computed");
+            Aside::Nothing
+        })
+    }
+
+    fn hear(&self, answer: Result<Vec<u8>, ApiError>) {
+        self.rates.hear(answer);
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
@@ -298,6 +314,7 @@ fn add_version(ctx: &Ctx<'_>, pinned: Option<&PinnedMempool>, what: Freshness, v
             Some(_) => versions.add(&ctx.now_ms.to_be_bytes()),
         },
         SNAPSHOT => SnapshotState::add_version(ctx, versions),
+        RATES => ctx.rates.add_version(versions),
         BESIDE => match ctx.index.map(|view| view.flows().made_beside()) {
             None => versions.add(b"no tip"),
             Some(Ok(made)) => versions.add(&made),

@@ -25,6 +25,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    base_rates::RateSlot,
     config::ChainConfig,
     entities::KnownProfiles,
     ledger::LedgerAccess,
@@ -54,6 +55,8 @@ pub(crate) const CLAIMS: Freshness = Freshness("claims");
 pub(crate) const LABELS: Freshness = Freshness("labels");
 /// Tables computed from the whole index beside new blocks: they change without a new tip and without an event.
 pub(crate) const BESIDE: Freshness = Freshness("beside");
+/// The base rates of risk signals.
+pub(crate) const RATES: Freshness = Freshness("base_rates");
 
 /// The answers that were computed in advance.
 pub(crate) const SNAPSHOT: Freshness = Freshness("snapshot");
@@ -157,6 +160,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) profiles: &'a LedgerSlot<KnownProfiles>,
     /// Value that labelled scripts spent in a week.
     pub(crate) volume: &'a VolumeSlot,
+    /// Base rates of risk signals.
+    pub(crate) rates: &'a RateSlot,
     /// Outputs of coinbases that cannot be spent yet.
     pub(crate) young: &'a YoungSlot,
     /// Damage that was found.

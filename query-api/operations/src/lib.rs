@@ -4,6 +4,7 @@
 mod about;
 mod area;
 mod backend;
+mod base_rates;
 mod batch;
 mod blocks;
 mod candles;

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use crate::{
     about::about,
     backend::ChainBackend,
+    base_rates::RateSlot,
     config::ApiConfig,
     feed::FeedMark,
     ledger::LedgerAccess,
@@ -97,6 +98,7 @@ impl ApiState {
                 pool_tags: LedgerSlot::default(),
                 profiles: LedgerSlot::default(),
                 volume: VolumeSlot::default(),
+                rates: RateSlot::default(),
                 young: YoungSlot::default(),
                 mark: FeedMark::default(),
                 runners,

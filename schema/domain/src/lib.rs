@@ -4,6 +4,7 @@
 mod address;
 mod apportion;
 mod asm;
+pub mod base_rate;
 pub mod claims;
 pub mod coinjoin;
 pub mod cospending;

@@ -10,7 +10,7 @@ use std::{
 use cairn_demo::{
     DEMO_BLOCKS, END_TIME, actors, chain_and_mempool,
     corefiles::{FileOptions, Layout, write_chain},
-    showcase,
+    labelled_cases, showcase,
 };
 use cairn_follow::{Until, round};
 use cairn_model::{BlockHash, MempoolDelta, Network};
@@ -116,7 +116,9 @@ impl DemoFolder {
         put_into_inbox::<Failure>(&self.dir, |add| {
             let mut documents = prices::documents(SEED)?;
             documents.push(pools::document(END_TIME)?);
-            documents.extend(labels::documents(&actors().map_err(generator)?)?);
+            let mut named = actors().map_err(generator)?;
+            named.extend(labelled_cases().map_err(generator)?);
+            documents.extend(labels::documents(&named)?);
             documents.push(profiles::document(END_TIME)?);
             Ok(documents.iter().try_for_each(add)?)
         })?;
@@ -185,7 +187,7 @@ fn identity() -> Result<String, Failure> {
         STAGES.iter().chain(LATE).map(|stage| format!("{} {}", stage.name, stage.version)).collect();
     let joined = joined_at(0, BlockHash([0; 32])).version;
     Ok(format!(
-        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools, labels, profiles and a contest {showcase} tables {} labels {joined}",
+        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools, labels, profiles, a contest and a day of cases {showcase} tables {} labels {joined}",
         stages.join(", ")
     ))
 }

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use super::prices::slug;
 use crate::exit::{Exit, Failure};
 
-/// A document: source, list, days before the end of the chain, whether it is the whole list, its claims.
+/// A document: source, list, seconds before the end of the chain, whether it is the whole list, its claims.
 type DemoDocument = (&'static str, &'static str, u32, bool, &'static [Fact]);
 
 /// Claims about an actor's address.
@@ -76,19 +76,19 @@ const fn listed(actor: &'static str, words: &'static str) -> Fact {
 }
 
 /// Claims of the sources, oldest first.
-const DOCUMENTS: [DemoDocument; 9] = [
+const DOCUMENTS: [DemoDocument; 10] = [
     // Claims that the later document of the list lacks are delisted.
     (
         "demo-authority",
         "list",
-        700,
+        700 * DAY_SECS,
         true,
         &[listed("mixer", "entry 1: Joint Path"), listed("whale", "entry 2: buyer of large pieces")],
     ),
     (
         "demo-register",
         "shops",
-        600,
+        600 * DAY_SECS,
         true,
         &[
             shop(Fact::of("merchant", 0, ControlledBy, AuthorityRecord)).says("register of shops, number 7"),
@@ -98,7 +98,7 @@ const DOCUMENTS: [DemoDocument; 9] = [
     (
         "demo-study",
         "early-coins",
-        500,
+        500 * DAY_SECS,
         false,
         &[
             mixer(Fact::of("mixer", 0, ControlledBy, Investigated)).says("collects the coordinator's fee"),
@@ -113,7 +113,7 @@ const DOCUMENTS: [DemoDocument; 9] = [
     (
         "demo-tags",
         "tags",
-        400,
+        400 * DAY_SECS,
         false,
         &[
             exchange(Fact::of("exchange", 0, ControlledBy, ThirdParty)).says("Cairn Exchange: hot wallet"),
@@ -129,7 +129,7 @@ const DOCUMENTS: [DemoDocument; 9] = [
     (
         "demo-exchange",
         "own-addresses",
-        90,
+        90 * DAY_SECS,
         true,
         &[
             exchange(Fact::of("exchange", 0, ControlledBy, SelfDisclosed)).does(Behaviour::HotWallet),
@@ -141,22 +141,30 @@ const DOCUMENTS: [DemoDocument; 9] = [
     (
         "demo-exchange",
         "signed",
-        89,
+        89 * DAY_SECS,
         false,
         &[exchange(Fact::of("exchange", 1, ControlledBy, KeySigned)).says("proof of reserves")],
     ),
-    ("demo-pools", "pools", 60, true, &[pool(Fact::of("pool", 0, CoinbasePayoutOf, Community))]),
+    ("demo-pools", "pools", 60 * DAY_SECS, true, &[pool(Fact::of("pool", 0, CoinbasePayoutOf, Community))]),
     (
         "demo-patterns",
         "behaviour",
-        30,
+        30 * DAY_SECS,
         true,
         &[
             Fact::of("exchange", 0, BehavesAs, Behavioral).does(Behaviour::HotWallet).says("many pay it, it pays many"),
             Fact::of("whale", 0, BehavesAs, Behavioral).does(Behaviour::ColdWallet).says("receives, and hardly spends"),
         ],
     ),
-    ("demo-authority", "list", 10, true, &[listed("mixer", "entry 1: Joint Path")]),
+    ("demo-authority", "list", 10 * DAY_SECS, true, &[listed("mixer", "entry 1: Joint Path")]),
+    // The courier pays before and after that.
+    (
+        "demo-authority",
+        "list",
+        DAY_SECS / 2,
+        true,
+        &[listed("mixer", "entry 1: Joint Path"), listed("courier", "entry 3: a courier")],
+    ),
 ];
 
 /// Returns the documents with claims about these actors.
@@ -200,10 +208,10 @@ fn contest(documents: &[Document]) -> Result<Document, Failure> {
     Ok(Document { provenance, received_at: None, body: Body::Contest(Box::new(contest)) })
 }
 
-fn document(&(source, list, days, is_complete, facts): &DemoDocument, actors: &[Actor]) -> Result<Document, Failure> {
+fn document(&(source, list, before, is_complete, facts): &DemoDocument, actors: &[Actor]) -> Result<Document, Failure> {
     let rows = (1..).zip(facts).map(|(row, fact)| claim(row, fact, actors)).collect::<Result<Vec<_>, _>>()?;
     let mut hasher = Sha256::new();
-    hasher.update(format!("{source} {list} {days}"));
+    hasher.update(format!("{source} {list} {}", before / DAY_SECS));
     for (claim, fact) in rows.iter().zip(facts) {
         hasher.update(&claim.script);
         hasher.update(format!("{} {} {} {}", claim.claim_type, claim.tier, fact.who.0, fact.words));
@@ -212,7 +220,7 @@ fn document(&(source, list, days, is_complete, facts): &DemoDocument, actors: &[
         source: slug(source)?,
         licence: slug("cc0-1.0")?,
         origin: format!("invented for the demo chain: the list {list:?} of {source}"),
-        retrieved_at: END_TIME - days * DAY_SECS,
+        retrieved_at: END_TIME - before,
         document: DocumentHash(hasher.finalize().into()),
     };
     let list = ClaimList { name: slug(list)?, is_complete };

@@ -46,8 +46,8 @@ fn the_demo_keeps_its_bytes() {
     // Another chain needs another `identity` in src/commands/demo/folder.rs, or folders of the old one stay in use.
     assert_eq!(
         found,
-        "tip 5f12b792ad24e7fdcc47adf1b5c3d3f84618b12b3884c8f94ff3dc5f3f68001e\n\
-         3008 blocks of 10753884 bytes: 380c5a5e8faab8ee0431d36ea1592f875ac12f99599f9cf2dcbdf485dc9b75d2\n\
+        "tip 32ed051fe900dea29a0de55735c3360eb3eae2476858fb106888404eac1781dc\n\
+         3008 blocks of 10977862 bytes: a12929114af318c27389bb9d00e5bbc70830631ab76c117e43c6351d475686c1\n\
          1319 unconfirmed transactions of 3544704 bytes: \
          a0d16daf7f91ace3b7e9a1d93e7605193c0217ddce76ea9466ccb0f878d82cdd\n"
     );

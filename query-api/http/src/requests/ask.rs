@@ -4,7 +4,7 @@ use std::{cell::RefCell, fmt, future::Future, rc::Rc, sync::Arc};
 
 use cairn_state::{State, StateError};
 use cairn_work::Work;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tokio::{runtime::Handle, time::timeout};
 
@@ -50,8 +50,28 @@ pub trait Backend: Send + Sync + 'static {
         0
     }
 
+    /// The next step of what it finds out by itself while nobody waits for it. It may block, for a moment: it runs on a
+    /// blocking thread.
+    fn aside(&self) -> Aside {
+        Aside::Nothing
+    }
+
+    /// Takes the body of the answer, or the error, that the last step asked for.
+    fn hear(&self, _answer: Result<Vec<u8>, ApiError>) {}
+
     /// Maps an error of a lower layer to an API error, and logs it.
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError;
+}
+
+/// The next step of a backend.
+#[derive(Debug)]
+pub enum Aside {
+    /// Nothing is to be done.
+    Nothing,
+    /// A part is done, and more is left.
+    More,
+    /// The backend wants to hear the answer of an operation.
+    Ask(&'static str, Map<String, Value>),
 }
 
 /// A figure for operators, shown on `/metrics`.

@@ -34,7 +34,7 @@ use crate::{
     },
     contract::{nearest, offer::AgreedOperation, operation::RegisteredOperation},
     pages::site,
-    requests::{http::dispatch, inside::Api, precompute},
+    requests::{aside, http::dispatch, inside::Api, precompute},
     server::{Server, Service},
 };
 
@@ -205,6 +205,7 @@ where
         surround(Router::new().fallback(refuse), &server)
     };
     let (go_on, stop) = watch::channel(());
+    let finding_out = tokio::spawn(aside::keep(Arc::clone(&server), stop.clone()));
     let precomputing = tokio::spawn(precompute::keep(Arc::clone(&server), stop));
     // Streams would go on for as long as their clients want.
     let ending = Arc::clone(&server);
@@ -214,8 +215,10 @@ where
     };
     let served = connections::serve(listener, with_more(&server, more), refusing, Arc::clone(&server), shutdown).await;
     drop(go_on);
-    if let Err(error) = precomputing.await {
-        tracing::error!(%error, "what precomputes answers has ended early");
+    for (task, what) in [(precomputing, "precomputes answers"), (finding_out, "works beside requests")] {
+        if let Err(error) = task.await {
+            tracing::error!(%error, "what {what} has ended early");
+        }
     }
     served
 }
