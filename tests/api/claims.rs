@@ -68,7 +68,7 @@ pub fn take(world: &World, source: &str, retrieved_at: u32, is_complete: bool, c
 }
 
 /// The operator contests what a list of [`take`] says.
-fn contest(world: &World, claim: &Claim, source: &str) {
+pub fn contest(world: &World, claim: &Claim, source: &str) {
     let contest = Contest {
         script: sha256::Hash::hash(&claim.script).to_byte_array(),
         source: source.parse().unwrap(),
