@@ -18,7 +18,7 @@ const TUNED: &[Judged] = &[
         "label risk sanctions",
         &[
             "/v1/wallets/{address}/risk-signals",
-            "/v1/wallets/{address}/sanctions-exposure",
+            "sanctions_exposure",
             "/v1/wallets/{address}/trust-safety",
             "ofac_coverage",
         ],
@@ -77,10 +77,7 @@ const HELD_OUT: &[Judged] = &[
     ("addresses of a known exchange", &["entity_lookup", "entity_list", "entity_directory"]),
     ("blocks found by a pool", &["mining_pool_info", "pool_list"]),
     ("rich list", &["supply_distribution"]),
-    (
-        "is an address on the OFAC list",
-        &["ofac_coverage", "ofac_compliance_tier", "/v1/wallets/{address}/sanctions-exposure"],
-    ),
+    ("is an address on the OFAC list", &["ofac_coverage", "ofac_compliance_tier", "sanctions_exposure"]),
     ("sleeping addresses that woke up", &["chain_awakenings", "whale_wakeups", "dormancy_watchlist"]),
     ("old wallets that emptied their coins at once", &["dormancy_flushes"]),
     ("weekly report on old coins", &["dormancy_weekly", "dormancy_weekly_text"]),
