@@ -48,7 +48,7 @@ pub(super) const COINJOIN_PARTICIPATION_PAGE: Definition = Definition {
         "Levels: Whirlpool 96, Wasabi 1 92, equal outputs 87, JoinMarket 85, Wasabi 2 79: the lower ends of the 95 % \
          intervals of the precision on 402 documented real transactions, in percent.",
         "Ordinary explanations: CoinJoins protect the privacy of their participants, and a participant may pay \
-         somebody else in one. It would decide whether the address is spent from in the transaction, and which \
+         somebody else in one. Evidence that would decide: whether the address is spent from in the transaction, and which \
          software its owner uses.",
         measured::COINJOIN_PARTICIPATION,
     ],
@@ -65,7 +65,7 @@ pub(super) const PEEL_CHAIN_PAGE: Definition = Definition {
          spends are followed each way, and 500 transactions of others are read. The longest chain counts; the \
          answer names the ten spends that end with the newest one of the address.",
         "Ordinary explanations: whoever pays several times a day out of one large coin makes such a chain, and the \
-         rest is change. Services pay withdrawals this way. It would decide where the small parts go, and where the \
+         rest is change. Services pay withdrawals this way. Evidence that would decide: where the small parts go, and where the \
          first coin came from.",
         measured::PEEL_CHAIN,
     ],
@@ -79,7 +79,7 @@ pub(super) const ADDRESS_REUSE_PAGE: Definition = Definition {
         "A transaction pays the address after its first spend, or in the same transaction: change that goes back. The \
          first spend reveals the key, and reuse ties payments together.",
         "Ordinary explanations: donation pages, shops and employers use one address for years, and anybody can pay an \
-         address again without its owner's consent. It would decide whether the owner published the address.",
+         address again without its owner's consent. Evidence that would decide: whether the owner published the address.",
         measured::ADDRESS_REUSE,
     ],
 };
@@ -93,7 +93,7 @@ pub(super) const RAPID_PASS_THROUGH_PAGE: Definition = Definition {
          it within 144 blocks of its receipt. A coin leaves with the transaction that spends it, less the share that \
          this transaction pays back. Payments by the address to itself are not received.",
         "Ordinary explanations: exchanges and payment processors sweep each deposit address within minutes, and an \
-         owner who moves coins to another wallet does the same. It would decide who controls the place where the \
+         owner who moves coins to another wallet does the same. Evidence that would decide: who controls the place where the \
          coins go.",
         measured::RAPID_PASS_THROUGH,
     ],
@@ -108,7 +108,7 @@ pub(super) const FAN_IN_PAGE: Definition = Definition {
          transaction ties to another, as of the newest block. Coinbases, CoinJoins and payments by the own cluster do \
          not count. The answer has the window with the most senders, and a payment of each.",
         "Ordinary explanations: shops, donation pages and services with one address, or an owner who gathers coins of \
-         addresses that nothing ties together. It would decide whether the address was published, and by whom.",
+         addresses that nothing ties together. Evidence that would decide: whether the address was published, and by whom.",
         measured::FAN_IN,
     ],
 };
@@ -120,8 +120,7 @@ pub(super) const FAN_OUT_PAGE: Definition = Definition {
     text: &[
         "A transaction that spends from the address pays 20 or more scripts that it does not spend from. CoinJoins do \
          not count.",
-        "Ordinary explanations: salaries, payouts of pools and exchanges, and owners who divide their coins. It would \
-         decide who owns the recipients.",
+        "Ordinary explanations: salaries, payouts of pools and exchanges, and owners who divide their coins. Evidence that would decide: who owns the recipients.",
         measured::FAN_OUT,
     ],
 };
@@ -133,7 +132,7 @@ pub(super) const DUST_RECIPIENT_PAGE: Definition = Definition {
     text: &[
         "A campaign paid the address 1,000 satoshis or less after its first transaction: see dust campaigns. The \
          newest 50 such payments are judged. The recipient did nothing.",
-        "Ordinary explanations: advertisements and tokens are sent this way, too. It would decide what the \
+        "Ordinary explanations: advertisements and tokens are sent this way, too. Evidence that would decide: what the \
          transactions of the campaign have in common, and whether the dust was spent with other coins.",
         measured::DUST_RECIPIENT,
     ],
@@ -149,8 +148,8 @@ pub(super) const MIXER_EXPOSURE_PAGE: Definition = Definition {
          of those that these coins were paid to. Coins are not followed through CoinJoins, coinbases and known \
          services. At most 1,000 neighbouring transactions and 5,000 scripts are looked up, and the claims of 500. \
          Amounts are not followed: risk-exposure does that.",
-        "Ordinary explanations: whoever is paid by a user of a mixer has no part in it, and two transactions away is \
-         often another owner. It would decide who owns the scripts between.",
+        "Ordinary explanations: those who are paid by a user of a mixer have no part in it, and two transactions away is \
+         often another owner. Evidence that would decide: who owns the scripts between.",
         measured::MIXER_EXPOSURE,
     ],
 };
@@ -178,7 +177,7 @@ pub(super) const SANCTIONED_INDIRECT_PAGE: Definition = Definition {
          neighbourhood and its limits are those of the signal about mixers. The listing may be younger than the \
          payments: sanctions-exposure has dates and amounts.",
         "Ordinary explanations: anybody can be paid by a listed party without knowing it, also with dust, and two \
-         transactions away is often another owner. It would decide who owns the scripts between.",
+         transactions away is often another owner. Evidence that would decide: who owns the scripts between.",
         measured::SANCTIONED_INDIRECT,
     ],
 };
