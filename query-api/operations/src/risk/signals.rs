@@ -182,8 +182,8 @@ impl State {
 pub(crate) struct RiskSignal {
     /// Id of the detector.
     id: &'static str,
-    /// `fired`: the pattern is there. `not_fired`: it is not in the transactions that were examined, all of those of the
-    /// address. `suppressed`: it is there, but the address is said to belong to a service, which shows it anyway.
+    /// `fired`: the pattern is there. `not_fired`: it is not in the transactions of the address, all of which were
+    /// examined. `suppressed`: it is there, but the address is said to belong to a service, which shows it anyway.
     /// `not_examined`: nothing was found, and not everything was examined.
     state: State,
     /// `observed`, `examined`, `known_service`, or why the detector could not examine everything: `no_history`,
