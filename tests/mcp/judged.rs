@@ -17,7 +17,7 @@ const TUNED: &[Judged] = &[
     (
         "label risk sanctions",
         &[
-            "/v1/wallets/{address}/risk-signals",
+            "address_risk",
             "/v1/wallets/{address}/sanctions-exposure",
             "/v1/wallets/{address}/trust-safety",
             "ofac_coverage",
