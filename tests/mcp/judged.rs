@@ -19,6 +19,7 @@ const TUNED: &[Judged] = &[
         &[
             "/v1/wallets/{address}/risk-signals",
             "sanctions_exposure",
+            "address_risk",
             "/v1/wallets/{address}/trust-safety",
             "ofac_coverage",
         ],

@@ -62,8 +62,8 @@ impl<'r> ChainLedger<'r> {
         self.claims.into_inner().into_cache()
     }
 
-    /// The facts about a script. Rows read, for each of its newest 1 000 transactions: at most one, and as many for each
-    /// detector that looks at its neighbours.
+    /// The facts about a script. Rows read, for each of its newest 1 000 transactions: at most one, and as many for
+    /// each detector that looks at its neighbours.
     pub(super) fn facts(&self, said: &ScriptClaims) -> Result<Facts, ApiError> {
         let stated = said.stated();
         let at = self.at;
