@@ -1,7 +1,7 @@
-//! Base rates of the detectors of risk signals: how often each fires for scripts of the last 4 032 blocks. Once a
-//! client asks for them, they are computed beside requests, once a day: scripts are drawn by the hash of the day's last
-//! block, so that every server draws the same, and each is examined by the operation itself. Each step has a view of its
-//! own. `schema/domain/src/base_rate.rs` explains the weights.
+//! Base rates of the detectors of risk signals: how often each fires for scripts of 4 032 blocks. Once a client asks
+//! for them, they are computed beside requests, once a day: scripts are drawn by the hash of the day's last block, so
+//! that every server draws the same, and each is examined by the operation itself. Each step has a view of its own.
+//! `schema/domain/src/base_rate.rs` explains the weights.
 
 mod drawing;
 
