@@ -67,7 +67,7 @@ fn last_of_day(world: &World) -> u32 {
 fn scripts(world: &World, last: u32) -> BTreeSet<ScriptBuf> {
     let txs = world.oracle.blocks()[..=last as usize].iter().flat_map(|block| &block.txdata);
     let outputs = txs.flat_map(|tx| &tx.output).map(|output| output.script_pubkey.clone());
-    // What is spent was paid before.
+    // A coin is paid before it is spent.
     outputs.filter(|script| !script.is_op_return()).collect()
 }
 
