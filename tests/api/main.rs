@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
 
 mod balance_history;
+mod base_rates;
 mod blocks;
 mod bounds;
 mod broadcast;

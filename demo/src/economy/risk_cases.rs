@@ -1,4 +1,4 @@
-//! What there is to ask about on the last day of the demo.
+//! The cases of the last day of the demo, as others see them.
 
 use bitcoin::{Address, Script, ScriptBuf, Transaction, Txid};
 
@@ -9,14 +9,14 @@ use super::risk_story::{CARELESS, Cases, ROUND, Role};
 use crate::build::Coin;
 use crate::error::Error;
 
-/// What a case is asked with.
+/// The question that shows a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// The detectors of risk signals.
     Signals,
-    /// Where the money of the address came from, in at most so many transactions.
+    /// The origin of the address's money, in at most so many transactions.
     Sources(u32),
-    /// Where it went.
+    /// The way that it went, in at most so many transactions.
     Destinations(u32),
     /// Money from addresses on lists of sanctions, in at most so many transactions.
     Sanctions(u32),
@@ -27,7 +27,7 @@ pub enum Question {
 pub struct RiskCase {
     /// The detector, or the reason of the stop.
     pub id: &'static str,
-    /// The question that shows it.
+    /// The question to ask.
     pub question: Question,
     /// The activity of the address, in a sentence.
     pub what: &'static str,
@@ -37,7 +37,7 @@ pub struct RiskCase {
     pub txids: Vec<Txid>,
 }
 
-/// Whose address a case is about, and the steps that it has.
+/// The address that a case is about, and its steps.
 enum Subject {
     Of(Role, &'static [&'static str]),
     /// Somebody whom a miner without a name paid with coins that he had mined.
@@ -171,10 +171,10 @@ const CASES: [Case; 23] = {
 
 /// The cases of a finished chain.
 pub(super) fn of(economy: &mut Economy, cases: &Cases) -> Result<Vec<RiskCase>, Error> {
-    CASES.iter().map(|case| told(economy, cases, case)).collect()
+    CASES.iter().map(|case| found(economy, cases, case)).collect()
 }
 
-fn told(economy: &mut Economy, cases: &Cases, case: &Case) -> Result<RiskCase, Error> {
+fn found(economy: &mut Economy, cases: &Cases, case: &Case) -> Result<RiskCase, Error> {
     let missing = Error::Parameters("a chain without a transaction that a case is about");
     let (script, txids) = match case.subject {
         Subject::Of(role, steps) => (economy.fixed(role.who(), 0)?, cases.txids(steps)),

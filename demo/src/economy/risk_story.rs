@@ -28,7 +28,7 @@ const PEEL_GAP: u32 = 3;
 const STAFF: u32 = 110;
 const PAYERS: u32 = 12;
 pub(super) const ROUND: std::ops::Range<u32> = 20..30;
-/// One of the round who spends the dust with other coins.
+/// Someone of the round who spends the dust with other coins.
 pub(super) const CARELESS: u32 = 21;
 const DUST_SATS: u64 = 600;
 /// Satoshis for each virtual byte.
@@ -89,7 +89,7 @@ impl Role {
     }
 }
 
-/// Participants of the cases whom the demo's labels name. They have no part in the mempool.
+/// Lists the participants of the cases whom the demo's labels name. They have no part in the mempool.
 pub(super) fn labelled(ring: &mut Keyring) -> Result<Vec<Actor>, Error> {
     let courier = ring.script(&Role::Courier.who().lock(0))?;
     let description = "Carries money for others, and is put on a list while it does.";

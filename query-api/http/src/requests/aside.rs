@@ -1,5 +1,5 @@
-//! What a backend finds out by itself, while nobody waits for it. It is asked for its next step again and again; a step
-//! may be a question to an operation. Half of the time it rests, so that it takes half a processor at most.
+//! Work of a backend that no request waits for. It is asked for its next step again and again; a step may be a question
+//! to an operation. It rests for half of the time, so that it takes half a processor at most.
 
 use std::{
     sync::Arc,

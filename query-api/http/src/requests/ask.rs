@@ -50,13 +50,13 @@ pub trait Backend: Send + Sync + 'static {
         0
     }
 
-    /// The next step of what it finds out by itself while nobody waits for it. It may block, for a moment: it runs on a
-    /// blocking thread.
+    /// Takes the next step of its work that no request waits for. It may block for a moment: it runs on a blocking
+    /// thread.
     fn aside(&self) -> Aside {
         Aside::Nothing
     }
 
-    /// Takes the body of the answer, or the error, that the last step asked for.
+    /// Takes the answer that the last step asked for: its body, or the error.
     fn hear(&self, _answer: Result<Vec<u8>, ApiError>) {}
 
     /// Maps an error of a lower layer to an API error, and logs it.

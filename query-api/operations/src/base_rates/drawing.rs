@@ -8,9 +8,7 @@ use cairn_domain::{
 };
 use cairn_model::{BlockHash, DAY_SECS, Height, MonoTime, ScriptId, ScriptPrefix, TxNum, day_of};
 use cairn_reader::{ReadError, StoredTx, View};
-use cairn_tables::{block_log::BlockLog, headers::Headers, totals::TotalsTable};
-
-use crate::context::lacks;
+use cairn_tables::{Table, block_log::BlockLog, headers::Headers, totals::TotalsTable};
 
 /// SHA-256 of a script.
 pub(super) type ScriptHash = [u8; 32];
@@ -148,4 +146,9 @@ fn script_of(view: &View<'_>, tx: &StoredTx, place: usize) -> Option<ScriptId> {
     let output = tx.outputs().get(place - tx.logged_inputs().len()).filter(|output| output.spendable)?;
     let prefix = ScriptPrefix::of(tx.script(output), view.facts().script_prefix);
     Some(ScriptId { prefix, ordinal: output.id.ordinal })
+}
+
+/// The error that a table lacks a row which another one names.
+fn lacks<T: Table>(what: String) -> ReadError {
+    ReadError::Lacks { table: T::NAME, what }
 }

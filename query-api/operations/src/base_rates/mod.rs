@@ -1,7 +1,7 @@
-//! Base rates of the detectors of risk signals: how often each fires for scripts of the last 4 032 blocks. Once a
-//! client asks for them, they are computed beside requests, once a day: scripts are drawn by the hash of the day's last
-//! block, so that every server draws the same, and each is examined by the operation itself. Each step has a view of its
-//! own. `schema/domain/src/base_rate.rs` explains the weights.
+//! Base rates of the detectors of risk signals: how often each fires for scripts of 4 032 blocks. Once a client asks
+//! for them, they are computed beside requests, once a day: scripts are drawn by the hash of the day's last block, so
+//! that every server draws the same, and each is examined by the operation itself. Each step has a view of its own.
+//! `schema/domain/src/base_rate.rs` explains the weights.
 
 mod drawing;
 
@@ -25,6 +25,7 @@ const TRIES: u8 = 3;
 
 /// Why a base rate is not known.
 const COMPUTING: &str = "being computed from scripts of the last 4 032 blocks; try again in some minutes";
+const NO_DAY: &str = "no day of the chain is over yet";
 const NOBODY: &str = "the detector could not examine any of the scripts that were drawn";
 
 /// The base rate of a detector.
@@ -48,6 +49,8 @@ pub(crate) struct RateSlot(Mutex<State>);
 struct State {
     /// A client has asked for them.
     is_wanted: bool,
+    /// All blocks are of one day.
+    lacks_day: bool,
     known: Option<Known>,
     work: Option<Work>,
 }
@@ -85,7 +88,8 @@ impl RateSlot {
     pub(crate) fn get(&self, detector: &str) -> Result<KnownRate, &'static str> {
         let mut state = self.0.lock();
         state.is_wanted = true;
-        let known = state.known.as_ref().ok_or(COMPUTING)?;
+        let missing = if state.lacks_day { NO_DAY } else { COMPUTING };
+        let known = state.known.as_ref().ok_or(missing)?;
         let share_ppm = *known.shares.get(detector).ok_or(NOBODY)?;
         let Window { first, last, time, .. } = known.window;
         Ok(KnownRate { share_ppm, blocks: last + 1 - first, to_height: last, at: time })
@@ -94,6 +98,7 @@ impl RateSlot {
     /// Adds the version of the base rates.
     pub(crate) fn add_version(&self, versions: &mut Versions) {
         let state = self.0.lock();
+        versions.add(&[state.lacks_day.into()]);
         versions.add(&state.known.as_ref().map_or([0; 32], |known| known.window.hash.0));
     }
 
@@ -106,7 +111,8 @@ impl RateSlot {
             return Ok(Aside::Nothing);
         }
         let Some(reader) = index.reader() else { return Ok(Aside::Nothing) };
-        self.advance(&reader, index.best_height(), max_lag)
+        // After a failure the next request tries again.
+        self.advance(&reader, index.best_height(), max_lag).inspect_err(|_| self.0.lock().is_wanted = false)
     }
 
     fn advance(&self, reader: &Reader, best: Option<Height>, max_lag: u32) -> Result<Aside, ReadError> {
@@ -118,7 +124,9 @@ impl RateSlot {
         if best.is_some_and(|best| best.saturating_sub(view.tip().height) > max_lag) {
             return Ok(Aside::Nothing);
         }
-        let Some(window) = Window::of(&view)? else { return Ok(Aside::Nothing) };
+        let window = Window::of(&view)?;
+        self.0.lock().lacks_day = window.is_none();
+        let Some(window) = window else { return Ok(Aside::Nothing) };
         let Some(mut work) = self.work(&view, window)? else { return Ok(Aside::Nothing) };
         let next = work.step(&view);
         let mut state = self.0.lock();

@@ -5,23 +5,25 @@ use cairn_model::Height;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::context::Ctx;
+use crate::{base_rates::KnownRate, context::Ctx, values::rfc3339};
 
 /// Share of the scripts of recent blocks for which a detector fires.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SignalBaseRate")]
 pub(crate) struct BaseRate {
-    /// Share of the scripts in millionths.
+    /// Share in millionths, of the scripts with a transaction in these blocks that the detector could examine: an
+    /// estimate from 2 000 random draws.
     pub(crate) share_ppm: u32,
     /// Number of blocks.
     pub(crate) blocks: u32,
-    /// Height of the newest of these blocks.
+    /// Height of the newest of these blocks, the last of a day (UTC).
     pub(crate) to_height: Height,
-    /// Time at which the rate was computed.
+    /// Monotone time of that block.
     pub(crate) at: String,
 }
 
-/// The base rate of a detector, or why it is unknown.
-pub(crate) fn base_rate(_: &Ctx<'_>, _: &DetectorInfo) -> Result<BaseRate, &'static str> {
-    Err("this server does not compute base rates")
+/// The base rate of a detector, or why it is unknown. Once it is asked for, it is computed beside requests, each day.
+pub(crate) fn base_rate(ctx: &Ctx<'_>, detector: &DetectorInfo) -> Result<BaseRate, &'static str> {
+    let KnownRate { share_ppm, blocks, to_height, at } = ctx.rates.get(detector.id)?;
+    Ok(BaseRate { share_ppm, blocks, to_height, at: rfc3339(at) })
 }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     batch::BatchedOperation,
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get, index_post, lacks},
+    context::{CLAIMS, Ctx, LABELS, RATES, TIP, index_get, index_post, lacks},
     definitions::RISK_SIGNALS,
     operation::Operation,
     parameters::identifier::AddressParam,
@@ -280,7 +280,7 @@ impl Operation for RiskSignals {
             and what would decide. A known service suppresses patterns that services show anyway. If nothing was found \
             and not everything was examined, the state is `not_examined`. The answer is evidence, not a verdict: it gives no \
             score, and finding nothing proves nothing.",
-        freshness: &[TIP, CLAIMS, LABELS],
+        freshness: &[TIP, CLAIMS, LABELS, RATES],
         compact: &[
             "examined",
             "note",
