@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     claims::{claim, contest, listed, take},
-    support::{World, address, assert_valid, get_ok, post},
+    support::{World, address, assert_valid, get, get_ok, post},
     surveillance::campaign_world,
 };
 
@@ -317,7 +317,7 @@ async fn claims_near_an_address_are_found_and_end() {
     take(world, "labels", 1_700_000_000, true, &[mixer.clone(), listed(&scripts[4])]);
     let body = signals(world, &scripts[2]).await;
     assert_eq!(states(&body, &["mixer_exposure", "sanctioned_indirect"]), ["fired", "not_fired"]);
-    // A contested claim of a mixer does not count, and is no stop.
+    // A contested claim of a mixer does not count, and does not stop the walk.
     contest(world, &mixer, "labels");
     let body = signals(world, &scripts[2]).await;
     assert_eq!(states(&body, &["mixer_exposure", "sanctioned_indirect"]), ["not_fired", "fired"]);
@@ -405,8 +405,8 @@ async fn every_definition_that_a_signal_names_exists() {
     let world = &story.world();
     let body = signals(world, &bank).await;
     for id in rows(&body).iter().map(|signal| &signal["definition"]).chain([&body["definition"]]) {
-        let reply =
-            crate::support::get(&world.open_router(), &format!("/api/reference/definitions/{}", id.as_str().unwrap()));
-        assert_eq!(reply.await.status, 200, "{id}");
+        let path = format!("/api/reference/definitions/{}", id.as_str().unwrap());
+        let reply = get(&world.open_router(), &path).await;
+        assert_eq!(reply.status, 200, "{id}");
     }
 }

@@ -12,28 +12,28 @@ pub(super) const RISK_SIGNALS_PAGE: Definition = Definition {
     title: "Risk signals",
     text: &[
         "A risk signal is a pattern in the transactions of an address, or a claim of a source near it, with the \
-         transactions that show it. Anyone can check it with them. It is not a judgement about a person, and no signals \
-         are added up.",
-        "Ten detectors look at the newest 1,000 transactions of the address, in which at most 200,000 inputs and outputs \
-         are read, and at neighbouring transactions within their own limits. Each is always in the answer, in one order. \
-         fired: the pattern is there. not_fired: it is not in the transactions of the address, all of which were \
-         examined. suppressed: it is there, but a standing claim of control (level 40 or more, 50 if it is inherited) \
-         says that a service owns the address; services show peel chains, reuse, pass-through, and many senders and \
-         recipients in their ordinary business. not_examined: nothing was found, and not everything was examined; the \
-         reason says why. The absence of a signal proves nothing.",
-        "The level measures the evidence, from 0 to 100: 10 for a pattern, 100 for a fact that anyone can recompute from \
-         the chain; for CoinJoins the lower end of the 95 % interval of the precision on documented real transactions, \
-         in percent; for claims, the level of the claim. The strength follows from measured precision: weak below nine \
-         tenths, strong if the lower end of its 95 % interval (Wilson) is nine tenths or more, otherwise moderate. A \
-         signal that rests on a claim is not stronger than the evidence of the claim.",
+         transactions that show it. Anyone can check it with them. It is not a judgement about a person, and no \
+         signals are added up.",
+        "Ten detectors look at the newest 1,000 transactions of the address, in which at most 200,000 inputs and \
+         outputs are read, and at neighbouring transactions within their own limits. Each is always in the answer, in \
+         one order. fired: the pattern is there. not_fired: it is not in the transactions of the address, all of \
+         which were examined. suppressed: it is there, but a standing claim of control (level 40 or more, 50 if it is \
+         inherited) says that a service owns the address; services show peel chains, reuse, pass-through, and many \
+         senders and recipients in their ordinary business. not_examined: nothing was found, and not everything was \
+         examined; the reason says why. The absence of a signal proves nothing.",
+        "The level measures the evidence, from 0 to 100: 10 for a pattern, 100 for a fact that anyone can recompute \
+         from the chain; for CoinJoins the lower end of the 95 % interval of the precision on documented real \
+         transactions, in percent; for claims, the level of the claim. The strength follows from measured precision: \
+         weak below nine tenths, strong if the lower end of its 95 % interval (Wilson) is nine tenths or more, \
+         otherwise moderate. A signal that rests on a claim is not stronger than the evidence of the claim.",
         "Precision and recall are measured on generated actors. Each follows an intent, such as laundering, paying \
-         salaries or moving savings, with chance in amounts and times; none knows the rule of a detector. A detector is \
-         right if it fires for the intent that it is about. The shares of the intents are ours, so that the figures \
-         compare detectors. The pages of the detectors have them.",
+         salaries or moving savings, with chance in amounts and times; none knows the rule of a detector. A detector \
+         is right if it fires for the intent that it is about. The shares of the intents are ours, so that the \
+         figures compare detectors. The pages of the detectors have them.",
         "How often the detectors fire in real blocks, without the knowledge whether they are right:",
         measured::REAL_BLOCKS,
-        "The base rate is the share of the scripts of the last 4,032 blocks for which a detector fires, with its date. \
-         It is null, with a reason, until it is known.",
+        "The base rate is the share of the scripts of the last 4,032 blocks for which a detector fires, with its \
+         date. It is null, with a reason, until it is known.",
     ],
 };
 
@@ -48,8 +48,8 @@ pub(super) const COINJOIN_PARTICIPATION_PAGE: Definition = Definition {
         "Levels: Whirlpool 96, Wasabi 1 92, equal outputs 87, JoinMarket 85, Wasabi 2 79: the lower ends of the 95 % \
          intervals of the precision on 402 documented real transactions, in percent.",
         "Ordinary explanations: CoinJoins protect the privacy of their participants, and a participant may pay \
-         somebody else in one. It would decide whether the address is spent from in the transaction, and which \
-         software its owner uses.",
+         somebody else in one. Evidence that would decide: whether the address is spent from in the transaction, and \
+         which software its owner uses.",
         measured::COINJOIN_PARTICIPATION,
     ],
 };
@@ -61,12 +61,12 @@ pub(super) const PEEL_CHAIN_PAGE: Definition = Definition {
     text: &[
         "The address is on a chain of five or more linked spends. Each has one input and two outputs; the larger \
          output has 80 % or more of both, and is the input of the next spend, at most 144 blocks later. The address \
-         is spent from in the chain, or holds its rest. The script that is paid the small part is not on the chain. 50 \
-         spends are followed each way, and 500 transactions of others are read. The longest chain counts; the \
+         is spent from in the chain, or holds its rest. The script that is paid the small part is not on the chain. \
+         50 spends are followed each way, and 500 transactions of others are read. The longest chain counts; the \
          answer names the ten spends that end with the newest one of the address.",
         "Ordinary explanations: whoever pays several times a day out of one large coin makes such a chain, and the \
-         rest is change. Services pay withdrawals this way. It would decide where the small parts go, and where the \
-         first coin came from.",
+         rest is change. Services pay withdrawals this way. Evidence that would decide: where the small parts go, and \
+         where the first coin came from.",
         measured::PEEL_CHAIN,
     ],
 };
@@ -79,7 +79,8 @@ pub(super) const ADDRESS_REUSE_PAGE: Definition = Definition {
         "A transaction pays the address after its first spend, or in the same transaction: change that goes back. The \
          first spend reveals the key, and reuse ties payments together.",
         "Ordinary explanations: donation pages, shops and employers use one address for years, and anybody can pay an \
-         address again without its owner's consent. It would decide whether the owner published the address.",
+         address again without its owner's consent. Evidence that would decide: whether the owner published the \
+         address.",
         measured::ADDRESS_REUSE,
     ],
 };
@@ -93,8 +94,8 @@ pub(super) const RAPID_PASS_THROUGH_PAGE: Definition = Definition {
          it within 144 blocks of its receipt. A coin leaves with the transaction that spends it, less the share that \
          this transaction pays back. Payments by the address to itself are not received.",
         "Ordinary explanations: exchanges and payment processors sweep each deposit address within minutes, and an \
-         owner who moves coins to another wallet does the same. It would decide who controls the place where the \
-         coins go.",
+         owner who moves coins to another wallet does the same. Evidence that would decide: who controls the place \
+         where the coins go.",
         measured::RAPID_PASS_THROUGH,
     ],
 };
@@ -108,7 +109,8 @@ pub(super) const FAN_IN_PAGE: Definition = Definition {
          transaction ties to another, as of the newest block. Coinbases, CoinJoins and payments by the own cluster do \
          not count. The answer has the window with the most senders, and a payment of each.",
         "Ordinary explanations: shops, donation pages and services with one address, or an owner who gathers coins of \
-         addresses that nothing ties together. It would decide whether the address was published, and by whom.",
+         addresses that nothing ties together. Evidence that would decide: whether the address was published, and by \
+         whom.",
         measured::FAN_IN,
     ],
 };
@@ -120,8 +122,8 @@ pub(super) const FAN_OUT_PAGE: Definition = Definition {
     text: &[
         "A transaction that spends from the address pays 20 or more scripts that it does not spend from. CoinJoins do \
          not count.",
-        "Ordinary explanations: salaries, payouts of pools and exchanges, and owners who divide their coins. It would \
-         decide who owns the recipients.",
+        "Ordinary explanations: salaries, payouts of pools and exchanges, and owners who divide their coins. Evidence \
+         that would decide: who owns the recipients.",
         measured::FAN_OUT,
     ],
 };
@@ -133,8 +135,8 @@ pub(super) const DUST_RECIPIENT_PAGE: Definition = Definition {
     text: &[
         "A campaign paid the address 1,000 satoshis or less after its first transaction: see dust campaigns. The \
          newest 50 such payments are judged. The recipient did nothing.",
-        "Ordinary explanations: advertisements and tokens are sent this way, too. It would decide what the \
-         transactions of the campaign have in common, and whether the dust was spent with other coins.",
+        "Ordinary explanations: advertisements and tokens are sent this way, too. Evidence that would decide: what \
+         the transactions of the campaign have in common, and whether the dust was spent with other coins.",
         measured::DUST_RECIPIENT,
     ],
 };
@@ -149,8 +151,8 @@ pub(super) const MIXER_EXPOSURE_PAGE: Definition = Definition {
          of those that these coins were paid to. Coins are not followed through CoinJoins, coinbases and known \
          services. At most 1,000 neighbouring transactions and 5,000 scripts are looked up, and the claims of 500. \
          Amounts are not followed: risk-exposure does that.",
-        "Ordinary explanations: whoever is paid by a user of a mixer has no part in it, and two transactions away is \
-         often another owner. It would decide who owns the scripts between.",
+        "Ordinary explanations: those who are paid by a user of a mixer have no part in it, and two transactions away \
+         is often another owner. Evidence that would decide: who owns the scripts between.",
         measured::MIXER_EXPOSURE,
     ],
 };
@@ -162,8 +164,7 @@ pub(super) const SANCTIONED_DIRECT_PAGE: Definition = Definition {
     text: &[
         "A list of sanctions has the address: a standing claim of the type listed_by about this very script, with the \
          behaviour sanctioned or without one. A contest does not change it; a listing that ended does not count. \
-         Claims about other scripts of the cluster never count. The answer names the claims; no transaction shows \
-         it.",
+         Claims about other scripts of the cluster never count. The answer names the claims; no transaction shows it.",
         "It repeats claims, so no precision is measured: level and strength are those of the claim. Lists can be out \
          of date or wrong, and no list is complete. The authority's own publication decides.",
     ],
@@ -178,7 +179,7 @@ pub(super) const SANCTIONED_INDIRECT_PAGE: Definition = Definition {
          neighbourhood and its limits are those of the signal about mixers. The listing may be younger than the \
          payments: sanctions-exposure has dates and amounts.",
         "Ordinary explanations: anybody can be paid by a listed party without knowing it, also with dust, and two \
-         transactions away is often another owner. It would decide who owns the scripts between.",
+         transactions away is often another owner. Evidence that would decide: who owns the scripts between.",
         measured::SANCTIONED_INDIRECT,
     ],
 };

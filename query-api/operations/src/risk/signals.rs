@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Most labels that are shown.
-const MAX_LABELS: usize = 50;
+const MAX_LABELS: usize = 20;
 /// Meaning of the answer.
 const NOTE: &str = "A signal is a pattern or a claim with the transactions that show it. It is not a verdict. A signal \
     that did not fire proves nothing.";
@@ -55,7 +55,7 @@ pub(crate) struct RiskSignalsOutput {
     address: String,
     as_of: SignalsAsOf,
     /// Standing claims about the address, or about other scripts of its cluster that extend to it: those that are not
-    /// contested first, then by level; at most 50.
+    /// contested first, then by level; at most 20. `detail` has all of them.
     labels: Vec<SignalLabel>,
     /// Number of all of them.
     labels_total: usize,
@@ -182,8 +182,8 @@ impl State {
 pub(crate) struct RiskSignal {
     /// Id of the detector.
     id: &'static str,
-    /// `fired`: the pattern is there. `not_fired`: it is not in the transactions that were examined, all of those of the
-    /// address. `suppressed`: it is there, but the address is said to belong to a service, which shows it anyway.
+    /// `fired`: the pattern is there. `not_fired`: it is not in the transactions of the address, all of which were
+    /// examined. `suppressed`: it is there, but the address is said to belong to a service, which shows it anyway.
     /// `not_examined`: nothing was found, and not everything was examined.
     state: State,
     /// `observed`, `examined`, `known_service`, or why the detector could not examine everything: `no_history`,

@@ -9,7 +9,14 @@ use crate::{claims::Strength, coinjoin::CoinJoin};
 pub const INFO: DetectorInfo = DetectorInfo {
     id: "coinjoin_participation",
     definition: "signal-coinjoin-participation",
-    parameters: &[("rules_version", crate::coinjoin::RULES as u64)],
+    parameters: &[
+        ("rules_version", crate::coinjoin::RULES as u64),
+        ("whirlpool_level", level(CoinJoin::Whirlpool) as u64),
+        ("wasabi1_level", level(CoinJoin::Wasabi1) as u64),
+        ("wasabi2_level", level(CoinJoin::Wasabi2) as u64),
+        ("joinmarket_level", level(CoinJoin::JoinMarket) as u64),
+        ("equal_output_level", level(CoinJoin::EqualOutput) as u64),
+    ],
     is_structural: false,
     needs_history: true,
     measurement: Measurement::Generated,

@@ -22,7 +22,9 @@ pub const INFO: DetectorInfo = DetectorInfo {
         "The recipient did nothing: anybody can be sent dust.",
         "Advertisements, tokens and airdrops are sent this way, too.",
     ],
-    decided_by: &["What the campaign's transactions have in common, and whether its dust was spent with other coins."],
+    decided_by: &[
+        "The property that the campaign's transactions share, and whether its dust was spent with other coins.",
+    ],
 };
 
 pub(super) fn detect<L: Ledger>(examined: &Examined<'_, L>) -> Result<Finding, L::Error> {

@@ -16,7 +16,7 @@ pub const INFO: DetectorInfo = DetectorInfo {
     measurement: Measurement::Generated,
     strength: Strength::Weak,
     benign: &[
-        "Mixers are used for privacy, too; whoever is paid by a user of one has no part in it.",
+        "Mixers are used for privacy, too, and those who are paid by a user of one have no part in it.",
         "Two transactions away is often another owner.",
     ],
     decided_by: &["The amounts, which risk-exposure follows.", "Who owns the scripts between."],

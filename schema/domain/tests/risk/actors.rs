@@ -75,9 +75,19 @@ impl Intent {
         match detector {
             "coinjoin_participation" => matches!(self, JoinsCoins),
             "peel_chain" => matches!(self, LaundersByPeeling),
-            "address_reuse" => {
-                matches!(self, AsksForDonations | SellsAtOneAddress | EarnsSalary | SweepsDeposits | TakesDeposits)
-            }
+            // One address for many payments.
+            "address_reuse" => matches!(
+                self,
+                AsksForDonations
+                    | SellsAtOneAddress
+                    | EarnsSalary
+                    | EarnsLittle
+                    | SweepsDeposits
+                    | TakesDeposits
+                    | PaysOut
+                    | CollectsFromVictims
+                    | PassesOn
+            ),
             "rapid_pass_through" => matches!(self, PassesOn | CollectsFromVictims),
             "fan_in" => matches!(self, AsksForDonations | SellsAtOneAddress | CollectsFromVictims),
             "fan_out" => matches!(self, PaysSalaries | PaysOut),

@@ -105,7 +105,7 @@ fn name(intent: Intent) -> String {
     text
 }
 
-/// What the page of a detector prints.
+/// The paragraph that the page of a detector prints.
 fn paragraph(counts: &Counts, wrong: &BTreeMap<Intent, u64>, strength: Strength) -> String {
     let all = counts.right + counts.wrong + counts.missed + counts.quiet;
     let mut most: Vec<(&Intent, &u64)> = wrong.iter().collect();

@@ -214,7 +214,7 @@ fn a_cut_history_is_never_quiet() {
         assert_eq!((signal.state, signal.code), (SignalState::NotExamined, "history_cut"), "{signal:?}");
         assert!(signal.reason.contains("1000 of 1001"), "{signal:?}");
     }
-    // What fires in the part that was examined, fires. The first spend may be older.
+    // A pattern in the part that was examined fires. The first spend may be older.
     let mut facts = world.facts_of(script);
     facts.sent_before = 1;
     let signals = examine(&facts, &world).unwrap();
