@@ -57,6 +57,7 @@ mod price_now;
 mod priced;
 mod reference;
 mod related;
+mod risk_check;
 mod risk_signals;
 mod said;
 mod sanctions;

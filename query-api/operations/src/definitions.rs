@@ -235,51 +235,9 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              and no unlisted mixer is used.",
         ],
     },
-    Definition {
-        id: "price",
-        title: "Price of bitcoin",
-        text: &[
-            "The price at a time is the last one that was known then. A candle is known at its close: a day's at 00:00 \
-             UTC of the next day. Among candles of minutes, hours and days, the one that closed last counts; if \
-             several closed at the same time, the longest. The current price is the latest one from the sources, if it \
-             is newer than every candle.",
-            "The price of a candle is the median of the sources, without those that are more than 5 % from the median \
-             of all. With two sources it is the mean; if they are more than 5 % from it, the price is disputed. When a \
-             source corrects a candle, the new value replaces the old one at once and everywhere.",
-            "A price in a currency is the one quoted in it. If there is none, or if it is stale and the dollar price \
-             is not, the price in US dollars is converted: see exchange rate. The price of a day is the last candle \
-             that closed on it, its end included; a day without one has no price. The day of the newest block may not \
-             be over: it has the last price that is known so far.",
-            "The change within a day compares the current price with the one known 24 hours earlier. It is null if the \
-             earlier price was stale at that time.",
-            "Prices are exact decimals, rounded to 8 significant digits where they are shown. Values are products of \
-             exact numbers, rounded to 2 decimals, half to even. An unknown price is null, with a reason, and never 0.",
-        ],
-    },
-    Definition {
-        id: "price-staleness",
-        title: "When a price is stale",
-        text: &[
-            "A price is stale if it is older than twice the interval of its candle and older than ten minutes: a daily \
-             close after two days, an hourly one after two hours, one of a minute and a live price after ten minutes. \
-             A converted price is stale also if its exchange rate is: after five days, since no rates are published on \
-             weekends and holidays, Easter being the longest such pause.",
-            "A stale price is returned with its time and source, and marked. An exchange rate more than 30 days old \
-             converts nothing, unless the price in US dollars is as old: then the rate of that time is used. These \
-             thresholds are ours.",
-        ],
-    },
-    Definition {
-        id: "exchange-rate",
-        title: "Exchange rates",
-        text: &[
-            "Reference rates of the euro, such as the European Central Bank's, one for each business day. The rate of a day is \
-             used from the end of that day on (00:00 UTC): at any time, the rate is that of the last business day before.",
-            "One unit of A is (units of B for one euro) ÷ (units of A for one euro) units of B, both of the same day: the last \
-             one that has both. So US dollars become euros by 1 ÷ the dollar's rate, and other currencies by the quotient \
-             of two rates.",
-        ],
-    },
+    money::PRICE_PAGE,
+    money::PRICE_STALENESS_PAGE,
+    money::EXCHANGE_RATE_PAGE,
     flows::MINER_FLOWS_PAGE,
     flows::EXCHANGE_FLOWS_PAGE,
     flows::DUST_CAMPAIGNS_PAGE,

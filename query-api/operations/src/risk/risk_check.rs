@@ -235,7 +235,7 @@ impl Operation for RiskCheck {
         compact: COMPACT,
         tool: Tool::reads(
             "asked for the risk evidence about an address before a payment to it or from it",
-            "only its owner (wallet_trust_safety), only its patterns (address_risk), or a report (address_evidence_pack)",
+            "only its owner (wallet_trust_safety), or only its patterns (address_risk)",
         ),
         cost: Cost::Heavy,
         ..index_get("risk_check", "/v1/risk-check/{address}", "risk")

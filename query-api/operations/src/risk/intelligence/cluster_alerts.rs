@@ -4,10 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use cairn_http::ApiError;
 use cairn_model::{Sats, ScriptId, TxNum};
-use cairn_reader::{View, root_of};
+use cairn_reader::{ReadError, View, root_of};
 use cairn_tables::flushes::Holder;
 
-use super::scanners::if_built;
 use crate::{context::Ctx, window::Window};
 
 /// Most alerts of each kind that are read, the newest.
@@ -39,6 +38,15 @@ pub(super) struct ClusterAlert {
     sats: Sats,
     /// Transactions of the alert that are known, ascending.
     pub(super) txs: BTreeSet<TxNum>,
+}
+
+/// Separates tables that are being rebuilt from errors.
+pub(super) fn if_built<T>(found: Result<T, ReadError>) -> Result<Option<T>, ApiError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(ReadError::Unfinished(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl ClusterAlert {
@@ -116,7 +124,7 @@ impl FoundAlerts {
 }
 
 /// Holders as of the tip: a script may have joined a cluster since, and a cluster another one.
-fn at_tip(view: &View<'_>, holders: &[Holder]) -> Result<Vec<Holder>, cairn_reader::ReadError> {
+fn at_tip(view: &View<'_>, holders: &[Holder]) -> Result<Vec<Holder>, ReadError> {
     let (mut scripts, mut roots): (Vec<ScriptId>, Vec<TxNum>) = (Vec::new(), Vec::new());
     for holder in holders {
         match holder {

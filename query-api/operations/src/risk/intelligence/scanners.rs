@@ -11,12 +11,12 @@ use cairn_domain::{
 };
 use cairn_http::ApiError;
 use cairn_model::{DAY_SECS, Height, Sats, TxNum};
-use cairn_reader::{FoundScript, Membership, ReadError, View};
+use cairn_reader::{FoundScript, Membership, View};
 use cairn_tables::{block_log::BlockLog, flushes::Holder, history::HistoryEntry};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::cluster_alerts::{ClusterAlert, RecentClusterAlerts};
+use super::cluster_alerts::{ClusterAlert, RecentClusterAlerts, if_built};
 use crate::{
     context::{Ctx, lacks},
     definitions::{
@@ -233,15 +233,6 @@ fn entries(
         if page.len() < ENTRIES {
             return Ok((found, false));
         }
-    }
-}
-
-/// Separates tables that are being rebuilt from errors.
-pub(super) fn if_built<T>(found: Result<T, ReadError>) -> Result<Option<T>, ApiError> {
-    match found {
-        Ok(found) => Ok(Some(found)),
-        Err(ReadError::Unfinished(_)) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 
