@@ -167,6 +167,7 @@ fn anchor(builder: &mut ChainBuilder, files: &[Hash32]) -> (Vec<Path>, u32) {
     let root = ways[0].message.clone();
     let coins: Vec<OutPoint> = builder.spendable().iter().filter(|at| builder.is_mature(at)).take(4).copied().collect();
     let anyone = builder.keyring().script(&Lock::anyone()).unwrap();
+    assert_eq!(coins.len(), 4);
     let mut index = 0;
     for (at, coin) in coins.iter().enumerate() {
         let mut outputs = vec![TxOut { value: Amount::from_sat(1_000_000), script_pubkey: anyone.clone() }];
@@ -202,8 +203,9 @@ pub struct Anchored {
 
 pub fn anchored() -> Anchored {
     let mut builder = ChainBuilder::new(3);
+    let anyone = builder.keyring().script(&Lock::anyone()).unwrap();
     for _ in 0..106 {
-        builder.mine(&BlockSpec::default()).unwrap();
+        builder.mine(&BlockSpec::paying(anyone.clone())).unwrap();
     }
     let files: Vec<Hash32> = (0..5u8).map(|at| once(&[at])).collect();
     let early = anchor(&mut builder, &files);

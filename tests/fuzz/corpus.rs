@@ -122,6 +122,7 @@ mutated! {
     mutated_quotes: "quotes",
     mutated_rpc: "rpc",
     mutated_signatures: "signatures",
+    mutated_timestamps: "timestamps",
     mutated_transactions: "transactions",
     mutated_undo_files: "undo_files",
     mutated_zmq: "zmq",

@@ -2,6 +2,7 @@
 //! Those that libFuzzer found lie beside them, under the names that it gave them.
 
 mod inputs;
+mod proofs;
 mod served;
 
 use std::{fs, path::Path};
@@ -14,7 +15,7 @@ use crate::targets::parsers::{Chain, REGTEST_MAGIC};
 
 /// Writes all of them; files of other names stay.
 pub fn write(folder: &Path) {
-    let all: [(&str, Vec<Vec<u8>>); 17] = [
+    let all: [(&str, Vec<Vec<u8>>); 18] = [
         ("addresses", addresses()),
         ("block_files", block_files()),
         ("blocks", blocks()),
@@ -28,6 +29,7 @@ pub fn write(folder: &Path) {
         ("rows", rows()),
         ("rpc", rpc()),
         ("signatures", inputs::signatures()),
+        ("timestamps", proofs::timestamps()),
         ("transactions", transactions()),
         ("undo", undo()),
         ("undo_files", undo_files()),

@@ -1,9 +1,8 @@
 //! Attestations: claims that a message existed at a time.
 
 use crate::{
+    encoding::{Fault, Input, put_bytes, put_number},
     flaw::Flaw,
-    reading::Input,
-    writing::{put_bytes, put_number},
 };
 
 /// The kind of an attestation in the format: 8 bytes.
@@ -60,7 +59,7 @@ impl Attestation {
     }
 
     /// Reads the payload of a kind, which must be the rest of `input`.
-    pub(crate) fn read(tag: AttestationTag, input: &mut Input<'_>) -> Result<Self, (usize, Flaw)> {
+    pub(crate) fn read(tag: AttestationTag, input: &mut Input<'_>) -> Result<Self, Fault> {
         let read = match tag {
             BITCOIN => Attestation::Bitcoin { height: input.number()? },
             LITECOIN => Attestation::Litecoin { height: input.number()? },
@@ -85,7 +84,7 @@ impl Attestation {
         payload
     }
 
-    /// What the format sorts attestations by, for those of one kind.
+    /// The value that the format sorts attestations of one kind by.
     fn rank(&self) -> (u64, &[u8]) {
         match self {
             Attestation::Bitcoin { height } | Attestation::Litecoin { height } | Attestation::Ethereum { height } => {

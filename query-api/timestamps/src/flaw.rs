@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{
+use crate::limits::{
     MAX_BYTES, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_OPERATIONS, MAX_PAYLOAD_BYTES, MAX_URI_BYTES, MAX_WORK_BYTES,
 };
 

@@ -12,11 +12,11 @@ pub struct Proof {
     pub(crate) function: HashFunction,
     /// The hash of the file.
     pub(crate) file_hash: Vec<u8>,
-    /// What follows from the hash.
+    /// All that follows from the hash.
     pub(crate) root: Step,
 }
 
-/// What follows from a message: its attestations, and the operations on it. At least one of both.
+/// All that follows from a message: its attestations, and the operations on it. At least one of both.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Step {
     /// Attestations of the message, in the order of the format, each once.
@@ -30,7 +30,7 @@ pub struct Step {
 pub struct Branch {
     /// The operation.
     pub(crate) operation: Operation,
-    /// What follows from its result.
+    /// All that follows from its result.
     pub(crate) next: Step,
 }
 
@@ -47,7 +47,7 @@ impl Proof {
         &self.file_hash
     }
 
-    /// What follows from the hash.
+    /// All that follows from the hash.
     #[must_use]
     pub fn root(&self) -> &Step {
         &self.root
@@ -99,7 +99,7 @@ impl Branch {
         &self.operation
     }
 
-    /// What follows from its result.
+    /// All that follows from its result.
     #[must_use]
     pub fn next(&self) -> &Step {
         &self.next

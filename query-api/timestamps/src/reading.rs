@@ -1,10 +1,10 @@
 //! Reads proofs.
 
 use crate::{
-    ATTESTATION, FORK, MAGIC, MAX_BYTES, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_OPERATIONS, MAX_PAYLOAD_BYTES,
-    MAX_URI_BYTES, MAX_WORK_BYTES, VERSION,
     attestation::Attestation,
+    encoding::{ATTESTATION, FORK, Fault, Input, MAGIC, VERSION},
     flaw::{Flaw, ProofError},
+    limits::{MAX_BYTES, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_OPERATIONS, MAX_PAYLOAD_BYTES, MAX_WORK_BYTES},
     operation::{APPEND, HEXLIFY, HashFunction, Operation, PREPEND, REVERSE},
     proof::{Branch, Proof, Step},
 };
@@ -19,12 +19,9 @@ impl Proof {
     }
 }
 
-/// Where, and why.
-type Fault = (usize, Flaw);
-
 fn proof(bytes: &[u8]) -> Result<Proof, Fault> {
     let mut input = Input { bytes, at: 0 };
-    // What is wrong with another kind of file is not its size.
+    // A large file of another kind is refused for its beginning, not for its size.
     match bytes.get(..MAGIC.len()) {
         Some(start) if start == MAGIC => input.at = MAGIC.len(),
         None if !bytes.is_empty() && MAGIC.starts_with(bytes) => return Err((bytes.len(), Flaw::End)),
@@ -140,86 +137,10 @@ impl Reading<'_> {
     }
 }
 
-/// Adds an item to a list, most of which have one: room for four, as lists begin with, would be most of a proof's memory.
+/// Adds an item to a list. Most lists have one: room for four, as lists begin with, would be most of a proof's memory.
 fn push<T>(list: &mut Vec<T>, item: T) {
     if list.is_empty() {
         list.reserve_exact(1);
     }
     list.push(item);
-}
-
-/// Bytes that are being read.
-pub(crate) struct Input<'b> {
-    bytes: &'b [u8],
-    at: usize,
-}
-
-impl<'b> Input<'b> {
-    fn byte(&mut self) -> Result<u8, Fault> {
-        let byte = *self.bytes.get(self.at).ok_or((self.bytes.len(), Flaw::End))?;
-        self.at += 1;
-        Ok(byte)
-    }
-
-    fn take(&mut self, length: usize) -> Result<&'b [u8], Fault> {
-        let end = self.at.checked_add(length).ok_or((self.bytes.len(), Flaw::End))?;
-        let taken = self.bytes.get(self.at..end).ok_or((self.bytes.len(), Flaw::End))?;
-        self.at = end;
-        Ok(taken)
-    }
-
-    /// All that is left.
-    pub(crate) fn rest(&mut self) -> &'b [u8] {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        self.at = self.bytes.len();
-        rest
-    }
-
-    /// Reads a number: seven bits in each byte, the lowest first; all bytes but the last have the eighth bit.
-    pub(crate) fn number(&mut self) -> Result<u64, Fault> {
-        let start = self.at;
-        let mut number = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            let bits = u64::from(byte & 0x7f);
-            // Of the tenth byte, one bit fits.
-            if shift == 63 && bits > 1 {
-                break;
-            }
-            number |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err((start, Flaw::Number))
-    }
-
-    /// Reads a length and as many bytes.
-    fn bytes(&mut self, max: usize, flaw: Flaw) -> Result<&'b [u8], Fault> {
-        let start = self.at;
-        let length = self.number()?;
-        match usize::try_from(length) {
-            Ok(length) if length <= max => self.take(length),
-            _ => Err((start, flaw)),
-        }
-    }
-
-    /// Reads the address of a calendar.
-    pub(crate) fn uri(&mut self) -> Result<String, Fault> {
-        let bytes = self.bytes(MAX_URI_BYTES, Flaw::Uri)?;
-        match bytes.iter().position(|byte| !is_uri_byte(*byte)) {
-            Some(bad) => Err((self.at - bytes.len() + bad, Flaw::Uri)),
-            None => Ok(bytes.iter().map(|byte| char::from(*byte)).collect()),
-        }
-    }
-
-    /// Fails if anything is left.
-    pub(crate) fn end(&self, flaw: Flaw) -> Result<(), Fault> {
-        if self.at == self.bytes.len() { Ok(()) } else { Err((self.at, flaw)) }
-    }
-}
-
-/// True for the characters that addresses of calendars have.
-fn is_uri_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._/:".contains(&byte)
 }

@@ -1,8 +1,8 @@
 //! Writes proofs.
 
 use crate::{
-    ATTESTATION, FORK, MAGIC, VERSION,
     attestation::Attestation,
+    encoding::{ATTESTATION, FORK, MAGIC, VERSION, put_bytes, put_number},
     operation::Operation,
     proof::{Proof, Step},
 };
@@ -49,19 +49,4 @@ fn put_attestation(out: &mut Vec<u8>, attestation: &Attestation) {
     out.push(ATTESTATION);
     out.extend_from_slice(&attestation.tag());
     put_bytes(out, &attestation.payload());
-}
-
-/// Writes a number: seven bits in each byte, the lowest first.
-pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number > 0x7f {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Writes a length and the bytes.
-pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_number(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
 }

@@ -31,7 +31,7 @@ pub(super) enum AttestationKind {
     Unknown,
 }
 
-/// What the chain says about an attestation. Attestations are listed in this order.
+/// State of an attestation on this chain. Attestations are listed in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AttestationState {

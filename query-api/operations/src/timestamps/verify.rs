@@ -55,7 +55,7 @@ pub(crate) struct VerifyTimestampOutput {
     genesis: String,
     /// True if the proof leads to the Merkle root of a block, and `hash_matches` is not false.
     verified: bool,
-    /// What was shown, in one sentence.
+    /// The result in one sentence.
     statement: String,
     /// The lowest block that the proof leads to; null unless `verified`.
     earliest: Option<EarliestBlock>,
@@ -181,14 +181,14 @@ impl EarliestBlock {
 
 /// The caveats; `settles` has the confirmations of the lowest block.
 fn caveats(network: Network, genesis: &str, settles: Option<u32>) -> Vec<Caveat> {
-    let foreign = (network != Network::Main)
-        .then(|| Caveat::NotMainnet { network: network.name(), genesis: genesis.to_owned() });
+    let foreign =
+        (network != Network::Main).then(|| Caveat::NotMainnet { network: network.name(), genesis: genesis.to_owned() });
     let young = settles.filter(|confirmations| *confirmations < SETTLED_AT);
     let young = young.map(|confirmations| Caveat::ProvisionalConfirmations { confirmations, settled_at: SETTLED_AT });
     foreign.into_iter().chain(young).collect()
 }
 
-/// What was shown, in one sentence. `attestations` has at least one, and those that say most come first.
+/// The result in one sentence. `attestations` has at least one, and those that say most come first.
 fn statement(
     hash_matches: Option<bool>,
     earliest: Option<&EarliestBlock>,

@@ -11,6 +11,7 @@ mod quotes;
 pub mod rows;
 mod rpc;
 mod signatures;
+mod timestamps;
 mod transactions;
 pub mod undo;
 mod undo_files;
@@ -30,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     ("rows", rows::run),
     ("rpc", rpc::run),
     ("signatures", signatures::run),
+    ("timestamps", timestamps::run),
     ("transactions", transactions::run),
     ("undo", undo::run),
     ("undo_files", undo_files::run),
