@@ -13,16 +13,10 @@ use crate::{
 type Judged = (&'static str, &'static [&'static str]);
 
 const TUNED: &[Judged] = &[
-    ("who owns an address", &["wallet_trust_safety", "wallet_summary", "/v1/wallets/{address}/intelligence"]),
+    ("who owns an address", &["wallet_trust_safety", "wallet_summary", "address_intelligence"]),
     (
         "label risk sanctions",
-        &[
-            "/v1/wallets/{address}/risk-signals",
-            "sanctions_exposure",
-            "address_risk",
-            "/v1/wallets/{address}/trust-safety",
-            "ofac_coverage",
-        ],
+        &["address_risk", "sanctions_exposure", "/v1/wallets/{address}/trust-safety", "ofac_coverage"],
     ),
     ("price history", &["price_history"]),
     ("what feerate is recommended", &["fees_recommended"]),
@@ -46,10 +40,10 @@ const TUNED: &[Judged] = &[
     ("coins that moved after ten years", &["chain_awakenings", "dormant_movements", "pulse_dormant"]),
     ("large whale transactions", &["whale_alerts", "pulse_whales", "whale_alerts_labeled"]),
     ("report a scam address", &["POST /v1/community/reports", "/v1/community/reports/{address}"]),
-    ("prove that a document existed", &["POST /v1/timestamp", "POST /v1/timestamp/verify"]),
+    ("prove that a document existed", &["POST /v1/timestamp", "verify_timestamp"]),
     ("trace where the funds went", &["wallet_flow_graph"]),
     ("deposits to exchanges", &["exchange_flows", "exchange_flows_summary"]),
-    ("is this address safe to pay", &["/v1/risk-check/{address}", "wallet_trust_safety"]),
+    ("is this address safe to pay", &["risk_check", "wallet_trust_safety"]),
     ("what will the next block contain", &["projected_blocks"]),
     ("transactions of an address", &["wallet_transactions"]),
     ("balances of several addresses at once", &["batch_overview"]),
