@@ -28,7 +28,7 @@ pub use answers::{
     meta::{DataState, TipMeta, Warning},
     secrets::{REDACTED, looks_secret},
 };
-pub use cairn_work::{Limits, Stopped, Work};
+pub use cairn_work::{Limits, Share, Stopped, Work};
 pub use config::{ForwardedHeader, HttpConfig};
 pub use contract::{
     cost::Cost,
@@ -39,7 +39,7 @@ pub use contract::{
     offer::{AgreedOperation, Offer, Package, Tier, Unit},
     operation::{Detail, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
     output::{
-        CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
+        CSV, Column, File, Format, Formatted, HTML, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
         TableRow,
     },
     tool::{Effect, MAX_TOOL_ANSWER, Tool},

@@ -1,10 +1,12 @@
 //! Definitions of the terms in answers: one page for each id.
 
+mod evidence_pack;
 mod flows;
 mod money;
 
 use cairn_http::Definition;
 
+pub(crate) use evidence_pack::EVIDENCE_PACK;
 pub(crate) use flows::{
     CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, DUST_CAMPAIGNS, EXCHANGE_FLOWS, FEED, MINER_FLOWS, OLD_COINS,
     WHALE_ALERTS, WHALE_WAKEUPS,
@@ -361,6 +363,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              left out of lists, directory, categories and suggestions. They are found by their exact name alone.",
         ],
     },
+    evidence_pack::EVIDENCE_PACK_PAGE,
     flows::OLD_COINS_PAGE,
     flows::DORMANCY_FLUSHES_PAGE,
     flows::WHALE_WAKEUPS_PAGE,

@@ -35,6 +35,7 @@ mod qr;
 mod raw_tx;
 mod register;
 mod registry;
+mod risk;
 mod sanctions;
 mod series;
 mod service;
@@ -49,7 +50,7 @@ mod wallets;
 mod window;
 mod young;
 
-pub use config::{ApiConfig, Featured, SanctionsConfig};
+pub use config::{ApiConfig, EvidenceConfig, Featured, SanctionsConfig};
 pub use ledger::{LedgerAccess, NotTaken};
 pub use node::{BroadcastLimits, NodeAccess, Refused, Unreachable};
 pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};

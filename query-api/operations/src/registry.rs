@@ -7,7 +7,7 @@ use cairn_http::AgreedOperation;
 
 use crate::{
     blocks, chain, dormancy, entities, feed, fees, flows, labels, market, mempool, network, operation::Line, pools, qr,
-    sanctions, service, transfers, tx, wallets,
+    risk, sanctions, service, transfers, tx, wallets,
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
@@ -27,6 +27,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (entities::OPERATIONS, entities::BATCHES),
         (labels::OPERATIONS, labels::BATCHES),
         (sanctions::OPERATIONS, sanctions::BATCHES),
+        (risk::OPERATIONS, risk::BATCHES),
         (tx::OPERATIONS, tx::BATCHES),
         (blocks::OPERATIONS, blocks::BATCHES),
         (chain::OPERATIONS, chain::BATCHES),

@@ -13,6 +13,7 @@ mod direction;
 pub mod dormancy;
 pub mod dust;
 pub mod entities;
+pub mod evidence;
 pub mod exchange_flows;
 mod feerate;
 pub mod flow_graph;

@@ -2,6 +2,7 @@
 //! writes an answer counts it here as it goes, and stops with the error when a limit is passed, when the time is over,
 //! or when nobody waits any more.
 
+mod part;
 mod turns;
 
 use std::{
@@ -14,7 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use crate::turns::{SHORT, Turns};
+pub use crate::{
+    part::Share,
+    turns::{SHORT, Turns},
+};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -102,15 +106,15 @@ const STEP: u64 = 256 << 10;
 
 /// The work of one request, on one thread.
 pub struct Work {
-    limits: Limits,
+    limits: Cell<Limits>,
     memory: Option<Box<dyn Memory>>,
     held: Cell<u64>,
     /// The largest row so far.
     largest: Cell<u64>,
     /// Memory kept until the answer is written.
     kept: Cell<u64>,
-    started: Instant,
-    ends_at: Option<Instant>,
+    started: Cell<Instant>,
+    ends_at: Cell<Option<Instant>>,
     gone: Arc<AtomicBool>,
     asked: Cell<u32>,
     rows: Cell<u64>,
@@ -130,13 +134,13 @@ impl Work {
     #[must_use]
     pub fn within(limits: Limits) -> Self {
         Work {
-            limits,
+            limits: Cell::new(limits),
             memory: None,
             held: Cell::new(0),
             largest: Cell::new(0),
             kept: Cell::new(0),
-            started: Instant::now(),
-            ends_at: Instant::now().checked_add(limits.time),
+            started: Cell::new(Instant::now()),
+            ends_at: Cell::new(Instant::now().checked_add(limits.time)),
             gone: Arc::default(),
             asked: Cell::new(0),
             rows: Cell::new(0),
@@ -183,10 +187,10 @@ impl Work {
         Ok(())
     }
 
-    /// Time since it was made: for work that can end early with a part of its answer.
+    /// Time since it was made, or since its present part began: for work that can end early with a part of its answer.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
+        self.started.get().elapsed()
     }
 
     /// Processor time counts from now on, on this thread. The work must stay on it.
@@ -221,12 +225,13 @@ impl Work {
             return Ok(());
         }
         self.asked.set(0);
-        if self.ends_at.is_some_and(|at| Instant::now() >= at) {
+        if self.ends_at.get().is_some_and(|at| Instant::now() >= at) {
             return self.stop(Stopped::Late);
         }
         let used = self.processor_time();
-        if used > self.limits.processor {
-            return self.stop(Stopped::Processor(self.limits.processor));
+        let most = self.limits.get().processor;
+        if used > most {
+            return self.stop(Stopped::Processor(most));
         }
         if used > self.short { self.wait_for_turn() } else { Ok(()) }
     }
@@ -237,7 +242,7 @@ impl Work {
             if self.gone.load(Ordering::Relaxed) {
                 return self.stop(Stopped::Abandoned);
             }
-            if self.ends_at.is_some_and(|at| Instant::now() >= at) {
+            if self.ends_at.get().is_some_and(|at| Instant::now() >= at) {
                 return self.stop(Stopped::Late);
             }
         }
@@ -252,8 +257,9 @@ impl Work {
     pub fn row(&self) -> Result<(), Stopped> {
         let rows = self.rows.get().saturating_add(1);
         self.rows.set(rows);
-        if rows > self.limits.rows {
-            return self.stop(Stopped::Rows(self.limits.rows));
+        let most = self.limits.get().rows;
+        if rows > most {
+            return self.stop(Stopped::Rows(most));
         }
         self.poll()
     }
@@ -266,8 +272,9 @@ impl Work {
     pub fn read(&self, bytes: usize) -> Result<(), Stopped> {
         let all = self.bytes.get().saturating_add(bytes as u64);
         self.bytes.set(all);
-        if all > self.limits.bytes {
-            return self.stop(Stopped::Bytes(self.limits.bytes));
+        let most = self.limits.get().bytes;
+        if all > most {
+            return self.stop(Stopped::Bytes(most));
         }
         if bytes as u64 > self.largest.get() {
             self.largest.set(bytes as u64);
@@ -298,8 +305,9 @@ impl Work {
     pub fn answered(&self, bytes: usize) -> Result<(), Stopped> {
         let all = self.answer.get().saturating_add(bytes as u64);
         self.answer.set(all);
-        if all > self.limits.answer {
-            return self.stop(Stopped::Answer(self.limits.answer));
+        let most = self.limits.get().answer;
+        if all > most {
+            return self.stop(Stopped::Answer(most));
         }
         self.hold()?;
         self.poll()
@@ -319,7 +327,7 @@ impl Work {
     /// Remaining time.
     #[must_use]
     pub fn left(&self) -> Duration {
-        self.ends_at.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
+        self.ends_at.get().map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
     }
 
     /// Its use so far.
@@ -348,7 +356,7 @@ impl Drop for Work {
 
 impl fmt::Debug for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Work").field("limits", &self.limits).field("used", &self.used()).finish_non_exhaustive()
+        f.debug_struct("Work").field("limits", &self.limits.get()).field("used", &self.used()).finish_non_exhaustive()
     }
 }
 
