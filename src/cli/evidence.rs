@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::config::whole;
+
 #[derive(Args, Debug)]
 pub(crate) struct EvidenceArgs {
     #[command(subcommand)]
@@ -19,8 +21,8 @@ pub(crate) enum EvidenceCommand {
     /// Lists the changes between two packs about one address, each with its cause: a block, a claim, an input event or
     /// a definition.
     Diff(EvidenceDiff),
-    /// Checks a pack: its digest, and its signature if --key is given. Lists the parts that are signed, and those that
-    /// are not covered.
+    /// Checks a pack: its digest, its signature if --key is given, and its proofs, against the chain of headers if
+    /// --headers is given. Lists what is proven, what is signed only, and what is not covered.
     Verify(EvidenceVerify),
 }
 
@@ -49,4 +51,12 @@ pub(crate) struct EvidenceVerify {
     /// that none of its keys has signed.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// Block headers, ascending: a file, or an http(s) URL of one. Each has 80 bytes, or is a line of 160 hexadecimal
+    /// digits. Links, proof of work and retargets are checked; the source need not be trusted.
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) headers: Option<String>,
+    /// Height of the first header: the checkpoint, which is trusted unless it is 0. On the main network, a multiple of
+    /// 2016.
+    #[arg(long, value_name = "HEIGHT", default_value_t = 0, requires = "headers", value_parser = whole::<u32>(0..=u32::MAX.into()))]
+    pub(crate) from: u32,
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use axum::{Router, body::Body, http::Request};
 use bitcoin::ScriptBuf;
-use cairn_domain::evidence::{KeyRecord, SecretKey, Signed, diff, read_keys, signed_bytes, verify};
+use cairn_domain::evidence::{
+    HeaderChain, KeyRecord, MAX_PROVEN, PublicKey, SecretKey, Signed, check_proofs, diff, named_txids, parse,
+    read_keys, signed_bytes, verify,
+};
 use cairn_events::Claim;
 use cairn_link::IndexSlot;
 use cairn_model::Network;
@@ -90,7 +93,8 @@ async fn a_pack_has_the_answers_of_its_operations() {
         let detail = get(&router, &own("detail")).await.body;
         assert_eq!(section(&pack, "labels")["total"], detail["total"]);
         let graph = get(&router, &own("flow-graph?hops=2")).await.body;
-        let count = |graph: &Value| (graph["nodes"].as_array().unwrap().len(), graph["edges"].as_array().unwrap().len());
+        let count =
+            |graph: &Value| (graph["nodes"].as_array().unwrap().len(), graph["edges"].as_array().unwrap().len());
         assert_eq!(count(section(&pack, "flow_graph")), count(&graph));
         let mut found = Vec::new();
         names(&pack["sections"], &mut found);
@@ -143,7 +147,8 @@ fn take_into(engine: &Engine, source: &str, claims: &[Claim]) {
 async fn two_machines_give_the_same_digest() {
     let world = &everything_world();
     let busy = busiest(world, 12);
-    let claims: Vec<Claim> = busy[..6].iter().flat_map(|script| [claim(script, "an-exchange"), listed(script)]).collect();
+    let claims: Vec<Claim> =
+        busy[..6].iter().flat_map(|script| [claim(script, "an-exchange"), listed(script)]).collect();
     let (bulk, _engine_a, _data_a) = index_by(Driver::Bulk, world, &claims);
     let (tip, _engine_b, _data_b) = index_by(Driver::Tip, world, &claims);
     let [a, b] = [bulk, tip].map(|slot| router(ApiState::new(slot as Arc<_>, signing())));
@@ -186,7 +191,7 @@ async fn keys_are_published() {
     let public = SecretKey::from_pem(SECRET).unwrap().public();
     let none = get(&world.open_router(), KEYS).await;
     assert_eq!((none.status, &none.body["keys"]), (200, &json!([])));
-    let old = cairn_domain::evidence::PublicKey::from_bytes([9; 32]);
+    let old = PublicKey::from_bytes([9; 32]);
     let old = KeyRecord { key: old, valid_from: None, valid_to: Some("2026-01-01T00:00:00Z".to_owned()) };
     let present = KeyRecord { key: public, valid_from: Some("2026-01-01T00:00:00Z".to_owned()), valid_to: None };
     let config = signing();
@@ -230,4 +235,92 @@ async fn people_can_read_a_pack() {
     assert_eq!(accepting(&router, &asked, "*/*").await.header("content-type"), "application/json");
     assert_eq!(accepting(&router, &format!("{asked}&format=json"), "text/html").await.body["digest_sha256"], digest);
     assert!(!signed_bytes(&json).unwrap().is_empty());
+}
+
+/// The headers of the chain, checked.
+fn headers(world: &World) -> HeaderChain {
+    let headers = world.chain.active().into_iter().map(|mined| bitcoin::consensus::serialize(&mined.block.header));
+    HeaderChain::check(&headers.flatten().collect::<Vec<u8>>(), 0, Network::Regtest).unwrap()
+}
+
+#[tokio::test]
+async fn proofs_prove_the_transactions() {
+    let world = &everything_world();
+    let router = world.router(signing());
+    let chain = headers(world);
+    assert_eq!(chain.last(), world.oracle.tip().unwrap().0);
+    for script in busiest(world, 8) {
+        let asked = path(&script_hash(&script), "proofs=true&depth=2&tx_limit=30");
+        let pack = get_ok(&router, PACK, &asked).await;
+        let proven = check_proofs(&pack, Some(&chain)).unwrap_or_else(|error| panic!("{asked}: {error}")).unwrap();
+        let named = named_txids(&pack["sections"]);
+        assert_eq!(proven.txids.len() + proven.omitted.len(), named.len(), "{asked}");
+        assert!(!proven.txids.is_empty() && proven.txids.len() <= MAX_PROVEN, "{asked}");
+        let rows = section(&pack, "transactions")["transactions"].as_array().unwrap().len();
+        assert_eq!(proven.rows.len(), rows.min(MAX_PROVEN), "{asked}");
+        // Whether a server has block files is no property of the facts.
+        let mut without = pack.clone();
+        for name in ["proofs", "proofs_omitted"] {
+            without[name] = Value::Null;
+        }
+        assert_eq!(verify(&without, None).unwrap().digest, pack["digest_sha256"]);
+        assert_eq!(check_proofs(&without, None), Ok(None));
+        // A statement that the blocks contradict is refused, whoever signs it.
+        let mut wrong = pack.clone();
+        let row = &mut wrong["sections"]["transactions"]["data"]["transactions"][0];
+        row["received_sats"] = json!(row["received_sats"].as_u64().unwrap() + 1);
+        let error = check_proofs(&wrong, Some(&chain)).unwrap_err();
+        assert_eq!(error.place, "/sections/transactions/data/transactions/0/received_sats");
+    }
+}
+
+#[tokio::test]
+async fn a_flipped_bit_of_a_proven_pack_is_refused() {
+    let world = &everything_world();
+    let script = busiest(world, 1).remove(0);
+    let router = world.router(signing());
+    let asked = path(&script_hash(&script), "proofs=true&include_graph=false&tx_limit=3");
+    let mut pack = get_ok(&router, PACK, &asked).await;
+    pack.as_object_mut().unwrap().remove("_meta");
+    let (chain, keys) = (
+        headers(world),
+        [KeyRecord { key: SecretKey::from_pem(SECRET).unwrap().public(), valid_from: None, valid_to: None }],
+    );
+    let accepts = |file: &[u8]| {
+        parse(file).is_ok_and(|pack| verify(&pack, Some(&keys)).is_ok() && check_proofs(&pack, Some(&chain)).is_ok())
+    };
+    let file = pack.to_string().into_bytes();
+    assert!(accepts(&file));
+    // Every byte of small packs is flipped in the unit tests. Here each byte gets one flip, and in the proofs all.
+    let proofs = pack.to_string().find("\"proofs\":").unwrap();
+    let step = (file.len() / 1_500).max(1);
+    for at in (0..file.len()).step_by(step) {
+        let bits = if at > proofs { 0..8 } else { at % 8..at % 8 + 1 };
+        for bit in bits {
+            let mut flipped = file.clone();
+            flipped[at] ^= 1 << bit;
+            assert!(
+                !accepts(&flipped),
+                "bit {bit} of byte {at}: {}",
+                String::from_utf8_lossy(&flipped[at.saturating_sub(40)..(at + 40).min(flipped.len())])
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_block_files_has_no_proofs() {
+    let world = &everything_world();
+    let data = temp_dir();
+    let mut engine = Engine::open(data.path(), &Facts::of(Network::Regtest)).unwrap();
+    let files = BlockFiles::open(&world.blocks_dir, Network::Regtest).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    engine.follow_up(&NoProgress, true).unwrap();
+    let router = router(ApiState::new(Arc::new(IndexSlot::with(engine.reader())) as Arc<_>, signing()));
+    let asked = path(&script_hash(&busiest(world, 1)[0]), "proofs=true");
+    let pack = get_ok(&router, PACK, &asked).await;
+    assert_eq!((&pack["proofs"], &pack["proofs_omitted"]), (&Value::Null, &Value::Null));
+    assert_eq!(pack["proofs_reason"], "neither block files nor a node are available");
+    verify(&pack, None).unwrap();
 }

@@ -54,8 +54,9 @@ impl Work {
         self.started.set(started);
         self.ends_at.set(ends_at);
         let stopped = self.stopped.get();
-        let is_own =
-            |stopped: &Stopped| matches!(stopped, Stopped::Late | Stopped::Processor(_) | Stopped::Rows(_) | Stopped::Bytes(_));
+        let is_own = |stopped: &Stopped| {
+            matches!(stopped, Stopped::Late | Stopped::Processor(_) | Stopped::Rows(_) | Stopped::Bytes(_))
+        };
         let own = stopped.filter(is_own);
         if own.is_some() {
             // Limits of the whole that were passed as well are noticed by the next look.
@@ -76,7 +77,8 @@ mod tests {
         let (read, stopped) = work.part(half, || (0..100).take_while(|_| work.row().is_ok()).count());
         assert_eq!((read, stopped), (50, Some(Stopped::Rows(50))));
         // The row that was refused counts as well.
-        let (read, stopped) = work.part(Share { of: 1, all: 1 }, || (0..100).take_while(|_| work.row().is_ok()).count());
+        let (read, stopped) =
+            work.part(Share { of: 1, all: 1 }, || (0..100).take_while(|_| work.row().is_ok()).count());
         assert_eq!((read, stopped), (49, Some(Stopped::Rows(100))));
         assert_eq!(work.row(), Err(Stopped::Rows(100)));
         let work = Work::within(Limits { bytes: 1_000, ..Limits::NONE });

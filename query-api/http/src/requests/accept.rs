@@ -55,7 +55,8 @@ mod tests {
 
     use super::*;
 
-    const ACCEPTS: &[(&str, &str)] = &[("application/json", "json"), ("text/markdown", "markdown"), ("text/html", "html")];
+    const ACCEPTS: &[(&str, &str)] =
+        &[("application/json", "json"), ("text/markdown", "markdown"), ("text/html", "html")];
 
     fn target(uri: &str, accept: Option<&str>) -> String {
         let mut request = Request::get(uri);

@@ -27,6 +27,12 @@ pub(super) const EVIDENCE_PACK_PAGE: Definition = Definition {
          the first 16 hexadecimal digits of the SHA-256 of its 32 bytes. /.well-known/cairn-evidence-keys.json lists the \
          keys, also earlier ones. `cairn evidence canonical FILE` writes the signed bytes, which OpenSSL can check; \
          `cairn evidence verify FILE` checks a pack, and `cairn evidence diff A B` names the changes between two.",
+        "Proofs (proofs=true) are outside of the digest: they prove themselves. For a transaction they have its bytes, those \
+         of the transactions that fund it, the Merkle branch and the header of its block, and the coinbase with its \
+         branch, whose length is the depth of the tree. Bytes are without witnesses, so that the txid is a hash of all of \
+         them. Transactions of 64 bytes have no proof. A reader who has the headers of the chain, from a source that need \
+         not be trusted, checks that a transaction is in its block and recomputes its amounts. Labels, and that nothing is \
+         missing, cannot be proven in this way.",
         "A digest shows that nothing was changed, and a signature who states it. Neither shows that the labels are right, \
          or that the pack is complete.",
     ],

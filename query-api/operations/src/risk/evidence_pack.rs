@@ -5,13 +5,12 @@ mod graph;
 mod html;
 mod markdown;
 mod pack;
+mod proofs;
 mod report;
-mod sections;
 mod seal;
+mod sections;
 
-use cairn_http::{
-    ApiError, Cost, HTML, Info, JSON, MARKDOWN, Output, Selection, SerializedAnswer, Tool, Work,
-};
+use cairn_http::{ApiError, Cost, HTML, Info, JSON, MARKDOWN, Output, Selection, SerializedAnswer, Tool, Work};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
@@ -55,6 +54,10 @@ pub(crate) struct EvidencePackInput {
     /// If true, the pack has the risk check.
     #[serde(default = "yes")]
     include_risk_check: bool,
+    /// If true, the pack has proofs of the transactions that it names, as far as the server has block files: for at most
+    /// 25 transactions and 2 MB.
+    #[serde(default)]
+    proofs: bool,
     /// Form of the answer: an object, a report, or a page. `Accept: text/markdown` and `Accept: text/html` choose it as
     /// well.
     #[serde(default)]
@@ -102,7 +105,8 @@ impl Operation for EvidencePack {
             with tip, ledger and versions of definitions, in the canonical form of RFC 8785: two servers with the same \
             tip, ledger and definitions give the same digest. Prices and unconfirmed transactions are left out. If the \
             operator has a key, `signature` signs the same bytes; /.well-known/cairn-evidence-keys.json has the public \
-            keys. `cairn evidence` checks and compares packs without an index. The evidence pack gives no score, \
+            keys. With `proofs=true`, the pack has raw transactions, Merkle branches and headers that prove its \
+            transactions. `cairn evidence` checks and compares packs without an index. The evidence pack gives no score, \
             verdict, clearance or compliance recommendation.",
         freshness: &[TIP, CLAIMS, LABELS],
         needs_tip: true,

@@ -147,7 +147,12 @@ impl Comparing {
                     (None, place) if !place.starts_with("/sections/") => vec!["the pack".to_owned()],
                     (None, place) => self.causes.for_place(place),
                 };
-                self.changes.push(Change { place: place.to_owned(), before: before.cloned(), after: after.cloned(), by });
+                self.changes.push(Change {
+                    place: place.to_owned(),
+                    before: before.cloned(),
+                    after: after.cloned(),
+                    by,
+                });
             }
         }
     }
@@ -182,7 +187,9 @@ fn id_of_items(old: &[Value], new: &[Value]) -> Option<&'static str> {
         let ids: Option<BTreeSet<&str>> = items.iter().map(|item| item.get(id).and_then(Value::as_str)).collect();
         ids.is_some_and(|ids| ids.len() == items.len())
     };
-    IDS.into_iter().find(|id| identifies(old, id) && identifies(new, id)).filter(|_| !(old.is_empty() && new.is_empty()))
+    IDS.into_iter()
+        .find(|id| identifies(old, id) && identifies(new, id))
+        .filter(|_| !(old.is_empty() && new.is_empty()))
 }
 
 #[cfg(test)]
@@ -212,7 +219,8 @@ mod tests {
         let claim = |id: &str, level: u8| json!({"claim_id": id, "level": level});
         let before = pack(9, 3, json!([claim("d:1", 40)]), json!([tx("t1", 5, 9)]));
         assert_eq!(diff(&before, &before), Ok(Vec::new()));
-        let after = pack(10, 4, json!([claim("d:1", 70), claim("d:2", 10)]), json!([tx("t2", 10, 10), tx("t1", 5, 10)]));
+        let after =
+            pack(10, 4, json!([claim("d:1", 70), claim("d:2", 10)]), json!([tx("t2", 10, 10), tx("t1", 5, 10)]));
         let told: Vec<String> = diff(&before, &after).unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(
             told,

@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn answers_are_made_fit() {
-        let answer = json!({"a_btc": 1, "b": 1.5, "c": [1.5, 2], "d": u64::MAX, "e": -3, "f": {"g": MAX_SAFE}, "h": i64::MIN});
+        let answer =
+            json!({"a_btc": 1, "b": 1.5, "c": [1.5, 2], "d": u64::MAX, "e": -3, "f": {"g": MAX_SAFE}, "h": i64::MIN});
         let made = digestible(answer, &|name| name.ends_with("_btc"));
         assert_eq!(
             made,

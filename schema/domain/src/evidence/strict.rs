@@ -89,7 +89,10 @@ mod tests {
     #[test]
     fn members_occur_once() {
         let read = |text: &str| parse(text.as_bytes()).ok();
-        assert_eq!(read(r#"{"a":[1,-2,2.5,"x",null,true],"b":{"a":1}}"#), Some(json!({"a":[1,-2,2.5,"x",null,true],"b":{"a":1}})));
+        assert_eq!(
+            read(r#"{"a":[1,-2,2.5,"x",null,true],"b":{"a":1}}"#),
+            Some(json!({"a":[1,-2,2.5,"x",null,true],"b":{"a":1}}))
+        );
         assert_eq!(read(r#"{"a":1,"a":1}"#), None);
         assert_eq!(read(r#"{"b":{"a":1,"\u0061":2}}"#), None);
         assert_eq!((read("1 2"), read("{"), read("1e999")), (None, None, None));

@@ -8,11 +8,12 @@ use cairn_http::ApiError;
 use cairn_model::{day_of, last_second};
 use cairn_reader::View;
 use cairn_tables::events::EventRow;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::{
     EvidencePackInput,
     pack::{Pack, PackParameters, PackTip, SectionStatus, Sections},
+    proofs::{Proving, prove},
     seal::seal,
     sections::SECTIONS,
 };
@@ -31,7 +32,7 @@ const CAVEATS: [&str; 4] = [
 ];
 
 /// Members and data that no digest covers.
-const NEVER_COVERED: [&str; 4] = ["_meta", "signature", "mempool", "price"];
+const NEVER_COVERED: [&str; 5] = ["_meta", "signature", "proofs", "mempool", "price"];
 
 pub(super) fn assemble(ctx: &Ctx<'_>, input: &EvidencePackInput) -> Result<Pack, ApiError> {
     let view = ctx.view()?;
@@ -50,6 +51,13 @@ pub(super) fn assemble(ctx: &Ctx<'_>, input: &EvidencePackInput) -> Result<Pack,
         }
         sections.insert(line.name.to_owned(), serde_json::to_value(section)?);
     }
+    let sections = Value::Object(sections);
+    let proving = if input.proofs { prove(ctx, &sections)? } else { Proving::NotAsked };
+    let (proofs, proofs_reason, proofs_omitted) = match proving {
+        Proving::NotAsked => (None, Some("proofs_false"), None),
+        Proving::Unavailable(reason) => (None, Some(reason), None),
+        Proving::Made(proofs, omitted) => (Some(proofs), None, Some(omitted)),
+    };
     let tip = view.tip();
     let pack = Pack {
         format: FORMAT,
@@ -63,6 +71,7 @@ pub(super) fn assemble(ctx: &Ctx<'_>, input: &EvidencePackInput) -> Result<Pack,
             tx_limit: input.tx_limit.get(),
             include_graph: input.include_graph,
             include_risk_check: input.include_risk_check,
+            proofs: input.proofs,
         },
         definitions,
         sections: Sections(sections),
@@ -75,6 +84,9 @@ pub(super) fn assemble(ctx: &Ctx<'_>, input: &EvidencePackInput) -> Result<Pack,
         digest_reason: None,
         signature: None,
         signature_reason: None,
+        proofs,
+        proofs_reason,
+        proofs_omitted,
     };
     let is_settled = view.unfinished()?.is_empty() && view.labels().are_settled()?;
     seal(pack, is_settled, ctx.chain.evidence.key.as_deref())

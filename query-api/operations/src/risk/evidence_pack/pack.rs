@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::sections::SECTIONS;
+use super::{proofs::Proofs, sections::SECTIONS};
 
 /// Everything known about an address as one document. Numbers in its sections are integers; those above 2^53 − 1 are
 /// texts.
@@ -48,6 +48,13 @@ pub(crate) struct Pack {
     pub(super) signature: Option<PackSignature>,
     /// Why there is no signature; otherwise null.
     pub(super) signature_reason: Option<&'static str>,
+    /// Proofs of transactions that the sections name, if `proofs` is true; otherwise null.
+    pub(super) proofs: Option<Proofs>,
+    /// Why there are no proofs; otherwise null.
+    pub(super) proofs_reason: Option<&'static str>,
+    /// Transactions that the sections name and that have no proof: proofs are for 25 transactions and 2 MB at most.
+    /// Null without proofs.
+    pub(super) proofs_omitted: Option<Vec<String>>,
 }
 
 /// The newest block.
@@ -66,6 +73,7 @@ pub(super) struct PackParameters {
     pub(super) tx_limit: u32,
     pub(super) include_graph: bool,
     pub(super) include_risk_check: bool,
+    pub(super) proofs: bool,
 }
 
 /// A signature.
@@ -108,7 +116,7 @@ pub(super) enum SectionStatus {
 /// The sections, in the order of their table.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(super) struct Sections(pub(super) Map<String, Value>);
+pub(super) struct Sections(pub(super) Value);
 
 impl JsonSchema for Sections {
     fn schema_name() -> Cow<'static, str> {
@@ -118,8 +126,7 @@ impl JsonSchema for Sections {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let names: Vec<&str> = SECTIONS.iter().map(|line| line.name).collect();
         let section = generator.subschema_for::<Section>().to_value();
-        let properties: Map<String, Value> =
-            names.iter().map(|name| ((*name).to_owned(), section.clone())).collect();
+        let properties: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), section.clone())).collect();
         json_schema!({
             "type": "object",
             "description": "The sections of the pack.",

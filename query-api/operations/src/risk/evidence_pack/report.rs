@@ -97,7 +97,8 @@ fn head(pack: &Value, blocks: &mut Vec<Block>) {
     });
     blocks.push(Block::Table { head: vec!["", ""], rows });
     blocks.push(Block::Text(
-        "The digest and the signature are those of the pack in JSON, which can be checked without this server.".to_owned(),
+        "The digest and the signature are those of the pack in JSON, which can be checked without this server."
+            .to_owned(),
     ));
     let rows = SECTIONS.iter().map(|line| {
         let section = &pack["sections"][line.name];
@@ -170,7 +171,8 @@ fn graph(data: &Value, blocks: &mut Vec<Block>) {
         })
         .collect();
     let cuts: Vec<String> = list(&data["truncated_reasons"]).map(cell).collect();
-    let cut = if cuts.is_empty() { String::new() } else { format!(" Limits that left something out: {}.", cuts.join(", ")) };
+    let cut =
+        if cuts.is_empty() { String::new() } else { format!(" Limits that left something out: {}.", cuts.join(", ")) };
     blocks.push(Block::Text(format!("{} payments between nodes.{cut}", rows.len())));
     let head = vec!["payer", "payee", "value", "transactions", "first", "last", "newest transactions"];
     blocks.push(Block::Table { head, rows });

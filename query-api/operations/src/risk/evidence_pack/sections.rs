@@ -103,7 +103,7 @@ fn ask<O: Operation<Output: Serialize>>(ctx: &Ctx<'_>, input: Value) -> Result<V
 }
 
 /// The reason of a section that the clock has cut.
-const TIME: &str = "time_budget";
+pub(super) const TIME: &str = "time_budget";
 
 impl SectionLine {
     /// Computes the section within its share of the work; `rest` is the weight of this and all later sections.
