@@ -56,6 +56,10 @@ fn cases() -> Vec<Case> {
                 "detail?limit=200",
                 "contributors",
                 "surveillance-status",
+                "intelligence",
+                "risk-signals",
+                "risk-exposure?depth=4&path_limit=50",
+                "sanctions-exposure?depth=4&path_limit=50",
             ]
             .map(of),
         );
@@ -115,6 +119,8 @@ fn cases() -> Vec<Case> {
         market.into_iter().chain(["price", "price?currency=EUR", "dashboard"]).map(|rest| format!("/v1/{rest}")),
     );
     paths.push(format!("/v1/wallets/{busy}/balance-history?currency=EUR"));
+    paths.push(format!("/v1/address/{busy}/risk-signals"));
+    paths.push(format!("/v1/risk-check/{busy}?depth=2"));
     paths.push(format!("/v1/wallets/{busy}/pnl?currency=EUR"));
     paths.push(format!("/v1/wallets/{busy}/transactions?limit=100&currency=JPY"));
     // There is no mempool: they say so.
@@ -132,6 +138,10 @@ fn cases() -> Vec<Case> {
         ("/v1/batch/overview", json!({"addresses": vec![busy.as_str(); 100]})),
         ("/v1/batch/trust-safety", json!({"addresses": vec![busy.as_str(); 100]})),
         ("/v1/batch/summary", json!({"addresses": vec![quiet.as_str(); 100]})),
+        ("/v1/batch/intelligence", json!({"addresses": [busy.as_str(), quiet.as_str()]})),
+        ("/v1/batch/risk-signals", json!({"addresses": [busy.as_str(), quiet.as_str()]})),
+        ("/v1/addresses/risk-signals", json!({"addresses": [busy.as_str(), quiet.as_str()]})),
+        ("/v1/risk-check/batch", json!({"addresses": [busy.as_str(), quiet.as_str()], "depth": 2})),
         (
             "/v1/tx/verify",
             json!({"txid": worst.outputs.compute_txid().to_string(), "expected_address": busy, "min_amount_sats": 1}),

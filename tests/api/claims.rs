@@ -72,7 +72,7 @@ pub fn document(source: &str, retrieved_at: u32, is_complete: bool, claims: &[Cl
 }
 
 /// The operator contests what a list of [`take`] says.
-fn contest(world: &World, claim: &Claim, source: &str) {
+pub fn contest(world: &World, claim: &Claim, source: &str) {
     let contest = Contest {
         script: sha256::Hash::hash(&claim.script).to_byte_array(),
         source: source.parse().unwrap(),
@@ -85,7 +85,9 @@ fn contest(world: &World, claim: &Claim, source: &str) {
         signed: None,
     };
     let provenance = Provenance {
-        document: DocumentHash([8; 32]),
+        document: DocumentHash(
+            sha256::Hash::hash(format!("{source} {:?}", claim.statement()).as_bytes()).to_byte_array(),
+        ),
         source: "operator".parse().unwrap(),
         licence: "operator".parse().unwrap(),
         origin: "a test".to_owned(),

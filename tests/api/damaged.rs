@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::support::{assert_problem, get, get_ok, open_config, script_hash};
 
 /// An index on disk that nobody has open, and a script of its chain.
-fn closed() -> (TempDir, String) {
+pub fn closed() -> (TempDir, String) {
     let (blocks, data) = (temp_dir(), temp_dir());
     let options = EverythingOptions { blocks: 120, max_txs: 8, forks: vec![], showpieces: false };
     let chain = everything(12, &options).unwrap();
@@ -34,7 +34,7 @@ fn closed() -> (TempDir, String) {
 }
 
 /// Damages every data block of a table.
-fn damage(data: &TempDir, table: &str) {
+pub fn damage(data: &TempDir, table: &str) {
     for file in table_files_in(&data.path().join("index")).unwrap().iter().filter(|file| file.table() == table) {
         let mut bytes = fs::read(file.path()).unwrap();
         let rows = bytes.len() / 2;

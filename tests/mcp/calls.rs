@@ -128,6 +128,16 @@ impl Subjects {
                 post(json!({"type": "missing_label", "address": script, "message": "whose is it?"}), "/v1/feedback")
             }
             "batch_overview" => post(json!({"addresses": [script, "x"]}), "/v1/batch/overview"),
+            "address_intelligence" => get(json!({"address": script}), format!("/v1/wallets/{script}/intelligence")),
+            "batch_intelligence" => post(json!({"addresses": [script, "x"]}), "/v1/batch/intelligence"),
+            "address_risk" => get(json!({"address": script}), format!("/v1/wallets/{script}/risk-signals")),
+            "batch_risk_signals" => post(json!({"addresses": [script, "x"]}), "/v1/batch/risk-signals"),
+            "risk_exposure" => {
+                get(json!({"address": script, "depth": 2}), format!("/v1/wallets/{script}/risk-exposure?depth=2"))
+            }
+            "sanctions_exposure" => get(json!({"address": script}), format!("/v1/wallets/{script}/sanctions-exposure")),
+            "risk_check" => get(json!({"address": script, "depth": 2}), format!("/v1/risk-check/{script}?depth=2")),
+            "risk_check_batch" => post(json!({"addresses": [script, "x"], "depth": 2}), "/v1/risk-check/batch"),
             other => panic!("the test does not know {other}: add arguments for it"),
         }
     }
@@ -327,7 +337,7 @@ async fn calls_that_are_none_fail_as_messages() {
     let router = app(world, Options::default());
     for params in [
         json!({"name": "no_such_tool", "arguments": {}}),
-        json!({"name": "address_intelligence", "arguments": {}}),
+        json!({"name": "l402_challenge", "arguments": {}}),
         json!({"name": "", "arguments": {}}),
         json!({"name": "x".repeat(10_000)}),
         json!({"name": "tx_lookup", "arguments": [1]}),

@@ -34,7 +34,9 @@ async fn endpoints_are_found() {
     // Without words: all that are built, and nothing else.
     let result = call(&router, "search_endpoints", json!({"limit": 100})).await;
     let all = found(&result);
-    let described: usize = DOCUMENT["paths"].as_object().unwrap().values().map(|m| m.as_object().unwrap().len()).sum();
+    let described = DOCUMENT["paths"].as_object().unwrap().values().flat_map(|m| m.as_object().unwrap().values());
+    // An operation with two paths is found once.
+    let described = described.filter(|op| op.get("x-alias-of").is_none()).count();
     // One is private.
     let described = described - 1;
     assert!(!all.contains(&"wallet_lookup"));

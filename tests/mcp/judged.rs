@@ -13,15 +13,10 @@ use crate::{
 type Judged = (&'static str, &'static [&'static str]);
 
 const TUNED: &[Judged] = &[
-    ("who owns an address", &["wallet_trust_safety", "wallet_summary", "/v1/wallets/{address}/intelligence"]),
+    ("who owns an address", &["wallet_trust_safety", "wallet_summary", "address_intelligence"]),
     (
         "label risk sanctions",
-        &[
-            "/v1/wallets/{address}/risk-signals",
-            "/v1/wallets/{address}/sanctions-exposure",
-            "/v1/wallets/{address}/trust-safety",
-            "ofac_coverage",
-        ],
+        &["address_risk", "sanctions_exposure", "/v1/wallets/{address}/trust-safety", "ofac_coverage"],
     ),
     ("price history", &["price_history"]),
     ("what feerate is recommended", &["fees_recommended"]),
@@ -48,7 +43,7 @@ const TUNED: &[Judged] = &[
     ("prove that a document existed", &["POST /v1/timestamp", "POST /v1/timestamp/verify"]),
     ("trace where the funds went", &["wallet_flow_graph"]),
     ("deposits to exchanges", &["exchange_flows", "exchange_flows_summary"]),
-    ("is this address safe to pay", &["/v1/risk-check/{address}", "wallet_trust_safety"]),
+    ("is this address safe to pay", &["risk_check", "wallet_trust_safety"]),
     ("what will the next block contain", &["projected_blocks"]),
     ("transactions of an address", &["wallet_transactions"]),
     ("balances of several addresses at once", &["batch_overview"]),
@@ -77,10 +72,7 @@ const HELD_OUT: &[Judged] = &[
     ("addresses of a known exchange", &["entity_lookup", "entity_list", "entity_directory"]),
     ("blocks found by a pool", &["mining_pool_info", "pool_list"]),
     ("rich list", &["supply_distribution"]),
-    (
-        "is an address on the OFAC list",
-        &["ofac_coverage", "ofac_compliance_tier", "/v1/wallets/{address}/sanctions-exposure"],
-    ),
+    ("is an address on the OFAC list", &["ofac_coverage", "ofac_compliance_tier", "sanctions_exposure"]),
     ("sleeping addresses that woke up", &["chain_awakenings", "whale_wakeups", "dormancy_watchlist"]),
     ("old wallets that emptied their coins at once", &["dormancy_flushes"]),
     ("weekly report on old coins", &["dormancy_weekly", "dormancy_weekly_text"]),

@@ -28,7 +28,7 @@ pub use answers::{
     meta::{DataState, TipMeta, Warning},
     secrets::{REDACTED, looks_secret},
 };
-pub use cairn_work::{Limits, Share, Stopped, Work};
+pub use cairn_work::{Limits, Stopped, Work};
 pub use config::{ForwardedHeader, HttpConfig};
 pub use contract::{
     cost::Cost,

@@ -41,6 +41,10 @@ pub(crate) fn about(config: &ApiConfig) -> About {
             ("network", "The state of the whole network in a few figures."),
             ("pools", "Mining pools: their shares of the blocks, and the blocks of one pool."),
             ("pulse", "Short lists of current movements."),
+            (
+                "risk",
+                "Evidence about an address for analysts: labels, alerts, related addresses. No scores, no verdicts.",
+            ),
             ("sanctions", "The loaded sanctions list: its approved rows, its coverage and its age."),
             ("service", "This server: its health, capabilities and prices, and small utilities."),
             ("transactions", "Single transactions: look up, track, verify, broadcast."),

@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::{Answer, ApiError, Ask, Backend, DataState, ErrorCode, Freshness, Metric, TipMeta, Versions};
+use cairn_http::{Answer, ApiError, Ask, Backend, DataState, Freshness, Metric, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
 use cairn_model::day_of;
-use cairn_reader::{Damages, NAMELESS, ReadError, Reader, View};
+use cairn_reader::{Damages, ReadError, Reader, View};
 
 use crate::{
     config::ChainConfig,
@@ -19,6 +19,7 @@ use crate::{
         lacks_blocks, reads_live_quotes, reads_mempool,
     },
     entities::KnownProfiles,
+    explain::{damaged, explain, note},
     feed::FeedMark,
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
@@ -83,7 +84,7 @@ impl ChainBackend {
         let mut view = match open(reader.as_deref()) {
             // Health operations must answer even when the index is damaged.
             Err(error) if error.is_damage() && info.area == "service" => {
-                self.note(&error);
+                note(&self.damages, &error);
                 None
             }
             opened => opened?,
@@ -176,7 +177,7 @@ impl Backend for ChainBackend {
     fn ready(&self) -> Result<String, String> {
         let lag = |tip: u32| self.index.best_height().map_or(0, |best| best.saturating_sub(tip));
         let cut_short = lacks_blocks(self.index.source().as_ref(), self.index.best_height());
-        match tip_height(&*self.index).inspect_err(|error| self.note(error)) {
+        match tip_height(&*self.index).inspect_err(|error| note(&self.damages, error)) {
             Ok(_) if !self.damages.tables().is_empty() => Err(damaged(&self.damages.tables())),
             Ok(Some(_)) if cut_short => Err("block files are missing or damaged: the index is incomplete".to_owned()),
             Ok(Some(tip)) if lag(tip) <= self.config.max_lag_blocks => {
@@ -193,7 +194,7 @@ impl Backend for ChainBackend {
     }
 
     fn readings(&self) -> Vec<Metric> {
-        let tip = tip_height(&*self.index).inspect_err(|error| self.note(error)).ok().flatten();
+        let tip = tip_height(&*self.index).inspect_err(|error| note(&self.damages, error)).ok().flatten();
         let heights = [
             ("cairn_index_tip_height", "Height of the newest block in the index.", tip),
             ("cairn_best_height", "Height of the best known chain.", self.index.best_height()),
@@ -212,52 +213,8 @@ impl Backend for ChainBackend {
     }
 
     fn explain(&self, source: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
-        match source.downcast_ref::<ReadError>() {
-            Some(ReadError::Empty) => ApiError::syncing("nothing has been indexed yet"),
-            Some(ReadError::Unfinished(stage)) => {
-                ApiError::syncing(format!("the tables of stage {stage} are being rebuilt"))
-            }
-            Some(ReadError::Stopped(stopped)) => (*stopped).into(),
-            Some(error @ ReadError::StageVersion { stage, .. }) => {
-                // It lasts until the serving program has the indexer's version, or the tables are rebuilt.
-                tracing::error!(%error, "tables of another version");
-                ApiError::syncing(format!("the tables of stage {stage} have another version"))
-            }
-            Some(error) if error.is_damage() => {
-                self.note(error);
-                ApiError::new(ErrorCode::IndexDamaged, damaged(error.damaged_table().as_slice()))
-            }
-            Some(error) => {
-                tracing::error!(%error, "the index could not be read");
-                ApiError::internal()
-            }
-            None => {
-                tracing::error!(error = %source, "a request failed");
-                ApiError::internal()
-            }
-        }
+        explain(&self.damages, source)
     }
-}
-
-impl ChainBackend {
-    /// Notes damage, and logs it if it is new: once for each table, not for each request.
-    fn note(&self, error: &ReadError) {
-        if error.is_damage() && self.damages.note(error) {
-            let table = error.damaged_table().unwrap_or(NAMELESS);
-            tracing::error!(%error, table, "the index is damaged: `cairn verify` reports the damage and its repair");
-        }
-    }
-}
-
-/// That these tables are damaged, and what the operator does about it.
-pub(crate) fn damaged(tables: &[&str]) -> String {
-    let what = match tables {
-        [] => "the index is damaged".to_owned(),
-        [NAMELESS] => "rows of the index contradict each other".to_owned(),
-        [table] => format!("table {table} of the index is damaged"),
-        tables => format!("these tables of the index are damaged: {}", tables.join(", ")),
-    };
-    format!("{what}; the operator can run `cairn verify`, which names the command that repairs it")
 }
 
 /// Damage, and progress of the scrubber.

@@ -1,11 +1,11 @@
 //! One operation for many addresses. A single wrapper makes the batch of any operation about an address. All rows of a
 //! batch are answered from the same pinned index.
 
-use std::marker::PhantomData;
+use std::{borrow::Cow, collections::HashMap, marker::PhantomData};
 
 use cairn_http::{AgreedOperation, ApiError, Cost, ErrorCode, Info, REDACTED, looks_secret};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,10 +14,30 @@ use crate::{
     parameters::identifier::ADDRESS,
 };
 
+/// Error of a row that was not reached.
+const UNAVAILABLE: &str = "unavailable";
+/// Explanation of it.
+const UNREACHED: &str = "the batch had used half of the time or of the work of a request before this address; ask again, \
+    with fewer addresses";
+
+/// Explanation of a row that needs too much.
+const TOO_MUCH: &str = "this address needs more than half of the time or of the work that the batch had left; ask for it \
+    alone";
+/// A row may use half of what is left: so its failure leaves room for other rows, and for the answer.
+const ROW_SHARE: u32 = 2;
+
 /// An operation about one address that has a batch for many.
 pub(crate) trait BatchedOperation: Operation<Output: Serialize + JsonSchema> {
     /// Description of its batch.
     const BATCH: Info;
+
+    /// Data that the rows of a batch share, so that each part is read once; `()` if there is none.
+    type Shared: Default;
+
+    /// Computes the answer for an address of a batch.
+    fn run_shared(ctx: &Ctx<'_>, input: Self::Input, _: &mut Self::Shared) -> Result<Self::Output, ApiError> {
+        Self::run(ctx, input)
+    }
 }
 
 /// The batch of an operation.
@@ -29,7 +49,7 @@ pub(crate) struct BatchInput {
     /// Addresses or `scripthash:<hex>`, at most 100. The answer has one row for each, in this order; the row of an
     /// invalid one has an `error`.
     #[schemars(length(min = 1, max = 100), example = [json!("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa")])]
-    addresses: Vec<String>,
+    pub(crate) addresses: Vec<String>,
 }
 
 /// One row for each address, in the order of the request.
@@ -38,7 +58,16 @@ pub(crate) struct BatchInput {
 pub(crate) struct BatchOutput<T> {
     /// The addresses as given in the request.
     addresses: Vec<String>,
-    results: Vec<Row<T>>,
+    results: Rows<T>,
+}
+
+/// The rows of a batch. An address that is given several times is computed once.
+#[derive(Debug)]
+struct Rows<T> {
+    /// The row of each distinct address.
+    computed: Vec<Row<T>>,
+    /// The row of each address of the request.
+    order: Vec<usize>,
 }
 
 /// The operation's answer for an address, or its error.
@@ -51,17 +80,73 @@ pub(crate) enum Row<T> {
 }
 
 /// Error for one address.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct BatchFailure {
     /// The address as given in the request.
     address: String,
-    /// Stable error code.
+    /// Stable error code, or `unavailable` for an address that the batch did not reach, or that needs too much of the
+    /// time and of the work of a request.
     error: &'static str,
     /// Explanation of the error.
     detail: String,
+    /// True if the same request may succeed later.
+    retryable: bool,
 }
 
-/// An address as the answer repeats it.
+impl<T: Serialize> Serialize for Rows<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.order.iter().filter_map(|at| self.computed.get(*at)))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Rows<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        <Vec<Row<T>>>::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<Row<T>>>::json_schema(generator)
+    }
+}
+
+impl<T> Rows<T> {
+    /// The rows of these addresses, each distinct one computed once, in the order in which they are first named.
+    ///
+    /// # Errors
+    /// Fails with the first error of `row`.
+    fn of(addresses: &[String], mut row: impl FnMut(&str) -> Result<Row<T>, ApiError>) -> Result<Self, ApiError> {
+        let mut rows = Rows { computed: Vec::new(), order: Vec::with_capacity(addresses.len()) };
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        for address in addresses {
+            let at = match known.get(address.as_str()) {
+                Some(at) => *at,
+                None => {
+                    rows.computed.push(row(address)?);
+                    known.insert(address, rows.computed.len() - 1);
+                    rows.computed.len() - 1
+                }
+            };
+            rows.order.push(at);
+        }
+        Ok(rows)
+    }
+}
+
+impl BatchFailure {
+    fn unavailable(address: &str, detail: &str) -> Self {
+        BatchFailure { address: shown(address), error: UNAVAILABLE, detail: detail.to_owned(), retryable: true }
+    }
+
+    fn of(address: &str, code: ErrorCode, detail: String, retryable: bool) -> Self {
+        BatchFailure { address: shown(address), error: code.name(), detail, retryable }
+    }
+}
+
+/// An address as the answer repeats it: a private key that was sent by mistake is not repeated.
 fn shown(text: &str) -> String {
     if looks_secret(text) { REDACTED.to_owned() } else { text.to_owned() }
 }
@@ -69,6 +154,43 @@ fn shown(text: &str) -> String {
 /// The line of an operation's batch.
 pub(crate) fn batch<O: BatchedOperation>(agreed: &[AgreedOperation]) -> Line {
     line::<Batch<O>>(agreed)
+}
+
+impl<T> BatchOutput<T> {
+    /// The answer of a batch: `row` computes that of one address. No further row is begun after half of the time or of
+    /// the work of the request is used, so that the answer is written in time; and a row that needs more than half of
+    /// the rest stops alone.
+    ///
+    /// # Errors
+    /// Fails if the work has stopped, or with an error of the server; an error of one address is a row.
+    pub(crate) fn each(
+        ctx: &Ctx<'_>,
+        addresses: &[String],
+        mut row: impl FnMut(&str) -> Result<T, ApiError>,
+    ) -> Result<Self, ApiError> {
+        let network = ctx.index.map(|view| view.network().name());
+        let results = Rows::of(addresses, |address| {
+            ctx.work.poll()?;
+            if let Err(bad) = (ADDRESS.look)(&Value::Null, address, network) {
+                let code = bad.code.unwrap_or(ErrorCode::ValidationError);
+                return Ok(Row::Failed(BatchFailure::of(address, code, bad.message, false)));
+            }
+            if ctx.work.is_half_used() {
+                return Ok(Row::Failed(BatchFailure::unavailable(address, UNREACHED)));
+            }
+            let (answer, stopped) = ctx.work.part(ROW_SHARE, || row(address));
+            match answer {
+                Ok(answer) => Ok(Row::Answered(answer)),
+                Err(_) if stopped.is_some() => Ok(Row::Failed(BatchFailure::unavailable(address, TOO_MUCH))),
+                // An error of one address is a row; an error of the server fails the whole batch.
+                Err(error) if error.status.is_client_error() => {
+                    Ok(Row::Failed(BatchFailure::of(address, error.code, error.detail.clone(), error.retryable)))
+                }
+                Err(error) => Err(error),
+            }
+        })?;
+        Ok(BatchOutput { addresses: addresses.iter().map(|address| shown(address)).collect(), results })
+    }
 }
 
 impl<O: BatchedOperation> Operation for Batch<O> {
@@ -84,25 +206,56 @@ impl<O: BatchedOperation> Operation for Batch<O> {
     type Output = BatchOutput<O::Output>;
 
     fn run(ctx: &Ctx<'_>, input: BatchInput) -> Result<Self::Output, ApiError> {
-        let network = ctx.index.map(|view| view.network().name());
-        let mut results = Vec::with_capacity(input.addresses.len());
-        // A private key that was sent by mistake is not repeated.
-        let addresses: Vec<String> = input.addresses.iter().map(|text| shown(text)).collect();
-        for (address, shown) in input.addresses.iter().zip(&addresses) {
-            ctx.work.poll()?;
-            let failed = |code: ErrorCode, detail: String| {
-                Row::Failed(BatchFailure { address: shown.clone(), error: code.name(), detail })
-            };
-            results.push(match (ADDRESS.look)(&Value::Null, address, network) {
-                Err(bad) => failed(bad.code.unwrap_or(ErrorCode::ValidationError), bad.message),
-                Ok(()) => match O::run(ctx, read::<O>(&json!({"address": address}))?) {
-                    Ok(answer) => Row::Answered(answer),
-                    // An error of one address is a row; an error of the server fails the whole batch.
-                    Err(error) if error.status.is_client_error() => failed(error.code, error.detail.clone()),
-                    Err(error) => return Err(error),
-                },
-            });
-        }
-        Ok(BatchOutput { addresses, results })
+        let mut shared = O::Shared::default();
+        BatchOutput::each(ctx, &input.addresses, |address| {
+            O::run_shared(ctx, read::<O>(&json!({"address": address}))?, &mut shared)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn rows(addresses: &[&str], mut row: impl FnMut(&str) -> Row<u32>) -> Value {
+        let addresses: Vec<String> = addresses.iter().map(|address| (*address).to_owned()).collect();
+        serde_json::to_value(Rows::of(&addresses, |address| Ok(row(address))).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn an_address_is_computed_once_and_answered_each_time() {
+        let mut asked = Vec::new();
+        let found = rows(&["a", "b", "a", "c", "b", "a"], |address| {
+            asked.push(address.to_owned());
+            Row::Answered(asked.len() as u32)
+        });
+        assert_eq!(asked, ["a", "b", "c"]);
+        assert_eq!(found, json!([1, 2, 1, 3, 2, 1]));
+    }
+
+    #[test]
+    fn rows_that_were_not_reached_are_there_and_say_so() {
+        let mut left = 1;
+        let found = rows(&["a", "b", "a", "b"], |address| {
+            if left == 0 {
+                return Row::Failed(BatchFailure::unavailable(address, UNREACHED));
+            }
+            left -= 1;
+            Row::Answered(7)
+        });
+        let late = json!({"address": "b", "error": "unavailable", "detail": UNREACHED, "retryable": true});
+        assert_eq!(found, json!([7, late, 7, late]));
+    }
+
+    #[test]
+    fn the_first_error_of_the_server_ends_the_batch() {
+        let addresses = ["a".to_owned(), "b".to_owned()];
+        let mut asked = 0;
+        let failed = Rows::<u32>::of(&addresses, |_| {
+            asked += 1;
+            Err(ApiError::internal())
+        });
+        assert_eq!((failed.unwrap_err().code, asked), (ErrorCode::InternalError, 1));
     }
 }

@@ -1,17 +1,23 @@
 //! Definitions of the terms in answers: one page for each id.
 
 mod evidence_pack;
+mod exposure;
 mod flows;
+mod intelligence;
 mod money;
+mod risk_signals;
 
 use cairn_http::Definition;
 
 pub(crate) use evidence_pack::EVIDENCE_PACK;
+pub(crate) use exposure::EXPOSURE;
 pub(crate) use flows::{
     CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, DUST_CAMPAIGNS, EXCHANGE_FLOWS, FEED, MINER_FLOWS, OLD_COINS,
     WHALE_ALERTS, WHALE_WAKEUPS,
 };
+pub(crate) use intelligence::{ADDRESS_INTELLIGENCE, RISK_CHECK};
 pub(crate) use money::{FLOW_GRAPH, PROFIT_AND_LOSS, WHOLE_WALLETS};
+pub(crate) use risk_signals::RISK_SIGNALS;
 
 /// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
@@ -364,6 +370,9 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         ],
     },
     evidence_pack::EVIDENCE_PACK_PAGE,
+    intelligence::ADDRESS_INTELLIGENCE_PAGE,
+    intelligence::RISK_CHECK_PAGE,
+    exposure::EXPOSURE_PAGE,
     flows::OLD_COINS_PAGE,
     flows::DORMANCY_FLUSHES_PAGE,
     flows::WHALE_WAKEUPS_PAGE,
@@ -392,4 +401,15 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              blocks it is uncertain: for n blocks, the random error is about 1 in the square root of n.",
         ],
     },
+    risk_signals::RISK_SIGNALS_PAGE,
+    risk_signals::COINJOIN_PARTICIPATION_PAGE,
+    risk_signals::PEEL_CHAIN_PAGE,
+    risk_signals::ADDRESS_REUSE_PAGE,
+    risk_signals::RAPID_PASS_THROUGH_PAGE,
+    risk_signals::FAN_IN_PAGE,
+    risk_signals::FAN_OUT_PAGE,
+    risk_signals::DUST_RECIPIENT_PAGE,
+    risk_signals::MIXER_EXPOSURE_PAGE,
+    risk_signals::SANCTIONED_DIRECT_PAGE,
+    risk_signals::SANCTIONED_INDIRECT_PAGE,
 ];

@@ -14,6 +14,7 @@ mod context;
 mod definitions;
 mod dormancy;
 mod entities;
+mod explain;
 mod feed;
 mod fees;
 mod flows;

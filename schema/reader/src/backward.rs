@@ -49,6 +49,12 @@ impl OfTx for InputKey {
     }
 }
 
+impl OfTx for (TxNum, InputKey) {
+    fn last_of(tx_num: TxNum) -> Self {
+        (tx_num, InputKey { tx_num: TxNum(TxNum::LIMIT - 1), vin: u32::MAX })
+    }
+}
+
 impl<'v, T: Table<Key: OfTx>> Backward<'v, T> {
     /// Begins at the newest row before `end`.
     pub(crate) fn before(view: &'v View<'v>, end: TxNum) -> Result<Option<Self>, ReadError> {

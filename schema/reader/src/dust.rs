@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use cairn_model::{Height, TxNum};
 use cairn_tables::{
-    Table,
     dust::{DustAlertRow, DustAlerts, DustGroup, DustGroupRow, DustGroups, DustPingRow, DustPings},
     stages::DUST,
 };
@@ -19,15 +18,7 @@ impl MovementView<'_> {
 
     /// State of transactions as pings, in their order, in one look-up; `None` for others and for forgotten ones.
     pub fn dust_pings(self, txs: &[TxNum]) -> Result<Vec<Option<DustPingRow>>, ReadError> {
-        let mut sorted = txs.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let rows = self.view.bytes_of_many::<DustPings>(&sorted)?;
-        let row = |tx: &TxNum| -> Result<Option<DustPingRow>, ReadError> {
-            let bytes = sorted.binary_search(tx).ok().and_then(|at| rows.get(at)).and_then(Option::as_ref);
-            Ok(bytes.map(|bytes| DustPings::decode_value(bytes)).transpose()?)
-        };
-        txs.iter().map(row).collect()
+        self.rows_of::<DustPings>(txs)
     }
 
     /// A group of pings. One row read.

@@ -2,7 +2,7 @@
 
 use cairn_model::{Height, Sats, TxNum};
 use cairn_tables::{
-    flushes::{FlushAlertRow, FlushAlerts, Flushes, InputKey},
+    flushes::{FlushAlertRow, FlushAlerts, FlushRow, Flushes, InputKey},
     stages::{FLUSHES, StageInfo, WAKEUPS},
     wakeups::Wakeups,
     watchlist::{WatchHead, WatchHeadRow, WatchKey, WatchRow, Watchlist},
@@ -16,6 +16,9 @@ const MAX_BEHIND: u32 = 144;
 
 /// Walks through dormancy flushes, the newest first.
 pub type FlushWalk<'v> = Backward<'v, Flushes>;
+
+/// Walks through the moments at which dormancy flushes reached 100 BTC, the newest first.
+pub type FlushAlertWalk<'v> = Backward<'v, FlushAlerts>;
 
 /// Walks through whale wake-ups, the newest first.
 pub type WakeupWalk<'v> = Backward<'v, Wakeups>;
@@ -53,6 +56,17 @@ impl<'v> MovementView<'v> {
         let rows = self.view.scan::<FlushAlerts>(Some(&first))?;
         let rows = rows.take_while(|row| row.as_ref().map_or(true, |((tx_num, _), _)| *tx_num < txs.end));
         rows.map(|row| row.map(|((tx_num, window), row)| (tx_num, window, row))).collect()
+    }
+
+    /// Begins at the newest transaction before `end` with which a dormancy flush reached 100 BTC.
+    pub fn flush_alerts_before(self, end: TxNum) -> Result<Option<FlushAlertWalk<'v>>, ReadError> {
+        self.view.late(&FLUSHES)?;
+        Backward::before(self.view, end)
+    }
+
+    /// A dormancy flush by its first spend; `None` if it is gone. One row read.
+    pub fn flush(self, window: &InputKey) -> Result<Option<FlushRow>, ReadError> {
+        self.view.get::<Flushes>(window)
     }
 
     /// Begins at the newest whale wake-up before `end`.

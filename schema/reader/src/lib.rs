@@ -1,6 +1,7 @@
 //! Read-only access to the index. A [`Reader`] creates [`View`]s. A view is pinned to one tip, so all reads of a
 //! request are consistent. This crate has no write method: the writer is another crate.
 
+mod alerted;
 mod backward;
 mod chain_index;
 mod claims;
@@ -74,7 +75,7 @@ pub use index_folder::IndexFolder;
 pub use journal::JournalBlocks;
 pub use label_walk::LabelWalk;
 pub use labels::{MAX_SOURCES, SourceShare};
-pub use late::{FlushWalk, WakeupWalk};
+pub use late::{FlushAlertWalk, FlushWalk, WakeupWalk};
 pub use listings::{ListOf, ListsOf, MAX_LISTED, MAX_LISTINGS};
 pub use memory::{ReadMemory, files_memory};
 pub use names::{FoundName, FoundNames, MAX_NAME_ROWS, NameMatch, NameQuery};

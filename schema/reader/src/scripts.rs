@@ -72,6 +72,21 @@ impl ScriptView<'_> {
         self.view.transactions().script_at(totals.first).map(Some)
     }
 
+    /// Many scripts by their ids, in their order, in one look-up; `None` if no block has the script.
+    pub fn by_ids(self, ids: &[ScriptId]) -> Result<Vec<Option<FoundScript>>, ReadError> {
+        self.view.require(&SCRIPTS)?;
+        let mut sorted = ids.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let rows = self.view.bytes_of_many::<TotalsTable>(&sorted)?;
+        let found = |id: &ScriptId| -> Result<Option<FoundScript>, ReadError> {
+            let row = sorted.binary_search(id).ok().and_then(|at| rows.get(at)?.as_ref());
+            let totals = row.map(|bytes| TotalsTable::decode_value(bytes)).transpose()?;
+            Ok(totals.map(|totals| FoundScript { id: *id, totals }))
+        };
+        ids.iter().map(found).collect()
+    }
+
     /// The first transaction of each of many scripts, in their order, in one look-up; `None` if no block has the
     /// script.
     pub fn first_txs(self, ids: &[ScriptId]) -> Result<Vec<Option<TxNum>>, ReadError> {

@@ -2,7 +2,6 @@
 //! writes an answer counts it here as it goes, and stops with the error when a limit is passed, when the time is over,
 //! or when nobody waits any more.
 
-mod part;
 mod turns;
 
 use std::{
@@ -15,10 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use crate::{
-    part::Share,
-    turns::{SHORT, Turns},
-};
+pub use crate::turns::{SHORT, Turns};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -104,8 +100,15 @@ const SMALL: u64 = 64 << 10;
 /// Memory is held in steps.
 const STEP: u64 = 256 << 10;
 
+/// A part of the work, which may stop without the rest.
+#[derive(Clone, Copy, Default)]
+struct RunningPart {
+    stopped: Option<Stopped>,
+}
+
 /// The work of one request, on one thread.
 pub struct Work {
+    /// Those in force: of the request, or of the part of it that is running.
     limits: Cell<Limits>,
     memory: Option<Box<dyn Memory>>,
     held: Cell<u64>,
@@ -113,7 +116,7 @@ pub struct Work {
     largest: Cell<u64>,
     /// Memory kept until the answer is written.
     kept: Cell<u64>,
-    started: Cell<Instant>,
+    started: Instant,
     ends_at: Cell<Option<Instant>>,
     gone: Arc<AtomicBool>,
     asked: Cell<u32>,
@@ -123,6 +126,8 @@ pub struct Work {
     /// Processor time of the thread when the work began on it.
     began: Cell<Option<Duration>>,
     stopped: Cell<Option<Stopped>>,
+    /// The part that is running.
+    part: Cell<Option<RunningPart>>,
     turns: Option<Arc<Turns>>,
     /// Processor time without a turn.
     short: Duration,
@@ -139,7 +144,7 @@ impl Work {
             held: Cell::new(0),
             largest: Cell::new(0),
             kept: Cell::new(0),
-            started: Cell::new(Instant::now()),
+            started: Instant::now(),
             ends_at: Cell::new(Instant::now().checked_add(limits.time)),
             gone: Arc::default(),
             asked: Cell::new(0),
@@ -148,6 +153,7 @@ impl Work {
             answer: Cell::new(0),
             began: Cell::new(None),
             stopped: Cell::new(None),
+            part: Cell::new(None),
             turns: None,
             short: SHORT,
             has_turn: Cell::new(false),
@@ -187,10 +193,10 @@ impl Work {
         Ok(())
     }
 
-    /// Time since it was made, or since its present part began: for work that can end early with a part of its answer.
+    /// Time since it was made: for work that can end early with a part of its answer.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.started.get().elapsed()
+        self.started.elapsed()
     }
 
     /// Processor time counts from now on, on this thread. The work must stay on it.
@@ -213,7 +219,7 @@ impl Work {
     }
 
     fn poll_times(&self, times: u32) -> Result<(), Stopped> {
-        if let Some(stopped) = self.stopped.get() {
+        if let Some(stopped) = self.stopped.get().or(self.part.get().and_then(|part| part.stopped)) {
             return Err(stopped);
         }
         if self.gone.load(Ordering::Relaxed) {
@@ -229,9 +235,9 @@ impl Work {
             return self.stop(Stopped::Late);
         }
         let used = self.processor_time();
-        let most = self.limits.get().processor;
-        if used > most {
-            return self.stop(Stopped::Processor(most));
+        let limit = self.limits.get().processor;
+        if used > limit {
+            return self.stop(Stopped::Processor(limit));
         }
         if used > self.short { self.wait_for_turn() } else { Ok(()) }
     }
@@ -257,9 +263,9 @@ impl Work {
     pub fn row(&self) -> Result<(), Stopped> {
         let rows = self.rows.get().saturating_add(1);
         self.rows.set(rows);
-        let most = self.limits.get().rows;
-        if rows > most {
-            return self.stop(Stopped::Rows(most));
+        let limit = self.limits.get().rows;
+        if rows > limit {
+            return self.stop(Stopped::Rows(limit));
         }
         self.poll()
     }
@@ -272,9 +278,9 @@ impl Work {
     pub fn read(&self, bytes: usize) -> Result<(), Stopped> {
         let all = self.bytes.get().saturating_add(bytes as u64);
         self.bytes.set(all);
-        let most = self.limits.get().bytes;
-        if all > most {
-            return self.stop(Stopped::Bytes(most));
+        let limit = self.limits.get().bytes;
+        if all > limit {
+            return self.stop(Stopped::Bytes(limit));
         }
         if bytes as u64 > self.largest.get() {
             self.largest.set(bytes as u64);
@@ -305,16 +311,43 @@ impl Work {
     pub fn answered(&self, bytes: usize) -> Result<(), Stopped> {
         let all = self.answer.get().saturating_add(bytes as u64);
         self.answer.set(all);
-        let most = self.limits.get().answer;
-        if all > most {
-            return self.stop(Stopped::Answer(most));
+        let limit = self.limits.get().answer;
+        if all > limit {
+            return self.stop(Stopped::Answer(limit));
         }
         self.hold()?;
         self.poll()
     }
 
+    /// Runs a part of the work with at most `1 / share` of the time, the processor time, the rows and their bytes that
+    /// are left. If it needs more, only the part stops: what follows has the rest. Returns why the part stopped. Parts
+    /// may have parts.
+    pub fn part<T>(&self, share: u32, run: impl FnOnce() -> T) -> (T, Option<Stopped>) {
+        let (limits, ends_at, outer, used) = (self.limits.get(), self.ends_at.get(), self.part.get(), self.used());
+        let share = share.max(1);
+        let part = |limit: u64, used: u64| used.saturating_add(limit.saturating_sub(used) / u64::from(share));
+        self.limits.set(Limits {
+            processor: used.processor.saturating_add(limits.processor.saturating_sub(used.processor) / share),
+            rows: part(limits.rows, used.rows),
+            bytes: part(limits.bytes, used.bytes),
+            ..limits
+        });
+        self.ends_at.set(ends_at.map(|_| Instant::now() + self.left() / share));
+        self.part.set(Some(RunningPart::default()));
+        let result = run();
+        let stopped = self.part.replace(outer).and_then(|part| part.stopped);
+        self.limits.set(limits);
+        self.ends_at.set(ends_at);
+        (result, stopped)
+    }
+
+    /// Stops the work, or only the part that is running if it is the part's limit that is passed.
     fn stop(&self, why: Stopped) -> Result<(), Stopped> {
-        self.stopped.set(Some(why));
+        let of_part = matches!(why, Stopped::Late | Stopped::Processor(_) | Stopped::Rows(_) | Stopped::Bytes(_));
+        match self.part.get() {
+            Some(_) if of_part => self.part.set(Some(RunningPart { stopped: Some(why) })),
+            _ => self.stopped.set(Some(why)),
+        }
         Err(why)
     }
 
@@ -328,6 +361,18 @@ impl Work {
     #[must_use]
     pub fn left(&self) -> Duration {
         self.ends_at.get().map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// True if half of the time, of the processor time, of the rows or of their bytes is used: work that has several
+    /// parts begins no further one, which might not fit.
+    #[must_use]
+    pub fn is_half_used(&self) -> bool {
+        let Limits { time, processor, rows, bytes, .. } = self.limits.get();
+        let used = self.used();
+        self.elapsed() >= time / 2
+            || used.processor >= processor / 2
+            || used.rows >= rows / 2
+            || used.bytes >= bytes / 2
     }
 
     /// Its use so far.
@@ -413,6 +458,60 @@ mod tests {
         assert_eq!(work.used(), Used { bytes: 100, answer: 10, ..Used::default() });
         assert_eq!(work.read(1), Err(Stopped::Bytes(100)));
         assert_eq!(work.answered(1), Err(Stopped::Answer(10)));
+    }
+
+    #[test]
+    fn half_of_each_limit_counts() {
+        assert!(!Work::within(Limits::NONE).is_half_used());
+        assert!(Work::within(Limits { time: Duration::ZERO, ..Limits::NONE }).is_half_used());
+        let work = Work::within(Limits { rows: 4, bytes: 100, ..Limits::NONE });
+        assert!(work.row().is_ok() && !work.is_half_used());
+        assert!(work.row().is_ok() && work.is_half_used());
+        let work = Work::within(Limits { rows: 4, bytes: 100, ..Limits::NONE });
+        assert!(work.read(49).is_ok() && !work.is_half_used());
+        assert!(work.read(1).is_ok() && work.is_half_used());
+    }
+
+    #[test]
+    fn a_part_stops_without_the_rest() {
+        let work = Work::within(Limits { rows: 100, bytes: 1_000, ..Limits::NONE });
+        assert!((0..20).all(|_| work.row().is_ok()));
+        // A quarter of the 80 rows that are left.
+        let (rows, stopped) = work.part(4, || (0..100).take_while(|_| work.row().is_ok()).count());
+        assert_eq!((rows, stopped), (20, Some(Stopped::Rows(40))));
+        assert_eq!((work.poll(), work.stopped()), (Ok(()), None));
+        // A part of a part stops alone as well.
+        let (inner, outer) = work.part(2, || {
+            let (_, inner) = work.part(10, || while work.row().is_ok() {});
+            assert_eq!(work.poll(), Ok(()));
+            inner
+        });
+        assert!(matches!(inner, Some(Stopped::Rows(_))) && outer.is_none());
+        let ((), stopped) = work.part(2, || assert_eq!(work.read(600), Err(Stopped::Bytes(500))));
+        assert_eq!((stopped, work.poll()), (Some(Stopped::Bytes(500)), Ok(())));
+        // The limits of the request hold again.
+        while work.row().is_ok() {}
+        assert_eq!(work.stopped(), Some(Stopped::Rows(100)));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_part_either() {
+        let work = Work::within(Limits::NONE);
+        let waits = work.guard();
+        let (result, stopped) = work.part(2, || {
+            drop(waits);
+            work.poll()
+        });
+        assert_eq!((result, stopped), (Err(Stopped::Abandoned), None));
+        assert_eq!((work.poll(), work.stopped()), (Err(Stopped::Abandoned), Some(Stopped::Abandoned)));
+    }
+
+    #[test]
+    fn a_part_has_its_share_of_the_time() {
+        let work = Work::within(Limits { time: Duration::from_secs(60), ..Limits::NONE });
+        let (left, stopped) = work.part(4, || work.left());
+        assert!(left <= Duration::from_secs(15) && stopped.is_none(), "{left:?}");
+        assert!(work.left() > Duration::from_secs(50));
     }
 
     #[test]

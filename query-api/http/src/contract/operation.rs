@@ -119,9 +119,15 @@ impl Info {
     /// The path, prefixed with the method unless it is GET.
     #[must_use]
     pub fn endpoint(&self) -> String {
+        self.endpoint_at(self.path)
+    }
+
+    /// Like [`Info::endpoint`], for one of its paths.
+    #[must_use]
+    pub fn endpoint_at(&self, path: &str) -> String {
         match self.method {
-            Method::Get => self.path.to_owned(),
-            Method::Post => format!("POST {}", self.path),
+            Method::Get => path.to_owned(),
+            Method::Post => format!("POST {path}"),
         }
     }
 
@@ -147,6 +153,8 @@ pub struct RegisteredOperation {
     pub input: InputSpec,
     /// Its offer.
     pub offer: Offer,
+    /// Its aliases that the agreed interface has: they are described like its path.
+    pub agreed_aliases: Vec<&'static str>,
     /// Media types of its answers, the default first.
     pub media: &'static [&'static str],
     output: fn(&mut SchemaGenerator) -> Schema,
@@ -156,10 +164,12 @@ impl RegisteredOperation {
     /// An operation with these input and output types. Its offer comes from the agreed interface; otherwise it is free.
     #[must_use]
     pub fn of<I: DeserializeOwned + JsonSchema, O: Output>(info: Info, agreed: &[AgreedOperation]) -> Self {
+        let row = |path: &str| agreed.iter().find(|row| row.is(info.method.name(), path));
         RegisteredOperation {
             info,
             input: InputSpec { private: info.private, ..InputSpec::of::<I>(info.path, info.method) },
-            offer: agreed.iter().find(|row| row.is(info.method.name(), info.path)).map_or(Offer::FREE, |row| row.offer),
+            offer: row(info.path).map_or(Offer::FREE, |row| row.offer),
+            agreed_aliases: info.aliases.iter().copied().filter(|alias| row(alias).is_some()).collect(),
             media: O::MEDIA,
             output: O::schema,
         }
@@ -180,6 +190,11 @@ impl RegisteredOperation {
     #[must_use]
     pub fn is_for_tools(&self, config: &HttpConfig) -> bool {
         config.private_tools || !self.info.private
+    }
+
+    /// Its path, and its aliases that the agreed interface has: documents and catalogs list all of them.
+    pub fn described_paths(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.info.path).chain(self.agreed_aliases.iter().copied())
     }
 
     /// Its path and its aliases.

@@ -34,7 +34,11 @@ pub(crate) fn describe(
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for op in operations {
         let entry = operation(op, &mut generator, about, formats);
-        paths.entry(op.info.path).or_default().insert(op.info.method.name().to_lowercase(), entry);
+        let method = op.info.method.name().to_lowercase();
+        for (number, alias) in op.agreed_aliases.iter().enumerate() {
+            paths.entry(alias).or_default().insert(method.clone(), of_alias(op, &entry, number));
+        }
+        paths.entry(op.info.path).or_default().insert(method, entry);
     }
     let _ = generator.subschema_for::<Problem>();
     let mut schemas = generator.take_definitions(true);
@@ -94,6 +98,25 @@ pub(crate) fn describe(
             },
         },
     })
+}
+
+/// Returns the id of an operation's alias, of which several are numbered.
+pub(crate) fn alias_id(operation: &str, number: usize) -> String {
+    match number {
+        0 => format!("{operation}_alias"),
+        more => format!("{operation}_alias_{}", more + 1),
+    }
+}
+
+/// The entry of an alias: that of the operation, with an id of its own, since ids must be unique.
+fn of_alias(op: &RegisteredOperation, entry: &Value, number: usize) -> Value {
+    let mut entry = entry.clone();
+    entry["operationId"] = alias_id(op.info.name, number).into();
+    entry["x-alias-of"] = op.info.path.into();
+    if let Some(members) = entry.as_object_mut() {
+        members.remove("x-aliases");
+    }
+    entry
 }
 
 fn operation(

@@ -17,6 +17,7 @@ use cairn_http::TextFormat;
 use crate::{
     dormancy::WEEK,
     feed::{EVENT_ID, EVENT_TYPES},
+    risk::exposure::parameters::{EXPOSURE_GROUPS, LABELS_AS_OF},
     vocabulary::cursor::CURSOR,
 };
 
@@ -34,5 +35,7 @@ pub(crate) const FORMATS: &[TextFormat] = &[
     EVENT_ID,
     EVENT_TYPES,
     WEEK,
+    LABELS_AS_OF,
+    EXPOSURE_GROUPS,
     CURSOR,
 ];

@@ -99,7 +99,7 @@ impl Output for PackAnswer {
 impl Operation for EvidencePack {
     const INFO: Info = Info {
         summary: "Everything known about an address as one signed document, with its sources",
-        description: "Labels with their sources, trust card, overview, newest transactions and flow graph of an address in \
+        description: "Labels with their sources, trust card, risk signals, risk check, overview, newest transactions and flow graph of an address in \
             one document. Each section has a status: `ok`, `skipped`, `unavailable` or `error`, with a reason; a slow \
             section never takes the others with it. `digest_sha256` covers the sections that `digest_covers` names, \
             with tip, ledger and versions of definitions, in the canonical form of RFC 8785: two servers with the same \

@@ -37,7 +37,7 @@ pub(crate) struct CapabilitiesOutput {
     network: Option<&'static str>,
     product_mode: &'static str,
     auth_mode: &'static str,
-    /// Number of operations.
+    /// Number of operations; one with two paths counts twice.
     endpoints_available: usize,
     /// Operations by area.
     areas: Vec<Area>,
@@ -157,7 +157,7 @@ impl Operation for Capabilities {
             network: ctx.index.map(|view| view.network().name()),
             product_mode: access::PRODUCT_MODE,
             auth_mode: access::AUTH_MODE,
-            endpoints_available: ctx.operations.len(),
+            endpoints_available: ctx.operations.iter().map(|op| op.described_paths().count()).sum(),
             areas,
             showcase_addresses: full.then(|| ctx.chain.showcase_addresses.clone()),
             interfaces: full.then(|| if ctx.config.speaks_mcp() { vec![http, mcp] } else { vec![http] }),

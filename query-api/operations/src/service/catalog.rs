@@ -35,6 +35,9 @@ pub(crate) struct CatalogEntry {
     method: &'static str,
     /// The path, prefixed with the method unless it is GET.
     endpoint: String,
+    /// The path under which this operation is listed as well; absent unless this entry is an alias.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alias_of: Option<&'static str>,
     summary: &'static str,
     /// Name of the capability that is sold.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +102,8 @@ pub(crate) fn package(ctx: &Ctx<'_>, which: cairn_http::Package) -> Package {
     let config = ctx.config;
     let members: Vec<&RegisteredOperation> = ctx.operations.iter().filter(|op| op.offer.package == which).collect();
     let of = |wanted: &dyn Fn(&RegisteredOperation) -> bool| -> Vec<String> {
-        members.iter().filter(|op| wanted(op)).map(|op| op.info.endpoint()).collect()
+        let wanted = members.iter().filter(|op| wanted(op));
+        wanted.flat_map(|op| op.described_paths().map(|path| op.info.endpoint_at(path))).collect()
     };
     Package {
         free: of(&|op| op.offer.tier == Tier::Free),
@@ -108,16 +112,20 @@ pub(crate) fn package(ctx: &Ctx<'_>, which: cairn_http::Package) -> Package {
         effective_free: of(&|op| !is_conditional(op, config)),
         effective_premium: Vec::new(),
         effective_conditional: of(&|op| is_conditional(op, config)),
-        endpoint_catalog: members.iter().map(|op| entry(op, config, &ctx.chain.showcase_addresses)).collect(),
+        endpoint_catalog: members
+            .iter()
+            .flat_map(|op| op.described_paths().map(|path| entry(op, path, config, &ctx.chain.showcase_addresses)))
+            .collect(),
     }
 }
 
-fn entry(op: &RegisteredOperation, config: &HttpConfig, showcase: &[String]) -> CatalogEntry {
+fn entry(op: &RegisteredOperation, path: &'static str, config: &HttpConfig, showcase: &[String]) -> CatalogEntry {
     let (info, offer, conditional) = (&op.info, &op.offer, is_conditional(op, config));
     CatalogEntry {
-        path: info.path,
+        path,
         method: info.method.name(),
-        endpoint: info.endpoint(),
+        endpoint: info.endpoint_at(path),
+        alias_of: (path != info.path).then_some(info.path),
         summary: info.summary,
         capability: offer.capability,
         post_beta_tier: offer.tier,

@@ -50,7 +50,7 @@ pub(crate) struct HealthOutput {
     post_beta_model: PostBetaModel,
     primary_package: Package,
     timestamp_package: Package,
-    /// Number of operations.
+    /// Number of operations; one with two paths counts twice.
     endpoints_available: usize,
     beta_notice: Posture,
     beta_posture: Posture,
@@ -141,7 +141,7 @@ impl Operation for Health {
             post_beta_model: access::POST_BETA_MODEL,
             primary_package: package(cairn_http::Package::Primary),
             timestamp_package: package(cairn_http::Package::Timestamp),
-            endpoints_available: ctx.operations.len(),
+            endpoints_available: ctx.operations.iter().map(|op| op.described_paths().count()).sum(),
             beta_notice: access::posture(ctx),
             beta_posture: access::posture(ctx),
             links: Links::of(ctx.config),

@@ -14,7 +14,7 @@ use super::{
     details::{IndexDetails, MempoolDetails, NodeDetails, PriceDetails},
 };
 use crate::{
-    backend::damaged,
+    explain::damaged,
     candles::Candles,
     context::{Ctx, MEMPOOL, PRICE, TIP, index_get},
     operation::Operation,

@@ -1,6 +1,6 @@
 //! Claims about a script, for the operations that judge it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use cairn_domain::{
     address_of,
@@ -8,8 +8,8 @@ use cairn_domain::{
 };
 use cairn_events::Claim;
 use cairn_http::ApiError;
-use cairn_model::{Height, day_of, last_second};
-use cairn_reader::{ClaimDocument, ClaimedScripts, ListClaims, ReadError, View};
+use cairn_model::{Height, TxNum, day_of, last_second};
+use cairn_reader::{ClaimDocument, ClaimedScripts, ListClaims, ReadError, ScriptClaims as FoundClaims, View};
 use cairn_tables::{claims::ListVersion, events::Documents, headers::Headers};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,37 +24,50 @@ use crate::{
 /// Most other scripts of the cluster whose claims are read.
 const MAX_INHERITED: usize = 16;
 
+/// Most scripts whose claims are kept for other addresses of a batch.
+const MAX_CACHED: usize = 20_000;
+
 /// Why inherited claims are missing.
 const UNFINISHED: &str = "the clusters are being computed";
 
 /// Claims of a list about a script, or about another one of its cluster.
-pub(super) struct ListedClaims {
-    pub(super) of: ListClaims,
-    pub(super) document: ClaimDocument,
+pub(crate) struct ListedClaims {
+    pub(crate) of: ListClaims,
+    pub(crate) document: ClaimDocument,
     /// True if it is about another script of the cluster.
-    pub(super) is_inherited: bool,
+    pub(crate) is_inherited: bool,
+}
+
+/// Claims that the addresses of a batch share: each document, each script and each part of a cluster is read once. All
+/// that use it ask for the same time.
+#[derive(Default)]
+pub(crate) struct ClaimsCache {
+    documents: BTreeMap<ListVersion, ClaimDocument>,
+    scripts: HashMap<[u8; 32], FoundClaims>,
+    /// The scripts with claims for others, by the part of the cluster.
+    heirs: HashMap<(TxNum, bool), ClaimedScripts>,
 }
 
 /// The claims of a script and those that it inherits, with their documents.
-pub(super) struct ScriptClaims {
-    pub(super) wallet: Wallet,
+pub(crate) struct ScriptClaims {
+    pub(crate) wallet: Wallet,
     lists: Vec<ListedClaims>,
     /// True if there are more claims than were read.
-    pub(super) is_cut: bool,
+    pub(crate) is_cut: bool,
     /// The scripts of the cluster with claims for the others; `None` while clusters are being made.
     cluster: Option<ClaimedScripts>,
-    pub(super) facts: Facts,
+    pub(crate) facts: Facts,
     as_of: Option<Height>,
 }
 
 /// Parameters of these operations.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ClaimsInput {
-    pub(super) address: AddressParam,
+    pub(crate) address: AddressParam,
     /// Height of a block: only claims asserted by its time (monotone block time) count, from documents known today.
     /// Default: now.
     #[schemars(example = 100)]
-    pub(super) as_of: Option<Height>,
+    pub(crate) as_of: Option<Height>,
     /// `compact` omits explanatory and nested fields.
     #[serde(default)]
     #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
@@ -90,21 +103,33 @@ pub(crate) struct ClaimsBasis {
 impl ScriptClaims {
     /// Looks up the claims about an address. Rows read: 2 for the script, about 4 for each list with a claim, 3 for
     /// the document of each, about 5 for the cluster; and again as many for each script from which it inherits claims.
-    pub(super) fn find(ctx: &Ctx<'_>, address: AddressParam, as_of: Option<Height>) -> Result<Self, ApiError> {
+    pub(crate) fn find(ctx: &Ctx<'_>, address: AddressParam, as_of: Option<Height>) -> Result<Self, ApiError> {
+        ScriptClaims::find_shared(ctx, address, as_of, &mut ClaimsCache::default())
+    }
+
+    /// Like [`ScriptClaims::find`], for several addresses: what they have in common is read once.
+    pub(crate) fn find_shared(
+        ctx: &Ctx<'_>,
+        address: AddressParam,
+        as_of: Option<Height>,
+        cache: &mut ClaimsCache,
+    ) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         let wallet = Wallet::find(view, None, address)?;
         let height = as_of.map(|height| ctx.as_of(Some(height))).transpose()?;
         let time = height.map(|height| time_of(view, height)).transpose()?;
+        // An error ends the batch, so that a cache which it takes along is not missed.
         let mut reading =
-            ClaimsReader { ctx, view, time, documents: BTreeMap::new(), lists: Vec::new(), is_cut: false };
+            ClaimsReader { ctx, view, time, cache: std::mem::take(cache), lists: Vec::new(), is_cut: false };
         reading.read(&wallet.script_hash, false)?;
-        let cluster = heirs(view, &wallet, ctx.as_of(height)?)?;
+        let cluster = heirs(view, &wallet, ctx.as_of(height)?, &mut reading.cache)?;
         let others = || cluster.iter().flat_map(|of| &of.scripts).filter(|script| script.0 != wallet.script_hash);
         for script in others().take(MAX_INHERITED) {
             reading.read(&script.0, true)?;
         }
         let has_more = others().count() > MAX_INHERITED;
-        let ClaimsReader { lists, is_cut, .. } = reading;
+        let ClaimsReader { lists, is_cut, cache: read, .. } = reading;
+        *cache = read;
         let first = wallet.found.as_ref().map(|found| found.totals.first.tx_num);
         let seen =
             |height: Height| view.chain().get(height.saturating_add(1)).map_or(view.tip().tx_end, |b| b.first_tx);
@@ -121,31 +146,17 @@ impl ScriptClaims {
     }
 
     /// The claims, as they are judged.
-    pub(super) fn stated(&self) -> Vec<Stated<'_>> {
-        let mut all = Vec::with_capacity(self.lists.iter().map(|list| list.of.claims.len()).sum());
-        for ListedClaims { of, document, is_inherited } in &self.lists {
-            let provenance = &document.provenance;
-            all.extend(of.claims.iter().map(|claim| Stated {
-                claim,
-                source: &provenance.source,
-                licence: &provenance.licence,
-                document: &provenance.document,
-                retrieved_at: provenance.retrieved_at,
-                ended_at: of.ended_at,
-                is_contested: of.is_contested(claim),
-                inherited: *is_inherited,
-            }));
-        }
-        all
+    pub(crate) fn stated(&self) -> Vec<Stated<'_>> {
+        stated(&self.lists)
     }
 
     /// The list of a claim of [`ScriptClaims::stated`].
-    pub(super) fn list_of(&self, claim: &Claim) -> Option<&ListedClaims> {
+    pub(crate) fn list_of(&self, claim: &Claim) -> Option<&ListedClaims> {
         self.lists.iter().find(|list| list.of.claims.iter().any(|of| std::ptr::eq(of, claim)))
     }
 
     /// Basis of the answer.
-    pub(super) fn examined(&self, view: &View<'_>) -> ClaimsBasis {
+    pub(crate) fn examined(&self, view: &View<'_>) -> ClaimsBasis {
         ClaimsBasis {
             labels_loaded: self.facts.examined,
             as_of_height: self.as_of,
@@ -163,10 +174,54 @@ impl ScriptClaims {
     }
 }
 
+/// The claims of lists, as they are judged.
+fn stated(lists: &[ListedClaims]) -> Vec<Stated<'_>> {
+    let mut all = Vec::with_capacity(lists.iter().map(|list| list.of.claims.len()).sum());
+    for ListedClaims { of, document, is_inherited } in lists {
+        let provenance = &document.provenance;
+        all.extend(of.claims.iter().map(|claim| Stated {
+            claim,
+            source: &provenance.source,
+            licence: &provenance.licence,
+            document: &provenance.document,
+            retrieved_at: provenance.retrieved_at,
+            ended_at: of.ended_at,
+            is_contested: of.is_contested(claim),
+            inherited: *is_inherited,
+        }));
+    }
+    all
+}
+
+/// Reads the claims about many scripts, one after another: each document once.
+pub(crate) struct DirectClaims<'r>(ClaimsReader<'r, 'r>);
+
+impl<'r> DirectClaims<'r> {
+    pub(crate) fn new(ctx: &'r Ctx<'r>, view: &'r View<'r>, cache: ClaimsCache) -> Self {
+        DirectClaims(ClaimsReader { ctx, view, time: None, cache, lists: Vec::new(), is_cut: false })
+    }
+
+    /// What was read.
+    pub(crate) fn into_cache(self) -> ClaimsCache {
+        self.0.cache
+    }
+
+    /// Judges the claims about a script itself, without those that it inherits.
+    pub(crate) fn judge<T>(
+        &mut self,
+        script: &[u8; 32],
+        judge: impl FnOnce(&[Stated<'_>]) -> T,
+    ) -> Result<T, ApiError> {
+        self.0.lists.clear();
+        self.0.read(script, false)?;
+        Ok(judge(&stated(&self.0.lists)))
+    }
+}
+
 impl ListedClaims {
     /// The address that a claim of it is about, else its script; `None` if the claim is about the script that was asked
     /// for.
-    pub(super) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
+    pub(crate) fn inherited_from(&self, view: &View<'_>, claim: &Claim) -> Option<String> {
         let script = || address_of(&claim.script, view.network()).unwrap_or_else(|| hex::encode(&claim.script));
         self.is_inherited.then(script)
     }
@@ -174,7 +229,12 @@ impl ListedClaims {
 
 /// The scripts of the cluster of a wallet with claims for the others, one more than are read; `None` while clusters are
 /// being made.
-fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<ClaimedScripts>, ApiError> {
+fn heirs(
+    view: &View<'_>,
+    wallet: &Wallet,
+    height: Height,
+    cache: &mut ClaimsCache,
+) -> Result<Option<ClaimedScripts>, ApiError> {
     let Some(found) = &wallet.found else { return Ok(Some(ClaimedScripts::default())) };
     if !view.clusters().has_claims()? {
         return Ok(Some(ClaimedScripts::default()));
@@ -184,7 +244,13 @@ fn heirs(view: &View<'_>, wallet: &Wallet, height: Height) -> Result<Option<Clai
         Err(ReadError::Unfinished(_)) => return Ok(None),
         of => of?,
     };
-    Ok(Some(view.clusters().claimed_scripts(&of, at, MAX_INHERITED + 1)?))
+    let Some(part) = of.part() else { return Ok(Some(ClaimedScripts::default())) };
+    if let Some(known) = cache.heirs.get(&part) {
+        return Ok(Some(known.clone()));
+    }
+    let found = view.clusters().claimed_scripts(&of, at, MAX_INHERITED + 1)?;
+    cache.heirs.insert(part, found.clone());
+    Ok(Some(found))
 }
 
 /// Reads the claims about one script after another.
@@ -193,14 +259,23 @@ struct ClaimsReader<'r, 'v> {
     view: &'r View<'v>,
     time: Option<u32>,
     /// Lists repeat their documents.
-    documents: BTreeMap<ListVersion, ClaimDocument>,
+    cache: ClaimsCache,
     lists: Vec<ListedClaims>,
     is_cut: bool,
 }
 
 impl ClaimsReader<'_, '_> {
     fn read(&mut self, script: &[u8; 32], is_inherited: bool) -> Result<(), ApiError> {
-        let found = self.view.claims().of_hash(script, self.time)?;
+        let found = match self.cache.scripts.get(script) {
+            Some(known) => known.clone(),
+            None => {
+                let found = self.view.claims().of_hash(script, self.time)?;
+                if self.cache.scripts.len() < MAX_CACHED {
+                    self.cache.scripts.insert(*script, found.clone());
+                }
+                found
+            }
+        };
         self.is_cut |= found.is_cut;
         for mut of in found.lists {
             self.ctx.work.poll()?;
@@ -214,12 +289,12 @@ impl ClaimsReader<'_, '_> {
             if of.claims.is_empty() {
                 continue;
             }
-            let document = match self.documents.get(&of.version) {
+            let document = match self.cache.documents.get(&of.version) {
                 Some(known) => known.clone(),
                 None => {
                     let found = self.view.claims().document(&of.version)?;
                     let found = found.ok_or_else(|| lacks::<Documents>("the document of a claim".to_owned()))?;
-                    self.documents.insert(of.version, found.clone());
+                    self.cache.documents.insert(of.version, found.clone());
                     found
                 }
             };

@@ -5,7 +5,7 @@ use cairn_model::{Sats, ScriptId, ScriptTemplate};
 use cairn_reader::StoredTx;
 
 /// A transaction as detectors of CoinJoins see it.
-pub(super) struct CoinJoinTx<'t>(pub(super) &'t StoredTx);
+pub(crate) struct CoinJoinTx<'t>(pub(crate) &'t StoredTx);
 
 impl Shape for CoinJoinTx<'_> {
     type Spent<'a>

@@ -1,12 +1,12 @@
 //! Wallets: everything about one script.
 
-mod claims;
-mod coinjoin_tx;
+pub(crate) mod claims;
+pub(crate) mod coinjoin_tx;
 mod counterparties;
 mod immature;
 mod page;
 mod related;
-mod subject;
+pub(crate) mod subject;
 pub(crate) mod union;
 
 crate::area::area! {
@@ -25,4 +25,4 @@ crate::area::area! {
     surveillance::SurveillanceStatus,
 }
 
-use subject::Wallet;
+pub(crate) use subject::Wallet;

@@ -135,10 +135,10 @@ pub(crate) struct Period {
 }
 
 /// Change by unconfirmed transactions.
-pub(super) struct Unconfirmed {
-    pub(super) tx_count: u64,
-    pub(super) received: u64,
-    pub(super) sent: u64,
+pub(crate) struct Unconfirmed {
+    pub(crate) tx_count: u64,
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
     net: i64,
     /// With the confirmed balance.
     total: u64,
@@ -146,7 +146,7 @@ pub(super) struct Unconfirmed {
 
 impl Unconfirmed {
     /// The effect of the unconfirmed transactions, or why it is unknown.
-    pub(super) fn of(
+    pub(crate) fn of(
         ctx: &Ctx<'_>,
         confirmed: u64,
         sums: impl FnOnce(&MempoolView<'_>) -> ScriptTotals,
@@ -285,9 +285,11 @@ impl BatchedOperation for Overview {
         tool: Tool::reads("asked for the balances of several addresses", "a single address (wallet_overview)"),
         ..index_post("batch_overview", "/v1/batch/overview", "wallets")
     };
+    type Shared = ();
 }
 
-fn seen(view: &View<'_>, tx_num: TxNum) -> Result<TxBlock, ApiError> {
+/// The block of a transaction. One row read.
+pub(crate) fn seen(view: &View<'_>, tx_num: TxNum) -> Result<TxBlock, ApiError> {
     let found = view
         .transactions()
         .txid(tx_num)?
@@ -299,7 +301,8 @@ fn seen(view: &View<'_>, tx_num: TxNum) -> Result<TxBlock, ApiError> {
 /// Days of each period of activity.
 const PERIODS: [u32; 3] = [1, 7, 30];
 
-fn activity(view: &View<'_>, script: Option<&FoundScript>) -> Result<Activity, ApiError> {
+/// Activity of a script in each period. At most three rows read.
+pub(crate) fn activity(view: &View<'_>, script: Option<&FoundScript>) -> Result<Activity, ApiError> {
     let end = view.tip().mono_time;
     let periods = match script {
         None => PERIODS.map(|_| Period { tx_count: 0, received_sats: 0, sent_sats: 0 }),

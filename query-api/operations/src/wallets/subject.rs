@@ -7,22 +7,22 @@ use cairn_reader::{FoundScript, View};
 use crate::{config::ChainConfig, context::MempoolView, parameters::identifier::AddressParam};
 
 /// The script of a request and its data in the index.
-pub(super) struct Wallet {
+pub(crate) struct Wallet {
     /// The address as given in the request.
-    pub(super) address: String,
+    pub(crate) address: String,
     /// The address of the script; `None` if it has none or if the script is unknown.
-    pub(super) own_address: Option<String>,
+    pub(crate) own_address: Option<String>,
     /// The scriptPubKey; `None` if only its hash was given and neither chain nor mempool contains it.
-    pub(super) script: Option<Vec<u8>>,
+    pub(crate) script: Option<Vec<u8>>,
     /// SHA-256 of the script.
-    pub(super) script_hash: [u8; 32],
+    pub(crate) script_hash: [u8; 32],
     /// Its totals; `None` if the chain does not contain it.
-    pub(super) found: Option<FoundScript>,
+    pub(crate) found: Option<FoundScript>,
 }
 
 impl Wallet {
     /// Looks the script up. Usually two row reads.
-    pub(super) fn find(view: &View<'_>, pool: Option<&MempoolView<'_>>, asked: AddressParam) -> Result<Self, ApiError> {
+    pub(crate) fn find(view: &View<'_>, pool: Option<&MempoolView<'_>>, asked: AddressParam) -> Result<Self, ApiError> {
         let (script, script_hash, found) = match asked.subject {
             Subject::Script(script) => {
                 let found = view.scripts().find(&script)?;
@@ -39,12 +39,12 @@ impl Wallet {
     }
 
     /// Script type as Bitcoin Core names it.
-    pub(super) fn script_type(&self) -> &'static str {
+    pub(crate) fn script_type(&self) -> &'static str {
         self.script.as_deref().map_or("unknown", |s| script_type(s).name())
     }
 
     /// True if its whole history is public.
-    pub(super) fn is_showcase(&self, config: &ChainConfig) -> bool {
+    pub(crate) fn is_showcase(&self, config: &ChainConfig) -> bool {
         let listed = |text: &String| *text == self.address || Some(text) == self.own_address.as_ref();
         config.showcase_addresses.iter().any(listed)
     }

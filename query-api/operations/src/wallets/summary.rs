@@ -5,7 +5,7 @@ use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::claims::{ClaimsBasis, ClaimsInput, ScriptClaims};
+use super::claims::{ClaimsBasis, ClaimsCache, ClaimsInput, ScriptClaims};
 use crate::{
     batch::BatchedOperation,
     context::{CLAIMS, Ctx, TIP, index_get, index_post},
@@ -78,7 +78,22 @@ impl Operation for Summary {
     type Output = SummaryOutput;
 
     fn run(ctx: &Ctx<'_>, input: ClaimsInput) -> Result<SummaryOutput, ApiError> {
-        let said = ScriptClaims::find(ctx, input.address, input.as_of)?;
+        Self::run_shared(ctx, input, &mut ClaimsCache::default())
+    }
+}
+
+impl BatchedOperation for Summary {
+    const BATCH: Info = Info {
+        summary: "Likely entities of up to 100 addresses at once",
+        description: "The summary of each address, in the order of the request, all at the same tip. An invalid address gets a \
+            row with its own `error`; the other rows are not affected.",
+        tool: Tool::reads("asked who several addresses may belong to", "a single address (wallet_summary)"),
+        ..index_post("batch_summary", "/v1/batch/summary", "wallets")
+    };
+    type Shared = ClaimsCache;
+
+    fn run_shared(ctx: &Ctx<'_>, input: ClaimsInput, claims: &mut ClaimsCache) -> Result<SummaryOutput, ApiError> {
+        let said = ScriptClaims::find_shared(ctx, input.address, input.as_of, claims)?;
         let stated = said.stated();
         let card = card(&stated, &said.facts);
         let (caveat_codes, caveats) = ClaimCode::told(&card.caveats);
@@ -100,14 +115,4 @@ impl Operation for Summary {
             definition: CLAIMS_DEFINITION,
         })
     }
-}
-
-impl BatchedOperation for Summary {
-    const BATCH: Info = Info {
-        summary: "Likely entities of up to 100 addresses at once",
-        description: "The summary of each address, in the order of the request, all at the same tip. An invalid address gets a \
-            row with its own `error`; the other rows are not affected.",
-        tool: Tool::reads("asked who several addresses may belong to", "a single address (wallet_summary)"),
-        ..index_post("batch_summary", "/v1/batch/summary", "wallets")
-    };
 }

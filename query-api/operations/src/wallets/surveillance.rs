@@ -12,14 +12,18 @@ use cairn_domain::{
 use cairn_http::{ApiError, Detail, Info, Tool};
 use cairn_model::{Height, TxNum};
 use cairn_reader::{FoundScript, View};
-use cairn_tables::{block_log::BlockLog, dust::DustGroup};
+use cairn_tables::{
+    block_log::BlockLog,
+    dust::{DustGroup, DustGroupRow, DustPingRow},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    campaign::{Campaign, CampaignPings, Judge},
+    campaign::{Campaign, CampaignPings},
     coins::{CoSpentDust, DustCoin},
 };
+pub(crate) use self::campaign::Judge;
 use super::Wallet;
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
@@ -139,21 +143,20 @@ impl Operation for SurveillanceStatus {
         let mut co_spent_dust = Vec::new();
         for (tx_num, row) in pings.into_iter().take(MAX_PINGS) {
             ctx.work.poll()?;
-            let Some(group) = judge.group(tx_num, &row)? else {
-                from_service += 1;
-                continue;
-            };
-            let Some(campaign) = view.movements().dust_group(&group)?.filter(campaign::is_reached) else {
-                other += 1;
-                continue;
-            };
-            let is_checked = match inscription(view, tx_num)? {
-                Some(true) => {
+            let (group, campaign, is_checked) = match PingKind::find(view, &mut judge, tx_num, &row)? {
+                PingKind::OfService => {
+                    from_service += 1;
+                    continue;
+                }
+                PingKind::Other => {
+                    other += 1;
+                    continue;
+                }
+                PingKind::Inscription => {
                     inscribed += 1;
                     continue;
                 }
-                Some(false) => true,
-                None => false,
+                PingKind::OfCampaign(group, campaign, is_checked) => (group, campaign, is_checked),
             };
             let coins = match &found {
                 Some(found) => DustCoin::of(view, found, tx_num)?,
@@ -187,6 +190,60 @@ impl Operation for SurveillanceStatus {
             definition: DUST_CAMPAIGNS,
         })
     }
+}
+
+/// Kind of a ping by today's labels.
+enum PingKind {
+    /// A known service sent it.
+    OfService,
+    /// It is of no campaign.
+    Other,
+    /// It carries an inscription.
+    Inscription,
+    /// A campaign sent it; false if its raw bytes were not available, so that it may carry an inscription.
+    OfCampaign(DustGroup, DustGroupRow, bool),
+}
+
+impl PingKind {
+    fn find(view: &View<'_>, judge: &mut Judge<'_>, tx_num: TxNum, row: &DustPingRow) -> Result<Self, ApiError> {
+        let Some(group) = judge.group(tx_num, row)? else { return Ok(PingKind::OfService) };
+        let Some(campaign) = view.movements().dust_group(&group)?.filter(campaign::is_reached) else {
+            return Ok(PingKind::Other);
+        };
+        Ok(match inscription(view, tx_num)? {
+            Some(true) => PingKind::Inscription,
+            is_checked => PingKind::OfCampaign(group, campaign, is_checked.is_some()),
+        })
+    }
+}
+
+/// Those of some transactions, the newest first, that are pings of campaigns; and whether all of them were judged. At
+/// most 50 pings are.
+pub(crate) fn campaign_pings(
+    ctx: &Ctx<'_>,
+    view: &View<'_>,
+    payments: &[TxNum],
+) -> Result<(Vec<TxNum>, bool), ApiError> {
+    let known = view.movements().dust_pings(payments)?;
+    let pings: Vec<_> = payments.iter().copied().zip(known).filter_map(|(tx, row)| Some((tx, row?))).collect();
+    let (mut judge, mut found) = (Judge::new(view), Vec::new());
+    for (tx_num, row) in pings.iter().take(MAX_PINGS) {
+        ctx.work.poll()?;
+        if let PingKind::OfCampaign(..) = PingKind::find(view, &mut judge, *tx_num, row)? {
+            found.push(*tx_num);
+        }
+    }
+    Ok((found, pings.len() <= MAX_PINGS))
+}
+
+/// Whether a ping is of a campaign, by today's labels: not of a known service, and not one with an inscription.
+pub(crate) fn is_of_campaign(
+    view: &View<'_>,
+    judge: &mut Judge<'_>,
+    tx_num: TxNum,
+    row: &DustPingRow,
+) -> Result<bool, ApiError> {
+    Ok(matches!(PingKind::find(view, judge, tx_num, row)?, PingKind::OfCampaign(..)))
 }
 
 /// Transactions that pay a script dust, and nothing else, after its first one, the newest first.

@@ -6,7 +6,7 @@ use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::claims::{ClaimsBasis, ClaimsInput, ScriptClaims};
+use super::claims::{ClaimsBasis, ClaimsCache, ClaimsInput, ScriptClaims};
 use crate::{
     batch::BatchedOperation,
     context::{CLAIMS, Ctx, TIP, index_get, index_post},
@@ -68,17 +68,17 @@ pub(crate) struct TrustSafetyOutput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Label {
     /// Category of the entity, else the behaviour; `unlabeled` without either.
-    pub(super) category: String,
+    pub(crate) category: String,
     /// Name of the entity, else the source's own words; `unknown` without either.
-    pub(super) value: String,
+    pub(crate) value: String,
     /// Name of the entity in paths; null if no entity is named.
-    pub(super) entity: Option<String>,
+    pub(crate) entity: Option<String>,
     /// Why category or value is missing; otherwise null.
-    pub(super) reason: Option<&'static str>,
+    pub(crate) reason: Option<&'static str>,
 }
 
 impl Label {
-    pub(super) fn of(card: &Card<'_>) -> Self {
+    pub(crate) fn of(card: &Card<'_>) -> Self {
         let entity = card.best.and_then(|best| best.entity()).map(EntityName::to_string);
         let (category, value) = (card.label.category.to_owned(), card.label.value.to_owned());
         Label { category, value, entity, reason: card.label.reason }
@@ -184,7 +184,7 @@ pub(crate) struct BestClaim {
 }
 
 impl BestClaim {
-    fn of(stated: &Stated<'_>) -> Self {
+    pub(crate) fn of(stated: &Stated<'_>) -> Self {
         let entity = stated.entity().map(EntityName::as_str);
         BestClaim {
             claim_id: format!("{}:{}", stated.document, stated.claim.row),
@@ -228,7 +228,13 @@ impl Operation for TrustSafety {
     type Output = TrustSafetyOutput;
 
     fn run(ctx: &Ctx<'_>, input: ClaimsInput) -> Result<TrustSafetyOutput, ApiError> {
-        let said = ScriptClaims::find(ctx, input.address, input.as_of)?;
+        Self::run_shared(ctx, input, &mut ClaimsCache::default())
+    }
+}
+
+impl TrustSafetyOutput {
+    /// The card of the claims about an address.
+    pub(crate) fn of(ctx: &Ctx<'_>, said: &ScriptClaims) -> Result<Self, ApiError> {
         let stated = said.stated();
         let card = card(&stated, &said.facts);
         let (caveat_codes, caveats) = ClaimCode::told(&card.caveats);
@@ -269,4 +275,13 @@ impl BatchedOperation for TrustSafety {
         tool: Tool::reads("asked about the labels of several addresses", "a single address (wallet_trust_safety)"),
         ..index_post("batch_trust_safety", "/v1/batch/trust-safety", "wallets")
     };
+    type Shared = ClaimsCache;
+
+    fn run_shared(
+        ctx: &Ctx<'_>,
+        input: ClaimsInput,
+        claims: &mut ClaimsCache,
+    ) -> Result<TrustSafetyOutput, ApiError> {
+        TrustSafetyOutput::of(ctx, &ScriptClaims::find_shared(ctx, input.address, input.as_of, claims)?)
+    }
 }

@@ -9,6 +9,7 @@ use cairn_tables::{
     events::{DocumentState, Documents, EventRow},
 };
 
+mod known;
 mod walk;
 
 pub use self::walk::ClaimWalk;

@@ -27,9 +27,9 @@ const MAX_ROWS: usize = 1 << 16;
 /// Reads the claims about scripts: with the fewest reads if the scripts ascend, since the iterators are mostly at the
 /// right place then.
 pub struct ClaimWalk<'v> {
-    view: &'v View<'v>,
-    rows: Forward<'v>,
-    contests: Forward<'v>,
+    pub(super) view: &'v View<'v>,
+    pub(super) rows: Forward<'v>,
+    pub(super) contests: Forward<'v>,
     /// Looks through the filter, once it is asked for.
     filtered: Option<DBRawIteratorWithThreadMode<'v, Db>>,
     /// The complete documents that follow others of their lists, as far as they were asked for.

@@ -113,15 +113,7 @@ impl ClusterView<'_> {
     /// large clusters are left out. Reads some four rows for each node that has such scripts at it or below, and one
     /// for each merge.
     pub fn claimed_scripts(self, of: &Membership, at: AsOf, limit: usize) -> Result<ClaimedScripts, ReadError> {
-        let Some(mut top) = of.node else { return Ok(ClaimedScripts::default()) };
-        let mut has_suspect = false;
-        for tie in &of.path {
-            if tie.is_suspect() {
-                has_suspect = true;
-                break;
-            }
-            top = tie.parent;
-        }
+        let Some((top, has_suspect)) = of.part() else { return Ok(ClaimedScripts::default()) };
         let Walked { scripts, suspects, is_cut } = self.walk_down(top, at, limit)?;
         Ok(ClaimedScripts { scripts, is_cut, has_suspect: has_suspect || !suspects.is_empty() })
     }

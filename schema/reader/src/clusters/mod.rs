@@ -86,6 +86,22 @@ pub struct Membership {
     pub path: Vec<Tie>,
 }
 
+impl Membership {
+    /// The part of its cluster that the script is in: the top of the part, and whether a suspect merge ties it to the
+    /// rest. Scripts with the same part inherit the same claims. `None` for a script that is a cluster of its own.
+    #[must_use]
+    pub fn part(&self) -> Option<(TxNum, bool)> {
+        let mut top = self.node?;
+        for tie in &self.path {
+            if tie.is_suspect() {
+                return Some((top, true));
+            }
+            top = tie.parent;
+        }
+        Some((top, false))
+    }
+}
+
 /// Figures of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClusterSize {

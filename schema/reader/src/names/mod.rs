@@ -179,6 +179,15 @@ impl LabelView<'_> {
         Ok(())
     }
 
+    /// Number of scripts whose label is this text and names no entity, as [`cairn_tables::names::name_of_text`] cuts it.
+    /// One row read; 0 for a text without words.
+    pub fn count_of_text(self, text: &str) -> Result<u64, ReadError> {
+        let Some(word) = words(text).into_iter().next() else { return Ok(0) };
+        let key = NameKey::Word { kind: NameKind::Text, word, name: text.to_owned() };
+        let sums = self.view.get::<Names>(&key)?;
+        Ok(sums.and_then(|sums| u64::try_from(sums.get(SCRIPTS)).ok()).unwrap_or(0))
+    }
+
     /// Some scripts of a name: of an entity those with the newest transactions, its own before those that are only
     /// named.
     pub fn scripts_of_name(self, kind: NameKind, name: &str, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {

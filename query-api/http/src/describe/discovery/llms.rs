@@ -31,6 +31,15 @@ pub(super) fn brief(operations: &[RegisteredOperation], about: &About, config: &
                 price(op),
                 if config.gates_enabled && op.info.conditional { " (gated: see Access)" } else { "" },
             );
+            for alias in &op.agreed_aliases {
+                let _ = writeln!(
+                    text,
+                    "- [{} {alias}]({at}): the same operation as {}{}",
+                    op.info.method.name(),
+                    op.info.path,
+                    price(op),
+                );
+            }
         }
     }
     closing(&mut text, config);
@@ -89,6 +98,12 @@ pub(super) fn full(operations: &[RegisteredOperation], about: &About, openapi: &
         }
         for code in op.info.errors {
             let _ = writeln!(text, "Error: {} `{}`.", code.status().as_u16(), code.name());
+        }
+        for alias in &op.agreed_aliases {
+            let _ = writeln!(
+                text,
+                "\n### {method} {alias}\n\nThe same operation as `{method} {path}`, with the same input."
+            );
         }
     }
     closing(&mut text, config);

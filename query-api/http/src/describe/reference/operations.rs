@@ -14,7 +14,7 @@ use crate::{
     },
     describe::{
         about::About,
-        openapi::{example, example_of},
+        openapi::{alias_id, example, example_of},
     },
     pages::escaping::prose,
 };
@@ -37,6 +37,8 @@ struct Area {
 /// Parts of an operation that are shown.
 struct Operation {
     info: Info,
+    /// Further paths, each with the id of its entry.
+    aliases: Vec<(&'static str, String)>,
     description: Safe<String>,
     price: String,
     parameters: Vec<Parameter>,
@@ -109,6 +111,7 @@ impl Operation {
             errors: errors(described),
             to_try: (info.method == Method::Get)
                 .then(|| op.input.fields.iter().map(|field| TryField::of(field, about)).collect()),
+            aliases: op.agreed_aliases.iter().enumerate().map(|(at, path)| (*path, alias_id(info.name, at))).collect(),
             info,
         }
     }

@@ -90,6 +90,10 @@ impl Backend for Toy {
     }
 }
 
+fn agreed(path: &'static str) -> AgreedOperation {
+    AgreedOperation { method: "GET", path, offer: Offer::FREE, summary: "" }
+}
+
 pub(crate) fn service(config: HttpConfig) -> Service {
     let operations = vec![
         RegisteredOperation::of::<NoInput, Said>(Info::get("panics", "/t/panics", "t"), &[]),
@@ -99,12 +103,11 @@ pub(crate) fn service(config: HttpConfig) -> Service {
             &[],
         ),
         RegisteredOperation::of::<RowsInput, Formatted<Said>>(
-            Info { aliases: &["/old/rows"], ..Info::get("rows", "/t/rows", "t") },
-            &[],
+            Info { aliases: &["/old/rows", "/older/rows"], ..Info::get("rows", "/t/rows", "t") },
+            &["/t/rows", "/old/rows"].map(agreed),
         ),
         RegisteredOperation::of::<NoInput, Said>(Info::get("keeps", "/t/keeps", "t"), &[]),
     ];
-    let agreed = |path| AgreedOperation { method: "GET", path, offer: Offer::FREE, summary: "" };
     Service {
         config,
         configured: String::new(),
@@ -254,6 +257,27 @@ async fn aliases_lead_to_the_same_operation() {
     assert_eq!(headers["link"], "</t/rows?a=%20>; rel=\"canonical\"");
     let (_, headers, _) = send(&router, get("/t/rows")).await;
     assert!(!headers.contains_key("link"));
+}
+
+#[tokio::test]
+async fn agreed_aliases_are_described_like_the_path() {
+    let (router, _) = app(HttpConfig::default());
+    for path in ["/old/rows", "/older/rows"] {
+        assert_eq!(send(&router, get(path)).await.0, 200, "{path}");
+    }
+    let document = send(&router, get("/openapi.json")).await.2;
+    let [own, alias] = ["/t/rows", "/old/rows"].map(|path| &document["paths"][path]["get"]);
+    assert_eq!((&own["operationId"], &alias["operationId"]), (&"rows".into(), &"rows_alias".into()));
+    assert_eq!((&alias["x-alias-of"], alias.get("x-aliases")), (&"/t/rows".into(), None));
+    assert_eq!(own["responses"], alias["responses"]);
+    assert_eq!(document["paths"].get("/older/rows"), None);
+    let (_, _, brief) = text(&router, "/llms.txt").await;
+    assert!(brief.contains("- [GET /old/rows](") && !brief.contains("/older/rows"), "{brief}");
+    let (_, _, full) = text(&router, "/llms-full.txt").await;
+    assert!(
+        full.contains("\n### GET /old/rows\n\nThe same operation as `GET /t/rows`") && !full.contains("/older/rows"),
+        "{full}"
+    );
 }
 
 #[tokio::test]

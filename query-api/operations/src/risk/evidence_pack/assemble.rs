@@ -32,17 +32,22 @@ const CAVEATS: [&str; 4] = [
 ];
 
 /// Members and data that no digest covers.
-const NEVER_COVERED: [&str; 5] = ["_meta", "signature", "proofs", "mempool", "price"];
+const NEVER_COVERED: [&str; 6] = ["_meta", "signature", "proofs", "mempool", "price", "base_rate"];
 
 pub(super) fn assemble(ctx: &Ctx<'_>, input: &EvidencePackInput) -> Result<Pack, ApiError> {
     let view = ctx.view()?;
     let time = time_of_claims(view)?;
+    let mut computed = BTreeMap::new();
+    let mut rest: u32 = SECTIONS.iter().map(|line| line.weight).sum();
+    let (first, later): (Vec<_>, Vec<_>) = SECTIONS.iter().partition(|line| line.goes_first);
+    for line in first.into_iter().chain(later) {
+        computed.insert(line.name, ctx.as_if_at(time, || line.compute(ctx, input, rest))?);
+        rest = rest.saturating_sub(line.weight);
+    }
     let (mut sections, mut covers, mut others) = (Map::new(), Vec::new(), NEVER_COVERED.to_vec());
     let mut definitions = BTreeMap::from([(EVIDENCE_PACK, version(EVIDENCE_PACK))]);
-    let mut rest: u32 = SECTIONS.iter().map(|line| line.weight).sum();
     for line in SECTIONS {
-        let section = ctx.as_if_at(time, || line.compute(ctx, input, rest))?;
-        rest = rest.saturating_sub(line.weight);
+        let section = computed.remove(line.name).ok_or_else(ApiError::internal)?;
         if section.status == SectionStatus::Ok {
             covers.push(line.name);
             definitions.extend(line.definitions.iter().map(|id| (*id, version(id))));

@@ -8,7 +8,7 @@ use bitcoin::{
     hashes::{Hash, HashEngine, sha256d},
 };
 use cairn_domain::evidence::{MAX_PROVEN, named_txids};
-use cairn_http::{ApiError, Share};
+use cairn_http::ApiError;
 use cairn_model::{Height, Txid};
 use cairn_reader::{ReadError, StoredTx, View};
 use cairn_tables::{block_log::BlockLog, headers::HeaderRow};
@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::sections::TIME;
+use super::sections::{TIME, is_of_time};
 use crate::{
     context::{Ctx, lacks},
     raw_tx::{NO_SOURCE, raw_tx},
@@ -97,10 +97,10 @@ pub(super) fn prove(ctx: &Ctx<'_>, sections: &Value) -> Result<Proving, ApiError
     };
     let heights: HashMap<String, u64> = rows.into_iter().flatten().filter_map(height_of).collect();
     // Half of what is left: the answer still has to be written.
-    let (made, stopped) = ctx.work.part(Share { of: 1, all: 2 }, || Prover::new(view).all(&named, &heights));
+    let (made, stopped) = ctx.work.part(2, || Prover::new(view).all(&named, &heights));
     ctx.work.poll()?;
     match (made, stopped) {
-        (_, Some(stopped)) if stopped.is_of_time() => Ok(Proving::Unavailable(TIME)),
+        (_, Some(stopped)) if is_of_time(&stopped) => Ok(Proving::Unavailable(TIME)),
         (_, Some(_)) => Ok(Proving::Unavailable("work_budget")),
         (Err(Failed::Raw(reason)), None) => Ok(Proving::Unavailable(reason)),
         (Err(Failed::Other(error)), None) => Err(error),

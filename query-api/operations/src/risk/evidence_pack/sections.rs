@@ -1,7 +1,7 @@
 //! The table of sections: one line each.
 
 use cairn_domain::evidence::digestible;
-use cairn_http::ApiError;
+use cairn_http::{ApiError, Stopped};
 use cairn_reader::ReadError;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,8 +12,9 @@ use super::{
 };
 use crate::{
     context::Ctx,
-    definitions::{CLAIMS, FLOW_GRAPH},
+    definitions::{CLAIMS, EXPOSURE, FLOW_GRAPH, RISK_CHECK, RISK_SIGNALS},
     operation::{Operation, read},
+    risk::{risk_check::RiskCheck, signals::RiskSignals},
     wallets::{
         detail::WalletDetail, flow_graph::FlowGraph, overview::Overview, transactions::Transactions,
         trust_safety::TrustSafety,
@@ -26,6 +27,8 @@ pub(super) struct SectionLine {
     pub(super) name: &'static str,
     /// Its part of the work, in relation to the others.
     pub(super) weight: u32,
+    /// True if it is computed before the others: its clock begins with the request.
+    pub(super) goes_first: bool,
     /// Definitions that it rests on.
     pub(super) definitions: &'static [&'static str],
     /// Members that its data does not have, besides [`LEFT_OUT`].
@@ -49,6 +52,19 @@ pub(super) const SECTIONS: &[SectionLine] = &[
         ..section(1, &[CLAIMS])
     },
     SectionLine {
+        name: "risk_signals",
+        left_out: BASE_RATES,
+        data: |ctx, input| ask::<RiskSignals>(ctx, json!({"address": input.address.text})),
+        ..section(4, &[RISK_SIGNALS])
+    },
+    SectionLine {
+        name: "risk_check",
+        left_out: BASE_RATES,
+        skipped: |input| (!input.include_risk_check).then_some("include_risk_check_false"),
+        data: |ctx, input| ask::<RiskCheck>(ctx, json!({"address": input.address.text})),
+        ..section(8, &[RISK_CHECK, RISK_SIGNALS, EXPOSURE])
+    },
+    SectionLine {
         name: "overview",
         // Its caveats are about prices.
         left_out: &["total_sats", "caveats", "caveat_codes"],
@@ -64,6 +80,7 @@ pub(super) const SECTIONS: &[SectionLine] = &[
     },
     SectionLine {
         name: "flow_graph",
+        goes_first: true,
         skipped: |input| (!input.include_graph).then_some("include_graph_false"),
         data: |ctx, input| ask::<FlowGraph>(ctx, json!({"address": input.address.text, "hops": input.depth})),
         ..section(8, &[FLOW_GRAPH])
@@ -75,6 +92,7 @@ const fn section(weight: u32, definitions: &'static [&'static str]) -> SectionLi
     SectionLine {
         name: "",
         weight,
+        goes_first: false,
         definitions,
         left_out: &[],
         skipped: |_| None,
@@ -97,6 +115,9 @@ const LEFT_OUT: &[&str] = &[
     "next_cursor",
 ];
 
+/// Base rates are measured from time to time, on each machine by itself.
+const BASE_RATES: &[&str] = &["base_rate", "base_rate_reason"];
+
 /// The answer of another operation to these parameters.
 fn ask<O: Operation<Output: Serialize>>(ctx: &Ctx<'_>, input: Value) -> Result<Value, ApiError> {
     Ok(serde_json::to_value(O::run(ctx, read::<O>(&input)?)?)?)
@@ -114,14 +135,16 @@ impl SectionLine {
         if let Some(reason) = (self.skipped)(input) {
             return Ok(without(SectionStatus::Skipped, reason));
         }
-        let share = cairn_http::Share { of: self.weight, all: rest };
+        let share = rest.div_ceil(self.weight.max(1));
         let (computed, stopped) = ctx.work.part(share, || ctx.silently(|| (self.data)(ctx, input)));
         // Nobody waits any more, or there is no memory.
         ctx.work.poll()?;
         Ok(match (computed, stopped) {
-            (_, Some(stopped)) if stopped.is_of_time() => without(SectionStatus::Unavailable, TIME),
+            (_, Some(stopped)) if is_of_time(&stopped) => without(SectionStatus::Unavailable, TIME),
             (_, Some(_)) => without(SectionStatus::Unavailable, "work_budget"),
             (Ok(data), None) if is_cut_by_time(&data) => without(SectionStatus::Unavailable, TIME),
+            // A part that another machine may have.
+            (Ok(data), None) if lacks_a_part(&data) => without(SectionStatus::Unavailable, "part_unavailable"),
             (Ok(data), None) => {
                 let data = digestible(data, &|name| self.leaves_out(name));
                 Section { status: SectionStatus::Ok, reason: None, data: Some(data) }
@@ -155,6 +178,11 @@ impl SectionLine {
     }
 }
 
+/// True if a clock has stopped the work, not a count: another machine may get further.
+pub(super) fn is_of_time(stopped: &Stopped) -> bool {
+    matches!(stopped, Stopped::Late | Stopped::Processor(_))
+}
+
 fn without(status: SectionStatus, reason: &str) -> Section {
     Section { status, reason: Some(reason.to_owned()), data: None }
 }
@@ -167,6 +195,12 @@ fn is_cut_by_time(data: &Value) -> bool {
         Value::Object(members) => members.values().any(is_cut_by_time),
         _ => false,
     }
+}
+
+/// True if a part of an answer with parts is unavailable.
+fn lacks_a_part(data: &Value) -> bool {
+    let parts = data.as_object().into_iter().flat_map(|members| members.values());
+    parts.into_iter().any(|part| part.get("status").and_then(Value::as_str) == Some("unavailable"))
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ fn text(view: &View<'_>, tx_num: TxNum) -> Result<Option<String>, ApiError> {
 }
 
 /// Judges by today's labels whose pings are.
-pub(super) struct Judge<'v> {
+pub(crate) struct Judge<'v> {
     view: &'v View<'v>,
     owners: Owners,
     /// Whether transactions spend a service's coins.
@@ -171,12 +171,12 @@ pub(super) struct Judge<'v> {
 }
 
 impl<'v> Judge<'v> {
-    pub(super) fn new(view: &'v View<'v>) -> Self {
+    pub(crate) fn new(view: &'v View<'v>) -> Self {
         Judge { view, owners: Owners::default(), known: HashMap::new() }
     }
 
     /// The group that a ping is of; `None` if a service sent it.
-    pub(super) fn group(&mut self, tx_num: TxNum, row: &DustPingRow) -> Result<Option<DustGroup>, ApiError> {
+    pub(crate) fn group(&mut self, tx_num: TxNum, row: &DustPingRow) -> Result<Option<DustGroup>, ApiError> {
         if self.is_of_service(tx_num)? {
             return Ok(None);
         }

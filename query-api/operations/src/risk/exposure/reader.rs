@@ -1,0 +1,300 @@
+//! Reads transactions and claims, and keeps them: the addresses of a batch share much.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    rc::Rc,
+};
+
+use cairn_domain::{
+    coinjoin::is_coinjoin,
+    exposure::{TracedInput, TracedOutput, TracedTx},
+};
+use cairn_http::ApiError;
+use cairn_model::{ScriptId, ScriptPrefix, TxNum};
+use cairn_reader::{ClaimDocument, ClaimWalk, FoundScript, ReadError, ScriptClaims, StoredTx, View};
+use cairn_tables::{block_log::BlockLog, claims::ListVersion, events::Documents};
+
+use super::{
+    claimed::{ClaimedScript, direct_claims, extends_service},
+    moment::{Known, Moment},
+};
+use crate::{
+    context::{Ctx, lacks},
+    wallets::coinjoin_tx::CoinJoinTx,
+};
+
+/// Transactions of a script from which it is too busy to trace through.
+pub(crate) const MAX_TRANSACTIONS: u64 = 1_000;
+/// Inputs and outputs of transactions that are kept.
+const MAX_KEPT_PARTS: usize = 400_000;
+/// Scripts that are kept.
+const MAX_KEPT_SCRIPTS: usize = 100_000;
+/// Scripts of a cluster whose claims are read.
+const MAX_INHERITED: usize = 16;
+/// Clusters whose claims are read for one reader.
+const MAX_CLUSTERS: usize = 1_000;
+/// Scripts that are looked up together.
+const CHUNK: usize = 1_024;
+
+/// What is known of a script.
+#[derive(Clone, Default)]
+pub(crate) struct ScriptFacts {
+    /// Its own claims that stand; `None` if there are none.
+    pub(crate) claimed: Option<Rc<ClaimedScript>>,
+    /// True if claims about other scripts of its cluster make it a service's.
+    pub(crate) is_inherited_service: bool,
+    /// True if it has more than [`MAX_TRANSACTIONS`].
+    pub(crate) is_busy: bool,
+}
+
+/// The documents and claims that were read.
+struct ClaimCache<'r> {
+    walk: ClaimWalk<'r>,
+    documents: BTreeMap<ListVersion, ClaimDocument>,
+    seqs: BTreeMap<ListVersion, Option<u64>>,
+    /// Whether a service's claims reach a node of the clusters.
+    clusters: HashMap<TxNum, bool>,
+    is_empty: bool,
+    /// False if no claim extends to a cluster, or while clusters are being made.
+    has_inherited: bool,
+}
+
+/// Reads what traces need, for one moment.
+pub(crate) struct ExposureReader<'r> {
+    pub(crate) ctx: &'r Ctx<'r>,
+    pub(crate) view: &'r View<'r>,
+    pub(crate) moment: Moment,
+    txs: HashMap<TxNum, Rc<TracedTx>>,
+    spenders: HashMap<TxNum, Rc<[(u32, TxNum)]>>,
+    scripts: HashMap<ScriptId, ScriptFacts>,
+    parts: usize,
+    claims: ClaimCache<'r>,
+    /// True if claims were left out: more than are read.
+    pub(crate) is_cut: bool,
+}
+
+impl<'r> ExposureReader<'r> {
+    /// Begins with nothing. Up to two row reads.
+    pub(crate) fn new(ctx: &'r Ctx<'r>, moment: Moment) -> Result<Self, ApiError> {
+        let view = ctx.view()?;
+        let claims = ClaimCache {
+            walk: view.claims().walk()?,
+            documents: BTreeMap::new(),
+            seqs: BTreeMap::new(),
+            clusters: HashMap::new(),
+            is_empty: !view.claims().has_any()?,
+            has_inherited: view.clusters().has_claims()?,
+        };
+        let (txs, spenders, scripts) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(ExposureReader { ctx, view, moment, txs, spenders, scripts, parts: 0, claims, is_cut: false })
+    }
+
+    /// True if there are claims: otherwise nothing can be found.
+    pub(crate) fn has_claims(&self) -> bool {
+        !self.claims.is_empty
+    }
+
+    /// Drops what is kept if it is much. Called between two addresses.
+    pub(crate) fn tidy_up(&mut self) {
+        if self.parts > MAX_KEPT_PARTS {
+            self.txs.clear();
+            self.spenders.clear();
+            self.parts = 0;
+        }
+        if self.scripts.len() > MAX_KEPT_SCRIPTS {
+            self.scripts.clear();
+        }
+    }
+
+    /// Reads the rows of transactions together that are not kept.
+    pub(crate) fn announce(&self, txs: &[TxNum]) -> Result<(), ApiError> {
+        let missing: Vec<TxNum> = txs.iter().filter(|tx| !self.txs.contains_key(tx)).copied().collect();
+        Ok(self.view.transactions().fetch(&missing)?)
+    }
+
+    /// A transaction with at most this many inputs and outputs. Two row reads.
+    pub(crate) fn transaction(&mut self, tx: TxNum, most: usize) -> Result<Option<Rc<TracedTx>>, ApiError> {
+        self.ctx.work.poll()?;
+        let found = match self.txs.get(&tx) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let lacks = || lacks::<BlockLog>(format!("transaction {}", tx.0));
+                let stored = self.view.transactions().get(tx)?.ok_or_else(lacks)?;
+                if stored.outputs().len() + stored.logged_inputs().len() > most {
+                    return Ok(None);
+                }
+                let traced = Rc::new(traced(self.view, &stored)?);
+                self.parts += traced.inputs.len() + traced.outputs.len();
+                self.ctx.work.keep(64 * (traced.inputs.len() + traced.outputs.len()))?;
+                self.txs.insert(tx, Rc::clone(&traced));
+                traced
+            }
+        };
+        Ok(Some(found).filter(|found| found.inputs.len() + found.outputs.len() <= most))
+    }
+
+    /// The transactions that spend outputs of a transaction, up to the moment. One row read.
+    pub(crate) fn spenders(&mut self, tx: TxNum) -> Result<Rc<[(u32, TxNum)]>, ApiError> {
+        if let Some(known) = self.spenders.get(&tx) {
+            return Ok(Rc::clone(known));
+        }
+        self.ctx.work.poll()?;
+        let all = self.view.transactions().spenders(tx)?.into_iter();
+        let until = all.filter(|(_, spender, _)| *spender < self.moment.chain.tx_end);
+        let found: Rc<[(u32, TxNum)]> = until.map(|(vout, spender, _)| (vout, spender)).collect();
+        self.spenders.insert(tx, Rc::clone(&found));
+        Ok(found)
+    }
+
+    /// What is known of scripts, in their order. A row read for the sums of each, and one for its claims; more where
+    /// there are claims.
+    pub(crate) fn facts(&mut self, scripts: &[ScriptId]) -> Result<Vec<ScriptFacts>, ApiError> {
+        let mut new: Vec<ScriptId> = scripts.iter().filter(|id| !self.scripts.contains_key(id)).copied().collect();
+        // In this order, rows of claims are mostly passed forward.
+        new.sort_unstable();
+        new.dedup();
+        for some in new.chunks(CHUNK) {
+            self.ctx.work.poll()?;
+            let mut facts = Vec::with_capacity(some.len());
+            for (id, found) in some.iter().zip(self.view.scripts().by_ids(some)?) {
+                let is_busy = found.map_or(Ok(false), |found| self.is_busy(&found))?;
+                let claimed = self.claimed(*id)?;
+                facts.push(ScriptFacts { claimed, is_inherited_service: false, is_busy });
+            }
+            self.inherit(some, &mut facts)?;
+            self.scripts.extend(some.iter().copied().zip(facts));
+        }
+        Ok(scripts.iter().map(|id| self.scripts.get(id).cloned().unwrap_or_default()).collect())
+    }
+
+    fn is_busy(&self, found: &FoundScript) -> Result<bool, ApiError> {
+        if found.totals.tx_count <= MAX_TRANSACTIONS || self.moment.is_tip(self.view) {
+            return Ok(found.totals.tx_count > MAX_TRANSACTIONS);
+        }
+        Ok(self.view.scripts().sums_before(found, self.moment.chain.tx_end)?.tx_count > MAX_TRANSACTIONS)
+    }
+
+    /// The claims about a script that stand at the moment.
+    fn claimed(&mut self, id: ScriptId) -> Result<Option<Rc<ClaimedScript>>, ApiError> {
+        if self.claims.is_empty {
+            return Ok(None);
+        }
+        match self.claims.walk.hash_of(id)? {
+            Some(hash) => self.claimed_hash(&hash),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`ExposureReader::claimed`], by the SHA-256 of the script.
+    pub(crate) fn claimed_hash(&mut self, hash: &[u8; 32]) -> Result<Option<Rc<ClaimedScript>>, ApiError> {
+        if self.claims.is_empty {
+            return Ok(None);
+        }
+        let said = self.claims.said(self.view, &self.moment, hash)?;
+        self.is_cut |= said.is_cut;
+        let (view, moment) = (self.view, self.moment);
+        direct_claims(hash, &said, &moment, view.network(), &mut |version| self.claims.document(view, version))
+    }
+
+    /// Marks the scripts without a claim of their own that belong to a service by their cluster.
+    fn inherit(&mut self, scripts: &[ScriptId], facts: &mut [ScriptFacts]) -> Result<(), ApiError> {
+        if self.claims.is_empty || !self.claims.has_inherited {
+            return Ok(());
+        }
+        let open: Vec<usize> = (0..scripts.len()).filter(|at| facts[*at].claimed.is_none()).collect();
+        let ids: Vec<ScriptId> = open.iter().map(|at| scripts[*at]).collect();
+        let members = match self.view.clusters().of_scripts(&ids, self.moment.chain) {
+            Err(ReadError::Unfinished(_)) => {
+                self.claims.has_inherited = false;
+                self.is_cut = true;
+                return Ok(());
+            }
+            members => members?,
+        };
+        for (at, member) in open.into_iter().zip(members) {
+            let Some(node) = member.node else { continue };
+            let top = member.path.iter().take_while(|tie| !tie.is_suspect()).last().map_or(node, |tie| tie.parent);
+            let known = self.claims.clusters.get(&top).copied();
+            let is_service = match known {
+                Some(known) => known,
+                None if self.claims.clusters.len() >= MAX_CLUSTERS => {
+                    self.is_cut = true;
+                    continue;
+                }
+                None => {
+                    self.ctx.work.poll()?;
+                    let claimed = self.view.clusters().claimed_scripts(&member, self.moment.chain, MAX_INHERITED)?;
+                    self.is_cut |= claimed.is_cut;
+                    let mut is_service = false;
+                    for script in &claimed.scripts {
+                        let said = self.claims.said(self.view, &self.moment, &script.0)?;
+                        let (view, moment) = (self.view, self.moment);
+                        is_service |=
+                            extends_service(&said, &moment, &mut |version| self.claims.document(view, version))?;
+                    }
+                    self.claims.clusters.insert(top, is_service);
+                    is_service
+                }
+            };
+            facts[at].is_inherited_service = is_service;
+        }
+        Ok(())
+    }
+}
+
+impl ClaimCache<'_> {
+    /// The claims about a script, of the documents that count.
+    fn said(&mut self, view: &View<'_>, moment: &Moment, hash: &[u8; 32]) -> Result<ScriptClaims, ApiError> {
+        let at = match moment.known {
+            Known::All(None) => return Ok(self.walk.of(hash, None)?),
+            Known::All(time) => time,
+            Known::Until(_) | Known::Seq(_) => None,
+        };
+        if at.is_some() {
+            return Ok(self.walk.of(hash, at)?);
+        }
+        let seqs = &mut self.seqs;
+        self.walk.known(hash, |version| {
+            moment.knows(version, || {
+                if let Some(known) = seqs.get(version) {
+                    return Ok(*known);
+                }
+                let seq = view.claims().seq_of(version)?;
+                seqs.insert(*version, seq);
+                Ok(seq)
+            })
+        })
+    }
+
+    fn document(&mut self, view: &View<'_>, version: &ListVersion) -> Result<ClaimDocument, ApiError> {
+        if let Some(known) = self.documents.get(version) {
+            return Ok(known.clone());
+        }
+        let found = view.claims().document(version)?;
+        let found = found.ok_or_else(|| lacks::<Documents>("the document of a claim".to_owned()))?;
+        self.documents.insert(*version, found.clone());
+        Ok(found)
+    }
+}
+
+/// A transaction as traces see it. One row read for the coins that it spends.
+fn traced(view: &View<'_>, tx: &StoredTx) -> Result<TracedTx, ApiError> {
+    let length = view.facts().script_prefix;
+    let output = |output: &cairn_model::OutputMeta| {
+        let id = || ScriptId { prefix: ScriptPrefix::of(tx.script(output), length), ordinal: output.id.ordinal };
+        TracedOutput { value: output.value, script: output.spendable.then(id) }
+    };
+    let inputs = view.transactions().inputs(tx)?.into_iter().map(|input| TracedInput {
+        coin: input.outpoint,
+        value: input.value,
+        script: input.script,
+        is_coinbase: input.flags.coinbase,
+    });
+    Ok(TracedTx {
+        tx_num: tx.tx_num,
+        is_coinbase: tx.is_coinbase(),
+        is_coinjoin: !tx.is_coinbase() && is_coinjoin(&CoinJoinTx(tx)),
+        inputs: inputs.collect(),
+        outputs: tx.outputs().iter().map(output).collect(),
+    })
+}

@@ -1,0 +1,65 @@
+//! Rows that the tables of alerts have of given transactions, for answers that begin with an address.
+
+use cairn_model::TxNum;
+use cairn_tables::{
+    Table,
+    ages::{DormantRow, DormantSpends},
+    stages::{AGES, CLUSTERS, TRANSFERS},
+    transfers::{Consolidations, GatheredRow, LargeChange, LargeTransfers},
+};
+
+use crate::{ReadError, Transfer, subjects::MovementView};
+
+impl MovementView<'_> {
+    /// Those of the transactions that pay 100 BTC or more to scripts that they do not spend from, in the order of the
+    /// transactions; two look-ups.
+    ///
+    /// # Errors
+    /// Returns [`ReadError::Unfinished`] while the stage `transfers` or `clusters` is being rebuilt.
+    pub fn transfers_of(self, txs: &[TxNum]) -> Result<Vec<Option<Transfer>>, ReadError> {
+        self.view.require(&TRANSFERS)?;
+        self.view.require(&CLUSTERS)?;
+        let large = self.rows_of::<LargeTransfers>(txs)?;
+        let found: Vec<TxNum> = txs.iter().zip(&large).filter_map(|(tx, row)| row.map(|_| *tx)).collect();
+        let mut changes = found.iter().zip(self.rows_of::<LargeChange>(&found)?);
+        let transfer = |(tx_num, row): (&TxNum, Option<cairn_tables::transfers::LargeRow>)| {
+            let Some(row) = row else { return Ok(None) };
+            let change = changes.next().and_then(|(_, change)| change).map_or(0, |change| change.0);
+            let net = row.sats.checked_sub(change);
+            let net_external = net.ok_or_else(|| self.view.broken("a transaction keeps more than it pays"))?;
+            Ok(Some(Transfer { tx_num: *tx_num, net_external, coinjoin: row.coinjoin }))
+        };
+        txs.iter().zip(large).map(transfer).collect()
+    }
+
+    /// The transactions as ones that gather many coins in few, in their order; `None` for others. One look-up.
+    ///
+    /// # Errors
+    /// Returns [`ReadError::Unfinished`] while the stage `transfers` is being rebuilt.
+    pub fn consolidations_of(self, txs: &[TxNum]) -> Result<Vec<Option<GatheredRow>>, ReadError> {
+        self.view.require(&TRANSFERS)?;
+        self.rows_of::<Consolidations>(txs)
+    }
+
+    /// The transactions as ones that spend coins of a year and more, in their order; `None` for others. One look-up.
+    ///
+    /// # Errors
+    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
+    pub fn dormant_of(self, txs: &[TxNum]) -> Result<Vec<Option<DormantRow>>, ReadError> {
+        self.view.require(&AGES)?;
+        self.rows_of::<DormantSpends>(txs)
+    }
+
+    /// The rows of transactions in a table, in their order, in one look-up.
+    pub(crate) fn rows_of<T: Table<Key = TxNum>>(self, txs: &[TxNum]) -> Result<Vec<Option<T::Value>>, ReadError> {
+        let mut sorted = txs.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let rows = self.view.bytes_of_many::<T>(&sorted)?;
+        let row = |tx: &TxNum| {
+            let bytes = sorted.binary_search(tx).ok().and_then(|at| rows.get(at)).and_then(Option::as_ref);
+            Ok(bytes.map(|bytes| T::decode_value(bytes)).transpose()?)
+        };
+        txs.iter().map(row).collect()
+    }
+}
