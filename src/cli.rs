@@ -7,6 +7,7 @@ use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 mod events;
+mod evidence;
 mod help;
 mod import;
 mod labels;
@@ -14,7 +15,7 @@ mod prices;
 mod sanctions;
 mod snapshot;
 
-pub(crate) use self::{events::*, import::*, labels::*, prices::*, sanctions::*, snapshot::*};
+pub(crate) use self::{events::*, evidence::*, import::*, labels::*, prices::*, sanctions::*, snapshot::*};
 use crate::{
     config::{
         All, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node,
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     /// Lists, shows, withdraws, exports and imports input events: data other than blocks that enters the index. Works
     /// while another process writes the index.
     Events(EventsArgs),
+    /// Checks and compares evidence packs. Needs no index and no server.
+    Evidence(EvidenceArgs),
     /// Imports prices and exchange rates. Works while another process writes the index.
     Prices(PricesArgs),
     /// Imports, shows and contests labels: claims about who controls an address and what it is for. Works while another

@@ -95,6 +95,7 @@ impl Server {
             featured: examples.featured,
             max_lag_blocks: http.max_lag_blocks,
             sanctions: http.sanctions.config(),
+            evidence: http.evidence.config()?,
             network: None,
         };
         if !local.ip().is_loopback() {

@@ -7,6 +7,7 @@ mod context;
 mod db;
 mod demo;
 mod events;
+mod evidence;
 mod feedback;
 mod import;
 mod index;
@@ -51,6 +52,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Cluster(args) => cluster::cluster(&args),
         Command::Snapshot(args) => snapshot::snapshot(&args.what, context),
         Command::Events(args) => events::events(&args.what),
+        Command::Evidence(args) => evidence::evidence(&args.what),
         Command::Prices(args) => prices::prices(&args.what),
         Command::Labels(args) => labels::labels(&args.what),
         Command::Pools(args) => labels::pools(&args.what),

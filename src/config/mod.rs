@@ -8,6 +8,7 @@ mod api_key;
 mod bound;
 mod clients;
 mod environment;
+mod evidence;
 mod file;
 mod limits;
 mod listener;
@@ -34,6 +35,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 pub(crate) use api_key::ApiKey;
 pub(crate) use clients::ClientLimits;
 pub(crate) use environment::check_environment;
+pub(crate) use evidence::Evidence;
 pub(crate) use file::ConfigFile;
 pub(crate) use limits::{AuditLimit, LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
 pub(crate) use node::Node;
@@ -183,6 +185,8 @@ pub(crate) struct Http {
     pub(crate) max_queued_requests: u16,
     #[command(flatten)]
     pub(crate) sanctions: Sanctions,
+    #[command(flatten)]
+    pub(crate) evidence: Evidence,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,
     /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.

@@ -50,6 +50,12 @@ pub fn listed(script: &ScriptBuf) -> Claim {
 
 /// The ledger takes a list.
 pub fn take(world: &World, source: &str, retrieved_at: u32, is_complete: bool, claims: &[Claim]) {
+    let engine = world.engine.lock().unwrap();
+    engine.take_document(&document(source, retrieved_at, is_complete, claims), 1_900_000_000).unwrap();
+}
+
+/// The document of a list.
+pub fn document(source: &str, retrieved_at: u32, is_complete: bool, claims: &[Claim]) -> Document {
     let rows: Vec<Claim> = (1..).zip(claims).map(|(row, claim)| Claim { row, ..claim.clone() }).collect();
     let mut hash = [0u8; 32];
     let text = format!("{source} {retrieved_at} {rows:?}");
@@ -62,9 +68,7 @@ pub fn take(world: &World, source: &str, retrieved_at: u32, is_complete: bool, c
         retrieved_at,
     };
     let body = Body::Claims { list: ClaimList { name: "main".parse().unwrap(), is_complete }, rows };
-    let document = Document { provenance, received_at: None, body };
-    let engine = world.engine.lock().unwrap();
-    engine.take_document(&document, 1_900_000_000).unwrap();
+    Document { provenance, received_at: None, body }
 }
 
 /// The operator contests what a list of [`take`] says.

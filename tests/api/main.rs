@@ -22,6 +22,7 @@ mod dormancy;
 mod endpoints;
 mod entities;
 mod errors;
+mod evidence_pack;
 mod examples;
 mod exchange_flows;
 mod exposure;

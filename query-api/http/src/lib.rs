@@ -39,7 +39,7 @@ pub use contract::{
     offer::{AgreedOperation, Offer, Package, Tier, Unit},
     operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
     output::{
-        CSV, Column, File, Format, Formatted, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
+        CSV, Column, File, Format, Formatted, HTML, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
         TableRow,
     },
     tool::{Effect, MAX_TOOL_ANSWER, Tool},

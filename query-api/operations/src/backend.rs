@@ -1,6 +1,11 @@
 //! Runs the operations on the index and the mempool, both pinned for one request.
 
-use std::{cell::OnceCell, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    cell::{Cell, OnceCell},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use cairn_http::{Answer, ApiError, Aside, Ask, Backend, DataState, Freshness, Metric, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
@@ -127,6 +132,7 @@ impl ChainBackend {
             young: &self.young,
             damages: &self.damages,
             chain: &self.config,
+            fixed_now: Cell::new(None),
         };
         let data_state = data_state(&ctx);
         // Missing bytes may become available later.

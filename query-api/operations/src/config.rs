@@ -1,5 +1,8 @@
 //! Configuration of the operations.
 
+use std::sync::Arc;
+
+use cairn_domain::evidence::{KeyRecord, SecretKey};
 use cairn_http::HttpConfig;
 use cairn_model::Network;
 use cairn_tables::claims::ListKey;
@@ -17,6 +20,32 @@ pub(crate) struct ChainConfig {
     pub(crate) max_lag_blocks: u32,
     /// Lists of sanctions.
     pub(crate) sanctions: SanctionsConfig,
+    /// Keys of evidence packs.
+    pub(crate) evidence: EvidenceConfig,
+}
+
+/// Keys of evidence packs.
+#[derive(Clone, Debug, Default)]
+pub struct EvidenceConfig {
+    /// The key that signs packs; `None`: they are not signed.
+    pub key: Option<Arc<SecretKey>>,
+    /// The public keys that are published: earlier ones, and times of the present one.
+    pub keys: Vec<KeyRecord>,
+}
+
+impl EvidenceConfig {
+    /// The public keys, that of the present key first.
+    #[must_use]
+    pub fn published(&self) -> Vec<KeyRecord> {
+        let mut all = self.keys.clone();
+        if let Some(public) = self.key.as_ref().map(|key| key.public()) {
+            let at = all.iter().position(|record| record.key == public);
+            let present = at.map(|at| all.remove(at));
+            let unknown = KeyRecord { key: public, valid_from: None, valid_to: None };
+            all.insert(0, present.unwrap_or(unknown));
+        }
+        all
+    }
 }
 
 /// Configuration of the operations about lists of sanctions.
@@ -49,6 +78,8 @@ pub struct ApiConfig {
     pub max_lag_blocks: u32,
     /// Lists of sanctions.
     pub sanctions: SanctionsConfig,
+    /// Keys of evidence packs.
+    pub evidence: EvidenceConfig,
     /// Network of the index, for examples; `None` if it is not known at the start.
     pub network: Option<Network>,
 }
@@ -69,6 +100,7 @@ impl From<HttpConfig> for ApiConfig {
             featured: Vec::new(),
             max_lag_blocks: 6,
             sanctions,
+            evidence: EvidenceConfig::default(),
             network: None,
         }
     }
@@ -98,6 +130,7 @@ impl ApiConfig {
             featured: self.featured.clone(),
             max_lag_blocks: self.max_lag_blocks,
             sanctions: self.sanctions.clone(),
+            evidence: self.evidence.clone(),
         }
     }
 }

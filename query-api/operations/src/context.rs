@@ -1,7 +1,7 @@
 //! The context of an operation.
 
 use std::{
-    cell::OnceCell,
+    cell::{Cell, OnceCell},
     collections::{BTreeMap, BTreeSet},
     fmt,
     ops::Deref,
@@ -168,6 +168,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) damages: &'a Damages,
     /// Configuration of the operations.
     pub(crate) chain: &'a ChainConfig,
+    /// See [`Ctx::as_if_at`].
+    pub(crate) fixed_now: Cell<Option<u32>>,
 }
 
 impl<'a> Deref for Ctx<'a> {

@@ -1,5 +1,6 @@
 //! Definitions of the terms in answers: one page for each id.
 
+mod evidence_pack;
 mod exposure;
 mod flows;
 mod intelligence;
@@ -9,6 +10,7 @@ mod timestamps;
 
 use cairn_http::Definition;
 
+pub(crate) use evidence_pack::EVIDENCE_PACK;
 pub(crate) use exposure::EXPOSURE;
 pub(crate) use flows::{
     CONSOLIDATIONS, DORMANCY_FLUSHES, DORMANCY_WATCHLIST, DUST_CAMPAIGNS, EXCHANGE_FLOWS, FEED, MINER_FLOWS, OLD_COINS,
@@ -328,6 +330,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
              left out of lists, directory, categories and suggestions. They are found by their exact name alone.",
         ],
     },
+    evidence_pack::EVIDENCE_PACK_PAGE,
     intelligence::ADDRESS_INTELLIGENCE_PAGE,
     intelligence::RISK_CHECK_PAGE,
     exposure::EXPOSURE_PAGE,

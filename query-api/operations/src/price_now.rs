@@ -81,9 +81,17 @@ pub(crate) fn caveats(price: Result<&Price, Missing>, now: u32) -> Vec<Caveat> {
 }
 
 impl Ctx<'_> {
-    /// Seconds since 1970 at the beginning of the request.
+    /// Seconds since 1970 at the beginning of the request, or the time that a part of it is computed for.
     pub(crate) fn now(&self) -> u32 {
-        u32::try_from(self.now_ms / 1000).unwrap_or(u32::MAX)
+        self.fixed_now.get().unwrap_or(u32::try_from(self.now_ms / 1000).unwrap_or(u32::MAX))
+    }
+
+    /// Computes something as if the request had come at this time: the result depends on the index only.
+    pub(crate) fn as_if_at<T>(&self, time: u32, compute: impl FnOnce() -> T) -> T {
+        let before = self.fixed_now.replace(Some(time));
+        let result = compute();
+        self.fixed_now.set(before);
+        result
     }
 
     /// The series of the index.

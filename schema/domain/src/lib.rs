@@ -14,6 +14,7 @@ mod direction;
 pub mod dormancy;
 pub mod dust;
 pub mod entities;
+pub mod evidence;
 pub mod exchange_flows;
 pub mod exposure;
 mod feerate;

@@ -18,6 +18,9 @@ pub const CSV: &str = "text/csv; charset=utf-8";
 /// The media type of answers in Markdown.
 pub const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
+/// The media type of pages.
+pub const HTML: &str = "text/html; charset=utf-8";
+
 /// Parts of a body, produced while it is sent.
 pub type Parts = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 

@@ -12,13 +12,19 @@ use futures_util::{StreamExt, stream};
 use tokio::task::spawn_blocking;
 
 use super::{
+    accept,
     ask::{Answer, Content},
     execute::{Caller, Input, execute, if_none_match},
 };
 use crate::{
     answers::{code::ErrorCode, error::ApiError, validators::set_validators},
-    contract::{cost::Cost, output::Parts, tool::Effect},
+    contract::{
+        cost::Cost,
+        output::{HTML, Parts},
+        tool::Effect,
+    },
     limits::{client::Client, session},
+    pages::shell::POLICY,
     server::Server,
 };
 
@@ -59,7 +65,11 @@ pub(crate) async fn dispatch(
     alias: Option<&'static str>,
     request: Request,
 ) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let accepts = server.operations.get(at).map_or(&[][..], |op| op.info.accepts);
+    if !accepts.is_empty() {
+        accept::choose(&mut parts, accepts);
+    }
     // A page can send plain text without asking the server first.
     if server.operations.get(at).is_some_and(|op| op.info.tool.effect != Effect::Reads)
         && let Err(refused) = server.hosts.origin(&parts.uri, &parts.headers)
@@ -100,6 +110,9 @@ pub(crate) async fn dispatch(
         }
         Err(error) => error.into_response(),
     };
+    if !accepts.is_empty() {
+        response.headers_mut().append(header::VARY, HeaderValue::from_static("accept"));
+    }
     if personal && response.headers().contains_key(header::ETAG) {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
@@ -127,6 +140,10 @@ fn respond(answer: Answer) -> Response {
             };
             let mut response = body.into_response();
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+            if media_type == HTML {
+                let policy = HeaderValue::from_static(POLICY);
+                response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+            }
             response.headers_mut().insert(ROWS_READ, HeaderValue::from(rows_read));
             for warning in warnings {
                 let text = format!("{}; {}", warning.code, ascii(&warning.message));

@@ -1,5 +1,6 @@
 //! From a request to its answer.
 
+mod accept;
 pub(crate) mod aside;
 pub(crate) mod ask;
 pub(crate) mod body;

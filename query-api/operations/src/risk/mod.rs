@@ -12,4 +12,5 @@ crate::area::area! {
     sanctions_exposure::SanctionsExposure,
     risk_check::RiskCheck,
     risk_check_batch::RiskCheckBatch,
+    evidence_pack::EvidencePack,
 }

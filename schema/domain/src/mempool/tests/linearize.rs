@@ -115,7 +115,7 @@ proptest! {
 
 #[test]
 fn what_does_not_fit_in_a_set_is_left_out() {
-    assert_eq!(Linearizer::new().chunks(std::iter::empty()), []);
+    assert_eq!(Linearizer::new().chunks(std::iter::empty()), Vec::<u64>::new());
     let many = (0..MAX_EXACT + 3).map(|at| (at as u64, 1, 1u64.checked_shl(at as u32).unwrap_or(0)));
     let chunks = Linearizer::new().chunks(many);
     assert_eq!(chunks, (0..MAX_EXACT).rev().map(|at| 1 << at).collect::<Vec<Set>>());

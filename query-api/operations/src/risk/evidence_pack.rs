@@ -1,0 +1,136 @@
+//! `GET /v1/wallets/{address}/evidence-pack`.
+
+mod assemble;
+mod graph;
+mod html;
+mod markdown;
+mod pack;
+mod proofs;
+mod report;
+mod seal;
+mod sections;
+
+use cairn_http::{ApiError, Cost, HTML, Info, JSON, MARKDOWN, Output, Selection, SerializedAnswer, Tool, Work};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+
+use self::{assemble::assemble, pack::Pack};
+use crate::{
+    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
+    operation::Operation,
+    parameters::{identifier::AddressParam, limit::Limit},
+};
+
+/// The evidence pack of an address.
+pub(crate) struct EvidencePack;
+
+/// Form of the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PackFormat {
+    /// An object with `_meta`.
+    #[default]
+    Json,
+    /// A report to read and print.
+    Markdown,
+    /// One page without scripts.
+    Html,
+}
+
+/// Parameters.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct EvidencePackInput {
+    address: AddressParam,
+    /// Number of steps of the flow graph.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 4))]
+    depth: u32,
+    /// Number of newest confirmed transactions.
+    #[serde(default)]
+    tx_limit: Limit<25, 100>,
+    /// If true, the pack has the flow graph.
+    #[serde(default = "yes")]
+    include_graph: bool,
+    /// If true, the pack has the risk check.
+    #[serde(default = "yes")]
+    include_risk_check: bool,
+    /// If true, the pack has proofs of the transactions that it names, as far as the server has block files: for at most
+    /// 25 transactions and 2 MB.
+    #[serde(default)]
+    proofs: bool,
+    /// Form of the answer: an object, a report, or a page. `Accept: text/markdown` and `Accept: text/html` choose it as
+    /// well.
+    #[serde(default)]
+    format: PackFormat,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// The answer in the form that was asked for.
+pub(crate) enum PackAnswer {
+    Json(Box<Pack>),
+    Text(&'static str, String),
+}
+
+impl Output for PackAnswer {
+    const MEDIA: &'static [&'static str] = &[JSON, MARKDOWN, HTML];
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Pack>()
+    }
+
+    fn write(self, selection: Selection<'_>, work: &Work) -> Result<SerializedAnswer, ApiError> {
+        match self {
+            PackAnswer::Json(pack) => pack.write(selection, work),
+            PackAnswer::Text(media_type, text) => {
+                work.answered(text.len())?;
+                Ok(SerializedAnswer::File { media_type, bytes: text.into_bytes() })
+            }
+        }
+    }
+}
+
+impl Operation for EvidencePack {
+    const INFO: Info = Info {
+        summary: "Everything known about an address as one signed document, with its sources",
+        description: "Labels with their sources, trust card, risk signals, risk check, overview, newest transactions and flow graph of an address in \
+            one document. Each section has a status: `ok`, `skipped`, `unavailable` or `error`, with a reason; a slow \
+            section never takes the others with it. `digest_sha256` covers the sections that `digest_covers` names, \
+            with tip, ledger and versions of definitions, in the canonical form of RFC 8785: two servers with the same \
+            tip, ledger and definitions give the same digest. Prices and unconfirmed transactions are left out. If the \
+            operator has a key, `signature` signs the same bytes; /.well-known/cairn-evidence-keys.json has the public \
+            keys. With `proofs=true`, the pack has raw transactions, Merkle branches and headers that prove its \
+            transactions. `cairn evidence` checks and compares packs without an index. The evidence pack gives no score, \
+            verdict, clearance or compliance recommendation.",
+        freshness: &[TIP, CLAIMS, LABELS],
+        needs_tip: true,
+        accepts: &[("application/json", "json"), ("text/markdown", "markdown"), ("text/html", "html")],
+        tool: Tool::reads(
+            "asked for everything that is known about an address as one document to keep, print or hand on",
+            "one of its sections alone (wallet_trust_safety, wallet_detail, wallet_transactions, wallet_flow_graph)",
+        ),
+        cost: Cost::Heavy,
+        ..index_get("address_evidence_pack", "/v1/wallets/{address}/evidence-pack", "wallets")
+    };
+    type Input = EvidencePackInput;
+    type Output = PackAnswer;
+
+    fn run(ctx: &Ctx<'_>, input: EvidencePackInput) -> Result<PackAnswer, ApiError> {
+        let pack = assemble(ctx, &input)?;
+        let text = |media_type, write: fn(&report::Report) -> String| -> Result<PackAnswer, ApiError> {
+            let pack = serde_json::to_value(&pack)?;
+            Ok(PackAnswer::Text(media_type, write(&report::report(&pack))))
+        };
+        match input.format {
+            PackFormat::Json => Ok(PackAnswer::Json(Box::new(pack))),
+            PackFormat::Markdown => text(MARKDOWN, markdown::markdown),
+            PackFormat::Html => text(HTML, html::page),
+        }
+    }
+}
