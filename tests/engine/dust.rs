@@ -192,6 +192,11 @@ fn follow_pings(row: &mut DustGroupRow) -> bool {
     true
 }
 
+/// The scripts of each campaign of a chain, by the transaction with which it became one.
+pub fn campaigns(oracle: &Oracle) -> BTreeMap<TxNum, u64> {
+    Expected::of(oracle).alerts.into_iter().map(|((tx_num, _), row)| (tx_num, row.scripts)).collect()
+}
+
 fn assert_rows<T: Table<Key: Ord + Debug>>(view: &View<'_>, expected: &BTreeMap<T::Key, T::Value>, what: &str)
 where
     T::Value: PartialEq + Debug,

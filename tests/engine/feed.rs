@@ -16,7 +16,7 @@ use cairn_testkit::{Oracle, temp_dir};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{late::Expected, support::*};
+use crate::{dust::campaigns, late::Expected, support::*};
 
 const BTC: u64 = 100_000_000;
 const YEAR: u64 = 365 * 86_400;
@@ -27,7 +27,7 @@ type Alert = (FeedKind, [u8; 32], u64, u64);
 /// The alerts of each block, in order, recomputed from the blocks alone.
 fn expected(view: &View<'_>, oracle: &Oracle) -> BTreeMap<u32, Vec<Alert>> {
     let tip = oracle.tip().unwrap().0;
-    let (paid, late) = (paid_by_tx(oracle, tip), Expected::of(view, oracle));
+    let (paid, late, campaigns) = (paid_by_tx(oracle, tip), Expected::of(view, oracle), campaigns(oracle));
     let mut alerts: BTreeMap<u32, Vec<Alert>> = BTreeMap::new();
     for (height, block) in oracle.blocks().iter().enumerate() {
         let first = oracle.headers()[height].first_tx.0;
@@ -60,6 +60,7 @@ fn expected(view: &View<'_>, oracle: &Oracle) -> BTreeMap<u32, Vec<Alert>> {
         of.extend((0..).zip(reached).map(|(number, (_, row))| (FeedKind::DormancyFlush, id, row.sats, number)));
         let woken = late.wakeups.iter().filter(|(key, _)| key.tx_num == tx_num);
         of.extend(woken.map(|(key, row)| (FeedKind::WhaleWakeup, id, row.sats, key.vin.into())));
+        of.extend(campaigns.get(&tx_num).map(|scripts| (FeedKind::DustCampaign, id, 0, *scripts)));
         alerts.get_mut(&height).unwrap().extend(of);
     }
     alerts
@@ -201,9 +202,10 @@ fn the_demo_chain_is_announced() {
     let rows = assert_feed(&index, &oracle, "the demo chain");
     let tip = index.height().unwrap();
     assert_eq!(rows[1].height, tip + 1 - FIRST_ANNOUNCED);
-    for kind in FeedKind::ALL.into_iter().filter(|kind| {
-        !matches!(kind, FeedKind::CoinJoinRound | FeedKind::Reorg | FeedKind::DustCampaign) && !kind.is_of_labels()
-    }) {
+    for kind in FeedKind::ALL
+        .into_iter()
+        .filter(|kind| !matches!(kind, FeedKind::CoinJoinRound | FeedKind::Reorg) && !kind.is_of_labels())
+    {
         assert!(rows.iter().any(|row| row.kind == kind), "{kind:?}");
     }
     // A deep reorganization takes all of it back, and says once how deep it was.
