@@ -23,6 +23,7 @@ mod entities;
 mod errors;
 mod examples;
 mod exchange_flows;
+mod exposure;
 mod feed;
 mod feedback;
 mod flow_graph;

@@ -25,8 +25,6 @@ const MAX_ENTITIES: usize = 20;
 
 /// Plans for the premium tier. None of it is built, and no date is promised.
 const PREMIUM_ROADMAP: &[&str] = &[
-    "Planned: exposure of an address to listed addresses over at most four hops, with the transactions of each path, before and \
-     after the listing (GET /v1/wallets/{address}/sanctions-exposure).",
     "Planned: additions and removals of the list as events of the activity feed (GET /v1/chain/activity-feed).",
     "Planned: the lists of further authorities besides OFAC's, each with its own approvals.",
 ];

@@ -3,8 +3,8 @@
 //!
 //! A hop is a transaction. Amounts move through a transaction by two conventions, haircut and FIFO (see [`Spread`]);
 //! poison counts every coin that a path reaches wholly, a bound for this coin alone. A trace ends at sources (scripts
-//! with a claim that counts), at coinbases, services, busy scripts, CoinJoins and at its limits. A source comes before a
-//! stop. Where a trace ends without a source, the amount keeps the reason: it is not resolved, and nothing more.
+//! with a claim that counts), at coinbases, services, busy scripts, CoinJoins and at its limits. A source comes before
+//! a stop. Where a trace ends without a source, the amount keeps the reason: it is not resolved, and nothing more.
 
 mod chain;
 mod destinations;

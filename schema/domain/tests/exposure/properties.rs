@@ -122,7 +122,7 @@ fn ends(world: &World, but: [ScriptId; 2]) -> (BTreeSet<ScriptId>, BTreeSet<Scri
         world.roles.iter().filter(|(_, role)| holds(role)).map(|(script, _)| *script).collect::<BTreeSet<_>>()
     };
     let mut services = of(|role| role.source.is_some() || role.is_service);
-    but.iter().for_each(|script| drop(services.remove(script)));
+    services.retain(|script| !but.contains(script));
     (services, of(|role| role.is_busy))
 }
 

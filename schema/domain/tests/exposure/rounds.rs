@@ -18,7 +18,6 @@ struct Coin {
 
 /// A coin that was reached at a hop, and where its money ends there; `None` if it goes on.
 pub struct Row {
-    pub coin: Outpoint,
     pub script: Option<ScriptId>,
     pub hop: u8,
     pub sums: Sums,
@@ -68,7 +67,7 @@ impl Rounds<'_> {
                 });
                 let fifo = coin.segments.iter().map(|(start, end)| end - start).sum();
                 let script = self.output(outpoint).1;
-                rows.push(Row { coin: outpoint, script, hop, sums: (coin.haircut, fifo), part });
+                rows.push(Row { script, hop, sums: (coin.haircut, fifo), part });
                 if let Some(spender) = spender.filter(|_| part.is_none()) {
                     going.entry(spender).or_default().push((outpoint, coin));
                 }

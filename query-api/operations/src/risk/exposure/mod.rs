@@ -1,8 +1,8 @@
 //! Exposure of a script to scripts with claims: what operations share that ask for it.
 //!
 //! [`reader::ExposureReader`] reads transactions and claims, and keeps them for the next address of a batch.
-//! [`reached::reached`] lists the claims that a script's coins came from or went to; [`compute::compute`] makes the whole
-//! answer.
+//! [`reached::reached`] lists the claims that a script's coins came from or went to; [`compute::compute`] makes the
+//! whole answer.
 
 pub(crate) mod claimed;
 pub(crate) mod compute;

@@ -224,10 +224,11 @@ pub(crate) struct BelowMinShare {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ExposureUnresolved")]
 pub(crate) struct UnresolvedRow {
-    /// `hop_limit`: as far away as `depth`. `coinjoin`, `service` (without a chosen claim), `busy` (an address with too
-    /// many transactions): not traced through. `held`: not spent. `returned`: came back to the address. `unspendable`: an
-    /// output that nobody can spend. `history_cap`: transactions before the newest 1 000. `coin_cap`, `transaction_cap`,
-    /// `work_cap`: limits of this answer. `rounding`: the rest of amounts that are rounded down.
+    /// `hop_limit`: as far away as `depth`. `coinjoin`, `service` (without a chosen claim), `busy` (an address with
+    /// too many transactions): not traced through. `held`: not spent. `returned`: came back to the address.
+    /// `unspendable`: an output that nobody can spend. `history_cap`: transactions before the newest 1 000.
+    /// `coin_cap`, `transaction_cap`, `work_cap`: limits of this answer. `rounding`: the rest of amounts that are
+    /// rounded down.
     pub(crate) reason: &'static str,
     pub(crate) haircut_sats: Sats,
     pub(crate) fifo_sats: Sats,
@@ -251,7 +252,8 @@ pub(crate) struct ExposurePath {
     pub(crate) poison_sats: Sats,
     /// Haircut in millionths of the value of all coins that the address received or spent.
     pub(crate) share_ppm: u64,
-    /// Transactions in the order of the chain. The last coin is the address's own, or that of the script with the claim.
+    /// Transactions in the order of the chain. The last coin is the address's own, or that of the script with the
+    /// claim.
     pub(crate) hops: Vec<PathHop>,
 }
 

@@ -167,7 +167,8 @@ pub(crate) struct ExposureInput {
     #[serde(default = "two")]
     #[schemars(range(min = 1, max = 4))]
     pub(crate) depth: u8,
-    /// Height of a block: only the chain up to it counts. Default: the block at the time of `labels_as_of`, or the newest.
+    /// Height of a block: only the chain up to it counts. Default: the block at the time of `labels_as_of`, or the
+    /// newest.
     #[schemars(example = 100)]
     pub(crate) as_of: Option<Height>,
     /// Time or sequence number of the ledger of input events: only documents that were known then count. Default: the

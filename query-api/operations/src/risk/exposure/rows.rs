@@ -256,7 +256,7 @@ impl Rows<'_> {
         others.into_iter().map(also).collect()
     }
 
-    /// The amounts that were not traced to a claim. `shown` is the haircut of all groups in whole satoshis.
+    /// The amounts that were not traced to a claim.
     pub(crate) fn unresolved(&self) -> Vec<UnresolvedRow> {
         let tally = self.tally();
         let row = |reason, haircut_sats, fifo_sats| UnresolvedRow {
