@@ -291,7 +291,7 @@ async fn a_contest_takes_a_source_away_and_a_listing_stays() {
     let moment = cairn_model::rfc3339(RETRIEVED + 50);
     let old = exposure(&router, RISK, &payee, &format!("{query}&as_of={tip}&labels_as_of={moment}")).await;
     assert_eq!(found(&old), ["scam"], "{old}");
-    // A listed exchange is a source, and its name as an exchange is told besides.
+    // A listed exchange is a source, and its name as an exchange stands besides.
     take(world, "ofac-sdn", RETRIEVED, true, &[listed(&payer)]);
     take(world, "exchange-a", RETRIEVED, true, &[claim(&payer, "exchange-a")]);
     let both = exposure(&router, RISK, &payee, query).await;
