@@ -190,21 +190,26 @@ async fn haircuts_equal_those_of_a_naive_tracer_over_the_ledger() {
             compared += usize::from(expected != [0, 0]);
         }
     }
-    assert!(compared > 10, "{compared}");
+    assert!(compared > 5, "{compared}");
 }
 
 /// Two scripts: the first one paid the second one in a transaction that is no CoinJoin.
 async fn payer_and_payee(world: &World) -> (ScriptBuf, ScriptBuf) {
     let router = world.open_router();
+    let mut at = RETRIEVED - 1_000_000;
     for (number, height, tx) in world.oracle.transactions(u32::MAX) {
         let spent = world.oracle.spent(number);
         let Some(payer) = spent.first().map(|coin| coin.script.clone()).filter(|_| height > 20) else { continue };
+        if spent.iter().any(|coin| coin.coinbase) {
+            continue;
+        }
         let payee = tx.output.iter().map(|output| &output.script_pubkey);
         let payee = payee.filter(|script| address(script).is_some() && **script != payer && address(&payer).is_some());
         for payee in payee {
-            take(world, "probe", RETRIEVED, true, &[listed(&payer)]);
+            at += 2;
+            take(world, "probe", at, true, &[listed(&payer)]);
             let answer = exposure(&router, SANCTIONS, payee, "depth=1&direction=sources").await;
-            take(world, "probe", RETRIEVED + 1, true, &[]);
+            take(world, "probe", at + 1, true, &[]);
             let found = rows(&answer["sources"]).iter().map(|row| count_of(&row["counterparty"], "haircut_sats"));
             if found.sum::<u64>() > 10_000 {
                 return (payer, payee.clone());
@@ -291,7 +296,7 @@ async fn a_contest_takes_a_source_away_and_a_listing_stays() {
     let moment = cairn_model::rfc3339(RETRIEVED + 50);
     let old = exposure(&router, RISK, &payee, &format!("{query}&as_of={tip}&labels_as_of={moment}")).await;
     assert_eq!(found(&old), ["scam"], "{old}");
-    // A listed exchange is a source, and its name as an exchange is told besides.
+    // A listed exchange is a source, and its name as an exchange stands besides.
     take(world, "ofac-sdn", RETRIEVED, true, &[listed(&payer)]);
     take(world, "exchange-a", RETRIEVED, true, &[claim(&payer, "exchange-a")]);
     let both = exposure(&router, RISK, &payee, query).await;

@@ -20,8 +20,8 @@ pub(super) const EXPOSURE_PAGE: Definition = Definition {
         "Haircut: each output of a transaction takes of every amount what its value is of the sum of the inputs, and so \
          does the fee. Amounts are whole millionths of a satoshi, and each step rounds down. FIFO: the satoshis of the \
          inputs fill the outputs, both in index order, and the last ones are the fee. Poison: every coin that a path \
-         reaches counts wholly. It bounds haircut and FIFO of each coin, and is no amount that moved: poison of several rows \
-         or directions must not be added.",
+         reaches counts wholly. It bounds haircut and FIFO of each coin. It is not an amount that moved: poison of several \
+         rows or directions must not be added.",
         "Haircut and FIFO each add up: counterparty and indirect amounts of all rows, rows below min_share_ppm, mined, \
          fees and unresolved are together what the address received or sent. Satoshis that rounding down leaves are \
          unresolved with the reason rounding. Shares divide by all that the address received or sent, also where only \

@@ -1,4 +1,4 @@
-//! What a tracer reads: transactions, the transactions that spend their outputs, and the roles of scripts.
+//! The chain, as a tracer reads it: transactions, the transactions that spend their outputs, and the roles of scripts.
 
 use std::rc::Rc;
 

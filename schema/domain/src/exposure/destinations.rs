@@ -240,7 +240,7 @@ impl Followed {
         }
     }
 
-    /// What a part of a coin counts as; `None` if it went on.
+    /// The end that a part of a coin counts for; `None` if it went on.
     fn counts_as(&self, arrived: &Arrived, part: Part) -> Option<Part> {
         let stop = || {
             let barred = arrived.spender.and_then(|spender| self.barred.get(&spender)).copied();

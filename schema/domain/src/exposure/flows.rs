@@ -33,9 +33,9 @@ pub struct Step {
 #[derive(Debug)]
 pub(super) struct Flows {
     hops: u8,
-    /// What parts become that move too far.
+    /// The part that stands for all that moves too far.
     beyond: Option<Part>,
-    /// What a coin is of which nothing else is known.
+    /// The part of a coin of which nothing else is known.
     unknown: Option<Part>,
     /// Coins that are one part: where a trace begins, or ends.
     pub(super) starts: HashMap<Outpoint, Option<Part>>,

@@ -61,7 +61,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// What lies as far away as the trace goes. It stays what it is, however far it moves on.
+    /// The value that lies as far away as the trace goes. It stays what it is, however far it moves on.
     pub(super) const LIMIT: Part = Part { origin: Origin::Stop(Stop::HopLimit), hop: 0 };
 
     /// The part after one more transaction; `None` beyond the limit of hops.
@@ -126,7 +126,7 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    /// Puts the parts of the inputs together, each moved by one transaction. What goes beyond the limit becomes
+    /// Puts the parts of the inputs together, each moved by one transaction. Parts beyond the limit become
     /// `beyond`.
     pub(super) fn new(tx: Rc<TracedTx>, inputs: &[Spread], hops: u8, beyond: Option<Part>) -> Self {
         let (mut parts, mut pieces) = (BTreeMap::<Part, u128>::new(), Vec::<(Sats, Option<Part>)>::new());

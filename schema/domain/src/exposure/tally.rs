@@ -66,7 +66,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What rounding down left of the haircut, in millionths of a satoshi.
+    /// The rest of the haircut that rounding down left, in millionths of a satoshi.
     #[must_use]
     pub fn rounding(&self) -> u128 {
         let parts = self.groups.values().chain([&self.mined, &self.fees]).chain(self.stops.values());

@@ -26,7 +26,7 @@ use crate::{
     wallets::subject::Wallet,
 };
 
-/// What is asked about an address.
+/// Parameters of the exposure of one address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ExposureRequest {
     pub(crate) direction: DirectionParam,

@@ -177,6 +177,7 @@ pub(crate) struct ExposureInput {
     pub(crate) labels_as_of: Option<LabelsAsOf>,
     /// Only these categories (risk) or lists (sanctions), with commas between. Default: behaviours that are flags,
     /// services and perpetrators; all lists.
+    #[schemars(example = "sanctioned,mixer")]
     pub(crate) categories: Option<Groups>,
     /// Rows and paths below this share, in millionths of the coins' value, are left out and counted.
     #[serde(default = "hundred")]

@@ -36,7 +36,7 @@ const MAX_CLUSTERS: usize = 1_000;
 /// Scripts that are looked up together.
 const CHUNK: usize = 1_024;
 
-/// What is known of a script.
+/// Facts about a script that decide its role.
 #[derive(Clone, Default)]
 pub(crate) struct ScriptFacts {
     /// Its own claims that stand; `None` if there are none.
@@ -146,7 +146,7 @@ impl<'r> ExposureReader<'r> {
         Ok(found)
     }
 
-    /// What is known of scripts, in their order. A row read for the sums of each, and one for its claims; more where
+    /// Facts about scripts, in their order. A row read for the sums of each, and one for its claims; more where
     /// there are claims.
     pub(crate) fn facts(&mut self, scripts: &[ScriptId]) -> Result<Vec<ScriptFacts>, ApiError> {
         let mut new: Vec<ScriptId> = scripts.iter().filter(|id| !self.scripts.contains_key(id)).copied().collect();

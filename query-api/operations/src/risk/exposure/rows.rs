@@ -281,7 +281,7 @@ impl Rows<'_> {
     }
 }
 
-/// What counterparty and indirect amounts of a row add up to.
+/// Sums of the counterparty and indirect amounts of a row.
 fn sums(row: &GroupRow) -> (Sats, Sats) {
     let of = [&row.counterparty, &row.indirect];
     (of.iter().map(|of| of.haircut_sats).sum(), of.iter().map(|of| of.fifo_sats).sum())
