@@ -10,7 +10,8 @@ use std::{
 
 use bitcoin::{Address, ScriptBuf, Txid};
 use cairn_chaingen::demo::{
-    DEMO_BLOCKS, Unconfirmed, WAITING_SPAN, actors, chain_and_cases, chain_and_mempool, labelled_cases, showcase,
+    DEMO_BLOCKS, Question, RiskCase, Unconfirmed, WAITING_SPAN, actors, chain_and_cases, chain_and_mempool,
+    labelled_cases, showcase,
 };
 use cairn_support::{World, fails, get, get_json, wait_until};
 use serde_json::Value;
@@ -160,11 +161,32 @@ fn knows_the_cases(address: &str) {
         let txs: Vec<Value> = txs.collect();
         assert!(txs.iter().all(|tx| tx["status"]["state"] == "confirmed"), "{}: {txs:?}", case.id);
         assert!(txs.iter().any(|tx| tx.to_string().contains(&wallet)), "{}: {wallet}", case.id);
+        if case.question == Question::Signals {
+            shows_its_signal(address, &case);
+        }
     }
     // The list names one of them since the middle of the day.
     let courier = &labelled_cases().unwrap()[0].addresses[0];
     let card = get_json(address, &format!("/v1/wallets/{courier}/trust-safety"));
     assert!(card.to_string().contains("sanctioned") && card.to_string().contains("demo-authority"), "{card}");
+}
+
+/// The detector that a case is about fires, with transactions of the case; for a known service it is suppressed.
+fn shows_its_signal(address: &str, case: &RiskCase) {
+    let body = get_json(address, &format!("/v1/wallets/{}/risk-signals", case.address));
+    let signals = body["signals"].as_array().unwrap();
+    if case.id == "not_examined" {
+        assert!(signals.iter().any(|signal| signal["state"] == "not_examined"), "{body}");
+        return;
+    }
+    let signal = signals.iter().find(|signal| signal["id"] == case.id).unwrap_or_else(|| panic!("{}", case.id));
+    let shop = actors().unwrap().into_iter().find(|of| of.name == "merchant").unwrap().addresses[0].clone();
+    let expected = if case.address == shop { "suppressed" } else { "fired" };
+    assert_eq!(signal["state"], expected, "{}: {signal}", case.id);
+    // A listing is a claim: no transaction shows it.
+    let named = signal["txids"].as_array().unwrap();
+    let is_of_case = |txid: &Value| case.txids.iter().any(|of| *txid == of.to_string());
+    assert!(named.iter().any(is_of_case) || case.id == "sanctioned_direct" || expected == "suppressed", "{signal}");
 }
 
 /// A row of a list that an answer has, by its transaction.

@@ -42,8 +42,8 @@ enum Subject {
     Of(Role, &'static [&'static str]),
     /// Somebody whom a miner without a name paid with coins that he had mined.
     PaidByMiner,
-    /// The pool, which pays its members.
-    Pool,
+    /// The first fixed address of a participant, and the newest payments to it, so many.
+    Known(Participant, usize),
 }
 
 struct Case {
@@ -58,10 +58,10 @@ const fn case(id: &'static str, question: Question, subject: Subject, what: &'st
 }
 
 /// Detectors in the order of their registry, then reasons to stop.
-const CASES: [Case; 23] = {
+const CASES: [Case; 24] = {
     use Question::{Destinations, Sanctions, Signals, Sources};
     use Role::*;
-    use Subject::{Of, PaidByMiner, Pool};
+    use Subject::{Known, Of, PaidByMiner};
     [
         case(
             "coinjoin_participation",
@@ -88,8 +88,13 @@ const CASES: [Case; 23] = {
             "passes 0.5 BTC on three blocks after they came",
         ),
         case("fan_in", Signals, Of(Collector, &["fan_in"]), "is paid by twelve addresses in twelve blocks"),
+        case(
+            "fan_in",
+            Signals,
+            Known(Participant::Merchant, 12),
+            "a shop's donation address, as labels say: a known service suppresses the signal",
+        ),
         case("fan_out", Signals, Of(Payroll, &["fan_out"]), "pays 110 addresses with one transaction"),
-        case("fan_out", Signals, Pool, "the same by a mining pool, which labels name: a known service"),
         case(
             "dust_recipient",
             Signals,
@@ -115,6 +120,12 @@ const CASES: [Case; 23] = {
             Signals,
             Of(SecondAfterCourier, &["sanctioned_indirect", "sanctioned_indirect_2"]),
             "is paid by an address that the courier paid",
+        ),
+        case(
+            "not_examined",
+            Signals,
+            Known(Participant::Hot, 1),
+            "the exchange's hot wallet: of its transactions, only the newest 1,000 are examined",
         ),
         case(
             "before_listing",
@@ -182,10 +193,10 @@ fn found(economy: &mut Economy, cases: &Cases, case: &Case) -> Result<RiskCase, 
             let (script, txid) = paid_by_miner(economy).ok_or(missing)?;
             (script, vec![txid])
         }
-        Subject::Pool => {
-            let script = economy.fixed(Participant::Pool, 0)?;
-            let txid = payout(economy, &script).ok_or(missing)?;
-            (script, vec![txid])
+        Subject::Known(who, count) => {
+            let script = economy.fixed(who, 0)?;
+            let txids = newest_payments(economy, &script, count);
+            (script, txids)
         }
     };
     let address = address(&script).ok_or(Error::UnknownScript(script))?;
@@ -207,15 +218,20 @@ fn paid_by_miner(economy: &Economy) -> Option<(ScriptBuf, Txid)> {
     })
 }
 
-/// The newest transaction in which a script pays twenty others or more.
-fn payout(economy: &Economy, from: &Script) -> Option<Txid> {
-    let mut payouts = spends(economy).filter(|(tx, _)| tx.output.len() > 20);
-    let pays = |spent: &[Coin]| spent.iter().any(|coin| coin.txout.script_pubkey.as_script() == from);
-    payouts.find(|(_, spent)| pays(spent)).map(|(tx, _)| tx.compute_txid())
+/// The newest transactions of others that pay a script, the oldest of them first.
+fn newest_payments(economy: &Economy, to: &Script, count: usize) -> Vec<Txid> {
+    let is_payment = |tx: &Transaction, spent: &[Coin]| {
+        tx.output.iter().any(|output| output.script_pubkey.as_script() == to)
+            && spent.iter().all(|coin| coin.txout.script_pubkey.as_script() != to)
+    };
+    let payments = spends(economy).filter(|(tx, spent)| is_payment(tx, spent)).take(count);
+    let mut txids: Vec<Txid> = payments.map(|(tx, _)| tx.compute_txid()).collect();
+    txids.reverse();
+    txids
 }
 
-/// Transactions of the chain and what they spend, the newest block first.
+/// Transactions of the chain and what they spend, the newest first.
 fn spends(economy: &Economy) -> impl Iterator<Item = (&Transaction, &Vec<Coin>)> {
     let active = economy.chain().active().into_iter().rev();
-    active.flat_map(|mined| mined.block.txdata.iter().skip(1).zip(&mined.spent))
+    active.flat_map(|mined| mined.block.txdata.iter().skip(1).zip(&mined.spent).rev())
 }

@@ -115,7 +115,7 @@ fn labelled() -> HashSet<ScriptBuf> {
 #[test]
 fn all_are_there_and_concern_their_address() {
     let ids: Vec<&str> = world().cases.iter().map(|case| case.id).collect();
-    let listings = ["before_listing", "after_listing"];
+    let listings = ["not_examined", "before_listing", "after_listing"];
     let detectors = [
         "coinjoin_participation",
         "peel_chain",
@@ -137,7 +137,7 @@ fn all_are_there_and_concern_their_address() {
         let nth = ids[..at].iter().filter(|id| **id == of.id).count();
         let (script, txs) = case(of.id, nth);
         assert!(txs.iter().any(|tx| tx.pays(&script) || tx.spends(&script)), "{}: {}", of.id, of.address);
-        let is_labelled = of.id == "sanctioned_direct" || (of.id, nth) == ("fan_out", 1);
+        let is_labelled = of.id == "sanctioned_direct" || (of.id, nth) == ("fan_in", 1) || of.id == "not_examined";
         assert_eq!(named.contains(&script), is_labelled, "{}: {}", of.id, of.address);
     }
 }
@@ -184,11 +184,17 @@ fn patterns_of_many() {
     assert!(senders.iter().all(|sender| is_alone(sender)));
     assert!(txs.last().unwrap().height - txs[0].height < WINDOW);
 
-    for at in 0..2 {
-        let (script, txs) = case("fan_out", at);
-        let payees: HashSet<&ScriptBuf> = txs[0].tx.output.iter().map(|output| &output.script_pubkey).collect();
-        assert!(txs[0].spends(&script) && payees.len() > 20, "{at}");
-    }
+    let (script, txs) = case("fan_out", 0);
+    let payees: HashSet<&ScriptBuf> = txs[0].tx.output.iter().map(|output| &output.script_pubkey).collect();
+    assert!(txs[0].spends(&script) && payees.len() > 20);
+
+    // A shop that labels name is paid by many as well.
+    let (script, txs) = case("fan_in", 1);
+    let payers: BTreeSet<&ScriptBuf> = txs.iter().map(|tx| &tx.spent[0].txout.script_pubkey).collect();
+    assert!(script == actor("merchant", 0) && payers.len() >= 10 && txs.iter().all(|tx| tx.pays(&script)));
+    assert!(txs.last().unwrap().height - txs[0].height < WINDOW);
+    let (script, _) = case("not_examined", 0);
+    assert!(history(&script).len() > 1_000);
 
     let (script, txs) = case("dust_recipient", 0);
     let is_dust = |sats: u64| sats > 0 && sats <= 1_000;
