@@ -88,7 +88,8 @@ async fn health_lists_the_operations() {
     let world = &everything_world();
     let body = get(&world.open_router(), "/api/health").await.body;
     assert_eq!((&body["status"], &body["mode"], &body["beta"]), (&"ok".into(), &"quick".into(), &true.into()));
-    let catalog = body["primary_package"]["endpoint_catalog"].as_array().unwrap();
+    let packages = ["primary_package", "timestamp_package"].map(|name| &body[name]["endpoint_catalog"]);
+    let catalog: Vec<&Value> = packages.iter().flat_map(|catalog| catalog.as_array().unwrap()).collect();
     assert_eq!(body["endpoints_available"], catalog.len());
     assert!(catalog.iter().all(|e| e["currently_billable"] == false));
     let tip = world.oracle.tip().unwrap();
