@@ -21,7 +21,6 @@ mod dormancy;
 mod endpoints;
 mod entities;
 mod errors;
-mod evidence_pack;
 mod examples;
 mod exchange_flows;
 mod feed;

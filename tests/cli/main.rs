@@ -7,7 +7,6 @@ mod cluster;
 mod damaged_blocks;
 mod demo;
 mod deployed;
-mod evidence;
 mod exit_codes;
 mod feedback;
 mod fetching;
