@@ -21,6 +21,7 @@ mod dormancy;
 mod endpoints;
 mod entities;
 mod errors;
+mod evidence_pack;
 mod examples;
 mod exchange_flows;
 mod feed;

@@ -7,6 +7,7 @@ mod cluster;
 mod damaged_blocks;
 mod demo;
 mod deployed;
+mod evidence;
 mod exit_codes;
 mod feedback;
 mod fetching;
