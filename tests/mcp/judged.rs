@@ -45,7 +45,7 @@ const TUNED: &[Judged] = &[
     ("coins that moved after ten years", &["chain_awakenings", "dormant_movements", "pulse_dormant"]),
     ("large whale transactions", &["whale_alerts", "pulse_whales", "whale_alerts_labeled"]),
     ("report a scam address", &["POST /v1/community/reports", "/v1/community/reports/{address}"]),
-    ("prove that a document existed", &["POST /v1/timestamp", "POST /v1/timestamp/verify"]),
+    ("prove that a document existed", &["POST /v1/timestamp", "verify_timestamp"]),
     ("trace where the funds went", &["wallet_flow_graph"]),
     ("deposits to exchanges", &["exchange_flows", "exchange_flows_summary"]),
     ("is this address safe to pay", &["/v1/risk-check/{address}", "wallet_trust_safety"]),
