@@ -18,6 +18,10 @@ use crate::{
     unconfirmed::Waiting,
 };
 
+/// The proof of a timestamp: of the first transaction, which leads to the Merkle root of block 0.
+const PROOF: &str =
+    "AE9wZW5UaW1lc3RhbXBzAABQcm9vZgC/ieLohOiSlAEIJzYuZuAyxzHByFGfQwY/4OXQcNscDDVSuwSvoYoxxr8IAAWIlg1z1xkBAQA=";
+
 /// The subjects of a test's calls.
 struct Subjects {
     script: String,
@@ -92,6 +96,7 @@ impl Subjects {
                 "/v1/tx/verify",
             ),
             "tx_broadcast" => post(json!({"tx_hex": self.hex}), "/v1/tx/broadcast"),
+            "verify_timestamp" => post(json!({"proof": PROOF, "hash": "00".repeat(32)}), "/v1/timestamp/verify"),
             "block_detail" => get(json!({"height_or_hash": 5, "tx_limit": 2}), "/v1/blocks/5?tx_limit=2".to_owned()),
             "recent_blocks" => get(json!({"limit": 2}), "/v1/chain/recent-blocks?limit=2".to_owned()),
             "supply_distribution" => get(json!({"as_of": 3}), "/v1/chain/supply-distribution?as_of=3".to_owned()),
@@ -294,6 +299,7 @@ async fn failures_are_those_of_http() {
         ("tx_verify", json!({}), 422, "validation_error"),
         ("tx_verify", json!({"txid": 5}), 422, "validation_error"),
         ("tx_broadcast", json!({"tx_hex": "00"}), 400, "invalid_transaction"),
+        ("verify_timestamp", json!({"proof_base64": "AAAA"}), 400, "invalid_proof"),
     ] {
         let result = call(&router, tool, arguments.clone()).await;
         let said = &result["structuredContent"];
