@@ -217,7 +217,7 @@ async fn people_can_read_a_pack() {
     let digest = json["digest_sha256"].as_str().unwrap();
     let markdown = accepting(&router, &asked, "text/markdown").await;
     assert_eq!((markdown.status, markdown.header("content-type")), (200, "text/markdown; charset=utf-8"));
-    assert_eq!(markdown.header("vary").contains("accept"), true, "{}", markdown.header("vary"));
+    assert!(markdown.header("vary").contains("accept"), "{}", markdown.header("vary"));
     let page = accepting(&router, &asked, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8").await;
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
     assert!(page.header("content-security-policy").starts_with("default-src 'none'"));

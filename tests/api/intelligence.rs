@@ -191,7 +191,7 @@ async fn cohorts_are_the_cluster_and_the_pattern_of_the_label() {
     let world = &everything_world();
     let router = world.open_router();
     let clusters = clusters_of(&world.oracle, world.oracle.tip().unwrap().0);
-    let largest: Vec<ScriptBuf> = clusters.all().max_by_key(Vec::len).unwrap().into_iter().map(Clone::clone).collect();
+    let largest: Vec<ScriptBuf> = clusters.all().max_by_key(Vec::len).unwrap().into_iter().cloned().collect();
     assert!(largest.len() > 2, "{}", largest.len());
     let members: BTreeSet<String> = largest.iter().map(|script| name(script)).collect();
     let of = |body: &Value, basis: &str| -> Vec<Value> {
@@ -277,7 +277,7 @@ async fn a_batch_has_the_same_rows_and_reads_less() {
     let world = &everything_world();
     let router = world.open_router();
     let clusters = clusters_of(&world.oracle, world.oracle.tip().unwrap().0);
-    let largest: Vec<ScriptBuf> = clusters.all().max_by_key(Vec::len).unwrap().into_iter().map(Clone::clone).collect();
+    let largest: Vec<ScriptBuf> = clusters.all().max_by_key(Vec::len).unwrap().into_iter().cloned().collect();
     let claims: Vec<Claim> = largest.iter().map(|script| claim(script, "abc")).collect();
     take(world, "first", 1_760_000_000, true, &claims);
     let mut asked: Vec<String> = largest.iter().take(12).map(|script| name(script)).collect();

@@ -145,7 +145,7 @@ async fn a_part_that_fails_stands_alone() {
 async fn a_batch_reads_what_its_addresses_share_once() {
     let Exchange { world, deposits } = Exchange::new(100);
     let router = world.open_router();
-    let asked: Vec<String> = deposits.iter().map(|script| name(script)).collect();
+    let asked: Vec<String> = deposits.iter().map(name).collect();
     let reply = post(&router, BATCH, &json!({"addresses": asked})).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
     assert_valid(BATCH, &reply.body);
@@ -171,7 +171,7 @@ async fn a_batch_reads_what_its_addresses_share_once() {
 async fn batches_answer_each_input_and_bound_the_depth() {
     let Exchange { world, deposits } = Exchange::new(12);
     let router = world.open_router();
-    let all: Vec<String> = deposits.iter().map(|script| name(script)).collect();
+    let all: Vec<String> = deposits.iter().map(name).collect();
     let body = json!({"addresses": [all[0], "nonsense", all[1], all[0]], "depth": 2});
     let reply = post(&router, BATCH, &body).await;
     assert_eq!(reply.status, 200, "{}", reply.text);

@@ -107,7 +107,7 @@ fn siblings(mut row: Vec<Hash32>, mut at: usize, hash: fn(&[u8]) -> Hash32, repe
     while row.len() > 1 {
         let partner = at ^ 1;
         match row.get(partner) {
-            Some(sibling) => found.push((*sibling, at % 2 == 0)),
+            Some(sibling) => found.push((*sibling, at.is_multiple_of(2))),
             None if repeats => found.push((row[at], true)),
             None => {}
         }

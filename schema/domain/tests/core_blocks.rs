@@ -94,7 +94,7 @@ fn blocks_are_those_of_core_v31() {
     let pool = pool(&rows);
     for (at, (max_weight, max_blocks)) in ASKED.into_iter().enumerate() {
         let projection = pool.project(&Template { max_weight, max_blocks, ..Template::of_node(319_900) });
-        assert_eq!(projection.blocks.len(), max_blocks.into());
+        assert_eq!(projection.blocks.len(), usize::from(max_blocks));
         for (number, block) in projection.blocks.iter().enumerate() {
             let lines = (0..rows.len()).filter(|line| rows[*line].blocks[at] == Some(number));
             let core: BTreeSet<Txid> = lines.clone().map(txid).collect();
