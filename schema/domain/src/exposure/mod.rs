@@ -88,10 +88,4 @@ impl Trace {
         let caps = [Stop::CoinCap, Stop::TransactionCap, Stop::WorkCap];
         self.left_out_coins > 0 || caps.iter().any(|stop| self.tally.stops.contains_key(stop))
     }
-
-    /// The transactions of the ways to some parts, ascending.
-    #[must_use]
-    pub fn transactions_of(&self, reached: &Reached) -> Vec<TxNum> {
-        self.way(reached).iter().map(|step| step.tx).collect()
-    }
 }

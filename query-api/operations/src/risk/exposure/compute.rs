@@ -40,7 +40,6 @@ pub(crate) struct ExposureRequest {
 
 impl ExposureRequest {
     /// Both directions and all groups, with the default limits.
-    #[allow(dead_code, reason = "operations that bundle evidence call it")]
     pub(crate) const fn at_depth(depth: u8) -> Self {
         ExposureRequest { direction: DirectionParam::Both, depth, groups: None, min_share_ppm: 100, path_limit: 10 }
     }

@@ -50,7 +50,6 @@ pub(crate) struct LabelsMoment {
 
 impl Moment {
     /// Today: the tip, and all claims that hold at the end of the day, so that answers do not change every second.
-    #[allow(dead_code, reason = "operations that bundle evidence call it")]
     pub(crate) fn now(ctx: &Ctx<'_>) -> Result<Self, ApiError> {
         Moment::resolve(ctx, None, None)
     }

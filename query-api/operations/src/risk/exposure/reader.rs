@@ -45,6 +45,8 @@ pub(crate) struct ScriptFacts {
     pub(crate) is_inherited_service: bool,
     /// True if it has more than [`MAX_TRANSACTIONS`].
     pub(crate) is_busy: bool,
+    /// True if it, or its cluster, has more claims than are read.
+    is_cut: bool,
 }
 
 /// The documents and claims that were read.
@@ -52,11 +54,13 @@ struct ClaimCache<'r> {
     walk: ClaimWalk<'r>,
     documents: BTreeMap<ListVersion, ClaimDocument>,
     seqs: BTreeMap<ListVersion, Option<u64>>,
-    /// Whether a service's claims reach a node of the clusters.
-    clusters: HashMap<TxNum, bool>,
+    /// Whether a service's claims reach a node of the clusters, and whether it has more claims than are read.
+    clusters: HashMap<TxNum, (bool, bool)>,
     is_empty: bool,
     /// False if no claim extends to a cluster, or while clusters are being made.
     has_inherited: bool,
+    /// True while clusters are being made: claims that extend to a cluster are missing.
+    is_unfinished: bool,
 }
 
 /// Reads what traces need, for one moment.
@@ -69,7 +73,7 @@ pub(crate) struct ExposureReader<'r> {
     scripts: HashMap<ScriptId, ScriptFacts>,
     parts: usize,
     claims: ClaimCache<'r>,
-    /// True if claims were left out: more than are read.
+    /// True if claims were left out since the last [`ExposureReader::tidy_up`]: more than are read.
     pub(crate) is_cut: bool,
 }
 
@@ -84,6 +88,7 @@ impl<'r> ExposureReader<'r> {
             clusters: HashMap::new(),
             is_empty: !view.claims().has_any()?,
             has_inherited: view.clusters().has_claims()?,
+            is_unfinished: false,
         };
         let (txs, spenders, scripts) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(ExposureReader { ctx, view, moment, txs, spenders, scripts, parts: 0, claims, is_cut: false })
@@ -94,8 +99,13 @@ impl<'r> ExposureReader<'r> {
         !self.claims.is_empty
     }
 
-    /// Drops what is kept if it is much. Called between two addresses.
+    /// Drops what is kept if it is much, and begins the account of claims that are left out. Called before each address.
     pub(crate) fn tidy_up(&mut self) {
+        self.is_cut = self.claims.is_unfinished;
+        if self.claims.clusters.len() >= MAX_CLUSTERS {
+            self.claims.clusters.clear();
+            self.scripts.clear();
+        }
         if self.parts > MAX_KEPT_PARTS {
             self.txs.clear();
             self.spenders.clear();
@@ -158,13 +168,17 @@ impl<'r> ExposureReader<'r> {
             let mut facts = Vec::with_capacity(some.len());
             for (id, found) in some.iter().zip(self.view.scripts().by_ids(some)?) {
                 let is_busy = found.map_or(Ok(false), |found| self.is_busy(&found))?;
-                let claimed = self.claimed(*id)?;
-                facts.push(ScriptFacts { claimed, is_inherited_service: false, is_busy });
+                let (claimed, is_cut) = self.claimed(*id)?;
+                facts.push(ScriptFacts { claimed, is_inherited_service: false, is_busy, is_cut });
             }
             self.inherit(some, &mut facts)?;
             self.scripts.extend(some.iter().copied().zip(facts));
         }
-        Ok(scripts.iter().map(|id| self.scripts.get(id).cloned().unwrap_or_default()).collect())
+        let facts: Vec<ScriptFacts> =
+            scripts.iter().map(|id| self.scripts.get(id).cloned().unwrap_or_default()).collect();
+        // Facts that an address of a batch left behind count as cut for the next one, too.
+        self.is_cut |= facts.iter().any(|of| of.is_cut);
+        Ok(facts)
     }
 
     fn is_busy(&self, found: &FoundScript) -> Result<bool, ApiError> {
@@ -174,26 +188,32 @@ impl<'r> ExposureReader<'r> {
         Ok(self.view.scripts().sums_before(found, self.moment.chain.tx_end)?.tx_count > MAX_TRANSACTIONS)
     }
 
-    /// The claims about a script that stand at the moment.
-    fn claimed(&mut self, id: ScriptId) -> Result<Option<Rc<ClaimedScript>>, ApiError> {
+    /// Returns the claims about a script that stand at the moment, and whether it has more claims than are read.
+    fn claimed(&mut self, id: ScriptId) -> Result<(Option<Rc<ClaimedScript>>, bool), ApiError> {
         if self.claims.is_empty {
-            return Ok(None);
+            return Ok((None, false));
         }
         match self.claims.walk.hash_of(id)? {
-            Some(hash) => self.claimed_hash(&hash),
-            None => Ok(None),
+            Some(hash) => self.read_claims(&hash),
+            None => Ok((None, false)),
         }
     }
 
-    /// As [`ExposureReader::claimed`], by the SHA-256 of the script.
+    /// Returns the claims about the script with this SHA-256 that stand at the moment.
     pub(crate) fn claimed_hash(&mut self, hash: &[u8; 32]) -> Result<Option<Rc<ClaimedScript>>, ApiError> {
         if self.claims.is_empty {
             return Ok(None);
         }
+        let (claimed, is_cut) = self.read_claims(hash)?;
+        self.is_cut |= is_cut;
+        Ok(claimed)
+    }
+
+    fn read_claims(&mut self, hash: &[u8; 32]) -> Result<(Option<Rc<ClaimedScript>>, bool), ApiError> {
         let said = self.claims.said(self.view, &self.moment, hash)?;
-        self.is_cut |= said.is_cut;
         let (view, moment) = (self.view, self.moment);
-        direct_claims(hash, &said, &moment, view.network(), &mut |version| self.claims.document(view, version))
+        let document_of = &mut |version: &ListVersion| self.claims.document(view, version);
+        Ok((direct_claims(hash, &said, &moment, view.network(), document_of)?, said.is_cut))
     }
 
     /// Marks the scripts without a claim of their own that belong to a service by their cluster.
@@ -205,7 +225,7 @@ impl<'r> ExposureReader<'r> {
         let ids: Vec<ScriptId> = open.iter().map(|at| scripts[*at]).collect();
         let members = match self.view.clusters().of_scripts(&ids, self.moment.chain) {
             Err(ReadError::Unfinished(_)) => {
-                self.claims.has_inherited = false;
+                (self.claims.has_inherited, self.claims.is_unfinished) = (false, true);
                 self.is_cut = true;
                 return Ok(());
             }
@@ -215,16 +235,15 @@ impl<'r> ExposureReader<'r> {
             let Some(node) = member.node else { continue };
             let top = member.path.iter().take_while(|tie| !tie.is_suspect()).last().map_or(node, |tie| tie.parent);
             let known = self.claims.clusters.get(&top).copied();
-            let is_service = match known {
+            let (is_service, is_cut) = match known {
                 Some(known) => known,
                 None if self.claims.clusters.len() >= MAX_CLUSTERS => {
-                    self.is_cut = true;
+                    facts[at].is_cut = true;
                     continue;
                 }
                 None => {
                     self.ctx.work.poll()?;
                     let claimed = self.view.clusters().claimed_scripts(&member, self.moment.chain, MAX_INHERITED)?;
-                    self.is_cut |= claimed.is_cut;
                     let mut is_service = false;
                     for script in &claimed.scripts {
                         let said = self.claims.said(self.view, &self.moment, &script.0)?;
@@ -232,11 +251,12 @@ impl<'r> ExposureReader<'r> {
                         is_service |=
                             extends_service(&said, &moment, &mut |version| self.claims.document(view, version))?;
                     }
-                    self.claims.clusters.insert(top, is_service);
-                    is_service
+                    self.claims.clusters.insert(top, (is_service, claimed.is_cut));
+                    (is_service, claimed.is_cut)
                 }
             };
             facts[at].is_inherited_service = is_service;
+            facts[at].is_cut |= is_cut;
         }
         Ok(())
     }
