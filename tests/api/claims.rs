@@ -57,11 +57,9 @@ pub fn take(world: &World, source: &str, retrieved_at: u32, is_complete: bool, c
 /// The document of a list.
 pub fn document(source: &str, retrieved_at: u32, is_complete: bool, claims: &[Claim]) -> Document {
     let rows: Vec<Claim> = (1..).zip(claims).map(|(row, claim)| Claim { row, ..claim.clone() }).collect();
-    let mut hash = [0u8; 32];
     let text = format!("{source} {retrieved_at} {rows:?}");
-    text.bytes().enumerate().for_each(|(at, byte)| hash[at % 32] = hash[at % 32].wrapping_mul(31) ^ byte);
     let provenance = Provenance {
-        document: DocumentHash(hash),
+        document: DocumentHash(sha256::Hash::hash(text.as_bytes()).to_byte_array()),
         source: source.parse().unwrap(),
         licence: "cc0-1.0".parse().unwrap(),
         origin: "a test".to_owned(),

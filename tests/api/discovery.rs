@@ -223,6 +223,8 @@ async fn health_says_all_that_was_agreed() {
         serde_json::json!([
             "chain_awakenings",
             "mempool_stress_history",
+            "risk_check",
+            "risk_check_batch",
             "tx_verify",
             "wallet_detail",
             "wallet_summary"

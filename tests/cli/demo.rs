@@ -161,8 +161,11 @@ fn knows_the_cases(address: &str) {
         let txs: Vec<Value> = txs.collect();
         assert!(txs.iter().all(|tx| tx["status"]["state"] == "confirmed"), "{}: {txs:?}", case.id);
         assert!(txs.iter().any(|tx| tx.to_string().contains(&wallet)), "{}: {wallet}", case.id);
-        if case.question == Question::Signals {
-            shows_its_signal(address, &case);
+        match case.question {
+            Question::Signals => shows_its_signal(address, &case),
+            Question::Sources(depth) => shows_its_stop(address, &case, "risk-exposure", "sources", depth),
+            Question::Destinations(depth) => shows_its_stop(address, &case, "risk-exposure", "destinations", depth),
+            Question::Sanctions(depth) => shows_its_stop(address, &case, "sanctions-exposure", "sources", depth),
         }
     }
     // The list names one of them since the middle of the day.
@@ -187,6 +190,25 @@ fn shows_its_signal(address: &str, case: &RiskCase) {
     let named = signal["txids"].as_array().unwrap();
     let is_of_case = |txid: &Value| case.txids.iter().any(|of| *txid == of.to_string());
     assert!(named.iter().any(is_of_case) || case.id == "sanctioned_direct" || expected == "suppressed", "{signal}");
+}
+
+/// The exposure that a case is about has its reason: among the amounts that are unresolved, as mined coins, or on a path.
+fn shows_its_stop(address: &str, case: &RiskCase, operation: &str, side: &str, depth: u32) {
+    let query = format!("direction={side}&depth={depth}&min_share_ppm=0&path_limit=50");
+    let body = get_json(address, &format!("/v1/wallets/{}/{operation}?{query}", case.address));
+    let found = &body[side];
+    let any = |list: &str, name: &str, value: &str| {
+        found[list].as_array().unwrap().iter().any(|row| row[name].as_str() == Some(value))
+    };
+    let is_shown = match case.id {
+        "coinbase" => found["mined"]["haircut_sats"].as_u64() > Some(0),
+        // The list gives no date of its own, so that it is unknown whether the party was listed before the document.
+        "before_listing" => any("paths", "listing", "unknown") && !any("paths", "listing", "after"),
+        "after_listing" => any("paths", "listing", "after"),
+        "service" => any("paths", "stop", "service") || any("unresolved", "reason", "service"),
+        reason => any("unresolved", "reason", reason),
+    };
+    assert!(is_shown, "{} of {}: {body}", case.id, case.address);
 }
 
 /// A row of a list that an answer has, by its transaction.

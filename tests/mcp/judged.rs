@@ -77,7 +77,7 @@ const HELD_OUT: &[Judged] = &[
     ("old wallets that emptied their coins at once", &["dormancy_flushes"]),
     ("weekly report on old coins", &["dormancy_weekly", "dormancy_weekly_text"]),
     ("who sent money to this wallet", &["wallet_transactions", "/v1/wallets/{address}/flow-graph"]),
-    ("evidence for an investigation", &["/v1/wallets/{address}/evidence-pack"]),
+    ("evidence for an investigation", &["address_evidence_pack"]),
     ("merged many small coins", &["pulse_consolidations"]),
     ("what do miners sell", &["miner_flows"]),
     ("do coins flow into exchanges or out of them", &["exchange_flows_summary", "exchange_flows"]),
