@@ -137,7 +137,7 @@ async fn alerts_of_clusters_are_those_of_the_lists() {
             if height > world.oracle.tip().unwrap().0 || height > tip(&router).await {
                 continue;
             }
-            let engine = world.engine.lock().unwrap();
+            let mut engine = world.engine.lock().unwrap();
             engine.unwind(height, &cairn_pipeline::NoProgress).unwrap();
             // So deep below the tip, late stages begin again.
             while engine.follow_late(&cairn_pipeline::NoProgress).unwrap() {}
