@@ -234,6 +234,9 @@ async fn health_says_all_that_was_agreed() {
         body["native_402_opening"]["eligible_first_wave_capabilities"],
         serde_json::json!([
             "activity_feed",
+            "address_intelligence",
+            "address_risk_signals",
+            "batch_intelligence",
             "dormant_movements",
             "exchange_flows",
             "mempool_stress_history",

@@ -75,7 +75,8 @@ async fn pages(router: &axum::Router, query: &str) -> Vec<Value> {
 }
 
 /// Types of what is about blocks.
-const OF_BLOCKS: &str = "block,whale_tx,coinjoin_round,awakening,consolidation,dormancy_flush,whale_wakeup";
+const OF_BLOCKS: &str =
+    "block,whale_tx,coinjoin_round,awakening,consolidation,dormancy_flush,whale_wakeup,dust_campaign";
 
 /// All events after one.
 async fn after(router: &axum::Router, id: &str, query: &str) -> Vec<Value> {

@@ -141,6 +141,10 @@ impl Subjects {
                 get(json!({"address": script, "depth": 2}), format!("/v1/wallets/{script}/risk-exposure?depth=2"))
             }
             "sanctions_exposure" => get(json!({"address": script}), format!("/v1/wallets/{script}/sanctions-exposure")),
+            "address_evidence_pack" => {
+                let path = format!("/v1/wallets/{script}/evidence-pack?depth=1&include_graph=false");
+                get(json!({"address": script, "depth": 1, "include_graph": false}), path)
+            }
             "risk_check" => get(json!({"address": script, "depth": 2}), format!("/v1/risk-check/{script}?depth=2")),
             "risk_check_batch" => post(json!({"addresses": [script, "x"], "depth": 2}), "/v1/risk-check/batch"),
             other => panic!("the test does not know {other}: add arguments for it"),

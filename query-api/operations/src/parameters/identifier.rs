@@ -149,8 +149,8 @@ impl JsonSchema for AddressParam {
             "format": ADDRESS.name,
             "minLength": 1,
             "maxLength": 128,
-            "description": "Address on the network of the index, or scripthash:<hex> with SHA-256(scriptPubKey) in \
-                natural byte order (Electrum shows it reversed). A bitcoin: URI stands for its address.",
+            "description": "Address on the network of the index, or scripthash:<hex>. The hash is SHA-256(scriptPubKey) in \
+                natural byte order; Electrum shows it reversed. A bitcoin: URI stands for its address.",
             "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"],
         })
     }

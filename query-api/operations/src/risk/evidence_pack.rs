@@ -54,12 +54,11 @@ pub(crate) struct EvidencePackInput {
     /// If true, the pack has the risk check.
     #[serde(default = "yes")]
     include_risk_check: bool,
-    /// If true, the pack has proofs of the transactions that it names, as far as the server has block files: for at most
-    /// 25 transactions and 2 MB.
+    /// If true, the pack proves its transactions. It does as far as the server has block files, for at most 25 transactions
+    /// and 2 MB.
     #[serde(default)]
     proofs: bool,
-    /// Form of the answer: an object, a report, or a page. `Accept: text/markdown` and `Accept: text/html` choose it as
-    /// well.
+    /// Form of the answer. `Accept: text/markdown` and `Accept: text/html` choose it as well.
     #[serde(default)]
     format: PackFormat,
 }
@@ -99,8 +98,8 @@ impl Output for PackAnswer {
 impl Operation for EvidencePack {
     const INFO: Info = Info {
         summary: "Everything known about an address as one signed document, with its sources",
-        description: "Labels with their sources, trust card, risk signals, risk check, overview, newest transactions and flow graph of an address in \
-            one document. Each section has a status: `ok`, `skipped`, `unavailable` or `error`, with a reason; a slow \
+        description: "Labels with their sources, trust card, risk signals, risk check, overview, newest transactions and \
+            flow graph of an address in one document. Each section has a status: `ok`, `skipped`, `unavailable` or `error`, with a reason; a slow \
             section never takes the others with it. `digest_sha256` covers the sections that `digest_covers` names, \
             with tip, ledger and versions of definitions, in the canonical form of RFC 8785: two servers with the same \
             tip, ledger and definitions give the same digest. Prices and unconfirmed transactions are left out. If the \
@@ -112,8 +111,8 @@ impl Operation for EvidencePack {
         needs_tip: true,
         accepts: &[("application/json", "json"), ("text/markdown", "markdown"), ("text/html", "html")],
         tool: Tool::reads(
-            "asked for everything that is known about an address as one document to keep, print or hand on",
-            "one of its sections alone (wallet_trust_safety, wallet_detail, wallet_transactions, wallet_flow_graph)",
+            "asked for everything that is known about an address as one document to keep or hand on",
+            "one section alone (wallet_trust_safety, wallet_detail)",
         ),
         cost: Cost::Heavy,
         ..index_get("address_evidence_pack", "/v1/wallets/{address}/evidence-pack", "wallets")

@@ -40,10 +40,8 @@ impl Operation for RiskExposure {
         freshness: &[TIP, CLAIMS, LABELS],
         compact: COMPACT,
         tool: Tool::reads(
-            "asked which part of an address's coins came from or went to mixers, scams, thefts, darknet markets, exchanges or \
-             other claimed parties, with the transactions",
-            "lists of sanctions only (sanctions_exposure), claims about the address itself (wallet_trust_safety), or a graph \
-             without claims (wallet_flow_graph)",
+            "asked which part of an address's coins came from or went to mixers, scams, thefts or exchanges",
+            "lists of sanctions only (sanctions_exposure), or the address itself (wallet_trust_safety)",
         ),
         cost: Cost::Heavy,
         ..index_get("risk_exposure", "/v1/wallets/{address}/risk-exposure", "wallets")

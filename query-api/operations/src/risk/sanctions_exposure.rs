@@ -28,10 +28,8 @@ impl Operation for SanctionsExposure {
         freshness: &[TIP, CLAIMS, LABELS],
         compact: COMPACT,
         tool: Tool::reads(
-            "asked whether coins of an address came from or went to addresses on a list of sanctions, directly or over some \
-             transactions",
-            "other categories (risk_exposure), whether the address itself is listed (wallet_trust_safety), or the list \
-             itself (ofac_compliance_tier)",
+            "asked whether coins of an address came from or went to addresses on a list of sanctions",
+            "other categories (risk_exposure), or whether the address itself is listed (wallet_trust_safety)",
         ),
         cost: Cost::Heavy,
         ..index_get("sanctions_exposure", "/v1/wallets/{address}/sanctions-exposure", "wallets")

@@ -287,7 +287,6 @@ impl Operation for RiskSignals {
             "caveats",
             "definition",
             "labels.evidence_tier",
-            "signals.reason",
             "signals.observed",
             "signals.parameters",
             "signals.suppressed_by",

@@ -28,15 +28,15 @@ pub(crate) struct VerifyTimestamp;
     "x-at-most-one" = [["hash", "hash_hex"]],
 ))]
 pub(crate) struct VerifyTimestampInput {
-    /// The bytes of the proof, a file `*.ots`, in base64. Line breaks are left out. Maximum size of the file: 64 KiB.
+    /// The proof (`*.ots`) in base64. Line breaks are left out. Maximum size of the file: 64 KiB.
     #[schemars(length(max = MAX_TEXT), example = EXAMPLE)]
     proof_base64: Option<String>,
-    /// Alias of `proof_base64`; give one of the two.
+    /// Alias of `proof_base64`. Give one of the two.
     #[schemars(length(max = MAX_TEXT), example = EXAMPLE)]
     proof: Option<String>,
-    /// Hash of the file that the proof should be about, to be compared with the hash in the proof.
+    /// Hash of the file. It is compared with the hash in the proof.
     hash: Option<FileHashParam>,
-    /// Alias of `hash`; give one of the two.
+    /// Alias of `hash`. Give one of the two.
     hash_hex: Option<FileHashParam>,
 }
 

@@ -160,30 +160,30 @@ impl JsonSchema for Groups {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ExposureInput {
     pub(crate) address: AddressParam,
-    /// `sources`: where the coins that it received came from. `destinations`: where the coins that it spent went.
+    /// Sides to trace. `sources`: where the coins that it received came from; `destinations`: where the coins that it
+    /// spent went.
     #[serde(default)]
     pub(crate) direction: DirectionParam,
-    /// Number of transactions between the address and a script with a claim, at most.
+    /// Maximum number of transactions to a script with a claim.
     #[serde(default = "two")]
     #[schemars(range(min = 1, max = 4))]
     pub(crate) depth: u8,
-    /// Height of a block: only the chain up to it counts. Default: the block at the time of `labels_as_of`, or the
-    /// newest.
+    /// Height of the newest block that counts. Default: the block at the time of `labels_as_of`, or the tip.
     #[schemars(example = 100)]
     pub(crate) as_of: Option<Height>,
-    /// Time or sequence number of the ledger of input events: only documents that were known then count. Default: the
-    /// claims that were asserted by the time of `as_of`, or all.
+    /// Moment of the claims. It is a time, or a sequence number of the ledger of input events: only documents that were
+    /// known then count. Default: the claims that were asserted by the time of `as_of`, or all.
     #[schemars(example = "2026-01-01T00:00:00Z")]
     pub(crate) labels_as_of: Option<LabelsAsOf>,
-    /// Only these categories (risk) or lists (sanctions), with commas between. Default: behaviours that are flags,
-    /// services and perpetrators; all lists.
+    /// Only these, with commas between. They are categories (risk) or lists (sanctions). Default: behaviours that are
+    /// flags, services and perpetrators; all lists.
     #[schemars(example = "sanctioned,mixer")]
     pub(crate) categories: Option<Groups>,
-    /// Rows and paths below this share, in millionths of the coins' value, are left out and counted.
+    /// Minimum share in millionths. Rows and paths below this share of the coins' value are left out and counted.
     #[serde(default = "hundred")]
     #[schemars(range(max = 1_000_000))]
     pub(crate) min_share_ppm: u32,
-    /// Maximum number of paths for each direction.
+    /// Maximum number of paths. It holds for each direction.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = 50))]
     pub(crate) path_limit: u32,
