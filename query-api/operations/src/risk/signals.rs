@@ -293,7 +293,6 @@ impl Operation for RiskSignals {
             "signals.benign_explanations",
             "signals.decided_by",
             "signals.base_rate",
-            "signals.base_rate_reason",
             "signals.definition",
         ],
         tool: Tool::reads(
