@@ -13,7 +13,7 @@ mod sources;
 mod spread;
 mod tally;
 
-use cairn_model::{Outpoint, Sats, TxNum};
+use cairn_model::{Outpoint, Sats};
 
 pub use chain::{Chain, Role, Source, TracedInput, TracedOutput, TracedTx};
 pub use destinations::trace_destinations;
