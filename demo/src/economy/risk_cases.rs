@@ -14,11 +14,11 @@ use crate::error::Error;
 pub enum Question {
     /// The detectors of risk signals.
     Signals,
-    /// The origin of the address's money, in at most so many transactions.
+    /// The origin of the address's money, over at most this many transactions.
     Sources(u32),
-    /// The way that it went, in at most so many transactions.
+    /// The way that it went, over at most this many transactions.
     Destinations(u32),
-    /// Money from addresses on lists of sanctions, in at most so many transactions.
+    /// Money from addresses on lists of sanctions, over at most this many transactions.
     Sanctions(u32),
 }
 
@@ -42,7 +42,7 @@ enum Subject {
     Of(Role, &'static [&'static str]),
     /// Somebody whom a miner without a name paid with coins that he had mined.
     PaidByMiner,
-    /// The first fixed address of a participant, and the newest payments to it, so many.
+    /// The first fixed address of a participant, and this many of the newest payments to it.
     Known(Participant, usize),
 }
 

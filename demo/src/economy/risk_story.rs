@@ -54,7 +54,7 @@ pub(super) enum Role {
     AfterMixer,
     SecondAfterMixer,
     AfterRound,
-    /// Holds what is left after so many peels.
+    /// Holds what is left after this many peels.
     Peel(u32),
     /// Received a peel.
     Peeled(u32),
