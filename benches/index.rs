@@ -4,8 +4,8 @@
 //! are of one machine at one time.
 //!
 //! Too long for criterion: a few whole runs, of which the table shows least, middle and most.
-//! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs. `CAIRN_BENCH_P2PK_PPM` and
-//! `CAIRN_BENCH_P2PK_COMPRESSED` change the share of P2PK outputs, as `support/shape.rs` says.
+//! `CAIRN_BENCH_MIB` (256) is the size of the chain, `CAIRN_BENCH_RUNS` (3) the number of runs. `CAIRN_BENCH_P2PK_PPM`
+//! and `CAIRN_BENCH_P2PK_COMPRESSED` change the share of P2PK outputs, as `support/shape.rs` says.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod support;

@@ -1,12 +1,12 @@
 //! The share of one stage in bulk indexing, in instructions: the same chain is indexed with all stages and with all but
-//! that one, each time in a process of its own under Valgrind's callgrind, on one thread. What else the machine does
-//! hardly changes the counts, but two runs differ by some tenths of a percent; so the cost of the stage's `map` alone,
-//! which callgrind attributes exactly, has a line of its own. Valgrind's processor has no SHA extensions: hashes count
-//! more than they take.
+//! that one, each time in a process of its own under Valgrind's callgrind, on one thread. Other work of the
+//! machine hardly changes the counts, but two runs differ by some tenths of a percent; so the cost of the stage's `map`
+//! alone, which callgrind attributes exactly, has a line of its own. Valgrind's processor has no SHA extensions: hashes
+//! count more than they take.
 //!
-//! `CAIRN_BENCH_STAGE` (pubkeys) is the stage, on which no other may depend; `CAIRN_BENCH_MIB` (25) the size of the chain,
-//! `CAIRN_BENCH_RUNS` (3) the number of runs. `CAIRN_BENCH_P2PK_PPM` and `CAIRN_BENCH_P2PK_COMPRESSED` change the share of
-//! P2PK outputs, as `support/shape.rs` says.
+//! `CAIRN_BENCH_STAGE` (pubkeys) is the stage, on which no other may depend; `CAIRN_BENCH_MIB` (25) the size of the
+//! chain, `CAIRN_BENCH_RUNS` (3) the number of runs. `CAIRN_BENCH_P2PK_PPM` and `CAIRN_BENCH_P2PK_COMPRESSED` change
+//! the share of P2PK outputs, as `support/shape.rs` says.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 #[path = "support/shape.rs"]
@@ -54,7 +54,7 @@ fn index(blocks: &Path) {
     }
 }
 
-/// What one process counted.
+/// Counts of one process.
 struct Counted {
     instructions: f64,
     /// Instructions of the stage's `map` and all that it calls.

@@ -260,7 +260,7 @@ async fn proofs_prove_the_transactions() {
         assert!(!proven.txids.is_empty() && proven.txids.len() <= MAX_PROVEN, "{asked}");
         let rows = section(&pack, "transactions")["transactions"].as_array().unwrap().len();
         assert_eq!(proven.rows.len(), rows.min(MAX_PROVEN), "{asked}");
-        // Whether a server has block files is no property of the facts.
+        // The digest does not depend on whether the server has block files.
         let mut without = pack.clone();
         for name in ["proofs", "proofs_omitted"] {
             without[name] = Value::Null;

@@ -199,7 +199,7 @@ fn nobodys() -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20], &[7; 20][..]].concat())
 }
 
-/// Two scripts: the first one paid the second one in a transaction that is no CoinJoin.
+/// Two scripts: the first one paid the second one in a transaction other than a CoinJoin.
 async fn payer_and_payee(world: &World) -> (ScriptBuf, ScriptBuf) {
     let router = world.open_router();
     let mut at = RETRIEVED - 1_000_000;

@@ -1,4 +1,4 @@
-//! What is known about an address in general: against the lists of alerts, the overview, and the reference clusters.
+//! Intelligence about an address, against the lists of alerts, the overview, and the reference clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -192,7 +192,8 @@ fn shows_its_signal(address: &str, case: &RiskCase) {
     assert!(named.iter().any(is_of_case) || case.id == "sanctioned_direct" || expected == "suppressed", "{signal}");
 }
 
-/// The exposure that a case is about has its reason: among the amounts that are unresolved, as mined coins, or on a path.
+/// The exposure that a case is about has its reason: among the amounts that are unresolved, as mined coins, or on a
+/// path.
 fn shows_its_stop(address: &str, case: &RiskCase, operation: &str, side: &str, depth: u32) {
     let query = format!("direction={side}&depth={depth}&min_share_ppm=0&path_limit=50");
     let body = get_json(address, &format!("/v1/wallets/{}/{operation}?{query}", case.address));

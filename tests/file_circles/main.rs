@@ -136,7 +136,7 @@ fn circles(files: &Files, strict: bool) -> Vec<String> {
     let path = |module: &Module| files[module].0.as_str();
     let folder = |module: &Module| path(module).rsplit_once('/').map(|(folder, _)| folder);
     let is_beside = |from: &Module, to: &Module| folder(from).is_some() && folder(from) == folder(to);
-    // An arrow to the `mod.rs` beside a file is no part of a circle within the folder.
+    // An arrow to the `mod.rs` beside a file does not count in circles within the folder.
     let is_excepted = |from: &Module, to: &Module| !strict && is_beside(from, to) && path(to).ends_with("/mod.rs");
     let within: BTreeMap<&Module, BTreeSet<&Module>> = all
         .iter()

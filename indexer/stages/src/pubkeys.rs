@@ -21,7 +21,8 @@ const LANES: [Lane; 1] = [Lane::add::<Pubkeys>(Spread::Hash { skip: 1 })];
 
 const PUBKEYS: RowLane<Pubkeys> = RowLane::of(&LANES);
 
-/// Lengths of P2PK scripts: one byte before the key, one behind it. Other outputs cost no more than a look at the length.
+/// Lengths of P2PK scripts: one byte before the key, one behind it. Other outputs cost no more than a look at the
+/// length.
 const P2PK_LENGTHS: [usize; 2] = [35, 67];
 
 impl Stage for PubkeysStage {

@@ -192,8 +192,8 @@ fn united(
 
 /// Sums that the transactions of each day up to a height paid to others, by day: their outputs that can be spent.
 /// Outputs to scripts that the transaction spends from do not count, nor those to scripts of the same cluster as one of
-/// these. The clusters are those after the transaction, which may tie some together. Coinbases pay nothing. Days on which
-/// nothing was paid are left out. The rule is that of [`Clusters::at`].
+/// these. The clusters are those after the transaction, which may tie some together. Coinbases pay nothing. Days on
+/// which nothing was paid are left out. The rule is that of [`Clusters::at`].
 ///
 /// # Panics
 /// If the chain does not reach the height.

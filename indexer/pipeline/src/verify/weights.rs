@@ -8,8 +8,8 @@ pub(crate) fn hash(fact: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Numbers times weights of their places, modulo 2^128: zero where both sides agree, the same for a sum and for all that
-/// was added up to it. A weight is odd, so that no number times it is zero.
+/// Numbers times weights of their places, modulo 2^128: zero where both sides agree, the same for a sum and for all
+/// that was added up to it. A weight is odd, so that no number times it is zero.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct WeightedSum(u128);
 

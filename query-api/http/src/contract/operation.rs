@@ -90,8 +90,8 @@ pub struct Info {
     pub tool: Tool,
     /// How it streams, if it does.
     pub streamed: Option<StreamSpec>,
-    /// Media types that a request can choose with `Accept`, each with the value of the parameter `format` that it stands
-    /// for. A request that has the parameter is not asked for more.
+    /// Media types that a request can choose with `Accept`, each with the value of the parameter `format` that it
+    /// stands for. A request that has the parameter is not asked for more.
     pub accepts: &'static [(&'static str, &'static str)],
     /// True if its input is for this server alone: no part of it is repeated in answers and errors, and agents have no
     /// tool for it unless the operator allows that.

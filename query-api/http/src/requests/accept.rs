@@ -14,7 +14,7 @@ pub(super) fn choose(parts: &mut Parts, accepts: &[(&str, &str)]) {
     let join = if query.is_empty() { "" } else { "&" };
     let target = format!("{}?{query}{join}{FORMAT}={format}", parts.uri.path());
     let mut uri = parts.uri.clone().into_parts();
-    // What was a path with a query still is one.
+    // A path with a query is still one after the change.
     uri.path_and_query = target.parse().ok();
     if let Ok(uri) = Uri::from_parts(uri) {
         parts.uri = uri;

@@ -3,73 +3,30 @@
 mod assemble;
 mod graph;
 mod html;
+mod input;
 mod markdown;
 mod pack;
 mod proofs;
 mod report;
 mod seal;
+mod section;
 mod sections;
 
 use cairn_http::{ApiError, Cost, HTML, Info, JSON, MARKDOWN, Output, Selection, SerializedAnswer, Tool, Work};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Deserialize;
+use schemars::{Schema, SchemaGenerator};
 
-use self::{assemble::assemble, pack::Pack};
+use self::{
+    assemble::assemble,
+    input::{EvidencePackInput, PackFormat},
+    pack::Pack,
+};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     operation::Operation,
-    parameters::{identifier::AddressParam, limit::Limit},
 };
 
 /// The evidence pack of an address.
 pub(crate) struct EvidencePack;
-
-/// Form of the answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum PackFormat {
-    /// An object with `_meta`.
-    #[default]
-    Json,
-    /// A report to read and print.
-    Markdown,
-    /// One page without scripts.
-    Html,
-}
-
-/// Parameters.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct EvidencePackInput {
-    address: AddressParam,
-    /// Number of steps of the flow graph.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 4))]
-    depth: u32,
-    /// Number of newest confirmed transactions.
-    #[serde(default)]
-    tx_limit: Limit<25, 100>,
-    /// If true, the pack has the flow graph.
-    #[serde(default = "yes")]
-    include_graph: bool,
-    /// If true, the pack has the risk check.
-    #[serde(default = "yes")]
-    include_risk_check: bool,
-    /// If true, the pack proves its transactions. It does as far as the server has block files, for at most 25 transactions
-    /// and 2 MB.
-    #[serde(default)]
-    proofs: bool,
-    /// Form of the answer. `Accept: text/markdown` and `Accept: text/html` choose it as well.
-    #[serde(default)]
-    format: PackFormat,
-}
-
-const fn one() -> u32 {
-    1
-}
-
-const fn yes() -> bool {
-    true
-}
 
 /// The answer in the form that was asked for.
 pub(crate) enum PackAnswer {

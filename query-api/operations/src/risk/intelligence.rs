@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// What is known about an address, in one answer.
+/// Facts about an address, in one answer.
 pub(crate) struct Intelligence;
 
 /// Parameters.

@@ -1,5 +1,5 @@
-//! Evidence about the risk of an address: claims, patterns, and paths on the chain, with their sources. No answer gives a
-//! score, a verdict or advice.
+//! Evidence about the risk of an address: claims, patterns, and paths on the chain, with their sources. No answer gives
+//! a score, a verdict or advice.
 
 mod base_rate;
 pub(crate) mod exposure;

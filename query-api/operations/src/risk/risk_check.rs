@@ -17,9 +17,9 @@ use super::{
 use crate::{
     context::{BlockRef, CLAIMS, Ctx, LABELS, TIP, block_ref, index_get},
     definitions::RISK_CHECK,
+    explain::explain,
     operation::Operation,
     parameters::identifier::AddressParam,
-    explain::explain,
     wallets::{
         Wallet,
         claims::{ClaimsCache, ScriptClaims},

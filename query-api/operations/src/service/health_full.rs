@@ -14,9 +14,9 @@ use super::{
     details::{IndexDetails, MempoolDetails, NodeDetails, PriceDetails},
 };
 use crate::{
-    explain::damaged,
     candles::Candles,
     context::{Ctx, MEMPOOL, PRICE, TIP, index_get},
+    explain::damaged,
     operation::Operation,
     price_now::{source, why_missing, why_no_rate},
     troubles::{self, TroubleRow},

@@ -201,7 +201,7 @@ impl<'r> DirectClaims<'r> {
         DirectClaims(ClaimsReader { ctx, view, time: None, cache, lists: Vec::new(), is_cut: false })
     }
 
-    /// What was read.
+    /// Returns the claims and documents that were read.
     pub(crate) fn into_cache(self) -> ClaimsCache {
         self.0.cache
     }

@@ -19,11 +19,11 @@ use cairn_tables::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::campaign::Judge;
 use self::{
     campaign::{Campaign, CampaignPings},
     coins::{CoSpentDust, DustCoin},
 };
-pub(crate) use self::campaign::Judge;
 use super::Wallet;
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get, lacks},

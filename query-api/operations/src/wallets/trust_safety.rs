@@ -277,11 +277,7 @@ impl BatchedOperation for TrustSafety {
     };
     type Shared = ClaimsCache;
 
-    fn run_shared(
-        ctx: &Ctx<'_>,
-        input: ClaimsInput,
-        claims: &mut ClaimsCache,
-    ) -> Result<TrustSafetyOutput, ApiError> {
+    fn run_shared(ctx: &Ctx<'_>, input: ClaimsInput, claims: &mut ClaimsCache) -> Result<TrustSafetyOutput, ApiError> {
         TrustSafetyOutput::of(ctx, &ScriptClaims::find_shared(ctx, input.address, input.as_of, claims)?)
     }
 }

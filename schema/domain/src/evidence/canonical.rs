@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-/// The largest integer that every double below it can be told apart from: 2^53 − 1.
+/// The largest integer up to which doubles represent every integer: 2^53 − 1.
 pub const MAX_SAFE: u64 = (1 << 53) - 1;
 
 /// Writes a value in the canonical form of RFC 8785: members sorted by UTF-16 code units, no spaces, the shortest

@@ -38,7 +38,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// Members that identify the items of a list, the most telling first.
+/// Members that identify the items of a list, the most specific first.
 const IDS: [&str; 6] = ["claim_id", "txid", "id", "flag", "code", "entity"];
 /// They follow from the tip: a change of the tip is reported once.
 const FOLLOWS: [&str; 1] = ["confirmations"];
@@ -55,7 +55,7 @@ pub fn diff(before: &Value, after: &Value) -> Result<Vec<Change>, BadPack> {
     let names = |of: &Value| of.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     let mut all = names(&before);
     all.extend(names(&after));
-    // What may have caused the others comes first.
+    // Possible causes of other changes come first.
     let first = ["address", "network", "parameters", "tip", "ledger_seq", "labels_as_of", "definitions"];
     all.sort_by_key(|name| first.iter().position(|of| of == name).unwrap_or(first.len()));
     let mut seen = BTreeSet::new();
@@ -65,7 +65,7 @@ pub fn diff(before: &Value, after: &Value) -> Result<Vec<Change>, BadPack> {
     Ok(comparing.changes)
 }
 
-/// What differs between two packs besides their sections.
+/// Differences between two packs besides those of their sections.
 struct Causes {
     tip: Option<String>,
     events: Option<String>,

@@ -200,7 +200,7 @@ mod tests {
             weak[4].nonce += 1;
         }
         assert_eq!(rule(&weak, 0), 4);
-        // A target of its own choice is no work.
+        // A target of its own choice proves no work.
         let mut easy = headers;
         easy[5].bits = CompactTarget::from_consensus(0x21ff_ffff);
         assert_eq!(rule(&easy, 0), 5);

@@ -1,4 +1,4 @@
-//! Proofs of transactions in a pack: raw bytes, Merkle branches and headers. What they prove follows from them alone.
+//! Proofs of transactions in a pack: raw bytes, Merkle branches and headers. They need nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -263,7 +263,7 @@ fn blocks(
 fn in_block(proof: &Place<'_>, block: &Block, raw: &mut RawTxs) -> Result<(), BadPack> {
     let (txid, branch) = (proof.hash("txid")?, proof.branch("branch")?);
     if branch.len() != block.depth {
-        return Err(proof.bad("branch", "has another length than that of the coinbase: its leaf is no transaction"));
+        return Err(proof.bad("branch", "has another length than that of the coinbase: its leaf is not a transaction"));
     }
     if root(txid, proof.number("position")?.into(), &branch) != Some(block.root) {
         return Err(proof.bad("branch", "does not lead to the root in the header"));

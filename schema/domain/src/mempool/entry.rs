@@ -1,4 +1,4 @@
-//! What the mempool keeps of a transaction.
+//! The data of a transaction that the mempool keeps.
 
 use std::sync::Arc;
 

@@ -179,8 +179,8 @@ impl LabelView<'_> {
         Ok(())
     }
 
-    /// Number of scripts whose label is this text and names no entity, as [`cairn_tables::names::name_of_text`] cuts it.
-    /// One row read; 0 for a text without words.
+    /// Number of scripts whose label is this text and names no entity, as [`cairn_tables::names::name_of_text`] cuts
+    /// it. One row read; 0 for a text without words.
     pub fn count_of_text(self, text: &str) -> Result<u64, ReadError> {
         let Some(word) = words(text).into_iter().next() else { return Ok(0) };
         let key = NameKey::Word { kind: NameKind::Text, word, name: text.to_owned() };

@@ -11,8 +11,8 @@ use super::{MainnetOptions, P2pkShare, Signatures};
 /// curve. Real keys are dear, so that such scripts are the first address of every sixth of the first owners, no other.
 const KEYS: usize = 16;
 const KEY_EVERY: u32 = 6;
-/// With a share of P2PK, the first owners have none: a single one of their addresses gets so many outputs that it alone
-/// would decide the share.
+/// With a share of P2PK, the first owners have none: one of their addresses alone gets enough outputs to decide the
+/// share.
 const BUSY_OWNERS: u32 = 1_000;
 
 /// Kinds of script, with their share of all other addresses in thousandths.

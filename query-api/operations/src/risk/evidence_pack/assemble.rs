@@ -11,10 +11,11 @@ use cairn_tables::events::EventRow;
 use serde_json::{Map, Value};
 
 use super::{
-    EvidencePackInput,
-    pack::{Pack, PackParameters, PackTip, SectionStatus, Sections},
+    input::EvidencePackInput,
+    pack::{Pack, PackParameters, PackTip, Sections},
     proofs::{Proving, prove},
     seal::seal,
+    section::SectionStatus,
     sections::SECTIONS,
 };
 use crate::{

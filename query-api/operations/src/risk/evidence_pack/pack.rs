@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{proofs::Proofs, sections::SECTIONS};
+use super::{proofs::Proofs, section::Section, sections::SECTIONS};
 
 /// Everything known about an address as one document. Numbers in its sections are integers; those above 2^53 − 1 are
 /// texts.
@@ -22,8 +22,8 @@ pub(crate) struct Pack {
     pub(super) tip: PackTip,
     /// Sequence number of the newest input event (labels, prices and other data besides blocks) in the index.
     pub(super) ledger_seq: u64,
-    /// Time for which claims count: the end of the day (UTC) of the newest block or, if it is later, of the newest input
-    /// event.
+    /// Time for which claims count: the end of the day (UTC) of the newest block or, if it is later, of the newest
+    /// input event.
     pub(super) labels_as_of: String,
     pub(super) parameters: PackParameters,
     /// Definitions that the sections rest on: id and version, the beginning of a hash of its page.
@@ -32,7 +32,7 @@ pub(crate) struct Pack {
     /// Sections with data. The digest covers them and all other members, except for `digest_sha256`, `digest_reason`,
     /// `signature`, `signature_reason`, `proofs`, `proofs_reason`, `proofs_omitted` and `_meta`.
     pub(super) digest_covers: Vec<&'static str>,
-    /// What the digest does not cover: sections, members, and data that a pack leaves out (`mempool`, `price`).
+    /// Parts outside the digest: sections, members, and data that a pack leaves out (`mempool`, `price`).
     pub(super) not_covered: Vec<&'static str>,
     /// Sentences about the limits of the pack.
     pub(super) caveats: Vec<&'static str>,
@@ -85,32 +85,6 @@ pub(super) struct PackSignature {
     pub(super) key_id: String,
     /// The 64 bytes of the signature in hexadecimal.
     pub(super) value: String,
-}
-
-/// A section.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "PackSection")]
-pub(super) struct Section {
-    pub(super) status: SectionStatus,
-    /// Why there is no data; otherwise null.
-    pub(super) reason: Option<String>,
-    /// The answer of the section's own operation, without numbers that are not integers, prices, unconfirmed
-    /// transactions and cursors.
-    pub(super) data: Option<Value>,
-}
-
-/// Status of a section.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum SectionStatus {
-    /// The section has its data.
-    Ok,
-    /// The request did not want the section.
-    Skipped,
-    /// The section could not be computed in time, or while tables are being built. Try again later.
-    Unavailable,
-    /// The section failed.
-    Error,
 }
 
 /// The sections, in the order of their table.

@@ -37,8 +37,8 @@ pub(super) struct Proofs {
     blocks: Vec<BlockProof>,
     /// Transactions with a proof: at most 25.
     transactions: Vec<TxProof>,
-    /// Transactions by txid, in hexadecimal and without witnesses, so that the txid is a hash of all bytes: those with a
-    /// proof, those that fund their inputs, and the coinbases.
+    /// Transactions by txid, in hexadecimal and without witnesses, so that the txid is a hash of all bytes: those with
+    /// a proof, those that fund their inputs, and the coinbases.
     raw: BTreeMap<String, String>,
 }
 
@@ -68,7 +68,7 @@ struct TxProof {
     branch: Vec<String>,
 }
 
-/// What a pack says about proofs.
+/// The result for the proofs of a pack.
 pub(super) enum Proving {
     /// The request did not want them.
     NotAsked,
@@ -92,9 +92,8 @@ pub(super) fn prove(ctx: &Ctx<'_>, sections: &Value) -> Result<Proving, ApiError
         }
     }
     let rows = sections.pointer("/transactions/data/transactions").and_then(Value::as_array);
-    let height_of = |row: &Value| {
-        Some((row.get("txid")?.as_str()?.to_owned(), row.pointer("/status/height")?.as_u64()?))
-    };
+    let height_of =
+        |row: &Value| Some((row.get("txid")?.as_str()?.to_owned(), row.pointer("/status/height")?.as_u64()?));
     let heights: HashMap<String, u64> = rows.into_iter().flatten().filter_map(height_of).collect();
     // Half of what is left: the answer still has to be written.
     let (made, stopped) = ctx.work.part(2, || Prover::new(view).all(&named, &heights));

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    EvidencePackInput,
-    pack::{Section, SectionStatus},
+    input::EvidencePackInput,
+    section::{Section, SectionStatus},
 };
 use crate::{
     context::Ctx,

@@ -99,7 +99,8 @@ impl<'r> ExposureReader<'r> {
         !self.claims.is_empty
     }
 
-    /// Drops what is kept if it is much, and begins the account of claims that are left out. Called before each address.
+    /// Drops what is kept if it is much, and begins the account of claims that are left out. Called before each
+    /// address.
     pub(crate) fn tidy_up(&mut self) {
         self.is_cut = self.claims.is_unfinished;
         if self.claims.clusters.len() >= MAX_CLUSTERS {

@@ -59,10 +59,8 @@ impl ClusterAlert {
 impl RecentClusterAlerts {
     /// Reads those of a window: at most 500 of each kind, two rows for each, and the rows on the way to their clusters.
     pub(super) fn read(ctx: &Ctx<'_>, view: &View<'_>, window: &Window) -> Result<Self, ApiError> {
-        let mut found = RecentClusterAlerts {
-            flushes: flushes(ctx, view, window)?,
-            wakeups: wakeups(ctx, view, window)?,
-        };
+        let mut found =
+            RecentClusterAlerts { flushes: flushes(ctx, view, window)?, wakeups: wakeups(ctx, view, window)? };
         let alerts = [&mut found.flushes, &mut found.wakeups].into_iter().flatten().flat_map(|of| &mut of.alerts);
         let mut alerts: Vec<&mut ClusterAlert> = alerts.collect();
         let holders: Vec<Holder> = alerts.iter().map(|alert| alert.holder).collect();

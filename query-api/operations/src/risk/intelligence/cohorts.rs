@@ -25,7 +25,7 @@ const LOOKED_AT: usize = 8;
 /// Why a label gives no cohort.
 const A_PERSON: &str = "the label is about a natural person";
 
-/// What the members of a cohort have in common.
+/// Property that the members of a cohort share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Basis {
@@ -90,8 +90,8 @@ impl<K: PartialEq> Known<K> {
     }
 }
 
-/// Finds the cohorts of a script. `entity` is the one of its best label. Some 40 rows read for each cohort that no other
-/// row of the batch has read.
+/// Finds the cohorts of a script. `entity` is the one of its best label. Some 40 rows read for each cohort that no
+/// other row of the batch has read.
 pub(super) fn cohorts(
     view: &View<'_>,
     hash: &[u8; 32],

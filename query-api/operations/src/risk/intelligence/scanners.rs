@@ -19,9 +19,7 @@ use serde::Serialize;
 use super::cluster_alerts::{ClusterAlert, RecentClusterAlerts, if_built};
 use crate::{
     context::{Ctx, lacks},
-    definitions::{
-        CONSOLIDATIONS, DORMANCY_FLUSHES, DUST_CAMPAIGNS, FEED, OLD_COINS, WHALE_ALERTS, WHALE_WAKEUPS,
-    },
+    definitions::{CONSOLIDATIONS, DORMANCY_FLUSHES, DUST_CAMPAIGNS, FEED, OLD_COINS, WHALE_ALERTS, WHALE_WAKEUPS},
     parameters::since::SinceParam,
     wallets::surveillance::{Judge, is_of_campaign},
     window::Window,
@@ -308,24 +306,17 @@ impl Search<'_> {
     }
 
     /// Alerts about clusters: those about the cluster of the script, and those whose transactions involve it.
-    fn of_clusters(
-        &mut self,
-        script: Option<&FoundScript>,
-        member: Option<&Membership>,
-        recent: &RecentClusterAlerts,
-    ) {
+    fn of_clusters(&mut self, script: Option<&FoundScript>, member: Option<&Membership>, recent: &RecentClusterAlerts) {
         let root = member.and_then(|member| member.root).map(|root| Holder::Cluster(root.0));
         let own = root.or(script.map(|script| Holder::Script(script.id)));
         let entries: HashMap<TxNum, HistoryEntry> = self.entries.iter().map(|entry| (entry.tx_num, *entry)).collect();
-        for (scanner, found) in
-            [(Scanner::DormancyFlush, &recent.flushes), (Scanner::WhaleWakeup, &recent.wakeups)]
-        {
+        for (scanner, found) in [(Scanner::DormancyFlush, &recent.flushes), (Scanner::WhaleWakeup, &recent.wakeups)] {
             for alert in found.iter().flat_map(|found| &found.alerts) {
                 let involved = alert.txs.iter().rev().find_map(|tx_num| entries.get(tx_num));
                 let of_cluster = || Some(alert).filter(|alert| own == Some(alert.holder)).map(ClusterAlert::hit);
-                let hit = involved.map(|entry| Hit::of(entry, scanner)).or_else(|| {
-                    of_cluster().map(|(tx_num, sats)| Hit { tx_num, scanner, role: Role::Cluster, sats })
-                });
+                let hit = involved
+                    .map(|entry| Hit::of(entry, scanner))
+                    .or_else(|| of_cluster().map(|(tx_num, sats)| Hit { tx_num, scanner, role: Role::Cluster, sats }));
                 self.hits.extend(hit);
             }
             self.covers(scanner, found.as_ref().map(|found| found.covered_from), "only the newest alerts are read");
