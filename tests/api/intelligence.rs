@@ -137,11 +137,12 @@ async fn alerts_of_clusters_are_those_of_the_lists() {
             if height > world.oracle.tip().unwrap().0 || height > tip(&router).await {
                 continue;
             }
-            let mut engine = world.engine.lock().unwrap();
-            engine.unwind(height, &cairn_pipeline::NoProgress).unwrap();
-            // So deep below the tip, late stages begin again.
-            while engine.follow_late(&cairn_pipeline::NoProgress).unwrap() {}
-            drop(engine);
+            {
+                let mut engine = world.engine.lock().unwrap();
+                engine.unwind(height, &cairn_pipeline::NoProgress).unwrap();
+                // So deep below the tip, late stages begin again.
+                while engine.follow_late(&cairn_pipeline::NoProgress).unwrap() {}
+            }
             let holder = row["holder"]["address"].as_str().unwrap();
             let body = get_ok(&router, INTELLIGENCE, &INTELLIGENCE.replace("{address}", holder)).await;
             let signals = body["scanner_signals"].as_array().unwrap().iter();

@@ -51,6 +51,7 @@ fn packed(query: &str) -> (World, Chain) {
     fs::write(world.path("pack.json"), pack).unwrap();
     let (_, keys) = get(&address, "/.well-known/cairn-evidence-keys.json");
     fs::write(world.path("keys.json"), keys).unwrap();
+    server.signal("TERM");
     server.end();
     (world, chain)
 }
