@@ -60,6 +60,7 @@ fn cases() -> Vec<Case> {
                 "risk-signals",
                 "risk-exposure?depth=4&path_limit=50",
                 "sanctions-exposure?depth=4&path_limit=50",
+                "evidence-pack?depth=4&tx_limit=100&proofs=true",
             ]
             .map(of),
         );
@@ -147,6 +148,8 @@ fn cases() -> Vec<Case> {
             json!({"txid": worst.outputs.compute_txid().to_string(), "expected_address": busy, "min_amount_sats": 1}),
         ),
         ("/v1/tx/verify", Value::from_iter(unknown)),
+        // A proof with 250 operations in a row.
+        ("/v1/timestamp/verify", json!({"proof_base64": format!("{PROOF_START}{}{PROOF_END}", "CAgI".repeat(83))})),
         (
             "/v1/wallets/lookup",
             json!({"wallet": vec![format!("addr({busy})"); 20], "include": EVERYTHING, "limit": 100}),
@@ -165,6 +168,11 @@ fn cases() -> Vec<Case> {
     let posts = posts.map(|(path, body)| Case { path: path.to_owned(), body: Some(body) });
     paths.into_iter().map(|path| Case { path, body: None }).chain(posts).collect()
 }
+
+/// A proof up to its first operation after the hash of the file, in base64.
+const PROOF_START: &str = "AE9wZW5UaW1lc3RhbXBzAABQcm9vZgC/ieLohOiSlAEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAI";
+/// Its attestation, of an unknown kind.
+const PROOF_END: &str = "AAECAwQFBgcIAA==";
 
 /// True if the path is of this template: `{name}` stands for one part.
 fn is_of(path: &str, template: &str) -> bool {
