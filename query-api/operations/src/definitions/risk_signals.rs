@@ -72,8 +72,8 @@ pub(super) const PEEL_CHAIN_PAGE: Definition = Definition {
          50 spends are followed each way, and 500 transactions of others are read. The longest chain counts; the \
          answer names the ten spends that end with the newest one of the address.",
         "Ordinary explanations: whoever pays several times a day out of one large coin makes such a chain, and the \
-         rest is change. Services pay withdrawals this way. Evidence that would decide: where the small parts go, and \
-         where the first coin came from.",
+         rest is change. Services pay withdrawals this way, and wallets that mint tokens fund one-time scripts. \
+         Evidence that would decide: where the small parts go, and where the first coin came from.",
         measured::PEEL_CHAIN,
     ],
 };
@@ -98,8 +98,8 @@ pub(super) const RAPID_PASS_THROUGH_PAGE: Definition = Definition {
     title: "Signal: rapid pass-through",
     text: &[
         "Over the examined history, 90 % or more of all that others paid to the address, and at least 0.1 BTC, left \
-         it within 144 blocks of its receipt. A coin leaves with the transaction that spends it, less the share that \
-         this transaction pays back. Payments by the address to itself are not received.",
+         it within 144 blocks of its receipt. Mined coins have no sender, and do not count. A coin leaves with the \
+         transaction that spends it, less the share that this transaction pays back. Payments by the address to itself are not received.",
         "Ordinary explanations: exchanges and payment processors sweep each deposit address within minutes, and an \
          owner who moves coins to another wallet does the same. Evidence that would decide: who controls the place \
          where the coins go.",

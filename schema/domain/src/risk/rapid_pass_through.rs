@@ -1,10 +1,10 @@
-//! Nearly all that the script receives leaves it within a day.
+//! Nearly all that others pay to the script leaves it within a day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_model::{Sats, TxNum};
 
-use super::{DetectorInfo, Examined, Finding, Ledger, Measurement, SubjectTx, WINDOW_BLOCKS};
+use super::{DetectorInfo, Examined, Finding, Ledger, Measurement, SubjectTx, Tx, WINDOW_BLOCKS};
 use crate::claims::Strength;
 
 /// Least sum that is received: 0.1 bitcoin.
@@ -49,8 +49,9 @@ pub(super) fn detect<L: Ledger>(examined: &Examined<'_, L>) -> Result<Finding, L
         facts.txs.iter().filter(|tx| tx.sent > 0).map(|tx| (tx.tx_num, tx)).collect();
     let (mut received, mut left): (u128, u128) = (0, 0);
     let mut txs = BTreeSet::new();
-    // Its own change is not received.
-    for (of, tx) in facts.with_parts().filter(|(of, _)| of.received > 0 && of.sent == 0) {
+    // Its own change is not received. A mined coin has no sender, and waits for 100 blocks before it can leave.
+    let is_payment = |of: &SubjectTx, tx: &Tx| of.received > 0 && of.sent == 0 && !tx.is_coinbase();
+    for (of, tx) in facts.with_parts().filter(|(of, tx)| is_payment(of, tx)) {
         received += u128::from(of.received);
         for (vout, spender) in examined.ledger.spenders(of.tx_num)? {
             let paid = tx.outputs.get(vout as usize).filter(|paid| paid.script == facts.subject);

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fs,
+    path::Path,
 };
 
 use bitcoin::{Block, OutPoint, ScriptBuf, Transaction, consensus::deserialize};
@@ -17,7 +18,7 @@ use cairn_testkit::{read_block_file, shared_data_or_skip};
 
 use super::{precision::recorded, world::World};
 
-fn id(script: &[u8]) -> ScriptId {
+pub(crate) fn id(script: &[u8]) -> ScriptId {
     ScriptId { prefix: ScriptPrefix::of(script, 8), ordinal: 0 }
 }
 
@@ -56,7 +57,7 @@ fn tx_of(tx: &Transaction, tx_num: TxNum, height: u32, spent: &[(u64, Vec<u8>)])
 }
 
 /// The first 4 522 blocks, whole.
-fn early(folder: &std::path::Path) -> World {
+pub(crate) fn early(folder: &Path) -> World {
     let mut world = World::default();
     let mut coins: HashMap<OutPoint, (Outpoint, u64, Vec<u8>)> = HashMap::new();
     let mut next = 0;
@@ -78,6 +79,46 @@ fn early(folder: &std::path::Path) -> World {
     world
 }
 
+/// A real block of the shared data: its height, its transactions, and the coins that they spend.
+pub(crate) struct RealBlock {
+    pub(crate) height: u32,
+    pub(crate) block: Block,
+    pub(crate) spent: HashMap<OutPoint, (u64, Vec<u8>)>,
+}
+
+/// The blocks whose spent coins are known, by height.
+pub(crate) fn real_blocks(folder: &Path) -> Vec<RealBlock> {
+    let mut files: Vec<_> = folder.join("blocks").read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let blocks = files.iter().filter(|path| path.extension().is_some_and(|of| of == "bin")).filter_map(|path| {
+        let list = fs::read_to_string(path.with_extension("csv")).ok()?;
+        let row = |line: &str| {
+            let columns: Vec<&str> = line.split(',').collect();
+            let outpoint = OutPoint { txid: columns[2].parse().unwrap(), vout: columns[3].parse().unwrap() };
+            (outpoint, (columns[4].parse().unwrap(), ScriptBuf::from_hex(columns[5]).unwrap().to_bytes()))
+        };
+        Some(RealBlock {
+            height: path.file_name().unwrap().to_str().unwrap()[..6].parse().unwrap(),
+            block: deserialize(&fs::read(path).unwrap()).unwrap(),
+            spent: list.lines().skip(1).map(row).collect(),
+        })
+    });
+    blocks.collect()
+}
+
+impl RealBlock {
+    /// The payments as detectors see them.
+    pub(crate) fn payments(&self) -> Vec<Tx> {
+        let payments = (0..).zip(&self.block.txdata).skip(1);
+        payments
+            .map(|(at, tx)| {
+                let coins: Vec<_> = tx.input.iter().map(|input| self.spent[&input.previous_output].clone()).collect();
+                tx_of(tx, TxNum(at), self.height, &coins)
+            })
+            .collect()
+    }
+}
+
 #[test]
 fn rate_in_real_blocks() {
     let folder = shared_data_or_skip!().join("mainnet");
@@ -96,25 +137,8 @@ fn rate_in_real_blocks() {
     text.pop();
     text.push('\n');
 
-    let mut files: Vec<_> = folder.join("blocks").read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    for path in files.iter().filter(|path| path.extension().is_some_and(|of| of == "bin")) {
-        let Ok(list) = fs::read_to_string(path.with_extension("csv")) else { continue };
-        let row = |line: &str| {
-            let columns: Vec<&str> = line.split(',').collect();
-            let outpoint = OutPoint { txid: columns[2].parse().unwrap(), vout: columns[3].parse().unwrap() };
-            (outpoint, (columns[4].parse().unwrap(), ScriptBuf::from_hex(columns[5]).unwrap().to_bytes()))
-        };
-        let spent: HashMap<OutPoint, (u64, Vec<u8>)> = list.lines().skip(1).map(row).collect();
-        let block: Block = deserialize(&fs::read(path).unwrap()).unwrap();
-        let payments: Vec<Tx> = (0..)
-            .zip(&block.txdata)
-            .skip(1)
-            .map(|(at, tx)| {
-                let coins: Vec<_> = tx.input.iter().map(|input| spent[&input.previous_output].clone()).collect();
-                tx_of(tx, TxNum(at), 0, &coins)
-            })
-            .collect();
+    for real in real_blocks(&folder) {
+        let payments = real.payments();
         let joined = payments.iter().filter(|tx| tx.coinjoin.is_some()).count();
         let wide = payments.iter().filter(|tx| {
             let own: Vec<ScriptId> = tx.inputs.iter().map(|coin| coin.script).collect();
@@ -129,9 +153,9 @@ fn rate_in_real_blocks() {
             paid.dedup();
             !tx.has_no_sender() && paid.len() >= MIN_RECIPIENTS
         });
-        let height = path.file_name().unwrap().to_str().unwrap()[..6].trim_start_matches('0').to_owned();
         text += &format!(
-            "block {height}, {} payments: coinjoin_participation {joined}, fan_out {}\n",
+            "block {}, {} payments: coinjoin_participation {joined}, fan_out {}\n",
+            real.height,
             payments.len(),
             wide.count()
         );

@@ -4,6 +4,7 @@
 
 mod actors;
 mod blocks;
+mod hits;
 mod mixing;
 mod people;
 mod precision;

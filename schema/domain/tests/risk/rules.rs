@@ -88,8 +88,9 @@ fn reuse_is_funding_after_the_first_spend() {
 fn what_passes_through_is_nine_tenths_of_a_tenth_of_a_bitcoin_within_a_day() {
     let passes = |value: Sats, parts: [Sats; 2], blocks: u32| {
         let mut world = World::default();
-        let [script, to] = [world.script(), world.script()];
-        let coin = world.coin(10, script, value);
+        let [payer, script, to] = [world.script(), world.script(), world.script()];
+        let own = world.coin(1, payer, value);
+        let coin = world.tx(10, &[own], &[(script, value)])[0];
         world.tx(10 + blocks, &[coin], &[(to, parts[0]), (script, parts[1])]);
         fires(&world, script, "rapid_pass_through")
     };
@@ -97,6 +98,12 @@ fn what_passes_through_is_nine_tenths_of_a_tenth_of_a_bitcoin_within_a_day() {
     assert!(!passes(9_999_999, [9_999_000, 0], 1), "too little");
     assert!(!passes(10_000_000, [8_999_999, 1_000_001], 1), "a part stays");
     assert!(!passes(10_000_000, [10_000_000, 0], 145), "too late");
+    // Nobody passed on a mined coin, which cannot leave for 100 blocks.
+    let mut world = World::default();
+    let [miner, to] = [world.script(), world.script()];
+    let coin = world.coin(10, miner, BTC);
+    world.tx(110, &[coin], &[(to, BTC)]);
+    assert!(!fires(&world, miner, "rapid_pass_through"));
 }
 
 /// Payments of strangers to a script, one each in blocks `step` apart.
