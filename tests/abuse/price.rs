@@ -170,10 +170,9 @@ fn cases() -> Vec<Case> {
 }
 
 /// A proof up to its first operation after the hash of the file, in base64.
-pub const PROOF_START: &str =
-    "AE9wZW5UaW1lc3RhbXBzAABQcm9vZgC/ieLohOiSlAEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAI";
+const PROOF_START: &str = "AE9wZW5UaW1lc3RhbXBzAABQcm9vZgC/ieLohOiSlAEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAI";
 /// Its attestation, of an unknown kind.
-pub const PROOF_END: &str = "AAECAwQFBgcIAA==";
+const PROOF_END: &str = "AAECAwQFBgcIAA==";
 
 /// True if the path is of this template: `{name}` stands for one part.
 fn is_of(path: &str, template: &str) -> bool {
