@@ -48,7 +48,7 @@ done
 
 # What schemathesis cannot know: sending a transaction needs a node, which the demo has not, and says so by a 503 that is
 # in the document; and an unconfirmed transaction has to be one that waits here and now.
-# A body that is too large is refused as such, whatever is wrong with it besides.
+# A body that is too large is refused as such, even if it is wrong, too.
 cat >"$work/schemathesis.toml" <<'CONFIG'
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
