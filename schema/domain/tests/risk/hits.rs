@@ -1,8 +1,8 @@
 //! Real transactions that detectors name: the list that somebody has read, one by one.
 //!
-//! `tests/data/risk_hits.tsv` has what the detectors find, a line for each; `docs/risk-hits.md` has what a reader saw in
-//! each. The list begins with every hit in the first 4 522 blocks, where histories are whole. Hits in a block that
-//! stands alone follow: what is found in a part of a history stays found in the whole, except for shares of sums.
+//! `tests/data/risk_hits.tsv` has what the detectors find, a line for each; `docs/risk-hits.md` has what a reader saw.
+//! The list begins with every hit in the first 4 522 blocks, of which histories are whole. Hits in a block that stands
+//! alone follow: what is found in a part of a history stays found in the whole, except for shares of sums.
 
 use std::{
     collections::{BTreeMap, HashMap},
