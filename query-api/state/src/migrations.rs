@@ -18,6 +18,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "sanctions", sql: include_str!("../migrations/0003_sanctions.sql") },
     Migration { version: 4, name: "contests", sql: include_str!("../migrations/0004_contests.sql") },
     Migration { version: 5, name: "replicas", sql: include_str!("../migrations/0005_replicas.sql") },
+    Migration { version: 6, name: "reports", sql: include_str!("../migrations/0006_reports.sql") },
 ];
 
 impl Migration {
@@ -128,6 +129,39 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ("service_secrets", &["name", "secret"]),
     ("waiting_documents", &["id", "network", "queued_at", "origin", "documents", "bytes", "payload"]),
     ("writers", &["network", "height", "hash", "event_seq", "best_height", "published_at"]),
+    ("payment_counters", &["descriptor", "run", "next_index"]),
+    ("payment_addresses", &["descriptor", "address_index", "purpose", "script", "created_at"]),
+    ("payment_skips", &["descriptor", "first_index", "end_index", "skipped_at"]),
+    (
+        "reports",
+        &[
+            "id",
+            "address",
+            "script_hash",
+            "category",
+            "description",
+            "evidence_txids",
+            "evidence_url",
+            "client",
+            "created_at",
+            "expires_at",
+            "amount_sats",
+            "payment_script",
+            "payment_address",
+            "visibility",
+            "up",
+            "down",
+            "published_height",
+            "published_hash",
+            "reply",
+            "reply_message",
+            "reply_signature",
+            "replied_at",
+        ],
+    ),
+    ("report_acts", &["id", "report_id", "act", "reason", "acted_at"]),
+    ("client_keys", &["number", "secret", "since"]),
+    ("report_voters", &["client", "voted_at"]),
 ];
 
 /// The newest version of the schema.

@@ -163,7 +163,7 @@ fn operation(
             answer["headers"].as_object_mut().map(|headers| headers.shift_remove("ETag"));
         }
     }
-    responses.insert("200".to_owned(), answer);
+    responses.insert(op.info.success().as_u16().to_string(), answer);
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for code in failures(op, formats) {
         by_status.entry(code.status().as_u16()).or_default().push(code.name());

@@ -1,8 +1,8 @@
 //! The request and the answer of a service.
 
-use std::{cell::RefCell, fmt, future::Future, rc::Rc, sync::Arc};
+use std::{cell::RefCell, fmt, future::Future, net::IpAddr, rc::Rc, sync::Arc};
 
-use cairn_state::{State, StateError};
+use cairn_state::{ServiceSecret, State, StateError};
 use cairn_work::Work;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -136,6 +136,8 @@ pub struct Call<'a> {
     pub(crate) warnings: RefCell<Vec<Warning>>,
     /// See [`Call::client`].
     pub(crate) client: Option<u64>,
+    /// See [`Call::client_under`].
+    pub(crate) network: Option<IpAddr>,
     pub(crate) state: Option<&'a State>,
     pub(crate) runtime: Handle,
 }
@@ -180,6 +182,14 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn client(&self) -> Option<String> {
         self.client.map(|hash| format!("{hash:016x}"))
+    }
+
+    /// A keyed hash of the client's address, or of the /64 of an IPv6 address, for limits that outlast this process.
+    /// Without the key, the address cannot be found out. All calls without a client have the same one.
+    #[must_use]
+    pub fn client_under(&self, key: &ServiceSecret, scope: &str) -> String {
+        let network = self.network.map_or_else(|| "no client".to_owned(), |network| network.to_string());
+        key.mac(&[scope, &network])
     }
 
     /// Reads or writes the service state, and waits for it within the time limit of the request. The caller must not
