@@ -15,6 +15,7 @@ mod listener;
 mod log_filter;
 mod node;
 mod origins;
+mod payments;
 mod prices;
 mod reference;
 mod sanctions;
@@ -39,6 +40,7 @@ pub(crate) use evidence::Evidence;
 pub(crate) use file::ConfigFile;
 pub(crate) use limits::{AuditLimit, LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
 pub(crate) use node::Node;
+pub(crate) use payments::{Payments, payment_mark};
 pub(crate) use prices::{Addresses, Prices};
 pub(crate) use reference::reference;
 pub(crate) use sanctions::Sanctions;
@@ -187,6 +189,8 @@ pub(crate) struct Http {
     pub(crate) sanctions: Sanctions,
     #[command(flatten)]
     pub(crate) evidence: Evidence,
+    #[command(flatten)]
+    pub(crate) payments: Payments,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,
     /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.
