@@ -30,5 +30,6 @@ mod database;
 mod lost;
 mod processes;
 mod replicas;
+mod reports;
 mod sqlite;
 mod unreachable;
