@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     allotment::Allotment,
+    category::ReportCategory,
     judged::{JudgedReport, client_hashes, descriptor},
     texts,
 };
 use crate::{
     config::ReportsModeration,
     context::{Ctx, MEMPOOL, TIP},
-    labels::CategoryWord,
     operation::Operation,
     parameters::identifier::{AddressParam, TxidParam},
     values::{Btc, rfc3339_ms},
@@ -38,8 +38,8 @@ pub(crate) struct SubmitReport;
 pub(crate) struct SubmitReportInput {
     /// The address that the report is about.
     address: AddressParam,
-    /// Category of what is reported.
-    category: CategoryWord,
+    /// Category of what is reported: a kind of entity, or a behaviour.
+    category: ReportCategory,
     /// What happened, in your own words. It is published: do not write personal data or secrets. Invisible characters
     /// are removed.
     #[schemars(length(min = 1, max = MAX_REPORT_CHARS), example = "Asked for a deposit and never answered again.")]
@@ -190,7 +190,7 @@ fn checked(ctx: &Ctx<'_>, view: &View<'_>, input: SubmitReportInput) -> Result<N
     Ok(NewReport {
         address: input.address.text,
         script_hash: hex::encode(script_hash),
-        category: input.category.0.as_str().to_owned(),
+        category: input.category.0.to_owned(),
         description,
         evidence_txids,
         evidence_url: input.evidence_url,
