@@ -48,7 +48,7 @@ const COUNTED: [(&str, &str); 11] = [
     (
         "reports",
         "id, address, script_hash, category, description, evidence_txids, evidence_url, created_at, expires_at, \
-         amount_sats, payment_script, payment_address, visibility, reply, reply_message, reply_signature, replied_at",
+         amount_sats, payment_script, payment_address, visibility",
     ),
     ("report_acts", "id, report_id, act, reason, acted_at"),
 ];

@@ -43,7 +43,7 @@ pub use feedback::{
 };
 pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use payments::{Allotted, IndexUse, PaymentCounter, PaymentSkip};
-pub use report::{NewReport, PublishingBlock, Reply, Report, Visibility};
+pub use report::{NewReport, PublishingBlock, Report, Visibility};
 pub use reports::{Creation, DoneAct, MAX_OPEN_REPORTS, MAX_REPORTS_OF_CLIENT, Moderation, ReportAct, ReportPosition};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
