@@ -195,11 +195,7 @@ const RULES: &[Rule] = &[
         never: &[Under("schema"), Under("indexer"), Crate("cairn-http"), Crate("cairn-operations"), Crate("tracing")],
         why: "what reads descriptors neither stores nor logs nor writes them",
     },
-    Rule {
-        who: Crate("cairn-payments"),
-        never: &[Under("indexer"), Crate("cairn-http"), Crate("cairn-operations"), Crate("axum")],
-        why: "what is paid is a matter of the chain and of the service state, not of who asks",
-    },
+    Rule { who: Crate("cairn-payments"), never: &[Crate("cairn-http")], why: "payments know nothing of who asks" },
     Rule { who: Crate("cairn-timestamps"), never: &[Under("schema"), Crate("tokio")], why: "proofs are bytes" },
     Rule { who: Under("snapshots"), never: &[Under("indexer"), Under("query-api")], why: "snapshots read" },
     Rule {

@@ -1,4 +1,6 @@
 //! Community reports: payments through reorganizations, votes, and texts of strangers.
+//!
+//! One file on purpose: all tests use the same server, whose chain grows.
 
 use std::{
     net::SocketAddr,

@@ -25,8 +25,8 @@ const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT
     WHERE NOT EXISTS (SELECT 1 FROM cairn_identity)";
 
 /// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. The last
-/// use of a key, the writer's tip and the block that published a report are observations, and votes are many, so they do
-/// not count; a document that waits has a hash of its own.
+/// use of a key, the writer's tip and the block that published a report are observations, and votes are many, so they
+/// do not count; a document that waits has a hash of its own.
 const COUNTED: [(&str, &str); 11] = [
     ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
     (

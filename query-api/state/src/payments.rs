@@ -5,7 +5,7 @@ use crate::{State, StateError, keys::to_stored, pool::on, serialized::serialized
 /// Used indices that are passed over before one is given out.
 const MAX_PASSED: u32 = 1_000;
 
-/// What is known about an index of a descriptor before it is given out.
+/// Facts about an index of a descriptor before it is given out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IndexUse {
     /// Nobody has used it: its script, and its address.

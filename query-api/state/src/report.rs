@@ -47,7 +47,7 @@ pub struct NewReport {
     pub evidence_url: Option<String>,
     /// Until when it should be paid, in seconds since 1970.
     pub expires_at: u64,
-    /// What must be paid.
+    /// Satoshis that must be paid.
     pub amount_sats: u64,
     /// [`Visibility::Held`] if an operator must see it first.
     pub visibility: Visibility,

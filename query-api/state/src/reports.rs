@@ -192,8 +192,8 @@ impl State {
         row.map(StoredReport::read).transpose()
     }
 
-    /// Reports about a script (SHA-256 in hex) that no operator hides, paid or not: by score, then by time, the greatest
-    /// first; at most `limit` of those after a position.
+    /// Reports about a script (SHA-256 in hex) that no operator hides, paid or not: by score, then by time, the
+    /// greatest first; at most `limit` of those after a position.
     ///
     /// # Errors
     /// Fails if the time is out of range.

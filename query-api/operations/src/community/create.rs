@@ -5,8 +5,8 @@ use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Freshness, Info,
 use cairn_model::Sats;
 use cairn_reader::View;
 use cairn_state::{
-    ClientHashes, Creation, MAX_OPEN_REPORTS, MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_REPORTS_OF_CLIENT, MAX_TEXT_CHARS,
-    NewReport, Report, Visibility,
+    ClientHashes, Creation, MAX_OPEN_REPORTS, MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_REPORTS_OF_CLIENT,
+    MAX_TEXT_CHARS, NewReport, Report, Visibility,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub(crate) struct SubmitReportInput {
     address: AddressParam,
     /// Category of what is reported: a kind of entity, or a behaviour.
     category: ReportCategory,
-    /// What happened, in your own words. It is published: do not write personal data or secrets. Invisible characters
+    /// Description in your own words. It is published: do not write personal data or secrets. Invisible characters
     /// are removed.
     #[schemars(length(min = 1, max = MAX_REPORT_CHARS), example = "Asked for a deposit and never answered again.")]
     description: String,
@@ -227,7 +227,8 @@ fn refusal(ctx: &Ctx<'_>, creation: &Creation, client: &ClientHashes) -> Result<
             ApiError::new(ErrorCode::RateLimited, detail).retryable(Some(wait))
         }
         None => {
-            let detail = format!("{MAX_OPEN_REPORTS} reports are open; no more are accepted until some are paid or expire");
+            let detail =
+                format!("{MAX_OPEN_REPORTS} reports are open; no more are accepted until some are paid or expire");
             ApiError::unavailable(ErrorCode::ReportsFull, detail, wait)
         }
     })
