@@ -157,7 +157,7 @@ async fn reports_have_limits(database: &TestDatabase) {
     assert!(matches!(again(&b, 1_000).await, Creation::Created(_)));
     assert_eq!(state.open_reports(Some(&a), 1_000, 99).await.unwrap().len(), MAX_REPORTS_OF_CLIENT as usize);
     assert_eq!(state.open_reports(None, 1_000, 99).await.unwrap().len(), 6);
-    // What is published, hidden or expired is not open.
+    // Reports that are published, hidden or expired are not open.
     let block = PublishingBlock { height: 7, hash: "ab".repeat(32) };
     state.note_publication(&ids[0], &block).await.unwrap();
     assert!(matches!(again(&a, 1_000).await, Creation::Created(_)));
@@ -251,7 +251,7 @@ async fn raced_votes_count_once(database: &TestDatabase) {
                 assert_eq!(next, 1_000 + VOTE_WINDOW);
                 refused += 1;
             }
-            // So many at once may wait too long for a connection: nothing was counted then.
+            // That many at once may wait too long for a connection: nothing was counted then.
             Err(StateError::Database { .. }) => refused += 1,
             other => panic!("{other:?}"),
         }

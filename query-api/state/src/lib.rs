@@ -4,7 +4,8 @@
 //! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
 //! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), addresses that clients pay to, reports of
 //! clients with their votes ([`Report`]), and keys by which a service knows again what it has given out. Machines
-//! that serve copies of an index leave documents in it for the one that writes the index ([`WaitingEntry`]), and read how far that one is ([`WriterTip`]).
+//! that serve copies of an index leave documents in it for the one that writes the index ([`WaitingEntry`]), and read
+//! how far that one is ([`WriterTip`]).
 
 mod approval;
 mod approvals;
