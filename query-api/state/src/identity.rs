@@ -27,7 +27,7 @@ const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT
 /// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. The last
 /// use of a key and the writer's tip are observations, so they do not count; a document that waits has a hash of its
 /// own.
-const COUNTED: [(&str, &str); 6] = [
+const COUNTED: [(&str, &str); 8] = [
     ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
     (
         "feedback",
@@ -42,6 +42,8 @@ const COUNTED: [(&str, &str); 6] = [
     ("sanction_feeds", "list, sha256, checked_at, issued_at, invalid, listed_under_other_asset"),
     ("service_secrets", "name, secret"),
     ("waiting_documents", "id, network, queued_at, origin, documents, bytes"),
+    ("timestamp_batches", "id, network, root, leaves, state, made_at, failure, txid, height, block_hash"),
+    ("timestamp_candidates", "batch, txid, fee_sats, vsize, made_at"),
 ];
 /// Events that count as changes.
 const EVENTS: [&str; 3] = ["INSERT", "DELETE", "UPDATE"];

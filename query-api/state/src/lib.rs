@@ -4,7 +4,8 @@
 //! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
 //! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), and keys by which a service knows again what
 //! it has given out. Machines that serve copies of an index leave documents in it for the one that writes the index
-//! ([`WaitingEntry`]), and read how far that one is ([`WriterTip`]).
+//! ([`WaitingEntry`]), and read how far that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here
+//! ([`State::submit_timestamp`]), and followed by the process that holds the [`AnchorLease`].
 
 mod approval;
 mod approvals;
@@ -21,6 +22,7 @@ mod secret;
 mod service_secret;
 mod sqlite;
 mod store;
+mod timestamps;
 mod upkeep;
 mod url;
 mod uses;
@@ -29,8 +31,8 @@ mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
 pub use error::{
-    FileMismatch, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_WAITING,
-    MAX_WAITING_BYTES, MAX_WAITING_ENTRY, StateError,
+    FileMismatch, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_DIGEST_BYTES, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS,
+    MAX_TEXT_CHARS, MAX_WAITING, MAX_WAITING_BYTES, MAX_WAITING_ENTRY, MAX_WAITING_TIMESTAMPS, StateError,
 };
 pub use feedback::{
     CLIENT_WINDOW, Closing, MAX_OPEN_TICKETS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission, Ticket, TicketKind,
@@ -40,6 +42,11 @@ pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
 pub use store::State;
+pub use timestamps::{
+    AnchorLease, AnchorerReport, Batch, BatchConfirmation, BatchNodes, BatchState, BatchTree, Candidate,
+    MAX_BATCH_HASHES, MAX_QUEUED_TIMESTAMPS, NewCandidate, NewTimestamp, SubmittedTimestamp, TimestampRecord,
+    TimestampSource, TimestampState, WaitingTimestamps, WalletState,
+};
 pub use upkeep::{CheckReport, accept, backup, check};
 pub use url::StateUrl;
 pub use waiting::{NewEntry, WaitingEntry};

@@ -18,6 +18,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "sanctions", sql: include_str!("../migrations/0003_sanctions.sql") },
     Migration { version: 4, name: "contests", sql: include_str!("../migrations/0004_contests.sql") },
     Migration { version: 5, name: "replicas", sql: include_str!("../migrations/0005_replicas.sql") },
+    Migration { version: 7, name: "timestamps", sql: include_str!("../migrations/0007_timestamps.sql") },
 ];
 
 impl Migration {
@@ -128,6 +129,41 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ("service_secrets", &["name", "secret"]),
     ("waiting_documents", &["id", "network", "queued_at", "origin", "documents", "bytes", "payload"]),
     ("writers", &["network", "height", "hash", "event_seq", "best_height", "published_at"]),
+    ("timestamp_hashes", &["network", "hash", "nonce", "commitment", "source", "submitted_at", "batch", "position"]),
+    (
+        "timestamp_batches",
+        &[
+            "id",
+            "network",
+            "root",
+            "leaves",
+            "state",
+            "fence",
+            "made_at",
+            "changed_at",
+            "failure",
+            "txid",
+            "height",
+            "block_hash",
+            "proof",
+        ],
+    ),
+    ("timestamp_nodes", &["batch", "level", "part", "hashes"]),
+    ("timestamp_candidates", &["batch", "txid", "raw", "fee_sats", "vsize", "made_at", "sent_at"]),
+    ("timestamp_leases", &["network", "holder", "fence", "expires_at"]),
+    (
+        "timestamp_reports",
+        &[
+            "network",
+            "fence",
+            "wallet",
+            "anchors_left",
+            "anchor_vsize",
+            "interval_secs",
+            "next_anchor_at",
+            "reported_at",
+        ],
+    ),
 ];
 
 /// The newest version of the schema.
