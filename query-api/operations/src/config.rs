@@ -22,6 +22,18 @@ pub(crate) struct ChainConfig {
     pub(crate) sanctions: SanctionsConfig,
     /// Keys of evidence packs.
     pub(crate) evidence: EvidenceConfig,
+    /// Timestamps.
+    pub(crate) timestamps: TimestampConfig,
+}
+
+/// Configuration of timestamps.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TimestampConfig {
+    /// True if clients of OpenTimestamps may use this server as a calendar (`/digest`, `/timestamp/{commitment}`).
+    pub calendar: bool,
+    /// Public address of the calendar, which pending proofs name. It must be one that an attestation can have. `None`:
+    /// there are no pending proofs and no calendar.
+    pub calendar_url: Option<String>,
 }
 
 /// Keys of evidence packs.
@@ -31,6 +43,14 @@ pub struct EvidenceConfig {
     pub key: Option<Arc<SecretKey>>,
     /// The public keys that are published: earlier ones, and times of the present one.
     pub keys: Vec<KeyRecord>,
+}
+
+impl TimestampConfig {
+    /// True if the calendar is open: it has an address that attestations can have.
+    #[must_use]
+    pub fn is_calendar(&self) -> bool {
+        self.calendar && self.calendar_url.is_some()
+    }
 }
 
 impl EvidenceConfig {
@@ -80,6 +100,8 @@ pub struct ApiConfig {
     pub sanctions: SanctionsConfig,
     /// Keys of evidence packs.
     pub evidence: EvidenceConfig,
+    /// Timestamps.
+    pub timestamps: TimestampConfig,
     /// Network of the index, for examples; `None` if it is not known at the start.
     pub network: Option<Network>,
 }
@@ -101,6 +123,7 @@ impl From<HttpConfig> for ApiConfig {
             max_lag_blocks: 6,
             sanctions,
             evidence: EvidenceConfig::default(),
+            timestamps: TimestampConfig::default(),
             network: None,
         }
     }
@@ -131,6 +154,7 @@ impl ApiConfig {
             max_lag_blocks: self.max_lag_blocks,
             sanctions: self.sanctions.clone(),
             evidence: self.evidence.clone(),
+            timestamps: self.timestamps.clone(),
         }
     }
 }

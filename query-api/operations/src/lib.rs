@@ -53,7 +53,7 @@ mod wallets;
 mod window;
 mod young;
 
-pub use config::{ApiConfig, EvidenceConfig, Featured, SanctionsConfig};
+pub use config::{ApiConfig, EvidenceConfig, Featured, SanctionsConfig, TimestampConfig};
 pub use ledger::{LedgerAccess, NotTaken};
 pub use node::{BroadcastLimits, NodeAccess, Refused, Unreachable};
 pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};

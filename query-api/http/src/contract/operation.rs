@@ -76,6 +76,8 @@ pub struct Info {
     pub freshness_semantics: &'static str,
     /// True if the answer contains ages, so that it differs each time: it has no ETag and is never 304.
     pub has_ages: bool,
+    /// True if its status is 202 for a thing that is new, and 200 for a known one.
+    pub accepts_new: bool,
     /// True if the answer would be wrong, not only old, while the service's data is behind.
     pub needs_tip: bool,
     /// Fields that `view=compact` omits.
@@ -116,6 +118,7 @@ impl Info {
             freshness: &[],
             freshness_semantics: "",
             has_ages: false,
+            accepts_new: false,
             needs_tip: false,
             compact: &[],
             errors: &[],

@@ -163,6 +163,11 @@ fn operation(
             answer["headers"].as_object_mut().map(|headers| headers.shift_remove("ETag"));
         }
     }
+    if op.info.accepts_new {
+        let mut accepted = answer.clone();
+        accepted["description"] = "Accepted: it is new.".into();
+        responses.insert("202".to_owned(), accepted);
+    }
     responses.insert("200".to_owned(), answer);
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for code in failures(op, formats) {

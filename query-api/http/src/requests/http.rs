@@ -133,7 +133,7 @@ fn same_parameters(from: &str, path: &str, to: &str) -> String {
 
 fn respond(answer: Answer) -> Response {
     let (mut response, etag) = match answer {
-        Answer::Body { media_type, content, etag, rows_read, warnings } => {
+        Answer::Body { media_type, content, etag, rows_read, warnings, notes } => {
             let body = match content {
                 Content::Whole(bytes) => Body::from(bytes),
                 Content::Parts(parts) => of_parts(parts),
@@ -143,6 +143,13 @@ fn respond(answer: Answer) -> Response {
             if media_type == HTML {
                 let policy = HeaderValue::from_static(POLICY);
                 response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+            }
+            if notes.is_accepted {
+                *response.status_mut() = StatusCode::ACCEPTED;
+            }
+            if let Some(name) = &notes.file_name {
+                let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{name}\""));
+                response.headers_mut().extend(disposition.ok().map(|value| (header::CONTENT_DISPOSITION, value)));
             }
             response.headers_mut().insert(ROWS_READ, HeaderValue::from(rows_read));
             for warning in warnings {
