@@ -96,6 +96,7 @@ impl Server {
             max_lag_blocks: http.max_lag_blocks,
             sanctions: http.sanctions.config(),
             evidence: http.evidence.config()?,
+            timestamps: http.timestamps.config(),
             network: None,
         };
         if !local.ip().is_loopback() {

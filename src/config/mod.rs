@@ -24,6 +24,7 @@ mod starter;
 mod state;
 #[cfg(test)]
 mod tests;
+mod timestamps;
 mod toml_value;
 mod values;
 
@@ -46,6 +47,7 @@ pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
 pub(crate) use starter::Starters;
 pub(crate) use state::StateDb;
+pub(crate) use timestamps::Timestamps;
 pub(crate) use values::{explained, whole};
 
 use crate::exit::Failure;
@@ -187,6 +189,8 @@ pub(crate) struct Http {
     pub(crate) sanctions: Sanctions,
     #[command(flatten)]
     pub(crate) evidence: Evidence,
+    #[command(flatten)]
+    pub(crate) timestamps: Timestamps,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,
     /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.

@@ -69,6 +69,7 @@ mod support;
 mod surveillance;
 mod timestamp_proofs;
 mod timestamps;
+mod timestamps_anchored;
 mod transfers;
 mod tx;
 mod unconfirmed;

@@ -31,4 +31,5 @@ mod lost;
 mod processes;
 mod replicas;
 mod sqlite;
+mod timestamps;
 mod unreachable;

@@ -6,6 +6,7 @@ use cairn_domain::evidence::{KeyRecord, SecretKey};
 use cairn_http::HttpConfig;
 use cairn_model::Network;
 use cairn_tables::claims::ListKey;
+use cairn_timestamps::Attestation;
 
 use crate::parameters::identifier::example_address;
 
@@ -46,6 +47,14 @@ pub struct EvidenceConfig {
 }
 
 impl TimestampConfig {
+    /// True for an address that attestations can have and that clients can reach.
+    #[must_use]
+    pub fn is_calendar_url(url: &str) -> bool {
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        let has_host = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
+        has_host && Attestation::pending(url).is_some()
+    }
+
     /// True if the calendar is open: it has an address that attestations can have.
     #[must_use]
     pub fn is_calendar(&self) -> bool {
