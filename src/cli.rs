@@ -12,10 +12,11 @@ mod help;
 mod import;
 mod labels;
 mod prices;
+mod reports;
 mod sanctions;
 mod snapshot;
 
-pub(crate) use self::{events::*, evidence::*, import::*, labels::*, prices::*, sanctions::*, snapshot::*};
+pub(crate) use self::{events::*, evidence::*, import::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*};
 use crate::{
     config::{
         All, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node,
@@ -90,6 +91,9 @@ pub(crate) enum Command {
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
     Feedback(Feedback),
+    /// Lists, hides and shows the reports that clients make with POST /v1/community/reports. Works while a server is
+    /// running.
+    Reports(ReportsArgs),
     /// Backs up and checks the database of keys, sessions, feedback and approvals. Works while a server is running.
     State(StateArgs),
     /// Prints the settings in force and the source of each value.

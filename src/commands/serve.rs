@@ -30,7 +30,8 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let (followed, _scratch, on_network) = following::open(datadir, &args.blocks, &args.cache)?;
     let node = Gateway::of(&args.node)?;
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
-    let server = server.with_network(on_network);
+    let server = server.with_network(on_network).with_payment_mark(datadir);
+    args.http.payments.config(on_network)?;
     let followed = followed.with_mempool_memory(args.mempool.mempool_memory).with_damages(server.damages());
     let followed = Arc::new(followed);
     let shared = args.state.named()?;
@@ -50,6 +51,7 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
 /// Indexes and serves.
 pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
+    args.http.payments.config(Some(network))?;
     let prices = args.prices.settings()?;
     let signals = Signals::take_over()?;
     let state = args.state.url(&args.index)?;
@@ -59,6 +61,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let inbox = Inbox::of(datadir.to_owned());
     let server =
         server.with_state(state.clone()).with_ledger(inbox).with_registry(&registry).with_network(Some(network));
+    let server = server.with_payment_mark(datadir);
     let sources = Sources::of(network, &args.blocks, &args.node)?.without_end(true);
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =

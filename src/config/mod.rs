@@ -15,6 +15,7 @@ mod listener;
 mod log_filter;
 mod node;
 mod origins;
+mod payments;
 mod prices;
 mod reference;
 mod sanctions;
@@ -40,6 +41,7 @@ pub(crate) use evidence::Evidence;
 pub(crate) use file::ConfigFile;
 pub(crate) use limits::{AuditLimit, LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
 pub(crate) use node::Node;
+pub(crate) use payments::{Payments, payment_mark};
 pub(crate) use prices::{Addresses, Prices};
 pub(crate) use reference::reference;
 pub(crate) use sanctions::Sanctions;
@@ -190,6 +192,7 @@ pub(crate) struct Http {
     #[command(flatten)]
     pub(crate) evidence: Evidence,
     #[command(flatten)]
+    pub(crate) payments: Payments,
     pub(crate) timestamps: Timestamps,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,

@@ -120,11 +120,8 @@ impl Desk {
             let tree = Tree::new(leaves).unwrap();
             let root = tree.root();
             let nodes = tree.into_parts().into_iter();
-            let nodes = nodes.map(|part| BatchNodes {
-                level: part.place.level,
-                part: part.place.part,
-                hashes: part.hashes,
-            });
+            let nodes =
+                nodes.map(|part| BatchNodes { level: part.place.level, part: part.place.part, hashes: part.hashes });
             BatchTree { root, nodes: nodes.collect() }
         };
         let batch = self.state.make_batch(&self.lease, u32::MAX, now(), tree).await.unwrap().unwrap();
@@ -231,7 +228,10 @@ async fn hashes_become_proofs() {
             assert!(proof.len() < 2_000 && seen.insert(proof));
         }
         let body = status(&router, &hashes[0]).await;
-        assert_eq!((&body["state"], &body["height"], &body["txid"]), (&"confirmed".into(), &height.into(), &txid.into()));
+        assert_eq!(
+            (&body["state"], &body["height"], &body["txid"]),
+            (&"confirmed".into(), &height.into(), &txid.into())
+        );
         assert_eq!((&body["confirmations"], &body["batch"]["hashes"]), (&4.into(), &count.into()));
         assert_eq!(body["batch"]["root"], hex(&root).as_str());
         assert_eq!(body["block_hash"], world.oracle.blocks()[height as usize].block_hash().to_string());
@@ -376,7 +376,10 @@ async fn quotes_say_what_they_rest_on() {
     desk.report(WalletState::Ready, 0).await;
     let router = desk.router(&world, config(false, None));
     let body = quote(&router).await;
-    assert_eq!((&body["available"], &body["reason"], &body["service_fee_sats"]), (&true.into(), &Value::Null, &21.into()));
+    assert_eq!(
+        (&body["available"], &body["reason"], &body["service_fee_sats"]),
+        (&true.into(), &Value::Null, &21.into())
+    );
     assert_eq!((&body["basis"]["anchor_vsize"], &body["basis"]["waiting"]), (&200.into(), &0.into()));
     assert_eq!(body["basis"]["next_anchor_at"], "2100-01-01T00:00:00.000Z");
     // Without a mempool no feerate is known: null with a reason, never 0.

@@ -8,6 +8,10 @@ pub const MAX_LABEL_CHARS: usize = 200;
 pub const MAX_MESSAGE_CHARS: usize = 2_000;
 /// Maximum length of the other texts of a ticket in characters.
 pub const MAX_TEXT_CHARS: usize = 500;
+/// Maximum length of a report's description in characters.
+pub const MAX_REPORT_CHARS: usize = 2_000;
+/// Maximum number of transactions that a report names.
+pub const MAX_REPORT_TXIDS: usize = 20;
 /// Maximum length of an approver's name in characters.
 pub const MAX_APPROVER_CHARS: usize = 64;
 /// Maximum number of approvals that are not withdrawn. At the limit, no more are taken.
@@ -121,6 +125,16 @@ pub enum StateError {
         message = MAX_MESSAGE_CHARS, text = MAX_TEXT_CHARS
     )]
     Feedback,
+    /// An invalid text of a report, of its answer, or of an operator's reason.
+    #[error(
+        "invalid report: a description has 1 to {description} characters, a reason 1 to {text}, and {txids} transactions are allowed; \
+         control characters are not",
+        description = MAX_REPORT_CHARS, text = MAX_TEXT_CHARS, txids = MAX_REPORT_TXIDS
+    )]
+    Report,
+    /// No index of the descriptor can be given out.
+    #[error("no address of the payment descriptor can be given out")]
+    NoAddress,
     /// An invalid name of an approver.
     #[error(
         "invalid name of an approver: 1 to {max} letters from a to z, digits, spaces and . - _ @ + are allowed",

@@ -168,7 +168,7 @@ fn operation(
         accepted["description"] = "Accepted: it is new.".into();
         responses.insert("202".to_owned(), accepted);
     }
-    responses.insert("200".to_owned(), answer);
+    responses.insert(op.info.success().as_u16().to_string(), answer);
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for code in failures(op, formats) {
         by_status.entry(code.status().as_u16()).or_default().push(code.name());

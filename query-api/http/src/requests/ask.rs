@@ -1,8 +1,8 @@
 //! The request and the answer of a service.
 
-use std::{cell::RefCell, fmt, future::Future, rc::Rc, sync::Arc};
+use std::{cell::RefCell, fmt, future::Future, net::IpAddr, rc::Rc, sync::Arc};
 
-use cairn_state::{State, StateError};
+use cairn_state::{ServiceSecret, State, StateError};
 use cairn_work::Work;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -138,6 +138,8 @@ pub struct Call<'a> {
     pub(crate) notes: RefCell<AnswerNotes>,
     /// See [`Call::client`].
     pub(crate) client: Option<u64>,
+    /// See [`Call::client_under`].
+    pub(crate) network: Option<IpAddr>,
     pub(crate) state: Option<&'a State>,
     pub(crate) runtime: Handle,
 }
@@ -193,6 +195,14 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn client(&self) -> Option<String> {
         self.client.map(|hash| format!("{hash:016x}"))
+    }
+
+    /// A keyed hash of the client's address, or of the /64 of an IPv6 address, for limits that outlast this process.
+    /// Without the key, the address cannot be found out. All calls without a client have the same one.
+    #[must_use]
+    pub fn client_under(&self, key: &ServiceSecret, scope: &str) -> String {
+        let network = self.network.map_or_else(|| "no client".to_owned(), |network| network.to_string());
+        key.mac(&[scope, &network])
     }
 
     /// True if there is a database for the service state.

@@ -103,6 +103,9 @@ pub(crate) async fn dispatch(
     let mut response = match execute(&server, at, Input::Http(Box::new(parts), body), caller).await {
         Ok(answer) => {
             let mut response = respond(answer);
+            if let Some(op) = server.operations.get(at).filter(|_| response.status() == StatusCode::OK) {
+                *response.status_mut() = op.info.success();
+            }
             if lasts_for_good {
                 response.headers_mut().insert(header::CACHE_CONTROL, FOR_GOOD);
             }
