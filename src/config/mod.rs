@@ -193,6 +193,7 @@ pub(crate) struct Http {
     pub(crate) evidence: Evidence,
     #[command(flatten)]
     pub(crate) payments: Payments,
+    #[command(flatten)]
     pub(crate) timestamps: Timestamps,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,
