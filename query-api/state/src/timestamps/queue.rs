@@ -58,6 +58,11 @@ impl SubmitQueue {
         Ok(!mem::replace(&mut inner.is_writing, true))
     }
 
+    /// Notes that the task that writes has ended early: the next hash starts another one.
+    pub(super) fn end(&self) {
+        self.inner.lock().is_writing = false;
+    }
+
     /// Takes the next group; `None` ends the task that writes.
     pub(super) fn take(&self) -> Option<Vec<Queued>> {
         let mut inner = self.inner.lock();

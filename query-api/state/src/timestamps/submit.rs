@@ -105,6 +105,21 @@ fn record_of((_, hash, nonce, commitment, source, at): Inserted) -> Result<Times
     })
 }
 
+/// The task that writes. If it panics, the next hash starts another one.
+struct Writer {
+    state: State,
+    /// True if the queue knows that it has ended.
+    has_ended: bool,
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.state.submits.end();
+        }
+    }
+}
+
 impl State {
     /// Accepts a hash; when this returns, it is on disk. A hash that is known changes nothing, unless its batch was
     /// given up: then it waits for another one. `now` is in seconds since 1970.
@@ -122,9 +137,11 @@ impl State {
             let state = self.clone();
             // A task of its own: the caller may give up, and others wait for the same transaction.
             tokio::spawn(async move {
-                while let Some(group) = state.submits.take() {
-                    state.accept(group).await;
+                let mut writer = Writer { state, has_ended: false };
+                while let Some(group) = writer.state.submits.take() {
+                    writer.state.accept(group).await;
                 }
+                writer.has_ended = true;
             });
         }
         // The task ends early only with the process.
