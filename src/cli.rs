@@ -19,8 +19,8 @@ mod snapshot;
 pub(crate) use self::{events::*, evidence::*, import::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*};
 use crate::{
     config::{
-        All, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node,
-        Prices, ReadCache, Scrub, Starters, StateDb, whole,
+        All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
+        Node, Prices, ReadCache, Scrub, Starters, StateDb, whole,
     },
     lifetime::lifetime,
 };
@@ -199,6 +199,8 @@ pub(crate) struct Run {
     pub(crate) mempool: MempoolMemory,
     #[command(flatten)]
     pub(crate) prices: Prices,
+    #[command(flatten)]
+    pub(crate) anchoring: Anchoring,
     #[command(flatten)]
     pub(crate) http: Http,
     #[command(flatten)]

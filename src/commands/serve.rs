@@ -3,10 +3,11 @@
 use std::{sync::Arc, thread};
 
 use cairn_follow::Until;
-use cairn_link::FollowedIndex;
+use cairn_link::{FollowedIndex, IndexSlot};
 use prometheus::Registry;
 
 use crate::{
+    anchoring::Anchoring,
     cli::{Run, Serve},
     commands::Context,
     config::Memory,
@@ -53,6 +54,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     args.http.payments.config(Some(network))?;
     let prices = args.prices.settings()?;
+    let wallet = args.anchoring.settings(network);
     let signals = Signals::take_over()?;
     let state = args.state.url(&args.index)?;
     // Operators see metrics of indexing and of serving on one page.
@@ -66,8 +68,19 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =
         Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
-    let indexing = indexing.counted_in(&registry)?.with_prices(prices, &registry)?.for_replicas(Some(state));
+    let indexing = indexing.counted_in(&registry)?.with_prices(prices, &registry)?.for_replicas(Some(state.clone()));
     let slot = indexing.slot();
+    let anchoring = match (wallet, args.node.config(8)?) {
+        (None, _) => None,
+        (Some((wallet, settings)), Some(node)) => {
+            Some(Anchoring::new(settings, wallet, &node, state, Arc::<IndexSlot>::clone(&slot), &registry)?)
+        }
+        (Some(_), None) => {
+            return Err(
+                Failure::usage("timestamps_wallet needs a node").hint("name it with --node and its cookie file")
+            );
+        }
+    };
     let scrubber = Scrubber::start(&datadir.join("index"), &args.scrub, server.damages(), signals.cancel_token())?;
     let signals = Arc::new(signals);
     let ours = Arc::clone(&signals);
@@ -76,7 +89,9 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
         let _serving = ours.cancel_token().cancel_on_drop();
         indexing.follow(Until::Cancelled)
     })?;
+    let anchoring = anchoring.map(Anchoring::start).transpose()?;
     let served = server.serve(slot, signals.cancel_token());
+    drop(anchoring);
     if served.is_err() && signals::received().is_none() {
         // Do not wait for the indexer; committed work is safe.
         return served.map(|()| Exit::Done);

@@ -4,6 +4,7 @@
 //! Precedence: flag, environment, `cairn.toml`, default. Clap handles flags, environment and defaults. Values of the
 //! file become the defaults before the command line is parsed.
 
+mod anchoring;
 mod api_key;
 mod bound;
 mod clients;
@@ -34,6 +35,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
+pub(crate) use anchoring::Anchoring;
 pub(crate) use api_key::ApiKey;
 pub(crate) use clients::ClientLimits;
 pub(crate) use environment::check_environment;
@@ -240,6 +242,8 @@ pub(crate) struct All {
     mempool: MempoolMemory,
     #[command(flatten)]
     prices: Prices,
+    #[command(flatten)]
+    anchoring: Anchoring,
     #[command(flatten)]
     http: Http,
     #[command(flatten)]
