@@ -94,7 +94,7 @@ pub struct BatchView {
     pub candidates: Vec<CandidateView>,
 }
 
-/// What to do for a batch.
+/// The next step for a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Nothing, until something changes.

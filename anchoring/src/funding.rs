@@ -13,7 +13,7 @@ use crate::{
     wallet::DayFees,
 };
 
-/// What a replacement adds to the feerate of the one before at least: what nodes ask for (1,000), and the rounding.
+/// Least rise of the feerate from a transaction to its replacement: the 1,000 that nodes ask for, and the rounding.
 const MIN_BUMP: u64 = 1_010;
 /// Bitcoin Core: an error of the wallet, for example too few coins.
 const WALLET_ERROR: i64 = -4;
@@ -37,7 +37,7 @@ pub(crate) enum Unsigned {
     Limit(u64),
 }
 
-/// What the transaction is for.
+/// An order for a transaction.
 pub(crate) struct Order<'o> {
     pub(crate) root: &'o [u8; 32],
     pub(crate) reason: Reason,

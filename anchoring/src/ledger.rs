@@ -1,4 +1,4 @@
-//! What is stored: the service state.
+//! The stored data: the service state.
 
 use std::{future::Future, io, time::Duration};
 

@@ -1,10 +1,10 @@
-//! Anchors hashes in the chain: collects those that wait into batches, puts the root of each batch into a transaction of
-//! the node's wallet, and follows that transaction until it is final. No key is in this process.
+//! Anchors hashes in the chain: collects those that wait into batches, puts the root of each batch into a transaction
+//! of the node's wallet, and follows that transaction until it is final. No key is in this process.
 //!
 //! [`next_step`] decides what to do for a batch, from what is stored and what the node and the index say: a pure
-//! function. [`Anchorer::round`] does it. Each step is stored before it has an effect outside, so that a process that is
-//! killed at any point goes on with the same transaction: signed bytes are stored, then sent. Everything outside comes
-//! through traits: [`Ledger`] (the service state), [`Node`] (node and wallet), [`Chain`] (the index).
+//! function. [`Anchorer::round`] does it. Each step is stored before it has an effect outside, so that a process that
+//! is killed at any point goes on with the same transaction: signed bytes are stored, then sent. Everything outside
+//! comes through traits: [`Ledger`] (the service state), [`Node`] (node and wallet), [`Chain`] (the index).
 
 mod chain;
 mod coins;

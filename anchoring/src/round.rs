@@ -66,7 +66,7 @@ pub struct Anchorer<L, N, C> {
     lease: Option<AnchorLease>,
 }
 
-/// What is known in one round.
+/// Facts of one round.
 struct Round {
     lease: AnchorLease,
     now: u64,
@@ -218,7 +218,7 @@ impl<L: Ledger, N: Node, C: Chain> Anchorer<L, N, C> {
         Err(AnchorError::Batch { batch: id, what: format!("it is not settled after {MAX_STEPS} steps") })
     }
 
-    /// What decisions need to know of a batch.
+    /// Collects the facts of a batch that decisions need.
     fn view(
         &mut self,
         round: &Round,

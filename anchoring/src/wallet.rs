@@ -1,4 +1,4 @@
-//! What the wallet can pay for.
+//! Whether the wallet can pay for anchors.
 
 use cairn_node::{NodeError, WalletBalances, WalletInfo};
 use cairn_state::WalletState;

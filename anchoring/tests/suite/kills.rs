@@ -58,7 +58,7 @@ fn killed_at_any_point_nothing_is_lost_and_nothing_is_anchored_twice() {
             rig.later(LEASE_SECS);
             live(&rig, number, &mut rig.anchorer(), None);
             rig.assert_final(number);
-            // What was signed before is what is in the chain.
+            // The chain has the transaction that was signed before.
             assert!(before.is_empty() || rig.candidates(number) == before, "point {point}, {is_after}");
         }
     }

@@ -90,7 +90,7 @@ pub(crate) struct OwnedCoin {
     pub(crate) is_immature: bool,
 }
 
-/// What `walletcreatefundedpsbt` is to do.
+/// The parameters of `walletcreatefundedpsbt`.
 #[derive(Clone, Debug)]
 pub(crate) struct FundingPlan {
     pub(crate) inputs: Vec<OutPoint>,
