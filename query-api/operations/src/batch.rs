@@ -32,10 +32,14 @@ pub(crate) trait BatchedOperation: Operation<Output: Serialize + JsonSchema> {
     const BATCH: Info;
 
     /// Data that the rows of a batch share, so that each part is read once; `()` if there is none.
-    type Shared: Default;
+    type Shared<'r>: Default;
 
     /// Computes the answer for an address of a batch.
-    fn run_shared(ctx: &Ctx<'_>, input: Self::Input, _: &mut Self::Shared) -> Result<Self::Output, ApiError> {
+    fn run_shared<'r>(
+        ctx: &'r Ctx<'r>,
+        input: Self::Input,
+        _: &mut Self::Shared<'r>,
+    ) -> Result<Self::Output, ApiError> {
         Self::run(ctx, input)
     }
 }
@@ -206,7 +210,7 @@ impl<O: BatchedOperation> Operation for Batch<O> {
     type Output = BatchOutput<O::Output>;
 
     fn run(ctx: &Ctx<'_>, input: BatchInput) -> Result<Self::Output, ApiError> {
-        let mut shared = O::Shared::default();
+        let mut shared = O::Shared::<'_>::default();
         BatchOutput::each(ctx, &input.addresses, |address| {
             O::run_shared(ctx, read::<O>(&json!({"address": address}))?, &mut shared)
         })

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cairn_domain::exposure::{
-    Amounts, Limits, MILLIONTHS, Origin, Reach, Source, Stop, Trace, trace_destinations, trace_sources,
-};
+use cairn_domain::exposure::{Amounts, Limits, MILLIONTHS, Origin, Reach, Source, Stop, Trace, Way, trace};
 use cairn_model::{Outpoint, Sats, ScriptId};
 
 use crate::{
@@ -32,12 +30,12 @@ fn subject(seed: u64) -> ScriptId {
 
 fn sources(world: &mut World, of: ScriptId, limits: Limits) -> Trace {
     let txs = world.history(of, true);
-    trace_sources(world, of, &txs, limits).unwrap()
+    trace(world, Way::Sources, of, &txs, limits).unwrap()
 }
 
 fn destinations(world: &mut World, of: ScriptId, limits: Limits) -> Trace {
     let txs = world.history(of, false);
-    trace_destinations(world, of, &txs, limits).unwrap()
+    trace(world, Way::Destinations, of, &txs, limits).unwrap()
 }
 
 /// Haircut with its rounding, and FIFO, add up to what was examined; no amount exceeds its bound.
