@@ -55,14 +55,16 @@ fn claimed(scripts: &[bitcoin::ScriptBuf]) -> Vec<Claim> {
 #[tokio::test]
 async fn signals_and_exposure_find_the_same_claims() {
     let world = &everything_world();
-    let all = scripts(&world.oracle, 120);
+    let mut all = scripts(&world.oracle, 120);
+    // A claim cannot be about others.
+    all.retain(|script| (1..=10_000).contains(&script.len()));
     let claims = claimed(&all);
     take(world, "study", RETRIEVED, true, &claims);
     // A contested claim counts for neither.
     let contested = claims.iter().find(|claim| claim.category == Some(Category::Mixer)).unwrap();
     contest(world, contested, "study");
     let router = world.open_router();
-    let (mut fired, mut quiet) = (0, 0);
+    let (mut fired, mut quiet, mut cut) = (0, 0, 0);
     for script in &all {
         let address = script_hash(script);
         let body = get_ok(&router, SIGNALS, &SIGNALS.replace("{address}", &address)).await;
@@ -73,23 +75,29 @@ async fn signals_and_exposure_find_the_same_claims() {
             let template = format!("/v1/wallets/{{address}}/{operation}");
             let path = format!("/v1/wallets/{address}/{operation}?depth=2&min_share_ppm=0{choice}");
             let answer = get_ok(&router, &template, &path).await;
-            assert_eq!(answer["truncated"], false, "{answer}");
             let signal = body["signals"].as_array().unwrap().iter().find(|signal| signal["id"] == id).unwrap();
             let [sources, destinations] = ["sources", "destinations"].map(|side| found(&answer[side]));
             let all: BTreeSet<&String> = sources.1.iter().chain(&destinations.1).collect();
             let named = signal["claim_ids"].as_array().unwrap();
+            assert!(named.iter().all(|id| all.contains(&id.as_str().unwrap().to_owned())), "{address}: {signal}");
+            if answer["truncated"] == true {
+                // The signal reads fewer transactions. What it finds, exposure finds; absence is not examined.
+                let state = if named.is_empty() { "not_examined" } else { "fired" };
+                assert_eq!(signal["state"], state, "{address}: {signal}");
+                cut += 1;
+                continue;
+            }
             if all.is_empty() {
                 quiet += 1;
                 assert_eq!(signal["state"], "not_fired", "{address}: {signal}");
                 continue;
             }
             fired += 1;
-            assert_eq!(signal["state"], "fired", "{address}: {signal} {answer}");
+            assert_eq!(signal["state"], "fired", "{address}: {signal}");
             assert_eq!(signal["observed"]["sources"], sources.0.len(), "{address}: {signal}");
             assert_eq!(signal["observed"]["destinations"], destinations.0.len(), "{address}: {signal}");
             assert_eq!(named.len(), all.len().min(10), "{address}: {signal}");
-            assert!(named.iter().all(|id| all.contains(&id.as_str().unwrap().to_owned())), "{address}: {signal}");
         }
     }
-    assert!(fired > 20 && quiet > 20, "{fired} {quiet}");
+    assert!(fired > 20 && quiet > 20 && cut > 0, "{fired} {quiet} {cut}");
 }
