@@ -216,7 +216,6 @@ pub(crate) fn rfc3339_ms(milliseconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -176,7 +176,6 @@ pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>, most
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;

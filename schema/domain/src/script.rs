@@ -98,7 +98,6 @@ fn is_push_only(script: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn of(hex_text: &str) -> &'static str {

@@ -90,7 +90,6 @@ impl FromStr for Network {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

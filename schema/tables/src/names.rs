@@ -216,7 +216,6 @@ pub fn rows_of(script: &ScriptHash, row: &ScriptLabel) -> Result<Vec<(NameKey, S
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use cairn_events::{ClaimType, EvidenceTier};
 
     use super::*;

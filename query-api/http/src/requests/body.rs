@@ -204,7 +204,6 @@ impl<'de> Visitor<'de> for StrictVisitor {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use axum::http::HeaderValue;
     use proptest::prelude::{Strategy, any, prop, proptest};
     use serde_json::json;

@@ -169,7 +169,6 @@ impl JsonSchema for EventTypes {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

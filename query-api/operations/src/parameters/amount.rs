@@ -100,7 +100,6 @@ impl JsonSchema for BtcParam {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::{prop_assert_eq, proptest};
 
     use super::*;

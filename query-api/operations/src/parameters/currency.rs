@@ -74,7 +74,6 @@ impl JsonSchema for CurrencyParam {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

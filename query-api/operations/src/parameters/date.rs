@@ -66,7 +66,6 @@ impl JsonSchema for DateParam {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::values::date;
 

@@ -232,7 +232,6 @@ impl JsonSchema for BlockParam {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

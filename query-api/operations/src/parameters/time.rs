@@ -63,7 +63,6 @@ impl JsonSchema for TimeParam {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
