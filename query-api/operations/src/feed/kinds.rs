@@ -1,12 +1,10 @@
 //! Types of events, as answers and parameters name them.
 
-use std::borrow::Cow;
-
 use cairn_domain::flows::FlowDirection;
-use cairn_http::{BadText, TextFormat, trimmed};
+use cairn_http::{BadText, TextFormat};
 use cairn_tables::feed::{FeedKind, FeedRow};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
+
+use crate::parsed::{parsed, schema};
 
 /// A type of event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -138,34 +136,12 @@ impl EventTypes {
 }
 
 /// Types of events, with commas between.
-pub(crate) const EVENT_TYPES: TextFormat = TextFormat {
-    name: "event-types",
-    codes: &[],
-    takes_numbers: false,
-    canonical: trimmed,
-    example: None,
-    look: |_, text, _| EventTypes::parse(text).map(drop).map_err(BadText::new),
-};
+pub(crate) const EVENT_TYPES: TextFormat =
+    TextFormat::trimmed("event-types", |_, text, _| EventTypes::parse(text).map(drop).map_err(BadText::new));
 
-impl<'de> Deserialize<'de> for EventTypes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        EventTypes::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
+parsed!(EventTypes, EventTypes::parse);
 
-impl JsonSchema for EventTypes {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "EventTypes".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": EVENT_TYPES.name, "minLength": 5, "maxLength": 200})
-    }
-}
+schema!(inline EventTypes, "EventTypes", {"type": "string", "format": EVENT_TYPES.name, "minLength": 5, "maxLength": 200});
 
 #[cfg(test)]
 mod tests {
