@@ -6,63 +6,30 @@ use cairn_tables::feed::{FeedKind, FeedRow};
 
 use crate::parsed::{parsed, schema};
 
-/// A type of event.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum EventType {
-    Block,
-    WhaleTx,
-    CoinjoinRound,
-    Awakening,
-    Consolidation,
-    ExchangeFlowLarge,
-    MinerPayoutLarge,
-    LabelChange,
-    Reorg,
-    Retraction,
-    DormancyFlush,
-    WhaleWakeup,
-    SanctionsListChange,
-    DustCampaign,
+cairn_model::words! {
+    /// A type of event.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub(crate) enum EventType {
+        Block = "block",
+        WhaleTx = "whale_tx",
+        CoinjoinRound = "coinjoin_round",
+        Awakening = "awakening",
+        Consolidation = "consolidation",
+        ExchangeFlowLarge = "exchange_flow_large",
+        MinerPayoutLarge = "miner_payout_large",
+        LabelChange = "label_change",
+        Reorg = "reorg",
+        Retraction = "retraction",
+        DormancyFlush = "dormancy_flush",
+        WhaleWakeup = "whale_wakeup",
+        SanctionsListChange = "sanctions_list_change",
+        DustCampaign = "dust_campaign",
+    }
+    /// Its word.
+    pub(crate) fn as_str;
 }
 
 impl EventType {
-    pub(crate) const ALL: [EventType; 14] = [
-        EventType::Block,
-        EventType::WhaleTx,
-        EventType::CoinjoinRound,
-        EventType::Awakening,
-        EventType::Consolidation,
-        EventType::ExchangeFlowLarge,
-        EventType::MinerPayoutLarge,
-        EventType::LabelChange,
-        EventType::Reorg,
-        EventType::Retraction,
-        EventType::DormancyFlush,
-        EventType::WhaleWakeup,
-        EventType::SanctionsListChange,
-        EventType::DustCampaign,
-    ];
-
-    /// Its word.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            EventType::Block => "block",
-            EventType::WhaleTx => "whale_tx",
-            EventType::CoinjoinRound => "coinjoin_round",
-            EventType::Awakening => "awakening",
-            EventType::Consolidation => "consolidation",
-            EventType::ExchangeFlowLarge => "exchange_flow_large",
-            EventType::MinerPayoutLarge => "miner_payout_large",
-            EventType::LabelChange => "label_change",
-            EventType::Reorg => "reorg",
-            EventType::Retraction => "retraction",
-            EventType::DormancyFlush => "dormancy_flush",
-            EventType::WhaleWakeup => "whale_wakeup",
-            EventType::SanctionsListChange => "sanctions_list_change",
-            EventType::DustCampaign => "dust_campaign",
-        }
-    }
-
     /// Subject of an announcement or retraction. `None` for the beginning of the feed.
     pub(crate) const fn about(kind: FeedKind) -> Option<Self> {
         match kind {
