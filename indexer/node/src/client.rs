@@ -173,9 +173,6 @@ impl NodeClient {
     }
 
     /// As [`NodeClient::call`], with a maximum size of the answer in bytes.
-    ///
-    /// # Errors
-    /// As [`NodeClient::call`].
     pub fn call_within<T: DeserializeOwned>(
         &self,
         method: &str,

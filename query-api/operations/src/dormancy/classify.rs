@@ -248,9 +248,6 @@ fn first(classes: [(Class, ClassMatch); 4]) -> (Class, bool) {
 }
 
 /// Follows the largest spends of a flush, by today's labels.
-///
-/// # Errors
-/// The index cannot be read, or the request is over.
 pub(super) fn classify(
     ctx: &Ctx<'_>,
     view: &View<'_>,
