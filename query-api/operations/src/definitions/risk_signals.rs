@@ -99,7 +99,8 @@ pub(super) const RAPID_PASS_THROUGH_PAGE: Definition = Definition {
     text: &[
         "Over the examined history, 90 % or more of all that others paid to the address, and at least 0.1 BTC, left \
          it within 144 blocks of its receipt. Mined coins have no sender, and do not count. A coin leaves with the \
-         transaction that spends it, less the share that this transaction pays back. Payments by the address to itself are not received.",
+         transaction that spends it, less the share that this transaction pays back. Payments by the address to \
+         itself are not received.",
         "Ordinary explanations: exchanges and payment processors sweep each deposit address within minutes, and an \
          owner who moves coins to another wallet does the same. Evidence that would decide: who controls the place \
          where the coins go.",

@@ -35,7 +35,7 @@ pub const INFO: DetectorInfo = DetectorInfo {
     benign: &[
         "Everybody who pays several times a day out of one large coin makes such a chain: the remainder is change.",
         "Services pay withdrawals this way.",
-        "A wallet that mints tokens pays many one-time scripts so: small amounts, and the rest returns to one script.",
+        "A wallet that mints tokens pays small amounts to one-time scripts, and the rest returns to the same script.",
     ],
     decided_by: &[
         "Whether the small outputs go to shops and payees, or to accounts of one person at several services.",
