@@ -170,9 +170,10 @@ fn cases() -> Vec<Case> {
 }
 
 /// A proof up to its first operation after the hash of the file, in base64.
-const PROOF_START: &str = "AE9wZW5UaW1lc3RhbXBzAABQcm9vZgC/ieLohOiSlAEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAI";
+pub const PROOF_START: &str =
+    "AE9wZW5UaW1lc3RhbXBzAABQcm9vZgC/ieLohOiSlAEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAI";
 /// Its attestation, of an unknown kind.
-const PROOF_END: &str = "AAECAwQFBgcIAA==";
+pub const PROOF_END: &str = "AAECAwQFBgcIAA==";
 
 /// True if the path is of this template: `{name}` stands for one part.
 fn is_of(path: &str, template: &str) -> bool {
