@@ -163,7 +163,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         who: Crate("cairn-http"),
-        // Of the schema only `cairn-work`: what a request may use, which knows of no chain.
+        // Of the schema only `cairn-work`, what a request may use, and `cairn-json`: neither knows of a chain.
         never: &[
             Crate("cairn-model"),
             Crate("cairn-clock"),

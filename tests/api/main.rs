@@ -45,6 +45,7 @@ mod lookup_private;
 mod lookup_unconfirmed;
 mod mempool_ops;
 mod miner_flows;
+mod near_claims;
 mod network;
 mod onchain;
 mod onchain_ledger;

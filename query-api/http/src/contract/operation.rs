@@ -45,6 +45,10 @@ pub struct FileBody {
     pub media: &'static str,
     /// The body field that the file sets, in base64.
     pub field: &'static str,
+    /// Bytes that the file may have, as errors name it.
+    pub max_bytes: usize,
+    /// Bytes of the largest file whose base64 fits into the field. A larger one is refused before the operation sees it.
+    pub max_fitting: usize,
 }
 
 /// Description of an operation.

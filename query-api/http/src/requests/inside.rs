@@ -440,8 +440,10 @@ fn input_schema(op: &RegisteredOperation, server: &Server) -> Value {
 }
 
 fn unreadable(target: &str) -> ApiError {
-    if target.len() > usize::from(u16::MAX) {
-        ApiError::new(ErrorCode::UriTooLong, "the parameters are too long for a URI")
+    let (length, max) = (target.len(), usize::from(u16::MAX));
+    if length > max {
+        let detail = format!("the path and its parameters have {length} bytes; at most {max} are allowed");
+        ApiError::new(ErrorCode::UriTooLong, detail)
     } else {
         ApiError::new(ErrorCode::InvalidPath, "expected a method and a path that begins with a slash")
     }

@@ -21,7 +21,7 @@ pub(super) fn decode(text: &str) -> Result<(Transaction, Vec<u8>), String> {
         );
     }
     if text.len() > 2 * MAX_BYTES {
-        return Err("is too large for any block".to_owned());
+        return Err(format!("is too large for any block: it has {} digits; at most {} fit", text.len(), 2 * MAX_BYTES));
     }
     let raw = hex::decode(text).map_err(|error| match error {
         hex::FromHexError::OddLength => "has an odd number of hexadecimal digits: a digit is missing".to_owned(),

@@ -110,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        super::{pack::FORMAT, signature::SecretKey, strict::parse},
+        super::{pack::FORMAT, parse, signature::SecretKey},
         *,
     };
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use cairn_events::Category;
 use cairn_model::{Height, Outpoint, Sats, ScriptId, TxNum};
 
-use super::Unexamined;
+use super::{Near, Nearby, Unexamined};
 use crate::{claims::Strength, coinjoin::CoinJoin};
 
 /// A coin that a transaction spends.
@@ -96,17 +96,6 @@ pub struct ClaimRef {
     pub strength: Strength,
 }
 
-/// Standing claims about a script that is not the subject, as far as detectors need them.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Mark {
-    /// The best claim that it belongs to a mixer, or behaves like one.
-    pub mixer: Option<ClaimRef>,
-    /// The best claim of a list of sanctions.
-    pub sanctioned: Option<ClaimRef>,
-    /// True for a script of a known service: coins are not followed through it.
-    pub is_service: bool,
-}
-
 /// Scripts that transactions tie together, or a script that none ties to another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Party {
@@ -181,9 +170,9 @@ pub trait Ledger {
     /// Fails if the look-up fails.
     fn parties(&self, scripts: &[ScriptId]) -> Result<Option<Vec<Party>>, Self::Error>;
 
-    /// The marks of scripts by claims, in their order; `None` for a script whose claims are not read.
+    /// The claims near the subject that exposure finds within [`NEAR_LIMITS`](super::NEAR_LIMITS), in both directions.
     ///
     /// # Errors
-    /// Fails if the look-up fails.
-    fn marks(&self, scripts: &[ScriptId]) -> Result<Vec<Option<Mark>>, Self::Error>;
+    /// Fails if a look-up fails.
+    fn near(&self, facts: &Facts, nearby: Nearby) -> Result<Near, Self::Error>;
 }
