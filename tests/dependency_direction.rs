@@ -142,7 +142,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         who: Under("query-api"),
-        never: &[Under("indexer"), Under("demo"), Under("tests"), Crate("cairn"), Crate("cairn-writer")],
+        never: &[
+            Under("indexer"),
+            Under("anchoring"),
+            Under("demo"),
+            Under("tests"),
+            Crate("cairn"),
+            Crate("cairn-writer"),
+        ],
         why: "the query API is read-only",
     },
     Rule {
@@ -196,7 +203,25 @@ const RULES: &[Rule] = &[
         why: "what reads descriptors neither stores nor logs nor writes them",
     },
     Rule { who: Crate("cairn-timestamps"), never: &[Under("schema"), Crate("tokio")], why: "proofs are bytes" },
-    Rule { who: Under("snapshots"), never: &[Under("indexer"), Under("query-api")], why: "snapshots read" },
+    Rule {
+        who: Under("anchoring"),
+        never: &[
+            Under("snapshots"),
+            Under("demo"),
+            Under("tests"),
+            Crate("cairn"),
+            Crate("cairn-reader"),
+            Crate("cairn-http"),
+            Crate("rocksdb"),
+            Crate("axum"),
+        ],
+        why: "the anchorer gets the chain through a trait",
+    },
+    Rule {
+        who: Under("snapshots"),
+        never: &[Under("indexer"), Under("query-api"), Under("anchoring")],
+        why: "snapshots read",
+    },
     Rule {
         who: Under("demo"),
         never: &[
@@ -221,7 +246,7 @@ const RULES: &[Rule] = &[
 const MUST_EXIST: &str = "cairn cairn-clock cairn-model cairn-tables cairn-reader cairn-writer cairn-link cairn-sources \
     cairn-inputs cairn-fetch cairn-events cairn-node cairn-mempool cairn-stages cairn-pipeline cairn-follow cairn-domain cairn-keys cairn-timestamps cairn-state \
     cairn-http cairn-operations cairn-mcp cairn-demo rmcp rocksdb librocksdb-sys axum tokio clap \
-    indicatif";
+    indicatif cairn-anchoring";
 
 #[derive(Clone, Default)]
 struct Package {

@@ -124,6 +124,9 @@ fn cases() -> Vec<Case> {
     paths.push(format!("/v1/risk-check/{busy}?depth=2"));
     paths.push(format!("/v1/wallets/{busy}/pnl?currency=EUR"));
     paths.push(format!("/v1/wallets/{busy}/transactions?limit=100&currency=JPY"));
+    let hash = "ab".repeat(32);
+    paths.extend([format!("/v1/timestamp/{hash}"), format!("/v1/timestamp/{hash}/proof")]);
+    paths.push("/v1/timestamp/quote".to_owned());
     // There is no mempool: they say so.
     let unconfirmed = ["stats", "fee-distribution"].map(|rest| format!("/v1/mempool/{rest}"));
     paths.extend(unconfirmed.into_iter().chain([format!("/v1/mempool/tx/{}", worst.inputs.compute_txid())]));
@@ -148,6 +151,8 @@ fn cases() -> Vec<Case> {
             json!({"txid": worst.outputs.compute_txid().to_string(), "expected_address": busy, "min_amount_sats": 1}),
         ),
         ("/v1/tx/verify", Value::from_iter(unknown)),
+        // Nothing anchors: it says so.
+        ("/v1/timestamp", json!({"hash": "ab".repeat(32)})),
         // A proof with 250 operations in a row.
         ("/v1/timestamp/verify", json!({"proof_base64": format!("{PROOF_START}{}{PROOF_END}", "CAgI".repeat(83))})),
         (

@@ -70,6 +70,7 @@ mod support;
 mod surveillance;
 mod timestamp_proofs;
 mod timestamps;
+mod timestamps_anchored;
 mod transfers;
 mod tx;
 mod unconfirmed;

@@ -1,5 +1,6 @@
 //! Description of an operation. The service implements it: see [`crate::Backend`].
 
+use axum::http::StatusCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -80,6 +81,10 @@ pub struct Info {
     pub freshness_semantics: &'static str,
     /// True if the answer contains ages, so that it differs each time: it has no ETag and is never 304.
     pub has_ages: bool,
+    /// True if it accepts something that goes on after the answer: its status is 202.
+    pub is_accepted: bool,
+    /// True if its status is 202 for a thing that is new, and 200 for a known one.
+    pub accepts_new: bool,
     /// True if the answer would be wrong, not only old, while the service's data is behind.
     pub needs_tip: bool,
     /// Fields that `view=compact` omits.
@@ -120,6 +125,8 @@ impl Info {
             freshness: &[],
             freshness_semantics: "",
             has_ages: false,
+            is_accepted: false,
+            accepts_new: false,
             needs_tip: false,
             compact: &[],
             errors: &[],
@@ -145,6 +152,12 @@ impl Info {
             Method::Get => path.to_owned(),
             Method::Post => format!("POST {path}"),
         }
+    }
+
+    /// The status of its answers.
+    #[must_use]
+    pub fn success(&self) -> StatusCode {
+        if self.is_accepted { StatusCode::ACCEPTED } else { StatusCode::OK }
     }
 
     /// True if its answers have an ETag, so that `If-None-Match` may give 304.

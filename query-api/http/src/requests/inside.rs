@@ -212,7 +212,10 @@ impl Api {
         let span = tracing::info_span!("request", %id);
         let result = execute(server, at, Input::Ready(raw), caller).instrument(span).await;
         let (status, media_type, body) = match result {
-            Ok(Answer::Body { media_type, content, .. }) => (StatusCode::OK, media_type, content.into_bytes()),
+            Ok(Answer::Body { media_type, content, notes, .. }) => {
+                let status = if notes.is_accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
+                (status, media_type, content.into_bytes())
+            }
             // The caller has no earlier version.
             Ok(Answer::NotModified { .. }) => (StatusCode::NOT_MODIFIED, JSON, Vec::new()),
             Err(error) => {

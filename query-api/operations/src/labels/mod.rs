@@ -2,6 +2,8 @@
 
 mod words;
 
+pub(crate) use words::CategoryWord;
+
 crate::area::area! {
     search::LabelsSearch,
 }
