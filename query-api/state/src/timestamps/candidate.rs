@@ -45,6 +45,9 @@ const FEES: &str = "SELECT CAST(COALESCE(sum(fee), 0) AS BIGINT) FROM (SELECT ma
     FROM timestamp_candidates AS c JOIN timestamp_batches AS b ON b.id = c.batch \
     WHERE b.network = $1 AND c.made_at >= $2 GROUP BY c.batch) AS spent";
 
+/// A stored row.
+type StoredCandidate = (Vec<u8>, Vec<u8>, i64, i64, i64, Option<i64>);
+
 impl State {
     /// Stores a signed transaction of a batch; does nothing if it is stored already. Call it before the transaction is
     /// sent. Returns false if it was not stored now.
@@ -95,12 +98,12 @@ impl State {
     /// The stored transactions of a batch, the oldest first.
     pub async fn candidates(&self, batch: i64) -> Result<Vec<Candidate>, StateError> {
         self.ready().await?;
-        let rows: Vec<(Vec<u8>, Vec<u8>, i64, i64, i64, Option<i64>)> =
+        let rows: Vec<StoredCandidate> =
             on!(&self.reads, pool => sqlx::query_as(LIST).bind(batch).fetch_all(pool).await)
                 .map_err(StateError::database("cannot list transactions of timestamps"))?;
         let bad = || StateError::Row(format!("a transaction of batch {batch} of timestamps is invalid"));
         let number = |number: i64| u64::try_from(number).map_err(|_| bad());
-        let candidate = |(txid, raw, fee, vsize, made_at, sent_at): (Vec<u8>, Vec<u8>, i64, i64, i64, Option<i64>)| {
+        let candidate = |(txid, raw, fee, vsize, made_at, sent_at): StoredCandidate| {
             let txid = txid.try_into().map_err(|_| bad())?;
             let vsize = u32::try_from(vsize).map_err(|_| bad())?;
             let transaction = NewCandidate { txid, raw, fee_sats: number(fee)?, vsize };

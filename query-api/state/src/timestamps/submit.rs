@@ -172,7 +172,7 @@ impl State {
     /// Stores the hashes of a group that are not known yet, and returns their records.
     async fn store(&self, waiting: &BTreeMap<Key, Vec<Queued>>) -> Result<BTreeMap<Key, TimestampRecord>, StateError> {
         let group = self.submits.groups.fetch_add(1, Ordering::Relaxed);
-        if group % COUNT_EVERY == 0 || self.submits.is_full.load(Ordering::Relaxed) {
+        if group.is_multiple_of(COUNT_EVERY) || self.submits.is_full.load(Ordering::Relaxed) {
             self.submits.is_full.store(self.is_full(waiting).await?, Ordering::Relaxed);
         }
         if self.submits.is_full.load(Ordering::Relaxed) {
