@@ -202,6 +202,7 @@ const RULES: &[Rule] = &[
         never: &[Under("schema"), Under("indexer"), Crate("cairn-http"), Crate("cairn-operations"), Crate("tracing")],
         why: "what reads descriptors neither stores nor logs nor writes them",
     },
+    Rule { who: Crate("cairn-payments"), never: &[Crate("cairn-http")], why: "payments know nothing of who asks" },
     Rule { who: Crate("cairn-timestamps"), never: &[Under("schema"), Crate("tokio")], why: "proofs are bytes" },
     Rule {
         who: Under("anchoring"),
@@ -244,7 +245,7 @@ const RULES: &[Rule] = &[
 
 /// Names in the rules that must be found in the real graph: a rule about a renamed crate would hold for ever.
 const MUST_EXIST: &str = "cairn cairn-clock cairn-model cairn-tables cairn-reader cairn-writer cairn-link cairn-sources \
-    cairn-inputs cairn-fetch cairn-events cairn-node cairn-mempool cairn-stages cairn-pipeline cairn-follow cairn-domain cairn-keys cairn-timestamps cairn-state \
+    cairn-inputs cairn-fetch cairn-events cairn-node cairn-mempool cairn-stages cairn-pipeline cairn-follow cairn-domain cairn-keys cairn-timestamps cairn-payments cairn-state \
     cairn-http cairn-operations cairn-mcp cairn-demo rmcp rocksdb librocksdb-sys axum tokio clap \
     indicatif cairn-anchoring";
 

@@ -60,7 +60,6 @@ fn paragraph(report: &Report, acts: &[DoneAct]) -> String {
         ("votes", Some(format!("{} up, {} down", report.up, report.down))),
         ("transactions", Some(content.evidence_txids.join(" ")).filter(|txids| !txids.is_empty())),
         ("web page", content.evidence_url.clone()),
-        ("reply", report.reply.as_ref().map(|reply| reply.text.clone())),
     ];
     for (name, value) in members {
         if let Some(value) = value {
@@ -153,7 +152,6 @@ mod tests {
             up: 1,
             down: 2,
             published_in: None,
-            reply: None,
         };
         let act = DoneAct { act: "hide".to_owned(), reason: "spam\r".to_owned(), at: 1 };
         assert_eq!(

@@ -19,7 +19,7 @@ pub(crate) struct Payments {
     /// community reports.
     #[arg(long, env = "CAIRN_PAYMENTS_DESCRIPTOR", value_name = "DESCRIPTOR", hide_env_values = true)]
     payments_descriptor: Option<Hidden>,
-    /// What a community report costs, in satoshis.
+    /// Price of a community report, in satoshis.
     #[arg(long, env = "CAIRN_REPORT_AMOUNT_SATS", value_name = "SATS", default_value = "5000",
         value_parser = whole::<u64>(546..=100_000_000))]
     report_amount_sats: u64,

@@ -122,6 +122,7 @@ fn cases() -> Vec<Case> {
     paths.push(format!("/v1/wallets/{busy}/balance-history?currency=EUR"));
     paths.push(format!("/v1/address/{busy}/risk-signals"));
     paths.push(format!("/v1/risk-check/{busy}?depth=2"));
+    paths.extend([format!("/v1/community/reports/{busy}?limit=100"), "/v1/community/reports/rp_0/status".to_owned()]);
     paths.push(format!("/v1/wallets/{busy}/pnl?currency=EUR"));
     paths.push(format!("/v1/wallets/{busy}/transactions?limit=100&currency=JPY"));
     let hash = "ab".repeat(32);
@@ -166,6 +167,14 @@ fn cases() -> Vec<Case> {
         ),
         ("/v1/tx/broadcast", json!({"tx_hex": hex::encode(consensus::serialize(&worst.carriers))})),
         ("/v1/feedback", json!({"type": "general", "message": "x".repeat(2_000)})),
+        (
+            "/v1/community/reports",
+            json!({
+                "address": busy, "category": "scam", "description": "x".repeat(2_000),
+                "evidence_txids": vec![worst.inputs.compute_txid().to_string(); 20],
+            }),
+        ),
+        ("/v1/community/reports/rp_0/vote", json!({"vote": "up"})),
         ("/mcp/", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})),
         ("/mcp/", tool("get_transaction", all)),
         ("/mcp/", tool("search_endpoints", json!({"query": "wallet balance fee ".repeat(1_500)}))),

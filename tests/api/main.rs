@@ -9,6 +9,7 @@ mod broadcast;
 mod broadcast_limits;
 mod browsers;
 mod claims;
+mod community;
 mod compact;
 mod connections;
 mod contests;

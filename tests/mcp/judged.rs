@@ -39,7 +39,7 @@ const TUNED: &[Judged] = &[
     ("how is my wallet of three addresses doing", &["/v1/wallets/{address}/dashboard"]),
     ("coins that moved after ten years", &["chain_awakenings", "dormant_movements", "pulse_dormant"]),
     ("large whale transactions", &["whale_alerts", "pulse_whales", "whale_alerts_labeled"]),
-    ("report a scam address", &["POST /v1/community/reports", "/v1/community/reports/{address}"]),
+    ("report a scam address", &["submit_report", "address_reports"]),
     ("prove that a document existed", &["submit_timestamp", "verify_timestamp"]),
     ("how much does it cost to timestamp a hash", &["timestamp_quote"]),
     ("trace where the funds went", &["wallet_flow_graph"]),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cairn_state::{
     ClientHashes, Creation, IndexUse, MAX_OPEN_REPORTS, MAX_REPORT_CHARS, MAX_REPORTS_OF_CLIENT, Moderation, NewReport,
-    PublishingBlock, Reply, Report, ReportAct, ReportPosition, State, StateError, VOTE_WINDOW, Visibility, Voting,
+    PublishingBlock, Report, ReportAct, ReportPosition, State, StateError, VOTE_WINDOW, Visibility, Voting,
 };
 
 use crate::database::TestDatabase;
@@ -122,11 +122,8 @@ async fn reports_are_kept_with_their_addresses(database: &TestDatabase) {
     assert_eq!(purpose, format!("report:{}", first.id));
     let block = PublishingBlock { height: 7, hash: "ab".repeat(32) };
     state.note_publication(&first.id, &block).await.unwrap();
-    let reply = Reply { text: "no".to_owned(), message: "m".to_owned(), signature: "s".to_owned(), replied_at: 1_500 };
-    assert!(state.answer_report(&first.id, &reply).await.unwrap());
-    assert!(!state.answer_report("rp_0", &reply).await.unwrap());
     let now = state.report(&first.id).await.unwrap().unwrap();
-    assert_eq!((now.published_in, now.reply), (Some(block), Some(reply)));
+    assert_eq!(now.published_in, Some(block));
     // No address of a client is anywhere.
     let kept = database.text("SELECT client FROM reports").await;
     assert!(kept.len() == 64 && kept.bytes().all(|byte| byte.is_ascii_hexdigit()), "{kept}");
@@ -160,7 +157,7 @@ async fn reports_have_limits(database: &TestDatabase) {
     assert!(matches!(again(&b, 1_000).await, Creation::Created(_)));
     assert_eq!(state.open_reports(Some(&a), 1_000, 99).await.unwrap().len(), MAX_REPORTS_OF_CLIENT as usize);
     assert_eq!(state.open_reports(None, 1_000, 99).await.unwrap().len(), 6);
-    // What is published, hidden or expired is not open.
+    // Reports that are published, hidden or expired are not open.
     let block = PublishingBlock { height: 7, hash: "ab".repeat(32) };
     state.note_publication(&ids[0], &block).await.unwrap();
     assert!(matches!(again(&a, 1_000).await, Creation::Created(_)));
@@ -254,7 +251,7 @@ async fn raced_votes_count_once(database: &TestDatabase) {
                 assert_eq!(next, 1_000 + VOTE_WINDOW);
                 refused += 1;
             }
-            // So many at once may wait too long for a connection: nothing was counted then.
+            // That many at once may wait too long for a connection: nothing was counted then.
             Err(StateError::Database { .. }) => refused += 1,
             other => panic!("{other:?}"),
         }

@@ -31,11 +31,11 @@ pub(crate) fn about(config: &ApiConfig) -> About {
         areas: &[
             ("blocks", "Single blocks and their transactions."),
             ("chain", "The chain as a whole: newest and projected blocks, supply, old coins that move."),
+            ("community", "Reports of clients about addresses, their payments and votes: nobody has verified them."),
             (
                 "entities",
                 "Exchanges, services and others that sources name: lists of them, their addresses and their activity.",
             ),
-            ("community", "Reports of clients about addresses, their payments and votes: nobody has verified them."),
             ("labels", "Search of the names that sources give to addresses."),
             ("market", "Prices of bitcoin and exchange rates, with their sources and their age."),
             ("mempool", "Unconfirmed transactions, and the feerates needed to confirm soon."),

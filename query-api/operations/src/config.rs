@@ -57,7 +57,7 @@ pub struct PaymentsConfig {
     pub descriptor: Option<Arc<PaymentDescriptor>>,
     /// The file that remembers the next address of each descriptor; `None`: a restored database is not noticed.
     pub mark: Option<PaymentMark>,
-    /// What a report costs, in satoshis.
+    /// Price of a report, in satoshis.
     pub report_amount_sats: u64,
     /// How long a report waits for its payment, in seconds.
     pub report_expiry_secs: u64,

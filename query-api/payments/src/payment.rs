@@ -21,10 +21,10 @@ pub struct Completion {
     pub confirmations: u32,
 }
 
-/// What was paid to an address.
+/// Payments to an address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Payment {
-    /// What must be paid.
+    /// Satoshis that must be paid.
     pub amount: Sats,
     /// Sum of confirmed outputs.
     pub confirmed: Sats,
@@ -59,7 +59,7 @@ impl Payment {
         (1..self.amount).contains(&self.received())
     }
 
-    /// What was paid beyond the amount.
+    /// Satoshis paid beyond the amount.
     #[must_use]
     pub fn overpaid(&self) -> Sats {
         self.received().saturating_sub(self.amount)

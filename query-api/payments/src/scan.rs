@@ -4,11 +4,10 @@ use cairn_domain::{mempool::Mempool, script_sha256};
 use cairn_reader::{ReadError, View};
 use cairn_state::IndexUse;
 
-use crate::{
-    SKIPPED_AFTER_RESTORE,
-    descriptor::{DescriptorError, PaymentDescriptor},
-};
+use crate::descriptor::{DescriptorError, PaymentDescriptor};
 
+/// Indices that are skipped when addresses may have been given out that the database does not know.
+pub const SKIPPED_AFTER_RESTORE: u32 = 1_000;
 /// Indices that are looked up at most. Further ones are unknown.
 const MAX_SCANNED: u32 = 20_000;
 
@@ -53,4 +52,23 @@ pub fn end_of_used(
         index += 1;
     }
     Ok(end)
+}
+
+/// Returns the index to go on from after a restore: above every index that may have been given out. `stored` is the
+/// next index of the database, `remembered` that of the data folder, and `seen` the index after the last one that the
+/// chain knows.
+#[must_use]
+pub fn index_after_restore(stored: u32, remembered: u32, seen: u32) -> u32 {
+    stored.max(remembered).max(seen).saturating_add(SKIPPED_AFTER_RESTORE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_index_is_above_all_that_may_have_been_given_out() {
+        assert_eq!(index_after_restore(3, 4, 2), 1_004);
+        assert_eq!(index_after_restore(3, 4, 40), 1_040);
+    }
 }

@@ -54,12 +54,7 @@ CREATE TABLE reports (
   down             BIGINT NOT NULL DEFAULT 0,
   -- The block that was last seen to publish it.
   published_height BIGINT,
-  published_hash   TEXT,
-  -- The answer by the key of the address, with the message that it has signed.
-  reply            TEXT,
-  reply_message    TEXT,
-  reply_signature  TEXT,
-  replied_at       BIGINT
+  published_hash   TEXT
 );
 CREATE UNIQUE INDEX report_payments ON reports (payment_script);
 CREATE INDEX reports_by_script ON reports (script_hash, (up - down), created_at, id);

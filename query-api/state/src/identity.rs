@@ -25,8 +25,8 @@ const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT
     WHERE NOT EXISTS (SELECT 1 FROM cairn_identity)";
 
 /// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. The last
-/// use of a key, the writer's tip and the block that published a report are observations, and votes are many, so they do
-/// not count; a document that waits has a hash of its own.
+/// use of a key, the writer's tip and the block that published a report are observations, and votes are many, so they
+/// do not count; a document that waits has a hash of its own.
 const COUNTED: [(&str, &str); 13] = [
     ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
     (
@@ -48,7 +48,7 @@ const COUNTED: [(&str, &str); 13] = [
     (
         "reports",
         "id, address, script_hash, category, description, evidence_txids, evidence_url, created_at, expires_at, \
-         amount_sats, payment_script, payment_address, visibility, reply, reply_message, reply_signature, replied_at",
+         amount_sats, payment_script, payment_address, visibility",
     ),
     ("report_acts", "id, report_id, act, reason, acted_at"),
     ("timestamp_batches", "id, network, root, leaves, state, made_at, failure, txid, height, block_hash"),

@@ -3,10 +3,10 @@
 //!
 //! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
 //! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), addresses that clients pay to, reports of
-//! clients with their votes ([`Report`]), and keys by which a service knows again what it has given out. Machines that
-//! serve copies of an index leave documents in it for the one that writes the index ([`WaitingEntry`]), and read how far
-//! that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here ([`State::submit_timestamp`]), and followed
-//! by the process that holds the [`AnchorLease`].
+//! clients with their votes ([`Report`]), and keys by which a service knows again what it has given out. Machines
+//! that serve copies of an index leave documents in it for the one that writes the index ([`WaitingEntry`]), and read
+//! how far that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here ([`State::submit_timestamp`]),
+//! and followed by the process that holds the [`AnchorLease`].
 
 mod approval;
 mod approvals;
@@ -47,7 +47,7 @@ pub use feedback::{
 };
 pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use payments::{Allotted, IndexUse, PaymentCounter, PaymentSkip};
-pub use report::{NewReport, PublishingBlock, Reply, Report, Visibility};
+pub use report::{NewReport, PublishingBlock, Report, Visibility};
 pub use reports::{Creation, DoneAct, MAX_OPEN_REPORTS, MAX_REPORTS_OF_CLIENT, Moderation, ReportAct, ReportPosition};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;

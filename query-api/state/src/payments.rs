@@ -5,7 +5,7 @@ use crate::{State, StateError, keys::to_stored, pool::on, serialized::serialized
 /// Used indices that are passed over before one is given out.
 const MAX_PASSED: u32 = 1_000;
 
-/// What is known about an index of a descriptor before it is given out.
+/// Facts about an index of a descriptor before it is given out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IndexUse {
     /// Nobody has used it: its script, and its address.
@@ -64,8 +64,8 @@ pub(crate) const ADVANCE: &str = "UPDATE payment_counters SET next_index = $1 WH
 pub(crate) const GIVE_OUT: &str = "INSERT INTO payment_addresses (descriptor, address_index, purpose, script, created_at) \
     VALUES ($1, $2, $3, $4, $5)";
 
-/// Gives out the next free address of a descriptor inside a transaction that no other one runs beside. A macro,
-/// because the types of the two databases have no common trait.
+/// Gives out the next free address of a descriptor inside a [`serialized`] transaction. A macro, because the types of
+/// the two databases have no common trait.
 macro_rules! allot {
     ($tx:expr, $descriptor:expr, $purpose:expr, $now:expr, $look:expr) => {{
         let failed = || $crate::StateError::database("cannot give out an address");

@@ -47,7 +47,7 @@ pub struct NewReport {
     pub evidence_url: Option<String>,
     /// Until when it should be paid, in seconds since 1970.
     pub expires_at: u64,
-    /// What must be paid.
+    /// Satoshis that must be paid.
     pub amount_sats: u64,
     /// [`Visibility::Held`] if an operator must see it first.
     pub visibility: Visibility,
@@ -60,19 +60,6 @@ pub struct PublishingBlock {
     pub height: u32,
     /// Its hash in hex.
     pub hash: String,
-}
-
-/// The answer of the holder of an address's key to a report.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reply {
-    /// Its words: untrusted text.
-    pub text: String,
-    /// The message that the key has signed.
-    pub message: String,
-    /// The signature.
-    pub signature: String,
-    /// When it was received, in seconds since 1970.
-    pub replied_at: u64,
 }
 
 /// A report. All times are in seconds since 1970.
@@ -94,8 +81,6 @@ pub struct Report {
     pub down: u64,
     /// The block that was last seen to publish it; a reorganization may have removed it since.
     pub published_in: Option<PublishingBlock>,
-    /// The answer by the key of the address.
-    pub reply: Option<Reply>,
 }
 
 impl Report {
@@ -130,7 +115,7 @@ macro_rules! columns {
         concat!(
             "SELECT address, script_hash, category, description, evidence_txids, evidence_url, visibility, ",
             "payment_script, payment_address, id, created_at, expires_at, amount_sats, up, down, published_height, ",
-            "published_hash, reply, reply_message, reply_signature, replied_at FROM reports ",
+            "published_hash FROM reports ",
             $rest
         )
     };
@@ -156,10 +141,6 @@ pub(crate) struct StoredReport {
     down: i64,
     published_height: Option<i64>,
     published_hash: Option<String>,
-    reply: Option<String>,
-    reply_message: Option<String>,
-    reply_signature: Option<String>,
-    replied_at: Option<i64>,
 }
 
 impl<'r, R: Row> FromRow<'r, R> for StoredReport
@@ -189,10 +170,6 @@ where
             down: row.try_get("down")?,
             published_height: row.try_get("published_height")?,
             published_hash: row.try_get("published_hash")?,
-            reply: row.try_get("reply")?,
-            reply_message: row.try_get("reply_message")?,
-            reply_signature: row.try_get("reply_signature")?,
-            replied_at: row.try_get("replied_at")?,
         })
     }
 }
@@ -204,12 +181,6 @@ impl StoredReport {
         let visibility = Visibility::ALL.into_iter().find(|one| one.name() == self.visibility);
         let block = |(height, hash)| {
             Ok::<_, StateError>(PublishingBlock { height: u32::try_from(height).map_err(|_| bad("height"))?, hash })
-        };
-        let reply = match (self.reply, self.reply_message, self.reply_signature, self.replied_at) {
-            (Some(text), Some(message), Some(signature), Some(at)) => {
-                Some(Reply { text, message, signature, replied_at: number(at)? })
-            }
-            _ => None,
         };
         let txids = self.evidence_txids.split(' ').filter(|txid| !txid.is_empty());
         let content = NewReport {
@@ -231,7 +202,6 @@ impl StoredReport {
             published_in: self.published_height.zip(self.published_hash).map(block).transpose()?,
             payment_address: self.payment_address,
             content,
-            reply,
             id: self.id.clone(),
         })
     }

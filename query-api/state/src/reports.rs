@@ -1,7 +1,7 @@
 //! Reports of clients about addresses. Whether a report is paid is not stored: the chain says it.
 
 use crate::{
-    IndexUse, MAX_TEXT_CHARS, NewReport, PublishingBlock, Reply, Report, State, StateError,
+    IndexUse, MAX_TEXT_CHARS, NewReport, PublishingBlock, Report, State, StateError,
     keys::to_stored,
     payments::allot,
     pool::on,
@@ -115,8 +115,6 @@ const PUBLISHED: &str = "UPDATE reports SET published_height = $1, published_has
 const MODERATE: &str = "UPDATE reports SET visibility = $1 WHERE id = $2 AND visibility <> $1";
 const NOTE_ACT: &str = "INSERT INTO report_acts (id, report_id, act, reason, acted_at) VALUES ($1, $2, $3, $4, $5)";
 const ACTS: &str = "SELECT act, reason, acted_at FROM report_acts WHERE report_id = $1 ORDER BY acted_at, id LIMIT 100";
-const REPLY: &str =
-    "UPDATE reports SET reply = $1, reply_message = $2, reply_signature = $3, replied_at = $4 WHERE id = $5";
 
 fn new_id(prefix: &str) -> Result<String, StateError> {
     let mut random = [0u8; 16];
@@ -182,7 +180,6 @@ impl State {
             up: 0,
             down: 0,
             published_in: None,
-            reply: None,
         })))
     }
 
@@ -195,8 +192,8 @@ impl State {
         row.map(StoredReport::read).transpose()
     }
 
-    /// Reports about a script (SHA-256 in hex) that no operator hides, paid or not: by score, then by time, the greatest
-    /// first; at most `limit` of those after a position.
+    /// Reports about a script (SHA-256 in hex) that no operator hides, paid or not: by score, then by time, the
+    /// greatest first; at most `limit` of those after a position.
     ///
     /// # Errors
     /// Fails if the time is out of range.
@@ -310,27 +307,5 @@ impl State {
             Ok(DoneAct { act, reason, at })
         };
         rows.into_iter().map(act).collect()
-    }
-
-    /// Stores the answer by the key of the address, in place of an earlier one. Returns false if there is no such
-    /// report.
-    ///
-    /// # Errors
-    /// Fails if a text is invalid, or if the time is out of range.
-    pub async fn answer_report(&self, id: &str, reply: &Reply) -> Result<bool, StateError> {
-        let texts = [&reply.text, &reply.message, &reply.signature];
-        let strange = |c: char| c.is_control() && c != '\n' && c != '\t';
-        if texts.into_iter().any(|text| text.chars().count() > 2 * crate::MAX_REPORT_CHARS || text.contains(strange)) {
-            return Err(StateError::Report);
-        }
-        let at = to_stored(reply.replied_at)?;
-        self.ready().await?;
-        let changed = on!(&self.pool, pool => {
-            let answer = sqlx::query(REPLY).bind(&reply.text).bind(&reply.message).bind(&reply.signature).bind(at);
-            answer.bind(id).execute(pool).await.map(|done| done.rows_affected())
-        })
-        .map_err(StateError::database("cannot store the answer to a report"))?;
-        self.changed().await;
-        Ok(changed > 0)
     }
 }

@@ -1,5 +1,5 @@
-//! Votes about reports: one for each client in [`VOTE_WINDOW`]. A client stands here by a keyed hash of its address. The
-//! key changes, and the hash under the key before still counts, so that a change forgives no vote.
+//! Votes about reports: one for each client in [`VOTE_WINDOW`]. A client stands here by a keyed hash of its address.
+//! The key changes, and the hash under the key before still counts, so that a change forgives no vote.
 
 use crate::{State, StateError, keys::to_stored, pool::on, serialized::serialized, service_secret::ServiceSecret};
 
@@ -76,8 +76,8 @@ fn number(stored: i64) -> Result<u64, StateError> {
 }
 
 impl State {
-    /// The keys of the hashes of clients at `now` (seconds since 1970). A key that is older than `period` seconds, and at
-    /// least [`VOTE_WINDOW`], is replaced, and becomes the one before.
+    /// The keys of the hashes of clients at `now` (seconds since 1970). A key that is older than `period` seconds, and
+    /// at least [`VOTE_WINDOW`], is replaced, and becomes the one before.
     ///
     /// # Errors
     /// Fails if the time is out of range.

@@ -5,21 +5,21 @@ use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Freshness, Info,
 use cairn_model::Sats;
 use cairn_reader::View;
 use cairn_state::{
-    ClientHashes, Creation, MAX_OPEN_REPORTS, MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_REPORTS_OF_CLIENT, MAX_TEXT_CHARS,
-    NewReport, Report, Visibility,
+    ClientHashes, Creation, MAX_OPEN_REPORTS, MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_REPORTS_OF_CLIENT,
+    MAX_TEXT_CHARS, NewReport, Report, Visibility,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
     allotment::Allotment,
+    category::ReportCategory,
     judged::{JudgedReport, client_hashes, descriptor},
     texts,
 };
 use crate::{
     config::ReportsModeration,
     context::{Ctx, MEMPOOL, TIP},
-    labels::CategoryWord,
     operation::Operation,
     parameters::identifier::{AddressParam, TxidParam},
     values::{Btc, rfc3339_ms},
@@ -38,9 +38,9 @@ pub(crate) struct SubmitReport;
 pub(crate) struct SubmitReportInput {
     /// The address that the report is about.
     address: AddressParam,
-    /// Category of what is reported.
-    category: CategoryWord,
-    /// What happened, in your own words. It is published: do not write personal data or secrets. Invisible characters
+    /// Category of what is reported: a kind of entity, or a behaviour.
+    category: ReportCategory,
+    /// Description in your own words. It is published: do not write personal data or secrets. Invisible characters
     /// are removed.
     #[schemars(length(min = 1, max = MAX_REPORT_CHARS), example = "Asked for a deposit and never answered again.")]
     description: String,
@@ -190,7 +190,7 @@ fn checked(ctx: &Ctx<'_>, view: &View<'_>, input: SubmitReportInput) -> Result<N
     Ok(NewReport {
         address: input.address.text,
         script_hash: hex::encode(script_hash),
-        category: input.category.0.as_str().to_owned(),
+        category: input.category.0.to_owned(),
         description,
         evidence_txids,
         evidence_url: input.evidence_url,
@@ -227,7 +227,8 @@ fn refusal(ctx: &Ctx<'_>, creation: &Creation, client: &ClientHashes) -> Result<
             ApiError::new(ErrorCode::RateLimited, detail).retryable(Some(wait))
         }
         None => {
-            let detail = format!("{MAX_OPEN_REPORTS} reports are open; no more are accepted until some are paid or expire");
+            let detail =
+                format!("{MAX_OPEN_REPORTS} reports are open; no more are accepted until some are paid or expire");
             ApiError::unavailable(ErrorCode::ReportsFull, detail, wait)
         }
     })

@@ -44,7 +44,7 @@ pub(crate) struct ReportStatusOutput {
     unconfirmed_sats: Sats,
     /// True if something was paid, and less than the amount.
     underpaid: bool,
-    /// What was paid beyond the amount.
+    /// Satoshis paid beyond the amount.
     overpaid_sats: Sats,
     /// True if the payment was completed by a block after `expires_at`.
     late: bool,

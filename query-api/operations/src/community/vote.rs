@@ -26,6 +26,7 @@ pub(crate) struct VoteReportInput {
     #[schemars(length(min = 1, max = 64), example = &"rp_00000000000000000000000000000000")]
     report_id: String,
     /// `up`: the report is right; `down`: it is not.
+    #[schemars(example = &"up")]
     vote: Vote,
 }
 

@@ -19,8 +19,7 @@ pub(super) const COMMUNITY_REPORTS_PAGE: Definition = Definition {
          set it for each report. The score is the votes for a report less those against it: it shows how many clients \
          agreed, not who is right. Reports are listed by score, then by the time at which they were received.",
         "The level of confidence of a report is 10 of 100, and its evidence tier is `community`. Reports change neither \
-         labels nor assessments nor risk signals. The holder of the address's key can answer with a signature: then the \
-         report is marked as contested, and shows the answer. The operator can hide reports; a record keeps each such \
+         labels nor assessments nor risk signals. The operator can hide reports; a record keeps each such \
          act with its reason.",
     ],
 };

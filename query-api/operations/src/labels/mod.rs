@@ -2,8 +2,6 @@
 
 mod words;
 
-pub(crate) use words::CategoryWord;
-
 crate::area::area! {
     search::LabelsSearch,
 }

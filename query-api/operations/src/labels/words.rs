@@ -11,7 +11,7 @@ macro_rules! word_parameter {
     ($($(#[$doc:meta])* $name:ident($of:ident),)+) => {
         $($(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub(crate) struct $name(pub(crate) $of);
+        pub(super) struct $name(pub(super) $of);
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
