@@ -88,9 +88,6 @@ pub(crate) struct IndexDir {
 
 impl IndexDir {
     /// The folder.
-    ///
-    /// # Errors
-    /// Fails if no folder is set.
     pub(crate) fn datadir(&self) -> Result<&PathBuf, Failure> {
         required_folder(self.datadir.as_ref(), "datadir")
     }
@@ -111,9 +108,6 @@ pub(crate) struct Chain {
 
 impl Chain {
     /// The network.
-    ///
-    /// # Errors
-    /// Fails if no network is set.
     pub(crate) fn network(&self) -> Result<Network, Failure> {
         required(self.network, "network")
     }

@@ -181,9 +181,6 @@ impl NodeClient {
     }
 
     /// As [`NodeClient::call`], with a maximum size of the answer in bytes.
-    ///
-    /// # Errors
-    /// As [`NodeClient::call`].
     pub fn call_within<T: DeserializeOwned>(
         &self,
         method: &str,

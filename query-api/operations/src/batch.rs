@@ -271,7 +271,6 @@ impl<O: BatchedOperation> Operation for Batch<O> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn rows(addresses: &[&str], mut row: impl FnMut(&str) -> Row<u32>) -> Value {

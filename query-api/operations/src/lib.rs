@@ -32,6 +32,7 @@ mod operation;
 mod page_request;
 mod pages;
 mod parameters;
+mod parsed;
 mod pools;
 mod price_now;
 mod qr;

@@ -57,7 +57,6 @@ pub(crate) fn registered() -> Vec<cairn_http::RegisteredOperation> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::HashSet;
 
     use cairn_http::JSON;

@@ -241,7 +241,6 @@ fn missing<'s>(steps: &'s [Migration], seen: &[(i64, String)]) -> Result<&'s [Mi
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const MADE_UP: &[Migration] =

@@ -275,7 +275,6 @@ fn markdown_line(out: &mut String, cells: &mut dyn Iterator<Item = &str>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use cairn_work::Limits;
 
     use super::*;

@@ -145,7 +145,6 @@ fn json(bytes: &[u8]) -> Result<Members, ApiError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use axum::http::HeaderValue;
     use proptest::prelude::{Strategy, any, prop, proptest};
     use serde_json::{Map, json};

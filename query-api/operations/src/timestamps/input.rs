@@ -102,7 +102,6 @@ fn invalid(name: &str, message: String) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::Value;
 
     use super::*;

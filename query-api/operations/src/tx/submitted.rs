@@ -61,7 +61,6 @@ fn is_cut(error: &encode::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// 1 input, 1 output, no witness.
