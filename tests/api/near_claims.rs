@@ -14,8 +14,8 @@ use crate::{
 const SIGNALS: &str = "/v1/wallets/{address}/risk-signals";
 const RETRIEVED: u32 = 1_760_000_000;
 
-/// The scripts and claims that one direction of an exposure found. A group has one row for each, and the claims of a row
-/// are at most ten.
+/// The scripts and claims that one direction of an exposure found. A group has one row for each, and the claims of a
+/// row are at most ten.
 fn found(side: &Value) -> (BTreeSet<String>, BTreeSet<String>) {
     let rows = if side["by_list"].is_array() { &side["by_list"] } else { &side["by_category"] };
     let (mut scripts, mut claims) = (BTreeSet::new(), BTreeSet::new());
@@ -81,7 +81,7 @@ async fn signals_and_exposure_find_the_same_claims() {
             let named = signal["claim_ids"].as_array().unwrap();
             assert!(named.iter().all(|id| all.contains(&id.as_str().unwrap().to_owned())), "{address}: {signal}");
             if answer["truncated"] == true {
-                // The signal reads fewer transactions. What it finds, exposure finds; absence is not examined.
+                // The signal reads fewer transactions. Exposure finds all that it finds; absence is not examined.
                 let state = if named.is_empty() { "not_examined" } else { "fired" };
                 assert_eq!(signal["state"], state, "{address}: {signal}");
                 cut += 1;

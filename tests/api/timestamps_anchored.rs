@@ -1,5 +1,5 @@
-//! Timestamps from the hash to the proof: the test does the work of the process that anchors, with a real transaction in a
-//! generated chain, and reads every proof with the operation that verifies any proof.
+//! Timestamps from the hash to the proof: the test does the work of the process that anchors, with a real transaction in
+//! a generated chain, and reads every proof with the operation that verifies any proof.
 //!
 //! One file on purpose: all tests share the desk of the process that anchors.
 

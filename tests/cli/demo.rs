@@ -3,8 +3,6 @@
 use std::{
     collections::{HashMap, HashSet},
     fs,
-    io::Write,
-    process::{Command, Stdio},
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -16,7 +14,7 @@ use cairn_chaingen::demo::{
 use cairn_support::{World, fails, get, get_json, wait_until};
 use serde_json::Value;
 
-use crate::CAIRN;
+use crate::{CAIRN, readme};
 
 #[test]
 fn demo_serves_its_actors_and_is_made_once() {
@@ -75,13 +73,13 @@ fn demo_serves_its_actors_and_is_made_once() {
     let mut shown = 0;
     for example in readme.split("curl 'http://127.0.0.1:8080").skip(1) {
         let path = example.split('\'').next().unwrap();
-        let part = shortened(example.split("```json\n").nth(1).unwrap().split("```").next().unwrap());
-        is_part_of(&part, &get_json(&address, path), path);
+        let part = readme::shortened(example.split("```json\n").nth(1).unwrap().split("```").next().unwrap());
+        readme::is_part_of(&part, &get_json(&address, path), path);
         shown += 1;
     }
     assert_eq!(shown, 3);
 
-    runs_the_examples(&readme, &address);
+    readme::runs_the_examples(&readme, &address);
 
     explains_with_examples(&address);
 
@@ -315,35 +313,6 @@ fn has_a_dashboard(address: &str) {
     assert_eq!(dashboard["summary"], get_json(address, "/v1/network/summary"));
 }
 
-/// The README's programs run as they stand.
-fn runs_the_examples(readme: &str, address: &str) {
-    for (language, program, flags, lines, words) in
-        [("python", "python3", ["-"].as_slice(), 3, 2), ("js", "node", &["--input-type=module", "-"], 1, 2)]
-    {
-        let code = readme.split(&format!("```{language}\n")).nth(1).unwrap().split("```").next().unwrap();
-        let code = code.replace("127.0.0.1:8080", address);
-        let started = Command::new(program)
-            .args(flags)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let Ok(mut running) = started else {
-            cairn_testkit::note_skipped("cli::demo::runs_the_examples", &format!("{program} is not installed"));
-            continue;
-        };
-        running.stdin.take().unwrap().write_all(code.as_bytes()).unwrap();
-        let output = running.wait_with_output().unwrap();
-        let (said, failed) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{program}: {failed}");
-        assert_eq!(said.lines().count(), lines, "{said}");
-        assert!(
-            said.lines().all(|line| line.split(' ').filter(|word| *word != "undefined").count() == words),
-            "{said}"
-        );
-    }
-}
-
 /// The mempool's operations, wallets and transactions speak of these unconfirmed transactions.
 fn shows_what_waits(address: &str, made: &[Unconfirmed]) {
     let replaced: HashMap<Txid, &Unconfirmed> = made.iter().filter_map(|new| Some((new.replaces?, new))).collect();
@@ -425,44 +394,6 @@ fn net(txs: &[&Unconfirmed], script: &ScriptBuf) -> i64 {
     let spent = txs.iter().flat_map(|made| &made.spent).filter(|coin| coin.txout.script_pubkey == *script);
     outputs.map(|output| output.value.to_sat() as i64).sum::<i64>()
         - spent.map(|coin| coin.txout.value.to_sat() as i64).sum::<i64>()
-}
-
-/// An answer as the README shows it: `…` stands where the answer has more members or items.
-fn shortened(text: &str) -> Value {
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.lines().map(|line| line.replace(", …", "")).filter(|line| line.trim() != "…") {
-        let ends = line.trim_start().starts_with(['}', ']']);
-        if let Some(before) = lines.last_mut().filter(|before| ends && before.ends_with(',')) {
-            before.pop();
-        }
-        lines.push(line);
-    }
-    serde_json::from_str(&lines.join("\n")).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// Every member of `part` is in `whole`, with the same value; items of a list are there in this order, and a text may be
-/// cut by `…`.
-fn is_part_of(part: &Value, whole: &Value, at: &str) {
-    match part {
-        Value::Object(members) => {
-            members.iter().for_each(|(name, value)| is_part_of(value, &whole[name], &format!("{at}.{name}")));
-        }
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            let ids = |items: &[Value]| items.iter().map(|item| item["id"].clone()).collect::<Vec<_>>();
-            let all = whole.as_array().unwrap_or_else(|| panic!("{at} is {whole}"));
-            let mut found = all.iter();
-            for item in items {
-                let same = found.find(|of| of["id"] == item["id"]);
-                let same = same.unwrap_or_else(|| panic!("{at}: {} is not in {:?}", item["id"], ids(all)));
-                is_part_of(item, same, at);
-            }
-        }
-        Value::String(text) if text.ends_with('…') => {
-            let whole = whole.as_str().unwrap_or_else(|| panic!("{at} is {whole}"));
-            assert!(whole.starts_with(text.trim_end_matches('…')) && whole.len() > text.len() / 2, "{at}: {whole}");
-        }
-        part => assert_eq!(part, whole, "{at}"),
-    }
 }
 
 #[test]

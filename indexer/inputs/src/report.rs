@@ -43,8 +43,8 @@ cairn_model::words! {
         Repeated = "repeated",
         /// The candle was there before, with other values. The first is kept.
         Conflicting = "conflicting",
-        /// The row stands neither after the row before nor, in a file with the newest row first, before it. It is taken:
-        /// rows are sorted anyway.
+        /// The row stands neither after the row before nor, in a file with the newest row first, before it. It is
+        /// taken: rows are sorted anyway.
         OutOfOrder = "out_of_order",
         /// The row has more or fewer cells than it should.
         ColumnCount = "column_count",

@@ -125,8 +125,8 @@ impl<T: JsonSchema> JsonSchema for Rows<T> {
 }
 
 impl<T: Serialize> Rows<T> {
-    /// The rows of these addresses, each distinct one computed once, in the order in which they are first named. From the
-    /// first row that does not fit into `max_bytes` on, each is `unavailable`; `row` gets whether there is room.
+    /// The rows of these addresses, each distinct one computed once, in the order in which they are first named. From
+    /// the first row that does not fit into `max_bytes` on, each is `unavailable`; `row` gets whether there is room.
     ///
     /// # Errors
     /// Fails with the first error of `row`, or if a row cannot be written.

@@ -35,8 +35,8 @@ pub enum AnchorError {
     NotInBlock,
 }
 
-/// The steps from the root of a batch to the Merkle root of a block, which is attested. `raw` is the transaction, with or
-/// without witness; `txids` are those of the block, in its order and in the order of their bytes.
+/// The steps from the root of a batch to the Merkle root of a block, which is attested. `raw` is the transaction, with
+/// or without witness; `txids` are those of the block, in its order and in the order of their bytes.
 ///
 /// # Errors
 /// Fails if the transaction does not have the root, or if the block does not have the transaction.
@@ -80,8 +80,8 @@ fn place_of(root: &[u8; 32], stripped: &[u8]) -> Result<usize, AnchorError> {
     }
 }
 
-/// The operations that put the siblings of a transaction beside it, from below. The last one of a level without a sibling
-/// is its own.
+/// The operations that put the siblings of a transaction beside it, from below. The last one of a level without a
+/// sibling is its own.
 fn block_branch(txids: &[[u8; 32]], mut index: usize) -> Vec<Operation> {
     let (mut level, mut branch) = (txids.to_vec(), Vec::new());
     while level.len() > 1 {

@@ -1,5 +1,5 @@
-//! Proofs built here: trees of every small size and some large ones, blocks with a transaction that has a root. The trees
-//! and blocks are computed again by the bitcoin crate or by hand.
+//! Proofs built here: trees of every small size and some large ones, blocks with a transaction that has a root. The
+//! trees and blocks are computed again by the bitcoin crate or by hand.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use bitcoin::{

@@ -22,7 +22,8 @@ const MAX_EDITS: usize = 3;
 const LONG_PREFIX: usize = 3;
 
 cairn_model::words! {
-    /// How well an entity is covered. It states the strength of the evidence, not the share of its scripts that is known.
+    /// How well an entity is covered. It states the strength of the evidence, not the share of its scripts that is
+    /// known.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Coverage {
         /// The holder's own list, declared complete and at most [`OWN_LIST_AGE`] old.

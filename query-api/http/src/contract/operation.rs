@@ -48,7 +48,8 @@ pub struct FileBody {
     pub field: &'static str,
     /// Bytes that the file may have, as errors name it.
     pub max_bytes: usize,
-    /// Bytes of the largest file whose base64 fits into the field. A larger one is refused before the operation sees it.
+    /// Bytes of the largest file whose base64 fits into the field. A larger one is refused before the operation sees
+    /// it.
     pub max_fitting: usize,
 }
 

@@ -158,7 +158,7 @@ pub(super) const MIXER_EXPOSURE_PAGE: Definition = Definition {
          coins of the address came from, or one that they went to. The signal reads the traces of risk-exposure with \
          depth=2 and categories=mixer,mixing: the same claims count (the script's own, standing, uncontested, level 40 \
          or more), and the same stops end a trace. Its one bound of its own: each direction reads at most 1,000 \
-         transactions besides those of the address. What the signal finds, that exposure finds; where nothing is \
+         transactions besides those of the address. Exposure finds all that the signal finds; where nothing is \
          truncated, both find the same. The answer names the transactions of the nearest 100 scripts of each direction; \
          of further ones, the transaction at the end of the trace.",
         "Ordinary explanations: those who are paid by a user of a mixer have no part in it, and two transactions away \

@@ -160,8 +160,8 @@ impl Front {
     }
 }
 
-/// The text that clients show for a timestamp that is not complete. They show letters, digits and `#-.,; ` only, and 160
-/// of them.
+/// The text that clients show for a timestamp that is not complete. They show letters, digits and `#-.,; ` only, and
+/// 160 of them.
 fn pending(record: &TimestampRecord) -> String {
     let batch = record.batch.as_ref().map(|(batch, _)| batch);
     match (record.state(), batch.and_then(|batch| batch.txid)) {

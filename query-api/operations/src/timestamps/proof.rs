@@ -186,8 +186,8 @@ fn not_ready(record: &TimestampRecord, why: &str) -> ApiError {
     }
 }
 
-/// True unless the index has another block at the height of the proof: the index may be a block ahead of the process that
-/// anchors, or behind it.
+/// True unless the index has another block at the height of the proof: the index may be a block ahead of the process
+/// that anchors, or behind it.
 fn holds(ctx: &Ctx<'_>, view: &View<'_>, proof: &Proof) -> Result<bool, ApiError> {
     let mut holds = true;
     proof.attested(|attestation, message| {

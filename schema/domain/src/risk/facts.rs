@@ -1,11 +1,11 @@
-//! Facts that detectors look at: plain data, and a narrow view of the rest of the chain.
+//! Facts that detectors look at: plain data.
 
 use std::rc::Rc;
 
 use cairn_events::Category;
-use cairn_model::{Height, Outpoint, Sats, ScriptId, TxNum};
+use cairn_model::{Height, Sats, ScriptId, TxNum};
 
-use super::{Near, Nearby, Unexamined};
+use super::Unexamined;
 use crate::{claims::Strength, coinjoin::CoinJoin};
 
 /// A coin that a transaction spends.
@@ -139,40 +139,4 @@ impl Facts {
     pub(super) fn with_parts(&self) -> impl DoubleEndedIterator<Item = (&SubjectTx, &Rc<Tx>)> {
         self.txs.iter().filter_map(|tx| Some((tx, tx.parts.as_ref()?)))
     }
-}
-
-/// The rest of the chain, as far as detectors need it. Look-ups are bounded by the detectors.
-pub trait Ledger {
-    /// Failure of a look-up.
-    type Error;
-
-    /// A transaction; `None` if it has too many parts to be examined.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
-    fn tx(&self, tx_num: TxNum) -> Result<Option<Rc<Tx>>, Self::Error>;
-
-    /// The outputs that a transaction spends, in the order of its inputs.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
-    fn outpoints(&self, tx_num: TxNum) -> Result<Vec<Outpoint>, Self::Error>;
-
-    /// The transactions that spend outputs of a transaction: number of the output and spender, ascending.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
-    fn spenders(&self, tx_num: TxNum) -> Result<Vec<(u32, TxNum)>, Self::Error>;
-
-    /// The clusters of scripts, in their order; `None` while clusters are being computed.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
-    fn parties(&self, scripts: &[ScriptId]) -> Result<Option<Vec<Party>>, Self::Error>;
-
-    /// The claims near the subject that exposure finds within [`NEAR_LIMITS`](super::NEAR_LIMITS), in both directions.
-    ///
-    /// # Errors
-    /// Fails if a look-up fails.
-    fn near(&self, facts: &Facts, nearby: Nearby) -> Result<Near, Self::Error>;
 }

@@ -5,13 +5,15 @@
 mod claimed;
 mod facts;
 mod finding;
+mod ledger;
 pub mod measured;
 mod near;
 mod signal;
 
 pub use claimed::{is_sanction, listed, services};
-pub use facts::{ClaimRef, Facts, KnownService, Ledger, Paid, Party, Spent, SubjectTx, Tx};
+pub use facts::{ClaimRef, Facts, KnownService, Paid, Party, Spent, SubjectTx, Tx};
 pub use finding::{Finding, Unexamined};
+pub use ledger::Ledger;
 pub use near::{MAX_HOPS, NEAR_LIMITS, Near, Nearby};
 pub use signal::{DetectorInfo, MAX_TXIDS, Measurement, Signal, SignalState};
 

@@ -1,5 +1,5 @@
-//! Claims near a script: those about scripts that its coins came from, or went to, within two transactions. The traces of
-//! exposure find them, so that a signal and an exposure with the same choice of claims agree.
+//! Claims near a script: those about scripts that its coins came from, or went to, within two transactions. The traces
+//! of exposure find them, so that a signal and an exposure with the same choice of claims agree.
 
 use std::{
     cmp::Reverse,

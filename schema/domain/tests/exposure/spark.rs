@@ -1,5 +1,5 @@
-//! `snapshots/spark/exposure.py` itself over random graphs: `tests/interop/exposure_graphs.py` runs it, and its amounts are
-//! compared with ours to the last digit.
+//! `snapshots/spark/exposure.py` itself over random graphs: `tests/interop/exposure_graphs.py` runs it, and its amounts
+//! are compared with ours to the last digit.
 
 use std::{
     collections::BTreeMap,

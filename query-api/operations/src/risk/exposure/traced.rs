@@ -16,7 +16,7 @@ use super::{
     reader::ExposureReader,
 };
 
-/// What the newest transactions of a script moved, the newest first.
+/// Amounts that the newest transactions of a script moved, the newest first.
 pub(crate) struct Moves {
     script: ScriptId,
     /// Number, received, sent.
