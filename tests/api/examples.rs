@@ -16,7 +16,7 @@ use crate::{
     exchange_flows, pools,
     priced::{DAY, now, row, series, take, whole_row},
     support::{DOCUMENT, Reply, answer_of, assert_valid, everything_world, get, hex, post, send},
-    surveillance,
+    surveillance, timestamps_anchored,
 };
 
 /// Method and path template of every operation in a document, with what it says of it.
@@ -117,6 +117,9 @@ async fn the_server_takes_every_example() {
         let expected = match path {
             "/v1/mempool/tx/{txid}" => 404,
             "/v1/tx/broadcast" => 503,
+            // This server anchors no hashes.
+            timestamps_anchored::SUBMIT => 503,
+            timestamps_anchored::STATUS | timestamps_anchored::PROOF => 404,
             // This server takes no payments.
             community::REPORTS | community::STATUS | community::VOTE => 503,
             _ => 200,
@@ -163,6 +166,9 @@ async fn the_server_takes_every_example() {
             }
         }
         if let Some(answer) = community::example(path).await {
+            reply = answer;
+        }
+        if let Some(answer) = timestamps_anchored::example(path).await {
             reply = answer;
         }
         // A file that is not JSON has no example in the description.

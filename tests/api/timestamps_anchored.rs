@@ -36,10 +36,10 @@ use crate::{
     timestamp_proofs::{base64, once},
 };
 
-const SUBMIT: &str = "/v1/timestamp";
-const STATUS: &str = "/v1/timestamp/{hash_hex}";
-const PROOF: &str = "/v1/timestamp/{hash_hex}/proof";
-const QUOTE: &str = "/v1/timestamp/quote";
+pub const SUBMIT: &str = "/v1/timestamp";
+pub const STATUS: &str = "/v1/timestamp/{hash_hex}";
+pub const PROOF: &str = "/v1/timestamp/{hash_hex}/proof";
+pub const QUOTE: &str = "/v1/timestamp/quote";
 const CALENDAR: &str = "https://calendar.example";
 
 fn now() -> u64 {
@@ -194,6 +194,28 @@ fn attested(proof: &Proof) -> Vec<(Attestation, Vec<u8>)> {
 fn decoded(text: &Value) -> Vec<u8> {
     use ::base64::Engine;
     ::base64::engine::general_purpose::STANDARD.decode(text.as_str().unwrap()).unwrap()
+}
+
+/// An example of the answer of an operation of this area, but the one that verifies.
+pub async fn example(path: &str) -> Option<Reply> {
+    let (before, desk) = (World::of(builder().into_chain()), Desk::new().await);
+    desk.report(WalletState::Ready, 0).await;
+    let router = desk.router(&before, config(false, None));
+    let hash = file_hash(1);
+    let submitted = post(&router, SUBMIT, &json!({"hash": hex(&hash)})).await;
+    match path {
+        SUBMIT => return Some(submitted),
+        QUOTE => return Some(get(&router, QUOTE).await),
+        STATUS | PROOF => {}
+        _ => return None,
+    }
+    let (batch, root) = desk.aggregate().await;
+    let (chain, height, index) = anchor(&root, 2);
+    desk.confirm(batch, &root, &chain, height, index).await;
+    let world = World::of(chain);
+    let path = path.replace("{hash_hex}", &hex(&hash));
+    let query = if path.ends_with("/proof") { "?format=json" } else { "" };
+    Some(get(&desk.router(&world, config(false, None)), &format!("{path}{query}")).await)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,7 +11,10 @@ use std::{
 use serde_json::Value;
 
 mod rules;
-use rules::{RULES, Rule, Who};
+use rules::{
+    RULES, Rule,
+    Who::{self, Crate, Under},
+};
 
 /// Names in the rules that must be found in the real graph: a rule about a renamed crate would hold for ever.
 const MUST_EXIST: &str = "cairn cairn-clock cairn-model cairn-tables cairn-reader cairn-writer cairn-link cairn-sources \

@@ -3,6 +3,7 @@
 
 mod acts;
 mod anchoring;
+mod calendar;
 mod following;
 mod pool;
 mod scripts;
