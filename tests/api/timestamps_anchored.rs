@@ -1,5 +1,5 @@
-//! Timestamps from the hash to the proof: the test does the work of the process that anchors, with a real transaction in
-//! a generated chain, and reads every proof with the operation that verifies any proof.
+//! Timestamps from the hash to the proof: the test does the work of the process that anchors, with a real transaction
+//! in a generated chain, and reads every proof with the operation that verifies any proof.
 //!
 //! One file on purpose: all tests share the desk of the process that anchors.
 
@@ -224,11 +224,14 @@ async fn hashes_become_proofs() {
     // The sizes are those of trees with one leaf, two, an odd number, and several parts.
     for count in [1, 2, 3, 1_000] {
         let desk = Desk::new().await;
-        desk.report(WalletState::Ready, 0).await;
         let desk_router = desk.router(&before, config(false, None));
         let hashes: Vec<[u8; 32]> = (0..count).map(file_hash).collect();
-        for hash in &hashes {
-            assert_eq!(submit(&desk_router, hash).await.0, 202);
+        for some in hashes.chunks(100) {
+            // On a busy machine the report would get too old for all of them.
+            desk.report(WalletState::Ready, 0).await;
+            for hash in some {
+                assert_eq!(submit(&desk_router, hash).await.0, 202);
+            }
         }
         let (batch, root) = desk.aggregate().await;
         assert_eq!(status(&desk_router, &hashes[0]).await["state"], "aggregated");

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 mod rules;
 use rules::{
-    RULES, Rule,
+    RULES,
     Who::{self, Crate, Under},
 };
 

@@ -1,5 +1,5 @@
-//! The calendar as the official client of OpenTimestamps (PyPI `opentimestamps-client`) uses it, up to a verified proof.
-//! `OTS_EXE` names its program `ots`; `make interop` installs it.
+//! The calendar as the official client of OpenTimestamps (PyPI `opentimestamps-client`) uses it, up to a verified
+//! proof. `OTS_EXE` names its program `ots`; `make interop` installs it.
 
 use std::{
     env, fs,

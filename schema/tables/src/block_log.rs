@@ -21,7 +21,7 @@ use cairn_model::{
 
 use crate::{
     codec::{DecodeError, Input, MAX_BLOCK_SIZE, TEMPLATE_SHIFT, ValueCodec, put_amount, put_varint},
-    table::{Compression, Home, Origin, Tuning, table, Table},
+    table::{Compression, Home, Origin, Table, Tuning, table},
 };
 
 /// Transactions of a row.

@@ -21,7 +21,7 @@ use cairn_model::{BlockHash, Height, Sats};
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
     sums::Sums,
-    table::{Home, Origin, Tuning, table, Table},
+    table::{Home, Origin, Table, Tuning, table},
 };
 
 table! {

@@ -16,7 +16,7 @@ use cairn_model::{Sats, ScriptId, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
-    table::{Home, Origin, Tuning, table, Table},
+    table::{Home, Origin, Table, Tuning, table},
 };
 
 /// Entries of a full row.

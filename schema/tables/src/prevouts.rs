@@ -14,7 +14,7 @@ use cairn_model::{Block, Outpoint, TxNum};
 use crate::{
     block_log::TXS_PER_ROW,
     codec::{DecodeError, Input, ValueCodec, put_varint},
-    table::{Home, Origin, Tuning, table, Table},
+    table::{Home, Origin, Table, Tuning, table},
 };
 
 table! {

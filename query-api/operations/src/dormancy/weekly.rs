@@ -6,16 +6,17 @@ use serde::Deserialize;
 
 use super::report::{Report, parse_week};
 use crate::{
-    parsed::{parsed, schema},
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     operation::Operation,
+    parsed::{parsed, schema},
 };
 
 /// The weekly report.
 pub(crate) struct WeeklyReport;
 
 /// Weeks.
-pub(crate) const WEEK: TextFormat = TextFormat::trimmed("iso-week", |_, text, _| parse(text).map(drop).map_err(BadText::new));
+pub(crate) const WEEK: TextFormat =
+    TextFormat::trimmed("iso-week", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
 /// A week, by its Monday.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

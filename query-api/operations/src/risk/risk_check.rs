@@ -19,11 +19,7 @@ use crate::{
     explain::explain,
     operation::Operation,
     parameters::identifier::AddressParam,
-    wallets::{
-        Wallet,
-        claims::ScriptClaims,
-        trust_safety::TrustSafetyOutput,
-    },
+    wallets::{Wallet, claims::ScriptClaims, trust_safety::TrustSafetyOutput},
 };
 
 /// Meaning and limits of the answer.

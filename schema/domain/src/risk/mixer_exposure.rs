@@ -1,12 +1,9 @@
 //! A source says that a script near this one belongs to a mixer, or behaves like one.
 
-use super::{
-    DetectorInfo, Examined, Finding, Ledger,
-    near::{self, Nearby},
-};
+use super::{DetectorInfo, Examined, Finding, Ledger, Nearby, near_detector};
 
 /// The detector.
-pub const INFO: DetectorInfo = near::info(
+pub const INFO: DetectorInfo = near_detector::info(
     "mixer_exposure",
     "signal-mixer-exposure",
     &[
@@ -17,5 +14,5 @@ pub const INFO: DetectorInfo = near::info(
 );
 
 pub(super) fn detect<L: Ledger>(examined: &Examined<'_, L>) -> Result<Finding, L::Error> {
-    near::detect(examined, Nearby::Mixers, "they belong to a mixer or behave like one")
+    near_detector::detect(examined, Nearby::Mixers, "they belong to a mixer or behave like one")
 }

@@ -8,6 +8,7 @@ mod finding;
 mod ledger;
 pub mod measured;
 mod near;
+mod near_detector;
 mod signal;
 
 pub use claimed::{is_sanction, listed, services};
