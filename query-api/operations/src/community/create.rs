@@ -160,12 +160,14 @@ fn bip21_amount(sats: Sats) -> String {
 /// Checks what the schema cannot express, all of it.
 fn checked(ctx: &Ctx<'_>, view: &View<'_>, input: SubmitReportInput) -> Result<NewReport, ApiError> {
     let mut errors: Vec<FieldError> = Vec::new();
-    let description = texts::description("description", &input.description, MAX_REPORT_CHARS);
-    let description = description.unwrap_or_else(|error| {
-        errors.push(error);
+    let description = texts::description(&input.description, MAX_REPORT_CHARS);
+    let description = description.unwrap_or_else(|message| {
+        errors.push(texts::field_error("description", message));
         String::new()
     });
-    errors.extend(input.evidence_url.as_deref().and_then(|url| texts::web_page("evidence_url", url).err()));
+    if let Some(Err(message)) = input.evidence_url.as_deref().map(texts::web_page) {
+        errors.push(texts::field_error("evidence_url", message));
+    }
     let mut evidence_txids: Vec<String> = Vec::new();
     for (at, TxidParam(txid)) in input.evidence_txids.iter().enumerate() {
         ctx.work.poll()?;
