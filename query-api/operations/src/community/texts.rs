@@ -1,8 +1,7 @@
 //! Texts of clients in reports: checked, and stored without characters that control how they are shown.
 
 use cairn_events::claim::plain;
-use cairn_http::FieldError;
-use cairn_http::Location;
+use cairn_http::{FieldError, Location};
 
 /// Bytes of a character at most.
 const CHAR_BYTES: usize = 4;
