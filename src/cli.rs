@@ -12,14 +12,15 @@ mod help;
 mod import;
 mod labels;
 mod prices;
+mod reports;
 mod sanctions;
 mod snapshot;
 
-pub(crate) use self::{events::*, evidence::*, import::*, labels::*, prices::*, sanctions::*, snapshot::*};
+pub(crate) use self::{events::*, evidence::*, import::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*};
 use crate::{
     config::{
-        All, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory, Node,
-        Prices, ReadCache, Scrub, Starters, StateDb, whole,
+        All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
+        Node, Prices, ReadCache, Scrub, Starters, StateDb, whole,
     },
     lifetime::lifetime,
 };
@@ -90,6 +91,9 @@ pub(crate) enum Command {
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
     Feedback(Feedback),
+    /// Lists, hides and shows the reports that clients make with POST /v1/community/reports. Works while a server is
+    /// running.
+    Reports(ReportsArgs),
     /// Backs up and checks the database of keys, sessions, feedback and approvals. Works while a server is running.
     State(StateArgs),
     /// Prints the settings in force and the source of each value.
@@ -195,6 +199,8 @@ pub(crate) struct Run {
     pub(crate) mempool: MempoolMemory,
     #[command(flatten)]
     pub(crate) prices: Prices,
+    #[command(flatten)]
+    pub(crate) anchoring: Anchoring,
     #[command(flatten)]
     pub(crate) http: Http,
     #[command(flatten)]

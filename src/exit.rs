@@ -12,68 +12,40 @@ use cairn_sources::SourceError;
 use cairn_store::StoreError;
 use cairn_writer::WriteError;
 
-/// Exit codes. Scripts and service managers rely on them: a number never changes its meaning.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Exit {
-    /// All went well.
-    Done = 0,
-    /// Any other failure.
-    Other = 1,
-    /// The command line, the environment or `cairn.toml` is wrong. Clap uses the same number.
-    Usage = 2,
-    /// The source of blocks cannot be used.
-    Source = 3,
-    /// Block files are damaged.
-    Corrupt = 4,
-    /// The index cannot be used.
-    Index = 5,
-    /// The disk is full.
-    DiskFull = 6,
-    /// `cairn verify` found a difference.
-    Difference = 7,
-    /// The server cannot listen on its address.
-    Listen = 8,
-    /// Stopped by SIGINT.
-    Interrupted = 130,
-    /// Stopped by SIGTERM.
-    Terminated = 143,
+cairn_model::words! {
+    /// Exit codes. Scripts and service managers rely on them: a number never changes its meaning.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Exit {
+        /// All went well.
+        Done: 0 = "success",
+        /// Any other failure.
+        Other: 1 = "other error",
+        /// The command line, the environment or `cairn.toml` is wrong. Clap uses the same number.
+        Usage: 2 = "invalid command line, environment or cairn.toml",
+        /// The source of blocks cannot be used.
+        Source: 3 = "block files or node unusable: missing, unreadable, pruned or of another network",
+        /// Block files are damaged.
+        Corrupt: 4 = "block or undo files damaged or incomplete (the message names file and offset)",
+        /// The index cannot be used.
+        Index: 5 = "index missing, empty, damaged, in use by another process or of another network",
+        /// The disk is full.
+        DiskFull: 6 = "disk full; free some space and start again, the work resumes",
+        /// `cairn verify` found a difference.
+        Difference: 7 = "`cairn verify`, `cairn snapshot` or `cairn state check` found damage or a difference",
+        /// The server cannot listen on its address.
+        Listen: 8 = "cannot listen: the address is in use or not permitted",
+        /// Stopped by SIGINT.
+        Interrupted: 130 = "stopped by SIGINT (Ctrl-C); nothing is lost",
+        /// Stopped by SIGTERM.
+        Terminated: 143 = "stopped by SIGTERM; nothing is lost",
+    }
+    /// Returns the meaning, for `--help` and the operators' guide.
+    pub(crate) fn meaning;
 }
 
 impl Exit {
-    /// All of them, ascending.
-    pub(crate) const ALL: [Exit; 11] = [
-        Exit::Done,
-        Exit::Other,
-        Exit::Usage,
-        Exit::Source,
-        Exit::Corrupt,
-        Exit::Index,
-        Exit::DiskFull,
-        Exit::Difference,
-        Exit::Listen,
-        Exit::Interrupted,
-        Exit::Terminated,
-    ];
-
     pub(crate) fn code(self) -> u8 {
         self as u8
-    }
-
-    /// Returns the meaning, for `--help` and the operators' guide.
-    pub(crate) fn meaning(self) -> &'static str {
-        match self {
-            Exit::Done => "success",
-            Exit::Other => "other error",
-            Exit::Usage => "invalid command line, environment or cairn.toml",
-            Exit::Source => "block files or node unusable: missing, unreadable, pruned or of another network",
-            Exit::Corrupt => "block or undo files damaged or incomplete (the message names file and offset)",
-            Exit::Index => "index missing, empty, damaged, in use by another process or of another network",
-            Exit::DiskFull => "disk full; free some space and start again, the work resumes",
-            Exit::Difference => "`cairn verify`, `cairn snapshot` or `cairn state check` found damage or a difference",
-            Exit::Listen => "cannot listen: the address is in use or not permitted",
-            Exit::Interrupted => "stopped by SIGINT (Ctrl-C); nothing is lost",
-            Exit::Terminated => "stopped by SIGTERM; nothing is lost",
-        }
     }
 
     /// Lists all codes, one per line.

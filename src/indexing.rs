@@ -133,9 +133,6 @@ impl Indexing {
     }
 
     /// Registers metrics in this registry.
-    ///
-    /// # Errors
-    /// Fails if the registry already has metrics with these names.
     pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, Failure> {
         Ok(Indexing { follower: self.follower.counted_in(registry)?, ..self })
     }

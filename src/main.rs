@@ -1,6 +1,7 @@
 //! The `cairn` command: reads settings, starts logging, runs one command and exits with a documented code.
 
 mod address_space;
+mod anchoring;
 mod cli;
 mod commands;
 mod config;

@@ -114,7 +114,6 @@ impl Drop for Scratch {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;

@@ -2,6 +2,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -15,7 +16,7 @@ use cairn_state::StateUrl;
 use prometheus::Registry;
 
 use crate::{
-    config::Http,
+    config::{Http, payment_mark},
     exit::{Exit, Failure},
     inbox::Inbox,
     service,
@@ -96,6 +97,8 @@ impl Server {
             max_lag_blocks: http.max_lag_blocks,
             sanctions: http.sanctions.config(),
             evidence: http.evidence.config()?,
+            payments: http.payments.config(None)?,
+            timestamps: http.timestamps.config(),
             network: None,
         };
         if !local.ip().is_loopback() {
@@ -113,6 +116,12 @@ impl Server {
     /// Sets the service state. Without one, no client has a session.
     pub(crate) fn with_state(self, url: StateUrl) -> Self {
         Server { state: Some(url), ..self }
+    }
+
+    /// Remembers the next payment address in this data folder.
+    pub(crate) fn with_payment_mark(mut self, datadir: &Path) -> Self {
+        self.config.payments.mark = Some(payment_mark(datadir));
+        self
     }
 
     /// Lets requests add to the ledger through this inbox. Without one, they cannot.

@@ -17,6 +17,7 @@ mod mcp;
 mod operator;
 mod prices;
 mod repair;
+mod reports;
 mod sanctions;
 mod serve;
 mod snapshot;
@@ -59,6 +60,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Sanctions(args) => sanctions::sanctions(&args.what),
         Command::Keys(args) => keys::keys(&args.what),
         Command::Feedback(args) => feedback::feedback(&args.what),
+        Command::Reports(args) => reports::reports(&args.what),
         Command::State(args) => state::state(&args.what),
         Command::Repair(args) => repair::repair(&args, context),
         Command::Verify(args) => verify::verify(&args, context),

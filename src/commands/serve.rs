@@ -3,10 +3,11 @@
 use std::{sync::Arc, thread};
 
 use cairn_follow::Until;
-use cairn_link::FollowedIndex;
+use cairn_link::{FollowedIndex, IndexSlot};
 use prometheus::Registry;
 
 use crate::{
+    anchoring::Anchoring,
     cli::{Run, Serve},
     commands::Context,
     config::Memory,
@@ -30,7 +31,8 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let (followed, _scratch, on_network) = following::open(datadir, &args.blocks, &args.cache)?;
     let node = Gateway::of(&args.node)?;
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
-    let server = server.with_network(on_network);
+    let server = server.with_network(on_network).with_payment_mark(datadir);
+    args.http.payments.config(on_network)?;
     let followed = followed.with_mempool_memory(args.mempool.mempool_memory).with_damages(server.damages());
     let followed = Arc::new(followed);
     let shared = args.state.named()?;
@@ -50,7 +52,9 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
 /// Indexes and serves.
 pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
+    args.http.payments.config(Some(network))?;
     let prices = args.prices.settings()?;
+    let wallet = args.anchoring.settings(network);
     let signals = Signals::take_over()?;
     let state = args.state.url(&args.index)?;
     // Operators see metrics of indexing and of serving on one page.
@@ -59,12 +63,24 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let inbox = Inbox::of(datadir.to_owned());
     let server =
         server.with_state(state.clone()).with_ledger(inbox).with_registry(&registry).with_network(Some(network));
+    let server = server.with_payment_mark(datadir);
     let sources = Sources::of(network, &args.blocks, &args.node)?.without_end(true);
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =
         Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
-    let indexing = indexing.counted_in(&registry)?.with_prices(prices, &registry)?.for_replicas(Some(state));
+    let indexing = indexing.counted_in(&registry)?.with_prices(prices, &registry)?.for_replicas(Some(state.clone()));
     let slot = indexing.slot();
+    let anchoring = match (wallet, args.node.config(8)?) {
+        (None, _) => None,
+        (Some((wallet, settings)), Some(node)) => {
+            Some(Anchoring::new(settings, wallet, &node, state, Arc::<IndexSlot>::clone(&slot), &registry)?)
+        }
+        (Some(_), None) => {
+            return Err(
+                Failure::usage("timestamps_wallet needs a node").hint("name it with --node and its cookie file")
+            );
+        }
+    };
     let scrubber = Scrubber::start(&datadir.join("index"), &args.scrub, server.damages(), signals.cancel_token())?;
     let signals = Arc::new(signals);
     let ours = Arc::clone(&signals);
@@ -73,7 +89,9 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
         let _serving = ours.cancel_token().cancel_on_drop();
         indexing.follow(Until::Cancelled)
     })?;
+    let anchoring = anchoring.map(Anchoring::start).transpose()?;
     let served = server.serve(slot, signals.cancel_token());
+    drop(anchoring);
     if served.is_err() && signals::received().is_none() {
         // Do not wait for the indexer; committed work is safe.
         return served.map(|()| Exit::Done);

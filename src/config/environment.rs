@@ -57,7 +57,6 @@ fn is_known(arg: &Arg, known: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::cli;
 

@@ -4,6 +4,7 @@
 //! Precedence: flag, environment, `cairn.toml`, default. Clap handles flags, environment and defaults. Values of the
 //! file become the defaults before the command line is parsed.
 
+mod anchoring;
 mod api_key;
 mod bound;
 mod clients;
@@ -15,6 +16,7 @@ mod listener;
 mod log_filter;
 mod node;
 mod origins;
+mod payments;
 mod prices;
 mod reference;
 mod sanctions;
@@ -24,6 +26,7 @@ mod starter;
 mod state;
 #[cfg(test)]
 mod tests;
+mod timestamps;
 mod toml_value;
 mod values;
 
@@ -32,6 +35,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
+pub(crate) use anchoring::Anchoring;
 pub(crate) use api_key::ApiKey;
 pub(crate) use clients::ClientLimits;
 pub(crate) use environment::check_environment;
@@ -39,6 +43,7 @@ pub(crate) use evidence::Evidence;
 pub(crate) use file::ConfigFile;
 pub(crate) use limits::{AuditLimit, LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
 pub(crate) use node::Node;
+pub(crate) use payments::{Payments, payment_mark};
 pub(crate) use prices::{Addresses, Prices};
 pub(crate) use reference::reference;
 pub(crate) use sanctions::Sanctions;
@@ -46,6 +51,7 @@ pub(crate) use scrub::Scrub;
 pub(crate) use show::show;
 pub(crate) use starter::Starters;
 pub(crate) use state::StateDb;
+pub(crate) use timestamps::Timestamps;
 pub(crate) use values::{explained, whole};
 
 use crate::exit::Failure;
@@ -82,9 +88,6 @@ pub(crate) struct IndexDir {
 
 impl IndexDir {
     /// The folder.
-    ///
-    /// # Errors
-    /// Fails if no folder is set.
     pub(crate) fn datadir(&self) -> Result<&PathBuf, Failure> {
         required_folder(self.datadir.as_ref(), "datadir")
     }
@@ -105,9 +108,6 @@ pub(crate) struct Chain {
 
 impl Chain {
     /// The network.
-    ///
-    /// # Errors
-    /// Fails if no network is set.
     pub(crate) fn network(&self) -> Result<Network, Failure> {
         required(self.network, "network")
     }
@@ -188,6 +188,10 @@ pub(crate) struct Http {
     #[command(flatten)]
     pub(crate) evidence: Evidence,
     #[command(flatten)]
+    pub(crate) payments: Payments,
+    #[command(flatten)]
+    pub(crate) timestamps: Timestamps,
+    #[command(flatten)]
     pub(crate) limits: ClientLimits,
     /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.
     #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR:PORT", value_parser = listener::address)]
@@ -232,6 +236,8 @@ pub(crate) struct All {
     mempool: MempoolMemory,
     #[command(flatten)]
     prices: Prices,
+    #[command(flatten)]
+    anchoring: Anchoring,
     #[command(flatten)]
     http: Http,
     #[command(flatten)]

@@ -33,9 +33,6 @@ pub(crate) struct Node {
 
 impl Node {
     /// How to reach the node; `None` if no node is set.
-    ///
-    /// # Errors
-    /// Fails if credentials are missing.
     pub(crate) fn config(&self, prefix_len: usize) -> Result<Option<NodeConfig>, Failure> {
         let Some(url) = &self.node else { return Ok(None) };
         let auth = match (&self.node_cookie, &self.node_user, &self.node_password) {

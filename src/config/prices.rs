@@ -73,7 +73,6 @@ fn endpoint(text: &str) -> Result<(String, Url), String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) struct StateDb {
 
 /// A text that `Debug` does not show.
 #[derive(Clone)]
-struct Hidden(String);
+pub(super) struct Hidden(pub(super) String);
 
 impl From<String> for Hidden {
     fn from(text: String) -> Self {

@@ -167,7 +167,6 @@ pub(super) fn nearest<'a>(names: impl Iterator<Item = &'a str>, typed: &str) -> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::cli;
 

@@ -131,7 +131,6 @@ impl Write for Growing {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use cairn_events::{
         Body, DocumentHash, Provenance,
         file::{self, FileError},

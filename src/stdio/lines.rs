@@ -62,7 +62,6 @@ pub(super) fn write_all(mut answers: Receiver<Vec<u8>>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

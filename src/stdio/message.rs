@@ -78,7 +78,6 @@ fn error(id: &Value, code: i32, message: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

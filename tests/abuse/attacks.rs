@@ -7,10 +7,13 @@ use std::{
     time::Duration,
 };
 
-use cairn_support::loopback::connect;
+use cairn_support::{forge::script, loopback::connect};
 use serde_json::{Value, json};
 
-use crate::support::WORLD;
+use crate::{
+    price::{PROOF_END, PROOF_START},
+    support::{WORLD, anyone, by_hash},
+};
 
 /// The requests of an attacker, one after the other, on each connection.
 pub struct Attack {
@@ -139,6 +142,42 @@ pub fn all() -> Vec<Attack> {
         attack("the largest documents", 8, Way::Asks(["/openapi.json", "/llms-full.txt", "/docs"].map(get).into())),
         attack("images of long texts", 8, {
             Way::Asks(vec![get(&format!("/v1/qr?data={}", "Z".repeat(1_200))), get("/v1/qr?data=1")])
+        }),
+        attack("exposures, signals and checks with the dearest parameters", 8, {
+            let anyone = by_hash(&anyone());
+            let of = |address: &str| {
+                let rest =
+                    ["risk-signals", "risk-exposure?depth=4&path_limit=50", "sanctions-exposure?depth=4&path_limit=50"];
+                let mut asked: Vec<_> = rest.iter().map(|rest| get(&format!("/v1/wallets/{address}/{rest}"))).collect();
+                asked.push(get(&format!("/v1/risk-check/{address}?depth=2")));
+                asked
+            };
+            Way::Asks([of(busy), of(&anyone)].concat())
+        }),
+        attack("batches of risk checks", 8, {
+            let many: Vec<String> = (2..=10).map(|n| by_hash(&script(n))).chain([busy.clone()]).collect();
+            let hundred = json!({"addresses": vec![busy.as_str(); 100]});
+            let ten = json!({"addresses": many, "depth": 2});
+            let signals = json!({"addresses": many});
+            Way::Asks(vec![
+                post("/v1/risk-check/batch", &hundred.to_string()),
+                post("/v1/risk-check/batch", &ten.to_string()),
+                post("/v1/batch/risk-signals", &signals.to_string()),
+                post("/v1/batch/intelligence", &signals.to_string()),
+            ])
+        }),
+        attack("evidence packs with all proofs", 8, {
+            let pack =
+                |address: &str| get(&format!("/v1/wallets/{address}/evidence-pack?depth=4&tx_limit=100&proofs=true"));
+            Way::Asks(vec![pack(busy), pack(&by_hash(&anyone())), pack(&by_hash(&script(2)))])
+        }),
+        attack("proofs of timestamps as long as they may be", 8, {
+            let proof = format!("{PROOF_START}{}{PROOF_END}", "CAgI".repeat(83));
+            let long = json!({"proof_base64": "CAgI".repeat(20_000)});
+            Way::Asks(vec![
+                post("/v1/timestamp/verify", &json!({"proof_base64": proof}).to_string()),
+                post("/v1/timestamp/verify", &long.to_string()),
+            ])
         }),
         attack("tools with the dearest arguments", 8, {
             let arguments = json!({"txid": inputs, "io_limit": 25_000});

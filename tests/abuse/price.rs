@@ -122,8 +122,12 @@ fn cases() -> Vec<Case> {
     paths.push(format!("/v1/wallets/{busy}/balance-history?currency=EUR"));
     paths.push(format!("/v1/address/{busy}/risk-signals"));
     paths.push(format!("/v1/risk-check/{busy}?depth=2"));
+    paths.extend([format!("/v1/community/reports/{busy}?limit=100"), "/v1/community/reports/rp_0/status".to_owned()]);
     paths.push(format!("/v1/wallets/{busy}/pnl?currency=EUR"));
     paths.push(format!("/v1/wallets/{busy}/transactions?limit=100&currency=JPY"));
+    let hash = "ab".repeat(32);
+    paths.extend([format!("/v1/timestamp/{hash}"), format!("/v1/timestamp/{hash}/proof")]);
+    paths.push("/v1/timestamp/quote".to_owned());
     // There is no mempool: they say so.
     let unconfirmed = ["stats", "fee-distribution"].map(|rest| format!("/v1/mempool/{rest}"));
     paths.extend(unconfirmed.into_iter().chain([format!("/v1/mempool/tx/{}", worst.inputs.compute_txid())]));
@@ -148,6 +152,8 @@ fn cases() -> Vec<Case> {
             json!({"txid": worst.outputs.compute_txid().to_string(), "expected_address": busy, "min_amount_sats": 1}),
         ),
         ("/v1/tx/verify", Value::from_iter(unknown)),
+        // Nothing anchors: it says so.
+        ("/v1/timestamp", json!({"hash": "ab".repeat(32)})),
         // A proof with 250 operations in a row.
         ("/v1/timestamp/verify", json!({"proof_base64": format!("{PROOF_START}{}{PROOF_END}", "CAgI".repeat(83))})),
         (
@@ -161,6 +167,14 @@ fn cases() -> Vec<Case> {
         ),
         ("/v1/tx/broadcast", json!({"tx_hex": hex::encode(consensus::serialize(&worst.carriers))})),
         ("/v1/feedback", json!({"type": "general", "message": "x".repeat(2_000)})),
+        (
+            "/v1/community/reports",
+            json!({
+                "address": busy, "category": "scam", "description": "x".repeat(2_000),
+                "evidence_txids": vec![worst.inputs.compute_txid().to_string(); 20],
+            }),
+        ),
+        ("/v1/community/reports/rp_0/vote", json!({"vote": "up"})),
         ("/mcp/", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})),
         ("/mcp/", tool("get_transaction", all)),
         ("/mcp/", tool("search_endpoints", json!({"query": "wallet balance fee ".repeat(1_500)}))),
@@ -170,9 +184,10 @@ fn cases() -> Vec<Case> {
 }
 
 /// A proof up to its first operation after the hash of the file, in base64.
-const PROOF_START: &str = "AE9wZW5UaW1lc3RhbXBzAABQcm9vZgC/ieLohOiSlAEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAI";
+pub const PROOF_START: &str =
+    "AE9wZW5UaW1lc3RhbXBzAABQcm9vZgC/ieLohOiSlAEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAI";
 /// Its attestation, of an unknown kind.
-const PROOF_END: &str = "AAECAwQFBgcIAA==";
+pub const PROOF_END: &str = "AAECAwQFBgcIAA==";
 
 /// True if the path is of this template: `{name}` stands for one part.
 fn is_of(path: &str, template: &str) -> bool {

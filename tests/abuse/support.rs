@@ -60,7 +60,7 @@ pub struct World {
 }
 
 /// One byte: anyone can spend it. Nothing is shorter.
-fn anyone() -> ScriptBuf {
+pub fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(vec![0x51])
 }
 

@@ -242,6 +242,7 @@ async fn health_says_all_that_was_agreed() {
             "mempool_stress_history",
             "miner_flows",
             "supply_distribution",
+            "timestamp_proof_download",
             "tx_lookup",
             "tx_verify",
             "wallet_contributors",

@@ -75,7 +75,7 @@ fn assert_sound(answer: &Value, what: &str) {
 }
 
 /// Scripts with the longest histories, and some others.
-fn scripts(oracle: &Oracle, step: usize) -> Vec<ScriptBuf> {
+pub fn scripts(oracle: &Oracle, step: usize) -> Vec<ScriptBuf> {
     let mut all: Vec<ScriptBuf> = oracle.scripts().cloned().collect();
     all.sort_by_key(|script| (std::cmp::Reverse(oracle.history(script).len()), script.clone()));
     all.iter().take(8).chain(all.iter().skip(8).step_by(all.len() / step + 1)).cloned().collect()

@@ -191,6 +191,24 @@ async fn batches_answer_each_input_and_bound_the_depth() {
     }
 }
 
+/// A row that is asked for again takes as many bytes again, up to the bound of all rows.
+#[tokio::test]
+async fn repeated_addresses_do_not_make_an_answer_without_bound() {
+    let Exchange { world, deposits } = Exchange::new(100);
+    let router = world.open_router();
+    let one = get(&router, &format!("/v1/risk-check/{}", name(&deposits[0]))).await;
+    let reply = post(&router, BATCH, &json!({"addresses": vec![name(&deposits[0]); 100]})).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert_valid(BATCH, &reply.body);
+    let rows = reply.body["results"].as_array().unwrap();
+    assert_eq!(rows.len(), 100);
+    assert!(reply.text.len() < (4 << 20) + 100_000, "{} bytes", reply.text.len());
+    let bytes = bare(one.body).to_string().len();
+    let fitting = ((4 << 20) / bytes).min(100);
+    assert!(rows[..fitting].iter().all(|row| row == &rows[0] && row["error"].is_null()), "{fitting}");
+    assert!(rows[fitting..].iter().all(|row| row["error"] == "unavailable" && row["retryable"] == true), "{fitting}");
+}
+
 /// One operation under two paths: the same answers, and one tool.
 #[tokio::test]
 async fn risk_signals_have_two_paths() {

@@ -165,9 +165,15 @@ pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi_document(&open_c
 pub fn validator(template: &str) -> Validator {
     let methods = &DOCUMENT["paths"][template];
     let operation = methods.get("get").unwrap_or(&methods["post"]);
-    let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+    let schema = &answer_of(operation)["content"]["application/json"]["schema"];
     assert!(schema.is_object(), "{template} is not described");
     compile(schema)
+}
+
+/// The description of the answer of an operation: 200, or 202 if something goes on after it.
+pub fn answer_of(operation: &Value) -> &Value {
+    let responses = &operation["responses"];
+    responses.get("200").unwrap_or(&responses["202"])
 }
 
 /// A validator of the JSON bodies that an operation takes.

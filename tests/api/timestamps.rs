@@ -248,7 +248,7 @@ async fn malformed_proofs_say_where() {
         (file(hash, &b"\xff\x08".repeat(10_001)), start + 513, "256 operations"),
         (file(hash, b"\xf0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), start + 1, "1 to 4096 bytes"),
         (file(hash, &[0xf3; 8]), start + 7, "longer than 4096 bytes"),
-        (large, 64 << 10, "longer than 65536 bytes"),
+        (large, 64 << 10, "longer than 65536 bytes: it has 65537"),
     ] {
         for reply in [
             upload(&router, MEDIA, &proof).await,
@@ -291,6 +291,15 @@ async fn requests_without_a_proof() {
     assert!(reply.body.get("offset").is_none() && reply.text.contains("base64"), "{}", reply.text);
     assert_problem(&upload(&router, "application/octet-stream", b"x").await, 415, "unsupported_media_type");
     assert_problem(&upload(&router, MEDIA, &vec![0; (1 << 20) + 1]).await, 413, "payload_too_large");
+    // The limit and the size are in the error, also where the base64 of the file is too long for the field.
+    let large = upload(&router, MEDIA, &vec![0; 75_001]).await;
+    assert_problem(&large, 422, "validation_error");
+    let words = "the file has 75001 bytes; at most 65536 are allowed";
+    assert_eq!(large.body["errors"][0]["message"], words, "{}", large.text);
+    assert_problem(&upload(&router, MEDIA, &vec![0; 75_000]).await, 400, "invalid_proof");
+    let long = post(&router, VERIFY, &json!({"proof": "A".repeat(100_001)})).await;
+    let words = "is too long: it has 100001 characters; at most 100000 are allowed";
+    assert_eq!(long.body["errors"][0]["message"], words, "{}", long.text);
 }
 
 /// The first transaction of the main network, which every index of it has, with the proof that is the example.

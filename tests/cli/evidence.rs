@@ -72,7 +72,8 @@ fn python(folder: &Path, arguments: &[&str]) -> Option<Output> {
 
 #[test]
 fn a_signed_pack_is_checked() {
-    let (world, _) = packed("depth=2");
+    // All sections with their defaults.
+    let (world, _) = packed("");
     for keys in ["public.pem", "keys.json"] {
         let verdict = world.stdout(&format!("evidence verify pack.json --key {keys}"));
         assert!(

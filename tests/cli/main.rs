@@ -21,6 +21,7 @@ mod labels;
 mod ledger;
 mod memory;
 mod questions;
+mod readme;
 mod recommended;
 mod repair;
 mod replicas;

@@ -85,3 +85,4 @@ api_test "$work/examples.toml" --phases examples
 # or that a cursor was issued by this server.
 api_test "$work/schemathesis.toml" --phases coverage,fuzzing,stateful --max-examples 100 --exclude-checks positive_data_acceptance
 "$here/hostile.sh"
+"$here/ots.sh"

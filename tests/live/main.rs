@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, missing_docs)]
 
 mod acts;
+mod anchoring;
+mod calendar;
 mod following;
 mod pool;
 mod scripts;

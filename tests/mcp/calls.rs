@@ -96,6 +96,8 @@ impl Subjects {
                 "/v1/tx/verify",
             ),
             "tx_broadcast" => post(json!({"tx_hex": self.hex}), "/v1/tx/broadcast"),
+            "timestamp_hash" => post(json!({"hash": "ab".repeat(32)}), "/v1/timestamp"),
+            "timestamp_quote" => get(json!({}), "/v1/timestamp/quote".to_owned()),
             "verify_timestamp" => post(json!({"proof": PROOF, "hash": "00".repeat(32)}), "/v1/timestamp/verify"),
             "block_detail" => get(json!({"height_or_hash": 5, "tx_limit": 2}), "/v1/blocks/5?tx_limit=2".to_owned()),
             "recent_blocks" => get(json!({"limit": 2}), "/v1/chain/recent-blocks?limit=2".to_owned()),
@@ -304,6 +306,7 @@ async fn failures_are_those_of_http() {
         ("tx_verify", json!({"txid": 5}), 422, "validation_error"),
         ("tx_broadcast", json!({"tx_hex": "00"}), 400, "invalid_transaction"),
         ("verify_timestamp", json!({"proof_base64": "AAAA"}), 400, "invalid_proof"),
+        ("timestamp_hash", json!({"hash": "AAAA"}), 400, "invalid_hash"),
     ] {
         let result = call(&router, tool, arguments.clone()).await;
         let said = &result["structuredContent"];

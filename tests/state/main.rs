@@ -30,5 +30,7 @@ mod database;
 mod lost;
 mod processes;
 mod replicas;
+mod reports;
 mod sqlite;
+mod timestamps;
 mod unreachable;

@@ -149,9 +149,6 @@ impl ChainBuilder {
     }
 
     /// Makes another block the parent of the next one; the open block is discarded.
-    ///
-    /// # Errors
-    /// Returns [`Error::UnknownBlock`] if no block of the tree has this hash.
     pub fn checkout(&mut self, hash: &BlockHash) -> Result<(), Error> {
         let target = self.chain.find(hash).ok_or(Error::UnknownBlock(*hash))?;
         self.discard();

@@ -51,7 +51,6 @@ pub fn is_global(address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;

@@ -176,7 +176,6 @@ fn member(zip: &[u8]) -> Result<Member, PackError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::io::Write;
 
     use flate2::{

@@ -148,7 +148,6 @@ impl fmt::Debug for Url {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;

@@ -102,7 +102,6 @@ impl FetchRecord {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

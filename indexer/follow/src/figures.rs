@@ -17,9 +17,6 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Registers the metrics.
-    ///
-    /// # Errors
-    /// Fails if the registry already has metrics with these names.
     pub(crate) fn register(registry: &Registry) -> Result<Self, FollowError> {
         let counter = |name, help| {
             let counter = IntCounter::new(name, help)?;

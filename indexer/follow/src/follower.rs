@@ -35,9 +35,6 @@ impl Follower {
     }
 
     /// The same, with metrics in this registry.
-    ///
-    /// # Errors
-    /// Fails if the registry already has metrics with these names.
     pub fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
         Ok(Follower { index: self.index.counted_in(registry)?, ..self })
     }

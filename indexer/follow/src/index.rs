@@ -87,9 +87,6 @@ impl OpenIndex {
     }
 
     /// The same, with metrics in this registry.
-    ///
-    /// # Errors
-    /// Fails if the registry already has metrics with these names.
     pub(crate) fn counted_in(self, registry: &Registry) -> Result<Self, FollowError> {
         Ok(OpenIndex { figures: Some(Figures::register(registry)?), ..self })
     }

@@ -73,7 +73,6 @@ fn judge(stat: &StatVfs) -> Option<NoRoom> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn disk(blocks: u64, available: u64, f_flag: StatVfsMountFlags) -> StatVfs {

@@ -86,7 +86,6 @@ fn fingerprint(quote: &Quote) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::{BTreeMap, btree_map::Entry};
 
     use proptest::prelude::*;

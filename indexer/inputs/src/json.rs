@@ -260,7 +260,6 @@ impl<R: BufRead> JsonRows<R> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::io::BufReader;
 
     use proptest::prelude::*;

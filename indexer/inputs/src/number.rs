@@ -133,7 +133,6 @@ fn power(text: &str) -> Result<i64, Code> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;

@@ -9,112 +9,61 @@ use crate::error::excerpt;
 /// Bad rows that a report has in full. All are counted.
 pub const MAX_LISTED: usize = 100;
 
-/// An error of a row.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Code {
-    /// A price is zero.
-    Zero,
-    /// A number is below zero.
-    Negative,
-    /// A cell is not a number; nor are NaN and infinity.
-    NotANumber,
-    /// A number has more than 28 digits.
-    TooManyDigits,
-    /// A number is beyond 10^15.
-    TooLarge,
-    /// The row has no value: `null`, `N/A` or an empty cell.
-    NoValue,
-    /// The high is below the low, or open or close are not between them.
-    Range,
-    /// A cell is not a time.
-    BadTime,
-    /// The local time does not exist: clocks were put forward.
-    SkippedTime,
-    /// The local time exists twice: clocks were put back.
-    AmbiguousTime,
-    /// The time is not a multiple of the interval.
-    Misaligned,
-    /// The candle is not closed yet.
-    Future,
-    /// Before 1970, or before 2009-01-03 where bitcoin is quoted.
-    TooEarly,
-    /// The candle was there before, with the same values.
-    Repeated,
-    /// The candle was there before, with other values. The first is kept.
-    Conflicting,
-    /// The row stands neither after the row before nor, in a file with the newest row first, before it. It is taken:
-    /// rows are sorted anyway.
-    OutOfOrder,
-    /// The row has more or fewer cells than it should.
-    ColumnCount,
-    /// The row is longer than 64 KiB.
-    TooLong,
-    /// The row has a NUL byte.
-    Nul,
-    /// The row is not UTF-8.
-    Encoding,
-    /// A quote opens and does not close, or closes in the middle of a cell.
-    Quoting,
-    /// The row is for something else than the rows before, or names no pair.
-    Symbol,
+cairn_model::words! {
+    /// An error of a row.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Code {
+        /// A price is zero.
+        Zero = "zero",
+        /// A number is below zero.
+        Negative = "negative",
+        /// A cell is not a number; nor are NaN and infinity.
+        NotANumber = "not_a_number",
+        /// A number has more than 28 digits.
+        TooManyDigits = "too_many_digits",
+        /// A number is beyond 10^15.
+        TooLarge = "too_large",
+        /// The row has no value: `null`, `N/A` or an empty cell.
+        NoValue = "no_value",
+        /// The high is below the low, or open or close are not between them.
+        Range = "range",
+        /// A cell is not a time.
+        BadTime = "bad_time",
+        /// The local time does not exist: clocks were put forward.
+        SkippedTime = "skipped_time",
+        /// The local time exists twice: clocks were put back.
+        AmbiguousTime = "ambiguous_time",
+        /// The time is not a multiple of the interval.
+        Misaligned = "misaligned",
+        /// The candle is not closed yet.
+        Future = "future",
+        /// Before 1970, or before 2009-01-03 where bitcoin is quoted.
+        TooEarly = "too_early",
+        /// The candle was there before, with the same values.
+        Repeated = "repeated",
+        /// The candle was there before, with other values. The first is kept.
+        Conflicting = "conflicting",
+        /// The row stands neither after the row before nor, in a file with the newest row first, before it. It is
+        /// taken: rows are sorted anyway.
+        OutOfOrder = "out_of_order",
+        /// The row has more or fewer cells than it should.
+        ColumnCount = "column_count",
+        /// The row is longer than 64 KiB.
+        TooLong = "too_long",
+        /// The row has a NUL byte.
+        Nul = "nul",
+        /// The row is not UTF-8.
+        Encoding = "encoding",
+        /// A quote opens and does not close, or closes in the middle of a cell.
+        Quoting = "quoting",
+        /// The row is for something else than the rows before, or names no pair.
+        Symbol = "symbol",
+    }
+    /// A stable name.
+    pub fn as_str, Display;
 }
 
 impl Code {
-    /// All, in order.
-    pub const ALL: [Code; 22] = [
-        Code::Zero,
-        Code::Negative,
-        Code::NotANumber,
-        Code::TooManyDigits,
-        Code::TooLarge,
-        Code::NoValue,
-        Code::Range,
-        Code::BadTime,
-        Code::SkippedTime,
-        Code::AmbiguousTime,
-        Code::Misaligned,
-        Code::Future,
-        Code::TooEarly,
-        Code::Repeated,
-        Code::Conflicting,
-        Code::OutOfOrder,
-        Code::ColumnCount,
-        Code::TooLong,
-        Code::Nul,
-        Code::Encoding,
-        Code::Quoting,
-        Code::Symbol,
-    ];
-
-    /// A stable name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Code::Zero => "zero",
-            Code::Negative => "negative",
-            Code::NotANumber => "not_a_number",
-            Code::TooManyDigits => "too_many_digits",
-            Code::TooLarge => "too_large",
-            Code::NoValue => "no_value",
-            Code::Range => "range",
-            Code::BadTime => "bad_time",
-            Code::SkippedTime => "skipped_time",
-            Code::AmbiguousTime => "ambiguous_time",
-            Code::Misaligned => "misaligned",
-            Code::Future => "future",
-            Code::TooEarly => "too_early",
-            Code::Repeated => "repeated",
-            Code::Conflicting => "conflicting",
-            Code::OutOfOrder => "out_of_order",
-            Code::ColumnCount => "column_count",
-            Code::TooLong => "too_long",
-            Code::Nul => "nul",
-            Code::Encoding => "encoding",
-            Code::Quoting => "quoting",
-            Code::Symbol => "symbol",
-        }
-    }
-
     /// Whether such a row is left out. Only a row in the wrong place is taken and still reported.
     #[must_use]
     pub const fn is_refused(self) -> bool {
@@ -147,12 +96,6 @@ impl Code {
             Code::Quoting => "a quote is not closed, or closes in the middle of a cell",
             Code::Symbol => "names no pair, or another than the rows before",
         }
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -157,7 +157,6 @@ fn from_local(local: DateTime, zone: Option<&TimeZone>) -> Result<i64, Code> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;

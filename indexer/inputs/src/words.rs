@@ -98,7 +98,6 @@ pub fn parse_zone(text: &str) -> Result<TimeZone, ZoneError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

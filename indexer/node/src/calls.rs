@@ -151,7 +151,7 @@ fn absent<T>(outcome: Result<T, NodeError>, means: i64) -> Result<Option<T>, Nod
 }
 
 /// Satoshis as decimal bitcoin: the node accepts text for a number. Null means its default.
-fn decimals(sats: Option<u64>) -> Value {
+pub(crate) fn decimals(sats: Option<u64>) -> Value {
     match sats {
         Some(sats) => Value::String(format!("{}.{:08}", sats / 100_000_000, sats % 100_000_000)),
         None => Value::Null,

@@ -97,6 +97,8 @@ pub struct NodeClient {
     retry: RetryPolicy,
     timeout: Duration,
     cancel: CancelToken,
+    /// Path of a wallet's interface; `None` for that of the node.
+    wallet: Option<Arc<str>>,
 }
 
 pub(crate) struct Shared {
@@ -131,7 +133,7 @@ impl NodeClient {
             rest: AtomicU8::new(0),
             prefix_len: config.prefix_len,
         };
-        Ok(NodeClient { shared: Arc::new(shared), retry: config.retry, timeout: config.timeout, cancel })
+        Ok(NodeClient { shared: Arc::new(shared), retry: config.retry, timeout: config.timeout, cancel, wallet: None })
     }
 
     /// The same connections with another retry policy.
@@ -150,6 +152,12 @@ impl NodeClient {
     #[must_use]
     pub fn with_cancel(&self, cancel: CancelToken) -> Self {
         NodeClient { cancel, ..self.clone() }
+    }
+
+    /// The same connections to one of the node's wallets.
+    #[must_use]
+    pub fn with_wallet(&self, name: &str) -> Self {
+        NodeClient { wallet: Some(wallet_path(name).into()), ..self.clone() }
     }
 
     /// The node's URL without credentials.
@@ -173,9 +181,6 @@ impl NodeClient {
     }
 
     /// As [`NodeClient::call`], with a maximum size of the answer in bytes.
-    ///
-    /// # Errors
-    /// As [`NodeClient::call`].
     pub fn call_within<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -286,15 +291,16 @@ impl NodeClient {
     /// Posts with credentials; repeats once after a 401 if the cookie has changed.
     fn post(&self, method: &str, body: &[u8], limits: HttpLimits) -> Result<HttpAnswer, NodeError> {
         let Shared { http, credentials, .. } = &*self.shared;
+        let wallet = self.wallet.as_deref();
         let header = credentials.header()?;
-        let mut answer = http.post(method, header.clone(), body, limits)?;
+        let mut answer = http.post(method, wallet, header.clone(), body, limits)?;
         if answer.status == 401
             && let Some(header) = credentials.renewed(&header)?
         {
             tracing::info!(url = http.url(), "the node has a new cookie: it was restarted");
             // It may also have other settings than before.
             self.forget_rest();
-            answer = http.post(method, header, body, limits)?;
+            answer = http.post(method, wallet, header, body, limits)?;
         }
         let url = || http.url().to_owned();
         match answer.status {
@@ -303,5 +309,28 @@ impl NodeClient {
             503 => Err(NodeError::Busy { url: url(), message: answer.words_or_status() }),
             _ => Ok(answer),
         }
+    }
+}
+
+/// The path of a wallet's interface. Bytes that a path does not allow are percent-encoded.
+fn wallet_path(name: &str) -> String {
+    let mut path = "/wallet/".to_owned();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => path.push(char::from(byte)),
+            _ => path.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wallet_path;
+
+    #[test]
+    fn names_of_wallets_are_one_segment_of_a_path() {
+        assert_eq!(wallet_path("stamps-1"), "/wallet/stamps-1");
+        assert_eq!(wallet_path("a b/../c?é"), "/wallet/a%20b%2F..%2Fc%3F%C3%A9");
     }
 }

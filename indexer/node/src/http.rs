@@ -74,16 +74,18 @@ impl Http {
         &self.url
     }
 
+    /// Posts to the path of the RPC interface, or to that of a wallet.
     pub(crate) fn post(
         &self,
         what: &str,
+        wallet: Option<&str>,
         authorization: HeaderValue,
         body: &[u8],
         limits: HttpLimits,
     ) -> Result<HttpAnswer, NodeError> {
         let request = self
             .agent
-            .post(format!("{}{}", self.url, self.path))
+            .post(format!("{}{}", self.url, wallet.unwrap_or(&self.path)))
             .header("authorization", authorization)
             .header("content-type", "application/json");
         let request = request.config().timeout_global(Some(limits.time)).build();

@@ -23,6 +23,7 @@ mod reply;
 mod retry;
 mod status;
 mod waiting;
+mod wallet;
 mod watch;
 mod zmq;
 
@@ -39,5 +40,6 @@ pub use feed::FetchOptions;
 pub use follow::{ChainFollower, ChainStep};
 pub use retry::RetryPolicy;
 pub use status::{NodeStatus, Notifications, TopicStatus};
+pub use wallet::{FinalizedPsbt, FundedPsbt, Funding, ProcessedPsbt, WalletBalances, WalletCoin, WalletInfo};
 pub use watch::{TipWatcher, WatchOptions};
 pub use zmq::{Gap, GapCause, NodeEvent, Payload, Topic, ZmqEndpoint, endpoints};

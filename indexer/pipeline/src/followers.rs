@@ -27,9 +27,6 @@ impl Engine {
     /// Brings all to the tip that follows the chain after its blocks: the late stages, the watchlist and the flows of
     /// exchanges. `waits`: for the latter two, too, which are made in threads otherwise. Returns whether it wrote
     /// anything, which is durable with the next [`Engine::settle`].
-    ///
-    /// # Errors
-    /// As [`Engine::follow_late`].
     pub fn follow_up(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
         let late = self.follow_late(progress)?;
         let watchlist = self.follow_watchlist(progress, waits)?;
@@ -47,9 +44,6 @@ impl Engine {
 
     /// Makes the watchlist again if it is time: at once if `waits`, else in a thread, from which a later call takes it.
     /// Returns whether it wrote one, which is durable with the next [`Engine::settle`].
-    ///
-    /// # Errors
-    /// The database fails, or a row is damaged. [`PipelineError::Stopped`] if cancelled.
     pub fn follow_watchlist(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
         WatchlistFollower { engine: self }.follow(progress, waits)
     }
@@ -57,9 +51,6 @@ impl Engine {
     /// Makes the flows of exchanges again if it is time, and adds those of the blocks since. Makes them at once if
     /// `waits`, else in a thread, from which a later call takes them. Returns whether it wrote anything, which is
     /// durable with the next [`Engine::settle`].
-    ///
-    /// # Errors
-    /// The database fails. [`PipelineError::Stopped`] if cancelled.
     pub fn follow_flows(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
         FlowFollower { engine: self }.follow(progress, waits)
     }
@@ -67,9 +58,6 @@ impl Engine {
     /// Brings the feed to the tip, at `now` in seconds since 1970: visible at once, durable with the next
     /// [`Engine::settle`], atomically with the blocks. Does nothing while tables that it reads are not at the tip.
     /// Returns whether it wrote anything.
-    ///
-    /// # Errors
-    /// The database fails, or a row is damaged.
     pub fn follow_feed(&self, now: u32) -> Result<bool, PipelineError> {
         FeedFollower { engine: self }.follow(now)
     }

@@ -2,57 +2,39 @@
 
 use cairn_model::{CancelToken, Height};
 
-/// Phase of long work.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Phase {
-    /// Reading the headers in the block files.
-    Survey,
-    /// Bulk, first pass over the blocks: txids and spent outpoints.
-    Link,
-    /// Bulk: finding the number of each spent transaction.
-    Join,
-    /// Bulk, only for blocks without undo data: finding the coins that they spend.
-    Coins,
-    /// Bulk, second pass: blocks into the stages.
-    Fold,
-    /// Bulk: sorting and writing tables.
-    Tables,
-    /// Bulk: ingesting the table files into the database.
-    Ingest,
-    /// Block by block at the tip.
-    Connect,
-    /// Disconnecting blocks.
-    Unwind,
-    /// Judging scripts by claims about them.
-    Labels,
-    /// Following the chain with late stages.
-    Late,
-    /// Auditing.
-    Verify,
-    /// Writing files for other programs.
-    Export,
-}
-
-impl Phase {
-    /// Its name, for people.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Survey => "survey",
-            Phase::Link => "link",
-            Phase::Join => "join",
-            Phase::Coins => "coins",
-            Phase::Fold => "fold",
-            Phase::Tables => "tables",
-            Phase::Ingest => "ingest",
-            Phase::Connect => "connect",
-            Phase::Unwind => "unwind",
-            Phase::Labels => "labels",
-            Phase::Late => "late stages",
-            Phase::Verify => "verify",
-            Phase::Export => "export",
-        }
+cairn_model::words! {
+    /// Phase of long work.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Phase {
+        /// Reading the headers in the block files.
+        Survey = "survey",
+        /// Bulk, first pass over the blocks: txids and spent outpoints.
+        Link = "link",
+        /// Bulk: finding the number of each spent transaction.
+        Join = "join",
+        /// Bulk, only for blocks without undo data: finding the coins that they spend.
+        Coins = "coins",
+        /// Bulk, second pass: blocks into the stages.
+        Fold = "fold",
+        /// Bulk: sorting and writing tables.
+        Tables = "tables",
+        /// Bulk: ingesting the table files into the database.
+        Ingest = "ingest",
+        /// Block by block at the tip.
+        Connect = "connect",
+        /// Disconnecting blocks.
+        Unwind = "unwind",
+        /// Judging scripts by claims about them.
+        Labels = "labels",
+        /// Following the chain with late stages.
+        Late = "late stages",
+        /// Auditing.
+        Verify = "verify",
+        /// Writing files for other programs.
+        Export = "export",
     }
+    /// Its name, for people.
+    pub fn name;
 }
 
 /// A step of long work.

@@ -200,7 +200,6 @@ fn sort_bucket(bytes: &[u8], heads: &mut [Head]) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rand::{Rng, SeedableRng};
 
     use super::*;

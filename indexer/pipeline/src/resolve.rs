@@ -81,9 +81,6 @@ pub(crate) fn look_up_pieces<T: Sync, R: Send>(
 }
 
 /// Resolves a block against the index before it, which nothing changes meanwhile. `view` is of it.
-///
-/// # Errors
-/// Returns [`PipelineError::MissingCoin`] if a spent coin is missing.
 pub(crate) fn resolve(
     reader: &Reader,
     view: &View<'_>,
@@ -137,9 +134,6 @@ pub(crate) fn resolve(
 
 /// Compares what each transaction pays with what it spends, and the coinbase with subsidy and fees. No node accepts a
 /// block that fails here; refusing it keeps every later sum over coins within the money supply.
-///
-/// # Errors
-/// Returns [`PipelineError::MakesMoney`].
 pub(crate) fn check_amounts(network: Network, block: &Block) -> Result<(), PipelineError> {
     fn sum(mut values: impl Iterator<Item = u64>) -> Option<u64> {
         values.try_fold(0u64, u64::checked_add)

@@ -126,7 +126,6 @@ impl<'a> Cursor<'a> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -30,20 +30,14 @@ pub struct BlockFiles {
     survey_memory: u64,
 }
 
-/// The two kinds of numbered files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    Block,
-    Undo,
-}
-
-impl Kind {
-    fn prefix(self) -> &'static str {
-        match self {
-            Kind::Block => "blk",
-            Kind::Undo => "rev",
-        }
+cairn_model::words! {
+    /// The two kinds of numbered files.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Kind {
+        Block = "blk",
+        Undo = "rev",
     }
+    fn prefix;
 }
 
 impl BlockFiles {

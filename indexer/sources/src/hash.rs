@@ -39,7 +39,6 @@ pub(crate) fn merkle_root(mut level: Vec<Hash32>) -> Option<Hash32> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -71,7 +71,6 @@ pub fn work_of(bits: u32) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use bitcoin::{blockdata::constants::genesis_block, consensus::serialize};
 

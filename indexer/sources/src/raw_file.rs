@@ -195,7 +195,6 @@ fn find(bytes: &[u8], magic: [u8; 4]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -81,7 +81,6 @@ pub(crate) fn read_witness(r: &mut Cursor<'_>) -> Result<(usize, bool), ReadErro
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn der(sighash: u8) -> Vec<u8> {

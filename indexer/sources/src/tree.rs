@@ -432,7 +432,6 @@ fn key_of(hash: &Hash32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn record(previous: Hash32, hash: Hash32) -> Record {

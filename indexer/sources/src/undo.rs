@@ -187,7 +187,6 @@ fn decompress_script(r: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), UndoEr
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -48,9 +48,6 @@ pub(crate) trait Finder {
 
     /// Returns the delta of a script and a transaction, if there is one: scripts one after the other, the transactions
     /// of each in order.
-    ///
-    /// # Errors
-    /// The past cannot be read.
     fn find(&mut self, script: ScriptId, change: &Change) -> Result<Option<Self::Found>, StageError>;
 }
 

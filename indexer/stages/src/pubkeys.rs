@@ -52,8 +52,6 @@ impl Stage for PubkeysStage {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use bitcoin::secp256k1::constants::GENERATOR_X;
     use cairn_domain::p2pk_of;
     use cairn_model::{BlockHash, OutputMeta, ScriptId, TxNum};

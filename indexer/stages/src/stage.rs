@@ -79,9 +79,6 @@ pub trait Stage: Send + Sync {
     }
 
     /// Folds the deltas of one group into rows. Only called for lanes with [`Merge::Fold`] and [`Merge::Coin`].
-    ///
-    /// # Errors
-    /// Fails if rows are damaged, or if deltas contradict the table.
     fn fold(
         &self,
         _lane: usize,
@@ -94,9 +91,6 @@ pub trait Stage: Send + Sync {
     }
 
     /// Folds the deltas of some blocks in a lane with [`Merge::Ordered`], where `prior` is what its tables hold before.
-    ///
-    /// # Errors
-    /// Fails if rows are damaged, or if deltas contradict the table.
     #[allow(clippy::too_many_arguments, reason = "a fold, and what it needs beside to emit")]
     fn fold_ordered(
         &self,

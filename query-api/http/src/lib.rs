@@ -59,7 +59,7 @@ pub use pages::{
     shell::{POLICY, page},
 };
 pub use requests::{
-    ask::{Answer, Aside, Ask, Backend, Call, Content, Metric, Versions},
+    ask::{Answer, AnswerNotes, Aside, Ask, Backend, Call, Content, Metric, Versions},
     fingerprint::Fingerprint,
     inside::{AdmittedRequest, AnswerSchema, Api, OperationDescription, Reply},
     snapshot::Snapshot,

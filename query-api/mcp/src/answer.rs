@@ -211,7 +211,6 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn reply(status: u16, kind: &str, body: &[u8]) -> Reply {

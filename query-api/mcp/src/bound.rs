@@ -201,15 +201,17 @@ fn too_large(
     })
 }
 
-/// The optional parameters: pages, bounds, periods, level of detail. In another currency no answer is shorter.
+/// The optional parameters: pages, bounds, periods, level of detail; and required lists, which may have fewer items. In
+/// another currency no answer is shorter.
 fn narrowing(op: &OperationDescription) -> Vec<&str> {
     let required: Vec<&str> =
         op.input_schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let other_name = |name: &String| op.exactly_one.iter().any(|group| group.contains(name));
     let all = op.input_schema["properties"].as_object().into_iter().flatten();
     all.filter(|(_, schema)| schema["format"] != "currency")
+        .filter(|(name, schema)| !required.contains(&name.as_str()) || schema["type"] == "array")
         .map(|(name, _)| name)
-        .filter(|name| !required.contains(&name.as_str()) && !other_name(name))
+        .filter(|name| !other_name(name))
         .map(String::as_str)
         .collect()
 }

@@ -140,7 +140,6 @@ fn ascends(first: &RawValue, last: &RawValue) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

@@ -63,7 +63,6 @@ fn split(mut members: Map<String, Value>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

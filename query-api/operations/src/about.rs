@@ -31,6 +31,7 @@ pub(crate) fn about(config: &ApiConfig) -> About {
         areas: &[
             ("blocks", "Single blocks and their transactions."),
             ("chain", "The chain as a whole: newest and projected blocks, supply, old coins that move."),
+            ("community", "Reports of clients about addresses, their payments and votes: nobody has verified them."),
             (
                 "entities",
                 "Exchanges, services and others that sources name: lists of them, their addresses and their activity.",
@@ -47,7 +48,10 @@ pub(crate) fn about(config: &ApiConfig) -> About {
             ),
             ("sanctions", "The loaded sanctions list: its approved rows, its coverage and its age."),
             ("service", "This server: its health, capabilities and prices, and small utilities."),
-            ("timestamps", "Proofs that a file existed before a block (OpenTimestamps)."),
+            (
+                "timestamps",
+                "Hashes of files anchored in the chain, and proofs that a file existed before a block (OpenTimestamps).",
+            ),
             ("transactions", "Single transactions: look up, track, verify, broadcast."),
             ("wallets", "Balances and transactions of addresses and scripts."),
         ],

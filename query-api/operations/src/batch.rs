@@ -1,7 +1,7 @@
 //! One operation for many addresses. A single wrapper makes the batch of any operation about an address. All rows of a
 //! batch are answered from the same pinned index.
 
-use std::{borrow::Cow, collections::HashMap, marker::PhantomData};
+use std::{borrow::Cow, collections::HashMap, io, marker::PhantomData};
 
 use cairn_http::{AgreedOperation, ApiError, Cost, ErrorCode, Info, REDACTED, looks_secret};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -23,6 +23,13 @@ const UNREACHED: &str = "the batch had used half of the time or of the work of a
 /// Explanation of a row that needs too much.
 const TOO_MUCH: &str = "this address needs more than half of the time or of the work that the batch had left; ask for it \
     alone";
+/// Explanation of a row that did not fit.
+const FULL: &str = "the rows before this one fill the answer of the batch, which has at most 4 MiB of rows; ask for this \
+    address in a batch of its own";
+
+/// Bytes of all answered rows. A row that is given several times counts each time; errors do not count.
+const MAX_ROW_BYTES: usize = 4 << 20;
+
 /// A row may use half of what is left: so its failure leaves room for other rows, and for the answer.
 const ROW_SHARE: u32 = 2;
 
@@ -32,10 +39,14 @@ pub(crate) trait BatchedOperation: Operation<Output: Serialize + JsonSchema> {
     const BATCH: Info;
 
     /// Data that the rows of a batch share, so that each part is read once; `()` if there is none.
-    type Shared: Default;
+    type Shared<'r>: Default;
 
     /// Computes the answer for an address of a batch.
-    fn run_shared(ctx: &Ctx<'_>, input: Self::Input, _: &mut Self::Shared) -> Result<Self::Output, ApiError> {
+    fn run_shared<'r>(
+        ctx: &'r Ctx<'r>,
+        input: Self::Input,
+        _: &mut Self::Shared<'r>,
+    ) -> Result<Self::Output, ApiError> {
         Self::run(ctx, input)
     }
 }
@@ -84,8 +95,8 @@ pub(crate) enum Row<T> {
 pub(crate) struct BatchFailure {
     /// The address as given in the request.
     address: String,
-    /// Stable error code, or `unavailable` for an address that the batch did not reach, or that needs too much of the
-    /// time and of the work of a request.
+    /// Stable error code, or `unavailable` for an address that the batch did not reach, that needs too much of the time
+    /// and of the work of a request, or whose row does not fit: the rows of an answer have at most 4 MiB together.
     error: &'static str,
     /// Explanation of the error.
     detail: String,
@@ -113,26 +124,68 @@ impl<T: JsonSchema> JsonSchema for Rows<T> {
     }
 }
 
-impl<T> Rows<T> {
-    /// The rows of these addresses, each distinct one computed once, in the order in which they are first named.
+impl<T: Serialize> Rows<T> {
+    /// The rows of these addresses, each distinct one computed once, in the order in which they are first named. From
+    /// the first row that does not fit into `max_bytes` on, each is `unavailable`; `row` gets whether there is room.
     ///
     /// # Errors
-    /// Fails with the first error of `row`.
-    fn of(addresses: &[String], mut row: impl FnMut(&str) -> Result<Row<T>, ApiError>) -> Result<Self, ApiError> {
+    /// Fails with the first error of `row`, or if a row cannot be written.
+    fn of(
+        addresses: &[String],
+        max_bytes: usize,
+        mut row: impl FnMut(&str, bool) -> Result<Row<T>, ApiError>,
+    ) -> Result<Self, ApiError> {
         let mut rows = Rows { computed: Vec::new(), order: Vec::with_capacity(addresses.len()) };
-        let mut known: HashMap<&str, usize> = HashMap::new();
+        let mut known: HashMap<&str, (usize, usize)> = HashMap::new();
+        let (mut left, mut has_room) = (max_bytes, true);
         for address in addresses {
-            let at = match known.get(address.as_str()) {
-                Some(at) => *at,
+            let (at, bytes) = match known.get(address.as_str()) {
+                Some(known) => *known,
                 None => {
-                    rows.computed.push(row(address)?);
-                    known.insert(address, rows.computed.len() - 1);
-                    rows.computed.len() - 1
+                    let computed = row(address, has_room)?;
+                    let bytes = computed.bytes()?;
+                    rows.computed.push(computed);
+                    let found = (rows.computed.len() - 1, bytes);
+                    known.insert(address, found);
+                    found
                 }
             };
-            rows.order.push(at);
+            has_room &= bytes <= left;
+            if has_room || bytes == 0 {
+                left -= bytes;
+                rows.order.push(at);
+            } else {
+                let failed = Row::Failed(BatchFailure::unavailable(address, FULL));
+                rows.order.push(rows.computed.len());
+                rows.computed.push(failed);
+            }
         }
         Ok(rows)
+    }
+}
+
+impl<T: Serialize> Row<T> {
+    /// Bytes of the row in the answer; 0 for an error.
+    fn bytes(&self) -> Result<usize, ApiError> {
+        let mut counted = Counted(0);
+        if matches!(self, Row::Answered(_)) {
+            serde_json::to_writer(&mut counted, self)?;
+        }
+        Ok(counted.0)
+    }
+}
+
+/// Counts what is written to it.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -156,10 +209,10 @@ pub(crate) fn batch<O: BatchedOperation>(agreed: &[AgreedOperation]) -> Line {
     line::<Batch<O>>(agreed)
 }
 
-impl<T> BatchOutput<T> {
+impl<T: Serialize> BatchOutput<T> {
     /// The answer of a batch: `row` computes that of one address. No further row is begun after half of the time or of
     /// the work of the request is used, so that the answer is written in time; and a row that needs more than half of
-    /// the rest stops alone.
+    /// the rest stops alone. The rows have at most [`MAX_ROW_BYTES`] together.
     ///
     /// # Errors
     /// Fails if the work has stopped, or with an error of the server; an error of one address is a row.
@@ -169,11 +222,14 @@ impl<T> BatchOutput<T> {
         mut row: impl FnMut(&str) -> Result<T, ApiError>,
     ) -> Result<Self, ApiError> {
         let network = ctx.index.map(|view| view.network().name());
-        let results = Rows::of(addresses, |address| {
+        let results = Rows::of(addresses, MAX_ROW_BYTES, |address, has_room| {
             ctx.work.poll()?;
             if let Err(bad) = (ADDRESS.look)(&Value::Null, address, network) {
                 let code = bad.code.unwrap_or(ErrorCode::ValidationError);
                 return Ok(Row::Failed(BatchFailure::of(address, code, bad.message, false)));
+            }
+            if !has_room {
+                return Ok(Row::Failed(BatchFailure::unavailable(address, FULL)));
             }
             if ctx.work.is_half_used() {
                 return Ok(Row::Failed(BatchFailure::unavailable(address, UNREACHED)));
@@ -206,7 +262,7 @@ impl<O: BatchedOperation> Operation for Batch<O> {
     type Output = BatchOutput<O::Output>;
 
     fn run(ctx: &Ctx<'_>, input: BatchInput) -> Result<Self::Output, ApiError> {
-        let mut shared = O::Shared::default();
+        let mut shared = O::Shared::<'_>::default();
         BatchOutput::each(ctx, &input.addresses, |address| {
             O::run_shared(ctx, read::<O>(&json!({"address": address}))?, &mut shared)
         })
@@ -215,12 +271,11 @@ impl<O: BatchedOperation> Operation for Batch<O> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn rows(addresses: &[&str], mut row: impl FnMut(&str) -> Row<u32>) -> Value {
         let addresses: Vec<String> = addresses.iter().map(|address| (*address).to_owned()).collect();
-        serde_json::to_value(Rows::of(&addresses, |address| Ok(row(address))).unwrap()).unwrap()
+        serde_json::to_value(Rows::of(&addresses, usize::MAX, |address, _| Ok(row(address))).unwrap()).unwrap()
     }
 
     #[test]
@@ -249,10 +304,39 @@ mod tests {
     }
 
     #[test]
+    fn the_rows_of_an_answer_are_bounded_in_bytes() {
+        let addresses = ["a", "b", "a", "x", "b", "a", "c"].map(str::to_owned);
+        let mut computed = Vec::new();
+        let rows = Rows::of(&addresses, 31, |address, has_room| {
+            if address == "x" {
+                return Ok(Row::Failed(BatchFailure::of(
+                    "x",
+                    ErrorCode::InvalidAddress,
+                    "no address".to_owned(),
+                    false,
+                )));
+            }
+            if !has_room {
+                return Ok(Row::Failed(BatchFailure::unavailable(address, FULL)));
+            }
+            computed.push(address.to_owned());
+            Ok(Row::Answered("12345678"))
+        });
+        let full =
+            |address: &str| json!({"address": address, "error": "unavailable", "detail": FULL, "retryable": true});
+        let wrong = json!({"address": "x", "error": "invalid_address", "detail": "no address", "retryable": false});
+        let found = serde_json::to_value(rows.unwrap()).unwrap();
+        // Each row takes ten bytes: three fit, and a repeated one counts again.
+        assert_eq!(found, json!(["12345678", "12345678", "12345678", wrong, full("b"), full("a"), full("c")]));
+        assert_eq!(computed, ["a", "b"]);
+        assert!(FULL.contains(&format!("{} MiB", MAX_ROW_BYTES >> 20)));
+    }
+
+    #[test]
     fn the_first_error_of_the_server_ends_the_batch() {
         let addresses = ["a".to_owned(), "b".to_owned()];
         let mut asked = 0;
-        let failed = Rows::<u32>::of(&addresses, |_| {
+        let failed = Rows::<u32>::of(&addresses, usize::MAX, |_, _| {
             asked += 1;
             Err(ApiError::internal())
         });

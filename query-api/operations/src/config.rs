@@ -5,7 +5,9 @@ use std::sync::Arc;
 use cairn_domain::evidence::{KeyRecord, SecretKey};
 use cairn_http::HttpConfig;
 use cairn_model::Network;
+use cairn_payments::{PaymentDescriptor, PaymentMark};
 use cairn_tables::claims::ListKey;
+use cairn_timestamps::Attestation;
 
 use crate::parameters::identifier::example_address;
 
@@ -22,6 +24,70 @@ pub(crate) struct ChainConfig {
     pub(crate) sanctions: SanctionsConfig,
     /// Keys of evidence packs.
     pub(crate) evidence: EvidenceConfig,
+    /// Payments on chain, and what is paid.
+    pub(crate) payments: PaymentsConfig,
+    /// Timestamps.
+    pub(crate) timestamps: TimestampConfig,
+}
+
+/// When operators look at reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReportsModeration {
+    /// After they are published.
+    #[default]
+    After,
+    /// Before: a paid report waits for the operator.
+    Before,
+}
+
+/// How far the limit of votes reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum VotesPer {
+    /// A client has one vote in 24 hours over all reports.
+    #[default]
+    Client,
+    /// A client has one vote in 24 hours for each report.
+    ClientAndReport,
+}
+
+/// Payments on chain, and the reports that they publish. `Debug` does not show the descriptor.
+#[derive(Clone, Debug)]
+pub struct PaymentsConfig {
+    /// The descriptor that payment addresses come from; `None`: there are no payments.
+    pub descriptor: Option<Arc<PaymentDescriptor>>,
+    /// The file that remembers the next address of each descriptor; `None`: a restored database is not noticed.
+    pub mark: Option<PaymentMark>,
+    /// Price of a report, in satoshis.
+    pub report_amount_sats: u64,
+    /// How long a report waits for its payment, in seconds.
+    pub report_expiry_secs: u64,
+    /// When operators look at reports.
+    pub moderation: ReportsModeration,
+    /// How far the limit of votes reaches.
+    pub votes_per: VotesPer,
+}
+
+impl Default for PaymentsConfig {
+    fn default() -> Self {
+        PaymentsConfig {
+            descriptor: None,
+            mark: None,
+            report_amount_sats: 5_000,
+            report_expiry_secs: 86_400,
+            moderation: ReportsModeration::default(),
+            votes_per: VotesPer::default(),
+        }
+    }
+}
+
+/// Configuration of timestamps.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TimestampConfig {
+    /// True if clients of OpenTimestamps may use this server as a calendar (`/digest`, `/timestamp/{commitment}`).
+    pub calendar: bool,
+    /// Public address of the calendar, which pending proofs name. It must be one that an attestation can have. `None`:
+    /// there are no pending proofs and no calendar.
+    pub calendar_url: Option<String>,
 }
 
 /// Keys of evidence packs.
@@ -31,6 +97,22 @@ pub struct EvidenceConfig {
     pub key: Option<Arc<SecretKey>>,
     /// The public keys that are published: earlier ones, and times of the present one.
     pub keys: Vec<KeyRecord>,
+}
+
+impl TimestampConfig {
+    /// True for an address that attestations can have and that clients can reach.
+    #[must_use]
+    pub fn is_calendar_url(url: &str) -> bool {
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        let has_host = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
+        has_host && Attestation::pending(url).is_some()
+    }
+
+    /// True if the calendar is open: it has an address that attestations can have.
+    #[must_use]
+    pub fn is_calendar(&self) -> bool {
+        self.calendar && self.calendar_url.is_some()
+    }
 }
 
 impl EvidenceConfig {
@@ -80,6 +162,10 @@ pub struct ApiConfig {
     pub sanctions: SanctionsConfig,
     /// Keys of evidence packs.
     pub evidence: EvidenceConfig,
+    /// Payments on chain, and what is paid.
+    pub payments: PaymentsConfig,
+    /// Timestamps.
+    pub timestamps: TimestampConfig,
     /// Network of the index, for examples; `None` if it is not known at the start.
     pub network: Option<Network>,
 }
@@ -101,6 +187,8 @@ impl From<HttpConfig> for ApiConfig {
             max_lag_blocks: 6,
             sanctions,
             evidence: EvidenceConfig::default(),
+            payments: PaymentsConfig::default(),
+            timestamps: TimestampConfig::default(),
             network: None,
         }
     }
@@ -131,6 +219,8 @@ impl ApiConfig {
             max_lag_blocks: self.max_lag_blocks,
             sanctions: self.sanctions.clone(),
             evidence: self.evidence.clone(),
+            payments: self.payments.clone(),
+            timestamps: self.timestamps.clone(),
         }
     }
 }

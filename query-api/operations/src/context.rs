@@ -182,9 +182,6 @@ impl<'a> Deref for Ctx<'a> {
 
 impl<'a> Ctx<'a> {
     /// The index.
-    ///
-    /// # Errors
-    /// Fails if the index is empty.
     pub(crate) fn view(&self) -> Result<&'a View<'a>, ApiError> {
         self.index.ok_or_else(|| ApiError::syncing("nothing has been indexed yet"))
     }
@@ -195,9 +192,6 @@ impl<'a> Ctx<'a> {
     }
 
     /// The mempool, for operations that need it.
-    ///
-    /// # Errors
-    /// Fails if no mempool is available.
     pub(crate) fn mempool(&self) -> Result<&MempoolView<'a>, ApiError> {
         self.pool.as_ref().map_err(|absent| {
             // Before the indexer has said so, it may only not have begun.

@@ -1,5 +1,6 @@
 //! Definitions of the terms in answers: one page for each id.
 
+mod community;
 mod evidence_pack;
 mod exposure;
 mod flows;
@@ -10,6 +11,7 @@ mod timestamps;
 
 use cairn_http::Definition;
 
+pub(crate) use community::COMMUNITY_REPORTS;
 pub(crate) use evidence_pack::EVIDENCE_PACK;
 pub(crate) use exposure::EXPOSURE;
 pub(crate) use flows::{
@@ -247,6 +249,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     money::WHOLE_WALLETS_PAGE,
     money::FLOW_GRAPH_PAGE,
     timestamps::TIMESTAMPS_PAGE,
+    community::COMMUNITY_REPORTS_PAGE,
     Definition {
         id: OFAC_TIER,
         title: "OFAC tier",

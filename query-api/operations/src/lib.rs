@@ -9,6 +9,7 @@ mod batch;
 mod blocks;
 mod candles;
 mod chain;
+mod community;
 mod config;
 mod confirmation;
 mod context;
@@ -31,6 +32,7 @@ mod operation;
 mod page_request;
 mod pages;
 mod parameters;
+mod parsed;
 mod pools;
 mod price_now;
 mod qr;
@@ -53,7 +55,9 @@ mod wallets;
 mod window;
 mod young;
 
-pub use config::{ApiConfig, EvidenceConfig, Featured, SanctionsConfig};
+pub use config::{
+    ApiConfig, EvidenceConfig, Featured, PaymentsConfig, ReportsModeration, SanctionsConfig, TimestampConfig, VotesPer,
+};
 pub use ledger::{LedgerAccess, NotTaken};
 pub use node::{BroadcastLimits, NodeAccess, Refused, Unreachable};
 pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};

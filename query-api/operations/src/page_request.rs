@@ -66,9 +66,6 @@ impl<'a> PageRequest<'a> {
     }
 
     /// Answers with a page, and warns if a table leaves rows out; `noun` names the rows.
-    ///
-    /// # Errors
-    /// The header of the block of the next page cannot be read.
     pub(crate) fn answer<R: TableRow, T>(
         &self,
         ctx: &Ctx<'_>,

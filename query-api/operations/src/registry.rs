@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use cairn_http::AgreedOperation;
 
 use crate::{
-    blocks, chain, dormancy, entities, feed, fees, flows, labels, market, mempool, network, operation::Line, pools, qr,
-    risk, sanctions, service, timestamps, transfers, tx, wallets,
+    blocks, chain, community, dormancy, entities, feed, fees, flows, labels, market, mempool, network, operation::Line,
+    pools, qr, risk, sanctions, service, timestamps, transfers, tx, wallets,
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
@@ -30,6 +30,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (sanctions::OPERATIONS, sanctions::BATCHES),
         (tx::OPERATIONS, tx::BATCHES),
         (timestamps::OPERATIONS, timestamps::BATCHES),
+        (community::OPERATIONS, community::BATCHES),
         (blocks::OPERATIONS, blocks::BATCHES),
         (chain::OPERATIONS, chain::BATCHES),
         (dormancy::OPERATIONS, dormancy::BATCHES),
@@ -56,7 +57,6 @@ pub(crate) fn registered() -> Vec<cairn_http::RegisteredOperation> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::HashSet;
 
     use cairn_http::JSON;

@@ -25,6 +25,7 @@ use crate::{
     series::SeriesSlot,
     service,
     service::VolumeSlot,
+    timestamps::calendar::Calendar,
     troubles::TroubleSlot,
     young::YoungSlot,
 };
@@ -114,12 +115,13 @@ impl ApiState {
 
 /// The router of the API.
 pub fn router(state: ApiState) -> Router {
-    cairn_http::router(state.into_service())
+    router_with(state, |_| Router::new())
 }
 
 /// The router of the API with further routes: see [`cairn_http::router_with`].
 pub fn router_with(state: ApiState, more: impl FnOnce(&Api) -> Router) -> Router {
-    cairn_http::router_with(state.into_service(), more)
+    let calendar = Calendar::new(&state.config.timestamps, state.state.as_ref(), &state.index);
+    cairn_http::router_with(state.into_service(), |api| with_calendar(calendar, api, more))
 }
 
 /// `/metrics`, `/livez` and `/readyz` for the API of this state.
@@ -137,7 +139,14 @@ pub async fn serve<F>(
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    cairn_http::serve(listener, state.into_service(), more, shutdown).await
+    let calendar = Calendar::new(&state.config.timestamps, state.state.as_ref(), &state.index);
+    cairn_http::serve(listener, state.into_service(), |api| with_calendar(calendar, api, more), shutdown).await
+}
+
+/// Adds the routes of the calendar to further ones.
+fn with_calendar(calendar: Option<Calendar>, api: &Api, more: impl FnOnce(&Api) -> Router) -> Router {
+    let routes = calendar.map_or_else(Router::new, |calendar| calendar.routes(api));
+    routes.merge(more(api))
 }
 
 /// The OpenAPI 3.1.0 document that `/openapi.json` serves under this configuration.

@@ -11,6 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer, ser::Error};
 use serde_json::value::RawValue;
 
+use crate::parsed::schema;
+
 /// A JSON number with a fixed number of decimals, printed from an integer without floating point.
 fn serialize_fixed<S: Serializer>(units: i128, places: usize, serializer: S) -> Result<S::Ok, S::Error> {
     RawValue::from_string(fixed(units, places)).map_err(S::Error::custom)?.serialize(serializer)
@@ -50,18 +52,10 @@ impl Serialize for Btc {
     }
 }
 
-impl JsonSchema for Btc {
-    fn schema_name() -> Cow<'static, str> {
-        "Btc".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "number",
-            "description": "Bitcoin, with at most 8 decimals. The field with the same name in satoshis is authoritative.",
-        })
-    }
-}
+schema!(Btc, "Btc", {
+    "type": "number",
+    "description": "Bitcoin, with at most 8 decimals. The field with the same name in satoshis is authoritative.",
+});
 
 /// A number with at most `PLACES` decimals, from an integer in units of 10^-`PLACES`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,23 +112,11 @@ impl Serialize for PriceNumber {
     }
 }
 
-impl JsonSchema for PriceNumber {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Price8".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "description": "A price or rate, rounded to 8 significant digits.",
-        })
-    }
-}
+schema!(inline PriceNumber, "Price8", {
+    "type": "number",
+    "exclusiveMinimum": 0,
+    "description": "A price or rate, rounded to 8 significant digits.",
+});
 
 /// An amount in a currency, or a percentage, with two decimals, rounded half to even.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,19 +146,7 @@ impl Serialize for Fiat {
     }
 }
 
-impl JsonSchema for Fiat {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Fiat".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "number", "description": "A number with 2 decimals."})
-    }
-}
+schema!(inline Fiat, "Fiat", {"type": "number", "description": "A number with 2 decimals."});
 
 /// A feerate in satoshis per virtual byte, with at most three decimals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,19 +158,11 @@ impl Serialize for SatVb {
     }
 }
 
-impl JsonSchema for SatVb {
-    fn schema_name() -> Cow<'static, str> {
-        "SatVb".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "number",
-            "minimum": 0,
-            "description": "Satoshis per virtual byte, with at most 3 decimals, rounded down.",
-        })
-    }
-}
+schema!(SatVb, "SatVb", {
+    "type": "number",
+    "minimum": 0,
+    "description": "Satoshis per virtual byte, with at most 3 decimals, rounded down.",
+});
 
 /// The feerate of a fee over a virtual size.
 pub(crate) fn sat_vb(fee: Sats, vsize: u64) -> Option<SatVb> {
@@ -216,7 +178,6 @@ pub(crate) fn rfc3339_ms(milliseconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

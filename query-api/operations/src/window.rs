@@ -79,9 +79,6 @@ impl PagePosition {
     }
 
     /// Its cursor. One row read.
-    ///
-    /// # Errors
-    /// The header of its block cannot be read.
     pub(crate) fn token(self, view: &View<'_>, cursors: &Cursors<'_>) -> Result<String, ApiError> {
         let height = view.chain().height_of(self.tx_num).unwrap_or(view.tip().height);
         cursors.token_at(height, self.tx_num.0.saturating_mul(INPUTS).saturating_add(self.vin.into()))
@@ -124,9 +121,6 @@ impl BoundedScan {
     }
 
     /// The next one that fits; `older` reads a row.
-    ///
-    /// # Errors
-    /// The index cannot be read, or the request is over.
     pub(crate) fn next<R>(
         &mut self,
         work: &Work,
@@ -171,9 +165,6 @@ impl<T> Page<Vec<T>> {
 impl<T> Page<T> {
     /// Reads a page of at most `limit` rows of a window. `next` gives the next transaction that may fit, and `row` what
     /// the page shows of it, if it fits.
-    ///
-    /// # Errors
-    /// The index cannot be read, or the request is over.
     pub(crate) fn read<R>(
         view: &View<'_>,
         window: Window,

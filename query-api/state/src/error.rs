@@ -8,6 +8,10 @@ pub const MAX_LABEL_CHARS: usize = 200;
 pub const MAX_MESSAGE_CHARS: usize = 2_000;
 /// Maximum length of the other texts of a ticket in characters.
 pub const MAX_TEXT_CHARS: usize = 500;
+/// Maximum length of a report's description in characters.
+pub const MAX_REPORT_CHARS: usize = 2_000;
+/// Maximum number of transactions that a report names.
+pub const MAX_REPORT_TXIDS: usize = 20;
 /// Maximum length of an approver's name in characters.
 pub const MAX_APPROVER_CHARS: usize = 64;
 /// Maximum number of approvals that are not withdrawn. At the limit, no more are taken.
@@ -18,6 +22,10 @@ pub const MAX_WAITING: u32 = 1_000;
 pub const MAX_WAITING_ENTRY: u64 = 32 << 20;
 /// Maximum length of all of them in bytes.
 pub const MAX_WAITING_BYTES: u64 = 128 << 20;
+/// Maximum length of a hash to anchor in bytes. Those of the API have 32; the protocol of calendars allows more.
+pub const MAX_DIGEST_BYTES: usize = 64;
+/// Maximum number of hashes of a network that wait for a batch. Beyond it, new ones are refused.
+pub const MAX_WAITING_TIMESTAMPS: u64 = 1_000_000;
 
 /// The state of a database file that was used and is not the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,6 +125,16 @@ pub enum StateError {
         message = MAX_MESSAGE_CHARS, text = MAX_TEXT_CHARS
     )]
     Feedback,
+    /// An invalid text of a report, of its answer, or of an operator's reason.
+    #[error(
+        "invalid report: a description has 1 to {description} characters, a reason 1 to {text}, and {txids} transactions are allowed; \
+         control characters are not",
+        description = MAX_REPORT_CHARS, text = MAX_TEXT_CHARS, txids = MAX_REPORT_TXIDS
+    )]
+    Report,
+    /// No index of the descriptor can be given out.
+    #[error("no address of the payment descriptor can be given out")]
+    NoAddress,
     /// An invalid name of an approver.
     #[error(
         "invalid name of an approver: 1 to {max} letters from a to z, digits, spaces and . - _ @ + are allowed",
@@ -139,6 +157,18 @@ pub enum StateError {
         /// Its length.
         bytes: u64,
     },
+    /// A hash to anchor has a wrong length.
+    #[error("a hash to anchor has 1 to {max} bytes", max = MAX_DIGEST_BYTES)]
+    Digest,
+    /// Too many hashes wait to be anchored.
+    #[error("{max} hashes wait to be anchored; no more are accepted until the next anchor", max = MAX_WAITING_TIMESTAMPS)]
+    TooManyTimestamps,
+    /// Too many requests wait for the database.
+    #[error("too many requests wait for the database of the service state; try again")]
+    Busy,
+    /// Another process holds the lease of the anchorer.
+    #[error("another process anchors now: its lease replaced this one")]
+    LeaseLost,
     /// A time or a number is out of range for the database.
     #[error("a time is out of range")]
     Time,
@@ -184,6 +214,20 @@ impl StateError {
             StateError::Database { reason, .. } if reason.contains("readonly") => "it is read-only",
             StateError::Database { .. } => "it does not answer",
             _ => "it cannot be used",
+        }
+    }
+
+    /// The same error for another one who waited for the same transaction.
+    pub(crate) fn repeated(&self) -> StateError {
+        match self {
+            StateError::Database { what, reason, disk_full } => {
+                StateError::Database { what, reason: reason.clone(), disk_full: *disk_full }
+            }
+            other => StateError::Database {
+                what: "cannot be used",
+                reason: other.to_string(),
+                disk_full: other.is_disk_full(),
+            },
         }
     }
 

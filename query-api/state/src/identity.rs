@@ -25,9 +25,9 @@ const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT
     WHERE NOT EXISTS (SELECT 1 FROM cairn_identity)";
 
 /// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. The last
-/// use of a key and the writer's tip are observations, so they do not count; a document that waits has a hash of its
-/// own.
-const COUNTED: [(&str, &str); 6] = [
+/// use of a key, the writer's tip and the block that published a report are observations, and votes are many, so they
+/// do not count; a document that waits has a hash of its own.
+const COUNTED: [(&str, &str); 13] = [
     ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
     (
         "feedback",
@@ -42,6 +42,17 @@ const COUNTED: [(&str, &str); 6] = [
     ("sanction_feeds", "list, sha256, checked_at, issued_at, invalid, listed_under_other_asset"),
     ("service_secrets", "name, secret"),
     ("waiting_documents", "id, network, queued_at, origin, documents, bytes"),
+    ("payment_counters", "descriptor, run, next_index"),
+    ("payment_addresses", "descriptor, address_index, purpose, script, created_at"),
+    ("payment_skips", "descriptor, first_index, end_index, skipped_at"),
+    (
+        "reports",
+        "id, address, script_hash, category, description, evidence_txids, evidence_url, created_at, expires_at, \
+         amount_sats, payment_script, payment_address, visibility",
+    ),
+    ("report_acts", "id, report_id, act, reason, acted_at"),
+    ("timestamp_batches", "id, network, root, leaves, state, made_at, failure, txid, height, block_hash"),
+    ("timestamp_candidates", "batch, txid, fee_sats, vsize, made_at"),
 ];
 /// Events that count as changes.
 const EVENTS: [&str; 3] = ["INSERT", "DELETE", "UPDATE"];

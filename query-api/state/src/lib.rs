@@ -2,9 +2,11 @@
 //! PostgreSQL, with the same statements.
 //!
 //! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
-//! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), and keys by which a service knows again what
-//! it has given out. Machines that serve copies of an index leave documents in it for the one that writes the index
-//! ([`WaitingEntry`]), and read how far that one is ([`WriterTip`]).
+//! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), addresses that clients pay to, reports of
+//! clients with their votes ([`Report`]), and keys by which a service knows again what it has given out. Machines
+//! that serve copies of an index leave documents in it for the one that writes the index ([`WaitingEntry`]), and read
+//! how far that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here ([`State::submit_timestamp`]),
+//! and followed by the process that holds the [`AnchorLease`].
 
 mod approval;
 mod approvals;
@@ -15,32 +17,48 @@ mod keys;
 mod last_use;
 mod mark;
 mod migrations;
+mod payments;
 mod pool;
 mod remember;
+mod report;
+mod reports;
 mod secret;
+mod serialized;
 mod service_secret;
 mod sqlite;
 mod store;
+mod timestamps;
 mod upkeep;
 mod url;
 mod uses;
+mod votes;
 mod waiting;
 mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
 pub use error::{
-    FileMismatch, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_WAITING,
-    MAX_WAITING_BYTES, MAX_WAITING_ENTRY, StateError,
+    FileMismatch, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_DIGEST_BYTES, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS,
+    MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_TEXT_CHARS, MAX_WAITING, MAX_WAITING_BYTES, MAX_WAITING_ENTRY,
+    MAX_WAITING_TIMESTAMPS, StateError,
 };
 pub use feedback::{
     CLIENT_WINDOW, Closing, MAX_OPEN_TICKETS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission, Ticket, TicketKind,
     TicketState,
 };
 pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
+pub use payments::{Allotted, IndexUse, PaymentCounter, PaymentSkip};
+pub use report::{NewReport, PublishingBlock, Report, Visibility};
+pub use reports::{Creation, DoneAct, MAX_OPEN_REPORTS, MAX_REPORTS_OF_CLIENT, Moderation, ReportAct, ReportPosition};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
 pub use store::State;
+pub use timestamps::{
+    AnchorLease, AnchorerReport, Batch, BatchConfirmation, BatchNodes, BatchState, BatchTree, Candidate,
+    MAX_BATCH_HASHES, MAX_QUEUED_TIMESTAMPS, NewCandidate, NewTimestamp, SubmittedTimestamp, TimestampRecord,
+    TimestampSource, TimestampState, WaitingTimestamps, WalletState,
+};
 pub use upkeep::{CheckReport, accept, backup, check};
 pub use url::StateUrl;
+pub use votes::{ClientHashes, ClientKeys, VOTE_WINDOW, Voting};
 pub use waiting::{NewEntry, WaitingEntry};
 pub use writers::WriterTip;

@@ -123,7 +123,6 @@ pub(crate) fn forget(database: &Path) -> Result<(), StateError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

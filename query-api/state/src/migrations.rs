@@ -18,6 +18,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "sanctions", sql: include_str!("../migrations/0003_sanctions.sql") },
     Migration { version: 4, name: "contests", sql: include_str!("../migrations/0004_contests.sql") },
     Migration { version: 5, name: "replicas", sql: include_str!("../migrations/0005_replicas.sql") },
+    Migration { version: 6, name: "reports", sql: include_str!("../migrations/0006_reports.sql") },
+    Migration { version: 7, name: "timestamps", sql: include_str!("../migrations/0007_timestamps.sql") },
 ];
 
 impl Migration {
@@ -128,6 +130,70 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ("service_secrets", &["name", "secret"]),
     ("waiting_documents", &["id", "network", "queued_at", "origin", "documents", "bytes", "payload"]),
     ("writers", &["network", "height", "hash", "event_seq", "best_height", "published_at"]),
+    ("payment_counters", &["descriptor", "run", "next_index"]),
+    ("payment_addresses", &["descriptor", "address_index", "purpose", "script", "created_at"]),
+    ("payment_skips", &["descriptor", "first_index", "end_index", "skipped_at"]),
+    (
+        "reports",
+        &[
+            "id",
+            "address",
+            "script_hash",
+            "category",
+            "description",
+            "evidence_txids",
+            "evidence_url",
+            "client",
+            "created_at",
+            "expires_at",
+            "amount_sats",
+            "payment_script",
+            "payment_address",
+            "visibility",
+            "up",
+            "down",
+            "published_height",
+            "published_hash",
+        ],
+    ),
+    ("report_acts", &["id", "report_id", "act", "reason", "acted_at"]),
+    ("client_keys", &["number", "secret", "since"]),
+    ("report_voters", &["client", "voted_at"]),
+    ("timestamp_hashes", &["network", "hash", "nonce", "commitment", "source", "submitted_at", "batch", "position"]),
+    (
+        "timestamp_batches",
+        &[
+            "id",
+            "network",
+            "root",
+            "leaves",
+            "state",
+            "fence",
+            "made_at",
+            "changed_at",
+            "failure",
+            "txid",
+            "height",
+            "block_hash",
+            "proof",
+        ],
+    ),
+    ("timestamp_nodes", &["batch", "level", "part", "hashes"]),
+    ("timestamp_candidates", &["batch", "txid", "raw", "fee_sats", "vsize", "made_at", "sent_at"]),
+    ("timestamp_leases", &["network", "holder", "fence", "expires_at"]),
+    (
+        "timestamp_reports",
+        &[
+            "network",
+            "fence",
+            "wallet",
+            "anchors_left",
+            "anchor_vsize",
+            "interval_secs",
+            "next_anchor_at",
+            "reported_at",
+        ],
+    ),
 ];
 
 /// The newest version of the schema.
@@ -175,7 +241,6 @@ fn missing<'s>(steps: &'s [Migration], seen: &[(i64, String)]) -> Result<&'s [Mi
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const MADE_UP: &[Migration] =
@@ -204,6 +269,8 @@ mod tests {
         "571b1d181ff340ea6da533fb073eb6ce77deb793a2dd3bca49a21a63c683db40",
         "f593467af57ff3d2640702aadafccd2203b60269bf23980efc03a8474aabe811",
         "4fc2c87cccd3ec682dd968fc684c8305e3696b134cc9f9bb71fd98f2df3498fb",
+        "cb340d8ce8d7f13d23a1ba3e783a2a8e5719213c601f215a00169b533b422110",
+        "a6e9fb13968467396bce82f7b38b9083a33cb856f0673491976e644b481d7ebf",
     ];
 
     #[test]

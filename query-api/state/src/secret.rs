@@ -147,7 +147,6 @@ impl fmt::Debug for Secret {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

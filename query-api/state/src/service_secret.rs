@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use sha2::{Digest, Sha256};
+
 use crate::{State, StateError, pool::on};
 
 const INSERT: &str = "INSERT INTO service_secrets (name, secret) VALUES ($1, $2) ON CONFLICT DO NOTHING";
@@ -17,6 +19,33 @@ impl ServiceSecret {
     #[must_use]
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// A key of these bytes in hex.
+    pub(crate) fn from_hex(text: &str) -> Option<Self> {
+        let mut bytes = [0u8; 32];
+        hex::decode_to_slice(text, &mut bytes).ok()?;
+        Some(ServiceSecret(bytes))
+    }
+
+    /// HMAC-SHA256 (RFC 2104) of parts, each with its length before it, in hex. Without the key, nobody can compute it.
+    #[must_use]
+    pub fn mac(&self, parts: &[&str]) -> String {
+        let pad = |byte: u8| {
+            let mut block = [byte; 64];
+            block.iter_mut().zip(self.0).for_each(|(out, key)| *out ^= key);
+            block
+        };
+        let mut inner = Sha256::new();
+        inner.update(pad(0x36));
+        for part in parts {
+            inner.update((part.len() as u64).to_be_bytes());
+            inner.update(part);
+        }
+        let mut outer = Sha256::new();
+        outer.update(pad(0x5c));
+        outer.update(inner.finalize());
+        hex::encode(outer.finalize())
     }
 }
 
@@ -48,8 +77,6 @@ impl State {
                 read().await?.ok_or_else(|| StateError::Row(format!("the key {name} is gone")))?
             }
         };
-        let mut bytes = [0u8; 32];
-        hex::decode_to_slice(&found, &mut bytes).map_err(|_| StateError::Row(format!("the key {name} is damaged")))?;
-        Ok(ServiceSecret(bytes))
+        ServiceSecret::from_hex(&found).ok_or_else(|| StateError::Row(format!("the key {name} is damaged")))
     }
 }

@@ -17,6 +17,7 @@ use crate::{
     identity, mark, migrations,
     pool::{SqlPool, on},
     sqlite::{BUSY, begin_log, make, sqlite},
+    timestamps::queue::SubmitQueue,
     url::Target,
     uses::PendingUses,
 };
@@ -38,6 +39,7 @@ pub struct State {
     pub(crate) reads: SqlPool,
     pub(crate) uses: Arc<PendingUses>,
     pub(crate) approvals: Arc<CachedApprovals>,
+    pub(crate) submits: Arc<SubmitQueue>,
     pub(crate) url: StateUrl,
     /// The file that was made ready; any value with PostgreSQL. A task that makes it ready holds the other lock.
     ready: Arc<Mutex<Option<FileId>>>,
@@ -72,8 +74,8 @@ impl State {
                 (pool.clone(), pool)
             }
         };
-        let (uses, approvals, url) = (Arc::default(), Arc::default(), url.clone());
-        State { pool, reads, uses, approvals, url, ready: Arc::default(), opening: Arc::default() }
+        let (uses, approvals, submits, url) = (Arc::default(), Arc::default(), Arc::default(), url.clone());
+        State { pool, reads, uses, approvals, submits, url, ready: Arc::default(), opening: Arc::default() }
     }
 
     /// Connects to the state at a URL and migrates its schema.

@@ -30,6 +30,12 @@ const WAITING: &str = "SELECT count(*) FROM (SELECT id, network, queued_at, orig
     WHERE length(payload) = bytes) AS rows_read";
 const WRITERS: &str = "SELECT count(*) FROM (SELECT network, height, event_seq, best_height, published_at FROM writers \
     WHERE length(hash) = 64) AS rows_read";
+const REPORTS: &str = "SELECT count(*) FROM (SELECT id, address, category, description, created_at, expires_at, amount_sats \
+    FROM reports WHERE length(script_hash) = 64) AS rows_read";
+const PAYMENTS: &str = "SELECT count(*) FROM (SELECT descriptor, address_index, purpose, script FROM payment_addresses \
+    WHERE created_at >= 0) AS rows_read";
+const TIMESTAMPS: &str = "SELECT count(*) FROM (SELECT network, hash, nonce, source, submitted_at, batch, position \
+    FROM timestamp_hashes WHERE length(commitment) = 32) AS rows_read";
 
 /// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -48,6 +54,12 @@ pub struct CheckReport {
     pub waiting: u64,
     /// Networks whose writer has published its newest block.
     pub writers: u64,
+    /// Reports of clients.
+    pub reports: u64,
+    /// Addresses that clients were asked to pay to.
+    pub payments: u64,
+    /// Hashes that were handed in to be anchored.
+    pub timestamps: u64,
 }
 
 /// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It
@@ -109,8 +121,9 @@ async fn checked(state: &State) -> Result<CheckReport, StateError> {
 
 /// Reads all rows.
 async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> {
-    let mut counts = [0; 5];
-    for (count, sql) in counts.iter_mut().zip([KEYS, TICKETS, APPROVALS, WAITING, WRITERS]) {
+    let mut counts = [0; 8];
+    let all = [KEYS, TICKETS, APPROVALS, WAITING, WRITERS, REPORTS, PAYMENTS, TIMESTAMPS];
+    for (count, sql) in counts.iter_mut().zip(all) {
         let read: Result<i64, sqlx::Error> = match &state.pool {
             SqlPool::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
             SqlPool::Postgres(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
@@ -120,7 +133,9 @@ async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> 
             Err(error) => found.problems.push(problem(error)?),
         }
     }
-    [found.keys, found.tickets, found.approvals, found.waiting, found.writers] = counts;
+    let [keys, tickets, approvals, waiting, writers, reports, payments, timestamps] = counts;
+    (found.keys, found.tickets, found.approvals, found.waiting) = (keys, tickets, approvals, waiting);
+    (found.writers, found.reports, found.payments, found.timestamps) = (writers, reports, payments, timestamps);
     Ok(())
 }
 

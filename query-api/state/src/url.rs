@@ -101,7 +101,6 @@ impl fmt::Debug for StateUrl {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

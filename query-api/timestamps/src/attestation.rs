@@ -1,8 +1,9 @@
 //! Attestations: claims that a message existed at a time.
 
 use crate::{
-    encoding::{Fault, Input, put_bytes, put_number},
+    encoding::{Fault, Input, is_uri_byte, put_bytes, put_number},
     flaw::Flaw,
+    limits::MAX_URI_BYTES,
 };
 
 /// The kind of an attestation in the format: 8 bytes.
@@ -56,6 +57,14 @@ impl Attestation {
             Attestation::Pending { .. } => PENDING,
             Attestation::Unknown { tag, .. } => *tag,
         }
+    }
+
+    /// The promise of the calendar at `uri`; `None` if an attestation cannot have this address: it has 1 to 1,000
+    /// letters, digits and characters `-._/:`.
+    #[must_use]
+    pub fn pending(uri: &str) -> Option<Self> {
+        let fits = (1..=MAX_URI_BYTES).contains(&uri.len()) && uri.bytes().all(is_uri_byte);
+        fits.then(|| Attestation::Pending { uri: uri.to_owned() })
     }
 
     /// Reads the payload of a kind, which must be the rest of `input`.

@@ -90,7 +90,7 @@ impl<'b> Input<'b> {
 }
 
 /// True for the characters that addresses of calendars have.
-fn is_uri_byte(byte: u8) -> bool {
+pub(crate) fn is_uri_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._/:".contains(&byte)
 }
 

@@ -19,6 +19,24 @@ impl Proof {
     }
 }
 
+impl Step {
+    /// Reads a step as calendars send it, that follows from a message of this length. Computes no hashes.
+    ///
+    /// # Errors
+    /// Fails as [`Proof::read`] does.
+    pub fn read(bytes: &[u8], message_length: usize) -> Result<Self, ProofError> {
+        let read = || {
+            if bytes.len() > MAX_BYTES {
+                return Err((MAX_BYTES, Flaw::Size));
+            }
+            let mut reading = Reading { input: Input { bytes, at: 0 }, operations: 0, work: 0 };
+            let step = reading.step(message_length, 0)?;
+            reading.input.end(Flaw::Rest).map(|()| step)
+        };
+        read().map_err(|(offset, flaw)| ProofError { offset, flaw })
+    }
+}
+
 fn proof(bytes: &[u8]) -> Result<Proof, Fault> {
     let mut input = Input { bytes, at: 0 };
     // A large file of another kind is refused for its beginning, not for its size.

@@ -21,6 +21,16 @@ impl Proof {
     }
 }
 
+impl Step {
+    /// The bytes of the step, as calendars send it: a proof without magic, version and hash.
+    #[must_use]
+    pub fn write(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_step(&mut out, self);
+        out
+    }
+}
+
 /// The recursion is at most [`crate::MAX_DEPTH`] deep.
 fn put_step(out: &mut Vec<u8>, step: &Step) {
     // Each part but the last is marked.

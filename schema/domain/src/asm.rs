@@ -191,7 +191,6 @@ fn name(code: u8) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn of(hex_text: &str) -> String {

@@ -63,7 +63,6 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::{BTreeMap, BTreeSet};
 
     use rand::{Rng, SeedableRng, rngs::StdRng};

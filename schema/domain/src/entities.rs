@@ -21,30 +21,22 @@ const MAX_EDITS: usize = 3;
 /// Letters from which a name that begins with them is near.
 const LONG_PREFIX: usize = 3;
 
-/// How well an entity is covered. It states the strength of the evidence, not the share of its scripts that is known.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Coverage {
-    /// The holder's own list, declared complete and at most [`OWN_LIST_AGE`] old.
-    Full,
-    /// Several origins, and a hundred members or more.
-    Substantial,
-    /// Ten members or more.
-    Partial,
-    /// Fewer.
-    SeedOnly,
-}
-
-impl Coverage {
-    /// The word, as answers have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Coverage::Full => "full",
-            Coverage::Substantial => "substantial",
-            Coverage::Partial => "partial",
-            Coverage::SeedOnly => "seed_only",
-        }
+cairn_model::words! {
+    /// How well an entity is covered. It states the strength of the evidence, not the share of its scripts that is
+    /// known.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Coverage {
+        /// The holder's own list, declared complete and at most [`OWN_LIST_AGE`] old.
+        Full = "full",
+        /// Several origins, and a hundred members or more.
+        Substantial = "substantial",
+        /// Ten members or more.
+        Partial = "partial",
+        /// Fewer.
+        SeedOnly = "seed_only",
     }
+    /// The word, as answers have it.
+    pub fn as_str;
 }
 
 /// Facts from which the coverage of an entity follows.
@@ -176,7 +168,6 @@ pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>, most
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;

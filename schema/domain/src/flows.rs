@@ -5,34 +5,28 @@ use cairn_events::Category;
 /// Owner of a side of a transaction: the name for paths, and the category of the entity.
 pub type Owner<'n> = (&'n str, Option<Category>);
 
-/// The direction of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum FlowDirection {
-    /// Both sides are one entity's.
-    Internal,
-    /// From one exchange to another.
-    CrossExchange,
-    /// From an exchange.
-    FromExchange,
-    /// To an exchange.
-    ToExchange,
-    /// From a miner or a mining pool.
-    MinerOut,
-    /// None of these, by labels.
-    Unknown,
+cairn_model::words! {
+    /// The direction of a flow.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum FlowDirection {
+        /// Both sides are one entity's.
+        Internal = "internal",
+        /// From one exchange to another.
+        CrossExchange = "cross_exchange",
+        /// From an exchange.
+        FromExchange = "from_exchange",
+        /// To an exchange.
+        ToExchange = "to_exchange",
+        /// From a miner or a mining pool.
+        MinerOut = "miner_out",
+        /// None of these, by labels.
+        Unknown = "unknown",
+    }
+    /// The word, as answers have it.
+    pub fn as_str;
 }
 
 impl FlowDirection {
-    /// All, in the order in which they are looked for.
-    pub const ALL: [FlowDirection; 6] = [
-        FlowDirection::Internal,
-        FlowDirection::CrossExchange,
-        FlowDirection::FromExchange,
-        FlowDirection::ToExchange,
-        FlowDirection::MinerOut,
-        FlowDirection::Unknown,
-    ];
-
     /// The first that holds.
     #[must_use]
     pub fn between(from: Option<Owner<'_>>, to: Option<Owner<'_>>) -> Self {
@@ -52,19 +46,6 @@ impl FlowDirection {
             FlowDirection::MinerOut
         } else {
             FlowDirection::Unknown
-        }
-    }
-
-    /// The word, as answers have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FlowDirection::Internal => "internal",
-            FlowDirection::CrossExchange => "cross_exchange",
-            FlowDirection::FromExchange => "from_exchange",
-            FlowDirection::ToExchange => "to_exchange",
-            FlowDirection::MinerOut => "miner_out",
-            FlowDirection::Unknown => "unknown",
         }
     }
 }

@@ -93,7 +93,6 @@ fn tapscript<'a>(witness: &[&'a [u8]]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const CONTROL: [u8; 33] = [0xc0; 33];

@@ -61,7 +61,6 @@ pub fn key_hashes(key: &[u8]) -> Vec<[u8; 20]> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use cairn_model::Network;
 
     use super::*;

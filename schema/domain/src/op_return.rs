@@ -163,7 +163,6 @@ fn rc4(key: &[u8; 32], data: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn of(hex_text: &str) -> OpReturn {

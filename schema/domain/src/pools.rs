@@ -7,24 +7,17 @@ use cairn_events::{Category, EntityName, PoolTag};
 
 use crate::claims::{At, Stated, consensus, standings};
 
-/// Evidence by which a block belongs to a pool.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum AttributedBy {
-    /// The coinbase pays a script that claims name as the pool's.
-    Payout,
-    /// The coinbase has a tag that lists know as the pool's. Any miner can write any pool's tag.
-    Tag,
-}
-
-impl AttributedBy {
-    /// The word, as answers have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            AttributedBy::Payout => "payout",
-            AttributedBy::Tag => "tag",
-        }
+cairn_model::words! {
+    /// Evidence by which a block belongs to a pool.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum AttributedBy {
+        /// The coinbase pays a script that claims name as the pool's.
+        Payout = "payout",
+        /// The coinbase has a tag that lists know as the pool's. Any miner can write any pool's tag.
+        Tag = "tag",
     }
+    /// The word, as answers have it.
+    pub fn as_str;
 }
 
 /// The pool of a block.

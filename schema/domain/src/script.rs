@@ -4,49 +4,38 @@ use cairn_model::ScriptTemplate;
 
 use crate::asm::ops;
 
-/// The type of a scriptPubKey.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ScriptType {
-    /// Pay to public key (P2PK).
-    PubKey,
-    /// Pay to public key hash (P2PKH).
-    PubKeyHash,
-    /// Pay to script hash (P2SH).
-    ScriptHash,
-    /// Bare multisig.
-    Multisig,
-    /// Pay to witness public key hash (P2WPKH).
-    WitnessV0KeyHash,
-    /// Pay to witness script hash (P2WSH).
-    WitnessV0ScriptHash,
-    /// Pay to taproot (P2TR).
-    WitnessV1Taproot,
-    /// Pay to anchor (P2A).
-    Anchor,
-    /// OP_RETURN followed by nothing but pushes.
-    NullData,
-    /// A witness program of a version or length that has no rules yet.
-    WitnessUnknown,
-    /// None of the above.
-    NonStandard,
+cairn_model::words! {
+    /// The type of a scriptPubKey.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum ScriptType {
+        /// Pay to public key (P2PK).
+        PubKey = "pubkey",
+        /// Pay to public key hash (P2PKH).
+        PubKeyHash = "pubkeyhash",
+        /// Pay to script hash (P2SH).
+        ScriptHash = "scripthash",
+        /// Bare multisig.
+        Multisig = "multisig",
+        /// Pay to witness public key hash (P2WPKH).
+        WitnessV0KeyHash = "witness_v0_keyhash",
+        /// Pay to witness script hash (P2WSH).
+        WitnessV0ScriptHash = "witness_v0_scripthash",
+        /// Pay to taproot (P2TR).
+        WitnessV1Taproot = "witness_v1_taproot",
+        /// Pay to anchor (P2A).
+        Anchor = "anchor",
+        /// OP_RETURN followed by nothing but pushes.
+        NullData = "nulldata",
+        /// A witness program of a version or length that has no rules yet.
+        WitnessUnknown = "witness_unknown",
+        /// None of the above.
+        NonStandard = "nonstandard",
+    }
+    /// Bitcoin Core's name of the type.
+    pub fn name;
 }
 
 impl ScriptType {
-    /// All types.
-    pub const ALL: [ScriptType; 11] = [
-        ScriptType::PubKey,
-        ScriptType::PubKeyHash,
-        ScriptType::ScriptHash,
-        ScriptType::Multisig,
-        ScriptType::WitnessV0KeyHash,
-        ScriptType::WitnessV0ScriptHash,
-        ScriptType::WitnessV1Taproot,
-        ScriptType::Anchor,
-        ScriptType::NullData,
-        ScriptType::WitnessUnknown,
-        ScriptType::NonStandard,
-    ];
-
     /// The type of the scripts of a template. Scripts of none may also be [`ScriptType::NullData`].
     #[must_use]
     pub fn of_template(template: ScriptTemplate) -> Self {
@@ -61,24 +50,6 @@ impl ScriptType {
             ScriptTemplate::Anchor => ScriptType::Anchor,
             ScriptTemplate::WitnessUnknown => ScriptType::WitnessUnknown,
             ScriptTemplate::NonStandard => ScriptType::NonStandard,
-        }
-    }
-
-    /// Bitcoin Core's name of the type.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            ScriptType::PubKey => "pubkey",
-            ScriptType::PubKeyHash => "pubkeyhash",
-            ScriptType::ScriptHash => "scripthash",
-            ScriptType::Multisig => "multisig",
-            ScriptType::WitnessV0KeyHash => "witness_v0_keyhash",
-            ScriptType::WitnessV0ScriptHash => "witness_v0_scripthash",
-            ScriptType::WitnessV1Taproot => "witness_v1_taproot",
-            ScriptType::Anchor => "anchor",
-            ScriptType::NullData => "nulldata",
-            ScriptType::WitnessUnknown => "witness_unknown",
-            ScriptType::NonStandard => "nonstandard",
         }
     }
 }
@@ -98,7 +69,6 @@ fn is_push_only(script: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn of(hex_text: &str) -> &'static str {

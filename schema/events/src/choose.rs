@@ -73,7 +73,6 @@ fn median(sorted: &[&(Slug, Quote)]) -> Option<Decimal> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;

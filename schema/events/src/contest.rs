@@ -177,7 +177,6 @@ impl Bytes<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::{ClaimType, EvidenceTier};
 

@@ -270,7 +270,6 @@ fn next<R: Read>(file: &mut Hashed<R>) -> Result<Vec<u8>, FileError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
     use rust_decimal::Decimal;

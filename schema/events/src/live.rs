@@ -99,7 +99,6 @@ pub fn read_live_quotes(bytes: &[u8]) -> Result<Vec<LiveQuote>, Malformed> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::{collection::vec, option, prelude::*};
 
     use super::*;

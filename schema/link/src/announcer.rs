@@ -251,7 +251,6 @@ fn is_gone(stream: &mut UnixStream) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::time::Instant;
 
     use super::*;

@@ -201,7 +201,6 @@ impl Message {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn samples() -> Vec<Message> {

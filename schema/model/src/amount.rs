@@ -14,7 +14,7 @@ const DECIMALS: i64 = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadAmount {
     /// It is longer than any amount.
-    #[error("is too long")]
+    #[error("is too long: at most {} characters are allowed", MAX_LEN)]
     TooLong,
     /// It is not a JSON number.
     #[error("is not a decimal number")]
@@ -148,7 +148,10 @@ mod tests {
         ] {
             assert_eq!(said(text), Err(why.to_owned()), "{text}");
         }
-        assert_eq!(said(&format!("0.{}", "0".repeat(63))), Err("is too long".to_owned()));
+        assert_eq!(
+            said(&format!("0.{}", "0".repeat(63))),
+            Err("is too long: at most 64 characters are allowed".to_owned())
+        );
     }
 
     proptest! {

@@ -171,7 +171,6 @@ pub fn is_unspendable(script_pubkey: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

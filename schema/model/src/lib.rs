@@ -13,6 +13,7 @@ mod source_status;
 mod template;
 mod time;
 mod trouble;
+mod words;
 
 pub use amount::{BadAmount, MAX_MONEY, parse_btc};
 pub use block::{Block, FilePos, InputFlags, OutputMeta, Overwritten, SpentCoin, TxMeta};

@@ -1,23 +1,27 @@
 //! The Bitcoin networks and their parameters.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A Bitcoin network.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Network {
-    /// Mainnet.
-    Main,
-    /// Testnet3.
-    Testnet3,
-    /// Testnet4 (BIP 94).
-    Testnet4,
-    /// The default signet (BIP 325).
-    Signet,
-    /// Regtest: a private chain.
-    Regtest,
+crate::words! {
+    /// A Bitcoin network.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Network {
+        /// Mainnet.
+        Main = "main",
+        /// Testnet3.
+        Testnet3 = "testnet3",
+        /// Testnet4 (BIP 94).
+        Testnet4 = "testnet4",
+        /// The default signet (BIP 325).
+        Signet = "signet",
+        /// Regtest: a private chain.
+        Regtest = "regtest",
+    }
+    /// Its name on the command line and in answers.
+    pub fn name, Display;
 }
 
 /// The text is not the name of a network.
@@ -26,22 +30,6 @@ pub enum Network {
 pub struct UnknownNetwork(pub String);
 
 impl Network {
-    /// All networks.
-    pub const ALL: [Network; 5] =
-        [Network::Main, Network::Testnet3, Network::Testnet4, Network::Signet, Network::Regtest];
-
-    /// Its name on the command line and in answers.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Network::Main => "main",
-            Network::Testnet3 => "testnet3",
-            Network::Testnet4 => "testnet4",
-            Network::Signet => "signet",
-            Network::Regtest => "regtest",
-        }
-    }
-
     /// The rust-bitcoin name of it.
     #[must_use]
     pub fn to_bitcoin(self) -> bitcoin::Network {
@@ -74,12 +62,6 @@ impl Network {
     }
 }
 
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl FromStr for Network {
     type Err = UnknownNetwork;
 
@@ -90,7 +72,6 @@ impl FromStr for Network {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

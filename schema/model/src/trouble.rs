@@ -5,47 +5,30 @@ use serde::{Deserialize, Serialize};
 /// Maximum length of a reason in characters.
 const MAX_REASON: usize = 300;
 
-/// The part of the service that does not work.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// The node: it does not answer, or its answers cannot be used.
-    Node,
-    /// The node's ZMQ publishers: the node is asked for news instead.
-    Zmq,
-    /// The node's mempool: blocks arrive, unconfirmed transactions do not.
-    Mempool,
-    /// The block files.
-    BlockFiles,
-    /// The index: it cannot be written or read.
-    Index,
-    /// The disk of the index: it is full or read-only.
-    Disk,
-    /// The process that writes the index.
-    Indexer,
-    /// The database of the service state.
-    State,
-}
-
-impl Part {
-    /// All parts.
-    pub const ALL: [Part; 8] =
-        [Part::Node, Part::Zmq, Part::Mempool, Part::BlockFiles, Part::Index, Part::Disk, Part::Indexer, Part::State];
-
-    /// Its name in answers and metrics.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Part::Node => "node",
-            Part::Zmq => "zmq",
-            Part::Mempool => "mempool",
-            Part::BlockFiles => "block_files",
-            Part::Index => "index",
-            Part::Disk => "disk",
-            Part::Indexer => "indexer",
-            Part::State => "state",
-        }
+crate::words! {
+    /// The part of the service that does not work.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Part {
+        /// The node: it does not answer, or its answers cannot be used.
+        Node = "node",
+        /// The node's ZMQ publishers: the node is asked for news instead.
+        Zmq = "zmq",
+        /// The node's mempool: blocks arrive, unconfirmed transactions do not.
+        Mempool = "mempool",
+        /// The block files.
+        BlockFiles = "block_files",
+        /// The index: it cannot be written or read.
+        Index = "index",
+        /// The disk of the index: it is full or read-only.
+        Disk = "disk",
+        /// The process that writes the index.
+        Indexer = "indexer",
+        /// The database of the service state.
+        State = "state",
     }
+    /// Its name in answers and metrics.
+    pub fn name;
 }
 
 /// Something that keeps a part of the service from working. Indexed data is served meanwhile.

@@ -1,4 +1,5 @@
 //! Rows that the tables of alerts have of given transactions, for answers that begin with an address.
+//! A reading fails with [`ReadError::Unfinished`] while a stage that it needs is being rebuilt.
 
 use cairn_model::TxNum;
 use cairn_tables::{
@@ -13,9 +14,6 @@ use crate::{ReadError, Transfer, subjects::MovementView};
 impl MovementView<'_> {
     /// Those of the transactions that pay 100 BTC or more to scripts that they do not spend from, in the order of the
     /// transactions; two look-ups.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `transfers` or `clusters` is being rebuilt.
     pub fn transfers_of(self, txs: &[TxNum]) -> Result<Vec<Option<Transfer>>, ReadError> {
         self.view.require(&TRANSFERS)?;
         self.view.require(&CLUSTERS)?;
@@ -33,18 +31,12 @@ impl MovementView<'_> {
     }
 
     /// The transactions as ones that gather many coins in few, in their order; `None` for others. One look-up.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `transfers` is being rebuilt.
     pub fn consolidations_of(self, txs: &[TxNum]) -> Result<Vec<Option<GatheredRow>>, ReadError> {
         self.view.require(&TRANSFERS)?;
         self.rows_of::<Consolidations>(txs)
     }
 
     /// The transactions as ones that spend coins of a year and more, in their order; `None` for others. One look-up.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn dormant_of(self, txs: &[TxNum]) -> Result<Vec<Option<DormantRow>>, ReadError> {
         self.view.require(&AGES)?;
         self.rows_of::<DormantSpends>(txs)

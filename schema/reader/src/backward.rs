@@ -1,4 +1,5 @@
 //! Rows of transactions, the newest first.
+//! A reading fails with [`ReadError::Unfinished`] while a stage that it needs is being rebuilt.
 
 use cairn_model::TxNum;
 use cairn_tables::{
@@ -102,9 +103,6 @@ pub struct TransferWalk<'v> {
 
 impl<'v> MovementView<'v> {
     /// Begins at the newest transaction before `end` that spends coins of a year and more.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn dormant_before(self, end: TxNum) -> Result<Option<DormantWalk<'v>>, ReadError> {
         self.view.require(&AGES)?;
         Backward::before(self.view, end)
@@ -112,27 +110,18 @@ impl<'v> MovementView<'v> {
 
     /// Begins at the newest transaction before `end` whose coins of five years and more are worth 10 BTC or more
     /// together.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn old_before(self, end: TxNum) -> Result<Option<MovementWalk<'v>>, ReadError> {
         self.view.require(&AGES)?;
         Backward::before(self.view, end)
     }
 
     /// Begins at the newest transaction before `end` that gathers many coins in few.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `transfers` is being rebuilt.
     pub fn consolidations_before(self, end: TxNum) -> Result<Option<ConsolidationWalk<'v>>, ReadError> {
         self.view.require(&TRANSFERS)?;
         Backward::before(self.view, end)
     }
 
     /// Begins at the newest transaction before `end` that pays 100 BTC or more to scripts that it does not spend from.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `transfers` or `clusters` is being rebuilt.
     pub fn transfers_before(self, end: TxNum) -> Result<Option<TransferWalk<'v>>, ReadError> {
         self.view.require(&TRANSFERS)?;
         self.view.require(&CLUSTERS)?;

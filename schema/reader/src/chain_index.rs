@@ -95,7 +95,6 @@ impl ChainIndex {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn chain(n: u32) -> ChainIndex {

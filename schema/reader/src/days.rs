@@ -1,4 +1,5 @@
 //! Sums by day of monotone block time: the supply by age, scripts by balance, value moved by blocks.
+//! A reading fails with [`ReadError::Unfinished`] while a stage that it needs is being rebuilt.
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
@@ -77,9 +78,6 @@ impl DayView<'_> {
 
     /// The unspent coins as they were after the last block of a day, by day of birth, ascending. Reads a row for each
     /// 64 days of birth and each of at most 57 periods.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn supply_by_birth(self, day: u32) -> Result<Vec<BornOn>, ReadError> {
         self.view.require(&AGES)?;
         // Sums by position: nearly every row has nearly all.
@@ -145,9 +143,6 @@ impl DayView<'_> {
 
     /// Coins that the blocks of a day spent by day of birth, ascending: where coins were overwritten, changes do not
     /// show it. Reads a row for each block.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn spent_by_birth(self, day: u32) -> Result<BTreeMap<u32, u128>, ReadError> {
         self.view.require(&AGES)?;
         let last_at = |time: u32| self.view.chain().height_at(time);
@@ -168,9 +163,6 @@ impl DayView<'_> {
     }
 
     /// The sums of each of some days that have blocks, ascending. Reads up to three rows for a day.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while one of the stages `ages`, `script_days` and `clusters` is being rebuilt.
     pub fn sums(self, days: RangeInclusive<u32>) -> Result<BTreeMap<u32, DaySums>, ReadError> {
         let mut found: BTreeMap<u32, DaySums> = BTreeMap::new();
         self.of_days::<Daily>(&AGES, &days, |day, sums| found.entry(day).or_default().blocks = sums)?;
@@ -198,17 +190,11 @@ impl DayView<'_> {
 
     /// Scripts by balance as they were after the last block of a day, and scripts in use counted once for each day up
     /// to it; positions as in `script_days`. Reads at most 57 rows.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `script_days` is being rebuilt.
     pub fn scripts(self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<ScriptDays>(&SCRIPT_DAYS, day)
     }
 
     /// Unspent satoshis as of the tip: all coins but those that nobody can spend. Reads at most 57 rows.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `script_days` is being rebuilt.
     pub fn unspent(self) -> Result<Sats, ReadError> {
         let sums = self.scripts(day_of(self.view.tip().mono_time))?;
         let held = (0..BANDS).map(|band| sums.get(BANDS + band)).sum::<i128>();
@@ -222,18 +208,12 @@ impl DayView<'_> {
     }
 
     /// Sums over the blocks of all days up to one; positions as in `daily`. Reads at most 57 rows.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn blocks_up_to(self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<Daily>(&AGES, day)
     }
 
     /// Sums over the coins of a year and more that were spent on all days up to one; positions as in `dormant_days`.
     /// Reads at most 57 rows.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `ages` is being rebuilt.
     pub fn dormant_up_to(self, day: u32) -> Result<Sums, ReadError> {
         self.sums_up_to::<DormantDays>(&AGES, day)
     }

@@ -85,7 +85,6 @@ pub(crate) fn chain_memory(chain: &ChainIndex) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -175,9 +175,6 @@ impl Reader {
     }
 
     /// Reads through the writer's handle (in the same process).
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Empty`] if nothing has been indexed yet.
     pub fn shared(db: Arc<Db>) -> Result<Self, ReadError> {
         Self::over(db, true)
     }
@@ -248,9 +245,6 @@ impl Reader {
     }
 
     /// A view of the current index.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Empty`] if nothing has been indexed yet.
     pub fn view(&self) -> Result<View<'_>, ReadError> {
         let seen = self.seen.read().clone();
         let known = seen.as_ref().and_then(|seen| Some((seen.tip?, seen.checkpoints.is_some())));

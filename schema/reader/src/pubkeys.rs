@@ -21,9 +21,6 @@ pub struct FoundKey {
 impl ScriptView<'_> {
     /// The keys of P2PK outputs of which one form has that HASH160, ascending: at most one for each form of a key, so
     /// four. As many rows read, and one.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] until the stage is complete.
     pub fn pubkeys(self, hash: &[u8; 20]) -> Result<Vec<FoundKey>, ReadError> {
         self.view.require(&PUBKEYS)?;
         let prefix = HashPrefix::of_hash160(hash);

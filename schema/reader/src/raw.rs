@@ -29,9 +29,6 @@ impl RawBlocks {
 
     /// `len` bytes that begin `skip` bytes into the block at `position`. The caller must check a hash, because the
     /// files may have been replaced.
-    ///
-    /// # Errors
-    /// Fails if the file is missing or too short.
     pub fn read(&self, position: FilePos, skip: u32, len: usize) -> Result<Vec<u8>, RawError> {
         let path = self.dir.join(format!("blk{:05}.dat", position.file));
         let fail = |error| RawError { path: path.clone(), error };

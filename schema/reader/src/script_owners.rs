@@ -41,9 +41,6 @@ impl LabelView<'_> {
     /// its own label, any other that of its cluster, unless the cluster has a suspect merge. Reads a row for each
     /// script with a label, and for the others those on the way to their clusters, together; nothing in an index
     /// without labels.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `clusters` is being rebuilt.
     pub fn standings(self, scripts: &[ScriptId]) -> Result<Vec<ScriptStanding>, ReadError> {
         let mut standings = vec![ScriptStanding::default(); scripts.len()];
         if scripts.is_empty() || !self.has_any()? {

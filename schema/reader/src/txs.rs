@@ -269,9 +269,6 @@ impl<'v> TransactionView<'v> {
     }
 
     /// scriptPubKey of an output. One row read.
-    ///
-    /// # Errors
-    /// Fails if the output does not exist.
     pub fn script_at(self, outpoint: Outpoint) -> Result<Vec<u8>, ReadError> {
         let missing = || self.view.broken("a first output is missing");
         let (height, row, at) = self.log_place(outpoint.tx_num).ok_or_else(missing)?;

@@ -68,9 +68,6 @@ impl Volume {
 impl LabelView<'_> {
     /// Value that the inputs of a block spent, by the current labels. Reads the block in the journal, and looks up each
     /// script that it spends from: mostly the filter says that it has no label.
-    ///
-    /// # Errors
-    /// Fails if the block is not in the chain.
     pub fn volume(self, height: Height) -> Result<BlockVolume, ReadError> {
         let missing = || ReadError::Broken(format!("the journal has no block {height}"));
         let block = self.view.journal_block(height)?.ok_or_else(missing)?;

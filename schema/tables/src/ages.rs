@@ -16,19 +16,13 @@ use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint, put_varint128},
     periods::Period,
     sums::Sums,
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// Coins that a block spends, by day of birth.
-pub struct SpentByAge;
-
-impl Table for SpentByAge {
-    const NAME: &'static str = "spent_by_age";
+table! {
+    /// Coins that a block spends, by day of birth.
     // Rows of some 3 KB, read one after the other.
-    const HOME: Home = Home::Own(Tuning::PLAIN);
-    const ORIGIN: Origin = Origin::Stage("ages");
-    type Key = Height;
-    type Value = SpentRow;
+    pub struct SpentByAge("spent_by_age": Height => SpentRow) in Home::Own(Tuning::PLAIN), from Origin::Stage("ages");
 }
 
 /// Coins of one day that are spent.
@@ -97,16 +91,11 @@ pub fn dormant_class(age: u32) -> Option<u8> {
     DORMANT_YEARS.iter().rposition(|years| age / YEAR >= *years).map(|class| class as u8)
 }
 
-/// Transactions that spend coins of a year and more.
-pub struct DormantSpends;
-
-impl Table for DormantSpends {
-    const NAME: &'static str = "dormant_spends";
+table! {
+    /// Transactions that spend coins of a year and more.
     // Some 3 % of the transactions have a row, of some 10 bytes.
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Stage("ages");
-    type Key = TxNum;
-    type Value = DormantRow;
+    pub struct DormantSpends("dormant_spends": TxNum => DormantRow)
+        in Home::Own(Tuning::SHORT), from Origin::Stage("ages");
 }
 
 /// Coins of one class of age that a transaction spends.
@@ -150,15 +139,10 @@ impl ValueCodec for DormantRow {
     }
 }
 
-/// How the unspent coins of each day of birth changed, by period.
-pub struct SupplyChanges;
-
-impl Table for SupplyChanges {
-    const NAME: &'static str = "supply_changes";
-    const HOME: Home = Home::Shared(b'a');
-    const ORIGIN: Origin = Origin::Stage("ages");
-    type Key = (Period, BirthDays);
-    type Value = Sums;
+table! {
+    /// How the unspent coins of each day of birth changed, by period.
+    pub struct SupplyChanges("supply_changes": (Period, BirthDays) => Sums)
+        in Home::Shared(b'a'), from Origin::Stage("ages");
 }
 
 /// Days of birth that share a row of [`SupplyChanges`].

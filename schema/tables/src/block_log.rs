@@ -21,23 +21,18 @@ use cairn_model::{
 
 use crate::{
     codec::{DecodeError, Input, MAX_BLOCK_SIZE, TEMPLATE_SHIFT, ValueCodec, put_amount, put_varint},
-    table::{Compression, Home, Origin, Table, Tuning},
+    table::{Compression, Home, Origin, Table, Tuning, table},
 };
 
 /// Transactions of a row.
 pub const TXS_PER_ROW: usize = 64;
 
-/// The table.
-pub struct BlockLog;
-
-impl Table for BlockLog {
-    const NAME: &'static str = "block_log";
+table! {
+    /// The table.
     // Rows of some 10 KB, nearly all hashes and scripts; scripts repeat within a row, so LZ4 pays a little. A data
     // block has one such row, or a few short ones: requests read single rows, and pay for the whole data block.
-    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, compression: Compression::Lz4, ..Tuning::PLAIN });
-    const ORIGIN: Origin = Origin::Stage("chain");
-    type Key = TxNum;
-    type Value = LogRow;
+    pub struct BlockLog("block_log": TxNum => LogRow)
+        in Home::Own(Tuning { block_size: 8 << 10, compression: Compression::Lz4, ..Tuning::PLAIN }), from Origin::Stage("chain");
 }
 
 /// A row: the bytes of up to 64 transactions of one block. They are decoded into a [`Decoded`] when needed.

@@ -20,20 +20,15 @@ use cairn_events::{
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
     events::whole,
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// Claims of each document about each script, unless it is withdrawn.
-pub struct Claims;
-
-impl Table for Claims {
-    const NAME: &'static str = "claims";
+table! {
+    /// Claims of each document about each script, unless it is withdrawn.
     // Texts that repeat from row to row: longer blocks compress better. Most scripts have no claim, which the filter
     // shows.
-    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, filter_bits: 10, filter_prefix: 32, ..Tuning::SHORT });
-    const ORIGIN: Origin = Origin::FoldedEvents;
-    type Key = ClaimKey;
-    type Value = Claim;
+    pub struct Claims("claims": ClaimKey => Claim)
+        in Home::Own(Tuning { block_size: 8 << 10, filter_bits: 10, filter_prefix: 32, ..Tuning::SHORT }), from Origin::FoldedEvents;
 }
 
 /// A list of a source.
@@ -129,15 +124,9 @@ impl ValueCodec for Claim {
     }
 }
 
-/// The documents of each list, unless they are withdrawn.
-pub struct ClaimLists;
-
-impl Table for ClaimLists {
-    const NAME: &'static str = "claim_lists";
-    const HOME: Home = Home::Shared(b'y');
-    const ORIGIN: Origin = Origin::FoldedEvents;
-    type Key = ListDocument;
-    type Value = ListSize;
+table! {
+    /// The documents of each list, unless they are withdrawn.
+    pub struct ClaimLists("claim_lists": ListDocument => ListSize) in Home::Shared(b'y'), from Origin::FoldedEvents;
 }
 
 /// A document of a list. The complete ones stand together, so that the next one is found by one read.

@@ -17,29 +17,17 @@ use crate::{
     codec::{DecodeError, Input, KeyCodec},
     labels::ScriptHash,
     sums::Sums,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// Scripts with such claims, by node.
-pub struct ClaimNodes;
-
-impl Table for ClaimNodes {
-    const NAME: &'static str = "claim_nodes";
-    const HOME: Home = Home::Shared(b'j');
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = (TxNum, ScriptHash);
-    type Value = ();
+table! {
+    /// Scripts with such claims, by node.
+    pub struct ClaimNodes("claim_nodes": (TxNum, ScriptHash) => ()) in Home::Shared(b'j'), from Origin::Joined;
 }
 
-/// Ties below which there are such scripts.
-pub struct ClaimChildren;
-
-impl Table for ClaimChildren {
-    const NAME: &'static str = "claim_children";
-    const HOME: Home = Home::Shared(b'r');
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = ClaimChild;
-    type Value = Sums;
+table! {
+    /// Ties below which there are such scripts.
+    pub struct ClaimChildren("claim_children": ClaimChild => Sums) in Home::Shared(b'r'), from Origin::Joined;
 }
 
 /// A tie of the forest.

@@ -21,40 +21,22 @@ use cairn_model::{Sats, TxNum};
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
     sums::Sums,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// Sums left out at a node and below.
-pub struct ClusterBelow;
-
-impl Table for ClusterBelow {
-    const NAME: &'static str = "cluster_below";
-    const HOME: Home = Home::Shared(b'B');
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = TxNum;
-    type Value = Sums;
+table! {
+    /// Sums left out at a node and below.
+    pub struct ClusterBelow("cluster_below": TxNum => Sums) in Home::Shared(b'B'), from Origin::Joined;
 }
 
-/// Owners of a cluster by claims, under its root.
-pub struct ClusterOwners;
-
-impl Table for ClusterOwners {
-    const NAME: &'static str = "cluster_owners";
-    const HOME: Home = Home::Shared(b'O');
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = TxNum;
-    type Value = OwnersRow;
+table! {
+    /// Owners of a cluster by claims, under its root.
+    pub struct ClusterOwners("cluster_owners": TxNum => OwnersRow) in Home::Shared(b'O'), from Origin::Joined;
 }
 
-/// Roots that are to be judged again.
-pub struct OwnersDue;
-
-impl Table for OwnersDue {
-    const NAME: &'static str = "owners_due";
-    const HOME: Home = Home::Shared(b'U');
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = TxNum;
-    type Value = ();
+table! {
+    /// Roots that are to be judged again.
+    pub struct OwnersDue("owners_due": TxNum => ()) in Home::Shared(b'U'), from Origin::Joined;
 }
 
 /// Positions of sums of a node and all below it.

@@ -29,19 +29,14 @@ use crate::{
     periods::Period,
     script_days::BANDS,
     sums::Sums,
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// The nodes of scripts.
-pub struct ClusterOf;
-
-impl Table for ClusterOf {
-    const NAME: &'static str = "cluster_of";
+table! {
+    /// The nodes of scripts.
     // Scripts that were never spent together with another have no row; the filter spares their look-up.
-    const HOME: Home = Home::Own(Tuning { filter_bits: 10, ..Tuning::SHORT });
-    const ORIGIN: Origin = Origin::Stage("clusters");
-    type Key = ScriptId;
-    type Value = Node;
+    pub struct ClusterOf("cluster_of": ScriptId => Node)
+        in Home::Own(Tuning { filter_bits: 10, ..Tuning::SHORT }), from Origin::Stage("clusters");
 }
 
 /// A node of the forest: a transaction.
@@ -65,15 +60,9 @@ fn node(b: &mut Input<'_>) -> Result<TxNum, DecodeError> {
     }
 }
 
-/// The forest.
-pub struct Clusters;
-
-impl Table for Clusters {
-    const NAME: &'static str = "clusters";
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Stage("clusters");
-    type Key = TxNum;
-    type Value = ClusterRow;
+table! {
+    /// The forest.
+    pub struct Clusters("clusters": TxNum => ClusterRow) in Home::Own(Tuning::SHORT), from Origin::Stage("clusters");
 }
 
 /// Figures of a cluster.
@@ -187,15 +176,10 @@ impl ValueCodec for ClusterRow {
 /// Children of a full row.
 pub const CHILDREN_PER_ROW: u32 = 128;
 
-/// Nodes that joined the cluster of a root.
-pub struct ClusterChildren;
-
-impl Table for ClusterChildren {
-    const NAME: &'static str = "cluster_children";
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Stage("clusters");
-    type Key = (TxNum, u32);
-    type Value = ChildrenRow;
+table! {
+    /// Nodes that joined the cluster of a root.
+    pub struct ClusterChildren("cluster_children": (TxNum, u32) => ChildrenRow)
+        in Home::Own(Tuning::SHORT), from Origin::Stage("clusters");
 }
 
 /// A node that joined.
@@ -266,13 +250,7 @@ impl ValueCodec for ChildrenRow {
 /// Position of what transactions paid to others, in satoshis; below are bands of balances.
 pub const NET_EXTERNAL: u32 = 2 * BANDS;
 
-/// Clusters by balance, as changes by day and longer period, and what was paid between them.
-pub struct ClusterDays;
-
-impl Table for ClusterDays {
-    const NAME: &'static str = "cluster_days";
-    const HOME: Home = Home::Shared(b'u');
-    const ORIGIN: Origin = Origin::Stage("clusters");
-    type Key = Period;
-    type Value = Sums;
+table! {
+    /// Clusters by balance, as changes by day and longer period, and what was paid between them.
+    pub struct ClusterDays("cluster_days": Period => Sums) in Home::Shared(b'u'), from Origin::Stage("clusters");
 }

@@ -85,9 +85,6 @@ impl<'a> Input<'a> {
     }
 
     /// The template with this code.
-    ///
-    /// # Errors
-    /// Fails if no template has this code.
     pub fn template(&self, code: u8) -> Result<ScriptTemplate, DecodeError> {
         ScriptTemplate::from_code(code).ok_or_else(|| self.error("script template"))
     }
@@ -209,9 +206,6 @@ impl<'a> Input<'a> {
     }
 
     /// Ends the reading.
-    ///
-    /// # Errors
-    /// Fails if bytes are left over.
     #[inline]
     pub fn finish(&self) -> Result<(), DecodeError> {
         if self.bytes.is_empty() { Ok(()) } else { Err(self.error("too long")) }
@@ -299,7 +293,6 @@ impl ValueCodec for () {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use proptest::prelude::*;
 

@@ -10,7 +10,7 @@ use cairn_model::{Outpoint, Sats, ScriptId, ScriptPrefix, ScriptTemplate};
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, TEMPLATE_SHIFT, ValueCodec, put_amount},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
 impl KeyCodec for Outpoint {
@@ -24,28 +24,17 @@ impl KeyCodec for Outpoint {
     }
 }
 
-/// Coins by outpoint.
-pub struct Coins;
-
-impl Table for Coins {
-    const NAME: &'static str = "coins";
+table! {
+    /// Coins by outpoint.
     // Each spend at the tip is a point look-up that hits, so a filter would only cost.
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Stage("coins");
-    type Key = Outpoint;
-    type Value = Coin;
+    pub struct Coins("coins": Outpoint => Coin) in Home::Own(Tuning::SHORT), from Origin::Stage("coins");
 }
 
-/// Coins by script.
-pub struct CoinsByScript;
-
-impl Table for CoinsByScript {
-    const NAME: &'static str = "coins_by_script";
+table! {
+    /// Coins by script.
     // Keys of one script share 9 bytes; restart intervals already drop them, LZ4 drops the rest.
-    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, ..Tuning::SHORT });
-    const ORIGIN: Origin = Origin::Stage("coins");
-    type Key = (ScriptId, Outpoint);
-    type Value = CoinValue;
+    pub struct CoinsByScript("coins_by_script": (ScriptId, Outpoint) => CoinValue)
+        in Home::Own(Tuning { block_size: 8 << 10, ..Tuning::SHORT }), from Origin::Stage("coins");
 }
 
 /// An unspent output.

@@ -13,18 +13,12 @@ use cairn_events::{ContestAct, ContestParty, StatementHash};
 use crate::{
     claims::{ListKey, ListVersion},
     codec::{DecodeError, Input, KeyCodec, ValueCodec},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// Contests of statements by documents, unless they are withdrawn.
-pub struct Contests;
-
-impl Table for Contests {
-    const NAME: &'static str = "contests";
-    const HOME: Home = Home::Shared(b'x');
-    const ORIGIN: Origin = Origin::FoldedEvents;
-    type Key = ContestKey;
-    type Value = ContestState;
+table! {
+    /// Contests of statements by documents, unless they are withdrawn.
+    pub struct Contests("contests": ContestKey => ContestState) in Home::Shared(b'x'), from Origin::FoldedEvents;
 }
 
 /// A statement, and a document that does something to it.

@@ -7,18 +7,12 @@
 use crate::{
     periods::Period,
     sums::Sums,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// The table.
-pub struct Daily;
-
-impl Table for Daily {
-    const NAME: &'static str = "daily";
-    const HOME: Home = Home::Shared(b'd');
-    const ORIGIN: Origin = Origin::Stage("ages");
-    type Key = Period;
-    type Value = Sums;
+table! {
+    /// The table.
+    pub struct Daily("daily": Period => Sums) in Home::Shared(b'd'), from Origin::Stage("ages");
 }
 
 macro_rules! measures {

@@ -22,40 +22,23 @@ use cairn_model::TxNum;
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
     flushes::tx_num,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// Pings.
-pub struct DustPings;
-
-impl Table for DustPings {
-    const NAME: &'static str = "dust_pings";
-    const HOME: Home = Home::Shared(b'E');
-    const ORIGIN: Origin = Origin::Late("dust");
-    type Key = TxNum;
-    type Value = DustPingRow;
+table! {
+    /// Pings.
+    pub struct DustPings("dust_pings": TxNum => DustPingRow) in Home::Shared(b'E'), from Origin::Late("dust");
 }
 
-/// Groups of pings.
-pub struct DustGroups;
-
-impl Table for DustGroups {
-    const NAME: &'static str = "dust_groups";
-    const HOME: Home = Home::Shared(b'Q');
-    const ORIGIN: Origin = Origin::Late("dust");
-    type Key = DustGroup;
-    type Value = DustGroupRow;
+table! {
+    /// Groups of pings.
+    pub struct DustGroups("dust_groups": DustGroup => DustGroupRow) in Home::Shared(b'Q'), from Origin::Late("dust");
 }
 
-/// Pings with which a group became a campaign.
-pub struct DustAlerts;
-
-impl Table for DustAlerts {
-    const NAME: &'static str = "dust_alerts";
-    const HOME: Home = Home::Shared(b'S');
-    const ORIGIN: Origin = Origin::Late("dust");
-    type Key = (TxNum, DustGroup);
-    type Value = DustAlertRow;
+table! {
+    /// Pings with which a group became a campaign.
+    pub struct DustAlerts("dust_alerts": (TxNum, DustGroup) => DustAlertRow)
+        in Home::Shared(b'S'), from Origin::Late("dust");
 }
 
 /// A group that became a campaign.

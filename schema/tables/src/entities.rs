@@ -21,41 +21,23 @@ use crate::{
     codec::{DecodeError, Input, KeyCodec},
     labels::ScriptHash,
     sums::Sums,
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// The scripts of each entity.
-pub struct EntityScripts;
-
-impl Table for EntityScripts {
-    const NAME: &'static str = "entity_scripts";
+table! {
+    /// The scripts of each entity.
     // Keys that begin alike, and no values.
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = EntityScript;
-    type Value = ();
+    pub struct EntityScripts("entity_scripts": EntityScript => ()) in Home::Own(Tuning::SHORT), from Origin::Joined;
 }
 
-/// The sums of each entity.
-pub struct EntityTotals;
-
-impl Table for EntityTotals {
-    const NAME: &'static str = "entity_totals";
-    const HOME: Home = Home::Shared(b'n');
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = EntityName;
-    type Value = Sums;
+table! {
+    /// The sums of each entity.
+    pub struct EntityTotals("entity_totals": EntityName => Sums) in Home::Shared(b'n'), from Origin::Joined;
 }
 
-/// Names, origins and lists of each entity, with how many scripts they rest on.
-pub struct EntityFacets;
-
-impl Table for EntityFacets {
-    const NAME: &'static str = "entity_facets";
-    const HOME: Home = Home::Shared(b'k');
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = EntityFacet;
-    type Value = Sums;
+table! {
+    /// Names, origins and lists of each entity, with how many scripts they rest on.
+    pub struct EntityFacets("entity_facets": EntityFacet => Sums) in Home::Shared(b'k'), from Origin::Joined;
 }
 
 /// How a script belongs to an entity.

@@ -31,7 +31,7 @@ use cairn_events::{
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
 /// Most rows of quotes that one row of the ledger has.
@@ -40,16 +40,10 @@ pub const QUOTES_PER_ROW: usize = 256;
 /// Most claims that one row of the ledger has.
 pub const CLAIMS_PER_ROW: usize = 128;
 
-/// The ledger.
-pub struct Events;
-
-impl Table for Events {
-    const NAME: &'static str = "events";
+table! {
+    /// The ledger.
     // Rows of some 4 KB, written once and read one after the other.
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Events;
-    type Key = u64;
-    type Value = EventRow;
+    pub struct Events("events": u64 => EventRow) in Home::Own(Tuning::SHORT), from Origin::Events;
 }
 
 /// A row of the ledger.
@@ -276,15 +270,9 @@ impl ValueCodec for EventRow {
     }
 }
 
-/// Documents by hash.
-pub struct Documents;
-
-impl Table for Documents {
-    const NAME: &'static str = "documents";
-    const HOME: Home = Home::Shared(b'e');
-    const ORIGIN: Origin = Origin::Events;
-    type Key = DocumentHash;
-    type Value = DocumentState;
+table! {
+    /// Documents by hash.
+    pub struct Documents("documents": DocumentHash => DocumentState) in Home::Shared(b'e'), from Origin::Events;
 }
 
 /// State of a document in the ledger.
@@ -317,16 +305,11 @@ impl ValueCodec for DocumentState {
     }
 }
 
-/// Quotes of each document for a candle, unless it is withdrawn.
-pub struct QuoteVersions;
-
-impl Table for QuoteVersions {
-    const NAME: &'static str = "quote_versions";
+table! {
+    /// Quotes of each document for a candle, unless it is withdrawn.
     // Short rows with keys that repeat.
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::FoldedEvents;
-    type Key = QuoteVersion;
-    type Value = Quote;
+    pub struct QuoteVersions("quote_versions": QuoteVersion => Quote)
+        in Home::Own(Tuning::SHORT), from Origin::FoldedEvents;
 }
 
 /// A candle, in a series.
@@ -403,15 +386,9 @@ impl ValueCodec for Quote {
     }
 }
 
-/// The quote that holds for each candle.
-pub struct Quotes;
-
-impl Table for Quotes {
-    const NAME: &'static str = "quotes";
-    const HOME: Home = Home::Shared(b'q');
-    const ORIGIN: Origin = Origin::FoldedEvents;
-    type Key = Candle;
-    type Value = Chosen;
+table! {
+    /// The quote that holds for each candle.
+    pub struct Quotes("quotes": Candle => Chosen) in Home::Shared(b'q'), from Origin::FoldedEvents;
 }
 
 impl ValueCodec for Chosen {

@@ -21,41 +21,23 @@ use cairn_model::{BlockHash, Height, Sats};
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
     sums::Sums,
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Table, Tuning, table},
 };
 
-/// Block and generation of the flows.
-pub struct FlowsHead;
-
-impl Table for FlowsHead {
-    const NAME: &'static str = "flows_head";
-    const HOME: Home = Home::Shared(b'G');
-    const ORIGIN: Origin = Origin::Index;
-    type Key = ();
-    type Value = FlowsHeadRow;
+table! {
+    /// Block and generation of the flows.
+    pub struct FlowsHead("flows_head": () => FlowsHeadRow) in Home::Shared(b'G'), from Origin::Index;
 }
 
-/// The flows of a generation by day.
-pub struct ExchangeFlows;
-
-impl Table for ExchangeFlows {
-    const NAME: &'static str = "exchange_flows";
+table! {
+    /// The flows of a generation by day.
     // Hundreds of exchanges times thousands of days; keys that begin alike.
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Index;
-    type Key = FlowKey;
-    type Value = Sums;
+    pub struct ExchangeFlows("exchange_flows": FlowKey => Sums) in Home::Own(Tuning::SHORT), from Origin::Index;
 }
 
-/// The flows of blocks after the generation.
-pub struct FlowBlocks;
-
-impl Table for FlowBlocks {
-    const NAME: &'static str = "flow_blocks";
-    const HOME: Home = Home::Shared(b'N');
-    const ORIGIN: Origin = Origin::Index;
-    type Key = Height;
-    type Value = FlowBlockRow;
+table! {
+    /// The flows of blocks after the generation.
+    pub struct FlowBlocks("flow_blocks": Height => FlowBlockRow) in Home::Shared(b'N'), from Origin::Index;
 }
 
 /// Which labels count.

@@ -8,18 +8,12 @@ use bincode::{Decode, Encode};
 
 use crate::{
     codec::bincode_value,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// The table.
-pub struct Facts;
-
-impl Table for Facts {
-    const NAME: &'static str = "facts";
-    const HOME: Home = Home::Shared(b'f');
-    const ORIGIN: Origin = Origin::Index;
-    type Key = String;
-    type Value = Fact;
+table! {
+    /// The table.
+    pub struct Facts("facts": String => Fact) in Home::Shared(b'f'), from Origin::Index;
 }
 
 /// A text.

@@ -14,29 +14,17 @@ use cairn_model::{Height, Sats};
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// The feed.
-pub struct Feed;
-
-impl Table for Feed {
-    const NAME: &'static str = "feed";
-    const HOME: Home = Home::Shared(b'F');
-    const ORIGIN: Origin = Origin::Observations;
-    type Key = u64;
-    type Value = FeedRow;
+table! {
+    /// The feed.
+    pub struct Feed("feed": u64 => FeedRow) in Home::Shared(b'F'), from Origin::Observations;
 }
 
-/// Announcements that stand.
-pub struct Announced;
-
-impl Table for Announced {
-    const NAME: &'static str = "announced";
-    const HOME: Home = Home::Shared(b'A');
-    const ORIGIN: Origin = Origin::Observations;
-    type Key = AnnouncedKey;
-    type Value = ();
+table! {
+    /// Announcements that stand.
+    pub struct Announced("announced": AnnouncedKey => ()) in Home::Shared(b'A'), from Origin::Observations;
 }
 
 /// The height that an announcement is about, and its sequence number.

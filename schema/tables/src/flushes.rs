@@ -17,29 +17,18 @@ use cairn_model::{Sats, ScriptId, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint, put_varint128},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// The windows.
-pub struct Flushes;
-
-impl Table for Flushes {
-    const NAME: &'static str = "flushes";
-    const HOME: Home = Home::Shared(b'L');
-    const ORIGIN: Origin = Origin::Late("flushes");
-    type Key = InputKey;
-    type Value = FlushRow;
+table! {
+    /// The windows.
+    pub struct Flushes("flushes": InputKey => FlushRow) in Home::Shared(b'L'), from Origin::Late("flushes");
 }
 
-/// When they reached 100 BTC.
-pub struct FlushAlerts;
-
-impl Table for FlushAlerts {
-    const NAME: &'static str = "flush_alerts";
-    const HOME: Home = Home::Shared(b'R');
-    const ORIGIN: Origin = Origin::Late("flushes");
-    type Key = (TxNum, InputKey);
-    type Value = FlushAlertRow;
+table! {
+    /// When they reached 100 BTC.
+    pub struct FlushAlerts("flush_alerts": (TxNum, InputKey) => FlushAlertRow)
+        in Home::Shared(b'R'), from Origin::Late("flushes");
 }
 
 /// An input of a transaction.

@@ -10,21 +10,15 @@
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
 /// The newest format, which this program writes. It reads all earlier ones.
 pub const FORMAT: FormatVersion = FormatVersion(1);
 
-/// The table, with one row.
-pub struct Format;
-
-impl Table for Format {
-    const NAME: &'static str = "format";
-    const HOME: Home = Home::Shared(b'v');
-    const ORIGIN: Origin = Origin::Index;
-    type Key = ();
-    type Value = FormatVersion;
+table! {
+    /// The table, with one row.
+    pub struct Format("format": () => FormatVersion) in Home::Shared(b'v'), from Origin::Index;
 }
 
 /// A version of the format.

@@ -10,19 +10,14 @@ use cairn_model::{Block, SpentCoin, TxNum};
 use crate::{
     block_log::TXS_PER_ROW,
     codec::{DecodeError, Input, ValueCodec, put_varint},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Table, Tuning, table},
 };
 
-/// The table.
-pub struct Funding;
-
-impl Table for Funding {
-    const NAME: &'static str = "funding";
+table! {
+    /// The table.
     // Rows of some 150 bytes, which hardly compress.
-    const HOME: Home = Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN });
-    const ORIGIN: Origin = Origin::Stage("funding");
-    type Key = TxNum;
-    type Value = FundingRow;
+    pub struct Funding("funding": TxNum => FundingRow)
+        in Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN }), from Origin::Stage("funding");
 }
 
 /// For each transaction of a row of `block_log`, in that order: its distance in transactions from the one that made its

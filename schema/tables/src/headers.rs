@@ -10,19 +10,14 @@ use cairn_model::{Block, BlockHash, FilePos, Height, MonoTime, Sats, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, MAX_BLOCK_SIZE, ValueCodec, put_amount, put_varint},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// The table.
-pub struct Headers;
-
-impl Table for Headers {
-    const NAME: &'static str = "headers";
+table! {
+    /// The table.
     // Read in runs by height and one by one; hashes do not compress.
-    const HOME: Home = Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN });
-    const ORIGIN: Origin = Origin::Stage("chain");
-    type Key = Height;
-    type Value = HeaderRow;
+    pub struct Headers("headers": Height => HeaderRow)
+        in Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN }), from Origin::Stage("chain");
 }
 
 /// A block without its transactions.

@@ -11,27 +11,17 @@ use cairn_model::{Height, MonoTime};
 
 use crate::{
     keys::HashPrefix,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// Block hash to height.
-pub struct HeightByHash;
-
-impl Table for HeightByHash {
-    const NAME: &'static str = "height_by_hash";
-    const HOME: Home = Home::Shared(b'h');
-    const ORIGIN: Origin = Origin::Stage("chain");
-    type Key = (HashPrefix, Height);
-    type Value = ();
+table! {
+    /// Block hash to height.
+    pub struct HeightByHash("height_by_hash": (HashPrefix, Height) => ())
+        in Home::Shared(b'h'), from Origin::Stage("chain");
 }
 
-/// Monotone time to height.
-pub struct HeightByTime;
-
-impl Table for HeightByTime {
-    const NAME: &'static str = "height_by_time";
-    const HOME: Home = Home::Shared(b't');
-    const ORIGIN: Origin = Origin::Stage("chain");
-    type Key = (MonoTime, Height);
-    type Value = ();
+table! {
+    /// Monotone time to height.
+    pub struct HeightByTime("height_by_time": (MonoTime, Height) => ())
+        in Home::Shared(b't'), from Origin::Stage("chain");
 }

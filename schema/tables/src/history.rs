@@ -16,7 +16,7 @@ use cairn_model::{Sats, ScriptId, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Table, Tuning, table},
 };
 
 /// Entries of a full row.
@@ -24,26 +24,16 @@ pub const ENTRIES_PER_ROW: u64 = 128;
 /// Rows that one row of the index covers.
 pub const ROWS_PER_INDEX: u64 = 256;
 
-/// History rows.
-pub struct History;
-
-impl Table for History {
-    const NAME: &'static str = "history";
-    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, ..Tuning::SHORT });
-    const ORIGIN: Origin = Origin::Stage("scripts");
-    type Key = (ScriptId, TxNum);
-    type Value = HistoryRow;
+table! {
+    /// History rows.
+    pub struct History("history": (ScriptId, TxNum) => HistoryRow)
+        in Home::Own(Tuning { block_size: 8 << 10, ..Tuning::SHORT }), from Origin::Stage("scripts");
 }
 
-/// First entries of the rows of a long history.
-pub struct HistoryIndex;
-
-impl Table for HistoryIndex {
-    const NAME: &'static str = "history_index";
-    const HOME: Home = Home::Shared(b'i');
-    const ORIGIN: Origin = Origin::Stage("scripts");
-    type Key = (ScriptId, u32);
-    type Value = IndexRow;
+table! {
+    /// First entries of the rows of a long history.
+    pub struct HistoryIndex("history_index": (ScriptId, u32) => IndexRow)
+        in Home::Shared(b'i'), from Origin::Stage("scripts");
 }
 
 /// Effect of one transaction on a script.

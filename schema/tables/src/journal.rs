@@ -9,19 +9,14 @@ use cairn_model::{Height, InputFlags, Outpoint, Overwritten, ScriptId, ScriptPre
 
 use crate::{
     codec::{DecodeError, Input, TEMPLATE_SHIFT, ValueCodec, put_amount, put_varint},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// Scripts that share a prefix. Only prefixes of at least two scripts have a row, so mainnet should have none.
-pub struct Collisions;
-
-impl Table for Collisions {
-    const NAME: &'static str = "collisions";
-    const HOME: Home = Home::Shared(b'c');
+table! {
+    /// Scripts that share a prefix. Only prefixes of at least two scripts have a row, so mainnet should have none.
     // The resolver writes it, which alone sees a script before it has an id.
-    const ORIGIN: Origin = Origin::Stage("chain");
-    type Key = ScriptPrefix;
-    type Value = CollidingScripts;
+    pub struct Collisions("collisions": ScriptPrefix => CollidingScripts)
+        in Home::Shared(b'c'), from Origin::Stage("chain");
 }
 
 /// The scripts of a prefix; the index of each is its ordinal. Each with its first output, so that a reorg that removes
@@ -49,15 +44,10 @@ impl ValueCodec for CollidingScripts {
     }
 }
 
-/// Coins overwritten because a later coinbase had the same txid.
-pub struct OverwrittenCoins;
-
-impl Table for OverwrittenCoins {
-    const NAME: &'static str = "overwritten";
-    const HOME: Home = Home::Shared(b'o');
-    const ORIGIN: Origin = Origin::Stage("chain");
-    type Key = Height;
-    type Value = OverwrittenRow;
+table! {
+    /// Coins overwritten because a later coinbase had the same txid.
+    pub struct OverwrittenCoins("overwritten": Height => OverwrittenRow)
+        in Home::Shared(b'o'), from Origin::Stage("chain");
 }
 
 /// The coins that one block overwrote.

@@ -17,18 +17,12 @@ use cairn_events::Slug;
 use crate::{
     codec::{DecodeError, Input, KeyCodec},
     sums::Sums,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// The table.
-pub struct LabelSources;
-
-impl Table for LabelSources {
-    const NAME: &'static str = "label_sources";
-    const HOME: Home = Home::Shared(b'z');
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = LabelSource;
-    type Value = Sums;
+table! {
+    /// The table.
+    pub struct LabelSources("label_sources": LabelSource => Sums) in Home::Shared(b'z'), from Origin::Joined;
 }
 
 /// A source; `None`: all together, where a script counts once.

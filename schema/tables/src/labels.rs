@@ -28,31 +28,20 @@ use crate::{
     claims::ListKey,
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
     stages::{CLUSTERS, SCRIPTS},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// The labels.
-pub struct Labels;
-
-impl Table for Labels {
-    const NAME: &'static str = "labels";
+table! {
+    /// The labels.
     // Texts that repeat. Blocks are looked up by the ids of their scripts, of which nearly none has a label: the filter
     // covers what the id has of the hash.
-    const HOME: Home = Home::Own(Tuning { block_size: 8 << 10, filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT });
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = ScriptHash;
-    type Value = ScriptLabel;
+    pub struct Labels("labels": ScriptHash => ScriptLabel)
+        in Home::Own(Tuning { block_size: 8 << 10, filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT }), from Origin::Joined;
 }
 
-/// Scripts that are to be judged again.
-pub struct LabelDue;
-
-impl Table for LabelDue {
-    const NAME: &'static str = "label_due";
-    const HOME: Home = Home::Shared(b'w');
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = ScriptHash;
-    type Value = ();
+table! {
+    /// Scripts that are to be judged again.
+    pub struct LabelDue("label_due": ScriptHash => ()) in Home::Shared(b'w'), from Origin::Joined;
 }
 
 /// Name of the checkpoint of the joined tables: those that are kept with both chain and claims.

@@ -12,21 +12,15 @@ use cairn_model::{BlockHash, Height};
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
 /// Blocks whose rows are kept. After a deeper reorganization, late stages start again at the first block.
 pub const KEPT_BLOCKS: u32 = 2_016;
 
-/// Rows as they were before blocks.
-pub struct LateUndo;
-
-impl Table for LateUndo {
-    const NAME: &'static str = "late_undo";
-    const HOME: Home = Home::Shared(b'V');
-    const ORIGIN: Origin = Origin::Index;
-    type Key = UndoKey;
-    type Value = UndoRow;
+table! {
+    /// Rows as they were before blocks.
+    pub struct LateUndo("late_undo": UndoKey => UndoRow) in Home::Shared(b'V'), from Origin::Index;
 }
 
 /// A late stage and a block.

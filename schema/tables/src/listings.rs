@@ -16,7 +16,7 @@ use crate::{
     claims::{ListKey, ListVersion},
     codec::{DecodeError, Input, KeyCodec, ValueCodec},
     events::whole,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, Table, table},
 };
 
 /// A table of lists that documents replace as a whole.
@@ -24,26 +24,14 @@ pub trait ListingTable: Table<Key = ListingKey, Value: Listed> {}
 
 impl<T: Table<Key = ListingKey, Value: Listed>> ListingTable for T {}
 
-/// The tags of mining pools of each document, unless it is withdrawn.
-pub struct PoolTags;
-
-impl Table for PoolTags {
-    const NAME: &'static str = "pool_tags";
-    const HOME: Home = Home::Shared(b'g');
-    const ORIGIN: Origin = Origin::FoldedEvents;
-    type Key = ListingKey;
-    type Value = PoolTag;
+table! {
+    /// The tags of mining pools of each document, unless it is withdrawn.
+    pub struct PoolTags("pool_tags": ListingKey => PoolTag) in Home::Shared(b'g'), from Origin::FoldedEvents;
 }
 
-/// The profiles of entities of each document, unless it is withdrawn.
-pub struct Profiles;
-
-impl Table for Profiles {
-    const NAME: &'static str = "profiles";
-    const HOME: Home = Home::Shared(b'P');
-    const ORIGIN: Origin = Origin::FoldedEvents;
-    type Key = ListingKey;
-    type Value = Profile;
+table! {
+    /// The profiles of entities of each document, unless it is withdrawn.
+    pub struct Profiles("profiles": ListingKey => Profile) in Home::Shared(b'P'), from Origin::FoldedEvents;
 }
 
 /// A row of a document.

@@ -9,18 +9,13 @@ use cairn_events::{Currency, LiveQuote, codec::Bytes};
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// The table.
-pub struct LiveQuotes;
-
-impl Table for LiveQuotes {
-    const NAME: &'static str = "live_quotes";
-    const HOME: Home = Home::Shared(b'l');
-    const ORIGIN: Origin = Origin::Observations;
-    type Key = (Currency, Currency);
-    type Value = LiveRow;
+table! {
+    /// The table.
+    pub struct LiveQuotes("live_quotes": (Currency, Currency) => LiveRow)
+        in Home::Shared(b'l'), from Origin::Observations;
 }
 
 /// A live quote without its currencies, which are the key.

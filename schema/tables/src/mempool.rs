@@ -15,7 +15,7 @@ use cairn_model::{MempoolSample, MempoolTx, Txid};
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec},
-    table::{Compression, Home, Origin, Table, Tuning},
+    table::{Compression, Home, Origin, Tuning, table},
 };
 
 impl KeyCodec for Txid {
@@ -28,17 +28,12 @@ impl KeyCodec for Txid {
     }
 }
 
-/// The last stored mempool.
-pub struct KeptMempool;
-
-impl Table for KeptMempool {
-    const NAME: &'static str = "mempool";
+table! {
+    /// The last stored mempool.
     // Rows come and go within the hour: in a family of their own, so that compaction does not move anything else with
     // them. Written blindly and read back as a whole; scripts and coins' hashes repeat a little.
-    const HOME: Home = Home::WritersOwn(Tuning { compression: Compression::Lz4, ..Tuning::PLAIN });
-    const ORIGIN: Origin = Origin::Observations;
-    type Key = Txid;
-    type Value = MempoolTx;
+    pub struct KeptMempool("mempool": Txid => MempoolTx)
+        in Home::WritersOwn(Tuning { compression: Compression::Lz4, ..Tuning::PLAIN }), from Origin::Observations;
 }
 
 impl ValueCodec for MempoolTx {
@@ -52,15 +47,9 @@ impl ValueCodec for MempoolTx {
     }
 }
 
-/// Samples of the mempool's statistics. The key is the sample's time.
-pub struct MempoolSamples;
-
-impl Table for MempoolSamples {
-    const NAME: &'static str = "mempool_samples";
-    const HOME: Home = Home::Shared(b'm');
-    const ORIGIN: Origin = Origin::Observations;
-    type Key = u64;
-    type Value = MempoolSample;
+table! {
+    /// Samples of the mempool's statistics. The key is the sample's time.
+    pub struct MempoolSamples("mempool_samples": u64 => MempoolSample) in Home::Shared(b'm'), from Origin::Observations;
 }
 
 impl ValueCodec for MempoolSample {

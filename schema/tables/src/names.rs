@@ -25,20 +25,15 @@ use crate::{
     codec::{DecodeError, Input, KeyCodec},
     labels::{Label, ScriptHash, ScriptLabel},
     sums::{SumOverflow, Sums},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// The table.
-pub struct Names;
-
-impl Table for Names {
-    const NAME: &'static str = "names";
+table! {
+    /// The table.
     // Short rows that begin alike. Searches find them by seeking. A new label looks for its own, which mostly do not
     // exist yet, as the filter shows.
-    const HOME: Home = Home::Own(Tuning { filter_bits: 10, ..Tuning::SHORT });
-    const ORIGIN: Origin = Origin::Joined;
-    type Key = NameKey;
-    type Value = Sums;
+    pub struct Names("names": NameKey => Sums)
+        in Home::Own(Tuning { filter_bits: 10, ..Tuning::SHORT }), from Origin::Joined;
 }
 
 /// Most bytes of a name. Longer texts are cut.
@@ -216,7 +211,6 @@ pub fn rows_of(script: &ScriptHash, row: &ScriptLabel) -> Result<Vec<(NameKey, S
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use cairn_events::{ClaimType, EvidenceTier};
 
     use super::*;

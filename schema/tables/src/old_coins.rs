@@ -15,18 +15,12 @@ use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint, put_varint128},
     periods::Period,
     sums::Sums,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// Sums over the coins of a year and more that are spent.
-pub struct DormantDays;
-
-impl Table for DormantDays {
-    const NAME: &'static str = "dormant_days";
-    const HOME: Home = Home::Shared(b'C');
-    const ORIGIN: Origin = Origin::Stage("ages");
-    type Key = Period;
-    type Value = Sums;
+table! {
+    /// Sums over the coins of a year and more that are spent.
+    pub struct DormantDays("dormant_days": Period => Sums) in Home::Shared(b'C'), from Origin::Stage("ages");
 }
 
 /// Positions of sums of each class of age.
@@ -54,15 +48,9 @@ pub const MOVEMENTS: u32 = 18;
 /// Position of the value of their coins of five years and more.
 pub const MOVED_SATS: u32 = 19;
 
-/// Transactions whose coins of five years and more are worth 10 BTC or more together.
-pub struct OldMovements;
-
-impl Table for OldMovements {
-    const NAME: &'static str = "old_movements";
-    const HOME: Home = Home::Shared(b'M');
-    const ORIGIN: Origin = Origin::Stage("ages");
-    type Key = TxNum;
-    type Value = MovementRow;
+table! {
+    /// Transactions whose coins of five years and more are worth 10 BTC or more together.
+    pub struct OldMovements("old_movements": TxNum => MovementRow) in Home::Shared(b'M'), from Origin::Stage("ages");
 }
 
 /// Such coins of a transaction.

@@ -12,21 +12,15 @@ use cairn_model::{Height, Sats};
 
 use crate::{
     codec::{DecodeError, Input, MAX_BLOCK_SIZE, ValueCodec, put_amount, put_varint},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
 /// Most outputs that a row has.
 pub const MAX_PAYOUTS: usize = 8;
 
-/// The table.
-pub struct Payouts;
-
-impl Table for Payouts {
-    const NAME: &'static str = "payouts";
-    const HOME: Home = Home::Shared(b'p');
-    const ORIGIN: Origin = Origin::Stage("payouts");
-    type Key = Height;
-    type Value = PayoutsRow;
+table! {
+    /// The table.
+    pub struct Payouts("payouts": Height => PayoutsRow) in Home::Shared(b'p'), from Origin::Stage("payouts");
 }
 
 /// An output of a coinbase.

@@ -11,18 +11,12 @@ use cairn_model::TxNum;
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_varint},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// The table.
-pub struct Pings;
-
-impl Table for Pings {
-    const NAME: &'static str = "pings";
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Stage("pings");
-    type Key = TxNum;
-    type Value = PingRow;
+table! {
+    /// The table.
+    pub struct Pings("pings": TxNum => PingRow) in Home::Own(Tuning::SHORT), from Origin::Stage("pings");
 }
 
 /// A ping.

@@ -14,19 +14,14 @@ use cairn_model::{Block, Outpoint, TxNum};
 use crate::{
     block_log::TXS_PER_ROW,
     codec::{DecodeError, Input, ValueCodec, put_varint},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Table, Tuning, table},
 };
 
-/// The table.
-pub struct Prevouts;
-
-impl Table for Prevouts {
-    const NAME: &'static str = "prevouts";
+table! {
+    /// The table.
     // Rows of some 1 KB. Requests read single ones.
-    const HOME: Home = Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN });
-    const ORIGIN: Origin = Origin::Stage("chain");
-    type Key = TxNum;
-    type Value = PrevoutRow;
+    pub struct Prevouts("prevouts": TxNum => PrevoutRow)
+        in Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN }), from Origin::Stage("chain");
 }
 
 /// The stored row: distances back from the end of the `block_log` row.

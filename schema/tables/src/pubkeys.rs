@@ -13,18 +13,12 @@ use crate::{
     codec::{DecodeError, Input, KeyCodec},
     keys::HashPrefix,
     sums::Sums,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// The table.
-pub struct Pubkeys;
-
-impl Table for Pubkeys {
-    const NAME: &'static str = "pubkeys";
-    const HOME: Home = Home::Shared(b'K');
-    const ORIGIN: Origin = Origin::Stage("pubkeys");
-    type Key = (HashPrefix, ShownKey);
-    type Value = Sums;
+table! {
+    /// The table.
+    pub struct Pubkeys("pubkeys": (HashPrefix, ShownKey) => Sums) in Home::Shared(b'K'), from Origin::Stage("pubkeys");
 }
 
 /// Position of the number of outputs.

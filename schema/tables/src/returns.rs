@@ -12,21 +12,15 @@ use cairn_model::TxNum;
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_varint},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
 /// Days between two spends of a script from which the later one counts.
 pub const RETURN_DAYS: u32 = 730;
 
-/// The table.
-pub struct Returns;
-
-impl Table for Returns {
-    const NAME: &'static str = "returns";
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Stage("returns");
-    type Key = TxNum;
-    type Value = ReturnRow;
+table! {
+    /// The table.
+    pub struct Returns("returns": TxNum => ReturnRow) in Home::Own(Tuning::SHORT), from Origin::Stage("returns");
 }
 
 /// Scripts of a transaction that return.

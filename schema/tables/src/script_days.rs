@@ -18,18 +18,12 @@ use cairn_model::Sats;
 use crate::{
     periods::Period,
     sums::Sums,
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// The table.
-pub struct ScriptDays;
-
-impl Table for ScriptDays {
-    const NAME: &'static str = "script_days";
-    const HOME: Home = Home::Shared(b'b');
-    const ORIGIN: Origin = Origin::Stage("script_days");
-    type Key = Period;
-    type Value = Sums;
+table! {
+    /// The table.
+    pub struct ScriptDays("script_days": Period => Sums) in Home::Shared(b'b'), from Origin::Stage("script_days");
 }
 
 /// Bands of balances: no script can have 10^16 satoshis.

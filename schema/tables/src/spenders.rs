@@ -10,19 +10,14 @@ use cairn_model::TxNum;
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_varint},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// The table.
-pub struct Spenders;
-
-impl Table for Spenders {
-    const NAME: &'static str = "spenders";
+table! {
+    /// The table.
     // Unspent transactions have no row; the filter spares their look-up.
-    const HOME: Home = Home::Own(Tuning { filter_bits: 10, ..Tuning::SHORT });
-    const ORIGIN: Origin = Origin::Stage("spends");
-    type Key = TxNum;
-    type Value = SpenderRow;
+    pub struct Spenders("spenders": TxNum => SpenderRow)
+        in Home::Own(Tuning { filter_bits: 10, ..Tuning::SHORT }), from Origin::Stage("spends");
 }
 
 /// One spent output.

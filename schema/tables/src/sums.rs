@@ -141,7 +141,6 @@ impl ValueCodec for Sums {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;

@@ -11,19 +11,14 @@ use cairn_model::{Outpoint, Sats, ScriptId, ScriptTemplate, TxNum};
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
     history::ENTRIES_PER_ROW,
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// The table.
-pub struct TotalsTable;
-
-impl Table for TotalsTable {
-    const NAME: &'static str = "totals";
+table! {
+    /// The table.
     // Every output at the tip asks whether its script is known; new ones are the common case.
-    const HOME: Home = Home::Own(Tuning { filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT });
-    const ORIGIN: Origin = Origin::Stage("scripts");
-    type Key = ScriptId;
-    type Value = Totals;
+    pub struct TotalsTable("totals": ScriptId => Totals)
+        in Home::Own(Tuning { filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT }), from Origin::Stage("scripts");
 }
 
 /// Bits of a template's code.

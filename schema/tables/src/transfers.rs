@@ -14,18 +14,13 @@ use cairn_model::{Sats, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// Transactions that pay 100 BTC or more to scripts that they do not spend from.
-pub struct LargeTransfers;
-
-impl Table for LargeTransfers {
-    const NAME: &'static str = "large_transfers";
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Stage("transfers");
-    type Key = TxNum;
-    type Value = LargeRow;
+table! {
+    /// Transactions that pay 100 BTC or more to scripts that they do not spend from.
+    pub struct LargeTransfers("large_transfers": TxNum => LargeRow)
+        in Home::Own(Tuning::SHORT), from Origin::Stage("transfers");
 }
 
 /// Sum that such a transaction pays.
@@ -61,15 +56,10 @@ impl ValueCodec for LargeRow {
     }
 }
 
-/// Transactions that gather many coins in few.
-pub struct Consolidations;
-
-impl Table for Consolidations {
-    const NAME: &'static str = "consolidations";
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Stage("transfers");
-    type Key = TxNum;
-    type Value = GatheredRow;
+table! {
+    /// Transactions that gather many coins in few.
+    pub struct Consolidations("consolidations": TxNum => GatheredRow)
+        in Home::Own(Tuning::SHORT), from Origin::Stage("transfers");
 }
 
 /// Coins that such a transaction gathers.
@@ -96,15 +86,10 @@ impl ValueCodec for GatheredRow {
     }
 }
 
-/// Sums that large transfers pay to clusters that they spend from.
-pub struct LargeChange;
-
-impl Table for LargeChange {
-    const NAME: &'static str = "large_change";
-    const HOME: Home = Home::Own(Tuning::SHORT);
-    const ORIGIN: Origin = Origin::Stage("clusters");
-    type Key = TxNum;
-    type Value = ChangeRow;
+table! {
+    /// Sums that large transfers pay to clusters that they spend from.
+    pub struct LargeChange("large_change": TxNum => ChangeRow)
+        in Home::Own(Tuning::SHORT), from Origin::Stage("clusters");
 }
 
 /// Sum that stays with clusters that a transaction spends from, without the part that goes back to scripts that it

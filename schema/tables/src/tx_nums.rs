@@ -10,17 +10,12 @@ use cairn_model::TxNum;
 
 use crate::{
     keys::HashPrefix,
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// txid to number.
-pub struct TxNums;
-
-impl Table for TxNums {
-    const NAME: &'static str = "tx_nums";
+table! {
+    /// txid to number.
     // Look-ups include txids that do not exist: the filter on the 8 prefix bytes answers these from memory.
-    const HOME: Home = Home::Own(Tuning { filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT });
-    const ORIGIN: Origin = Origin::Stage("chain");
-    type Key = (HashPrefix, TxNum);
-    type Value = ();
+    pub struct TxNums("tx_nums": (HashPrefix, TxNum) => ())
+        in Home::Own(Tuning { filter_bits: 10, filter_prefix: 8, ..Tuning::SHORT }), from Origin::Stage("chain");
 }

@@ -10,19 +10,14 @@ use cairn_model::{Block, Sats, TxNum};
 use crate::{
     block_log::TXS_PER_ROW,
     codec::{DecodeError, Input, ValueCodec, put_amount},
-    table::{Home, Origin, Table, Tuning},
+    table::{Home, Origin, Tuning, table},
 };
 
-/// The table.
-pub struct TxSums;
-
-impl Table for TxSums {
-    const NAME: &'static str = "tx_sums";
+table! {
+    /// The table.
     // Rows of some 400 bytes: packed amounts, which do not compress.
-    const HOME: Home = Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN });
-    const ORIGIN: Origin = Origin::Stage("ages");
-    type Key = TxNum;
-    type Value = TxSumsRow;
+    pub struct TxSums("tx_sums": TxNum => TxSumsRow)
+        in Home::Own(Tuning { block_size: 4 << 10, ..Tuning::PLAIN }), from Origin::Stage("ages");
 }
 
 /// Sums of one transaction.

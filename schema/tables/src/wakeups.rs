@@ -14,18 +14,12 @@ use cairn_model::{Sats, TxNum};
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
     flushes::{Holder, InputKey, tx_num},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// The wake-ups.
-pub struct Wakeups;
-
-impl Table for Wakeups {
-    const NAME: &'static str = "wakeups";
-    const HOME: Home = Home::Shared(b'W');
-    const ORIGIN: Origin = Origin::Late("wakeups");
-    type Key = InputKey;
-    type Value = WakeupRow;
+table! {
+    /// The wake-ups.
+    pub struct Wakeups("wakeups": InputKey => WakeupRow) in Home::Shared(b'W'), from Origin::Late("wakeups");
 }
 
 /// A cluster that wakes up.

@@ -17,29 +17,17 @@ use cairn_model::{BlockHash, Height, Sats, ScriptId, TxNum};
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
     flushes::{Holder, tx_num},
-    table::{Home, Origin, Table},
+    table::{Home, Origin, table},
 };
 
-/// Block of the watchlist.
-pub struct WatchHead;
-
-impl Table for WatchHead {
-    const NAME: &'static str = "watch_head";
-    const HOME: Home = Home::Shared(b'J');
-    const ORIGIN: Origin = Origin::Index;
-    type Key = ();
-    type Value = WatchHeadRow;
+table! {
+    /// Block of the watchlist.
+    pub struct WatchHead("watch_head": () => WatchHeadRow) in Home::Shared(b'J'), from Origin::Index;
 }
 
-/// The watchlist.
-pub struct Watchlist;
-
-impl Table for Watchlist {
-    const NAME: &'static str = "watchlist";
-    const HOME: Home = Home::Shared(b'H');
-    const ORIGIN: Origin = Origin::Index;
-    type Key = WatchKey;
-    type Value = WatchRow;
+table! {
+    /// The watchlist.
+    pub struct Watchlist("watchlist": WatchKey => WatchRow) in Home::Shared(b'H'), from Origin::Index;
 }
 
 /// Block and size of the watchlist.

@@ -51,24 +51,17 @@ pub struct Column {
     pub extra: Option<Extra>,
 }
 
-/// Columns that are there if they are asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extra {
-    /// Txids of the coins that inputs spend.
-    Txids,
-    /// Addresses of inputs and outputs.
-    Addresses,
-}
-
-impl Extra {
-    /// The option that asks for it.
-    #[must_use]
-    pub fn option(self) -> &'static str {
-        match self {
-            Extra::Txids => "--txids",
-            Extra::Addresses => "--addresses",
-        }
+cairn_model::words! {
+    /// Columns that are there if they are asked for.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Extra {
+        /// Txids of the coins that inputs spend.
+        Txids = "--txids",
+        /// Addresses of inputs and outputs.
+        Addresses = "--addresses",
     }
+    /// The option that asks for it.
+    pub fn option;
 }
 
 /// A column without nulls.

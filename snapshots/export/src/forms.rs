@@ -1,24 +1,17 @@
 //! How values are written.
 
-/// How hashes, ids of scripts and scripts are written.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Hashes {
-    /// As bytes: the smallest files.
-    #[default]
-    Binary,
-    /// As hexadecimal digits.
-    Hex,
-}
-
-impl Hashes {
-    /// Its name on the command line and in manifests.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Hashes::Binary => "binary",
-            Hashes::Hex => "hex",
-        }
+cairn_model::words! {
+    /// How hashes, ids of scripts and scripts are written.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub enum Hashes {
+        /// As bytes: the smallest files.
+        #[default]
+        Binary = "binary",
+        /// As hexadecimal digits.
+        Hex = "hex",
     }
+    /// Its name on the command line and in manifests.
+    pub fn name;
 }
 
 impl Format {
@@ -28,25 +21,18 @@ impl Format {
     }
 }
 
-/// How amounts are written.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Amounts {
-    /// Whole satoshis.
-    #[default]
-    Sats,
-    /// Bitcoin, as decimals with 8 digits after the point.
-    Btc,
-}
-
-impl Amounts {
-    /// Its name on the command line and in manifests.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Amounts::Sats => "sats",
-            Amounts::Btc => "btc",
-        }
+cairn_model::words! {
+    /// How amounts are written.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub enum Amounts {
+        /// Whole satoshis.
+        #[default]
+        Sats = "sats",
+        /// Bitcoin, as decimals with 8 digits after the point.
+        Btc = "btc",
     }
+    /// Its name on the command line and in manifests.
+    pub fn name;
 }
 
 /// How values are written.

@@ -47,9 +47,6 @@ pub struct Lease<'s> {
 impl<'s> Lease<'s> {
     /// Takes the lease with this name. `text` names the holder; a lease with the same text is this holder's: see
     /// [`identity`]. It is given back when it is dropped.
-    ///
-    /// # Errors
-    /// Returns [`StoreError::Taken`] if another process has it.
     pub fn take(store: &'s Store, name: &str, text: &str) -> Result<Self, StoreError> {
         Self::begin(store, name, text, true)
     }

@@ -59,7 +59,7 @@ pub(crate) fn demo(args: &Demo, context: &Context) -> Result<Exit, Failure> {
     );
     print(&welcome(server.url(), &what, height, &actors, &showcase))?;
     // The demo's own state, never that of CAIRN_STATE_URL.
-    let server = server.with_state(StateUrl::in_folder(folder.dir()));
+    let server = server.with_state(StateUrl::in_folder(folder.dir())).with_payment_mark(folder.dir());
     server.serve(Arc::new(slot), signals.cancel_token())?;
     Ok(signals::received().unwrap_or(Exit::Done))
 }

@@ -45,10 +45,11 @@ impl Handler for Dispatch {
         if request.authorization.as_ref() != Some(&shared.authorization()) {
             return Response::text(401, "");
         }
+        let wallet = request.path().strip_prefix("/wallet/");
         rpc::answer(shared.version, &request.body, |method, params| {
             let call = Call::Rpc(method.to_owned());
             shared.run_hooks(When::Before, &call);
-            let result = rpc::execute(shared, method, params);
+            let result = rpc::execute(shared, wallet, method, params);
             shared.run_hooks(When::After, &call);
             result
         })

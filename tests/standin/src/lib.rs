@@ -44,6 +44,10 @@
 //!   `submitblock`, `getblocktemplate`, `invalidateblock`, `reconsiderblock`, `getzmqnotifications`, `getindexinfo`,
 //!   `uptime`; parameters by position or name; JSON-RPC 1.0, and 2.0 from v28 on; batches, whose calls run one by one;
 //!   HTTP status and error codes; amounts with eight decimals.
+//! * Wallets ([`World::create_wallet`], at `/wallet/<name>`): `getwalletinfo`, `getbalances`, `listunspent`,
+//!   `walletcreatefundedpsbt`, `walletprocesspsbt`, `finalizepsbt`, with the codes −4, −13, −18 and −19. Coins are
+//!   P2WPKH; PSBTs and signatures are real ones. Given inputs may be spent in the mempool, so that a replacement can
+//!   be made.
 //! * REST: `block`, `block/notxdetails`, `headers`, `blockhashbyheight`, `tx`, `mempool/info`, `mempool/contents`,
 //!   `chaininfo`, and `spenttxouts` from v30 on.
 //! * ZMQ: `hashblock`, `rawblock`, `hashtx`, `rawtx`, `sequence`; three parts, hashes as printed, a number for each
@@ -64,6 +68,8 @@
 //!
 //! * Scripts are not executed and standardness is not checked, as if with `-acceptnonstdtxn`; there are no rules for
 //!   version 3 transactions and no packages, and `testmempoolaccept` judges each transaction alone.
+//! * Wallets choose their largest coins first, or their smallest ones, and change comes last. They lock no coins, have
+//!   no history, and their names are not percent-decoded.
 //! * Memory used by the mempool is an estimate; its minimum fee rate does not fall with time; the pool for the
 //!   transactions of disconnected blocks has no limit. The template of v31 (by clusters) may differ from the one here.
 //! * `initialblockdownload` is what [`World::set_ibd`] says, however old the tip is. A node that is behind knows the

@@ -138,6 +138,7 @@ impl Cast {
     pub fn start_writer(&mut self) {
         let index = format!("--network regtest --datadir data {} {}", self.node, self.more[0]);
         let mut running = self.begin(&match self.form {
+            Form::One if self.more[0].contains("--listen ") => format!("run {index}"),
             Form::One => format!("run {index} --listen 127.0.0.1:0"),
             Form::Two => format!("index {index}"),
         });

@@ -186,7 +186,6 @@ fn document(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use cairn_events::{Currency, Interval, Quote};
     use proptest::prelude::*;
 

@@ -13,9 +13,6 @@ pub struct Figures {
 
 impl Figures {
     /// Registers the metrics.
-    ///
-    /// # Errors
-    /// Fails if the registry already has metrics with these names.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let counter = |name: &str, help: &str| {
             let counter = IntCounterVec::new(Opts::new(name, help), &["source"])?;

@@ -119,15 +119,9 @@ pub trait Ledger: Send {
     fn is_ready(&self) -> bool;
 
     /// Returns the closing time of the source's newest candle, if it closed at `since` or later.
-    ///
-    /// # Errors
-    /// Explains in words why the ledger cannot be read.
     fn last(&self, source: &Slug, series: Series, since: u32) -> Result<Option<u32>, String>;
 
     /// Hands in a document.
-    ///
-    /// # Errors
-    /// Explains in words why the disk fails.
     fn hand_in(&self, document: Document) -> Result<(), String>;
 
     /// Keeps and publishes the prices of the moment, which replace those before.

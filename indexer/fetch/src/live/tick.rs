@@ -74,7 +74,6 @@ fn live_quote(pair: Pair, quotes: &[(Slug, Quote)], at: u32) -> Option<LiveQuote
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

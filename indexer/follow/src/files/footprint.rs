@@ -123,7 +123,6 @@ fn proc_number(file: &str, field: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -183,7 +183,6 @@ impl FromStr for ClaimMap {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! The caller's options for a file of labels.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use cairn_events::{Behaviour, Category, ClaimType, EntityName, EvidenceTier};
 use cairn_model::Network;
@@ -49,51 +49,30 @@ pub struct ClaimDefaults {
     pub asserted_at: Option<u32>,
 }
 
-/// A layout of files of labels.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum ClaimLayout {
-    /// A `GraphSense` TagPack (YAML).
-    TagPack,
-    /// A `GraphSense` ActorPack (YAML): profiles of entities, and no claims.
-    ActorPack,
-    /// OFAC's `sdn_advanced.xml`.
-    SdnAdvanced,
-    /// Addresses, one a line.
-    AddressList,
-    /// Mining pools as JSON: `pools-v2.json` of mempool, or the older `pools.json`.
-    Pools,
-    /// CSV with the columns of [`ClaimMap::FACTS`].
-    Facts,
-    /// Any CSV, with a column map.
-    Csv,
+cairn_model::words! {
+    /// A layout of files of labels.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum ClaimLayout {
+        /// A `GraphSense` TagPack (YAML).
+        TagPack = "tagpack",
+        /// A `GraphSense` ActorPack (YAML): profiles of entities, and no claims.
+        ActorPack = "actorpack",
+        /// OFAC's `sdn_advanced.xml`.
+        SdnAdvanced = "sdn_advanced",
+        /// Addresses, one a line.
+        AddressList = "address_list",
+        /// Mining pools as JSON: `pools-v2.json` of mempool, or the older `pools.json`.
+        Pools = "pools",
+        /// CSV with the columns of [`ClaimMap::FACTS`].
+        Facts = "facts",
+        /// Any CSV, with a column map.
+        Csv = "csv",
+    }
+    /// Its name.
+    pub fn as_str, Display;
 }
 
 impl ClaimLayout {
-    /// All.
-    pub const ALL: [ClaimLayout; 7] = [
-        ClaimLayout::TagPack,
-        ClaimLayout::ActorPack,
-        ClaimLayout::SdnAdvanced,
-        ClaimLayout::AddressList,
-        ClaimLayout::Pools,
-        ClaimLayout::Facts,
-        ClaimLayout::Csv,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ClaimLayout::TagPack => "tagpack",
-            ClaimLayout::ActorPack => "actorpack",
-            ClaimLayout::SdnAdvanced => "sdn_advanced",
-            ClaimLayout::AddressList => "address_list",
-            ClaimLayout::Pools => "pools",
-            ClaimLayout::Facts => "facts",
-            ClaimLayout::Csv => "csv",
-        }
-    }
-
     /// All names, with commas.
     #[must_use]
     pub fn names() -> String {
@@ -108,12 +87,6 @@ impl ClaimLayout {
     /// Whether rows are lines; else they are entries.
     pub(super) const fn has_lines(self) -> bool {
         matches!(self, ClaimLayout::AddressList | ClaimLayout::Facts | ClaimLayout::Csv)
-    }
-}
-
-impl fmt::Display for ClaimLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

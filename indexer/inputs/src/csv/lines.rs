@@ -97,7 +97,6 @@ impl<R: BufRead> Lines<R> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::io::BufReader;
 
     use super::*;

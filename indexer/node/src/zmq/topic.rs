@@ -1,40 +1,28 @@
 //! The topics that a node can publish, and their addresses.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use crate::answers::ZmqNotification;
 
-/// A kind of ZMQ message.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Topic {
-    /// Hash of each new tip.
-    HashBlock,
-    /// Bytes of each new tip.
-    RawBlock,
-    /// Blocks connected and disconnected, transactions taken into the mempool and removed from it.
-    Sequence,
-    /// Bytes of each transaction that enters the mempool or a block.
-    RawTx,
+cairn_model::words! {
+    /// A kind of ZMQ message.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Topic {
+        /// Hash of each new tip.
+        HashBlock = "hashblock",
+        /// Bytes of each new tip.
+        RawBlock = "rawblock",
+        /// Blocks connected and disconnected, transactions taken into the mempool and removed from it.
+        Sequence = "sequence",
+        /// Bytes of each transaction that enters the mempool or a block.
+        RawTx = "rawtx",
+    }
+    /// Its name in messages.
+    pub fn name, Display;
 }
 
 impl Topic {
-    /// All topics that we understand.
-    pub const ALL: [Topic; 4] = [Topic::HashBlock, Topic::RawBlock, Topic::Sequence, Topic::RawTx];
-
-    /// Its name in messages.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Topic::HashBlock => "hashblock",
-            Topic::RawBlock => "rawblock",
-            Topic::Sequence => "sequence",
-            Topic::RawTx => "rawtx",
-        }
-    }
-
     /// The topic of this name.
     #[must_use]
     pub fn of_name(name: &[u8]) -> Option<Topic> {
@@ -45,12 +33,6 @@ impl Topic {
     #[must_use]
     pub fn tells_of_tips(self) -> bool {
         self != Topic::RawTx
-    }
-}
-
-impl fmt::Display for Topic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -221,7 +221,6 @@ impl RunWriter {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rand::{Rng, SeedableRng};
 
     use super::*;

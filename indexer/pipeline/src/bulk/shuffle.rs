@@ -140,7 +140,6 @@ pub(crate) fn remove_all(dir: &Path, name: &str, partitions: usize) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::{BulkSizes, records::take_record};
 

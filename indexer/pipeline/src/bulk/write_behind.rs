@@ -87,7 +87,6 @@ impl WriteBehind {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::io::Write;
 
     use super::*;

@@ -26,9 +26,6 @@ const TOGETHER: usize = 1_024;
 /// Receives each script that counts as an exchange's, now or at some block.
 pub(super) trait ScriptReceiver {
     /// Takes a script with its former owners and its present one.
-    ///
-    /// # Errors
-    /// As [`assign`].
     fn receive(&mut self, script: ScriptId, spans: &Spans, latest: Option<ExchangeId>) -> Result<(), PipelineError>;
 }
 
@@ -40,9 +37,6 @@ struct Tree {
 }
 
 /// Hands over all scripts that count or counted as exchanges', each once.
-///
-/// # Errors
-/// The database cannot be read, or a row is damaged; [`PipelineError::Stopped`] if cancelled.
 pub(super) fn assign(
     view: &View<'_>,
     exchanges: &Exchanges,

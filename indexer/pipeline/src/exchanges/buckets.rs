@@ -146,9 +146,6 @@ impl Buckets {
     }
 
     /// Takes the items of the first bucket that has some, ascending; `None` at the end.
-    ///
-    /// # Errors
-    /// The disk fails.
     pub(super) fn take(&mut self) -> Result<Option<Vec<Item>>, SpillError> {
         let some = |bucket: &Bucket| bucket.is_on_disk || !bucket.bytes.is_empty();
         let Some((number, bucket)) = self.buckets.iter_mut().enumerate().find(|(_, bucket)| some(bucket)) else {

@@ -29,9 +29,6 @@ pub(crate) struct Exchanges {
 
 impl Exchanges {
     /// Reads them: a row for each entity that labels name.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub(crate) fn read(view: &View<'_>) -> Result<Self, ReadError> {
         let (mut names, mut of, mut balances): (Vec<EntityName>, _, _) = (Vec::new(), HashMap::new(), Vec::new());
         let mut mark = sha256::Hash::engine();

@@ -54,10 +54,6 @@ impl From<SpillError> for PipelineError {
 
 /// Makes the flows of all blocks up to the tip of a view; `None` while the tables that they are made from are being
 /// made. Without a folder for data that does not fit in memory, few flows can be made.
-///
-/// # Errors
-/// The database cannot be read, a row is damaged, or the folder cannot be written; [`PipelineError::Stopped`] if
-/// cancelled.
 pub(crate) fn make(
     view: &View<'_>,
     dir: Option<&Path>,

@@ -18,9 +18,6 @@ use crate::PipelineError;
 const TOGETHER: usize = 4_096;
 
 /// The flows of a block of the chain, by exchange; `None`: of all together. The view may have later ones.
-///
-/// # Errors
-/// The database cannot be read, or a row is damaged.
 pub(crate) fn flows_of_block(
     view: &View<'_>,
     exchanges: &Exchanges,

@@ -44,9 +44,6 @@ impl DaySums {
     }
 
     /// Adds the parts of exchanges in a transaction of a day.
-    ///
-    /// # Errors
-    /// More flows in a day than 63 bits count.
     pub(super) fn transaction(
         &mut self,
         mode: FlowMode,
@@ -86,9 +83,6 @@ impl DaySums {
 
     /// Adds the balance of a script that began to count as an exchange's on a day; below zero for one that no longer
     /// does.
-    ///
-    /// # Errors
-    /// As [`DaySums::transaction`].
     pub(super) fn reclassified(
         &mut self,
         mode: FlowMode,
@@ -101,9 +95,6 @@ impl DaySums {
     }
 
     /// The rows: none of zeros.
-    ///
-    /// # Errors
-    /// As [`DaySums::transaction`].
     pub(super) fn rows(self, exchanges: &Exchanges) -> Result<FlowRows, SumOverflow> {
         let mut rows = FlowRows::new();
         for ((mode, exchange, day), figures) in self.0 {

@@ -33,9 +33,6 @@ pub(crate) struct BlockChanges {
 impl BlockChanges {
     /// Writes it, with their checkpoint. `forest` is what the block changes of the clusters; the reader has the index
     /// before that.
-    ///
-    /// # Errors
-    /// A row is damaged, or the database cannot be read.
     pub(crate) fn write(
         mut self,
         (writer, reader): (&Writer, &Reader),
@@ -118,9 +115,6 @@ fn touched(block: &Block) -> Vec<Touched<'_>> {
 
 /// Returns the changes by the block once it is connected or disconnected. The view is of the index before that. `None`
 /// if the tables are not made up to there: they are made as a whole later.
-///
-/// # Errors
-/// The database cannot be read, or the tables contradict the block.
 pub(crate) fn changes_of_block(
     view: &View<'_>,
     block: &Block,

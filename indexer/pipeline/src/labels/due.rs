@@ -23,9 +23,6 @@ impl<'w> Marks<'w> {
     }
 
     /// Marks a script.
-    ///
-    /// # Errors
-    /// The database cannot be written.
     pub(crate) fn add(&mut self, script: ScriptHash) -> Result<(), WriteError> {
         if self.waiting.last() != Some(&script) {
             self.waiting.push(script);
@@ -34,9 +31,6 @@ impl<'w> Marks<'w> {
     }
 
     /// Writes what is not written yet; durable with the next flush.
-    ///
-    /// # Errors
-    /// As [`Marks::add`].
     pub(crate) fn finish(&mut self) -> Result<(), WriteError> {
         let marks = std::mem::take(&mut self.waiting);
         if marks.is_empty() {
@@ -50,9 +44,6 @@ impl<'w> Marks<'w> {
 }
 
 /// Deletes the checkpoint of the joined tables, so that they are made again as a whole.
-///
-/// # Errors
-/// The disk fails.
 pub(crate) fn forget(writer: &Writer) -> Result<(), WriteError> {
     writer.commit::<WriteError>(|batch| {
         batch.delete_row::<Checkpoints>(&JOINED.to_owned());
@@ -62,9 +53,6 @@ pub(crate) fn forget(writer: &Writer) -> Result<(), WriteError> {
 }
 
 /// Returns up to `most` marks, ascending, after `after`.
-///
-/// # Errors
-/// The database cannot be read.
 pub(crate) fn marked(view: &View<'_>, after: Option<&ScriptHash>, most: usize) -> Result<Vec<ScriptHash>, ReadError> {
     let is_after = |row: &Result<ScriptHash, ReadError>| row.as_ref().map_or(true, |row| after != Some(row));
     view.scan::<LabelDue>(after)?.map(|row| Ok(row?.0)).filter(is_after).take(most).collect()

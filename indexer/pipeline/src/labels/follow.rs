@@ -49,9 +49,6 @@ impl LabelFollower<'_> {
     }
 
     /// Returns the changes of the joined tables by a block; the view is of the index before it.
-    ///
-    /// # Errors
-    /// The database cannot be read, or the tables contradict the block.
     pub(crate) fn changes_of_block(
         &self,
         view: &View<'_>,

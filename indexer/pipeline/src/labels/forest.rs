@@ -84,9 +84,6 @@ impl<'b> BlockForest<'b> {
     }
 
     /// Reads the changes of a block that begins with transaction `first_tx`, from the rows that it writes.
-    ///
-    /// # Errors
-    /// A row is damaged.
     pub(crate) fn connecting(
         first_tx: TxNum,
         rows: &[ForestRow],
@@ -111,9 +108,6 @@ impl<'b> BlockForest<'b> {
     }
 
     /// Reads the changes of the newest block, which the view has, from the rows that undoing it writes.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub(crate) fn disconnecting(
         view: &View<'_>,
         first_tx: TxNum,
@@ -138,9 +132,6 @@ impl<'b> BlockForest<'b> {
     }
 
     /// Connects the block. The view is of the index before it.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub(crate) fn connect(&self, view: &View<'_>, changes: &mut Changes) -> Result<(), PipelineError> {
         self.add_moved(view, changes)?;
         let has_claims = view.clusters().has_claims()?;
@@ -221,9 +212,6 @@ impl<'b> BlockForest<'b> {
     }
 
     /// Disconnects the block. The view has it still.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a row is damaged.
     pub(crate) fn disconnect(&self, view: &View<'_>, before: AsOf, changes: &mut Changes) -> Result<(), PipelineError> {
         self.add_moved(view, changes)?;
         let mut asked = BTreeSet::new();

@@ -30,9 +30,6 @@ pub(crate) struct ScriptVerdict {
 }
 
 /// Judges a script by its claims, which the walk reads, and the chain. `before` is the row that it has.
-///
-/// # Errors
-/// The database cannot be read, or a row is damaged.
 pub(crate) fn judge(
     view: &View<'_>,
     claims: &mut ClaimWalk<'_>,
@@ -72,9 +69,6 @@ pub(crate) const MAX_HEIRS: usize = 16;
 
 /// Returns the owner of the other scripts of a cluster, by the claims of `scripts` that extend to them, at a time or
 /// for the end of time; `None` if the votes conflict. The first [`MAX_HEIRS`] scripts count.
-///
-/// # Errors
-/// As [`judge`].
 pub(crate) fn owner_by(
     claims: &mut ClaimWalk<'_>,
     scripts: &[ScriptHash],
@@ -101,9 +95,6 @@ pub(crate) enum NamedEntity {
 }
 
 /// Returns the entity that the script's label would have named at `time`.
-///
-/// # Errors
-/// As [`judge`].
 pub(crate) fn named_at(claims: &mut ClaimWalk<'_>, script: &[u8; 32], time: u32) -> Result<NamedEntity, ReadError> {
     let (said, at) = (claims.of(script, Some(time))?, At::time(time));
     let documents: Vec<DocumentHash> = said.lists.iter().map(|of| document(&of.version)).collect();

@@ -32,9 +32,6 @@ pub(crate) fn row_of(
 }
 
 /// Returns the entities that the claims name: one for each part of the cluster at most, ascending.
-///
-/// # Errors
-/// The database cannot be read, or a row is damaged.
 pub(crate) fn owners_by(claims: &mut ClaimWalk<'_>, parts: &ClaimedParts) -> Result<Vec<EntityName>, ReadError> {
     let mut owners = BTreeSet::new();
     for scripts in std::iter::once(&parts.own).chain(&parts.others) {
@@ -45,9 +42,6 @@ pub(crate) fn owners_by(claims: &mut ClaimWalk<'_>, parts: &ClaimedParts) -> Res
 
 /// Returns the row of owners of the cluster of a root, as of the tip; `None` without an owner, or if the node is not a
 /// root.
-///
-/// # Errors
-/// As [`owners_by`] and [`row_of`].
 pub(crate) fn judge_owners(
     view: &View<'_>,
     claims: &mut ClaimWalk<'_>,

@@ -197,9 +197,6 @@ pub(crate) fn rows_of_suspect(parent: TxNum, path: &[Tie]) -> Result<Rows, SumOv
 }
 
 /// The rows that follow from the owners of a cluster, besides its own.
-///
-/// # Errors
-/// A sum has more than 128 bits.
 pub(crate) fn rows_of_owners(of: &OwnersRow) -> Result<Rows, SumOverflow> {
     let mut rows = Rows::default();
     for owner in &of.owners {
@@ -215,9 +212,6 @@ pub(crate) fn rows_of_owners(of: &OwnersRow) -> Result<Rows, SumOverflow> {
 }
 
 /// The rows that follow from a label, the sums of its script, and where it is in its cluster.
-///
-/// # Errors
-/// A sum has more than 128 bits.
 pub(crate) fn rows_of(
     hash: &ScriptHash,
     &LabelledScript { label, moved, path }: &LabelledScript<'_>,
@@ -295,9 +289,6 @@ pub(crate) fn overflow(_: SumOverflow) -> PipelineError {
 impl Changes {
     /// Replaces the rows of one script. Both sides together may leave out a part of the sums and of the path that they
     /// have in common.
-    ///
-    /// # Errors
-    /// A sum has more than 128 bits, which only damage makes.
     pub(crate) fn replace(
         &mut self,
         hash: ScriptHash,
@@ -329,9 +320,6 @@ impl Changes {
     }
 
     /// Replaces the owners of the cluster of a root.
-    ///
-    /// # Errors
-    /// As [`Changes::replace`].
     pub(crate) fn replace_owners(
         &mut self,
         root: TxNum,
@@ -354,34 +342,22 @@ impl Changes {
     }
 
     /// Adds the sums that follow from a merge of two large clusters.
-    ///
-    /// # Errors
-    /// As [`Changes::replace`].
     pub(crate) fn add_suspect(&mut self, parent: TxNum, path: &[Tie]) -> Result<(), PipelineError> {
         self.add_sums(rows_of_suspect(parent, path).map_err(overflow)?.sums, 1)
     }
 
     /// Adds to the sums that are left out at a node and below.
-    ///
-    /// # Errors
-    /// As [`Changes::replace`].
     pub(crate) fn add_below(&mut self, node: TxNum, sums: &Sums) -> Result<(), PipelineError> {
         self.sums.entry(RowKey::of::<ClusterBelow>(&node)).or_default().add_all(sums).map_err(overflow)
     }
 
     /// Returns the sums that are left out at a node and below once the changes are written. The view is of the index
     /// before that.
-    ///
-    /// # Errors
-    /// As [`Changes::replace`], or the row cannot be read.
     pub(crate) fn below(&self, view: &View<'_>, node: TxNum) -> Result<Sums, PipelineError> {
         self.below_from(view.clusters().below(node)?, node)
     }
 
     /// The same, from the stored sums.
-    ///
-    /// # Errors
-    /// As [`Changes::replace`].
     pub(crate) fn below_from(&self, stored: Sums, node: TxNum) -> Result<Sums, PipelineError> {
         let mut sums = stored;
         if let Some(change) = self.sums.get(&RowKey::of::<ClusterBelow>(&node)) {
@@ -391,9 +367,6 @@ impl Changes {
     }
 
     /// Adds the changes of other scripts.
-    ///
-    /// # Errors
-    /// As [`Changes::replace`].
     pub(crate) fn add(&mut self, mut other: Changes) -> Result<(), PipelineError> {
         self.labels.append(&mut other.labels);
         for (row, times) in other.keys {
@@ -416,9 +389,6 @@ impl Changes {
 
     /// Notes that a child with `scripts` scripts with claims below it joined a cluster; below zero: that it no longer
     /// has.
-    ///
-    /// # Errors
-    /// As [`Changes::replace`].
     pub(crate) fn tie(&mut self, tie: &Tie, scripts: i128) -> Result<(), PipelineError> {
         let sums = Sums::of([(SCRIPTS_BELOW, scripts)]).map_err(overflow)?;
         let row = RowKey::of::<ClaimChildren>(&claim_child(tie));
@@ -426,9 +396,6 @@ impl Changes {
     }
 
     /// Writes them.
-    ///
-    /// # Errors
-    /// A row is damaged, or the database cannot be read.
     pub(crate) fn write(self, writer: &Writer, batch: &mut Batch<'_>) -> Result<(), PipelineError> {
         for (hash, label) in self.labels {
             match label {

@@ -41,9 +41,6 @@ impl LateFollower<'_> {
     }
 
     /// Takes back what late stages that have followed the chain just up to a block have of it, if that is kept.
-    ///
-    /// # Errors
-    /// The database fails, or a row is damaged.
     pub(crate) fn undo(&self, height: Height) -> Result<(), PipelineError> {
         for (place, stage) in (0..).zip(LATE) {
             let key = UndoKey { stage: place, height };
@@ -76,9 +73,6 @@ impl LateFollower<'_> {
     }
 
     /// Forgets what a late stage has: it is made again by [`Engine::follow_late`].
-    ///
-    /// # Errors
-    /// The database fails.
     pub(crate) fn forget(&self, place: u8, stage: &StageInfo) -> Result<(), PipelineError> {
         // Without its checkpoint, a stage that is half gone is known as such.
         self.engine.writer.commit::<WriteError>(|batch| {

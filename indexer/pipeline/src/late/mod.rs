@@ -30,9 +30,6 @@ use crate::PipelineError;
 /// A fold over the chain that reads the tables of stages.
 pub(crate) trait LateFold: Send {
     /// Takes the next block. The view may have later ones: what it reads is as of the block.
-    ///
-    /// # Errors
-    /// The database cannot be read, or rows are damaged; [`PipelineError::Stopped`] if cancelled.
     fn block(
         &mut self,
         view: &View<'_>,

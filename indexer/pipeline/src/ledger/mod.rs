@@ -64,9 +64,6 @@ impl Engine {
     }
 
     /// Sequence number of the newest input event; 0 if there is none.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn last_event(&self) -> Result<u64, PipelineError> {
         Ok(self.writer.last_event()?)
     }

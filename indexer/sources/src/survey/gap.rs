@@ -269,7 +269,6 @@ fn height_of(raw: &[u8]) -> Result<Option<Height>, ReadError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -88,6 +88,9 @@ error_codes! {
     PoolNotFound, 404, "pool_not_found", "Mining pool not found",
         "No list of mining pools has a tag of such a pool, and none of the scanned blocks belongs to it. \
          `did_you_mean` names the nearest pools.";
+    ReportNotFound, 404, "report_not_found", "Report not found", "No community report has the id.";
+    TimestampNotFound, 404, "timestamp_not_found", "Timestamp not found",
+        "The hash was not handed in to this server. A proof from elsewhere can be verified nevertheless.";
     McpSessionNotFound, 404, "mcp_session_not_found", "Stream not found",
         "The message names no open stream of the legacy MCP transport. Open one with GET.";
     MethodNotAllowed, 405, "method_not_allowed", "Method not allowed",
@@ -95,6 +98,11 @@ error_codes! {
     RequestTimeout, 408, "request_timeout", "Request timeout", "The body did not arrive in time.";
     CursorExpired, 409, "cursor_expired", "Cursor expired",
         "A reorganization replaced blocks that the cursor refers to. Start again from the first page.";
+    ReportNotPublished, 409, "report_not_published", "Report not published",
+        "Only published reports take votes. A report is published by the block that confirms its payment.";
+    ProofNotReady, 409, "proof_not_ready", "Proof not ready",
+        "No block has the transaction of the hash yet. `state` has the state of the hash, `Retry-After` the seconds to \
+         wait.";
     PayloadTooLarge, 413, "payload_too_large", "Body too large", "The body is larger than the server accepts.";
     UriTooLong, 414, "uri_too_long", "URI too long", "The path and query string are longer than the server accepts.";
     UnsupportedMediaType, 415, "unsupported_media_type", "Unsupported media type",
@@ -108,6 +116,8 @@ error_codes! {
          returns the whole answer over HTTP.";
     RateLimited, 429, "rate_limited", "Rate limited",
         "The client has exceeded its rate limit. Wait for the seconds in `Retry-After`.";
+    VoteLimit, 429, "vote_limit", "Vote limit reached",
+        "The client has voted in the last 24 hours. `Retry-After` has the seconds until it can vote again.";
     TooManyConnections, 429, "too_many_connections", "Too many connections",
         "The client has too many open connections. Send requests one after the other on the same connection.";
     HeadersTooLarge, 431, "headers_too_large", "Headers too large",
@@ -134,6 +144,13 @@ error_codes! {
         "No database for the service state is configured, or it does not answer.";
     FeedbackFull, 503, "feedback_full", "Too much open feedback",
         "The server accepts no more feedback until its operator has closed some tickets.";
+    PaymentsNotConfigured, 503, "payments_not_configured", "Payments not configured",
+        "The operator has set no descriptor for payments. `setting` names the setting.";
+    ReportsFull, 503, "reports_full", "Too many open reports",
+        "The server accepts no more reports until some are paid or expire.";
+    AnchoringUnavailable, 503, "anchoring_unavailable", "Anchoring unavailable",
+        "The server cannot anchor hashes at present. `reason` has the reason: `wallet_missing`, `locked`, `empty` or \
+         `limit`.";
     StreamFull, 503, "stream_full", "Stream full",
         "The stream of the legacy MCP transport has unread answers. Read them first.";
     TooManyStreams, 503, "too_many_streams", "Too many streams",

@@ -251,7 +251,6 @@ impl Formatter for OmittingFormatter<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use cairn_work::Limits;
     use proptest::prelude::{Just, Strategy, any, prop};
     use serde_json::{Map, Value, json, value::RawValue};

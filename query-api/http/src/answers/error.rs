@@ -319,7 +319,6 @@ pub(crate) fn not_allowed(known: impl Iterator<Item = &'static str>, method: &Me
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -87,7 +87,6 @@ pub(crate) fn append(answer: &mut Vec<u8>, meta: &Meta<'_>) -> Result<(), serde_
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -118,10 +118,14 @@ impl<'f> Check<'f> {
             Value::Number(number) => self.number(location, name, schema, number),
             Value::Array(items) => {
                 let bound = |key| schema[key].as_u64().and_then(|n| usize::try_from(n).ok());
-                if bound("minItems").is_some_and(|min| items.len() < min)
-                    || bound("maxItems").is_some_and(|max| items.len() > max)
-                {
-                    return self.error(location, name, "has too few or too many items", Some(schema));
+                let (min, max) = (bound("minItems").unwrap_or(0), bound("maxItems").unwrap_or(usize::MAX));
+                if items.len() < min {
+                    let message = format!("has too few items: {}; at least {min} must be given", items.len());
+                    return self.error(location, name, message, Some(schema));
+                }
+                if items.len() > max {
+                    let message = format!("has too many items: {}; at most {max} are allowed", items.len());
+                    return self.error(location, name, message, Some(schema));
                 }
                 for (at, item) in items.iter().enumerate() {
                     self.value(location, &format!("{name}[{at}]"), &schema["items"], item);
@@ -152,11 +156,13 @@ impl<'f> Check<'f> {
             return self.formatted(location, name, schema, (format, text));
         }
         let length = text.chars().count() as u64;
-        if schema["minLength"].as_u64().is_some_and(|min| length < min)
-            || schema["maxLength"].as_u64().is_some_and(|max| length > max)
-        {
-            self.error(location, name, "is too short or too long", Some(schema));
-        }
+        let (min, max) = (schema["minLength"].as_u64().unwrap_or(0), schema["maxLength"].as_u64().unwrap_or(u64::MAX));
+        let message = match length {
+            _ if length < min => format!("is too short: it has {length} characters; at least {min} are needed"),
+            _ if length > max => format!("is too long: it has {length} characters; at most {max} are allowed"),
+            _ => return,
+        };
+        self.error(location, name, message, Some(schema));
     }
 
     fn formatted(&mut self, location: Location, name: &str, schema: &Value, (format, text): (&TextFormat, &str)) {

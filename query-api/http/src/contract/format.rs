@@ -54,6 +54,14 @@ pub struct TextFormat {
     pub look: Look,
 }
 
+impl TextFormat {
+    /// A format of texts with spaces around them, without error codes and examples of its own.
+    #[must_use]
+    pub const fn trimmed(name: &'static str, look: Look) -> Self {
+        TextFormat { name, codes: &[], takes_numbers: false, canonical: trimmed, example: None, look }
+    }
+}
+
 impl fmt::Debug for TextFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)

@@ -128,7 +128,6 @@ impl AgreedOperation {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

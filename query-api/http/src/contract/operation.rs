@@ -1,5 +1,6 @@
 //! Description of an operation. The service implements it: see [`crate::Backend`].
 
+use axum::http::StatusCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -45,6 +46,11 @@ pub struct FileBody {
     pub media: &'static str,
     /// The body field that the file sets, in base64.
     pub field: &'static str,
+    /// Bytes that the file may have, as errors name it.
+    pub max_bytes: usize,
+    /// Bytes of the largest file whose base64 fits into the field. A larger one is refused before the operation sees
+    /// it.
+    pub max_fitting: usize,
 }
 
 /// Description of an operation.
@@ -76,6 +82,10 @@ pub struct Info {
     pub freshness_semantics: &'static str,
     /// True if the answer contains ages, so that it differs each time: it has no ETag and is never 304.
     pub has_ages: bool,
+    /// True if it accepts something that goes on after the answer: its status is 202.
+    pub is_accepted: bool,
+    /// True if its status is 202 for a thing that is new, and 200 for a known one.
+    pub accepts_new: bool,
     /// True if the answer would be wrong, not only old, while the service's data is behind.
     pub needs_tip: bool,
     /// Fields that `view=compact` omits.
@@ -116,6 +126,8 @@ impl Info {
             freshness: &[],
             freshness_semantics: "",
             has_ages: false,
+            is_accepted: false,
+            accepts_new: false,
             needs_tip: false,
             compact: &[],
             errors: &[],
@@ -141,6 +153,12 @@ impl Info {
             Method::Get => path.to_owned(),
             Method::Post => format!("POST {path}"),
         }
+    }
+
+    /// The status of its answers.
+    #[must_use]
+    pub fn success(&self) -> StatusCode {
+        if self.is_accepted { StatusCode::ACCEPTED } else { StatusCode::OK }
     }
 
     /// True if its answers have an ETag, so that `If-None-Match` may give 304.

@@ -163,7 +163,12 @@ fn operation(
             answer["headers"].as_object_mut().map(|headers| headers.shift_remove("ETag"));
         }
     }
-    responses.insert("200".to_owned(), answer);
+    if op.info.accepts_new {
+        let mut accepted = answer.clone();
+        accepted["description"] = "Accepted: it is new.".into();
+        responses.insert("202".to_owned(), accepted);
+    }
+    responses.insert(op.info.success().as_u16().to_string(), answer);
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for code in failures(op, formats) {
         by_status.entry(code.status().as_u16()).or_default().push(code.name());

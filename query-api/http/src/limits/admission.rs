@@ -238,7 +238,6 @@ impl Drop for QueuedRequest<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const SOON: Duration = Duration::from_millis(20);

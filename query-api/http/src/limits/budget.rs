@@ -127,7 +127,6 @@ impl Budgets {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use axum::http::HeaderMap;
     use proptest::prelude::*;
 

@@ -117,7 +117,6 @@ fn address(text: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use axum::http::HeaderValue;
 
     use super::*;

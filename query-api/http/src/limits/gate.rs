@@ -53,7 +53,6 @@ fn bridge(base_url: &str, capability: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[tokio::test]

@@ -121,7 +121,6 @@ impl Drop for Share {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn client(text: &str) -> Client {

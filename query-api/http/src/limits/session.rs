@@ -171,7 +171,6 @@ fn warning(kind: KeyKind, why: RejectionReason) -> Warning {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn kept_for(keep: Duration) -> Sessions {

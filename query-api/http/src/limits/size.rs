@@ -32,7 +32,6 @@ pub(crate) async fn off_workers<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::thread;
 
     use super::*;

@@ -127,7 +127,6 @@ fn largest(streams: &[(Networks, Uuid, Instant)], level: usize) -> Option<u128> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::time::Duration;
 
     use super::*;

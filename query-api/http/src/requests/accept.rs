@@ -50,7 +50,6 @@ fn quality(text: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use axum::http::Request;
 
     use super::*;

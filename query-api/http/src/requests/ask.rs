@@ -1,8 +1,8 @@
 //! The request and the answer of a service.
 
-use std::{cell::RefCell, fmt, future::Future, rc::Rc, sync::Arc};
+use std::{cell::RefCell, fmt, future::Future, net::IpAddr, rc::Rc, sync::Arc};
 
-use cairn_state::{State, StateError};
+use cairn_state::{ServiceSecret, State, StateError};
 use cairn_work::Work;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -134,8 +134,12 @@ pub struct Call<'a> {
     pub snapshot: Option<Arc<Snapshot>>,
     /// Warnings for `_meta.warnings`.
     pub(crate) warnings: RefCell<Vec<Warning>>,
+    /// Parts of the answer besides its body.
+    pub(crate) notes: RefCell<AnswerNotes>,
     /// See [`Call::client`].
     pub(crate) client: Option<u64>,
+    /// See [`Call::client_under`].
+    pub(crate) network: Option<IpAddr>,
     pub(crate) state: Option<&'a State>,
     pub(crate) runtime: Handle,
 }
@@ -153,6 +157,17 @@ impl<'a> Call<'a> {
         if !warnings.iter().any(|warning| warning.code == code) {
             warnings.push(Warning::new(code, message));
         }
+    }
+
+    /// Answers with 202: something was accepted that goes on after the answer.
+    pub fn accepted(&self) {
+        self.notes.borrow_mut().is_accepted = true;
+    }
+
+    /// Names the file that the answer is. The name has letters, digits and the characters `-._`; others are left out.
+    pub fn name_file(&self, name: &str) {
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
+        self.notes.borrow_mut().file_name = Some(name.chars().filter(is_plain).collect());
     }
 
     /// Runs `work` and discards its warnings.
@@ -180,6 +195,20 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn client(&self) -> Option<String> {
         self.client.map(|hash| format!("{hash:016x}"))
+    }
+
+    /// A keyed hash of the client's address, or of the /64 of an IPv6 address, for limits that outlast this process.
+    /// Without the key, the address cannot be found out. All calls without a client have the same one.
+    #[must_use]
+    pub fn client_under(&self, key: &ServiceSecret, scope: &str) -> String {
+        let network = self.network.map_or_else(|| "no client".to_owned(), |network| network.to_string());
+        key.mac(&[scope, &network])
+    }
+
+    /// True if there is a database for the service state.
+    #[must_use]
+    pub fn has_state(&self) -> bool {
+        self.state.is_some()
     }
 
     /// Reads or writes the service state, and waits for it within the time limit of the request. The caller must not
@@ -210,6 +239,15 @@ impl<'a> Call<'a> {
             Err(_) => Err(away("it does not answer in time")),
         }
     }
+}
+
+/// Parts of an answer besides its body.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AnswerNotes {
+    /// True if the status is 202.
+    pub(crate) is_accepted: bool,
+    /// Name under which clients save the body.
+    pub(crate) file_name: Option<String>,
 }
 
 /// A request that has been checked.
@@ -266,6 +304,8 @@ pub enum Answer {
         rows_read: u64,
         /// Warnings about the request, for the headers of an answer that has no room for them.
         warnings: Vec<Warning>,
+        /// Status and file name.
+        notes: AnswerNotes,
     },
     /// The client's version is still current.
     NotModified {
@@ -406,7 +446,10 @@ impl Ask<'_> {
             Some(etag) if self.is_known(&etag) || self.if_none_match.is_some_and(matches_any) => {
                 Ok(Answer::NotModified { etag })
             }
-            etag => Ok(Answer::Body { media_type, content, etag, rows_read, warnings }),
+            etag => {
+                let notes = self.call.notes.borrow().clone();
+                Ok(Answer::Body { media_type, content, etag, rows_read, warnings, notes })
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Request bodies: JSON objects, parsed strictly, or plain text or a file if the operation accepts it.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use axum::{
     body::{Body, Bytes},
@@ -8,15 +8,18 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http_body_util::BodyExt;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value, error::Category, value::RawValue};
+use serde_json::{Value, error::Category, value::RawValue};
 
 use crate::{
     answers::{
         code::ErrorCode,
         error::{ApiError, Location},
     },
-    contract::{check::kind_of, input::Members, operation::Info},
+    contract::{
+        check::kind_of,
+        input::Members,
+        operation::{FileBody, Info},
+    },
     limits::memory::{SMALL, Share},
 };
 
@@ -27,8 +30,8 @@ pub(crate) enum Kind {
     Json,
     /// Text for the field of this name.
     Text(&'static str),
-    /// A file for the field of this name, in base64.
-    File(&'static str),
+    /// A file for a field, in base64.
+    File(FileBody),
 }
 
 impl Kind {
@@ -43,19 +46,23 @@ impl Kind {
             return Ok(Kind::Json);
         }
         let text = info.text_body.filter(|_| kind == "text/plain").map(Kind::Text);
-        let file = info.file_body.filter(|file| kind == file.media).map(|file| Kind::File(file.field));
+        let file = info.file_body.filter(|file| kind == file.media).map(Kind::File);
         text.or(file).ok_or_else(unsupported)
     }
 
     /// The members of a body.
     ///
     /// # Errors
-    /// Returns 400 `malformed_json`, or 422 for JSON that is not an object.
+    /// Returns 400 `malformed_json`, or 422 for JSON that is not an object and for a file that is too long.
     pub(crate) fn members(self, bytes: &[u8]) -> Result<Members, ApiError> {
         match self {
             // The operation reports invalid text.
             Kind::Text(name) => Ok(only(name, String::from_utf8_lossy(bytes).into_owned())),
-            Kind::File(name) => Ok(only(name, STANDARD.encode(bytes))),
+            Kind::File(file) if bytes.len() > file.max_fitting => {
+                let message = format!("the file has {} bytes; at most {} are allowed", bytes.len(), file.max_bytes);
+                Err(ApiError::validation(Location::Body, file.field, message))
+            }
+            Kind::File(file) => Ok(only(file.field, STANDARD.encode(bytes))),
             Kind::Json => json(bytes),
         }
     }
@@ -108,7 +115,7 @@ fn json(bytes: &[u8]) -> Result<Members, ApiError> {
     if bytes.trim_ascii().is_empty() {
         return Err(malformed("the body is empty: send a JSON object".to_owned()));
     }
-    let StrictJson(value) = serde_json::from_slice(bytes).map_err(|e| {
+    let value = cairn_json::parse(bytes).map_err(|e| {
         let what = match e.classify() {
             Category::Data => "the body has a duplicate field",
             Category::Eof => "the body ends early, within its JSON",
@@ -136,78 +143,11 @@ fn json(bytes: &[u8]) -> Result<Members, ApiError> {
     Ok(Members { values, numbers })
 }
 
-/// JSON without duplicate fields, because parsers differ in which duplicate they use.
-struct StrictJson(Value);
-
-impl<'de> Deserialize<'de> for StrictJson {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(StrictJson)
-    }
-}
-
-struct StrictVisitor;
-
-impl<'de> Visitor<'de> for StrictVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        // JSON has no infinite numbers.
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number is out of range"))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(StrictJson(item)) = access.next_element()? {
-            items.push(item);
-        }
-        Ok(items.into())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut members = Map::new();
-        while let Some((name, StrictJson(value))) = access.next_entry::<String, StrictJson>()? {
-            if members.insert(name, value).is_some() {
-                return Err(A::Error::custom("duplicate field"));
-            }
-        }
-        Ok(members.into())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use axum::http::HeaderValue;
     use proptest::prelude::{Strategy, any, prop, proptest};
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
     use crate::{contract::operation::FileBody, limits::memory::FlightMemory};
@@ -215,7 +155,7 @@ mod tests {
     const PLAIN: Info = Info::get("name", "/path", "area");
     const OPEN: Info = Info {
         text_body: Some("text"),
-        file_body: Some(FileBody { media: "application/vnd.test", field: "file" }),
+        file_body: Some(FileBody { media: "application/vnd.test", field: "file", max_bytes: 30, max_fitting: 33 }),
         ..PLAIN
     };
 
@@ -310,6 +250,15 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/vnd.test"));
         assert_eq!(members(&headers, Body::from("00"), 1000, &PLAIN).await.unwrap_err().status, 415);
+    }
+
+    #[tokio::test]
+    async fn a_long_file_names_its_size_and_the_limit() {
+        // The operation itself refuses what fits and is still too long.
+        assert!(read("application/vnd.test", &[0; 33], 1000).await.is_ok());
+        let (status, code, detail) = read("application/vnd.test", &[0; 34], 1000).await.unwrap_err();
+        assert_eq!((status, code), (422, "validation_error"));
+        assert_eq!(detail, "file: the file has 34 bytes; at most 30 are allowed");
     }
 
     #[tokio::test]

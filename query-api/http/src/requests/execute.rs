@@ -62,7 +62,10 @@ pub(crate) async fn execute(
     let (id, began) = (caller.id, caller.began);
     let result = answer(server, at, input, caller).await;
     let (status, rows_read) = match &result {
-        Ok(Answer::Body { rows_read, .. }) => (StatusCode::OK, *rows_read),
+        Ok(Answer::Body { rows_read, notes, .. }) if notes.is_accepted => (StatusCode::ACCEPTED, *rows_read),
+        Ok(Answer::Body { rows_read, .. }) => {
+            (server.operations.get(at).map_or(StatusCode::OK, |op| op.info.success()), *rows_read)
+        }
         Ok(Answer::NotModified { .. }) => (StatusCode::NOT_MODIFIED, 0),
         Err(error) => (error.status, 0),
     };
@@ -138,7 +141,9 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
                 work: Rc::clone(&work),
                 snapshot: shared.snapshot.get(),
                 warnings: RefCell::new(warnings),
+                notes: RefCell::default(),
                 client: caller.client.map(|client| shared.pseudonyms.hash_one(client)),
+                network: caller.client.map(Client::network),
                 state: shared.state.as_ref(),
                 runtime,
             };

@@ -103,6 +103,9 @@ pub(crate) async fn dispatch(
     let mut response = match execute(&server, at, Input::Http(Box::new(parts), body), caller).await {
         Ok(answer) => {
             let mut response = respond(answer);
+            if let Some(op) = server.operations.get(at).filter(|_| response.status() == StatusCode::OK) {
+                *response.status_mut() = op.info.success();
+            }
             if lasts_for_good {
                 response.headers_mut().insert(header::CACHE_CONTROL, FOR_GOOD);
             }
@@ -133,7 +136,7 @@ fn same_parameters(from: &str, path: &str, to: &str) -> String {
 
 fn respond(answer: Answer) -> Response {
     let (mut response, etag) = match answer {
-        Answer::Body { media_type, content, etag, rows_read, warnings } => {
+        Answer::Body { media_type, content, etag, rows_read, warnings, notes } => {
             let body = match content {
                 Content::Whole(bytes) => Body::from(bytes),
                 Content::Parts(parts) => of_parts(parts),
@@ -143,6 +146,13 @@ fn respond(answer: Answer) -> Response {
             if media_type == HTML {
                 let policy = HeaderValue::from_static(POLICY);
                 response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+            }
+            if notes.is_accepted {
+                *response.status_mut() = StatusCode::ACCEPTED;
+            }
+            if let Some(name) = &notes.file_name {
+                let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{name}\""));
+                response.headers_mut().extend(disposition.ok().map(|value| (header::CONTENT_DISPOSITION, value)));
             }
             response.headers_mut().insert(ROWS_READ, HeaderValue::from(rows_read));
             for warning in warnings {

@@ -212,7 +212,10 @@ impl Api {
         let span = tracing::info_span!("request", %id);
         let result = execute(server, at, Input::Ready(raw), caller).instrument(span).await;
         let (status, media_type, body) = match result {
-            Ok(Answer::Body { media_type, content, .. }) => (StatusCode::OK, media_type, content.into_bytes()),
+            Ok(Answer::Body { media_type, content, notes, .. }) => {
+                let status = if notes.is_accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
+                (status, media_type, content.into_bytes())
+            }
             // The caller has no earlier version.
             Ok(Answer::NotModified { .. }) => (StatusCode::NOT_MODIFIED, JSON, Vec::new()),
             Err(error) => {
@@ -440,8 +443,10 @@ fn input_schema(op: &RegisteredOperation, server: &Server) -> Value {
 }
 
 fn unreadable(target: &str) -> ApiError {
-    if target.len() > usize::from(u16::MAX) {
-        ApiError::new(ErrorCode::UriTooLong, "the parameters are too long for a URI")
+    let (length, max) = (target.len(), usize::from(u16::MAX));
+    if length > max {
+        let detail = format!("the path and its parameters have {length} bytes; at most {max} are allowed");
+        ApiError::new(ErrorCode::UriTooLong, detail)
     } else {
         ApiError::new(ErrorCode::InvalidPath, "expected a method and a path that begins with a slash")
     }

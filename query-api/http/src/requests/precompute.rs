@@ -84,7 +84,6 @@ async fn round(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::Value;
 
     use super::*;

@@ -246,7 +246,6 @@ impl Drop for Watch {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::sync::{
         Barrier,
         atomic::{AtomicUsize, Ordering},

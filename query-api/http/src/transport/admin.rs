@@ -116,7 +116,6 @@ async fn ready(State(watched): State<Arc<AdminState>>) -> Response {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},

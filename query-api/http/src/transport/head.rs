@@ -82,7 +82,6 @@ fn bytes_of(headers: &HeaderMap) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use axum::body::Body;
 
     use super::*;

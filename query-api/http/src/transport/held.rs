@@ -121,7 +121,6 @@ impl HttpBody for Pieces {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

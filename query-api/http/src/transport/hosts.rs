@@ -102,7 +102,6 @@ fn is_loopback(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn allowed(host: Option<&str>, origin: Option<&str>) -> bool {

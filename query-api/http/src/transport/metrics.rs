@@ -169,7 +169,6 @@ impl Drop for InFlight {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use schemars::JsonSchema;
     use serde::Serialize;
 

@@ -103,9 +103,6 @@ impl RateSlot {
     }
 
     /// The next step towards the base rates of the newest day.
-    ///
-    /// # Errors
-    /// Fails if the index cannot be read.
     pub(crate) fn step(&self, index: &dyn IndexSource, max_lag: u32) -> Result<Aside, ReadError> {
         if !self.0.lock().is_wanted {
             return Ok(Aside::Nothing);

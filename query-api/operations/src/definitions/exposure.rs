@@ -27,7 +27,8 @@ pub(super) const EXPOSURE_PAGE: Definition = Definition {
          unresolved with the reason rounding. Shares divide by all that the address received or sent, also where only \
          the newest 1 000 transactions are traced.",
         "A source is a script with a claim of its own that stands, that nobody contests, and whose level is 40 or more. \
-         By category these count: behaviours that are flags, services, and perpetrators; `categories` chooses others. A \
+         By category these count: behaviours that are flags, services, and perpetrators; `categories` chooses others. By \
+         list, claims of the type listed_by count that have the behaviour sanctioned or none. A \
          script counts in one row only, that of its first claim: flags before kinds of entities, then the highest level. \
          `also` names its other categories or lists. The nearest source gets an amount; nothing is traced beyond it.",
         "A trace stops, in this order: at a source; at a coinbase; at a service, also one by its cluster (claims about \

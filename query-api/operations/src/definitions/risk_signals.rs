@@ -154,11 +154,13 @@ pub(super) const MIXER_EXPOSURE_PAGE: Definition = Definition {
     id: "signal-mixer-exposure",
     title: "Signal: mixer nearby",
     text: &[
-        "A standing, uncontested claim says that a script within two transactions belongs to a mixer or behaves like \
-         one: of the scripts that paid the address and of those that paid these, and of the scripts that it paid and \
-         of those that these coins were paid to. Coins are not followed through CoinJoins, coinbases and known \
-         services. At most 1,000 neighbouring transactions and 5,000 scripts are looked up, and the claims of 500. \
-         Amounts are not followed: risk-exposure does that.",
+        "A claim says that a script within two transactions belongs to a mixer or behaves like one: a script that the \
+         coins of the address came from, or one that they went to. The signal reads the traces of risk-exposure with \
+         depth=2 and categories=mixer,mixing: the same claims count (the script's own, standing, uncontested, level 40 \
+         or more), and the same stops end a trace. Its one bound of its own: each direction reads at most 1,000 \
+         transactions besides those of the address. Exposure finds all that the signal finds; where nothing is \
+         truncated, both find the same. The answer names the transactions of the nearest 100 scripts of each direction; \
+         of further ones, the transaction at the end of the trace.",
         "Ordinary explanations: those who are paid by a user of a mixer have no part in it, and two transactions away \
          is often another owner. Evidence that would decide: who owns the scripts between.",
         measured::MIXER_EXPOSURE,
@@ -183,9 +185,11 @@ pub(super) const SANCTIONED_INDIRECT_PAGE: Definition = Definition {
     id: "signal-sanctioned-indirect",
     title: "Signal: listed address nearby",
     text: &[
-        "A list of sanctions has a script within two transactions, by a standing claim of the type listed_by. The \
-         neighbourhood and its limits are those of the signal about mixers. The listing may be younger than the \
-         payments: sanctions-exposure has dates and amounts.",
+        "A list of sanctions has a script within two transactions: one that the coins of the address came from, or one \
+         that they went to. The signal reads the traces of sanctions-exposure with depth=2, with the same claims and \
+         stops: a claim of the type listed_by with the behaviour sanctioned or without one, about the script itself, that \
+         stands and has level 40 or more. Its bounds are those of the signal about mixers. The listing may be younger than \
+         the payments: sanctions-exposure has dates and amounts.",
         "Ordinary explanations: anybody can be paid by a listed party without knowing it, also with dust, and two \
          transactions away is often another owner. Evidence that would decide: who owns the scripts between.",
         measured::SANCTIONED_INDIRECT,

@@ -8,7 +8,7 @@ pub(crate) const TIMESTAMPS: &str = "timestamps";
 /// The page about timestamps.
 pub(super) const TIMESTAMPS_PAGE: Definition = Definition {
     id: TIMESTAMPS,
-    title: "Proofs of timestamps",
+    title: "Timestamps",
     text: &[
         "An OpenTimestamps proof (*.ots) has the hash of a file, and operations that lead from it to attestations: hash \
          functions (SHA-256, SHA-1, RIPEMD-160, Keccak-256), bytes before or behind, reversal, hexadecimal digits. It is a \
@@ -32,6 +32,15 @@ pub(super) const TIMESTAMPS_PAGE: Definition = Definition {
          the caveat not_mainnet, and the answer names the network and its first block.",
         "SHA-1 and RIPEMD-160 as the hash of a file are weaker: the maker of a file can prepare two files with \
          the same SHA-1.",
+        "Hashes that are handed in to this server are anchored in batches. 16 random bytes are put behind each hash, and \
+         both are hashed: that is a leaf. Neighbours are put together and hashed with SHA-256, level by level; the last \
+         node of a level without a neighbour goes up as it is. A transaction has the root in an OP_RETURN output. The \
+         proof leads from the hash through the tree, through the transaction without its witness, and through the Merkle \
+         tree of the block. States: pending (waits for a batch), aggregated (in a batch), broadcast (the transaction was \
+         sent), confirmed (in a block; a reorg takes it back), final (6 confirmations; the proof never changes), failed \
+         (the batch was given up).",
+        "The quote: the fee is the feerate for one of the next six blocks times the expected size of the transaction, \
+         rounded up; the share is the fee divided by the hashes that wait and one more, rounded up.",
         "Limits: 64 KiB, 256 operations in a row, 10 000 operations, messages of 4 096 bytes, and 4 MiB that all \
          operations read and write together. A malformed proof is refused with the offset of its first wrong byte.",
     ],

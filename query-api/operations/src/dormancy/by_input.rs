@@ -18,9 +18,6 @@ pub(super) type Row<T> = (InputKey, <T as Table>::Value);
 
 /// Reads a page of the rows that fit, from an index walk over them. `shown` makes the rows of the answer from those of
 /// one transaction, and returns what that cost in rows.
-///
-/// # Errors
-/// The index cannot be read, a row is damaged, or the request is over.
 pub(super) fn page<T: Table<Key = InputKey>, R>(
     ctx: &Ctx<'_>,
     request: &PageRequest<'_>,
@@ -58,9 +55,6 @@ impl<'v, T: Table<Key = InputKey>> ByInput<'v, T> {
     }
 
     /// The next older transaction, with its rows that fit, by ascending input.
-    ///
-    /// # Errors
-    /// The index cannot be read, or a row is damaged.
     fn older(&mut self, fits: impl Fn(&T::Value) -> bool) -> Result<Option<(TxNum, Vec<Row<T>>)>, ReadError> {
         let Some(first) = self.row()? else { return Ok(None) };
         let tx_num = first.0.tx_num;

@@ -19,26 +19,17 @@ const MAX_OUTPUTS: usize = 16;
 /// Transactions that are read for one flush.
 const MAX_TXS: usize = 48;
 
-/// Purpose of a flush by its transactions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Class {
-    ExchangeBound,
-    Consolidation,
-    KeyMigration,
-    HolderRotation,
-    Unknown,
-}
-
-impl Class {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Class::ExchangeBound => "exchange_bound",
-            Class::Consolidation => "consolidation",
-            Class::KeyMigration => "key_migration",
-            Class::HolderRotation => "holder_rotation",
-            Class::Unknown => "unknown",
-        }
+cairn_model::words! {
+    /// Purpose of a flush by its transactions.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(super) enum Class {
+        ExchangeBound = "exchange_bound",
+        Consolidation = "consolidation",
+        KeyMigration = "key_migration",
+        HolderRotation = "holder_rotation",
+        Unknown = "unknown",
     }
+    pub(super) fn as_str;
 }
 
 /// Whether a class holds.
@@ -257,9 +248,6 @@ fn first(classes: [(Class, ClassMatch); 4]) -> (Class, bool) {
 }
 
 /// Follows the largest spends of a flush, by today's labels.
-///
-/// # Errors
-/// The index cannot be read, or the request is over.
 pub(super) fn classify(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -57,9 +57,6 @@ impl MinSpend {
 
 impl<'v> Search<'v> {
     /// Those from `first` on before `end`; of a script only those that spend from it.
-    ///
-    /// # Errors
-    /// The table is being rebuilt, or the index cannot be read.
     pub(super) fn of(
         view: &'v View<'v>,
         (first, end): (TxNum, TxNum),
@@ -74,9 +71,6 @@ impl<'v> Search<'v> {
     }
 
     /// The next one that may fit.
-    ///
-    /// # Errors
-    /// The index cannot be read, or the request is over.
     pub(super) fn next(&mut self, work: &Work) -> Result<ScanStep<()>, ApiError> {
         let Search { source, least, scan } = self;
         let older = || {

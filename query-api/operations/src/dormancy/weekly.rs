@@ -1,56 +1,34 @@
 //! `GET /v1/dormancy/weekly.json`.
 
-use std::borrow::Cow;
-
-use cairn_http::{ApiError, BadText, Info, TextFormat, Tool, trimmed};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
+use cairn_http::{ApiError, BadText, Info, TextFormat, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::report::{Report, parse_week};
 use crate::{
     context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     operation::Operation,
+    parsed::{parsed, schema},
 };
 
 /// The weekly report.
 pub(crate) struct WeeklyReport;
 
 /// Weeks.
-pub(crate) const WEEK: TextFormat = TextFormat {
-    name: "iso-week",
-    codes: &[],
-    takes_numbers: false,
-    canonical: trimmed,
-    example: None,
-    look: |_, text, _| match parse_week(text) {
-        Some(_) => Ok(()),
-        None => Err(BadText::new("expected a week as in ISO 8601, for example 2025-W52")),
-    },
-};
+pub(crate) const WEEK: TextFormat =
+    TextFormat::trimmed("iso-week", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
 /// A week, by its Monday.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WeekParam(pub(super) u32);
 
-impl<'de> Deserialize<'de> for WeekParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parse_week(&String::deserialize(deserializer)?).map(WeekParam).ok_or_else(|| D::Error::custom("not a week"))
-    }
+fn parse(text: &str) -> Result<WeekParam, &'static str> {
+    parse_week(text).map(WeekParam).ok_or("expected a week as in ISO 8601, for example 2025-W52")
 }
 
-impl JsonSchema for WeekParam {
-    fn inline_schema() -> bool {
-        true
-    }
+parsed!(WeekParam, parse);
 
-    fn schema_name() -> Cow<'static, str> {
-        "Week".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": WEEK.name, "minLength": 8, "maxLength": 8})
-    }
-}
+schema!(inline WeekParam, "Week", {"type": "string", "format": WEEK.name, "minLength": 8, "maxLength": 8});
 
 /// Parameters.
 #[derive(Debug, Deserialize, JsonSchema)]

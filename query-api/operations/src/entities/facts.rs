@@ -1,17 +1,16 @@
 //! Common parts of answers about entities.
 
-use std::borrow::Cow;
-
 use cairn_domain::entities::{Coverage, Order};
 use cairn_events::Category;
 use cairn_http::ApiError;
 use cairn_model::{Sats, TxNum};
 use cairn_reader::View;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
     context::Ctx,
+    parsed::{parsed, schema},
     register::{Entry, Register},
     values::{Btc, rfc3339},
 };
@@ -149,26 +148,12 @@ pub(super) fn by_category(all: &Register) -> Vec<(&'static str, Total, Vec<&Entr
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CategoryParam(pub(super) Option<Category>);
 
-impl<'de> Deserialize<'de> for CategoryParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match String::deserialize(deserializer)?.as_str() {
-            UNLABELED => Ok(CategoryParam(None)),
-            word => word.parse().map(|category| CategoryParam(Some(category))).map_err(D::Error::custom),
-        }
-    }
-}
+parsed!(CategoryParam, |text: &str| match text {
+    UNLABELED => Ok(CategoryParam(None)),
+    word => word.parse().map(|category| CategoryParam(Some(category))),
+});
 
-impl JsonSchema for CategoryParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "EntityCategory".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let words: Vec<&str> = Category::ALL.iter().map(|category| category.as_str()).chain([UNLABELED]).collect();
-        json_schema!({"type": "string", "enum": words})
-    }
-}
+schema!(inline CategoryParam, "EntityCategory", {
+    "type": "string",
+    "enum": Category::ALL.iter().map(|category| category.as_str()).chain([UNLABELED]).collect::<Vec<_>>(),
+});

@@ -132,7 +132,6 @@ fn key_of(text: &str) -> Option<(Newest, ScriptHash)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     proptest::proptest! {

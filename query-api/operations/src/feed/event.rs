@@ -1,17 +1,16 @@
 //! An announcement, as answers show it.
 
-use std::borrow::Cow;
-
-use cairn_http::{ApiError, BadText, TextFormat, trimmed};
+use cairn_http::{ApiError, BadText, TextFormat};
 use cairn_model::{Height, Txid};
 use cairn_reader::View;
 use cairn_tables::feed::{AnnouncedKey, FeedKind, FeedRow};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::kinds::{EventType, EventTypes};
 use crate::{
     context::{SETTLED_AT, confirmations},
+    parsed::{parsed, schema},
     transfers::{Flow, Owners, SideOwner, flow_of},
     values::{Btc, rfc3339},
 };
@@ -84,48 +83,20 @@ pub(crate) struct EventId {
     pub(super) seq: u64,
 }
 
-impl EventId {
-    fn parse(text: &str) -> Option<Self> {
-        let (epoch, seq) = text.split_once('-')?;
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let id = EventId { epoch: epoch.parse().ok()?, seq: seq.parse().ok()? };
-        Some(id).filter(|_| is_number(epoch) && is_number(seq))
-    }
+fn parse(text: &str) -> Result<EventId, &'static str> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = text.split_once('-').filter(|(epoch, seq)| is_number(epoch) && is_number(seq));
+    let id = parts.and_then(|(epoch, seq)| Some(EventId { epoch: epoch.parse().ok()?, seq: seq.parse().ok()? }));
+    id.ok_or("is not the id of an event; pass an id or last_id of an answer unchanged")
 }
 
 /// Ids of events.
-pub(crate) const EVENT_ID: TextFormat = TextFormat {
-    name: "event-id",
-    codes: &[],
-    takes_numbers: false,
-    canonical: trimmed,
-    example: None,
-    look: |_, text, _| match EventId::parse(text) {
-        Some(_) => Ok(()),
-        None => Err(BadText::new("is not the id of an event; pass an id or last_id of an answer unchanged")),
-    },
-};
+pub(crate) const EVENT_ID: TextFormat =
+    TextFormat::trimmed("event-id", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
-impl<'de> Deserialize<'de> for EventId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        EventId::parse(&text).ok_or_else(|| D::Error::custom("not the id of an event"))
-    }
-}
+parsed!(EventId, parse);
 
-impl JsonSchema for EventId {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "EventId".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": EVENT_ID.name, "minLength": 3, "maxLength": 32})
-    }
-}
+schema!(inline EventId, "EventId", {"type": "string", "format": EVENT_ID.name, "minLength": 3, "maxLength": 32});
 
 /// An announcement with whether it stands.
 pub(super) struct Announcement {

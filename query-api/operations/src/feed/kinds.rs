@@ -1,70 +1,35 @@
 //! Types of events, as answers and parameters name them.
 
-use std::borrow::Cow;
-
 use cairn_domain::flows::FlowDirection;
-use cairn_http::{BadText, TextFormat, trimmed};
+use cairn_http::{BadText, TextFormat};
 use cairn_tables::feed::{FeedKind, FeedRow};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
 
-/// A type of event.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum EventType {
-    Block,
-    WhaleTx,
-    CoinjoinRound,
-    Awakening,
-    Consolidation,
-    ExchangeFlowLarge,
-    MinerPayoutLarge,
-    LabelChange,
-    Reorg,
-    Retraction,
-    DormancyFlush,
-    WhaleWakeup,
-    SanctionsListChange,
-    DustCampaign,
+use crate::parsed::{parsed, schema};
+
+cairn_model::words! {
+    /// A type of event.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub(crate) enum EventType {
+        Block = "block",
+        WhaleTx = "whale_tx",
+        CoinjoinRound = "coinjoin_round",
+        Awakening = "awakening",
+        Consolidation = "consolidation",
+        ExchangeFlowLarge = "exchange_flow_large",
+        MinerPayoutLarge = "miner_payout_large",
+        LabelChange = "label_change",
+        Reorg = "reorg",
+        Retraction = "retraction",
+        DormancyFlush = "dormancy_flush",
+        WhaleWakeup = "whale_wakeup",
+        SanctionsListChange = "sanctions_list_change",
+        DustCampaign = "dust_campaign",
+    }
+    /// Its word.
+    pub(crate) fn as_str;
 }
 
 impl EventType {
-    pub(crate) const ALL: [EventType; 14] = [
-        EventType::Block,
-        EventType::WhaleTx,
-        EventType::CoinjoinRound,
-        EventType::Awakening,
-        EventType::Consolidation,
-        EventType::ExchangeFlowLarge,
-        EventType::MinerPayoutLarge,
-        EventType::LabelChange,
-        EventType::Reorg,
-        EventType::Retraction,
-        EventType::DormancyFlush,
-        EventType::WhaleWakeup,
-        EventType::SanctionsListChange,
-        EventType::DustCampaign,
-    ];
-
-    /// Its word.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            EventType::Block => "block",
-            EventType::WhaleTx => "whale_tx",
-            EventType::CoinjoinRound => "coinjoin_round",
-            EventType::Awakening => "awakening",
-            EventType::Consolidation => "consolidation",
-            EventType::ExchangeFlowLarge => "exchange_flow_large",
-            EventType::MinerPayoutLarge => "miner_payout_large",
-            EventType::LabelChange => "label_change",
-            EventType::Reorg => "reorg",
-            EventType::Retraction => "retraction",
-            EventType::DormancyFlush => "dormancy_flush",
-            EventType::WhaleWakeup => "whale_wakeup",
-            EventType::SanctionsListChange => "sanctions_list_change",
-            EventType::DustCampaign => "dust_campaign",
-        }
-    }
-
     /// Subject of an announcement or retraction. `None` for the beginning of the feed.
     pub(crate) const fn about(kind: FeedKind) -> Option<Self> {
         match kind {
@@ -138,38 +103,15 @@ impl EventTypes {
 }
 
 /// Types of events, with commas between.
-pub(crate) const EVENT_TYPES: TextFormat = TextFormat {
-    name: "event-types",
-    codes: &[],
-    takes_numbers: false,
-    canonical: trimmed,
-    example: None,
-    look: |_, text, _| EventTypes::parse(text).map(drop).map_err(BadText::new),
-};
+pub(crate) const EVENT_TYPES: TextFormat =
+    TextFormat::trimmed("event-types", |_, text, _| EventTypes::parse(text).map(drop).map_err(BadText::new));
 
-impl<'de> Deserialize<'de> for EventTypes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        EventTypes::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
+parsed!(EventTypes, EventTypes::parse);
 
-impl JsonSchema for EventTypes {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "EventTypes".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": EVENT_TYPES.name, "minLength": 5, "maxLength": 200})
-    }
-}
+schema!(inline EventTypes, "EventTypes", {"type": "string", "format": EVENT_TYPES.name, "minLength": 5, "maxLength": 200});
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

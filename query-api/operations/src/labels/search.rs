@@ -66,15 +66,18 @@ fn default_fuzzy() -> bool {
     true
 }
 
-/// Kind of a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "NameKind")]
-pub(crate) enum Kind {
-    /// An entity.
-    Entity,
-    /// A label that names no entity: the source's own words.
-    Label,
+cairn_model::words! {
+    /// Kind of a name.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(rename = "NameKind")]
+    pub(crate) enum Kind {
+        /// An entity.
+        Entity = "entity",
+        /// A label that names no entity: the source's own words.
+        Label = "label",
+    }
+    fn word;
 }
 
 impl Kind {
@@ -89,13 +92,6 @@ impl Kind {
         match self {
             Kind::Entity => NameKind::Entity,
             Kind::Label => NameKind::Text,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Kind::Entity => "entity",
-            Kind::Label => "label",
         }
     }
 }

@@ -1,10 +1,8 @@
 //! Closed vocabularies of claims as parameters.
 
-use std::borrow::Cow;
-
 use cairn_events::{Behaviour, Category};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
+
+use crate::parsed::{parsed, schema};
 
 /// A parameter that takes the words of a vocabulary.
 macro_rules! word_parameter {
@@ -13,26 +11,13 @@ macro_rules! word_parameter {
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(super) struct $name(pub(super) $of);
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map($name).map_err(D::Error::custom)
-            }
-        }
+        parsed!($name, |text: &str| text.parse().map($name));
 
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let words: Vec<&str> = $of::ALL.iter().map(|word| word.as_str()).collect();
-                json_schema!({"type": "string", "enum": words})
-            }
-        })+
+        schema!(inline $name, stringify!($name), {
+            "type": "string",
+            "enum": $of::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>(),
+        });
+        )+
     };
 }
 

@@ -113,7 +113,6 @@ pub(super) fn halving(network: Network, tip: TipTimes) -> Option<Halving> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -1,12 +1,10 @@
 //! Several addresses in one parameter.
 
-use std::borrow::Cow;
-
 use cairn_http::{BadText, ErrorCode, TextFormat};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
 
 use super::identifier::{ADDRESS, AddressParam, canonical_address};
+
+use crate::parsed::{parsed, schema};
 
 /// Addresses that one list has at most.
 pub(crate) const MAX_ADDRESSES: usize = 100;
@@ -31,31 +29,17 @@ pub(crate) const ADDRESSES: TextFormat = TextFormat {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AddressesParam(pub(crate) Vec<AddressParam>);
 
-impl<'de> Deserialize<'de> for AddressesParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let addresses = text.split(',').map(|one| AddressParam::read(one).map_err(D::Error::custom));
-        Ok(AddressesParam(addresses.collect::<Result<_, _>>()?))
-    }
-}
+parsed!(AddressesParam, |text: &str| text
+    .split(',')
+    .map(AddressParam::read)
+    .collect::<Result<_, _>>()
+    .map(AddressesParam));
 
-impl JsonSchema for AddressesParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Addresses".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "format": ADDRESSES.name,
-            "minLength": 1,
-            "maxLength": 12_900,
-            "description": "Addresses on the network of the index, or scripthash:<hex>, separated by commas; at most 100.",
-            "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa,12c6DSiU4Rq3P4ZxziKxzrL5LmMBrzjrJX"],
-        })
-    }
-}
+schema!(inline AddressesParam, "Addresses", {
+    "type": "string",
+    "format": ADDRESSES.name,
+    "minLength": 1,
+    "maxLength": 12_900,
+    "description": "Addresses on the network of the index, or scripthash:<hex>, separated by commas; at most 100.",
+    "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa,12c6DSiU4Rq3P4ZxziKxzrL5LmMBrzjrJX"],
+});

@@ -1,13 +1,11 @@
 //! Amounts in bitcoin in requests.
 
-use std::borrow::Cow;
-
 use cairn_http::{ApiError, BadText, Location, TextFormat, trimmed};
 use cairn_model::{BadAmount, MAX_MONEY, Sats, parse_btc};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::Value;
 
+use crate::parsed::schema;
 use crate::values::Btc;
 
 /// Amounts. The written digits count, not their value as a float.
@@ -77,30 +75,17 @@ impl<'de> Deserialize<'de> for BtcParam {
     }
 }
 
-impl JsonSchema for BtcParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "BtcAmount".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": ["number", "string"],
-            "format": AMOUNT.name,
-            "maximum": 21_000_000,
-            "pattern": "^(0|[1-9][0-9]{0,7})(\\.[0-9]{1,8})?$",
-            "description": "Bitcoin, with at most 8 decimals: a number, or the same number as a string.",
-            "examples": [0.015],
-        })
-    }
-}
+schema!(inline BtcParam, "BtcAmount", {
+    "type": ["number", "string"],
+    "format": AMOUNT.name,
+    "maximum": 21_000_000,
+    "pattern": "^(0|[1-9][0-9]{0,7})(\\.[0-9]{1,8})?$",
+    "description": "Bitcoin, with at most 8 decimals: a number, or the same number as a string.",
+    "examples": [0.015],
+});
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::{prop_assert_eq, proptest};
 
     use super::*;

@@ -1,21 +1,14 @@
 //! Currencies as parameters.
 
-use std::borrow::Cow;
-
 use cairn_events::{Currency, CurrencyError};
-use cairn_http::{BadText, TextFormat, trimmed};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use cairn_http::{BadText, TextFormat};
+use serde::{Serialize, Serializer};
+
+use crate::parsed::{parsed, schema};
 
 /// Codes of currencies.
-pub(crate) const CURRENCY: TextFormat = TextFormat {
-    name: "currency",
-    codes: &[],
-    takes_numbers: false,
-    canonical: trimmed,
-    example: None,
-    look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
-};
+pub(crate) const CURRENCY: TextFormat =
+    TextFormat::trimmed("currency", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
 /// A currency that something is priced in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,11 +33,7 @@ fn parse(text: &str) -> Result<CurrencyParam, String> {
     }
 }
 
-impl<'de> Deserialize<'de> for CurrencyParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
+parsed!(CurrencyParam, parse);
 
 /// For the default in the description.
 impl Serialize for CurrencyParam {
@@ -53,28 +42,15 @@ impl Serialize for CurrencyParam {
     }
 }
 
-impl JsonSchema for CurrencyParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Currency".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "format": CURRENCY.name,
-            "pattern": "^[A-Za-z0-9]{2,5}$",
-            "examples": ["EUR"],
-        })
-    }
-}
+schema!(inline CurrencyParam, "Currency", {
+    "type": "string",
+    "format": CURRENCY.name,
+    "pattern": "^[A-Za-z0-9]{2,5}$",
+    "examples": ["EUR"],
+});
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

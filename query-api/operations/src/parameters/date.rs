@@ -1,21 +1,13 @@
 //! Days as parameters.
 
-use std::borrow::Cow;
-
-use cairn_http::{BadText, TextFormat, trimmed};
+use cairn_http::{BadText, TextFormat};
 use jiff::{Unit, civil::Date};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
+
+use crate::parsed::{parsed, schema};
 
 /// Days.
-pub(crate) const DATE: TextFormat = TextFormat {
-    name: "date",
-    codes: &[],
-    takes_numbers: false,
-    canonical: trimmed,
-    example: None,
-    look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
-};
+pub(crate) const DATE: TextFormat =
+    TextFormat::trimmed("date", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
 /// A day (UTC), in days since 1970-01-01; negative before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -44,29 +36,12 @@ pub(crate) fn parse(text: &str) -> Result<DateParam, &'static str> {
     Ok(DateParam(since.get_days()))
 }
 
-impl<'de> Deserialize<'de> for DateParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
+parsed!(DateParam, parse);
 
-impl JsonSchema for DateParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Date".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": DATE.name})
-    }
-}
+schema!(inline DateParam, "Date", {"type": "string", "format": DATE.name});
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::values::date;
 

@@ -1,12 +1,11 @@
 //! Output descriptors and extended public keys as parameters. They are private: no error has any part of them.
 
-use std::borrow::Cow;
-
 use cairn_http::{BadText, ErrorCode, TextFormat, trimmed};
 use cairn_keys::{Branch, Refusal};
 use cairn_model::Network;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+
+use crate::parsed::schema;
 
 /// Descriptors and extended public keys.
 pub(crate) const DESCRIPTOR: TextFormat = TextFormat {
@@ -61,24 +60,12 @@ impl DescriptorParam {
     }
 }
 
-impl JsonSchema for DescriptorParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Descriptor".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "format": DESCRIPTOR.name,
-            "minLength": 1,
-            "maxLength": cairn_keys::MAX_BYTES,
-            "description": "Output descriptor (BIP 380 to 387, 389, 390; addr, raw, rawtr and combo, too) with public keys, with its \
-                checksum or without; or extended public key of an account (xpub, ypub, zpub, tpub, upub, vpub).",
-            "examples": [EXAMPLE],
-        })
-    }
-}
+schema!(inline DescriptorParam, "Descriptor", {
+    "type": "string",
+    "format": DESCRIPTOR.name,
+    "minLength": 1,
+    "maxLength": cairn_keys::MAX_BYTES,
+    "description": "Output descriptor (BIP 380 to 387, 389, 390; addr, raw, rawtr and combo, too) with public keys, with its \
+        checksum or without; or extended public key of an account (xpub, ypub, zpub, tpub, upub, vpub).",
+    "examples": [EXAMPLE],
+});

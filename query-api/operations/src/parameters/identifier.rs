@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use cairn_domain::{AddressError, Subject, parse_address};
 use cairn_http::{BadText, ErrorCode, TextFormat};
 use cairn_model::{BlockHash, Height, Network, Txid};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
+
+use crate::parsed::{parsed, schema};
 
 /// Addresses.
 pub(crate) const ADDRESS: TextFormat = TextFormat {
@@ -128,63 +128,31 @@ impl AddressParam {
     }
 }
 
-impl<'de> Deserialize<'de> for AddressParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        AddressParam::read(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
+parsed!(AddressParam, AddressParam::read);
 
-impl JsonSchema for AddressParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Address".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "format": ADDRESS.name,
-            "minLength": 1,
-            "maxLength": 128,
-            "description": "Address on the network of the index, or scripthash:<hex>. The hash is SHA-256(scriptPubKey) in \
-                natural byte order; Electrum shows it reversed. A bitcoin: URI stands for its address.",
-            "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"],
-        })
-    }
-}
+schema!(inline AddressParam, "Address", {
+    "type": "string",
+    "format": ADDRESS.name,
+    "minLength": 1,
+    "maxLength": 128,
+    "description": "Address on the network of the index, or scripthash:<hex>. The hash is SHA-256(scriptPubKey) in \
+        natural byte order; Electrum shows it reversed. A bitcoin: URI stands for its address.",
+    "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"],
+});
 
 /// A transaction id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TxidParam(pub(crate) Txid);
 
-impl<'de> Deserialize<'de> for TxidParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(TxidParam).map_err(D::Error::custom)
-    }
-}
+parsed!(TxidParam, |text: &str| text.parse().map(TxidParam));
 
-impl JsonSchema for TxidParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Txid".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "format": TXID.name,
-            "pattern": "^[0-9a-fA-F]{64}$",
-            "description": "Transaction id: 64 hexadecimal digits.",
-            "examples": ["4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b"],
-        })
-    }
-}
+schema!(inline TxidParam, "Txid", {
+    "type": "string",
+    "format": TXID.name,
+    "pattern": "^[0-9a-fA-F]{64}$",
+    "description": "Transaction id: 64 hexadecimal digits.",
+    "examples": ["4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b"],
+});
 
 /// A block, by height or hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -203,36 +171,18 @@ fn parse_block(text: &str) -> Option<BlockParam> {
     digits.then(|| BlockParam::Height(text.parse().unwrap_or(Height::MAX)))
 }
 
-impl<'de> Deserialize<'de> for BlockParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        parse_block(&text).ok_or_else(|| D::Error::custom("neither height nor hash"))
-    }
-}
+parsed!(BlockParam, |text| parse_block(text).ok_or("neither height nor hash"));
 
-impl JsonSchema for BlockParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Block".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "format": BLOCK.name,
-            "pattern": "^([0-9]{1,20}|[0-9a-fA-F]{64})$",
-            "description": "Height, or block hash (64 hexadecimal digits).",
-            "examples": ["0"],
-        })
-    }
-}
+schema!(inline BlockParam, "Block", {
+    "type": "string",
+    "format": BLOCK.name,
+    "pattern": "^([0-9]{1,20}|[0-9a-fA-F]{64})$",
+    "description": "Height, or block hash (64 hexadecimal digits).",
+    "examples": ["0"],
+});
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

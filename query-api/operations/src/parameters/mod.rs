@@ -18,7 +18,7 @@ use crate::{
     dormancy::WEEK,
     feed::{EVENT_ID, EVENT_TYPES},
     risk::exposure::parameters::{EXPOSURE_GROUPS, LABELS_AS_OF},
-    timestamps::FILE_HASH,
+    timestamps::{FILE_HASH, SHA256},
     vocabulary::cursor::CURSOR,
 };
 
@@ -39,5 +39,6 @@ pub(crate) const FORMATS: &[TextFormat] = &[
     LABELS_AS_OF,
     EXPOSURE_GROUPS,
     FILE_HASH,
+    SHA256,
     CURSOR,
 ];

@@ -1,24 +1,16 @@
 //! Since when, as a parameter: a height, a day, a time, or a number of days.
 
-use std::borrow::Cow;
-
-use cairn_http::{BadText, TextFormat, trimmed};
+use cairn_http::{BadText, TextFormat};
 use cairn_model::{DAY_SECS, Height};
 use cairn_reader::View;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
 
 use super::time;
 
+use crate::parsed::{parsed, schema};
+
 /// Heights, days, moments and numbers of days.
-pub(crate) const SINCE: TextFormat = TextFormat {
-    name: "height-date-time-or-days",
-    codes: &[],
-    takes_numbers: false,
-    canonical: trimmed,
-    example: None,
-    look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
-};
+pub(crate) const SINCE: TextFormat =
+    TextFormat::trimmed("height-date-time-or-days", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
 /// Since when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,25 +61,9 @@ impl SinceParam {
     }
 }
 
-impl<'de> Deserialize<'de> for SinceParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
+parsed!(SinceParam, parse);
 
-impl JsonSchema for SinceParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Since".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": SINCE.name, "maxLength": MAX_BYTES, "minLength": 1})
-    }
-}
+schema!(inline SinceParam, "Since", {"type": "string", "format": SINCE.name, "maxLength": MAX_BYTES, "minLength": 1});
 
 #[cfg(test)]
 mod tests {

@@ -1,24 +1,16 @@
 //! Times as parameters: a day, or a moment.
 
+use cairn_http::{BadText, TextFormat};
 use cairn_model::DAY_SECS;
-use std::borrow::Cow;
-
-use cairn_http::{BadText, TextFormat, trimmed};
 use jiff::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
 
 use super::date;
 
+use crate::parsed::{parsed, schema};
+
 /// Days and moments.
-pub(crate) const TIME: TextFormat = TextFormat {
-    name: "date-or-time",
-    codes: &[],
-    takes_numbers: false,
-    canonical: trimmed,
-    example: None,
-    look: |_, text, _| parse(text).map(drop).map_err(BadText::new),
-};
+pub(crate) const TIME: TextFormat =
+    TextFormat::trimmed("date-or-time", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
 /// A day (UTC), which begins and ends, or a moment, which does both at once; in seconds since 1970. Earlier times count
 /// as 1970-01-01, later ones than the year 2106 as its end.
@@ -41,29 +33,12 @@ pub(super) fn parse(text: &str) -> Result<TimeParam, &'static str> {
     Ok(TimeParam { start: seconds, end: seconds })
 }
 
-impl<'de> Deserialize<'de> for TimeParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
+parsed!(TimeParam, parse);
 
-impl JsonSchema for TimeParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "DateOrTime".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": TIME.name})
-    }
-}
+schema!(inline TimeParam, "DateOrTime", {"type": "string", "format": TIME.name});
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

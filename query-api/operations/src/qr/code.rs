@@ -74,7 +74,6 @@ pub(super) fn picture(code: &QrCode) -> Result<Vec<u8>, EncodingError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

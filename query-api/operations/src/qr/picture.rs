@@ -47,7 +47,10 @@ impl Operation for Qr {
 
     fn run(_: &Ctx<'_>, input: QrInput) -> Result<File<Png>, ApiError> {
         let Some(code) = code::encode(&input.data) else {
-            let detail = "the text is too long for a QR code: at most 2 953 bytes, or 4 296 capitals and digits";
+            let detail = format!(
+                "the text is too long for a QR code: it has {} bytes; at most 2 953 bytes, or 4 296 capitals and digits, fit",
+                input.data.len()
+            );
             return Err(ApiError::new(TOO_LONG, detail));
         };
         code::picture(&code).map(File::new).map_err(|error| {

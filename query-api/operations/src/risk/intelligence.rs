@@ -242,7 +242,7 @@ impl BatchedOperation for Intelligence {
         ),
         ..index_post("batch_intelligence", "/v1/batch/intelligence", "risk")
     };
-    type Shared = SharedIntelligence;
+    type Shared<'r> = SharedIntelligence;
 
     fn run_shared(
         ctx: &Ctx<'_>,

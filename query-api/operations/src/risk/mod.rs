@@ -4,6 +4,7 @@
 mod base_rate;
 pub(crate) mod exposure;
 mod reading;
+mod shared;
 
 crate::area::area! {
     intelligence::Intelligence + batch,

@@ -10,56 +10,43 @@ use cairn_domain::{
     claims::At,
     coinjoin::detect,
     dust::is_dust,
-    risk::{self, Facts, Ledger, MAX_TXS, Mark, Paid, Party, Spent, SubjectTx, Tx, Unexamined},
+    exposure::{MAX_PARTS, Way},
+    risk::{self, Facts, Ledger, MAX_TXS, NEAR_LIMITS, Near, Nearby, Paid, Party, Spent, SubjectTx, Tx, Unexamined},
 };
 use cairn_http::ApiError;
 use cairn_model::{Outpoint, ScriptId, ScriptPrefix, TxNum};
 use cairn_reader::{FoundScript, ReadError, StoredTx, View};
 use cairn_tables::{block_log::BlockLog, headers::Headers, history::HistoryEntry};
 
+use super::exposure::{
+    claimed::Kind,
+    parameters::Groups,
+    reader::ExposureReader,
+    traced::{Choice, Moves, traced},
+};
 use crate::{
     context::{Ctx, lacks},
-    wallets::{
-        claims::{ClaimsCache, DirectClaims, ScriptClaims},
-        coinjoin_tx::CoinJoinTx,
-        surveillance::campaign_pings,
-    },
+    wallets::{claims::ScriptClaims, coinjoin_tx::CoinJoinTx, surveillance::campaign_pings},
 };
 
-/// Inputs and outputs that are examined for one answer.
-const MAX_PARTS: usize = 200_000;
-/// Scripts near the subject whose claims are read, for one answer.
-const MAX_JUDGED: usize = 500;
 /// Transactions that are looked up at a time.
 const AT_A_TIME: usize = 128;
 
 /// The chain, as detectors look at it.
-pub(super) struct ChainLedger<'r> {
+pub(super) struct ChainLedger<'s, 'r> {
     ctx: &'r Ctx<'r>,
     view: &'r View<'r>,
     at: At,
     txs: RefCell<HashMap<TxNum, Option<Rc<Tx>>>>,
     parts: Cell<usize>,
-    claims: RefCell<DirectClaims<'r>>,
-    judged: Cell<usize>,
+    traces: RefCell<&'s mut ExposureReader<'r>>,
 }
 
-impl<'r> ChainLedger<'r> {
-    pub(super) fn new(ctx: &'r Ctx<'r>, view: &'r View<'r>, at: At, claims: ClaimsCache) -> Self {
-        ChainLedger {
-            ctx,
-            view,
-            at,
-            txs: RefCell::default(),
-            parts: Cell::new(0),
-            claims: RefCell::new(DirectClaims::new(ctx, view, claims)),
-            judged: Cell::new(0),
-        }
-    }
-
-    /// The claims that were read.
-    pub(super) fn into_claims(self) -> ClaimsCache {
-        self.claims.into_inner().into_cache()
+impl<'s, 'r> ChainLedger<'s, 'r> {
+    /// Looks at the chain and the claims of now; so does the reader of traces.
+    pub(super) fn new(at: At, traces: &'s mut ExposureReader<'r>) -> Self {
+        let (txs, parts) = (RefCell::default(), Cell::new(0));
+        ChainLedger { ctx: traces.ctx, view: traces.view, at, txs, parts, traces: RefCell::new(traces) }
     }
 
     /// The facts about a script. Rows read, for each of its newest 1 000 transactions: at most one, and as many for
@@ -164,7 +151,7 @@ impl<'r> ChainLedger<'r> {
     }
 }
 
-impl Ledger for ChainLedger<'_> {
+impl Ledger for ChainLedger<'_, '_> {
     type Error = ApiError;
 
     fn tx(&self, tx_num: TxNum) -> Result<Option<Rc<Tx>>, ApiError> {
@@ -201,18 +188,25 @@ impl Ledger for ChainLedger<'_> {
         Ok(Some(members.into_iter().map(party).collect()))
     }
 
-    fn marks(&self, scripts: &[ScriptId]) -> Result<Vec<Option<Mark>>, ApiError> {
-        self.ctx.work.poll()?;
-        let labels = self.view.labels().of_ids(scripts)?;
-        let mut claims = self.claims.borrow_mut();
-        let mark = |label: Option<(cairn_tables::labels::ScriptHash, _)>| -> Result<Option<Mark>, ApiError> {
-            let Some((hash, _)) = label else { return Ok(Some(Mark::default())) };
-            if self.judged.get() >= MAX_JUDGED {
-                return Ok(None);
-            }
-            self.judged.set(self.judged.get() + 1);
-            claims.judge(&hash.0, |stated| risk::mark(stated, self.at)).map(Some)
+    fn near(&self, facts: &Facts, nearby: Nearby) -> Result<Near, ApiError> {
+        let mixers = Groups::mixers();
+        let choice = match nearby {
+            Nearby::Mixers => Choice { kind: Kind::Risk, groups: Some(&mixers) },
+            Nearby::Sanctions => Choice { kind: Kind::Sanctions, groups: None },
         };
-        labels.into_iter().map(mark).collect()
+        let newest = facts.txs.iter().rev().map(|of| (of.tx_num, of.received, of.sent));
+        let moves = Moves::new(facts.subject, newest);
+        let mut reader = self.traces.borrow_mut();
+        reader.tidy_up();
+        let mut near = Near::default();
+        for way in [Way::Sources, Way::Destinations] {
+            let traced = traced(&mut reader, &moves, choice, way, NEAR_LIMITS)?;
+            let claim = |source| traced.claim(source, choice).map(|(_, claim)| claim.reference());
+            near.add(way, &traced.trace, claim);
+        }
+        if reader.is_cut {
+            near.missing = Some(if reader.is_unfinished() { Unexamined::Unfinished } else { Unexamined::LookUpCap });
+        }
+        Ok(near)
     }
 }

@@ -8,10 +8,9 @@ use super::{
     exposure::{
         claimed::Kind,
         compute::{ExposureRequest, compute},
-        moment::Moment,
         output::ExposureOutput,
-        reader::ExposureReader,
     },
+    shared::SharedReads,
     signals::RiskSignalsOutput,
 };
 use crate::{
@@ -20,11 +19,7 @@ use crate::{
     explain::explain,
     operation::Operation,
     parameters::identifier::AddressParam,
-    wallets::{
-        Wallet,
-        claims::{ClaimsCache, ScriptClaims},
-        trust_safety::TrustSafetyOutput,
-    },
+    wallets::{Wallet, claims::ScriptClaims, trust_safety::TrustSafetyOutput},
 };
 
 /// Meaning and limits of the answer.
@@ -170,32 +165,24 @@ impl<T> Part<T> {
     }
 }
 
-/// Data that the addresses of a batch share.
-pub(super) struct SharedChecks<'r> {
-    claims: ClaimsCache,
-    /// The error if it could not be made: then every exposure is unavailable.
-    exposure: Result<ExposureReader<'r>, ApiError>,
-}
-
-impl<'r> SharedChecks<'r> {
-    pub(super) fn new(ctx: &'r Ctx<'r>) -> Self {
-        let exposure = Moment::now(ctx).and_then(|moment| ExposureReader::new(ctx, moment));
-        SharedChecks { claims: ClaimsCache::default(), exposure }
-    }
-
-    fn exposure(&mut self, wallet: &Wallet, kind: Kind, depth: u8) -> Result<ExposureOutput, ApiError> {
-        let reader = self.exposure.as_mut().map_err(|error| error.clone())?;
-        compute(reader, wallet, kind, &ExposureRequest::at_depth(depth))
-    }
+/// The exposure of an address by the claims of now.
+fn exposure<'r>(
+    ctx: &'r Ctx<'r>,
+    shared: &mut SharedReads<'r>,
+    wallet: &Wallet,
+    kind: Kind,
+    depth: u8,
+) -> Result<ExposureOutput, ApiError> {
+    compute(shared.exposure(ctx)?, wallet, kind, &ExposureRequest::at_depth(depth))
 }
 
 impl RiskCheckOutput {
     /// The evidence about one address. Each part may use an equal share of the work that is left.
-    pub(super) fn find(
-        ctx: &Ctx<'_>,
+    pub(super) fn find<'r>(
+        ctx: &'r Ctx<'r>,
         address: &AddressParam,
         depth: u8,
-        shared: &mut SharedChecks<'_>,
+        shared: &mut SharedReads<'r>,
     ) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         let trust_card = Part::of(ctx, 4, || {
@@ -203,9 +190,9 @@ impl RiskCheckOutput {
             TrustSafetyOutput::of(ctx, &said)
         })?;
         let wallet = Wallet::find(view, None, address.clone())?;
-        let sanctions_exposure = Part::of(ctx, 3, || shared.exposure(&wallet, Kind::Sanctions, depth))?;
-        let risk_exposure = Part::of(ctx, 3, || shared.exposure(&wallet, Kind::Risk, depth))?;
-        let risk_signals = Part::of(ctx, 2, || RiskSignalsOutput::find(ctx, address.clone(), &mut shared.claims))?;
+        let sanctions_exposure = Part::of(ctx, 3, || exposure(ctx, shared, &wallet, Kind::Sanctions, depth))?;
+        let risk_exposure = Part::of(ctx, 3, || exposure(ctx, shared, &wallet, Kind::Risk, depth))?;
+        let risk_signals = Part::of(ctx, 2, || RiskSignalsOutput::find(ctx, address.clone(), shared))?;
         Ok(RiskCheckOutput {
             address: wallet.address,
             not_a_recommendation: true,
@@ -244,6 +231,6 @@ impl Operation for RiskCheck {
     type Output = RiskCheckOutput;
 
     fn run(ctx: &Ctx<'_>, input: RiskCheckInput) -> Result<RiskCheckOutput, ApiError> {
-        RiskCheckOutput::find(ctx, &input.address, input.depth, &mut SharedChecks::new(ctx))
+        RiskCheckOutput::find(ctx, &input.address, input.depth, &mut SharedReads::default())
     }
 }

@@ -5,7 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::risk_check::{RiskCheck, RiskCheckInput, RiskCheckOutput, SharedChecks, default_depth};
+use super::{
+    risk_check::{RiskCheck, RiskCheckInput, RiskCheckOutput, default_depth},
+    shared::SharedReads,
+};
 use crate::{
     batch::BatchOutput,
     context::{CLAIMS, Ctx, LABELS, TIP, index_post},
@@ -60,7 +63,7 @@ impl Operation for RiskCheckBatch {
             );
             return Err(ApiError::validation(Location::Body, "depth", message));
         }
-        let mut shared = SharedChecks::new(ctx);
+        let mut shared = SharedReads::default();
         BatchOutput::each(ctx, &input.addresses, |address| {
             let RiskCheckInput { address, depth, .. } =
                 read::<RiskCheck>(&json!({"address": address, "depth": input.depth}))?;

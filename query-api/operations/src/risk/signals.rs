@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     base_rate::{BaseRate, base_rate},
     reading::ChainLedger,
+    shared::SharedReads,
 };
 use crate::{
     batch::BatchedOperation,
@@ -26,7 +27,7 @@ use crate::{
     parameters::identifier::AddressParam,
     values::rfc3339,
     vocabulary::claim_caveat::ClaimCode,
-    wallets::claims::{ClaimsCache, ScriptClaims},
+    wallets::claims::ScriptClaims,
 };
 
 /// Most labels that are shown.
@@ -307,19 +308,23 @@ impl Operation for RiskSignals {
     type Output = RiskSignalsOutput;
 
     fn run(ctx: &Ctx<'_>, input: RiskSignalsInput) -> Result<RiskSignalsOutput, ApiError> {
-        RiskSignalsOutput::find(ctx, input.address, &mut ClaimsCache::default())
+        RiskSignalsOutput::find(ctx, input.address, &mut SharedReads::default())
     }
 }
 
 impl RiskSignalsOutput {
-    /// The signals of an address. Claims that other addresses of a batch have in common with it are read once.
-    pub(super) fn find(ctx: &Ctx<'_>, address: AddressParam, claims: &mut ClaimsCache) -> Result<Self, ApiError> {
+    /// The signals of an address. Claims and transactions that other addresses of a batch have in common with it are
+    /// read once.
+    pub(super) fn find<'r>(
+        ctx: &'r Ctx<'r>,
+        address: AddressParam,
+        shared: &mut SharedReads<'r>,
+    ) -> Result<Self, ApiError> {
         let view = ctx.view()?;
-        let said = ScriptClaims::find_shared(ctx, address, None, claims)?;
-        let ledger = ChainLedger::new(ctx, view, said.facts.at, std::mem::take(claims));
+        let said = ScriptClaims::find_shared(ctx, address, None, &mut shared.claims)?;
+        let ledger = ChainLedger::new(said.facts.at, shared.exposure(ctx)?);
         let facts = ledger.facts(&said)?;
         let signals = risk::examine(&facts, &ledger)?;
-        *claims = ledger.into_claims();
         let stated = said.stated();
         let (caveat_codes, caveats) = ClaimCode::told(&card(&stated, &said.facts).caveats);
         let (labels, labels_total) = SignalLabel::all(&stated, &said);
@@ -360,13 +365,13 @@ impl BatchedOperation for RiskSignals {
         aliases: &["/v1/addresses/risk-signals"],
         ..index_post("batch_risk_signals", "/v1/batch/risk-signals", "risk")
     };
-    type Shared = ClaimsCache;
+    type Shared<'r> = SharedReads<'r>;
 
-    fn run_shared(
-        ctx: &Ctx<'_>,
+    fn run_shared<'r>(
+        ctx: &'r Ctx<'r>,
         input: RiskSignalsInput,
-        claims: &mut ClaimsCache,
+        shared: &mut SharedReads<'r>,
     ) -> Result<RiskSignalsOutput, ApiError> {
-        RiskSignalsOutput::find(ctx, input.address, claims)
+        RiskSignalsOutput::find(ctx, input.address, shared)
     }
 }

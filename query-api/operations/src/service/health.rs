@@ -50,6 +50,8 @@ pub(crate) struct HealthOutput {
     post_beta_model: PostBetaModel,
     primary_package: Package,
     timestamp_package: Package,
+    /// `open` if clients of OpenTimestamps may use this server as a calendar; otherwise `off`.
+    timestamp_calendar: &'static str,
     /// Number of operations; one with two paths counts twice.
     endpoints_available: usize,
     beta_notice: Posture,
@@ -141,6 +143,7 @@ impl Operation for Health {
             post_beta_model: access::POST_BETA_MODEL,
             primary_package: package(cairn_http::Package::Primary),
             timestamp_package: package(cairn_http::Package::Timestamp),
+            timestamp_calendar: if ctx.has_state() && ctx.chain.timestamps.is_calendar() { "open" } else { "off" },
             endpoints_available: ctx.operations.iter().map(|op| op.described_paths().count()).sum(),
             beta_notice: access::posture(ctx),
             beta_posture: access::posture(ctx),

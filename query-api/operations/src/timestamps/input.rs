@@ -86,7 +86,13 @@ pub(super) fn read_proof(name: &str, text: &str) -> Result<Proof, ApiError> {
         let message = format!("is not base64: it must be the bytes of a file *.ots, at most {MAX_BYTES}, in base64");
         invalid(name, message)
     })?;
-    Proof::read(&bytes).map_err(|error| invalid(name, error.to_string()).with("offset", error.offset))
+    Proof::read(&bytes).map_err(|error| {
+        let message = match bytes.len() {
+            length if length > MAX_BYTES => format!("{error}: it has {length}"),
+            _ => error.to_string(),
+        };
+        invalid(name, message).with("offset", error.offset)
+    })
 }
 
 fn invalid(name: &str, message: String) -> ApiError {
@@ -96,7 +102,6 @@ fn invalid(name: &str, message: String) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::Value;
 
     use super::*;

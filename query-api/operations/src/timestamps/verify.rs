@@ -3,6 +3,7 @@
 use cairn_http::{ApiError, ErrorCode, FileBody, Info, Tool};
 use cairn_model::{Height, Network};
 use cairn_reader::View;
+use cairn_timestamps::MAX_BYTES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,7 +107,12 @@ impl Operation for VerifyTimestamp {
             400 `invalid_proof` with the `offset` of its first wrong byte. Limits: 64 KiB, 256 operations in a row, 10 000 \
             in all.",
         errors: &[ErrorCode::InvalidProof],
-        file_body: Some(FileBody { media: "application/vnd.opentimestamps.ots", field: "proof_base64" }),
+        file_body: Some(FileBody {
+            media: "application/vnd.opentimestamps.ots",
+            field: "proof_base64",
+            max_bytes: MAX_BYTES,
+            max_fitting: MAX_TEXT / 4 * 3,
+        }),
         tool: Tool::reads(
             "the user has an OpenTimestamps proof (.ots) and asks if, or since when, a file existed",
             "making a timestamp, or completing a pending proof, which its calendar does",

@@ -21,7 +21,7 @@ pub(super) fn decode(text: &str) -> Result<(Transaction, Vec<u8>), String> {
         );
     }
     if text.len() > 2 * MAX_BYTES {
-        return Err("is too large for any block".to_owned());
+        return Err(format!("is too large for any block: it has {} digits; at most {} fit", text.len(), 2 * MAX_BYTES));
     }
     let raw = hex::decode(text).map_err(|error| match error {
         hex::FromHexError::OddLength => "has an odd number of hexadecimal digits: a digit is missing".to_owned(),
@@ -61,7 +61,6 @@ fn is_cut(error: &encode::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// 1 input, 1 output, no witness.

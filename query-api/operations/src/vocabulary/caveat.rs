@@ -39,6 +39,8 @@ pub(crate) enum Caveat {
         /// Number of confirmations at which the transaction counts as settled.
         settled_at: u32,
     },
+    /// Nobody has verified the reports of the answer.
+    CommunityUnverified {},
     /// The answer is about blocks of another network than main.
     NotMainnet {
         /// The network.
@@ -67,6 +69,9 @@ impl Caveat {
             Caveat::ChangeGuess { sats } => {
                 format!("An output of {sats} satoshis goes to a script that no earlier block has: it may be change.")
             }
+            Caveat::CommunityUnverified {} => "Nobody has verified these reports: each is the statement of an unknown \
+                 person, who may be wrong or lie."
+                .to_owned(),
             Caveat::NotMainnet { network, .. } => {
                 format!(
                     "The blocks are those of {network}, not of the main network: they show nothing about time to \

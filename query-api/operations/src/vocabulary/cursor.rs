@@ -1,37 +1,28 @@
 //! Cursors: opaque tokens for the next page. A cursor is bound to the fingerprint of its request and to the chain:
 //! after a reorg below the block that it names, it has expired.
 
-use std::{borrow::Cow, ops::Deref};
+use std::ops::Deref;
 
-use cairn_http::{ApiError, BadText, ErrorCode, Fingerprint, Location, TextFormat, trimmed};
+use cairn_http::{ApiError, BadText, ErrorCode, Fingerprint, Location, TextFormat};
 use cairn_model::{BlockHash, Height};
 use cairn_reader::View;
 use cairn_tables::headers::Headers;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use crate::context::lacks;
+use crate::parsed::schema;
 
 /// Cursors of all lists. Their form is checked with the other parameters, so that one answer names all that is wrong;
 /// whether a cursor fits its list shows only when the list is read.
-pub(crate) const CURSOR: TextFormat = TextFormat {
-    name: "cursor",
-    codes: &[],
-    takes_numbers: false,
-    canonical: trimmed,
-    example: None,
-    look: |_, text, _| {
-        // A list that begins with unconfirmed transactions adds the sort key of the last one.
-        let (head, key) = text.split_once('-').map_or((text, None), |(head, key)| (head, Some(key)));
-        let is_hex = |text: &str, length: usize| text.len() == length && text.bytes().all(|b| b.is_ascii_hexdigit());
-        if is_hex(head, 2 * LEN) && key.is_none_or(|key| is_hex(key, KEY_DIGITS)) {
-            return Ok(());
-        }
-        Err(BadText::new(
-            "is not a cursor; pass next_cursor of the previous page unchanged, or none for the first page",
-        ))
-    },
-};
+pub(crate) const CURSOR: TextFormat = TextFormat::trimmed("cursor", |_, text, _| {
+    // A list that begins with unconfirmed transactions adds the sort key of the last one.
+    let (head, key) = text.split_once('-').map_or((text, None), |(head, key)| (head, Some(key)));
+    let is_hex = |text: &str, length: usize| text.len() == length && text.bytes().all(|b| b.is_ascii_hexdigit());
+    if is_hex(head, 2 * LEN) && key.is_none_or(|key| is_hex(key, KEY_DIGITS)) {
+        return Ok(());
+    }
+    Err(BadText::new("is not a cursor; pass next_cursor of the previous page unchanged, or none for the first page"))
+});
 
 /// A cursor in a request.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -46,25 +37,13 @@ impl Deref for CursorParam {
     }
 }
 
-impl JsonSchema for CursorParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Cursor".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "`next_cursor` of the previous page.",
-            "minLength": 1,
-            "maxLength": 256,
-            "format": CURSOR.name,
-        })
-    }
-}
+schema!(inline CursorParam, "Cursor", {
+    "type": "string",
+    "description": "`next_cursor` of the previous page.",
+    "minLength": 1,
+    "maxLength": 256,
+    "format": CURSOR.name,
+});
 
 /// Digits of a time in milliseconds and a txid.
 pub(crate) const KEY_DIGITS: usize = 80;

@@ -193,31 +193,6 @@ fn stated(lists: &[ListedClaims]) -> Vec<Stated<'_>> {
     all
 }
 
-/// Reads the claims about many scripts, one after another: each document once.
-pub(crate) struct DirectClaims<'r>(ClaimsReader<'r, 'r>);
-
-impl<'r> DirectClaims<'r> {
-    pub(crate) fn new(ctx: &'r Ctx<'r>, view: &'r View<'r>, cache: ClaimsCache) -> Self {
-        DirectClaims(ClaimsReader { ctx, view, time: None, cache, lists: Vec::new(), is_cut: false })
-    }
-
-    /// Returns the claims and documents that were read.
-    pub(crate) fn into_cache(self) -> ClaimsCache {
-        self.0.cache
-    }
-
-    /// Judges the claims about a script itself, without those that it inherits.
-    pub(crate) fn judge<T>(
-        &mut self,
-        script: &[u8; 32],
-        judge: impl FnOnce(&[Stated<'_>]) -> T,
-    ) -> Result<T, ApiError> {
-        self.0.lists.clear();
-        self.0.read(script, false)?;
-        Ok(judge(&stated(&self.0.lists)))
-    }
-}
-
 impl ListedClaims {
     /// The address that a claim of it is about, else its script; `None` if the claim is about the script that was asked
     /// for.

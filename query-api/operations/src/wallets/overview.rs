@@ -285,7 +285,7 @@ impl BatchedOperation for Overview {
         tool: Tool::reads("asked for the balances of several addresses", "a single address (wallet_overview)"),
         ..index_post("batch_overview", "/v1/batch/overview", "wallets")
     };
-    type Shared = ();
+    type Shared<'r> = ();
 }
 
 /// The block of a transaction. One row read.

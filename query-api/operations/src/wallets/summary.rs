@@ -90,7 +90,7 @@ impl BatchedOperation for Summary {
         tool: Tool::reads("asked who several addresses may belong to", "a single address (wallet_summary)"),
         ..index_post("batch_summary", "/v1/batch/summary", "wallets")
     };
-    type Shared = ClaimsCache;
+    type Shared<'r> = ClaimsCache;
 
     fn run_shared(ctx: &Ctx<'_>, input: ClaimsInput, claims: &mut ClaimsCache) -> Result<SummaryOutput, ApiError> {
         let said = ScriptClaims::find_shared(ctx, input.address, input.as_of, claims)?;

@@ -275,7 +275,7 @@ impl BatchedOperation for TrustSafety {
         tool: Tool::reads("asked about the labels of several addresses", "a single address (wallet_trust_safety)"),
         ..index_post("batch_trust_safety", "/v1/batch/trust-safety", "wallets")
     };
-    type Shared = ClaimsCache;
+    type Shared<'r> = ClaimsCache;
 
     fn run_shared(ctx: &Ctx<'_>, input: ClaimsInput, claims: &mut ClaimsCache) -> Result<TrustSafetyOutput, ApiError> {
         TrustSafetyOutput::of(ctx, &ScriptClaims::find_shared(ctx, input.address, input.as_of, claims)?)

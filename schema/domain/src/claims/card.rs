@@ -7,42 +7,29 @@ use super::{
     caveat::caveats, confidence_tier, consensus, flags::risk_of, historical_flags, listings, standing::standing_claims,
 };
 
-/// The state of an assessment: the first that holds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Assessment {
-    /// The claims were not looked up.
-    NotExamined,
-    /// A claim about its owner or kind is contested.
-    Contested,
-    /// No entity has three quarters of the votes.
-    Conflicted,
-    /// A claim about the script itself has level 40 at least.
-    Labeled,
-    /// There are claims, but they are inherited or below level 40.
-    Inferred,
-    /// Only its behaviour is known.
-    ObservedOnly,
-    /// The chain has never seen it.
-    NoHistory,
-    /// No claim was found.
-    ExaminedNoMatch,
-}
-
-impl Assessment {
-    /// The word, as answers have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NotExamined => "not_examined",
-            Self::Contested => "contested",
-            Self::Conflicted => "conflicted",
-            Self::Labeled => "labeled",
-            Self::Inferred => "inferred",
-            Self::ObservedOnly => "observed_only",
-            Self::NoHistory => "no_history",
-            Self::ExaminedNoMatch => "examined_no_match",
-        }
+cairn_model::words! {
+    /// The state of an assessment: the first that holds.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Assessment {
+        /// The claims were not looked up.
+        NotExamined = "not_examined",
+        /// A claim about its owner or kind is contested.
+        Contested = "contested",
+        /// No entity has three quarters of the votes.
+        Conflicted = "conflicted",
+        /// A claim about the script itself has level 40 at least.
+        Labeled = "labeled",
+        /// There are claims, but they are inherited or below level 40.
+        Inferred = "inferred",
+        /// Only its behaviour is known.
+        ObservedOnly = "observed_only",
+        /// The chain has never seen it.
+        NoHistory = "no_history",
+        /// No claim was found.
+        ExaminedNoMatch = "examined_no_match",
     }
+    /// The word, as answers have it.
+    pub fn as_str;
 }
 
 /// The label of a card.

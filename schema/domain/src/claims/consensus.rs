@@ -6,36 +6,25 @@ use cairn_events::EntityName;
 
 use super::{At, Stated, standing::standing_claims};
 
-/// Result of the votes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ConsensusState {
-    /// No entity is named.
-    None,
-    /// One origin names one entity.
-    SingleOrigin,
-    /// Two origins or more name the same entity, and none another.
-    Corroborated,
-    /// Others are named too, but one entity has three quarters of the votes.
-    Majority,
-    /// No entity has three quarters of the votes.
-    Conflicted,
-    /// A claim that names an entity is contested.
-    Contested,
-}
-
-impl ConsensusState {
-    /// The word, as answers have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::SingleOrigin => "single_origin",
-            Self::Corroborated => "corroborated",
-            Self::Majority => "majority",
-            Self::Conflicted => "conflicted",
-            Self::Contested => "contested",
-        }
+cairn_model::words! {
+    /// Result of the votes.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum ConsensusState {
+        /// No entity is named.
+        None = "none",
+        /// One origin names one entity.
+        SingleOrigin = "single_origin",
+        /// Two origins or more name the same entity, and none another.
+        Corroborated = "corroborated",
+        /// Others are named too, but one entity has three quarters of the votes.
+        Majority = "majority",
+        /// No entity has three quarters of the votes.
+        Conflicted = "conflicted",
+        /// A claim that names an entity is contested.
+        Contested = "contested",
     }
+    /// The word, as answers have it.
+    pub fn as_str;
 }
 
 /// Which claims vote.

@@ -9,30 +9,21 @@ use super::{
     standing::{judged, standing_claims},
 };
 
-/// Present observations, coarsely. No score.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Risk {
-    /// No risk was observed. Lists without an entry prove nothing: see the caveats.
-    NoneObserved,
-    /// The chain shows a behaviour, or a claim below level 40 says so.
-    Behavioral,
-    /// The script's cluster or counterparties are flagged, not the script.
-    IndirectExposure,
-    /// A list has the script, or a claim of level 40 at least flags it.
-    DirectFlag,
-}
-
-impl Risk {
-    /// The word, as answers have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoneObserved => "none_observed",
-            Self::Behavioral => "behavioral",
-            Self::IndirectExposure => "indirect_exposure",
-            Self::DirectFlag => "direct_flag",
-        }
+cairn_model::words! {
+    /// Present observations, coarsely. No score.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Risk {
+        /// No risk was observed. Lists without an entry prove nothing: see the caveats.
+        NoneObserved = "none_observed",
+        /// The chain shows a behaviour, or a claim below level 40 says so.
+        Behavioral = "behavioral",
+        /// The script's cluster or counterparties are flagged, not the script.
+        IndirectExposure = "indirect_exposure",
+        /// A list has the script, or a claim of level 40 at least flags it.
+        DirectFlag = "direct_flag",
     }
+    /// The word, as answers have it.
+    pub fn as_str;
 }
 
 /// True if a behaviour is a flag, and not only a way to keep coins.

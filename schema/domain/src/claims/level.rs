@@ -5,19 +5,23 @@ use cairn_events::EvidenceTier;
 /// Lowest level of a direct claim that labels a script.
 pub const LABELS_FROM: u8 = 40;
 
-/// A level as a word, the weakest first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Confidence {
-    /// Below 20, or nothing is claimed.
-    Unverified,
-    /// 20 to 39.
-    Low,
-    /// 40 to 69.
-    Moderate,
-    /// 70 to 89.
-    High,
-    /// 90 and more.
-    Verified,
+cairn_model::words! {
+    /// A level as a word, the weakest first.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Confidence {
+        /// Below 20, or nothing is claimed.
+        Unverified = "unverified",
+        /// 20 to 39.
+        Low = "low",
+        /// 40 to 69.
+        Moderate = "moderate",
+        /// 70 to 89.
+        High = "high",
+        /// 90 and more.
+        Verified = "verified",
+    }
+    /// The word, as answers have it.
+    pub fn as_str;
 }
 
 impl Confidence {
@@ -43,18 +47,6 @@ impl Confidence {
             Self::Low | Self::Unverified => Self::Unverified,
         }
     }
-
-    /// The word, as answers have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::High => "high",
-            Self::Moderate => "moderate",
-            Self::Low => "low",
-            Self::Unverified => "unverified",
-        }
-    }
 }
 
 /// The level of a claim of this level (0 to 100) that is inherited through a cluster: six tenths, rounded down, and 60
@@ -64,17 +56,21 @@ pub fn inherited_level(level: u8) -> u8 {
     u8::try_from(u16::from(level) * 6 / 10).unwrap_or(60).min(60)
 }
 
-/// How strong evidence is, the weakest first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Strength {
-    /// There is none.
-    None,
-    /// Inherited, from behaviour, or collected by a community.
-    Weak,
-    /// A third party published it.
-    Moderate,
-    /// Chain, signature, holder, authority or named investigation.
-    Strong,
+cairn_model::words! {
+    /// How strong evidence is, the weakest first.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Strength {
+        /// There is none.
+        None = "none",
+        /// Inherited, from behaviour, or collected by a community.
+        Weak = "weak",
+        /// A third party published it.
+        Moderate = "moderate",
+        /// Chain, signature, holder, authority or named investigation.
+        Strong = "strong",
+    }
+    /// The word, as answers have it.
+    pub fn as_str;
 }
 
 impl Strength {
@@ -94,17 +90,6 @@ impl Strength {
                 | Tier::AuthorityRecord
                 | Tier::Investigated,
             ) => Self::Strong,
-        }
-    }
-
-    /// The word, as answers have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Weak => "weak",
-            Self::Moderate => "moderate",
-            Self::Strong => "strong",
         }
     }
 }

@@ -17,37 +17,23 @@ pub use shape::{Resolved, Shape};
 /// Version of the rules: it grows with every change that can change an answer.
 pub const RULES: u32 = 1;
 
-/// The kind of a CoinJoin.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum CoinJoin {
-    /// Wasabi 1.x.
-    Wasabi1,
-    /// Wasabi 2 and other clients of WabiSabi coordinators.
-    Wasabi2,
-    /// Whirlpool, by Samourai or Ashigaru.
-    Whirlpool,
-    /// JoinMarket.
-    JoinMarket,
-    /// Equal outputs to several payers, as none of the others makes them.
-    EqualOutput,
-}
-
-impl CoinJoin {
-    /// All kinds.
-    pub const ALL: [CoinJoin; 5] =
-        [CoinJoin::Wasabi1, CoinJoin::Wasabi2, CoinJoin::Whirlpool, CoinJoin::JoinMarket, CoinJoin::EqualOutput];
-
-    /// Its code in answers and rows. Codes never change.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            CoinJoin::Wasabi1 => "wasabi1",
-            CoinJoin::Wasabi2 => "wasabi2",
-            CoinJoin::Whirlpool => "whirlpool",
-            CoinJoin::JoinMarket => "joinmarket",
-            CoinJoin::EqualOutput => "equal_output",
-        }
+cairn_model::words! {
+    /// The kind of a CoinJoin.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum CoinJoin {
+        /// Wasabi 1.x.
+        Wasabi1 = "wasabi1",
+        /// Wasabi 2 and other clients of WabiSabi coordinators.
+        Wasabi2 = "wasabi2",
+        /// Whirlpool, by Samourai or Ashigaru.
+        Whirlpool = "whirlpool",
+        /// JoinMarket.
+        JoinMarket = "joinmarket",
+        /// Equal outputs to several payers, as none of the others makes them.
+        EqualOutput = "equal_output",
     }
+    /// Its code in answers and rows. Codes never change.
+    pub fn code;
 }
 
 /// The kind of CoinJoin that a transaction looks like; the narrowest rule decides. The order of inputs and outputs

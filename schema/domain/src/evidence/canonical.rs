@@ -130,7 +130,6 @@ fn even_of_two(digits: String, float: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -194,7 +194,6 @@ fn id_of_items(old: &[Value], new: &[Value]) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::{super::pack::FORMAT, *};

@@ -143,7 +143,6 @@ impl HeaderChain {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use bitcoin::consensus::encode::{serialize, serialize_hex};
 
     use super::*;

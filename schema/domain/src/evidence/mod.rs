@@ -7,9 +7,9 @@ mod keys;
 mod pack;
 mod proofs;
 mod signature;
-mod strict;
 mod verify;
 
+pub use cairn_json::parse;
 pub use canonical::{MAX_SAFE, canonical};
 pub use diff::{Change, diff};
 pub use headers::{BadHeaders, HeaderChain};
@@ -17,5 +17,4 @@ pub use keys::{KeyRecord, keys_document, read_keys};
 pub use pack::{BadPack, FORMAT, OUTSIDE, covered, digest, digestible, signed_bytes};
 pub use proofs::{MAX_PROVEN, Proven, check_proofs, named_txids};
 pub use signature::{ALGORITHM, KeyError, PublicKey, SecretKey};
-pub use strict::parse;
 pub use verify::{Signed, Verdict, verify};

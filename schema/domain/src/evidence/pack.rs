@@ -147,7 +147,6 @@ fn kept(value: Value, drops: &impl Fn(&str) -> bool) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

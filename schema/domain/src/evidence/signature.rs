@@ -105,7 +105,6 @@ impl SecretKey {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// The first key of section 7.1 of RFC 8032, as PKCS#8.

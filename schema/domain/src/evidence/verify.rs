@@ -106,11 +106,10 @@ pub(super) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::{
-        super::{pack::FORMAT, signature::SecretKey, strict::parse},
+        super::{pack::FORMAT, parse, signature::SecretKey},
         *,
     };
 

@@ -9,22 +9,43 @@
 mod chain;
 mod destinations;
 mod flows;
+mod levels;
 mod sources;
 mod spread;
 mod tally;
 
-use cairn_model::{Outpoint, Sats};
+use cairn_model::{Outpoint, Sats, ScriptId, TxNum};
 
 pub use chain::{Chain, Role, Source, TracedInput, TracedOutput, TracedTx};
-pub use destinations::trace_destinations;
+use destinations::trace_destinations;
 use flows::Flows;
 pub use flows::Step;
-pub use sources::trace_sources;
+use sources::trace_sources;
 pub use spread::{MILLIONTHS, Origin, Part, Spread, Stop};
 pub use tally::{Amounts, Reach, Tally};
 
 /// Transactions that are announced together.
 const CHUNK: usize = 128;
+
+/// Coins that a trace looks at.
+pub const MAX_COINS: usize = 5_000;
+/// Transactions that a trace reads.
+pub const MAX_TXS: usize = 5_000;
+/// Inputs and outputs that a trace reads; a [`Chain`] holds to it.
+pub const MAX_PARTS: usize = 200_000;
+/// Amounts that a trace computes.
+const MAX_STEPS: usize = 300_000;
+/// Transactions of a script beyond which it is busy; as many are examined, the newest.
+pub const MAX_TRANSACTIONS: u64 = 1_000;
+
+/// Direction of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Way {
+    /// Where received coins came from.
+    Sources,
+    /// Where spent coins went.
+    Destinations,
+}
 
 /// Bounds of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +58,32 @@ pub struct Limits {
     pub txs: usize,
     /// Amounts that are computed.
     pub steps: usize,
+}
+
+impl Limits {
+    /// The bounds of exposure over this many transactions.
+    #[must_use]
+    pub const fn at_depth(hops: u8) -> Self {
+        Limits { hops, coins: MAX_COINS, txs: MAX_TXS, steps: MAX_STEPS }
+    }
+}
+
+/// Traces the coins of a script that some of its transactions moved: those that paid it for [`Way::Sources`], those
+/// that spent from it for [`Way::Destinations`]. The first of the transactions are read first, if not all can be.
+///
+/// # Errors
+/// Fails if a read fails.
+pub fn trace<C: Chain>(
+    chain: &mut C,
+    way: Way,
+    subject: ScriptId,
+    txs: &[TxNum],
+    limits: Limits,
+) -> Result<Trace, C::Error> {
+    match way {
+        Way::Sources => trace_sources(chain, subject, txs, limits),
+        Way::Destinations => trace_destinations(chain, subject, txs, limits),
+    }
 }
 
 /// A part of a coin that came from a source, or went to one.
@@ -66,6 +113,8 @@ pub struct Trace {
     flows: Flows,
     /// Transactions of the subject whose coins were examined.
     pub transactions: u64,
+    /// Transactions of the subject that were not examined: too large, or too many.
+    pub left_out_transactions: u64,
     /// Coins that were looked at.
     pub coins: u64,
     /// Coins that were not looked at since there would be too many.
@@ -86,6 +135,8 @@ impl Trace {
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         let caps = [Stop::CoinCap, Stop::TransactionCap, Stop::WorkCap];
-        self.left_out_coins > 0 || caps.iter().any(|stop| self.tally.stops.contains_key(stop))
+        self.left_out_transactions > 0
+            || self.left_out_coins > 0
+            || caps.iter().any(|stop| self.tally.stops.contains_key(stop))
     }
 }

@@ -119,7 +119,6 @@ pub fn legs_to(parties: &Parties, script: ScriptId) -> Result<Vec<Leg>, TooManyP
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use cairn_model::ScriptPrefix;
     use proptest::{collection::vec, prelude::*};
 

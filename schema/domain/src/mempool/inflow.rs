@@ -76,7 +76,6 @@ impl InflowWindow {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -116,30 +116,21 @@ impl Template {
     }
 }
 
-/// Congestion of the mempool as a word.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Congestion {
-    /// Everything fits in the next block.
-    Low,
-    /// A few blocks.
-    Moderate,
-    /// Up to as many blocks as are projected.
-    High,
-    /// More.
-    Severe,
-}
-
-impl Congestion {
-    /// The word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Congestion::Low => "low",
-            Congestion::Moderate => "moderate",
-            Congestion::High => "high",
-            Congestion::Severe => "severe",
-        }
+cairn_model::words! {
+    /// Congestion of the mempool as a word.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Congestion {
+        /// Everything fits in the next block.
+        Low = "low",
+        /// A few blocks.
+        Moderate = "moderate",
+        /// Up to as many blocks as are projected.
+        High = "high",
+        /// More.
+        Severe = "severe",
     }
+    /// The word.
+    pub fn as_str;
 }
 
 /// Backlog in full blocks at which each word begins.

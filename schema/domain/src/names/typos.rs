@@ -170,7 +170,6 @@ fn after(letter: char) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::BTreeSet;
 
     use proptest::{collection::btree_set, prelude::*};

@@ -338,7 +338,6 @@ fn spent_of_older(day: &Day<'_>) -> Vec<(u32, i128)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
     use rust_decimal::Decimal;
 

@@ -93,7 +93,6 @@ impl Usd {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use num_bigint::BigInt;
     use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Standing claims about a script, as the detectors need them.
 
-use cairn_events::{Behaviour, Category, ClaimType};
+use cairn_events::{Behaviour, Claim, ClaimType};
 
-use super::{ClaimRef, KnownService, Mark};
+use super::{ClaimRef, KnownService};
 use crate::{
     claims::{At, ClaimStatus, Stated, Strength, membership, standings},
     dust::is_service,
@@ -28,26 +28,18 @@ fn sorted(mut found: Vec<ClaimRef>) -> Vec<ClaimRef> {
     found
 }
 
+/// True for a claim of a list of sanctions.
+#[must_use]
+pub fn is_sanction(claim: &Claim) -> bool {
+    // Records of authorities name other things, too.
+    claim.claim_type == ClaimType::ListedBy
+        && claim.behaviour.is_none_or(|behaviour| behaviour == Behaviour::Sanctioned)
+}
+
 /// The standing claims of lists of sanctions, the highest level first. A contest does not change them.
 #[must_use]
 pub fn listed(stated: &[Stated<'_>], at: At) -> Vec<ClaimRef> {
-    let is_sanction = |stated: &Stated<'_>| {
-        // Records of authorities name other things, too.
-        stated.claim.claim_type == ClaimType::ListedBy
-            && stated.claim.behaviour.is_none_or(|behaviour| behaviour == Behaviour::Sanctioned)
-    };
-    sorted(standing(stated, at).filter(is_sanction).map(|stated| reference(&stated)).collect())
-}
-
-/// The standing claims of a mixer, the highest level first. Contested ones do not count.
-fn mixers(stated: &[Stated<'_>], at: At) -> Vec<ClaimRef> {
-    let is_mixer = |stated: &Stated<'_>| {
-        let is_other = matches!(stated.claim.category, Some(Category::Victim | Category::Seizure));
-        let says_so = stated.claim.category == Some(Category::Mixer)
-            || stated.claim.behaviour == Some(Behaviour::Mixing) && !is_other;
-        says_so && !stated.contested()
-    };
-    sorted(standing(stated, at).filter(is_mixer).map(|stated| reference(&stated)).collect())
+    sorted(standing(stated, at).filter(|stated| is_sanction(stated.claim)).map(|stated| reference(&stated)).collect())
 }
 
 /// The service that the script belongs to by its claims: a member of an entity whose claims of control say that it is
@@ -63,14 +55,4 @@ pub fn services(stated: &[Stated<'_>], at: At) -> Vec<KnownService> {
     };
     let found = standing(stated, at).filter(makes).filter_map(of);
     found.min_by(|a, b| b.level.cmp(&a.level).then_with(|| a.claim_id.cmp(&b.claim_id))).into_iter().collect()
-}
-
-/// The mark of a script by the claims about it.
-#[must_use]
-pub fn mark(stated: &[Stated<'_>], at: At) -> Mark {
-    Mark {
-        mixer: mixers(stated, at).into_iter().next(),
-        sanctioned: listed(stated, at).into_iter().next(),
-        is_service: !services(stated, at).is_empty(),
-    }
 }

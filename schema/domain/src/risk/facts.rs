@@ -1,9 +1,9 @@
-//! Facts that detectors look at: plain data, and a narrow view of the rest of the chain.
+//! Facts that detectors look at: plain data.
 
 use std::rc::Rc;
 
 use cairn_events::Category;
-use cairn_model::{Height, Outpoint, Sats, ScriptId, TxNum};
+use cairn_model::{Height, Sats, ScriptId, TxNum};
 
 use super::Unexamined;
 use crate::{claims::Strength, coinjoin::CoinJoin};
@@ -96,17 +96,6 @@ pub struct ClaimRef {
     pub strength: Strength,
 }
 
-/// Standing claims about a script that is not the subject, as far as detectors need them.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Mark {
-    /// The best claim that it belongs to a mixer, or behaves like one.
-    pub mixer: Option<ClaimRef>,
-    /// The best claim of a list of sanctions.
-    pub sanctioned: Option<ClaimRef>,
-    /// True for a script of a known service: coins are not followed through it.
-    pub is_service: bool,
-}
-
 /// Scripts that transactions tie together, or a script that none ties to another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Party {
@@ -150,40 +139,4 @@ impl Facts {
     pub(super) fn with_parts(&self) -> impl DoubleEndedIterator<Item = (&SubjectTx, &Rc<Tx>)> {
         self.txs.iter().filter_map(|tx| Some((tx, tx.parts.as_ref()?)))
     }
-}
-
-/// The rest of the chain, as far as detectors need it. Look-ups are bounded by the detectors.
-pub trait Ledger {
-    /// Failure of a look-up.
-    type Error;
-
-    /// A transaction; `None` if it has too many parts to be examined.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
-    fn tx(&self, tx_num: TxNum) -> Result<Option<Rc<Tx>>, Self::Error>;
-
-    /// The outputs that a transaction spends, in the order of its inputs.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
-    fn outpoints(&self, tx_num: TxNum) -> Result<Vec<Outpoint>, Self::Error>;
-
-    /// The transactions that spend outputs of a transaction: number of the output and spender, ascending.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
-    fn spenders(&self, tx_num: TxNum) -> Result<Vec<(u32, TxNum)>, Self::Error>;
-
-    /// The clusters of scripts, in their order; `None` while clusters are being computed.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
-    fn parties(&self, scripts: &[ScriptId]) -> Result<Option<Vec<Party>>, Self::Error>;
-
-    /// The marks of scripts by claims, in their order; `None` for a script whose claims are not read.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
-    fn marks(&self, scripts: &[ScriptId]) -> Result<Vec<Option<Mark>>, Self::Error>;
 }

@@ -5,14 +5,17 @@
 mod claimed;
 mod facts;
 mod finding;
+mod ledger;
 pub mod measured;
-mod reach;
+mod near;
+mod near_detector;
 mod signal;
 
-pub use claimed::{listed, mark, services};
-pub use facts::{ClaimRef, Facts, KnownService, Ledger, Mark, Paid, Party, Spent, SubjectTx, Tx};
+pub use claimed::{is_sanction, listed, services};
+pub use facts::{ClaimRef, Facts, KnownService, Paid, Party, Spent, SubjectTx, Tx};
 pub use finding::{Finding, Unexamined};
-pub use reach::{MAX_HOPS, MAX_REACHED_SCRIPTS, MAX_REACHED_TXS, Reach, Reached, Way, reach};
+pub use ledger::Ledger;
+pub use near::{MAX_HOPS, NEAR_LIMITS, Near, Nearby};
 pub use signal::{DetectorInfo, MAX_TXIDS, Measurement, Signal, SignalState};
 
 use crate::claims::Strength;
@@ -30,8 +33,6 @@ pub struct Examined<'e, L> {
     pub facts: &'e Facts,
     /// Other transactions of the chain.
     pub ledger: &'e L,
-    /// Claims near the script.
-    pub reach: &'e Reach,
 }
 
 /// Declares the detectors: the order is that of answers. A module has `INFO` and `detect`.
@@ -47,8 +48,7 @@ macro_rules! detectors {
         /// # Errors
         /// Fails if the ledger fails.
         pub fn examine<L: Ledger>(facts: &Facts, ledger: &L) -> Result<Vec<Signal>, L::Error> {
-            let reach = reach(facts, ledger)?;
-            let examined = Examined { facts, ledger, reach: &reach };
+            let examined = Examined { facts, ledger };
             Ok(vec![$(conclude(&$detector::INFO, facts, $detector::detect(&examined)?)),+])
         }
     };

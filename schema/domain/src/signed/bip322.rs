@@ -143,7 +143,6 @@ pub(super) fn full(script: &Script, message: &str, to_sign: &Transaction) -> Res
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use bitcoin::consensus::encode::{deserialize, serialize};
     use proptest::prelude::*;
 

@@ -123,7 +123,6 @@ fn check_several(message: &Message, by: &[&[u8]], keys: &[&[u8]]) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn is_known(hex_text: &str) -> bool {

@@ -11,30 +11,19 @@ pub enum Verdict {
     Inconclusive(InconclusiveReason),
 }
 
-/// The format of a valid signature.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum SignedBy {
-    /// A compact signature from which the key is recovered (BIP 137, and `signmessage` of Bitcoin Core).
-    Bip137,
-    /// A witness stack (BIP 322, "simple").
-    Bip322Simple,
-    /// A whole transaction (BIP 322, "full").
-    Bip322Full,
-}
-
-impl SignedBy {
-    /// All formats.
-    pub const ALL: [SignedBy; 3] = [SignedBy::Bip137, SignedBy::Bip322Simple, SignedBy::Bip322Full];
-
-    /// Its code in answers. Codes never change.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            SignedBy::Bip137 => "bip137",
-            SignedBy::Bip322Simple => "bip322_simple",
-            SignedBy::Bip322Full => "bip322_full",
-        }
+cairn_model::words! {
+    /// The format of a valid signature.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum SignedBy {
+        /// A compact signature from which the key is recovered (BIP 137, and `signmessage` of Bitcoin Core).
+        Bip137 = "bip137",
+        /// A witness stack (BIP 322, "simple").
+        Bip322Simple = "bip322_simple",
+        /// A whole transaction (BIP 322, "full").
+        Bip322Full = "bip322_full",
     }
+    /// Its code in answers. Codes never change.
+    pub fn code;
 }
 
 /// Why a signature is invalid. `Display` writes it as a sentence.

@@ -1,6 +1,6 @@
 //! Examples worked out by hand.
 
-use cairn_domain::exposure::{Limits, MILLIONTHS, Reach, Role, Source, Stop, trace_destinations, trace_sources};
+use cairn_domain::exposure::{Limits, MILLIONTHS, Reach, Role, Source, Stop, Way, trace};
 use cairn_model::{Outpoint, TxNum};
 
 use crate::world::{NO_LIMITS, World, script};
@@ -29,7 +29,7 @@ fn haircut_splits_by_value_and_fifo_by_order() {
     let other = world.push(&[], &[(70, Some(4))], false);
     world.push(&[coin(thief, 0), coin(other, 0)], &[(50, Some(SUBJECT)), (40, Some(5))], false);
     let txs = world.history(script(SUBJECT), true);
-    let trace = trace_sources(&mut world, script(SUBJECT), &txs, NO_LIMITS).unwrap();
+    let trace = trace(&mut world, Way::Sources, script(SUBJECT), &txs, NO_LIMITS).unwrap();
     let of = trace.tally.groups[&(0, Reach::Counterparty)];
     assert_eq!((of.haircut, of.fifo, of.poison), (15 * MILLIONTHS, 30, 50));
     assert_eq!((trace.tally.mined.haircut, trace.tally.mined.fifo), (35 * MILLIONTHS, 20));
@@ -45,7 +45,7 @@ fn a_source_comes_before_a_stop() {
     let service = world.push(&[coin(service, 0)], &[(20, Some(3))], false);
     world.push(&[coin(mixer, 0), coin(service, 0)], &[(30, Some(SUBJECT))], false);
     let txs = world.history(script(SUBJECT), true);
-    let trace = trace_sources(&mut world, script(SUBJECT), &txs, NO_LIMITS).unwrap();
+    let trace = trace(&mut world, Way::Sources, script(SUBJECT), &txs, NO_LIMITS).unwrap();
     assert_eq!(trace.tally.groups[&(1, Reach::Counterparty)].fifo, 10);
     assert_eq!(trace.tally.stops[&Stop::Service].fifo, 20);
 }
@@ -60,9 +60,9 @@ fn coinjoins_and_hops_end_a_trace() {
     let far = world.push(&[coin(far, 0)], &[(8, Some(6))], false);
     world.push(&[coin(joined, 0), coin(far, 0)], &[(16, Some(SUBJECT))], false);
     let txs = world.history(script(SUBJECT), true);
-    let two = trace_sources(&mut world, script(SUBJECT), &txs, NO_LIMITS).unwrap();
+    let two = trace(&mut world, Way::Sources, script(SUBJECT), &txs, NO_LIMITS).unwrap();
     assert_eq!((two.tally.stops[&Stop::CoinJoin].fifo, two.tally.stops[&Stop::HopLimit].fifo), (8, 8));
-    let three = trace_sources(&mut world, script(SUBJECT), &txs, Limits { hops: 3, ..NO_LIMITS }).unwrap();
+    let three = trace(&mut world, Way::Sources, script(SUBJECT), &txs, Limits { hops: 3, ..NO_LIMITS }).unwrap();
     assert_eq!(three.tally.groups[&(0, Reach::Indirect)].fifo, 8);
     let way: Vec<u64> = three.way(&three.reached[0]).iter().map(|step| step.tx.0).collect();
     assert_eq!(way, [2, 3, 4]);
@@ -76,7 +76,7 @@ fn destinations_follow_change_and_end_at_claims() {
     let first = world.push(&[coin(start, 0)], &[(60, Some(1)), (30, Some(4))], false);
     world.push(&[coin(first, 1)], &[(20, Some(1)), (5, None), (3, Some(SUBJECT))], false);
     let txs = world.history(script(SUBJECT), false);
-    let trace = trace_destinations(&mut world, script(SUBJECT), &txs, NO_LIMITS).unwrap();
+    let trace = trace(&mut world, Way::Destinations, script(SUBJECT), &txs, NO_LIMITS).unwrap();
     let tally = &trace.tally;
     assert_eq!((tally.examined, tally.fees.fifo), (100, 12));
     let [near, far] = [Reach::Counterparty, Reach::Indirect].map(|reach| tally.groups[&(0, reach)]);

@@ -7,4 +7,5 @@ mod fractions;
 mod naive;
 mod properties;
 mod rounds;
+mod spark;
 mod world;

@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cairn_domain::exposure::{
-    Amounts, Limits, MILLIONTHS, Origin, Reach, Source, Stop, Trace, trace_destinations, trace_sources,
-};
+use cairn_domain::exposure::{Amounts, Limits, MILLIONTHS, Origin, Reach, Source, Stop, Trace, Way, trace};
 use cairn_model::{Outpoint, Sats, ScriptId};
 
 use crate::{
     fractions::Fraction,
     naive::Naive,
     rounds::{Rounds, Sums},
-    world::{NO_LIMITS, World, script},
+    world::{NO_LIMITS, SCRIPTS, World, script},
 };
 
 /// Graphs of each property.
@@ -22,22 +20,22 @@ fn cases() -> u64 {
     }
 }
 
-fn limits(seed: u64) -> Limits {
+pub fn limits(seed: u64) -> Limits {
     Limits { hops: 1 + (seed % 4) as u8, ..NO_LIMITS }
 }
 
-fn subject(seed: u64) -> ScriptId {
-    script((seed / 4 % 12) as u8)
+pub fn subject(seed: u64) -> ScriptId {
+    script((seed / 4 % u64::from(SCRIPTS)) as u8)
 }
 
-fn sources(world: &mut World, of: ScriptId, limits: Limits) -> Trace {
+pub fn sources(world: &mut World, of: ScriptId, limits: Limits) -> Trace {
     let txs = world.history(of, true);
-    trace_sources(world, of, &txs, limits).unwrap()
+    trace(world, Way::Sources, of, &txs, limits).unwrap()
 }
 
-fn destinations(world: &mut World, of: ScriptId, limits: Limits) -> Trace {
+pub fn destinations(world: &mut World, of: ScriptId, limits: Limits) -> Trace {
     let txs = world.history(of, false);
-    trace_destinations(world, of, &txs, limits).unwrap()
+    trace(world, Way::Destinations, of, &txs, limits).unwrap()
 }
 
 /// Haircut with its rounding, and FIFO, add up to what was examined; no amount exceeds its bound.
@@ -155,6 +153,20 @@ fn sources_equal_the_rounds_of_spark_to_the_last_digit() {
     assert!(compared > cases() / 2, "{compared}");
 }
 
+/// The name that the program has for a stop.
+pub fn stop_name(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Unspendable => "unspendable",
+        Stop::Returned => "returned",
+        Stop::Service => "service",
+        Stop::Busy => "busy",
+        Stop::Held => "held",
+        Stop::CoinJoin => "coinjoin",
+        Stop::HopLimit => "hop_limit",
+        Stop::CoinCap | Stop::TransactionCap | Stop::WorkCap => "cap",
+    }
+}
+
 #[test]
 fn destinations_equal_the_rounds_of_spark_to_the_last_digit() {
     let mut seen = BTreeSet::new();
@@ -184,17 +196,7 @@ fn destinations_equal_the_rounds_of_spark_to_the_last_digit() {
             found.insert(format!("{source:?} {reach:?}"), (of.haircut, of.fifo));
         }
         for (stop, of) in &trace.tally.stops {
-            let key = match stop {
-                Stop::Unspendable => "unspendable",
-                Stop::Returned => "returned",
-                Stop::Service => "service",
-                Stop::Busy => "busy",
-                Stop::Held => "held",
-                Stop::CoinJoin => "coinjoin",
-                Stop::HopLimit => "hop_limit",
-                Stop::CoinCap | Stop::TransactionCap | Stop::WorkCap => "cap",
-            };
-            found.insert(key.to_owned(), (of.haircut, of.fifo));
+            found.insert(stop_name(*stop).to_owned(), (of.haircut, of.fifo));
         }
         found.insert("fees".to_owned(), (trace.tally.fees.haircut, trace.tally.fees.fifo));
         let of_coinjoins = |sums: &mut BTreeMap<String, Sums>| {

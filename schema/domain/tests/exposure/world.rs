@@ -13,6 +13,9 @@ use rand_chacha::ChaCha8Rng;
 
 pub const NO_LIMITS: Limits = Limits { hops: 2, coins: 1_000_000, txs: 1_000_000, steps: 1_000_000_000 };
 
+/// Scripts of a random chain.
+pub const SCRIPTS: u8 = 12;
+
 pub fn script(number: u8) -> ScriptId {
     ScriptId { prefix: ScriptPrefix([number; 8]), ordinal: 0 }
 }
@@ -70,7 +73,7 @@ impl World {
     pub fn random(seed: u64, most: Sats) -> World {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut world = World::default();
-        for number in 0..12 {
+        for number in 0..SCRIPTS {
             let source = rng.random_bool(0.3);
             let source = source.then(|| Source { id: number.into(), group: rng.random_range(0..3) });
             let role = Role { source, is_service: rng.random_bool(0.12), is_busy: rng.random_bool(0.08) };
@@ -98,7 +101,7 @@ impl World {
         for at in 0..count {
             let value = if at + 1 == count && rng.random_bool(0.5) { left } else { rng.random_range(0..=left) };
             left -= value;
-            let to = (!rng.random_bool(0.05)).then(|| rng.random_range(0..12));
+            let to = (!rng.random_bool(0.05)).then(|| rng.random_range(0..SCRIPTS));
             outputs.push((value, to));
         }
         self.push(&coins, &outputs, !is_coinbase && rng.random_bool(0.1));

@@ -1,15 +1,12 @@
 //! Those who mix, those who watch, and those who deal with them.
 
-use cairn_domain::{
-    claims::Strength,
-    risk::{ClaimRef, Mark},
-};
+use cairn_domain::{claims::Strength, risk::ClaimRef};
 use cairn_model::{Height, Sats, ScriptId};
 use rand::seq::SliceRandom;
 
 use super::{
     actors::{BTC, Intent, Play},
-    world::Coin,
+    world::{Coin, Mark},
 };
 
 /// Labels know this share of the addresses of mixers and of listed parties, in percent.

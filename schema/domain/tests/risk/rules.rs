@@ -2,12 +2,12 @@
 
 use cairn_domain::{
     claims::Strength,
-    risk::{ClaimRef, DETECTORS, KnownService, MAX_TXS, Mark, Signal, SignalState, Unexamined, examine},
+    risk::{ClaimRef, DETECTORS, KnownService, MAX_TXS, Signal, SignalState, Unexamined, examine},
 };
 use cairn_events::Category;
 use cairn_model::{Sats, ScriptId, TxNum};
 
-use super::world::{Coin, World};
+use super::world::{Coin, Mark, World};
 
 const BTC: Sats = 100_000_000;
 
@@ -177,20 +177,41 @@ fn claims_are_found_within_two_transactions() {
     assert!(fires(&world, scripts[0], "mixer_exposure"));
 }
 
-#[test]
-fn a_hub_does_not_cost_without_end() {
-    let mut world = World::default();
-    let [subject, hub] = [world.script(), world.script()];
+/// A script pays 3,000 others, and each pays on.
+fn wide(world: &mut World, to: impl Fn(&mut World) -> ScriptId) -> ScriptId {
+    let subject = world.script();
     let coin = world.coin(1, subject, 100 * BTC);
-    let made = world.tx(2, &[coin], &vec![(hub, 1_000); 3_000]);
-    for coin in made {
-        let to = world.script();
-        world.tx(3, &[coin], &[(to, 900)]);
+    let paid: Vec<(ScriptId, Sats)> = (0..3_000).map(|_| (to(world), 1_000)).collect();
+    for coin in world.tx(2, &[coin], &paid) {
+        let next = world.script();
+        world.tx(3, &[coin], &[(next, 900)]);
     }
     world.look_ups.set(0);
+    subject
+}
+
+#[test]
+fn many_neighbours_do_not_cost_without_end() {
+    let mut world = World::default();
+    let subject = wide(&mut world, World::script);
     let found = signal(&world, subject, "mixer_exposure");
     assert_eq!((found.state, found.code), (SignalState::NotExamined, Unexamined::LookUpCap.code()));
-    assert!(world.look_ups.get() <= 1_600, "{}", world.look_ups.get());
+    // The transactions of one direction for each of the two detectors, and what the others look up.
+    assert!(world.look_ups.get() <= 5_000, "{}", world.look_ups.get());
+}
+
+#[test]
+fn a_busy_script_ends_the_trace() {
+    let mut world = World::default();
+    let busy = world.script();
+    let subject = wide(&mut world, |_| busy);
+    let found = signal(&world, subject, "mixer_exposure");
+    assert_eq!((found.state, found.code), (SignalState::NotFired, "examined"));
+    // A claim comes before a stop.
+    let claim = ClaimRef { claim_id: "list:7".to_owned(), level: 40, strength: Strength::Moderate };
+    world.marks.insert(busy, Mark { mixer: Some(claim), ..Mark::default() });
+    let found = signal(&world, subject, "mixer_exposure");
+    assert_eq!((found.state, found.total), (SignalState::Fired, 1));
 }
 
 #[test]

@@ -10,7 +10,10 @@ use std::{
 use cairn_domain::{
     coinjoin::{Shape, detect},
     dust::{CAMPAIGN_RECIPIENTS, is_dust},
-    risk::{Facts, Ledger, MAX_TXS, Mark, Paid, Party, Signal, Spent, SubjectTx, Tx, examine},
+    exposure::{Chain, MAX_TRANSACTIONS, Role, Source, TracedInput, TracedOutput, TracedTx, Way, trace},
+    risk::{
+        ClaimRef, Facts, Ledger, MAX_TXS, NEAR_LIMITS, Near, Nearby, Paid, Party, Signal, Spent, SubjectTx, Tx, examine,
+    },
 };
 use cairn_model::{Height, Outpoint, Sats, ScriptId, ScriptPrefix, ScriptTemplate, TxNum};
 
@@ -32,6 +35,14 @@ pub(crate) struct World {
     scripts: u64,
     next: HashMap<Height, u64>,
     pub(crate) look_ups: Cell<u64>,
+}
+
+/// Claims about a script.
+#[derive(Clone, Default)]
+pub(crate) struct Mark {
+    pub(crate) mixer: Option<ClaimRef>,
+    pub(crate) sanctioned: Option<ClaimRef>,
+    pub(crate) is_service: bool,
 }
 
 /// A coin.
@@ -240,7 +251,65 @@ impl Ledger for World {
         Ok(Some(scripts.iter().map(|script| Party::Script(self.root(*script))).collect()))
     }
 
-    fn marks(&self, scripts: &[ScriptId]) -> Result<Vec<Option<Mark>>, Infallible> {
-        Ok(scripts.iter().map(|script| Some(self.marks.get(script).cloned().unwrap_or_default())).collect())
+    fn near(&self, facts: &Facts, nearby: Nearby) -> Result<Near, Infallible> {
+        let mut near = Near::default();
+        for way in [Way::Sources, Way::Destinations] {
+            let moved = |of: &&SubjectTx| if way == Way::Sources { of.received > 0 } else { of.sent > 0 };
+            let txs: Vec<TxNum> = facts.txs.iter().rev().filter(moved).map(|of| of.tx_num).collect();
+            let mut chain = Traced { world: self, nearby, claims: Vec::new() };
+            let found = trace(&mut chain, way, facts.subject, &txs, NEAR_LIMITS)?;
+            near.add(way, &found, |source| chain.claims.get(source.id as usize).cloned());
+        }
+        Ok(near)
+    }
+}
+
+/// The chain, as traces look at it.
+struct Traced<'w> {
+    world: &'w World,
+    nearby: Nearby,
+    claims: Vec<ClaimRef>,
+}
+
+impl Chain for Traced<'_> {
+    type Error = Infallible;
+
+    fn transaction(&mut self, tx_num: TxNum) -> Result<Option<Rc<TracedTx>>, Infallible> {
+        self.world.look_ups.set(self.world.look_ups.get() + 1);
+        let tx = &self.world.txs[&tx_num];
+        let input = |(spent, coin): (&Spent, &Outpoint)| TracedInput {
+            coin: *coin,
+            value: spent.value,
+            script: spent.script,
+            is_coinbase: self.world.txs[&coin.tx_num].is_coinbase(),
+        };
+        let output = |paid: &Paid| TracedOutput { value: paid.value, script: paid.spendable.then_some(paid.script) };
+        Ok(Some(Rc::new(TracedTx {
+            tx_num,
+            is_coinbase: tx.is_coinbase(),
+            is_coinjoin: tx.coinjoin.is_some(),
+            inputs: tx.inputs.iter().zip(&self.world.made_by[&tx_num]).map(input).collect(),
+            outputs: tx.outputs.iter().map(output).collect(),
+        })))
+    }
+
+    fn spenders(&mut self, tx: TxNum) -> Result<Rc<[(u32, TxNum)]>, Infallible> {
+        let Ok(spenders) = Ledger::spenders(self.world, tx);
+        Ok(spenders.into())
+    }
+
+    fn roles(&mut self, scripts: &[ScriptId]) -> Result<Vec<Role>, Infallible> {
+        let mut roles = Vec::with_capacity(scripts.len());
+        for script in scripts {
+            let mark = self.world.marks.get(script).cloned().unwrap_or_default();
+            let claim = if self.nearby == Nearby::Mixers { mark.mixer } else { mark.sanctioned };
+            let source = claim.map(|claim| {
+                self.claims.push(claim);
+                Source { id: self.claims.len() as u32 - 1, group: 0 }
+            });
+            let is_busy = self.world.history.get(script).is_some_and(|txs| txs.len() as u64 > MAX_TRANSACTIONS);
+            roles.push(Role { source, is_service: mark.is_service, is_busy });
+        }
+        Ok(roles)
     }
 }

@@ -271,7 +271,6 @@ fn is_plain_char(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -24,30 +24,24 @@ const PROJECTION_PAUSE: Duration = Duration::from_millis(500);
 /// Projections may use one part in this many of a processor's time.
 const PROJECTION_SHARE: u32 = 5;
 
-/// Why the mempool cannot be read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Absent {
-    /// The index is built from block files only, so there is no mempool.
-    NotWatched,
-    /// It is being read from the node.
-    Loading,
-    /// The mempool watcher has stopped, or has lost the node.
-    Lost,
-    /// The index is not at the tip that the mempool builds on.
-    OtherTip,
+cairn_model::words! {
+    /// Why the mempool cannot be read.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Absent {
+        /// The index is built from block files only, so there is no mempool.
+        NotWatched = "no_mempool_source",
+        /// It is being read from the node.
+        Loading = "mempool_loading",
+        /// The mempool watcher has stopped, or has lost the node.
+        Lost = "mempool_lost",
+        /// The index is not at the tip that the mempool builds on.
+        OtherTip = "mempool_behind",
+    }
+    /// Stable code.
+    pub fn code;
 }
 
 impl Absent {
-    /// Stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Absent::NotWatched => "no_mempool_source",
-            Absent::Loading => "mempool_loading",
-            Absent::Lost => "mempool_lost",
-            Absent::OtherTip => "mempool_behind",
-        }
-    }
-
     /// A clause that explains it.
     pub fn reason(self) -> &'static str {
         match self {

@@ -339,7 +339,6 @@ impl MempoolSample {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::{collection::vec, option, prelude::*};
 
     use super::*;

@@ -139,9 +139,6 @@ impl View<'_> {
 impl ClusterView<'_> {
     /// The cluster of a script as of a block. Reads a row for the script and one for each step to the root, 2 to 4
     /// mostly.
-    ///
-    /// # Errors
-    /// Returns [`ReadError::Unfinished`] while the stage `clusters` is being rebuilt.
     pub fn of_script(self, script: ScriptId, at: AsOf) -> Result<Membership, ReadError> {
         let mut found = self.of_scripts(&[script], at)?;
         found.pop().ok_or_else(|| self.view.broken("a look-up without result"))

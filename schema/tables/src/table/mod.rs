@@ -76,6 +76,23 @@ pub trait Table {
     }
 }
 
+/// Declares a table: its name, its key and value, its column family, and the origin of its rows.
+macro_rules! table {
+    ($(#[$doc:meta])* $vis:vis struct $table:ident($name:literal: $key:ty => $value:ty) in $home:expr, from $origin:expr;) => {
+        $(#[$doc])*
+        $vis struct $table;
+
+        impl $crate::Table for $table {
+            const NAME: &'static str = $name;
+            const HOME: $crate::Home = $home;
+            const ORIGIN: $crate::Origin = $origin;
+            type Key = $key;
+            type Value = $value;
+        }
+    };
+}
+pub(crate) use table;
+
 /// The bytes of a key, including the tag.
 #[must_use]
 pub fn encode_key<T: Table + ?Sized>(key: &T::Key) -> Vec<u8> {

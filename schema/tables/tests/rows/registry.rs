@@ -27,8 +27,14 @@ fn every_table_in_the_sources_is_registered() {
             continue;
         }
         let text = fs::read_to_string(path).unwrap();
-        impls += text.lines().filter(|line| line.starts_with("impl Table for ")).count();
-        in_sources.extend(found(&text, "    const NAME: &'static str = \"", '"').into_iter().map(str::to_owned));
+        let names =
+            [found(&text, "    const NAME: &'static str = \"", '"'), found(&text, "    pub struct ", ' ')].concat();
+        let of_macro = |name: &str| name.split_once("(\"").map(|(_, name)| name.trim_end_matches("\":").to_owned());
+        impls += text.lines().filter(|line| line.starts_with("impl Table for ") || *line == "table! {").count();
+        in_sources.extend(names.into_iter().filter_map(|name| match name.contains('(') {
+            true => of_macro(name),
+            false => Some(name.to_owned()),
+        }));
     }
     let registered: BTreeSet<String> = TABLES.iter().map(|t| t.name.to_owned()).collect();
     assert_eq!(in_sources, registered);

@@ -12,6 +12,8 @@ use super::{Result, RpcError, code};
 pub(crate) struct Args {
     names: &'static [&'static str],
     values: Vec<Value>,
+    /// The wallet that the request's path names.
+    wallet: Option<String>,
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -47,7 +49,15 @@ impl Args {
             }
             Some(_) => return Err(RpcError::new(code::INVALID_REQUEST, "Params must be an array or object")),
         }
-        Ok(Self { names, values })
+        Ok(Self { names, values, wallet: None })
+    }
+
+    pub(crate) fn of_wallet(self, name: Option<&str>) -> Self {
+        Self { wallet: name.map(str::to_owned), ..self }
+    }
+
+    pub(crate) fn wallet(&self) -> Option<&str> {
+        self.wallet.as_deref()
     }
 
     pub(crate) fn value(&self, at: usize) -> Option<&Value> {

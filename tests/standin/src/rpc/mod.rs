@@ -6,6 +6,7 @@ mod mempool;
 pub(crate) mod render;
 mod server;
 mod txs;
+mod wallet;
 
 use serde_json::{Map, Value, json};
 
@@ -23,8 +24,12 @@ pub(crate) mod code {
     pub(crate) const PARSE: i32 = -32700;
     pub(crate) const MISC: i32 = -1;
     pub(crate) const TYPE: i32 = -3;
+    pub(crate) const WALLET: i32 = -4;
     pub(crate) const NOT_FOUND: i32 = -5;
     pub(crate) const INVALID_PARAMETER: i32 = -8;
+    pub(crate) const WALLET_UNLOCK_NEEDED: i32 = -13;
+    pub(crate) const WALLET_NOT_FOUND: i32 = -18;
+    pub(crate) const WALLET_NOT_SPECIFIED: i32 = -19;
     pub(crate) const DATABASE: i32 = -20;
     pub(crate) const DESERIALIZATION: i32 = -22;
     pub(crate) const VERIFY: i32 = -25;
@@ -56,6 +61,8 @@ type Run = fn(&Shared, &Args) -> Result;
 
 /// Name, names of the parameters, function.
 const METHODS: &[(&str, &[&str], Run)] = &[
+    ("finalizepsbt", &["psbt", "extract"], wallet::finalize_psbt),
+    ("getbalances", &[], wallet::balances),
     ("getbestblockhash", &[], chain::best_block_hash),
     ("getblock", &["blockhash", "verbosity"], chain::block),
     ("getblockchaininfo", &[], chain::blockchain_info),
@@ -75,13 +82,21 @@ const METHODS: &[(&str, &[&str], Run)] = &[
     ("getrawtransaction", &["txid", "verbosity", "blockhash"], txs::raw_transaction),
     ("gettxout", &["txid", "n", "include_mempool"], txs::tx_out),
     ("gettxoutsetinfo", &["hash_type", "hash_or_height", "use_index"], chain::tx_out_set_info),
+    ("getwalletinfo", &[], wallet::info),
     ("getzmqnotifications", &[], server::zmq_notifications),
     ("invalidateblock", &["blockhash"], chain::invalidate_block),
+    ("listunspent", &["minconf", "maxconf", "addresses", "include_unsafe", "query_options"], wallet::list_unspent),
     ("reconsiderblock", &["blockhash"], chain::reconsider_block),
     ("sendrawtransaction", &["hexstring", "maxfeerate", "maxburnamount"], txs::send_raw_transaction),
     ("submitblock", &["hexdata", "dummy"], chain::submit_block),
     ("testmempoolaccept", &["rawtxs", "maxfeerate"], txs::test_mempool_accept),
     ("uptime", &[], server::uptime),
+    (
+        "walletcreatefundedpsbt",
+        &["inputs", "outputs", "locktime", "options", "bip32derivs"],
+        wallet::create_funded_psbt,
+    ),
+    ("walletprocesspsbt", &["psbt", "sign", "sighashtype", "bip32derivs", "finalize"], wallet::process_psbt),
 ];
 
 /// The methods that a request body calls.
@@ -168,10 +183,10 @@ fn one(version: u32, request: &Value, call: &mut impl FnMut(&str, Option<&Value>
     Some((Value::Object(answer), status))
 }
 
-/// Executes a method.
-pub(crate) fn execute(shared: &Shared, method: &str, params: Option<&Value>) -> Result {
+/// Executes a method, for the wallet of this name if the request's path has one.
+pub(crate) fn execute(shared: &Shared, wallet: Option<&str>, method: &str, params: Option<&Value>) -> Result {
     let Some((_, names, run)) = METHODS.iter().find(|(name, ..)| *name == method) else {
         return Err(RpcError::new(code::METHOD_NOT_FOUND, "Method not found"));
     };
-    run(shared, &Args::new(names, params)?)
+    run(shared, &Args::new(names, params)?.of_wallet(wallet))
 }

@@ -3,6 +3,7 @@
 mod blocks;
 mod pool;
 mod wallet;
+mod wallets;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::zmq::Command;
 pub use blocks::{BlockPlan, Txs};
 pub use pool::PoolTx;
 pub use wallet::Payment;
+pub(crate) use wallets::{FundingPlan, OwnedCoin, WalletFault};
 
 /// The chain and the mempool of a stand-in, and the means to change them. Every change is announced over ZMQ in the
 /// order in which Core announces it.
@@ -42,6 +44,8 @@ pub struct World {
     /// Where the wallet goes on looking for coins.
     cursor: Option<OutPoint>,
     outlet: Option<Sender<Command>>,
+    /// The node's own wallets. Payments of this world do not spend their coins.
+    pub(crate) wallets: wallets::NodeWallets,
     /// The mempool while the node is down: transactions and when they entered, Unix seconds.
     on_disk: Vec<(Arc<Transaction>, u64)>,
 }
@@ -61,6 +65,7 @@ impl World {
             next_key: 1_000_000,
             cursor: None,
             outlet: None,
+            wallets: wallets::NodeWallets::default(),
             on_disk: Vec::new(),
         };
         world.deliver(1)?;

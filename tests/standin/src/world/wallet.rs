@@ -155,6 +155,7 @@ impl World {
             let usable = coin.txout.value.to_sat() >= SMALLEST_COIN
                 && (!coin.coinbase || next - coin.height >= COINBASE_MATURITY)
                 && keyring.knows(&coin.txout.script_pubkey)
+                && !self.wallets.own(&coin.txout.script_pubkey)
                 && self.node.pool.spender(outpoint).is_none();
             if usable {
                 let value = coin.txout.value.to_sat();

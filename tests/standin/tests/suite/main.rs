@@ -7,6 +7,7 @@ mod listener;
 mod mempool;
 mod rest;
 mod rpc;
+mod wallet;
 mod zmq;
 
 use cairn_standin::{StandIn, StandInOptions};

@@ -97,7 +97,7 @@ impl Operation {
         let (info, offer) = (op.info, &op.offer);
         let described = &openapi["paths"][info.path][info.method.name().to_lowercase()];
         let body = &described["requestBody"]["content"]["application/json"]["example"];
-        let answers = described["responses"]["200"]["content"].as_object().into_iter().flatten();
+        let answers = described["responses"][op.info.success().as_str()]["content"].as_object().into_iter().flatten();
         Operation {
             description: prose(info.description),
             price: match (offer.tier, offer.price_sats) {

@@ -98,7 +98,6 @@ impl Drop for ConnectionPermit {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn client(text: &str) -> Option<Client> {

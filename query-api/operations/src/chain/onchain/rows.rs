@@ -1,14 +1,15 @@
 //! Days and windows as answers have them.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use cairn_domain::onchain::{CoinTime, Figures, Flows, Missing, Spending};
 use cairn_http::{ApiError, Column, TableRow};
 use cairn_reader::ReadError;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer, ser::Error};
 use serde_json::value::RawValue;
 
+use crate::parsed::schema;
 use crate::values::{Decimal, date, optional};
 
 /// A number that is printed as it is written.
@@ -21,19 +22,7 @@ impl Serialize for Number {
     }
 }
 
-impl JsonSchema for Number {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Number".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "number"})
-    }
-}
+schema!(inline Number, "Number", {"type": "number"});
 
 /// Scripts in use on a day.
 #[derive(Clone, Copy, Debug)]

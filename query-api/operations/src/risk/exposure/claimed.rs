@@ -4,8 +4,9 @@ use std::{cmp::Reverse, collections::BTreeMap, rc::Rc};
 
 use cairn_domain::{
     address_of,
-    claims::{ClaimStatus, LABELS_FROM, Stated, authority, is_flag, standings},
+    claims::{ClaimStatus, LABELS_FROM, Stated, Strength, authority, is_flag, standings},
     dust::is_service,
+    risk::{ClaimRef, is_sanction},
 };
 use cairn_events::{Category, ClaimType, EntityName};
 use cairn_http::ApiError;
@@ -36,8 +37,12 @@ pub(crate) struct DirectClaim {
     /// The origin that the source repeats: copies have one together.
     pub(crate) origin: String,
     pub(crate) claim_type: ClaimType,
+    /// True if it is of a list of sanctions.
+    pub(crate) is_sanction: bool,
     /// Confidence, 0 to 100.
     pub(crate) level: u8,
+    /// Strength of its evidence.
+    pub(crate) strength: Strength,
     /// The entity in paths.
     pub(crate) entity: Option<String>,
     /// Category by which risk is grouped: a flag, else the kind of entity.
@@ -57,7 +62,7 @@ impl DirectClaim {
     pub(crate) fn group(&self, kind: Kind) -> Option<&str> {
         match kind {
             Kind::Risk => self.category,
-            Kind::Sanctions => (self.claim_type == ClaimType::ListedBy).then_some(self.origin.as_str()),
+            Kind::Sanctions => self.is_sanction.then_some(self.origin.as_str()),
         }
     }
 
@@ -67,6 +72,11 @@ impl DirectClaim {
             Kind::Risk => self.is_flag || self.entity_category.is_some_and(counts),
             Kind::Sanctions => true,
         }
+    }
+
+    /// The claim, as a signal names it.
+    pub(crate) fn reference(&self) -> ClaimRef {
+        ClaimRef { claim_id: self.id.clone(), level: self.level, strength: self.strength }
     }
 
     /// True if the claim names a service as the owner.
@@ -183,7 +193,9 @@ fn direct_claim(of: &Listed<'_>) -> DirectClaim {
         authority: authority(stated.source.as_str(), entity).to_owned(),
         origin: stated.origin().to_owned(),
         claim_type: claim.claim_type,
+        is_sanction: is_sanction(claim),
         level: stated.level(),
+        strength: Strength::of(Some(stated.tier())),
         entity: entity.map(str::to_owned),
         category: flag.or(claim.category.map(|category| category.as_str())),
         is_flag: flag.is_some(),

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use cairn_domain::exposure::{MILLIONTHS, Reached, Stop};
+use cairn_domain::exposure::{Limits, MAX_COINS, MAX_PARTS, MAX_TRANSACTIONS, MAX_TXS, MILLIONTHS, Reached, Stop, Way};
 use cairn_http::{ApiError, Location};
 use cairn_model::{Sats, TxNum};
 use cairn_tables::{block_log::BlockLog, headers::Headers};
@@ -15,9 +15,9 @@ use super::{
         PathHop, PathSource,
     },
     parameters::{DirectionParam, ExposureInput, Groups, counted_categories},
-    reader::{ExposureReader, MAX_TRANSACTIONS},
+    reader::ExposureReader,
     rows::{Rows, ppm, split},
-    traced::{Choice, History, MAX_COINS, MAX_PARTS, MAX_TXS, Traced, Way, traced},
+    traced::{Choice, History, Traced, traced},
 };
 use crate::{
     context::{Ctx, lacks},
@@ -153,7 +153,7 @@ fn direction(
     request: &ExposureRequest,
 ) -> Result<DirectionExposure, ApiError> {
     let own = reader.claimed_hash(&wallet.script_hash)?;
-    let traced = traced(reader, history, choice, way, request.depth)?;
+    let traced = traced(reader, &history.moves, choice, way, Limits::at_depth(request.depth))?;
     let total = if way == Way::Sources { history.sums.received } else { history.sums.sent };
     let rows = Rows { traced: &traced, choice, own, total, min_share_ppm: request.min_share_ppm };
     let (groups, below_min_share) = rows.groups();
@@ -217,8 +217,7 @@ fn path(
     of: &Reached,
     total: Sats,
 ) -> Result<Option<ExposurePath>, ApiError> {
-    let Some(script) = traced.sources.get(of.source.id as usize) else { return Ok(None) };
-    let Some(claim) = script.claims.iter().find(|claim| choice.group(claim).is_some()) else { return Ok(None) };
+    let Some((script, claim)) = traced.claim(of.source, choice) else { return Ok(None) };
     let steps = traced.trace.way(of);
     let at_source = if traced.way == Way::Sources { steps.first() } else { steps.last() };
     let Some(at_source) = at_source else { return Ok(None) };
@@ -300,6 +299,7 @@ fn caveats(sides: &[&DirectionExposure], truncated: bool) -> Vec<ExposureCaveat>
 
 #[cfg(test)]
 mod tests {
+    use cairn_domain::claims::Strength;
     use cairn_events::ClaimType;
 
     use super::*;
@@ -311,7 +311,9 @@ mod tests {
             authority: "A list".to_owned(),
             origin: "list".to_owned(),
             claim_type: ClaimType::ListedBy,
+            is_sanction: true,
             level: 100,
+            strength: Strength::Strong,
             entity: None,
             category: Some("sanctioned"),
             is_flag: true,

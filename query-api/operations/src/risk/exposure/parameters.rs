@@ -117,6 +117,12 @@ impl Groups {
         Ok(Groups(words.into_iter().map(str::to_owned).collect()))
     }
 
+    /// The groups of mixers, and of those who behave like one.
+    pub(crate) fn mixers() -> Self {
+        let words = [Category::Mixer.as_str(), Behaviour::Mixing.as_str()];
+        Groups(words.into_iter().map(str::to_owned).collect())
+    }
+
     /// The first word that is not a category or a behaviour.
     pub(crate) fn unknown_category(&self) -> Option<&str> {
         let is_known = |word: &str| word.parse::<Category>().is_ok() || word.parse::<Behaviour>().is_ok();
@@ -207,7 +213,6 @@ const fn hundred() -> u32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
 
 use cairn_domain::{
     coinjoin::is_coinjoin,
-    exposure::{TracedInput, TracedOutput, TracedTx},
+    exposure::{MAX_TRANSACTIONS, TracedInput, TracedOutput, TracedTx},
 };
 use cairn_http::ApiError;
 use cairn_model::{ScriptId, ScriptPrefix, TxNum};
@@ -23,8 +23,6 @@ use crate::{
     wallets::coinjoin_tx::CoinJoinTx,
 };
 
-/// Transactions of a script from which it is too busy to trace through.
-pub(crate) const MAX_TRANSACTIONS: u64 = 1_000;
 /// Inputs and outputs of transactions that are kept.
 const MAX_KEPT_PARTS: usize = 400_000;
 /// Scripts that are kept.
@@ -97,6 +95,11 @@ impl<'r> ExposureReader<'r> {
     /// True if there are claims: otherwise nothing can be found.
     pub(crate) fn has_claims(&self) -> bool {
         !self.claims.is_empty
+    }
+
+    /// True while clusters are being made: claims that extend to a cluster are missing.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.claims.is_unfinished
     }
 
     /// Drops what is kept if it is much, and begins the account of claims that are left out. Called before each

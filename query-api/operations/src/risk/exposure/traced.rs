@@ -5,7 +5,7 @@ use std::{
     rc::Rc,
 };
 
-use cairn_domain::exposure::{Chain, Limits, Role, Source, Trace, TracedTx, trace_destinations, trace_sources};
+use cairn_domain::exposure::{Chain, Limits, MAX_PARTS, MAX_TRANSACTIONS, Role, Source, Trace, TracedTx, Way, trace};
 use cairn_http::ApiError;
 use cairn_model::{ScriptId, TxNum};
 use cairn_reader::{FoundScript, SumsBefore};
@@ -13,35 +13,27 @@ use cairn_reader::{FoundScript, SumsBefore};
 use super::{
     claimed::{ClaimedScript, DirectClaim, Kind},
     parameters::Groups,
-    reader::{ExposureReader, MAX_TRANSACTIONS},
+    reader::ExposureReader,
 };
 
-/// Coins that a trace looks at.
-pub(crate) const MAX_COINS: usize = 5_000;
-/// Transactions that a trace reads.
-pub(crate) const MAX_TXS: usize = 5_000;
-/// Inputs and outputs that a trace reads.
-pub(crate) const MAX_PARTS: usize = 200_000;
-/// Amounts that a trace computes.
-const MAX_STEPS: usize = 300_000;
+/// Amounts that the newest transactions of a script moved, the newest first.
+pub(crate) struct Moves {
+    script: ScriptId,
+    /// Number, received, sent.
+    entries: Vec<(TxNum, u64, u64)>,
+}
 
-/// A direction of a trace.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Way {
-    /// Where received coins came from.
-    Sources,
-    /// Where spent coins went.
-    Destinations,
+impl Moves {
+    pub(crate) fn new(script: ScriptId, entries: impl Iterator<Item = (TxNum, u64, u64)>) -> Self {
+        Moves { script, entries: entries.collect() }
+    }
 }
 
 /// The part of a script's history that is traced.
 pub(crate) struct History {
-    /// The script.
-    script: ScriptId,
     /// Sums up to the moment.
     pub(crate) sums: SumsBefore,
-    /// The newest transactions: number, received, sent.
-    entries: Vec<(TxNum, u64, u64)>,
+    pub(crate) moves: Moves,
 }
 
 impl History {
@@ -51,13 +43,13 @@ impl History {
         let sums = scripts.sums_before(found, reader.moment.chain.tx_end)?;
         let skip = found.totals.tx_count.saturating_sub(sums.tx_count);
         let entries = scripts.history(found, skip, MAX_TRANSACTIONS as usize)?;
-        let entries = entries.into_iter().map(|entry| (entry.tx_num, entry.received, entry.sent)).collect();
-        Ok(History { script: found.id, sums, entries })
+        let entries = entries.into_iter().map(|entry| (entry.tx_num, entry.received, entry.sent));
+        Ok(History { sums, moves: Moves::new(found.id, entries) })
     }
 
     /// Number of transactions that are traced.
     pub(crate) fn traced(&self) -> u64 {
-        self.entries.len() as u64
+        self.moves.entries.len() as u64
     }
 }
 
@@ -79,6 +71,15 @@ pub(crate) struct Choice<'c> {
     pub(crate) groups: Option<&'c Groups>,
 }
 
+impl Traced {
+    /// The claim that makes a script a source.
+    pub(crate) fn claim(&self, source: Source, choice: Choice<'_>) -> Option<(&ClaimedScript, &DirectClaim)> {
+        let script = self.sources.get(source.id as usize)?;
+        let claim = script.claims.iter().find(|claim| choice.group(claim).is_some())?;
+        Some((script, claim))
+    }
+}
+
 impl Choice<'_> {
     /// The group of a claim, if it makes its script a source.
     pub(crate) fn group<'d>(&self, claim: &'d DirectClaim) -> Option<&'d str> {
@@ -91,17 +92,16 @@ impl Choice<'_> {
 /// Traces a script in one direction.
 pub(crate) fn traced(
     reader: &mut ExposureReader<'_>,
-    history: &History,
+    moves: &Moves,
     choice: Choice<'_>,
     way: Way,
-    hops: u8,
+    limits: Limits,
 ) -> Result<Traced, ApiError> {
-    let limits = Limits { hops, coins: MAX_COINS, txs: MAX_TXS, steps: MAX_STEPS };
-    let moves = |(tx, received, sent): &(TxNum, u64, u64)| {
-        let moved = if way == Way::Sources { received } else { sent };
-        (*moved > 0).then_some(*tx)
+    let moved = |(tx, received, sent): &(TxNum, u64, u64)| {
+        let sats = if way == Way::Sources { received } else { sent };
+        (*sats > 0).then_some(*tx)
     };
-    let txs: Vec<TxNum> = history.entries.iter().filter_map(moves).collect();
+    let txs: Vec<TxNum> = moves.entries.iter().filter_map(moved).collect();
     let mut chain = IndexChain {
         reader,
         choice,
@@ -111,10 +111,7 @@ pub(crate) fn traced(
         groups: Vec::new(),
         group_ids: BTreeMap::new(),
     };
-    let trace = match way {
-        Way::Sources => trace_sources(&mut chain, history.script, &txs, limits)?,
-        Way::Destinations => trace_destinations(&mut chain, history.script, &txs, limits)?,
-    };
+    let trace = trace(&mut chain, way, moves.script, &txs, limits)?;
     let IndexChain { sources, groups, .. } = chain;
     Ok(Traced { way, trace, sources, groups })
 }

@@ -59,32 +59,20 @@ pub(super) enum Key {
     Burned,
 }
 
-/// Why the graph is incomplete.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum CutReason {
-    HistoryCap,
-    EdgeCandidateCap,
-    NodeLimit,
-    TransactionBudget,
-    LargeTransaction,
-    NodeMembers,
-    FoldCap,
-    TimeBudget,
-}
-
-impl CutReason {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            CutReason::HistoryCap => "history_cap",
-            CutReason::EdgeCandidateCap => "edge_candidates_cap",
-            CutReason::NodeLimit => "node_limit",
-            CutReason::TransactionBudget => "transaction_budget",
-            CutReason::LargeTransaction => "large_transaction",
-            CutReason::NodeMembers => "node_members",
-            CutReason::FoldCap => "fold_cap",
-            CutReason::TimeBudget => "time_budget",
-        }
+cairn_model::words! {
+    /// Why the graph is incomplete.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub(super) enum CutReason {
+        HistoryCap = "history_cap",
+        EdgeCandidateCap = "edge_candidates_cap",
+        NodeLimit = "node_limit",
+        TransactionBudget = "transaction_budget",
+        LargeTransaction = "large_transaction",
+        NodeMembers = "node_members",
+        FoldCap = "fold_cap",
+        TimeBudget = "time_budget",
     }
+    pub(super) fn name;
 }
 
 /// The result.

@@ -19,16 +19,19 @@ const MAX_ROWS: usize = 500;
 /// Maximum number of lots that are shown for a step.
 const MAX_LOTS: usize = 20;
 
-/// Kind of a step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "PnlKind")]
-pub(super) enum RowKind {
-    Acquisition,
-    Income,
-    Disposal,
-    Fee,
-    Transfer,
+cairn_model::words! {
+    /// Kind of a step.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(rename = "PnlKind")]
+    pub(super) enum RowKind {
+        Acquisition = "acquisition",
+        Income = "income",
+        Disposal = "disposal",
+        Fee = "fee",
+        Transfer = "transfer",
+    }
+    pub(super) fn name;
 }
 
 impl RowKind {
@@ -39,16 +42,6 @@ impl RowKind {
             Kind::Disposal => RowKind::Disposal,
             Kind::Fee => RowKind::Fee,
             Kind::Transfer => RowKind::Transfer,
-        }
-    }
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            RowKind::Acquisition => "acquisition",
-            RowKind::Income => "income",
-            RowKind::Disposal => "disposal",
-            RowKind::Fee => "fee",
-            RowKind::Transfer => "transfer",
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Reads JSON without what readers disagree about: a member may not occur twice.
+//! Reads JSON without what readers disagree about: a member may not occur twice. Bodies of requests and evidence packs
+//! are read so.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ use serde_json::{Map, Number, Value};
 /// Reads a document.
 ///
 /// # Errors
-/// Fails if it is not JSON, or if an object has a member twice.
+/// Fails if it is not JSON, or if an object has a member twice: then the error's category is `Data`.
 pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice::<Strict>(bytes).map(|Strict(value)| value)
 }
@@ -50,7 +51,7 @@ impl<'de> Visitor<'de> for Reading {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number is too large"))
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number is out of range"))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {

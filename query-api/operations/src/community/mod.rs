@@ -1,0 +1,13 @@
+//! Community reports: what clients say about addresses, published once a small payment is confirmed.
+
+mod allotment;
+mod category;
+mod judged;
+mod texts;
+
+crate::area::area! {
+    create::SubmitReport,
+    status::ReportStatus,
+    vote::VoteReport,
+    list::AddressReports,
+}

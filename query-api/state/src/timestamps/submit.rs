@@ -1,0 +1,230 @@
+//! Accepts hashes durably. One task of a process writes them: those that arrive while a transaction commits share the
+//! next one, so that many clients wait for one flush of the disk.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::Ordering,
+};
+
+use sha2::{Digest, Sha256};
+use sqlx::AssertSqlSafe;
+use tokio::sync::oneshot;
+
+use crate::{
+    MAX_DIGEST_BYTES, MAX_WAITING_TIMESTAMPS, State, StateError,
+    keys::to_stored,
+    pool::SqlPool,
+    timestamps::{
+        hash::{NewTimestamp, TimestampSource},
+        queue::{Answer, Queued},
+        record::{SubmittedTimestamp, TimestampRecord},
+    },
+};
+
+/// Groups after which the hashes that wait for a batch are counted again.
+const COUNT_EVERY: u64 = 64;
+
+/// Network and hash.
+type Key = (&'static str, Vec<u8>);
+
+/// A row to insert.
+struct Row {
+    network: &'static str,
+    hash: Vec<u8>,
+    nonce: [u8; 16],
+    commitment: [u8; 32],
+    source: TimestampSource,
+    at: i64,
+}
+
+impl Row {
+    fn new(new: &NewTimestamp, at: i64) -> Result<Self, StateError> {
+        let mut nonce = [0u8; 16];
+        getrandom::fill(&mut nonce).map_err(|error| StateError::Random(error.to_string()))?;
+        let commitment = Sha256::new().chain_update(&new.hash).chain_update(nonce).finalize().into();
+        Ok(Row { network: new.network, hash: new.hash.clone(), nonce, commitment, source: new.source, at })
+    }
+}
+
+/// Rows in one statement. Few sizes, because each has a prepared statement.
+const CHUNKS: [usize; 4] = [64, 16, 4, 1];
+
+/// A statement that inserts this many rows. A hash of a batch that was given up waits for another one, with the nonce
+/// that its clients know. The rows that were inserted or wait again are returned.
+fn insert(rows: usize) -> String {
+    let row = |at: usize| {
+        let columns: Vec<String> = (1..=6).map(|column| format!("${}", at * 6 + column)).collect();
+        format!("({})", columns.join(", "))
+    };
+    let rows: Vec<String> = (0..rows).map(row).collect();
+    format!(
+        "INSERT INTO timestamp_hashes (network, hash, nonce, commitment, source, submitted_at) VALUES {} \
+         ON CONFLICT (network, hash) DO UPDATE SET batch = NULL, position = NULL, submitted_at = excluded.submitted_at \
+         WHERE timestamp_hashes.batch IN (SELECT id FROM timestamp_batches WHERE state = 'failed') \
+         RETURNING network, hash, nonce, commitment, source, submitted_at",
+        rows.join(", ")
+    )
+}
+
+/// A row as the database returns it.
+type Inserted = (String, Vec<u8>, Vec<u8>, Vec<u8>, String, i64);
+
+/// Inserts all rows in one transaction. A macro, because the types of the two databases have no common trait.
+macro_rules! insert_all {
+    ($begun:expr, $rows:expr) => {{
+        let failed = || StateError::database("cannot store timestamps");
+        let mut tx = $begun.map_err(failed())?;
+        let mut inserted: Vec<Inserted> = Vec::with_capacity($rows.len());
+        let mut rest = $rows;
+        while !rest.is_empty() {
+            let size = CHUNKS.into_iter().find(|size| *size <= rest.len()).unwrap_or(1);
+            let (chunk, others) = rest.split_at(size);
+            rest = others;
+            // Only numbers are put into the text.
+            let mut query = sqlx::query_as(AssertSqlSafe(insert(size)));
+            for row in chunk {
+                query = query.bind(row.network).bind(row.hash.as_slice()).bind(row.nonce.as_slice());
+                query = query.bind(row.commitment.as_slice()).bind(row.source.name()).bind(row.at);
+            }
+            inserted.extend(query.fetch_all(&mut *tx).await.map_err(failed())?);
+        }
+        tx.commit().await.map_err(failed())?;
+        Ok::<_, StateError>(inserted)
+    }};
+}
+
+fn record_of((_, hash, nonce, commitment, source, at): Inserted) -> Result<TimestampRecord, StateError> {
+    let bad = || StateError::Row("a timestamp was stored in another form".to_owned());
+    Ok(TimestampRecord {
+        hash,
+        nonce: nonce.try_into().map_err(|_| bad())?,
+        commitment: commitment.try_into().map_err(|_| bad())?,
+        source: TimestampSource::named(&source).ok_or_else(bad)?,
+        submitted_at: u64::try_from(at).map_err(|_| bad())?,
+        batch: None,
+    })
+}
+
+/// The task that writes. If it panics, the next hash starts another one.
+struct Writer {
+    state: State,
+    /// True if the queue knows that it has ended.
+    has_ended: bool,
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.state.submits.end();
+        }
+    }
+}
+
+impl State {
+    /// Accepts a hash; when this returns, it is on disk. A hash that is known changes nothing, unless its batch was
+    /// given up: then it waits for another one. `now` is in seconds since 1970.
+    ///
+    /// # Errors
+    /// Fails if the hash is empty or too long, if too many hashes wait, or if the queue of this process is full.
+    pub async fn submit_timestamp(&self, new: NewTimestamp, now: u64) -> Answer {
+        if !(1..=MAX_DIGEST_BYTES).contains(&new.hash.len()) {
+            return Err(StateError::Digest);
+        }
+        let now = to_stored(now)?;
+        self.ready().await?;
+        let (answer, accepted) = oneshot::channel();
+        if self.submits.add(Queued { new, now, answer })? {
+            let state = self.clone();
+            // A task of its own: the caller may give up, and others wait for the same transaction.
+            tokio::spawn(async move {
+                let mut writer = Writer { state, has_ended: false };
+                while let Some(group) = writer.state.submits.take() {
+                    writer.state.accept(group).await;
+                }
+                writer.has_ended = true;
+            });
+        }
+        // The task ends early only with the process.
+        accepted.await.unwrap_or(Err(StateError::Busy))
+    }
+
+    /// Stores a group and answers all who handed it in.
+    async fn accept(&self, group: Vec<Queued>) {
+        let mut waiting: BTreeMap<Key, Vec<Queued>> = BTreeMap::new();
+        for queued in group {
+            waiting.entry((queued.new.network, queued.new.hash.clone())).or_default().push(queued);
+        }
+        let mut stored = self.store(&waiting).await;
+        for (key, clients) in waiting {
+            let mut first = stored.as_mut().ok().and_then(|stored| stored.remove(&key));
+            for queued in clients {
+                let answer = match (&stored, first.take()) {
+                    (Err(error), _) => Err(error.repeated()),
+                    (Ok(_), Some(record)) => Ok(SubmittedTimestamp { record, is_new: true }),
+                    (Ok(_), None) => self.known(&key).await,
+                };
+                // A caller that has given up hears nothing; its hash is stored nevertheless.
+                let _ = queued.answer.send(answer);
+            }
+        }
+    }
+
+    /// Stores the hashes of a group that are not known yet, and returns their records.
+    async fn store(&self, waiting: &BTreeMap<Key, Vec<Queued>>) -> Result<BTreeMap<Key, TimestampRecord>, StateError> {
+        let group = self.submits.groups.fetch_add(1, Ordering::Relaxed);
+        if group.is_multiple_of(COUNT_EVERY) || self.submits.is_full.load(Ordering::Relaxed) {
+            self.submits.is_full.store(self.is_full(waiting).await?, Ordering::Relaxed);
+        }
+        if self.submits.is_full.load(Ordering::Relaxed) {
+            return Ok(BTreeMap::new());
+        }
+        let first = |clients: &Vec<Queued>| clients.first().map(|queued| Row::new(&queued.new, queued.now));
+        let rows = waiting.values().filter_map(first).collect::<Result<Vec<_>, _>>()?;
+        let rows = rows.as_slice();
+        let inserted = match &self.pool {
+            // Takes the write lock at once, and waits for it if another process has it.
+            SqlPool::Sqlite(pool) => insert_all!(pool.begin_with("BEGIN IMMEDIATE").await, rows),
+            SqlPool::Postgres(pool) => insert_all!(pool.begin().await, rows),
+        }?;
+        let names: Vec<&'static str> = waiting.keys().map(|(network, _)| *network).collect();
+        let record = |row: Inserted| {
+            let network = names.iter().find(|name| **name == row.0).copied().unwrap_or_default();
+            record_of(row).map(|record| ((network, record.hash.clone()), record))
+        };
+        inserted.into_iter().map(record).collect()
+    }
+
+    /// True if too many hashes of a network wait for a batch.
+    async fn is_full(&self, waiting: &BTreeMap<Key, Vec<Queued>>) -> Result<bool, StateError> {
+        let networks: BTreeSet<&str> = waiting.keys().map(|(network, _)| *network).collect();
+        for network in networks {
+            let counted = self.waiting_timestamps(network, MAX_WAITING_TIMESTAMPS).await?;
+            if counted.count >= MAX_WAITING_TIMESTAMPS {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The record of a hash that is stored.
+    async fn known(&self, (network, hash): &Key) -> Answer {
+        match self.timestamp(network, hash).await? {
+            Some(record) => Ok(SubmittedTimestamp { record, is_new: false }),
+            None if self.submits.is_full.load(Ordering::Relaxed) => Err(StateError::TooManyTimestamps),
+            None => Err(StateError::Row("a timestamp that was stored is gone".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_numbers_its_parameters() {
+        assert!(insert(1).contains("VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT"));
+        assert!(insert(2).contains("($1, $2, $3, $4, $5, $6), ($7, $8, $9, $10, $11, $12) ON"));
+        // PostgreSQL allows 65,535 parameters, SQLite 32,766.
+        assert!(CHUNKS.iter().all(|rows| rows * 6 < 32_766) && CHUNKS.contains(&1));
+    }
+}
