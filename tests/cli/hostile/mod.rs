@@ -35,7 +35,8 @@ const GROWTH: u64 = 48 << 10;
 
 /// A demo whose clients may ask as much as they like.
 fn demo(world: &World) -> Running {
-    world.start("demo --datadir demo --listen 127.0.0.1:0 --rate-limit 0")
+    let descriptor = format!("wpkh({ACCOUNT}/0/*)");
+    world.start(&format!("demo --datadir demo --listen 127.0.0.1:0 --rate-limit 0 --payments-descriptor {descriptor}"))
 }
 
 /// Resident memory of the process in KiB, where the system reports it.
@@ -45,6 +46,9 @@ fn resident(running: &Running) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
+/// An account of the test networks that receives payments for reports.
+const ACCOUNT: &str =
+    "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
 /// Some of the tools.
 const TOOLS: [&str; 7] = [
     "wallet_summary",
