@@ -94,6 +94,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("SECONDS", "60"),
     ("SIZE", "4G"),
     ("TIME", "31d"),
+    ("URL", "https://cairn.example"),
     ("ZONE", "America/New_York"),
 ];
 

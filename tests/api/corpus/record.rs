@@ -127,7 +127,8 @@ impl Recorder {
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let header = |name: &str| parts.headers.get(name).map_or("", |v| v.to_str().unwrap()).to_owned();
 
-        let now = self.began..=unix_now() + 1;
+        // A quote holds for ten minutes, and says until when.
+        let now = self.began..=unix_now() + 601;
         let body = match std::str::from_utf8(&bytes) {
             Ok(text) => settled(text, &now),
             Err(_) => format!("bytes {}", crate::support::hex(&bytes)),

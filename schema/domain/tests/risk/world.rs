@@ -276,12 +276,13 @@ impl Chain for Traced<'_> {
 
     fn transaction(&mut self, tx_num: TxNum) -> Result<Option<Rc<TracedTx>>, Infallible> {
         self.world.look_ups.set(self.world.look_ups.get() + 1);
-        let tx = &self.world.txs[&tx_num];
+        // A block that stands alone spends coins of transactions that nobody knows.
+        let Some(tx) = self.world.txs.get(&tx_num) else { return Ok(None) };
         let input = |(spent, coin): (&Spent, &Outpoint)| TracedInput {
             coin: *coin,
             value: spent.value,
             script: spent.script,
-            is_coinbase: self.world.txs[&coin.tx_num].is_coinbase(),
+            is_coinbase: self.world.txs.get(&coin.tx_num).is_some_and(|tx| tx.is_coinbase()),
         };
         let output = |paid: &Paid| TracedOutput { value: paid.value, script: paid.spendable.then_some(paid.script) };
         Ok(Some(Rc::new(TracedTx {
