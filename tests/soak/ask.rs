@@ -87,11 +87,6 @@ impl Asking<'_> {
                 let is_explained = before.is_disturbed_until(after);
                 // The index has the block, the mempool will have it in a moment.
                 let lags = status == 503 && body.to_string().contains("mempool") && began.elapsed() < LAGS;
-                // No wallet anchors hashes here.
-                let is_meant = body["error"] == "anchoring_unavailable";
-                if is_meant {
-                    return Ok(());
-                }
                 if !is_explained && !lags {
                     return Err(format!("{status}: {}", String::from_utf8_lossy(&answer.body)));
                 }
