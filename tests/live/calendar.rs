@@ -68,13 +68,13 @@ fn the_official_client_stamps_upgrades_and_verifies() {
     }
     let from_here = ["upgrade", "-c", &ots.calendar, "letter.txt.ots"];
     cast.wait_until("a stamp", || ots.run(&["stamp", "-m", "1", "-c", &ots.calendar, "letter.txt", "other.txt"]).0);
-    ots.fails(&from_here, "Pending");
+    ots.fails(&from_here, "Timestamp not complete");
     cast.wait_until("the transaction", || !node.world().pool_txids().is_empty());
-    ots.fails(&from_here, "Pending");
+    ots.fails(&from_here, "Timestamp not complete");
     node.world().mine(1).unwrap();
     cast.wait_until("the block", || get_json(&address, "/v1/network/summary")["height"] == 106);
     // A proof that a reorganization can take back is not handed out: clients never ask again.
-    ots.fails(&from_here, "Pending");
+    ots.fails(&from_here, "waiting for 6 confirmations");
     node.world().mine(5).unwrap();
     cast.wait_until("the sixth block", || ots.run(&from_here).0);
     ots.succeeds(&["verify", "letter.txt.ots"], "Success! Bitcoin block 106 attests existence");
