@@ -72,14 +72,14 @@ fn the_official_client_stamps_upgrades_and_verifies() {
     cast.wait_until("the transaction", || !node.world().pool_txids().is_empty());
     ots.fails(&from_here, "Timestamp not complete");
     node.world().mine(1).unwrap();
-    cast.wait_until("the block", || get_json(&address, "/v1/network/summary")["height"] == 106);
+    cast.wait_until("the block", || get_json(&address, "/v1/network/summary")["height"] == 107);
     // A proof that a reorganization can take back is not handed out: clients never ask again.
     ots.fails(&from_here, "waiting for 6 confirmations");
     node.world().mine(5).unwrap();
     cast.wait_until("the sixth block", || ots.run(&from_here).0);
-    ots.succeeds(&["verify", "letter.txt.ots"], "Success! Bitcoin block 106 attests existence");
+    ots.succeeds(&["verify", "letter.txt.ots"], "Success! Bitcoin block 107 attests existence");
     // The one that was not upgraded asks the calendar by its URL.
-    ots.succeeds(&["verify", "other.txt.ots"], "Success! Bitcoin block 106 attests existence");
+    ots.succeeds(&["verify", "other.txt.ots"], "Success! Bitcoin block 107 attests existence");
     ots.fails(&["verify", "-f", "other.txt", "letter.txt.ots"], "does not match");
     cast.end_writer("TERM");
 }

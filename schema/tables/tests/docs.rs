@@ -38,8 +38,10 @@ fn header(source: &str) -> String {
 fn files(sources: &BTreeMap<String, String>) -> Vec<(&str, Vec<&'static str>)> {
     let mut files: Vec<(&str, Vec<&str>)> = Vec::new();
     for table in &TABLES {
-        let name = format!("    const NAME: &'static str = \"{}\";", table.name);
-        let (file, _) = sources.iter().find(|(_, text)| text.contains(&name)).expect("a source for every table");
+        // By the macro that declares tables, or by hand.
+        let forms = [format!("(\"{}\": ", table.name), format!("    const NAME: &'static str = \"{}\";", table.name)];
+        let is_here = |text: &str| forms.iter().any(|form| text.contains(form));
+        let (file, _) = sources.iter().find(|(_, text)| is_here(text)).expect("a source for every table");
         match files.iter_mut().find(|(known, _)| known == file) {
             Some((_, tables)) => tables.push(table.name),
             None => files.push((file, vec![table.name])),
