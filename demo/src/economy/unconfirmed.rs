@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use bitcoin::consensus::serialize;
+use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use rand::Rng;
 
@@ -40,6 +40,18 @@ pub struct Unconfirmed {
 }
 
 impl Unconfirmed {
+    /// A signed transaction that spends these coins, in the order of its inputs.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not a transaction, or if there are too few or too many coins.
+    pub fn read(raw: &[u8], spent: Vec<Coin>) -> Result<Self, Error> {
+        let tx: Transaction = deserialize(raw).map_err(|error| Error::Encoding(error.to_string()))?;
+        match tx.input.len() == spent.len() {
+            true => Ok(Unconfirmed { tx, spent, seen: Duration::ZERO, replaces: None }),
+            false => Err(Error::Encoding("it spends other coins".to_owned())),
+        }
+    }
+
     /// Serialized, with witness.
     pub fn raw(&self) -> Vec<u8> {
         serialize(&self.tx)
