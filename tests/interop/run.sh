@@ -21,7 +21,7 @@ stop() {
 }
 trap stop EXIT
 # Thousands of requests of one client are the point here.
-CAIRN_RATE_LIMIT=0 "${CARGO_TARGET_DIR:-target}/release/cairn" demo --datadir "$work/data" --listen "$listen" >"$work/log" 2>&1 &
+CAIRN_RATE_LIMIT=0 "${CARGO_TARGET_DIR:-target}/release/cairn" demo --still --datadir "$work/data" --listen "$listen" >"$work/log" 2>&1 &
 server=$!
 
 document="$work/openapi.json"

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use rand::Rng;
 
@@ -50,6 +51,25 @@ impl Unconfirmed {
             true => Ok(Unconfirmed { tx, spent, seen: Duration::ZERO, replaces: None }),
             false => Err(Error::Encoding("it spends other coins".to_owned())),
         }
+    }
+
+    /// The coins that a serialized transaction spends: transaction, in the byte order of blocks, and number of the output.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not a transaction.
+    pub fn spends(raw: &[u8]) -> Result<Vec<([u8; 32], u32)>, Error> {
+        let tx: Transaction = deserialize(raw).map_err(|error| Error::Encoding(error.to_string()))?;
+        let points = tx.input.iter().map(|input| input.previous_output);
+        Ok(points.map(|point| (point.txid.to_byte_array(), point.vout)).collect())
+    }
+
+    /// Id of a serialized transaction, in the byte order of blocks.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not a transaction.
+    pub fn txid(raw: &[u8]) -> Result<[u8; 32], Error> {
+        let tx: Transaction = deserialize(raw).map_err(|error| Error::Encoding(error.to_string()))?;
+        Ok(tx.compute_txid().to_byte_array())
     }
 
     /// Serialized, with witness.

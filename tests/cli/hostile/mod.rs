@@ -35,7 +35,7 @@ const GROWTH: u64 = 48 << 10;
 
 /// A demo whose clients may ask as much as they like.
 fn demo(world: &World) -> Running {
-    world.start("demo --datadir demo --listen 127.0.0.1:0 --rate-limit 0")
+    world.start("demo --still --datadir demo --listen 127.0.0.1:0 --rate-limit 0")
 }
 
 /// Resident memory of the process in KiB, where the system reports it.
