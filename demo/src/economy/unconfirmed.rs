@@ -41,7 +41,7 @@ pub struct Unconfirmed {
 }
 
 impl Unconfirmed {
-    /// A signed transaction that spends these coins, in the order of its inputs.
+    /// Reads a signed transaction that spends these coins, in the order of its inputs.
     ///
     /// # Errors
     /// Fails if the bytes are not a transaction, or if there are too few or too many coins.
@@ -53,7 +53,7 @@ impl Unconfirmed {
         }
     }
 
-    /// The coins that a serialized transaction spends: transaction, in the byte order of blocks, and number of the output.
+    /// Reads which coins a serialized transaction spends: transaction, in the byte order of blocks, and number of the output.
     ///
     /// # Errors
     /// Fails if the bytes are not a transaction.
@@ -63,7 +63,7 @@ impl Unconfirmed {
         Ok(points.map(|point| (point.txid.to_byte_array(), point.vout)).collect())
     }
 
-    /// Id of a serialized transaction, in the byte order of blocks.
+    /// Returns the id of a serialized transaction, in the byte order of blocks.
     ///
     /// # Errors
     /// Fails if the bytes are not a transaction.

@@ -76,7 +76,7 @@ impl DemoWallet {
         Ok(DemoWallet { ring, script, pool })
     }
 
-    /// The script that all its coins pay to, and its change.
+    /// Returns the script that its coins and its change pay to.
     pub fn script(&self) -> &[u8] {
         self.script.as_bytes()
     }
@@ -152,10 +152,10 @@ impl DemoWallet {
         Ok(psbt.serialize())
     }
 
-    /// The bytes of a signed transaction.
+    /// Returns the bytes of the signed transaction of a draft.
     ///
     /// # Errors
-    /// Fails if the bytes are not one, or lack signatures.
+    /// Fails if the bytes are not a draft, or lack signatures.
     pub fn finish(&self, psbt: &[u8]) -> Result<Vec<u8>, Error> {
         let psbt = Psbt::deserialize(psbt).map_err(unusable)?;
         if psbt.inputs.iter().any(|input| input.final_script_witness.is_none()) {
@@ -174,13 +174,13 @@ impl DemoWallet {
     }
 }
 
-/// A coin of the chain, as transactions spend it.
+/// Returns a coin of the chain, as transactions spend it.
 pub fn coin(sats: u64, script: &[u8], height: u32, coinbase: bool) -> Coin {
     let script_pubkey = Script::from_bytes(script).to_owned();
     Coin { txout: TxOut { value: Amount::from_sat(sats), script_pubkey }, height, coinbase }
 }
 
-/// The script of a regtest address; `None` if it is not one.
+/// Returns the script of a regtest address; `None` if it is not one.
 pub fn script_of(address: &str) -> Option<Vec<u8>> {
     let address: bitcoin::Address<bitcoin::address::NetworkUnchecked> = address.parse().ok()?;
     let address = address.require_network(bitcoin::Network::Regtest).ok()?;

@@ -47,6 +47,9 @@ const OWNER: &str = "owner.lock";
 /// Folder with orders for payments.
 const PAYMENTS: &str = "payments";
 
+/// The service state and what belongs to it.
+const STATE: [&str; 4] = ["state.sqlite", "state.sqlite-wal", "state.sqlite-shm", "payments.mark"];
+
 /// Identifies the content of a demo's folder.
 #[derive(Serialize, Deserialize, PartialEq, Eq, Debug)]
 struct Note {
@@ -73,7 +76,7 @@ impl DemoFolder {
         &self.dir
     }
 
-    /// True if blocks may have been added to the chain.
+    /// Returns true if blocks may have been added to the chain.
     pub(super) fn is_grown(&self) -> Result<bool, Failure> {
         Ok(self.note()?.is_some_and(|note| note.grows))
     }
@@ -131,14 +134,18 @@ impl DemoFolder {
             return Err(Failure::usage(format!("{} is not empty and not a demo folder", self.dir.display()))
                 .hint("give --datadir an empty folder, or one that does not exist"));
         }
+        if self.is_grown()? {
+            // It names blocks and payments that the generated chain does not have.
+            for file in STATE {
+                let path = self.dir.join(file);
+                unless_missing(&path, fs::remove_file(&path))?;
+            }
+        }
         self.write_note(None, false)?;
         let _lock = self.lock()?;
         for part in ["blocks", "index", "bulk", "ledger", INBOX, PAYMENTS] {
             let path = self.dir.join(part);
-            match fs::remove_dir_all(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io(&path)(error)),
-                _ => {}
-            }
+            unless_missing(&path, fs::remove_dir_all(&path))?;
         }
         let started = Instant::now();
         tracing::info!(blocks = DEMO_BLOCKS, "generating the demo chain (only on the first start)");
@@ -181,7 +188,7 @@ impl DemoFolder {
         failure.hint(format!("delete {} to start over", self.dir.display()))
     }
 
-    /// The folder with orders for payments, and whether this is a demo's folder at all.
+    /// Returns the folder with orders for payments; `None` if this is not a demo's folder.
     pub(super) fn payments(&self) -> Result<Option<PathBuf>, Failure> {
         Ok(self.note()?.map(|_| self.dir.join(PAYMENTS)))
     }
@@ -217,6 +224,14 @@ impl DemoFolder {
             .hint("wait until it is done, or use another --datadir")),
             Err(TryLockError::Error(error)) => Err(Failure::io(&path)(error)),
         }
+    }
+}
+
+/// Accepts that a file or folder was not there to be removed.
+fn unless_missing(path: &Path, removed: io::Result<()>) -> Result<(), Failure> {
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::io(path)(error)),
+        _ => Ok(()),
     }
 }
 

@@ -157,7 +157,7 @@ fn serve_live(
     let anchoring = Anchoring::new(settings, DemoNode(live), url, index, &registry)?.start()?;
     let cancel = signals.cancel_token();
     thread::scope(|scope| {
-        scope.spawn(|| miner.run(cancel));
+        scope.spawn(move || miner.run(cancel));
         // The miner ends with the server.
         let _serving = cancel.cancel_on_drop();
         server.serve(slot, cancel)

@@ -91,17 +91,21 @@ pub(super) fn remove(path: &Path) {
     }
 }
 
-/// `cairn demo pay`: orders a payment from the demo that runs in this folder, and prints its transaction.
+/// Orders a payment from the demo that runs in this folder, and prints its transaction.
 pub(in crate::commands::demo) fn pay(folder: &DemoFolder, address: &str, sats: u64) -> Result<Exit, Failure> {
     if script_of(address).is_none() {
         return Err(Failure::usage(format!("{address} is not a regtest address")));
     }
     let dir = folder.dir().display();
-    let runs = || -> Result<bool, Failure> { Ok(folder.own()?.is_none()) };
-    let Some(orders) = folder.payments()?.filter(|_| runs().unwrap_or_default()) else {
-        return Err(Failure::new(Exit::Other, format!("no demo that adds blocks runs in {dir}"))
-            .hint("start `cairn demo` without --still, and give the same --datadir here"));
+    let idle = || {
+        Failure::new(Exit::Other, format!("no demo that adds blocks runs in {dir}"))
+            .hint("start `cairn demo` without --still, and give the same --datadir here")
     };
+    // No lock is created in a folder that is not a demo's.
+    let orders = folder.payments()?.ok_or_else(idle)?;
+    if folder.own()?.is_some() {
+        return Err(idle());
+    }
     fs::create_dir_all(&orders).map_err(Failure::io(&orders))?;
     let path = orders.join(format!("{:013}-{}.json", cairn_clock::now_ms(), process::id()));
     Order { address: address.to_owned(), sats, txid: None, error: None }.write(&path)?;

@@ -1,6 +1,7 @@
 //! The thread that carries out orders and adds blocks.
 
 use std::{
+    cell::Cell,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -8,19 +9,19 @@ use std::{
 
 use cairn_anchoring::{Ledger, SqlLedger};
 use cairn_clock::{now_ms, now_secs};
-use cairn_demo::{Mined, Parent, Unconfirmed, script_of};
+use cairn_demo::{Parent, Unconfirmed, script_of};
 use cairn_link::IndexSource;
 use cairn_model::{CancelToken, MempoolDelta, Network, RemoveReason, SourceStatus, Txid};
 use cairn_state::{BatchState, StateUrl};
 
 use super::{
-    Live,
+    Live, Waiting,
     orders::{FEERATE, orders, remove},
 };
 use crate::{
     commands::{
         db,
-        demo::{folder::DemoFolder, generator, mempool::txid},
+        demo::{folder::DemoFolder, generator},
     },
     exit::{Exit, Failure},
     progress::Screen,
@@ -42,10 +43,12 @@ pub(in crate::commands::demo) struct Miner<'m> {
     orders: PathBuf,
     ledger: SqlLedger,
     screen: &'m Screen,
+    /// True if the files may have a block that is not indexed.
+    is_behind: Cell<bool>,
 }
 
 impl<'m> Miner<'m> {
-    /// A miner for the chain in this folder. The batches of timestamps are in the database at `url`.
+    /// Creates a miner for the chain in this folder. The batches of timestamps are in the database at `url`.
     pub(in crate::commands::demo) fn new(
         live: Arc<Live>,
         folder: &'m DemoFolder,
@@ -54,7 +57,7 @@ impl<'m> Miner<'m> {
     ) -> Result<Self, Failure> {
         let orders = folder.payments()?.ok_or_else(|| Failure::new(Exit::Other, "the demo's folder is gone"))?;
         let ledger = SqlLedger::new(url, Network::Regtest.name())?;
-        Ok(Miner { live, folder, orders, ledger, screen })
+        Ok(Miner { live, folder, orders, ledger, screen, is_behind: Cell::new(false) })
     }
 
     /// Works until cancelled.
@@ -110,7 +113,7 @@ impl<'m> Miner<'m> {
         Ok(())
     }
 
-    /// True if a transaction waits for a block, or a batch of timestamps for more confirmations.
+    /// Returns true if a transaction waits for a block, or a batch of timestamps for more confirmations.
     fn is_needed(&self) -> Result<bool, Failure> {
         if !self.live.waiting.lock().is_empty() {
             return Ok(true);
@@ -119,23 +122,25 @@ impl<'m> Miner<'m> {
         Ok(open.iter().any(|batch| batch.state == BatchState::Confirmed))
     }
 
-    /// Mines and indexes a block, and publishes it.
+    /// Mines, indexes and publishes a block. If blocks of the files are not indexed, it indexes and publishes these.
     fn add_block(&self, cancel: &CancelToken) -> Result<(), Failure> {
-        let parent = self.parent()?;
-        let txs: Vec<Unconfirmed> = self.live.waiting.lock().iter().map(|waiting| waiting.made.clone()).collect();
-        let now = u32::try_from(now_secs()).unwrap_or(u32::MAX);
-        let time = now.max(parent.median_time.saturating_add(1));
-        let mined = self.live.wallet.mine(&parent, time, &txs).map_err(generator)?;
-        self.folder.append(&mined)?;
+        // On top of a block that is not indexed, the same height would get a second one.
+        if !self.is_behind.replace(true) {
+            let parent = self.parent()?;
+            let txs: Vec<Unconfirmed> = self.live.waiting.lock().iter().map(|waiting| waiting.made.clone()).collect();
+            let now = u32::try_from(now_secs()).unwrap_or(u32::MAX);
+            let time = now.max(parent.median_time.saturating_add(1));
+            self.folder.append(&self.live.wallet.mine(&parent, time, &txs).map_err(generator)?)?;
+        }
         if self.folder.follow(self.screen, cancel)? != Exit::Done {
             return Ok(());
         }
-        let reader = Arc::new(db::open(self.folder.dir())?);
-        self.live.slot.set_reader(reader);
-        self.publish(&mined, time)
+        self.live.slot.set_reader(Arc::new(db::open(self.folder.dir())?));
+        self.is_behind.set(false);
+        self.publish()
     }
 
-    /// The tip of the index.
+    /// Returns the tip of the index.
     fn parent(&self) -> Result<Parent, Failure> {
         self.live.view(|view| {
             let tip = *view.tip();
@@ -150,39 +155,39 @@ impl<'m> Miner<'m> {
         })
     }
 
-    /// Brings the mempool and the status of the source to the block.
-    fn publish(&self, mined: &Mined, time: u32) -> Result<(), Failure> {
-        let tip = self.live.view(|view| Ok(*view.tip()))?;
-        let height = tip.height;
-        let in_block: Vec<Txid> = mined.block.txdata.iter().map(|tx| txid(tx.compute_txid().as_ref())).collect();
-        let mut deltas = Vec::new();
-        self.live.waiting.lock().retain(|waiting| {
-            let is_in = in_block.contains(&waiting.txid);
-            if is_in {
-                let reason = RemoveReason::Confirmed { height };
-                deltas.push(MempoolDelta::Remove { txid: waiting.txid, reason });
-                waiting.order.as_deref().inspect(|order| remove(order));
-                return false;
+    /// Brings the mempool and the status of the source to the tip of the index.
+    fn publish(&self) -> Result<(), Failure> {
+        let waiting: Vec<Waiting> = self.live.waiting.lock().clone();
+        let (tip, removed) = self.live.view(|view| {
+            let height = view.tip().height;
+            let mut removed = Vec::new();
+            for waits in &waiting {
+                let coins: Vec<(Txid, u32)> = waits.coins().collect();
+                if view.transactions().by_txid(&waits.txid)?.is_some() {
+                    removed.push((waits.txid, RemoveReason::Confirmed { height }));
+                } else if view.transactions().coins(&coins)?.iter().any(Option::is_none) {
+                    // It came meanwhile, and has taken the place of one in the block.
+                    removed.push((waits.txid, RemoveReason::Conflict));
+                }
             }
-            // A transaction that came meanwhile may have taken the place of one in the block.
-            let is_spent =
-                mined.block.txdata.iter().flat_map(|tx| &tx.input).any(|input| {
-                    waiting.spends((txid(input.previous_output.txid.as_ref()), input.previous_output.vout))
-                });
-            if is_spent {
-                deltas.push(MempoolDelta::Remove { txid: waiting.txid, reason: RemoveReason::Conflict });
-            }
-            !is_spent
-        });
-        deltas.push(MempoolDelta::Block { height, hash: tip.hash, time });
+            Ok((*view.tip(), removed))
+        })?;
+        let reason_of =
+            |waits: &Waiting| removed.iter().find(|(txid, _)| *txid == waits.txid).map(|(_, reason)| reason);
+        self.live.waiting.lock().retain(|waits| reason_of(waits).is_none());
+        let paid = waiting.iter().filter(|waits| matches!(reason_of(waits), Some(RemoveReason::Confirmed { .. })));
+        paid.filter_map(|waits| waits.order.as_deref()).for_each(remove);
+        let transactions = removed.len();
+        let removed = removed.into_iter().map(|(txid, reason)| MempoolDelta::Remove { txid, reason });
+        let block = MempoolDelta::Block { height: tip.height, hash: tip.hash, time: tip.time };
         let (slot, pool) = (&self.live.slot, self.live.slot.pool());
-        pool.apply(&deltas);
+        pool.apply(&removed.chain([block]).collect::<Vec<_>>());
         pool.refresh();
-        slot.set_best_height(Some(height));
+        slot.set_best_height(Some(tip.height));
+        let blocks = Some(tip.height);
         let status = slot.source().unwrap_or_default();
-        let at = now_ms() / 1_000;
-        slot.set_source(Some(SourceStatus { at, blocks: Some(height), headers: Some(height), ..status }));
-        tracing::info!(height, transactions = in_block.len().saturating_sub(1), "a block is added to the demo chain");
+        slot.set_source(Some(SourceStatus { at: now_ms() / 1_000, blocks, headers: blocks, ..status }));
+        tracing::info!(height = tip.height, transactions, "the demo chain has a new block");
         Ok(())
     }
 }
