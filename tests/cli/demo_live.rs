@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::CAIRN;
 
-/// The hash of no file.
+/// A demo that adds blocks; the tests look more often than a client may.
+const LIVE: &str = "demo --datadir demo --listen 127.0.0.1:0 --rate-limit 0";
+/// The hash of the word "test".
 const HASH: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 
 /// A POST request with JSON; status and answer.
@@ -39,7 +41,7 @@ fn height(address: &str) -> u64 {
 #[test]
 fn a_demo_anchors_hashes_and_publishes_paid_reports() {
     let world = World::empty(CAIRN);
-    let mut running = world.start("demo --datadir demo --listen 127.0.0.1:0");
+    let mut running = world.start(LIVE);
     let address = running.address();
     let wallet = "bcrt1q7htgpksx0p2v6cx5t5xpgsulvfawkelqtkzghg";
     let sent = format!("/v1/wallets/{wallet}/overview");
@@ -84,7 +86,7 @@ fn a_demo_anchors_hashes_and_publishes_paid_reports() {
     fails(world.run("demo pay --datadir demo nobody 5000"), 2, &["nobody is not a regtest address"]);
 
     // A second demo in the same folder answers, and adds no blocks. It cannot be made still below the first.
-    let mut second = world.start("demo --datadir demo --listen 127.0.0.1:0");
+    let mut second = world.start(LIVE);
     let other = second.address();
     assert!(height(&other) > u64::from(DEMO_BLOCKS));
     drop(second);
@@ -99,7 +101,7 @@ fn a_demo_anchors_hashes_and_publishes_paid_reports() {
     fails(world.run(&format!("demo pay --datadir demo {payee} {sats}")), 1, &["no demo that adds blocks runs in"]);
 
     // The next start goes on where it was.
-    let mut running = world.start("demo --datadir demo --listen 127.0.0.1:0");
+    let mut running = world.start(LIVE);
     let address = running.address();
     assert!(height(&address) >= reached);
     wait_until("further blocks", || height(&address) >= reached + 2);
