@@ -154,6 +154,10 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
             "down",
             "published_height",
             "published_hash",
+            "reply",
+            "replied_at",
+            "reply_until",
+            "erased_at",
         ],
     ),
     ("report_acts", &["id", "report_id", "act", "reason", "acted_at"]),
@@ -269,7 +273,7 @@ mod tests {
         "571b1d181ff340ea6da533fb073eb6ce77deb793a2dd3bca49a21a63c683db40",
         "f593467af57ff3d2640702aadafccd2203b60269bf23980efc03a8474aabe811",
         "4fc2c87cccd3ec682dd968fc684c8305e3696b134cc9f9bb71fd98f2df3498fb",
-        "cb340d8ce8d7f13d23a1ba3e783a2a8e5719213c601f215a00169b533b422110",
+        "074a1e6e24a41db0cd4057c7cabf044f6cb37f2c54c683092b2e2b5cbe2d255e",
         "a6e9fb13968467396bce82f7b38b9083a33cb856f0673491976e644b481d7ebf",
     ];
 
