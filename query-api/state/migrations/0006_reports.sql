@@ -54,25 +54,17 @@ CREATE TABLE reports (
   down             BIGINT NOT NULL DEFAULT 0,
   -- The block that was last seen to publish it.
   published_height BIGINT,
-  published_hash   TEXT,
-  -- The answer of whoever holds the key of the address: untrusted text. A later one replaces it.
-  reply            TEXT,
-  replied_at       BIGINT,
-  -- Until when the message could be signed: an older message replaces nothing.
-  reply_until      BIGINT,
-  -- When an operator removed the texts.
-  erased_at        BIGINT
+  published_hash   TEXT
 );
 CREATE UNIQUE INDEX report_payments ON reports (payment_script);
 CREATE INDEX reports_by_script ON reports (script_hash, (up - down), created_at, id);
 CREATE INDEX reports_by_time ON reports (created_at, id);
 CREATE INDEX reports_by_client ON reports (client, expires_at);
-CREATE INDEX reports_by_expiry ON reports (expires_at, id);
 -- What operators did with reports. Nothing is ever removed.
 CREATE TABLE report_acts (
   id        TEXT   NOT NULL PRIMARY KEY,
   report_id TEXT   NOT NULL,
-  act       TEXT   NOT NULL CHECK (act IN ('hide', 'restore', 'erase')),
+  act       TEXT   NOT NULL CHECK (act IN ('hide', 'restore')),
   reason    TEXT   NOT NULL,
   acted_at  BIGINT NOT NULL
 );

@@ -93,8 +93,7 @@ impl ReportReply {
             let words = format!("has {length} characters; a reply to a report has {MAX_REPLY_CHARS} at most");
             return Err(wrong("message", words));
         }
-        let text = texts::description("message", text, MAX_REPLY_CHARS)
-            .map_err(|error| ApiError::of_fields(ErrorCode::ValidationError, vec![error]))?;
+        let text = texts::description(text, MAX_REPLY_CHARS).map_err(|fault| wrong("message", fault))?;
         let judged = JudgedReport::find(ctx, id)?;
         if judged.state() == ReportState::Pending {
             let detail = "the report is not published, so it takes no reply";

@@ -12,7 +12,11 @@ use serde::{Deserialize, Serialize};
 use super::contest::{ContestOutput, ContestedClaim, Judgement, signed_text};
 use crate::{
     community::reply::{ReplyJudgement, ReplyOutput, ReportReply},
-    context::Ctx, operation::Operation, parameters::identifier::AddressParam, values::rfc3339_ms};
+    context::Ctx,
+    operation::Operation,
+    parameters::identifier::AddressParam,
+    values::rfc3339_ms,
+};
 
 /// Accepts feedback about labels and data.
 pub(crate) struct SubmitFeedback;
