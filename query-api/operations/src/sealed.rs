@@ -1,8 +1,8 @@
 //! Messages for the holder of an address's key to sign.
 //!
 //! A message says what it is for, and until when it can be used. Its last line authenticates the lines before by a key
-//! of the service. So the server needs no memory of what it has given out: it refuses its own messages after their time,
-//! and all that somebody else made.
+//! of the service. So the server needs no memory of the messages that it has given out: it refuses its own ones after
+//! their time, and all that somebody else made.
 
 use bitcoin::{
     Script,

@@ -24,8 +24,8 @@ const PATIENCE: &str = "SET lock_timeout = '5s'";
 const REWRITE: &str = "VACUUM FULL reports";
 
 impl State {
-    /// Erases the texts of a report: description, URL and reply. The row stays, and the audit keeps the reason. `now` is
-    /// in seconds since 1970. Afterwards, [`State::scrub_reports`] removes them from the files of the database.
+    /// Erases the texts of a report: description, URL and reply. The row stays, and the audit keeps the reason. `now`
+    /// is in seconds since 1970. Afterwards, [`State::scrub_reports`] removes them from the files of the database.
     ///
     /// # Errors
     /// Fails if the reason is invalid, or if the time is out of range.
@@ -100,8 +100,8 @@ impl State {
         rows.into_iter().map(StoredReport::read).collect()
     }
 
-    /// Deletes a report that [`State::overdue_reports`] listed, unless it was seen as paid meanwhile. Its payment address
-    /// stays given out. Returns true if it is deleted.
+    /// Deletes a report that [`State::overdue_reports`] listed, unless it was seen as paid meanwhile. Its payment
+    /// address stays given out. Returns true if it is deleted.
     ///
     /// # Errors
     /// Fails if the time is out of range.

@@ -194,14 +194,14 @@ impl Operation for SubmitFeedback {
     }
 }
 
-/// What a request can sign about.
+/// Subject of a signature in a request.
 enum SignedAbout {
     Nothing,
     Claim(Box<ContestedClaim>),
     Report(Box<ReportReply>),
 }
 
-/// The judgement of it.
+/// The judgement of that subject.
 enum Judged {
     Nothing,
     Claim(Judgement),
