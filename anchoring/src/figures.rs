@@ -40,7 +40,7 @@ impl Figures {
             is_holder: gauge("anchorer", "1 if this process anchors; 0 if another one has the lease.")?,
             oldest: gauge(
                 "oldest_unanchored_seconds",
-                "Age of the oldest hash that no block has; that of its batch, once it has one. 0 if there is none.",
+                "Seconds since the oldest hash that is in no block was handed in, or since its batch was made; 0 without such a hash.",
             )?,
             waiting: gauge("waiting", "Hashes that wait for a batch, counted up to the size of a batch.")?,
             open_batches: gauge("open_batches", "Batches that are not final.")?,

@@ -1,4 +1,4 @@
-//! The counters as a data folder remembers them: a file with the next index of each descriptor, beside the index. A
+//! The counters as a data folder remembers them: a file with the next index of each descriptor, next to the index. A
 //! database that was restored from a backup, or replaced, lacks addresses that were given out since; they are not on
 //! the chain before they are paid, so only this file knows.
 //!

@@ -36,7 +36,7 @@ pub fn use_of(
 }
 
 /// Returns the index after the last used one, from `from` on: after it, there are [`SKIPPED_AFTER_RESTORE`] indices
-/// that nobody has used. `from` if there is none.
+/// that nobody has used. `from` if nobody has used one.
 pub fn end_of_used(
     view: &View<'_>,
     pool: Option<&Mempool>,

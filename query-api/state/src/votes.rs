@@ -24,7 +24,7 @@ pub struct ClientHashes {
     pub number: i64,
     /// The hash under the current key.
     pub current: String,
-    /// The hash under the key before; the current one again, if there is none.
+    /// The hash under the key before; the current one again for the first key.
     pub previous: String,
 }
 

@@ -80,7 +80,7 @@ fn place_of(root: &[u8; 32], stripped: &[u8]) -> Result<usize, AnchorError> {
     }
 }
 
-/// The operations that put the siblings of a transaction beside it, from below. The last one of a level without a
+/// The operations that join a transaction with its siblings, from below. The last one of a level without a
 /// sibling is its own.
 fn block_branch(txids: &[[u8; 32]], mut index: usize) -> Vec<Operation> {
     let (mut level, mut branch) = (txids.to_vec(), Vec::new());

@@ -47,7 +47,7 @@ impl JudgedReport {
     /// Finds the report with this id, and judges it.
     ///
     /// # Errors
-    /// 404 if there is none; 503 if there is none and no descriptor is set, so that there can be none.
+    /// 404 for an unknown id; 503 for an unknown id where no descriptor is set, as such a server takes no reports.
     pub(super) fn find(ctx: &Ctx<'_>, id: &str) -> Result<Self, ApiError> {
         let view = ctx.view()?;
         match ctx.with_state(async |state| state.report(id).await)? {

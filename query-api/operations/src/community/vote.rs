@@ -60,7 +60,7 @@ impl Operation for VoteReport {
         summary: "Vote for or against a published community report",
         description: "Counts a vote about a published community report. A client (an IPv4 address, or a /64 of IPv6) has one \
             vote in 24 hours, over all reports unless the operator has set otherwise. A second one is 429 `vote_limit` \
-            with `Retry-After`. Only a keyed hash of the address is stored, for 48 hours at most.",
+            with `Retry-After`. Of the address only a keyed hash is stored, which is deleted when the key changes after the vote's 24 hours.",
         source: "service",
         freshness: &[Freshness::NOW, TIP, MEMPOOL],
         freshness_semantics: "time of the request",

@@ -1,10 +1,8 @@
 //! The SHA-256 hash of a file, as clients send it to be anchored.
 
-use std::borrow::Cow;
-
 use cairn_http::{BadText, ErrorCode, TextFormat};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
+
+use crate::parsed::{parsed, schema};
 
 /// A SHA-256 hash.
 pub(crate) const SHA256: TextFormat = TextFormat {
@@ -30,32 +28,14 @@ fn parse(text: &str) -> Option<[u8; 32]> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sha256Param(pub(super) [u8; 32]);
 
-impl<'de> Deserialize<'de> for Sha256Param {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        parse(&text).map(Sha256Param).ok_or_else(|| D::Error::custom("not a SHA-256 hash"))
-    }
-}
-
-impl JsonSchema for Sha256Param {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Sha256".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "format": SHA256.name,
-            "pattern": "^[0-9a-fA-F]{64}$",
-            "description": "SHA-256 hash of the file: 64 hexadecimal digits.",
-            "examples": ["27362e66e032c731c1c8519f43063fe0e5d070db1c0c3552bb04afa18a31c6bf"],
-        })
-    }
-}
+parsed!(Sha256Param, |text: &str| parse(text).map(Sha256Param).ok_or("not a SHA-256 hash"));
+schema!(inline Sha256Param, "Sha256", {
+    "type": "string",
+    "format": SHA256.name,
+    "pattern": "^[0-9a-fA-F]{64}$",
+    "description": "SHA-256 hash of the file: 64 hexadecimal digits.",
+    "examples": ["27362e66e032c731c1c8519f43063fe0e5d070db1c0c3552bb04afa18a31c6bf"],
+});
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,5 @@
 //! A proof and the hash of a file, as clients send them.
 
-use std::borrow::Cow;
-
 use base64::{
     Engine,
     alphabet::{STANDARD, URL_SAFE},
@@ -9,8 +7,8 @@ use base64::{
 };
 use cairn_http::{ApiError, BadText, ErrorCode, FieldError, Location, TextFormat};
 use cairn_timestamps::{HashFunction, MAX_BYTES, Proof};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::Error};
+
+use crate::parsed::{parsed, schema};
 
 /// The hash of a file.
 pub(crate) const FILE_HASH: TextFormat = TextFormat {
@@ -37,32 +35,14 @@ fn parse(text: &str) -> Option<Vec<u8>> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct FileHashParam(pub(super) Vec<u8>);
 
-impl<'de> Deserialize<'de> for FileHashParam {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        parse(&text).map(FileHashParam).ok_or_else(|| D::Error::custom("not the hash of a file"))
-    }
-}
-
-impl JsonSchema for FileHashParam {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "FileHash".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "format": FILE_HASH.name,
-            "pattern": "^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$",
-            "description": "Hash of the file: 64 hexadecimal digits (SHA-256), or 40 (SHA-1, RIPEMD-160).",
-            "examples": ["27362e66e032c731c1c8519f43063fe0e5d070db1c0c3552bb04afa18a31c6bf"],
-        })
-    }
-}
+parsed!(FileHashParam, |text: &str| parse(text).map(FileHashParam).ok_or("not the hash of a file"));
+schema!(inline FileHashParam, "FileHash", {
+    "type": "string",
+    "format": FILE_HASH.name,
+    "pattern": "^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$",
+    "description": "Hash of the file: 64 hexadecimal digits (SHA-256), or 40 (SHA-1, RIPEMD-160).",
+    "examples": ["27362e66e032c731c1c8519f43063fe0e5d070db1c0c3552bb04afa18a31c6bf"],
+});
 
 /// A proof about the first transaction of the chain, as a file: the second SHA-256 of its hash is the Merkle root of
 /// block 0, on all networks but testnet4.

@@ -30,7 +30,7 @@ impl State {
         self.timestamp_by(BY_HASH, network, hash).await
     }
 
-    /// The record of a commitment, by which clients ask a calendar; `None` if there is none.
+    /// The record of a commitment, by which clients ask a calendar; `None` for an unknown one.
     pub async fn timestamp_of_commitment(
         &self,
         network: &str,
