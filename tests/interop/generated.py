@@ -11,8 +11,16 @@ import json
 import sys
 import urllib.request
 
-# What the demo may lack: a mempool, a node, prices; and what is told to be absent.
-MAY_BE_ABSENT = {"node_unavailable", "mempool_unavailable", "mempool_syncing", "not_implemented"}
+# What the demo may lack: a mempool, a node, prices, a wallet that anchors, what clients hand in; and what is told to be absent.
+MAY_BE_ABSENT = {
+    "anchoring_unavailable",
+    "mempool_syncing",
+    "mempool_unavailable",
+    "node_unavailable",
+    "not_implemented",
+    "report_not_found",
+    "timestamp_not_found",
+}
 
 
 class Word(str):
