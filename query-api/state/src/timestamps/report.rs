@@ -96,7 +96,7 @@ impl State {
         Ok(())
     }
 
-    /// The last report of the process that anchors; `None` if no process has reported. See [`AnchorerReport::is_fresh`].
+    /// The last report of the process that anchors; `None` before the first one. See [`AnchorerReport::is_fresh`].
     pub async fn anchorer_report(&self, network: &str) -> Result<Option<AnchorerReport>, StateError> {
         self.ready().await?;
         let row: Option<(String, Option<i64>, i64, i64, Option<i64>, i64)> =
