@@ -70,6 +70,11 @@ cat >>"$work/examples.toml" <<'CONFIG'
 [[operations]]
 include-name = "POST /v1/wallets/lookup"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
+
+# Its address and transaction are of the main network.
+[[operations]]
+include-name = "POST /v1/community/reports"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 422]
 CONFIG
 "$tools/bin/python" - "http://$listen" >>"$work/examples.toml" <<'PYTHON'
 import json, sys, urllib.request
