@@ -17,6 +17,7 @@ mod logs;
 mod out;
 mod progress;
 mod replicas;
+mod report_metrics;
 mod runtime;
 mod scratch;
 mod scrubbing;

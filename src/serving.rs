@@ -12,13 +12,14 @@ use cairn_link::IndexSource;
 use cairn_model::{CancelToken, Network};
 use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TroubleSlot};
 use cairn_reader::Damages;
-use cairn_state::StateUrl;
+use cairn_state::{State, StateUrl};
 use prometheus::Registry;
 
 use crate::{
     config::{Http, payment_mark},
     exit::{Exit, Failure},
     inbox::Inbox,
+    report_metrics::ReportMetrics,
     service,
 };
 
@@ -36,7 +37,7 @@ pub(crate) struct Server {
     node: Option<Arc<dyn NodeAccess>>,
     ledger: Option<Arc<dyn LedgerAccess>>,
     state: Option<StateUrl>,
-    metrics: Metrics,
+    registry: Registry,
     damages: Arc<Damages>,
     troubles: Arc<TroubleSlot>,
 }
@@ -104,8 +105,8 @@ impl Server {
         if !local.ip().is_loopback() {
             tracing::warn!(address = %local, "listening on an address that other machines can reach");
         }
-        let (metrics, damages, troubles) = (Metrics::default(), Arc::default(), Arc::default());
-        Ok(Server { listener, admin, config, node, ledger: None, state: None, metrics, damages, troubles })
+        let (registry, damages, troubles) = (Registry::new(), Arc::default(), Arc::default());
+        Ok(Server { listener, admin, config, node, ledger: None, state: None, registry, damages, troubles })
     }
 
     /// Sets the network of the index, for examples.
@@ -131,7 +132,7 @@ impl Server {
 
     /// Registers the server's metrics in this registry.
     pub(crate) fn with_registry(self, registry: &Registry) -> Self {
-        Server { metrics: Metrics::of(registry.clone()), ..self }
+        Server { registry: registry.clone(), ..self }
     }
 
     /// Returns the damages that the server finds.
@@ -151,10 +152,13 @@ impl Server {
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
-            let metrics = Arc::new(self.metrics);
+            let metrics = Arc::new(Metrics::of(self.registry.clone()));
             let (node, ledger, damages, troubles) = (self.node, self.ledger, self.damages, self.troubles);
             if let Some(state) = service.clone() {
-                // It ends with the runtime.
+                // Both end with the runtime.
+                if self.config.payments.descriptor.is_some() {
+                    count_reports(&self.registry, state.clone());
+                }
                 tokio::spawn(service::watch(state, Arc::clone(&troubles)));
             }
             let api = ApiState::new(index, self.config);
@@ -183,6 +187,14 @@ impl Server {
         // Threads that read the index end before the index is closed, but reads that hang must not delay the exit.
         runtime.shutdown_timeout(LAST);
         result.map_err(Failure::from)
+    }
+}
+
+/// Counts reports for the metrics of a server that takes them.
+fn count_reports(registry: &Registry, state: State) {
+    match ReportMetrics::register(registry) {
+        Ok(metrics) => drop(tokio::spawn(metrics.follow(state))),
+        Err(error) => tracing::error!(%error, "metrics of community reports are disabled"),
     }
 }
 

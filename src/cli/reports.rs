@@ -19,6 +19,9 @@ pub(crate) enum ReportsCommand {
     Hide(ReportsModerate),
     /// Shows a hidden report again. With `reports_moderation = before`, shows one that waits for the operator.
     Restore(ReportsModerate),
+    /// Erases the texts of a report for good: description, web page, and the answer of the address's owner. Its votes
+    /// and transactions stay.
+    Erase(ReportsModerate),
     /// Prints payments to addresses that were skipped after a restore of the database: the reports that they pay are
     /// lost.
     Skipped(ReportsSkipped),

@@ -21,6 +21,7 @@ pub(crate) fn reports(command: &ReportsCommand) -> Result<Exit, Failure> {
         ReportsCommand::List(args) => with_state(&args.state.url(&args.index)?, async |state| list(state, args).await),
         ReportsCommand::Hide(args) => moderate(args, ReportAct::Hide),
         ReportsCommand::Restore(args) => moderate(args, ReportAct::Restore),
+        ReportsCommand::Erase(args) => erase(args),
         ReportsCommand::Skipped(args) => skipped(args),
     }
 }
@@ -60,6 +61,8 @@ fn paragraph(report: &Report, acts: &[DoneAct]) -> String {
         ("votes", Some(format!("{} up, {} down", report.up, report.down))),
         ("transactions", Some(content.evidence_txids.join(" ")).filter(|txids| !txids.is_empty())),
         ("web page", content.evidence_url.clone()),
+        ("texts erased", report.erased_at.map(time)),
+        ("answered by the owner", report.reply.as_ref().map(|reply| time(reply.replied_at))),
     ];
     for (name, value) in members {
         if let Some(value) = value {
@@ -71,6 +74,9 @@ fn paragraph(report: &Report, acts: &[DoneAct]) -> String {
     }
     for line in content.description.lines() {
         text += &format!("  | {}\n", harmless(line));
+    }
+    for line in report.reply.iter().filter_map(|reply| reply.text.as_deref()).flat_map(str::lines) {
+        text += &format!("  > {}\n", harmless(line));
     }
     text
 }
@@ -84,11 +90,36 @@ fn moderate(args: &ReportsModerate, act: ReportAct) -> Result<Exit, Failure> {
     match done {
         Moderation::Done => print(&format!("{id} is {is}\n"))?,
         Moderation::Before => return Err(Failure::new(Exit::Other, format!("report {id} is already {is}"))),
-        Moderation::Unknown => {
-            let hint = "`cairn reports list` prints the ids";
-            return Err(Failure::new(Exit::Other, format!("there is no report {id:?}")).hint(hint));
-        }
+        Moderation::Unknown => return Err(unknown(id)),
     }
+    Ok(Exit::Done)
+}
+
+fn unknown(id: &str) -> Failure {
+    let hint = "`cairn reports list` prints the ids";
+    Failure::new(Exit::Other, format!("there is no report {id:?}")).hint(hint)
+}
+
+/// Erases the texts of a report, then removes them from the files of the database. The second part may have to be
+/// repeated, so a report that was erased before is not an error.
+fn erase(args: &ReportsModerate) -> Result<Exit, Failure> {
+    let id = &args.id;
+    let (done, removed) = with_state(&args.state.url(&args.index)?, async |state| {
+        let done = state.erase_report(id, &args.reason, now_secs()).await?;
+        let removed = if done == Moderation::Unknown { false } else { state.scrub_reports().await? };
+        Ok::<_, Failure>((done, removed))
+    })?;
+    let erased = match done {
+        Moderation::Done => "the texts are erased",
+        Moderation::Before => "the texts were erased before",
+        Moderation::Unknown => return Err(unknown(id)),
+    };
+    print(&format!("{id}: {erased}\n"))?;
+    if !removed {
+        let message = "the texts are still in the files of the database, because others use it now";
+        return Err(Failure::new(Exit::Other, message).hint("run the same command again later"));
+    }
+    print("Backups that were made before still have them.\n")?;
     Ok(Exit::Done)
 }
 
@@ -126,7 +157,7 @@ fn skipped(args: &ReportsSkipped) -> Result<Exit, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use cairn_state::{NewReport, Visibility};
+    use cairn_state::{NewReport, Reply, Visibility};
 
     use super::*;
 
@@ -152,13 +183,20 @@ mod tests {
             up: 1,
             down: 2,
             published_in: None,
+            reply: Some(Reply { text: Some("mine\u{1b}".to_owned()), replied_at: 2 }),
+            erased_at: None,
         };
         let act = DoneAct { act: "hide".to_owned(), reason: "spam\r".to_owned(), at: 1 };
         assert_eq!(
             paragraph(&report, &[act]),
             "rp_1 shown scam 1970-01-01T00:00:00Z\n  address: bc1q\n  payment: 5,000 sats to bc1p\n  expires: \
-             1970-01-02T00:00:00Z\n  votes: 1 up, 2 down\n  hide 1970-01-01T00:00:01Z: spam\\u{d}\n  | one\n  | rp_0 \
-             hidden\\u{202e}\\u{1b}[31m\n"
+             1970-01-02T00:00:00Z\n  votes: 1 up, 2 down\n  answered by the owner: 1970-01-01T00:00:02Z\n  hide \
+             1970-01-01T00:00:01Z: spam\\u{d}\n  | one\n  | rp_0 hidden\\u{202e}\\u{1b}[31m\n  > mine\\u{1b}\n"
         );
+        let reply = Some(Reply { text: None, replied_at: 2 });
+        let content = NewReport { description: String::new(), ..report.content.clone() };
+        let erased = paragraph(&Report { content, reply, erased_at: Some(3), ..report }, &[]);
+        let end = "  texts erased: 1970-01-01T00:00:03Z\n  answered by the owner: 1970-01-01T00:00:02Z\n";
+        assert!(erased.ends_with(end), "{erased}");
     }
 }

@@ -23,19 +23,19 @@ use crate::{
     support::{World, assert_problem, assert_valid, everything_world, get_ok, open_config, post},
 };
 
-const FEEDBACK: &str = "/v1/feedback";
+pub const FEEDBACK: &str = "/v1/feedback";
 const TRUST: &str = "/v1/wallets/{address}/trust-safety";
 const DETAIL: &str = "/v1/wallets/{address}/detail";
 
 /// A wallet with one key.
-struct Wallet(SecretKey);
+pub struct Wallet(SecretKey);
 
 impl Wallet {
-    fn new(byte: u8) -> Self {
+    pub fn new(byte: u8) -> Self {
         Wallet(SecretKey::from_slice(&[byte; 32]).unwrap())
     }
 
-    fn address(&self) -> Address {
+    pub fn address(&self) -> Address {
         let secp = Secp256k1::new();
         let key = CompressedPublicKey::from_private_key(&secp, &PrivateKey::new(self.0, Network::Regtest)).unwrap();
         Address::p2wpkh(&key, Network::Regtest)
@@ -45,7 +45,7 @@ impl Wallet {
         self.address().script_pubkey()
     }
 
-    fn sign(&self, message: &str) -> String {
+    pub fn sign(&self, message: &str) -> String {
         let hash = Message::from_digest(*<bitcoin::hashes::sha256d::Hash as AsRef<[u8; 32]>>::as_ref(
             &signed_msg_hash(message),
         ));
@@ -125,7 +125,7 @@ fn correction(address: &str, claim_id: &Value) -> Value {
     json!({"type": "label_correction", "address": address, "message": "this is my own wallet", "claim_id": claim_id})
 }
 
-fn with(body: &Value, more: Value) -> Value {
+pub fn with(body: &Value, more: Value) -> Value {
     let mut body = body.clone();
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     body

@@ -60,6 +60,7 @@ mod price_now;
 mod priced;
 mod reference;
 mod related;
+mod report_replies;
 mod risk_check;
 mod risk_signals;
 mod said;

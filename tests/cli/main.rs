@@ -25,6 +25,7 @@ mod readme;
 mod recommended;
 mod repair;
 mod replicas;
+mod reports;
 mod sanctions;
 mod scrub;
 mod settings;

@@ -99,8 +99,40 @@ impl TestDatabase {
         PgConnection::connect(&self.url()).await.unwrap()
     }
 
+    /// Reads in a transaction, which goes on.
+    pub(crate) async fn reading(&self, sql: &str) -> Reading {
+        let sql = sqlx::AssertSqlSafe(format!("BEGIN; {sql}"));
+        match self {
+            TestDatabase::Sqlite(_) => {
+                let mut connection = self.sqlite_connection().await;
+                sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+                Reading::Sqlite(connection)
+            }
+            TestDatabase::Postgres { .. } => {
+                let mut connection = self.postgres_connection().await;
+                sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+                Reading::Postgres(connection)
+            }
+        }
+    }
+
     /// Removes what a server would keep.
     pub(crate) async fn remove(self) {
         self.administer("DROP SCHEMA {} CASCADE").await;
+    }
+}
+
+/// A transaction that has read something.
+pub(crate) enum Reading {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Reading {
+    pub(crate) async fn end(self) {
+        match self {
+            Reading::Sqlite(connection) => connection.close().await.unwrap(),
+            Reading::Postgres(connection) => connection.close().await.unwrap(),
+        }
     }
 }

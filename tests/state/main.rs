@@ -30,6 +30,7 @@ mod database;
 mod lost;
 mod processes;
 mod replicas;
+mod report_texts;
 mod reports;
 mod sqlite;
 mod timestamps;

@@ -23,7 +23,7 @@ on_both!(
 );
 
 const DESCRIPTOR: &str = "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd";
-const SCRIPT: &str = "5555555555555555555555555555555555555555555555555555555555555555";
+pub(crate) const SCRIPT: &str = "5555555555555555555555555555555555555555555555555555555555555555";
 
 /// An index that nobody has used.
 #[allow(clippy::unnecessary_wraps)]
@@ -49,7 +49,7 @@ async fn client(state: &State, name: &str, now: u64) -> ClientHashes {
     state.client_keys(now, 0).await.unwrap().hashes(|key| key.mac(&["vote", name]))
 }
 
-async fn created(state: &State, description: &str, of: &str, now: u64) -> Report {
+pub(crate) async fn created(state: &State, description: &str, of: &str, now: u64) -> Report {
     state.begin_payment_counter(DESCRIPTOR, 0).await.unwrap();
     let client = client(state, of, now).await;
     match state.create_report(report(description), &client, DESCRIPTOR, now, free).await.unwrap() {

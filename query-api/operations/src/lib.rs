@@ -41,6 +41,7 @@ mod register;
 mod registry;
 mod risk;
 mod sanctions;
+mod sealed;
 mod series;
 mod service;
 mod start;

@@ -10,6 +10,8 @@ pub const MAX_MESSAGE_CHARS: usize = 2_000;
 pub const MAX_TEXT_CHARS: usize = 500;
 /// Maximum length of a report's description in characters.
 pub const MAX_REPORT_CHARS: usize = 2_000;
+/// Maximum length of the answer of an address's owner to a report, in characters.
+pub const MAX_REPLY_CHARS: usize = 1_000;
 /// Maximum number of transactions that a report names.
 pub const MAX_REPORT_TXIDS: usize = 20;
 /// Maximum length of an approver's name in characters.

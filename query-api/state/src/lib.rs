@@ -10,6 +10,7 @@
 
 mod approval;
 mod approvals;
+mod erasure;
 mod error;
 mod feedback;
 mod identity;
@@ -20,7 +21,9 @@ mod migrations;
 mod payments;
 mod pool;
 mod remember;
+mod replies;
 mod report;
+mod report_counts;
 mod reports;
 mod secret;
 mod serialized;
@@ -36,10 +39,11 @@ mod waiting;
 mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
+pub use erasure::UNPAID_KEPT;
 pub use error::{
     FileMismatch, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_DIGEST_BYTES, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS,
-    MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_TEXT_CHARS, MAX_WAITING, MAX_WAITING_BYTES, MAX_WAITING_ENTRY,
-    MAX_WAITING_TIMESTAMPS, StateError,
+    MAX_REPLY_CHARS, MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_TEXT_CHARS, MAX_WAITING, MAX_WAITING_BYTES,
+    MAX_WAITING_ENTRY, MAX_WAITING_TIMESTAMPS, StateError,
 };
 pub use feedback::{
     CLIENT_WINDOW, Closing, MAX_OPEN_TICKETS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission, Ticket, TicketKind,
@@ -47,7 +51,9 @@ pub use feedback::{
 };
 pub use keys::{Key, KeyState, NewKey, Revocation, Verdict};
 pub use payments::{Allotted, IndexUse, PaymentCounter, PaymentSkip};
-pub use report::{NewReport, PublishingBlock, Report, Visibility};
+pub use replies::Replying;
+pub use report::{NewReport, PublishingBlock, Reply, Report, Visibility};
+pub use report_counts::ReportCounts;
 pub use reports::{Creation, DoneAct, MAX_OPEN_REPORTS, MAX_REPORTS_OF_CLIENT, Moderation, ReportAct, ReportPosition};
 pub use secret::{BadSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;

@@ -20,6 +20,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, name: "replicas", sql: include_str!("../migrations/0005_replicas.sql") },
     Migration { version: 6, name: "reports", sql: include_str!("../migrations/0006_reports.sql") },
     Migration { version: 7, name: "timestamps", sql: include_str!("../migrations/0007_timestamps.sql") },
+    Migration { version: 8, name: "report_replies", sql: include_str!("../migrations/0008_report_replies.sql") },
 ];
 
 impl Migration {
@@ -154,6 +155,10 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
             "down",
             "published_height",
             "published_hash",
+            "reply",
+            "replied_at",
+            "reply_until",
+            "erased_at",
         ],
     ),
     ("report_acts", &["id", "report_id", "act", "reason", "acted_at"]),
@@ -271,6 +276,7 @@ mod tests {
         "4fc2c87cccd3ec682dd968fc684c8305e3696b134cc9f9bb71fd98f2df3498fb",
         "cb340d8ce8d7f13d23a1ba3e783a2a8e5719213c601f215a00169b533b422110",
         "a6e9fb13968467396bce82f7b38b9083a33cb856f0673491976e644b481d7ebf",
+        "5d749e9bc7045f741840739e06580effcbf72c3ae94fb25296687b0c57d84742",
     ];
 
     #[test]

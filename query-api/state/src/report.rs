@@ -62,6 +62,15 @@ pub struct PublishingBlock {
     pub hash: String,
 }
 
+/// The answer of whoever holds the key of a reported address. All times are in seconds since 1970.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// Its text, which is untrusted; `None` once an operator has erased it.
+    pub text: Option<String>,
+    /// When it was received.
+    pub replied_at: u64,
+}
+
 /// A report. All times are in seconds since 1970.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
@@ -81,6 +90,10 @@ pub struct Report {
     pub down: u64,
     /// The block that was last seen to publish it; a reorganization may have removed it since.
     pub published_in: Option<PublishingBlock>,
+    /// The answer of whoever holds the key of the address.
+    pub reply: Option<Reply>,
+    /// When an operator erased the texts: description, URL and reply.
+    pub erased_at: Option<u64>,
 }
 
 impl Report {
@@ -91,16 +104,19 @@ impl Report {
     }
 }
 
+/// True for a text of at most `most` characters that is harmless in a terminal.
+pub(crate) fn is_text(text: &str, most: usize) -> bool {
+    let strange = |c: char| c.is_control() && c != '\n' && c != '\t';
+    !text.trim().is_empty() && text.chars().count() <= most && !text.contains(strange)
+}
+
 impl NewReport {
     /// Checks that it can be stored: texts are bounded, and harmless in a terminal.
     pub(crate) fn check(&self) -> Result<(), StateError> {
-        let strange = |c: char| c.is_control() && c != '\n' && c != '\t';
         let short = |text: &str| text.len() <= MAX_TEXT_CHARS && !text.contains(char::is_control);
         let description = &self.description;
         let is_txid = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let fits = !description.trim().is_empty()
-            && description.chars().count() <= MAX_REPORT_CHARS
-            && !description.contains(strange)
+        let fits = is_text(description, MAX_REPORT_CHARS)
             && self.evidence_txids.len() <= MAX_REPORT_TXIDS
             && self.evidence_txids.iter().all(is_txid)
             && [&self.address, &self.script_hash, &self.category].into_iter().all(|text| short(text))
@@ -115,7 +131,7 @@ macro_rules! columns {
         concat!(
             "SELECT address, script_hash, category, description, evidence_txids, evidence_url, visibility, ",
             "payment_script, payment_address, id, created_at, expires_at, amount_sats, up, down, published_height, ",
-            "published_hash FROM reports ",
+            "published_hash, reply, replied_at, erased_at FROM reports ",
             $rest
         )
     };
@@ -141,6 +157,9 @@ pub(crate) struct StoredReport {
     down: i64,
     published_height: Option<i64>,
     published_hash: Option<String>,
+    reply: Option<String>,
+    replied_at: Option<i64>,
+    erased_at: Option<i64>,
 }
 
 impl<'r, R: Row> FromRow<'r, R> for StoredReport
@@ -170,6 +189,9 @@ where
             down: row.try_get("down")?,
             published_height: row.try_get("published_height")?,
             published_hash: row.try_get("published_hash")?,
+            reply: row.try_get("reply")?,
+            replied_at: row.try_get("replied_at")?,
+            erased_at: row.try_get("erased_at")?,
         })
     }
 }
@@ -182,6 +204,9 @@ impl StoredReport {
         let block = |(height, hash)| {
             Ok::<_, StateError>(PublishingBlock { height: u32::try_from(height).map_err(|_| bad("height"))?, hash })
         };
+        let reply = |at| Ok::<_, StateError>(Reply { text: self.reply.clone(), replied_at: number(at)? });
+        let reply = self.replied_at.map(reply).transpose()?;
+        let erased_at = self.erased_at.map(number).transpose()?;
         let txids = self.evidence_txids.split(' ').filter(|txid| !txid.is_empty());
         let content = NewReport {
             evidence_txids: txids.map(str::to_owned).collect(),
@@ -200,6 +225,8 @@ impl StoredReport {
             up: number(self.up)?,
             down: number(self.down)?,
             published_in: self.published_height.zip(self.published_hash).map(block).transpose()?,
+            reply,
+            erased_at,
             payment_address: self.payment_address,
             content,
             id: self.id.clone(),

@@ -69,7 +69,7 @@ impl ReportAct {
 /// An act that was done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DoneAct {
-    /// `hide` or `restore`.
+    /// `hide`, `restore` or `erase`.
     pub act: String,
     /// The operator's reason.
     pub reason: String,
@@ -80,9 +80,9 @@ pub struct DoneAct {
 /// Result of an act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moderation {
-    /// The report has another visibility now.
+    /// The report has another visibility now, or its texts are erased.
     Done,
-    /// It had that visibility already.
+    /// It had that visibility already, or its texts were erased before.
     Before,
     /// There is no such report.
     Unknown,
@@ -113,13 +113,19 @@ const UNPAID_OF_CLIENT: &str = columns!(
 const NEWEST: &str = columns!("WHERE $1 IS NULL OR visibility = $1 ORDER BY created_at DESC, id DESC LIMIT $2");
 const PUBLISHED: &str = "UPDATE reports SET published_height = $1, published_hash = $2 WHERE id = $3";
 const MODERATE: &str = "UPDATE reports SET visibility = $1 WHERE id = $2 AND visibility <> $1";
-const NOTE_ACT: &str = "INSERT INTO report_acts (id, report_id, act, reason, acted_at) VALUES ($1, $2, $3, $4, $5)";
+pub(crate) const NOTE_ACT: &str =
+    "INSERT INTO report_acts (id, report_id, act, reason, acted_at) VALUES ($1, $2, $3, $4, $5)";
 const ACTS: &str = "SELECT act, reason, acted_at FROM report_acts WHERE report_id = $1 ORDER BY acted_at, id LIMIT 100";
 
-fn new_id(prefix: &str) -> Result<String, StateError> {
+pub(crate) fn new_id(prefix: &str) -> Result<String, StateError> {
     let mut random = [0u8; 16];
     getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
     Ok(format!("{prefix}{}", hex::encode(random)))
+}
+
+/// True for a reason that the audit can keep.
+pub(crate) fn is_reason(reason: &str) -> bool {
+    !reason.trim().is_empty() && reason.chars().count() <= MAX_TEXT_CHARS && !reason.contains(char::is_control)
 }
 
 fn amount(sats: u64) -> Result<i64, StateError> {
@@ -180,6 +186,8 @@ impl State {
             up: 0,
             down: 0,
             published_in: None,
+            reply: None,
+            erased_at: None,
         })))
     }
 
@@ -273,8 +281,7 @@ impl State {
         reason: &str,
         now: u64,
     ) -> Result<Moderation, StateError> {
-        let length = reason.chars().count();
-        if reason.trim().is_empty() || length > MAX_TEXT_CHARS || reason.contains(char::is_control) {
+        if !is_reason(reason) {
             return Err(StateError::Report);
         }
         let (now, act_id) = (to_stored(now)?, new_id("")?);

@@ -27,6 +27,8 @@ pub(crate) fn sqlite(path: &Path) -> SqliteConnectOptions {
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY)
         .foreign_keys(true)
+        // Removed data, such as the texts of a report, is overwritten in the file.
+        .pragma("secure_delete", "ON")
         .disable_statement_logging()
 }
 

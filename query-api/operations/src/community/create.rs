@@ -15,6 +15,7 @@ use super::{
     allotment::Allotment,
     category::ReportCategory,
     judged::{JudgedReport, client_hashes, descriptor},
+    purge::purge,
     texts,
 };
 use crate::{
@@ -132,6 +133,8 @@ impl Operation for SubmitReport {
             }
         };
         allotment.remember(ctx)?;
+        // The report is stored: what is left to tidy up waits for the next one.
+        purge(ctx, view).unwrap_or_else(|_| tracing::warn!("unpaid reports are not deleted"));
         Ok(answer(*report))
     }
 }

@@ -9,7 +9,7 @@ use cairn_state::{ClientHashes, PublishingBlock, Report, VOTE_WINDOW, Visibility
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::context::Ctx;
+use crate::{context::Ctx, values::rfc3339_ms};
 
 /// State of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -19,6 +19,16 @@ pub(super) enum ReportState {
     Pending,
     /// It is listed, and takes votes.
     Published,
+}
+
+/// The answer of the holder of the address's key.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CommunityReply")]
+pub(super) struct ReplyRow {
+    /// Untrusted text; null if the operator has erased it.
+    pub(super) text: Option<String>,
+    /// Time at which the server received it.
+    pub(super) replied_at: String,
 }
 
 /// A report with its payment.
@@ -64,6 +74,17 @@ impl JudgedReport {
             Some(_) if self.report.content.visibility == Visibility::Shown => ReportState::Published,
             _ => ReportState::Pending,
         }
+    }
+
+    /// The reply, while the report is published.
+    pub(super) fn reply(&self) -> Option<ReplyRow> {
+        let reply = self.report.reply.as_ref().filter(|_| self.state() == ReportState::Published)?;
+        Some(ReplyRow { text: reply.text.clone(), replied_at: rfc3339_ms(reply.replied_at.saturating_mul(1_000)) })
+    }
+
+    /// Why the texts of the report are missing.
+    pub(super) fn text_removed(&self) -> Option<&'static str> {
+        self.report.erased_at.map(|_| "erased_on_request")
     }
 
     /// True if the payment was completed by a block after the report had expired.

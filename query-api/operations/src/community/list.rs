@@ -8,7 +8,7 @@ use cairn_state::{Report, ReportPosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::judged::{JudgedReport, ReportState};
+use super::judged::{JudgedReport, ReplyRow, ReportState};
 use crate::{
     context::{Ctx, TIP},
     definitions::COMMUNITY_REPORTS,
@@ -73,8 +73,10 @@ pub(crate) struct AddressReportsOutput {
 pub(crate) struct ReportRow {
     report_id: String,
     category: String,
-    /// Untrusted text of the client that reported.
-    description: String,
+    /// Untrusted text of the client that reported; null if it was removed.
+    description: Option<String>,
+    /// Why description, URL and reply are missing: `erased_on_request`; null otherwise.
+    text_removed: Option<&'static str>,
     evidence_txids: Vec<String>,
     /// Untrusted: a web page that the client named. This server has never fetched it.
     evidence_url: Option<String>,
@@ -91,6 +93,10 @@ pub(crate) struct ReportRow {
     confirmations: u32,
     /// True if it was paid after it had expired.
     late: bool,
+    /// True if the holder of the address's key has answered by a signed message (`POST /v1/feedback`).
+    contested: bool,
+    /// That answer, untrusted text as well; null without one.
+    reply: Option<ReplyRow>,
     /// Always `unverified`.
     confidence: &'static str,
     /// Level of confidence, 0 to 100; never above 10.
@@ -183,14 +189,15 @@ impl Page {
 
 impl ReportRow {
     fn new(judged: JudgedReport) -> Self {
-        let late = judged.is_late();
+        let (late, reply, text_removed) = (judged.is_late(), judged.reply(), judged.text_removed());
         let JudgedReport { report, payment } = judged;
         let (score, done) = (report.score(), payment.completed.as_ref());
         let time = |secs: u64| rfc3339_ms(secs.saturating_mul(1_000));
         ReportRow {
             report_id: report.id,
             category: report.content.category,
-            description: report.content.description,
+            description: text_removed.is_none().then_some(report.content.description),
+            text_removed,
             evidence_txids: report.content.evidence_txids,
             evidence_url: report.content.evidence_url,
             score,
@@ -201,6 +208,8 @@ impl ReportRow {
             published_at: done.and_then(|done| u32::try_from(done.time).ok()).map(rfc3339),
             confirmations: done.map_or(0, |done| done.confirmations),
             late,
+            contested: reply.is_some(),
+            reply,
             confidence: "unverified",
             confidence_level: LEVEL,
             evidence_tier: "community",
@@ -212,7 +221,7 @@ impl TableRow for ReportRow {
     const COLUMNS: &'static [Column<Self>] = &[
         ("report_id", |of| of.report_id.clone()),
         ("category", |of| of.category.clone()),
-        ("description_untrusted", |of| of.description.clone()),
+        ("description_untrusted", |of| of.description.clone().unwrap_or_default()),
         ("evidence_txids", |of| of.evidence_txids.join(" ")),
         ("evidence_url_untrusted", |of| of.evidence_url.clone().unwrap_or_default()),
         ("score", |of| of.score.to_string()),
@@ -222,6 +231,8 @@ impl TableRow for ReportRow {
         ("published_height", |of| of.published_height.map(|height| height.to_string()).unwrap_or_default()),
         ("confidence", |of| of.confidence.to_owned()),
         ("confidence_level", |of| of.confidence_level.to_string()),
+        ("contested", |of| of.contested.to_string()),
+        ("reply_untrusted", |of| of.reply.as_ref().and_then(|reply| reply.text.clone()).unwrap_or_default()),
     ];
 }
 

@@ -3,6 +3,8 @@
 mod allotment;
 mod category;
 mod judged;
+mod purge;
+pub(crate) mod reply;
 mod texts;
 
 crate::area::area! {

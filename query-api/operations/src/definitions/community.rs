@@ -21,5 +21,9 @@ pub(super) const COMMUNITY_REPORTS_PAGE: Definition = Definition {
         "The level of confidence of a report is 10 of 100, and its evidence tier is `community`. Reports change neither \
          labels nor assessments nor risk signals. The operator can hide reports; a record keeps each such \
          act with its reason.",
+        "The holder of the address's key can answer a published report by a signed message (`POST /v1/feedback` with \
+         `report_id`). The report then has `contested: true` and the answer as `reply`; its score and level stay. The \
+         operator erases the texts of a report on request: `text_removed` is then `erased_on_request`. Reports that are \
+         not paid in full are deleted 90 days after their expiry.",
     ],
 };

@@ -1,37 +1,29 @@
 //! A holder contests a claim: the message to sign, and what a signature does.
 //!
-//! The message names the server, the network, the address, the claim, what it says, and until when it can be used. Its
-//! last line authenticates the lines before by a key of the service. So the server needs no memory of what it has given
-//! out: it refuses its own messages after their time, and all that somebody else made.
+//! The message names the server, the network, the address, the claim, what it says, and until when it can be used
+//! (see [`crate::sealed`]).
 
-use bitcoin::{
-    Script,
-    hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256},
-};
-use cairn_domain::{
-    Subject, script_sha256,
-    signed::{Verdict, verify_signed},
-};
+use cairn_domain::{Subject, script_sha256};
 use cairn_events::{
     Body, Claim, ClaimId, Contest, ContestAct, ContestParty, Document, DocumentHash, Provenance, SignedText, Slug,
 };
 use cairn_http::{ApiError, ErrorCode, FieldError, Location};
-use cairn_model::DAY_SECS;
 use cairn_reader::ListClaims;
 use cairn_state::ServiceSecret;
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::{context::Ctx, ledger::NotTaken, parameters::identifier::AddressParam, values::rfc3339};
+use crate::{
+    context::Ctx,
+    ledger::NotTaken,
+    parameters::identifier::AddressParam,
+    sealed::{VALID_SECS, checked, seal, verify, wrong},
+    values::rfc3339,
+};
 
-/// How long a message can be signed and sent back, in seconds.
-const VALID_SECS: u32 = DAY_SECS;
 /// Name of the key of the service.
 const SECRET: &str = "contest";
-/// Begins the line with the time until which a message can be used.
-const UNTIL: &str = "Valid until: ";
 
 /// State of a contest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -87,10 +79,6 @@ pub(super) struct Judgement {
     pub(super) signed: Option<SignedText>,
 }
 
-fn wrong(name: &str, message: impl Into<String>) -> ApiError {
-    ApiError::validation(Location::Body, name, message)
-}
-
 impl ContestedClaim {
     /// The claim, among those that lists say of the address now.
     pub(super) fn find(ctx: &Ctx<'_>, address: &AddressParam, id: &str) -> Result<Self, ApiError> {
@@ -116,19 +104,14 @@ impl ContestedClaim {
     /// The message that contests it, with its last second, in seconds since 1970.
     fn message(&self, ctx: &Ctx<'_>, until: u32, secret: &ServiceSecret) -> Result<String, ApiError> {
         let lines = format!(
-            "I contest a label of my address.\nServer: {}\nNetwork: {}\nAddress: {}\nClaim: {}\nStatement: {}\n{UNTIL}{}",
+            "I contest a label of my address.\nServer: {}\nNetwork: {}\nAddress: {}\nClaim: {}\nStatement: {}",
             ctx.config.base_url,
             ctx.view()?.facts().network.name(),
             self.address,
             self.id,
             self.claim.statement(),
-            rfc3339(until)
         );
-        let mut mac = HmacEngine::<sha256::Hash>::new(secret.bytes());
-        mac.input(lines.as_bytes());
-        let mac = Hmac::<sha256::Hash>::from_engine(mac);
-        let nonce: String = mac.to_byte_array().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Ok(format!("{lines}\nNonce: {nonce}"))
+        Ok(seal(&lines, until, secret))
     }
 
     /// Judges the request by its signed text, if it has one.
@@ -162,57 +145,21 @@ impl ContestedClaim {
             let message = Some((message, until));
             return Ok(Judgement { state: ContestState::CanBeSigned, explanation, message, signed: None });
         };
-        let signed = self.checked_message(ctx, signed, &secret)?;
-        match verify_signed(Script::from_bytes(&self.claim.script), &signed.message, &signed.signature) {
-            Verdict::Invalid(reason) => {
-                Err(wrong("signature", format!("is not that of the address for signed_message: {reason}")))
-            }
-            Verdict::Inconclusive(reason) => {
-                let explanation =
-                    format!("the signature cannot be checked: {reason}; the ticket is for the operator to decide");
-                Ok(Judgement { state: ContestState::Inconclusive, explanation, message: None, signed: None })
-            }
-            Verdict::Valid(_) if last.is_some() => {
+        let made = |until| self.message(ctx, until, &secret);
+        let (signed, _) = checked(&signed, ctx.now(), "this address and claim", made)?;
+        let (state, explanation, signed) = match verify(&self.claim.script, &signed)? {
+            Some(why) => (ContestState::Inconclusive, why, None),
+            None if last.is_some() => {
                 let words = "the operator has settled a contest of this statement; the ticket records that you signed";
-                let explanation = words.to_owned();
-                Ok(Judgement { state: ContestState::Settled, explanation, message: None, signed: Some(signed) })
+                (ContestState::Settled, words.to_owned(), Some(signed))
             }
-            Verdict::Valid(_) => {
-                let explanation = "the key of the address has signed: the statement of the claim is contested until \
-                    the operator settles the contest"
-                    .to_owned();
-                Ok(Judgement { state: ContestState::Contested, explanation, message: None, signed: Some(signed) })
-            }
-        }
-    }
-
-    /// Returns the signed text, if it is a message of this service for this claim that can still be used.
-    fn checked_message(
-        &self,
-        ctx: &Ctx<'_>,
-        signed: SignedText,
-        secret: &ServiceSecret,
-    ) -> Result<SignedText, ApiError> {
-        // Forms and tools change line ends, and add one at the end.
-        let message = signed.message.replace("\r\n", "\n").trim_end_matches('\n').to_owned();
-        let until = message.lines().find_map(|line| line.strip_prefix(UNTIL));
-        let until: Option<Timestamp> = until.and_then(|until| until.parse().ok());
-        let until = until.and_then(|until| u32::try_from(until.as_second()).ok());
-        let ours = match until {
-            Some(until) => self.message(ctx, until, secret)? == message,
-            None => false,
-        };
-        match until.filter(|_| ours) {
-            Some(until) if until >= ctx.now() => {
-                Ok(SignedText { message, signature: signed.signature.trim().to_owned() })
-            }
-            Some(_) => Err(wrong("signed_message", "is older than 24 hours: ask for a new one without it")),
             None => {
-                let words = "is not the message_to_sign of this server for this address and claim: ask for it without \
-                    signed_message and signature";
-                Err(wrong("signed_message", words))
+                let words = "the key of the address has signed: the statement of the claim is contested until the \
+                    operator settles the contest";
+                (ContestState::Contested, words.to_owned(), Some(signed))
             }
-        }
+        };
+        Ok(Judgement { state, explanation, message: None, signed })
     }
 
     /// Hands a right signature in; what became of it.

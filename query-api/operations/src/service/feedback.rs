@@ -1,15 +1,22 @@
 //! `POST /v1/feedback`.
 
+use cairn_events::SignedText;
 use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Freshness, Info, Location, Method, Tool};
 use cairn_state::{
     CLIENT_WINDOW, MAX_MESSAGE_CHARS, MAX_OPEN_TICKETS, MAX_TEXT_CHARS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission,
-    TicketKind,
+    Ticket, TicketKind,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::contest::{ContestOutput, ContestedClaim, signed_text};
-use crate::{context::Ctx, operation::Operation, parameters::identifier::AddressParam, values::rfc3339_ms};
+use super::contest::{ContestOutput, ContestedClaim, Judgement, signed_text};
+use crate::{
+    community::reply::{ReplyJudgement, ReplyOutput, ReportReply},
+    context::Ctx,
+    operation::Operation,
+    parameters::identifier::AddressParam,
+    values::rfc3339_ms,
+};
 
 /// Accepts feedback about labels and data.
 pub(crate) struct SubmitFeedback;
@@ -45,6 +52,11 @@ pub(crate) struct FeedbackInput {
     /// the address's key can sign to contest the claim at once.
     #[schemars(extend("pattern" = "^[0-9a-f]{64}:[1-9][0-9]{0,9}$"))]
     claim_id: Option<String>,
+    /// Id of a published community report about `address`. The message is then the answer of the address's owner, of at
+    /// most 1,000 characters: the response has a message that the holder of the address's key can sign, and the same
+    /// request with the signature publishes the answer beside the report.
+    #[schemars(length(min = 1, max = 64))]
+    report_id: Option<String>,
     /// The `message_to_sign` of an earlier answer, as it was signed.
     #[schemars(length(min = 1, max = MAX_SIGNED_CHARS))]
     signed_message: Option<String>,
@@ -95,6 +107,8 @@ pub(crate) struct FeedbackOutput {
     already_received: bool,
     /// State of a contest by the holder of the address's key; null without a `claim_id`.
     contest: Option<ContestOutput>,
+    /// State of the reply to a community report; null without a `report_id`.
+    report_reply: Option<ReplyOutput>,
 }
 
 /// Maximum length of a signed message and of a signature, in characters.
@@ -108,7 +122,8 @@ impl Operation for SubmitFeedback {
             does not change any answer: labels change only if the operator accepts the evidence. Only the holder of an \
             address's key can do more: if the request has the `claim_id` of a claim, the answer has a message to sign. \
             The same request with the signature marks the claim's statement as contested at once, until the operator \
-            decides. If an open ticket has the same content, that ticket is returned. A client can open 20 tickets in \
+            decides. With the `report_id` of a community report, the message is the answer of the address's owner, and the \
+            signature publishes it beside the report. If an open ticket has the same content, that ticket is returned. A client can open 20 tickets in \
             24 hours.",
         cost: Cost::Heavy,
         source: "service",
@@ -121,6 +136,9 @@ impl Operation for SubmitFeedback {
             ErrorCode::StateUnavailable,
             ErrorCode::FeedbackFull,
             ErrorCode::IndexSyncing,
+            ErrorCode::ReportNotFound,
+            ErrorCode::ReportNotPublished,
+            ErrorCode::PaymentsNotConfigured,
         ],
         tool: Tool::reads(
             "the user wants to report a wrong label, a missing label or wrong data to the operator",
@@ -132,54 +150,36 @@ impl Operation for SubmitFeedback {
     type Input = FeedbackInput;
     type Output = FeedbackOutput;
 
-    fn run(ctx: &Ctx<'_>, input: FeedbackInput) -> Result<FeedbackOutput, ApiError> {
-        let (Some(kind), Some(message)) = (input.kind.or(input.feedback_type), input.message.or(input.reason)) else {
+    fn run(ctx: &Ctx<'_>, mut input: FeedbackInput) -> Result<FeedbackOutput, ApiError> {
+        let text = input.message.take().or(input.reason.take());
+        let (Some(kind), Some(message)) = (input.kind.or(input.feedback_type), text) else {
             // Validation of the input ensures that both are given.
             return Err(ApiError::internal());
         };
+        let about = SignedAbout::find(ctx, &input, kind, &message)?;
         let signed = signed_text(input.signed_message, input.signature)?;
-        let contested = match (&input.claim_id, &input.address, kind) {
-            (Some(id), Some(address), FeedbackType::LabelCorrection) => Some(ContestedClaim::find(ctx, address, id)?),
-            (Some(_), ..) => {
-                let message = "needs an address and the type label_correction";
-                return Err(ApiError::validation(Location::Body, "claim_id", message));
-            }
-            (None, ..) if signed.is_some() => {
-                return Err(ApiError::validation(Location::Body, "claim_id", "is required with a signature"));
-            }
-            (None, ..) => None,
-        };
-        let judged = contested.as_ref().map(|of| of.judge(ctx, signed)).transpose()?;
+        if signed.is_some() && matches!(about, SignedAbout::Nothing) {
+            return Err(ApiError::validation(Location::Body, "claim_id", "or report_id is required with a signature"));
+        }
+        let judged = about.judge(ctx, signed)?;
         let address = input.address.map(|address| address.text);
+        let reason = message.trim().to_owned();
         let new = NewTicket {
             kind: kind.into(),
             address: address.clone(),
-            message: message.trim().to_owned(),
+            message: about.ticket_message().unwrap_or_else(|| reason.clone()),
             suggested_label: input.suggested_label,
             suggested_category: input.suggested_category,
             source_url: input.source_url,
             claim_id: input.claim_id,
-            is_signed: judged.as_ref().is_some_and(|of| of.signed.is_some()),
+            is_signed: judged.is_signed(),
         };
         check(&new)?;
-        let reason = new.message.clone();
-        let client = ctx.client();
-        let now = ctx.now_ms / 1_000;
-        let submission = ctx.with_state(async |state| state.submit(new, client.as_deref(), now).await)?;
-        let (ticket, already_received) = match submission {
-            Submission::Received(ticket) => (ticket, false),
-            Submission::Known(ticket) => (ticket, true),
-            Submission::TooManyOfClient => {
-                let hours = CLIENT_WINDOW / 3_600;
-                let detail =
-                    format!("this client has opened {MAX_TICKETS_OF_CLIENT} tickets in the last {hours} hours");
-                return Err(ApiError::new(ErrorCode::RateLimited, detail).retryable(Some(3_600)));
-            }
-            Submission::Full => {
-                let detail =
-                    format!("{MAX_OPEN_TICKETS} tickets are open; no more are accepted until the operator closes some");
-                return Err(ApiError::unavailable(ErrorCode::FeedbackFull, detail, 3_600));
-            }
+        let (ticket, already_received) = open_ticket(ctx, new)?;
+        let (contest, report_reply) = match (about, judged) {
+            (SignedAbout::Claim(claim), Judged::Claim(judged)) => (Some(claim.hand_in(ctx, judged, &reason)), None),
+            (SignedAbout::Report(reply), Judged::Report(judged)) => (None, Some(reply.store(ctx, judged)?)),
+            _ => (None, None),
         };
         Ok(FeedbackOutput {
             ticket_id: ticket.id,
@@ -188,8 +188,87 @@ impl Operation for SubmitFeedback {
             address,
             received_at: rfc3339_ms(ticket.created_at.saturating_mul(1_000)),
             already_received,
-            contest: contested.zip(judged).map(|(of, judged)| of.hand_in(ctx, judged, &reason)),
+            contest,
+            report_reply,
         })
+    }
+}
+
+/// Subject of a signature in a request.
+enum SignedAbout {
+    Nothing,
+    Claim(Box<ContestedClaim>),
+    Report(Box<ReportReply>),
+}
+
+/// The judgement of that subject.
+enum Judged {
+    Nothing,
+    Claim(Judgement),
+    Report(ReplyJudgement),
+}
+
+impl SignedAbout {
+    fn find(ctx: &Ctx<'_>, input: &FeedbackInput, kind: FeedbackType, message: &str) -> Result<Self, ApiError> {
+        let error = |name: &str, message: &str| Err(ApiError::validation(Location::Body, name, message));
+        match (&input.claim_id, &input.report_id, &input.address) {
+            (Some(_), Some(_), _) => error("report_id", "cannot be used with claim_id"),
+            (Some(id), None, Some(address)) if kind == FeedbackType::LabelCorrection => {
+                Ok(SignedAbout::Claim(Box::new(ContestedClaim::find(ctx, address, id)?)))
+            }
+            (Some(_), None, _) => error("claim_id", "needs an address and the type label_correction"),
+            (None, Some(id), Some(address)) => {
+                Ok(SignedAbout::Report(Box::new(ReportReply::find(ctx, address, id, message)?)))
+            }
+            (None, Some(_), None) => error("report_id", "needs the address that the report is about"),
+            (None, None, _) => Ok(SignedAbout::Nothing),
+        }
+    }
+
+    fn judge(&self, ctx: &Ctx<'_>, signed: Option<SignedText>) -> Result<Judged, ApiError> {
+        Ok(match self {
+            SignedAbout::Nothing => Judged::Nothing,
+            SignedAbout::Claim(claim) => Judged::Claim(claim.judge(ctx, signed)?),
+            SignedAbout::Report(reply) => Judged::Report(reply.judge(ctx, signed)?),
+        })
+    }
+
+    /// The message of the ticket, if it is not that of the request.
+    fn ticket_message(&self) -> Option<String> {
+        match self {
+            SignedAbout::Report(reply) => Some(reply.ticket_message()),
+            _ => None,
+        }
+    }
+}
+
+impl Judged {
+    fn is_signed(&self) -> bool {
+        match self {
+            Judged::Nothing => false,
+            Judged::Claim(judged) => judged.signed.is_some(),
+            Judged::Report(judged) => judged.is_signed(),
+        }
+    }
+}
+
+/// Opens a ticket. True if an open one had the same content.
+fn open_ticket(ctx: &Ctx<'_>, new: NewTicket) -> Result<(Ticket, bool), ApiError> {
+    let client = ctx.client();
+    let now = ctx.now_ms / 1_000;
+    match ctx.with_state(async |state| state.submit(new, client.as_deref(), now).await)? {
+        Submission::Received(ticket) => Ok((ticket, false)),
+        Submission::Known(ticket) => Ok((ticket, true)),
+        Submission::TooManyOfClient => {
+            let hours = CLIENT_WINDOW / 3_600;
+            let detail = format!("this client has opened {MAX_TICKETS_OF_CLIENT} tickets in the last {hours} hours");
+            Err(ApiError::new(ErrorCode::RateLimited, detail).retryable(Some(3_600)))
+        }
+        Submission::Full => {
+            let detail =
+                format!("{MAX_OPEN_TICKETS} tickets are open; no more are accepted until the operator closes some");
+            Err(ApiError::unavailable(ErrorCode::FeedbackFull, detail, 3_600))
+        }
     }
 }
 
