@@ -8,7 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_anchoring::{AnchorError, AnchorSettings, Anchorer, Chain, Figures, Found, RoundEnd, SqlLedger, WalletNode};
+use cairn_anchoring::{
+    AnchorError, AnchorSettings, Anchorer, Chain, Figures, Found, Node, RoundEnd, SqlLedger, WalletNode,
+};
 use cairn_clock::now_secs;
 use cairn_domain::mempool::recommended_fees;
 use cairn_link::IndexSource;
@@ -83,21 +85,21 @@ impl Chain for IndexChain {
 }
 
 /// An anchorer that is not started yet.
-pub(crate) struct Anchoring {
+pub(crate) struct Anchoring<N> {
     url: StateUrl,
-    node: WalletNode,
+    node: N,
     index: IndexChain,
     settings: AnchorSettings,
     figures: Figures,
     stop: CancelToken,
 }
 
-impl Anchoring {
+impl Anchoring<WalletNode> {
     /// Creates the anchorer with a wallet of this node. Its metrics are in this registry.
     ///
     /// # Errors
     /// Fails if the URL of the node is invalid, or the registry already has metrics with these names.
-    pub(crate) fn new(
+    pub(crate) fn of_wallet(
         settings: AnchorSettings,
         wallet: &str,
         node: &NodeConfig,
@@ -105,13 +107,29 @@ impl Anchoring {
         index: Arc<dyn IndexSource>,
         registry: &Registry,
     ) -> Result<Self, Failure> {
-        let figures = Figures::register(registry).map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
         let stop = CancelToken::new();
         // A round that fails is tried again anyway.
         let client = NodeClient::new(node, stop.clone())?.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE);
         tracing::info!(wallet, interval_secs = settings.interval_secs, "timestamps are anchored by the node's wallet");
-        let (node, index) = (WalletNode::new(client, wallet), IndexChain(index));
-        Ok(Anchoring { url, node, index, settings, figures, stop })
+        let anchoring = Anchoring::new(settings, WalletNode::new(client, wallet), url, index, registry)?;
+        Ok(Anchoring { stop, ..anchoring })
+    }
+}
+
+impl<N: Node + Send + 'static> Anchoring<N> {
+    /// Creates the anchorer with this node. Its metrics are in this registry.
+    ///
+    /// # Errors
+    /// Fails if the registry already has metrics with these names.
+    pub(crate) fn new(
+        settings: AnchorSettings,
+        node: N,
+        url: StateUrl,
+        index: Arc<dyn IndexSource>,
+        registry: &Registry,
+    ) -> Result<Self, Failure> {
+        let figures = Figures::register(registry).map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
+        Ok(Anchoring { url, node, index: IndexChain(index), settings, figures, stop: CancelToken::new() })
     }
 
     /// Starts its thread. It ends when the result is dropped.
@@ -131,7 +149,7 @@ fn holder() -> String {
     format!("{}-{:016x}", process::id(), RandomState::new().hash_one(now_secs()))
 }
 
-fn run(mut anchorer: Anchorer<SqlLedger, WalletNode, IndexChain>, pause: Duration, stop: &CancelToken) {
+fn run<N: Node>(mut anchorer: Anchorer<SqlLedger, N, IndexChain>, pause: Duration, stop: &CancelToken) {
     let (mut failing, mut waiting) = (None, false);
     loop {
         let ended = anchorer.round(now_secs());

@@ -6,6 +6,7 @@ use cairn_pipeline::verify::RawCheck;
 use cairn_state::{KeyKind, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+mod demo;
 mod events;
 mod evidence;
 mod help;
@@ -16,7 +17,9 @@ mod reports;
 mod sanctions;
 mod snapshot;
 
-pub(crate) use self::{events::*, evidence::*, import::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*};
+pub(crate) use self::{
+    demo::*, events::*, evidence::*, import::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*,
+};
 use crate::{
     config::{
         All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
@@ -108,6 +111,12 @@ pub(crate) struct Demo {
     pub(crate) dir: DemoDir,
     #[command(flatten)]
     pub(crate) http: Http,
+    /// Keeps the generated tip. Without it, the demo adds a block when a hash to anchor or a payment waits, at most one
+    /// in 10 seconds.
+    #[arg(long)]
+    pub(crate) still: bool,
+    #[command(subcommand)]
+    pub(crate) what: Option<DemoCommand>,
 }
 
 #[derive(Args, Debug)]
@@ -520,6 +529,6 @@ pub(crate) struct Config {
 /// The command line's definition.
 pub(crate) fn command() -> clap::Command {
     // The only setting whose flag differs from its name: a demo has no other folder.
-    let demo = |demo: clap::Command| demo.mut_arg("demo_datadir", |arg| arg.long("datadir"));
-    help::with_help(Cli::command().mut_subcommand("demo", demo))
+    let named = |command: clap::Command| command.mut_arg("demo_datadir", |arg| arg.long("datadir"));
+    help::with_help(Cli::command().mut_subcommand("demo", |demo| named(demo).mut_subcommand("pay", named)))
 }

@@ -10,7 +10,8 @@ use std::{
 use cairn_http::{HttpConfig, Metrics};
 use cairn_link::IndexSource;
 use cairn_model::{CancelToken, Network};
-use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TroubleSlot};
+use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TimestampConfig, TroubleSlot};
+use cairn_payments::PaymentDescriptor;
 use cairn_reader::Damages;
 use cairn_state::{State, StateUrl};
 use prometheus::Registry;
@@ -122,6 +123,20 @@ impl Server {
     /// Remembers the next payment address in this data folder.
     pub(crate) fn with_payment_mark(mut self, datadir: &Path) -> Self {
         self.config.payments.mark = Some(payment_mark(datadir));
+        self
+    }
+
+    /// Takes payments to the addresses of this descriptor, unless another one is configured.
+    pub(crate) fn with_payments(mut self, descriptor: PaymentDescriptor) -> Self {
+        self.config.payments.descriptor.get_or_insert_with(|| Arc::new(descriptor));
+        self
+    }
+
+    /// Names this server in pending proofs, unless another calendar is configured.
+    pub(crate) fn with_own_calendar(mut self) -> Self {
+        let url = Some(self.config.http.base_url.clone()).filter(|url| TimestampConfig::is_calendar_url(url));
+        let timestamps = &mut self.config.timestamps;
+        timestamps.calendar_url = timestamps.calendar_url.take().or(url);
         self
     }
 

@@ -59,6 +59,9 @@ pub enum Error {
     /// A chain was asked for that the subsidy cannot pay for, or with contradictory parameters.
     #[error("parameters: {0}")]
     Parameters(&'static str),
+    /// Bytes are not a transaction, or not one of this wallet.
+    #[error("unusable transaction: {0}")]
+    Encoding(String),
     /// A file could not be written.
     #[error(transparent)]
     Io(#[from] std::io::Error),

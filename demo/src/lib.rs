@@ -6,6 +6,7 @@
 //! * [`ChainBuilder`] mines regtest blocks on any parent, transaction by transaction, with real signatures.
 //! * [`Chain`] gives the blocks in order of arrival, the active chain, the stale branches, and the connects and
 //!   disconnects that a node goes through. Every block carries the coins it spends.
+//! * [`DemoWallet`] pays and anchors in blocks that are added to the demo chain later.
 //! * [`corefiles`] writes Bitcoin Core's block files, tidy or with the irregularities of real folders.
 //!
 //! Nothing here shares code with the indexer or the API, so that tests can use it to check both.
@@ -44,11 +45,11 @@ mod error;
 
 pub use build::{
     BlockSpec, COINBASE_MATURITY, Chain, ChainBuilder, Coin, Commitment, Event, HALVING_INTERVAL, KeyForm, Keyring,
-    Lock, MAX_SCRIPT_SIZE, Mined, Style, is_unspendable, subsidy,
+    Lock, MAX_SCRIPT_SIZE, Mined, Parent, Style, block_on, is_unspendable, subsidy,
 };
 pub use economy::{
-    Actor, DEMO_BLOCKS, DemoPrice, DemoRate, END_TIME, Question, RECENT_BLOCKS, RiskCase, Showcase, Unconfirmed,
-    WAITING_SPAN, actors, chain, chain_and_cases, chain_and_mempool, chain_and_owners, labelled_cases, prices,
-    showcase,
+    Actor, DEMO_BLOCKS, DemoCoin, DemoDraft, DemoPrice, DemoRate, DemoWallet, END_TIME, Payee, Question, RECENT_BLOCKS,
+    RiskCase, Showcase, Unconfirmed, WAITING_SPAN, actors, chain, chain_and_cases, chain_and_mempool, chain_and_owners,
+    coin, labelled_cases, prices, script_of, showcase,
 };
 pub use error::Error;

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let anchoring = match (wallet, args.node.config(8)?) {
         (None, _) => None,
         (Some((wallet, settings)), Some(node)) => {
-            Some(Anchoring::new(settings, wallet, &node, state, Arc::<IndexSlot>::clone(&slot), &registry)?)
+            Some(Anchoring::of_wallet(settings, wallet, &node, state, Arc::<IndexSlot>::clone(&slot), &registry)?)
         }
         (Some(_), None) => {
             return Err(

@@ -6,6 +6,7 @@ mod checkpoint;
 mod cluster;
 mod damaged_blocks;
 mod demo;
+mod demo_live;
 mod deployed;
 mod evidence;
 mod exit_codes;

@@ -22,7 +22,7 @@ stop() {
 trap stop EXIT
 # Thousands of requests of one client are the point here. Reports are paid to a watch-only account of the test networks.
 account=tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba
-CAIRN_PAYMENTS_DESCRIPTOR="wpkh($account/0/*)" CAIRN_RATE_LIMIT=0 "${CARGO_TARGET_DIR:-target}/release/cairn" demo --datadir "$work/data" --listen "$listen" >"$work/log" 2>&1 &
+CAIRN_PAYMENTS_DESCRIPTOR="wpkh($account/0/*)" CAIRN_RATE_LIMIT=0 "${CARGO_TARGET_DIR:-target}/release/cairn" demo --still --datadir "$work/data" --listen "$listen" >"$work/log" 2>&1 &
 server=$!
 
 document="$work/openapi.json"

@@ -2,22 +2,15 @@
 
 use std::collections::HashMap;
 
-use bitcoin::absolute::LockTime;
-use bitcoin::block::{Header, Version};
-use bitcoin::hashes::Hash;
 use bitcoin::params::Params;
-use bitcoin::script::Builder;
 use bitcoin::sighash::EcdsaSighashType;
-use bitcoin::{
-    Amount, Block, BlockHash, CompactTarget, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn, TxMerkleNode,
-    TxOut, Txid, Witness, opcodes, transaction,
-};
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Transaction, TxIn, TxOut, Txid, Witness, transaction};
 
+use super::block::{coinbase, solve, unsolved};
 use super::chain::{Chain, Mined};
 use super::coin::{Coin, CoinSet, is_unspendable};
 use super::keyring::Keyring;
-use super::lock::push_bytes;
-use super::spec::{BlockSpec, Commitment, Style};
+use super::spec::{BlockSpec, Style};
 use crate::error::Error;
 
 /// Blocks that must follow a coinbase before its outputs can be spent, counting its own.
@@ -299,99 +292,29 @@ impl ChainBuilder {
         }
         let prev_blockhash = parent.hash();
         let height = self.next_height();
-        let coinbase = self.coinbase(height, spec)?;
+        let coinbase = coinbase(height, self.claimable(), spec)?;
         let mut txdata = Vec::with_capacity(1 + self.open.txs.len());
         txdata.push(coinbase);
         txdata.append(&mut self.open.txs);
-        let header = Header {
-            version: Version::from_consensus(0x2000_0000),
-            prev_blockhash,
-            merkle_root: TxMerkleNode::all_zeros(),
-            time,
-            bits: CompactTarget::from_consensus(0x207f_ffff),
-            nonce: 0,
-        };
-        let mut block = Block { header, txdata };
-        if block.txdata.iter().skip(1).any(|tx| tx.input.iter().any(|input| !input.witness.is_empty()))
-            || spec.commitment == Commitment::Always
-        {
-            commit_to_witnesses(&mut block);
-        }
+        let mut block = unsolved(prev_blockhash, time, txdata, spec.commitment);
         let sigops = self.open.sigops + block.txdata[0].total_sigop_cost(|_| None);
         if block.weight().to_wu() > MAX_WEIGHT || sigops > MAX_SIGOP_COST {
             self.open.txs = block.txdata.split_off(1);
             return Err(Error::BlockFull);
         }
-        block.header.merkle_root = block.compute_merkle_root().unwrap_or_else(TxMerkleNode::all_zeros);
-        let target = Target::from_compact(block.header.bits);
         // Blocks equal in every other way must still differ, hence the look into the tree.
-        while block.header.validate_pow(target).is_err() || self.chain.find(&block.block_hash()).is_some() {
-            block.header.nonce = block.header.nonce.wrapping_add(1);
-        }
+        solve(&mut block, |hash| self.chain.find(hash).is_some());
         let hash = block.block_hash();
         create(&mut self.coins, &self.keyring, &block.txdata[0], height, true);
         let open = std::mem::take(&mut self.open);
         self.head = self.chain.push(self.head, Mined { block, height, spent: open.spent });
         Ok(hash)
     }
-
-    fn coinbase(&self, height: u32, spec: &BlockSpec) -> Result<Transaction, Error> {
-        let script_sig = Builder::new().push_int(i64::from(height)).push_slice(push_bytes(&spec.tag)).into_script();
-        if script_sig.len() > 100 {
-            return Err(Error::TagTooLong(spec.tag.len()));
-        }
-        let claimable = self.claimable();
-        let claim =
-            claimable.checked_sub(spec.unclaimed).ok_or(Error::Unclaimed { unclaimed: spec.unclaimed, claimable })?;
-        let weights: u128 = spec.payees.iter().map(|(_, weight)| u128::from(*weight)).sum();
-        let mut left = claim;
-        let mut output = Vec::with_capacity(spec.payees.len() + spec.notes.len() + 1);
-        for (index, (script, weight)) in spec.payees.iter().enumerate() {
-            let share = match (index + 1 == spec.payees.len(), weights) {
-                (true, _) => left,
-                (false, 0) => 0,
-                (false, _) => (u128::from(claim) * u128::from(*weight) / weights) as u64,
-            };
-            left -= share;
-            output.push(TxOut { value: Amount::from_sat(share), script_pubkey: script.clone() });
-        }
-        if spec.payees.is_empty() {
-            let script_pubkey = Builder::new().push_opcode(opcodes::OP_TRUE).into_script();
-            output.push(TxOut { value: Amount::from_sat(claim), script_pubkey });
-        }
-        for note in &spec.notes {
-            output.push(TxOut { value: Amount::ZERO, script_pubkey: note.clone() });
-        }
-        Ok(Transaction {
-            version: transaction::Version::TWO,
-            lock_time: LockTime::ZERO,
-            input: vec![TxIn {
-                previous_output: OutPoint::null(),
-                script_sig,
-                sequence: Sequence::MAX,
-                witness: Witness::new(),
-            }],
-            output,
-        })
-    }
 }
 
 /// Satoshis of new money in a regtest block.
 pub fn subsidy(height: u32) -> u64 {
     5_000_000_000u64.checked_shr(height / HALVING_INTERVAL).unwrap_or(0)
-}
-
-/// Adds the reserved value and the commitment output of BIP 141 to the coinbase.
-fn commit_to_witnesses(block: &mut Block) {
-    let reserved = [0u8; 32];
-    block.txdata[0].input[0].witness = Witness::from_slice(&[reserved]);
-    if let Some(root) = block.witness_root() {
-        let commitment = Block::compute_witness_commitment(&root, &reserved);
-        let mut script = vec![0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
-        script.extend_from_slice(commitment.as_byte_array());
-        let script_pubkey = ScriptBuf::from_bytes(script);
-        block.txdata[0].output.push(TxOut { value: Amount::ZERO, script_pubkey });
-    }
 }
 
 /// Takes a block's spent coins out and puts its new ones in.

@@ -1,5 +1,6 @@
 //! Builds chains of consensus-valid regtest blocks, transaction by transaction, with real signatures.
 
+mod block;
 mod builder;
 mod chain;
 mod coin;
@@ -7,6 +8,7 @@ mod keyring;
 mod lock;
 mod spec;
 
+pub use block::{Parent, block_on};
 pub use builder::{COINBASE_MATURITY, ChainBuilder, HALVING_INTERVAL, subsidy};
 pub use chain::{Chain, Event, Mined};
 pub use coin::{Coin, MAX_SCRIPT_SIZE, is_unspendable};

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::codec::write_undo;
 use super::writer::{FileOptions, Location, Writer};
-use crate::build::Chain;
+use crate::build::{Chain, Mined};
 use crate::error::Error;
 
 /// How a tree is laid out.
@@ -117,6 +117,19 @@ pub fn write_chain(folder: &Path, chain: &Chain, layout: &Layout) -> Result<Writ
     written.files = writer.file() + 1;
     writer.finish()?;
     Ok(written)
+}
+
+/// Adds a block to the files of a finished, tidy folder, on top of the chain there.
+///
+/// # Errors
+/// Fails if the folder has no block files, or the disk fails.
+pub fn append_block(folder: &Path, options: FileOptions, mined: &Mined) -> Result<(), Error> {
+    let mut writer = Writer::resume(folder, options)?;
+    let location = writer.block(&serialize(&mined.block))?;
+    let mut undo = Vec::new();
+    write_undo(&mut undo, &mined.spent);
+    writer.undo(location.file, &mined.block.header.prev_blockhash, &undo)?;
+    writer.finish()
 }
 
 fn hits(count: usize, every: u32) -> bool {

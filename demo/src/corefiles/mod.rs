@@ -8,5 +8,5 @@ mod layout;
 mod writer;
 
 pub use codec::{compress_amount, write_coin, write_compact_size, write_script, write_undo, write_varint};
-pub use layout::{Layout, WrittenFiles, write_chain};
+pub use layout::{Layout, WrittenFiles, append_block, write_chain};
 pub use writer::{FileOptions, Location, MAX_FILE_SIZE, Writer};

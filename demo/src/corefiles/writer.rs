@@ -80,6 +80,26 @@ impl Writer {
         Ok(Self { folder: folder.to_owned(), options, blocks, number: 0, undo_lengths: BTreeMap::new(), undo: None })
     }
 
+    /// Goes on with a folder that an earlier writer has finished without preallocated zeros.
+    ///
+    /// # Errors
+    /// Fails if the folder has no block files.
+    pub fn resume(folder: &Path, options: FileOptions) -> Result<Self, Error> {
+        let named = |kind: &str, number: u32| folder.join(format!("{kind}{number:05}.dat"));
+        let mut number = 0;
+        while named("blk", number + 1).exists() {
+            number += 1;
+        }
+        let (key, path) = (options.xor_key.unwrap_or_default(), named("blk", number));
+        let length = path.metadata()?.len();
+        let blocks = Obfuscated::append(&path, key, length)?;
+        let mut undo_lengths = BTreeMap::new();
+        if let Ok(undo) = named("rev", number).metadata() {
+            undo_lengths.insert(number, undo.len());
+        }
+        Ok(Self { folder: folder.to_owned(), options, blocks, number, undo_lengths, undo: None })
+    }
+
     /// Writes a block, given serialized, and returns where.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ mod purses;
 mod risk_cases;
 mod risk_story;
 mod unconfirmed;
+mod wallet;
 
 use std::collections::HashMap;
 
@@ -31,6 +32,7 @@ pub use actors::{Actor, Showcase};
 pub use prices::{DemoPrice, DemoRate, prices};
 pub use risk_cases::{Question, RiskCase};
 pub use unconfirmed::{Unconfirmed, WAITING_SPAN};
+pub use wallet::{DemoCoin, DemoDraft, DemoWallet, Payee, coin, script_of};
 
 /// Height of the demo chain's tip.
 pub const DEMO_BLOCKS: u32 = 3_000;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use bitcoin::consensus::serialize;
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use rand::Rng;
 
@@ -40,6 +41,37 @@ pub struct Unconfirmed {
 }
 
 impl Unconfirmed {
+    /// Reads a signed transaction that spends these coins, in the order of its inputs.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not a transaction, or if there are too few or too many coins.
+    pub fn read(raw: &[u8], spent: Vec<Coin>) -> Result<Self, Error> {
+        let tx: Transaction = deserialize(raw).map_err(|error| Error::Encoding(error.to_string()))?;
+        match tx.input.len() == spent.len() {
+            true => Ok(Unconfirmed { tx, spent, seen: Duration::ZERO, replaces: None }),
+            false => Err(Error::Encoding("it spends other coins".to_owned())),
+        }
+    }
+
+    /// Reads which coins a serialized transaction spends: transaction, in the byte order of blocks, and number of the output.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not a transaction.
+    pub fn spends(raw: &[u8]) -> Result<Vec<([u8; 32], u32)>, Error> {
+        let tx: Transaction = deserialize(raw).map_err(|error| Error::Encoding(error.to_string()))?;
+        let points = tx.input.iter().map(|input| input.previous_output);
+        Ok(points.map(|point| (point.txid.to_byte_array(), point.vout)).collect())
+    }
+
+    /// Returns the id of a serialized transaction, in the byte order of blocks.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not a transaction.
+    pub fn txid(raw: &[u8]) -> Result<[u8; 32], Error> {
+        let tx: Transaction = deserialize(raw).map_err(|error| Error::Encoding(error.to_string()))?;
+        Ok(tx.compute_txid().to_byte_array())
+    }
+
     /// Serialized, with witness.
     pub fn raw(&self) -> Vec<u8> {
         serialize(&self.tx)

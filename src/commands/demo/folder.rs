@@ -8,12 +8,12 @@ use std::{
 };
 
 use cairn_demo::{
-    DEMO_BLOCKS, END_TIME, actors, chain_and_mempool,
-    corefiles::{FileOptions, Layout, write_chain},
+    DEMO_BLOCKS, END_TIME, Mined, actors, chain_and_mempool,
+    corefiles::{FileOptions, Layout, append_block, write_chain},
     labelled_cases, showcase,
 };
 use cairn_follow::{Until, round};
-use cairn_model::{BlockHash, MempoolDelta, Network};
+use cairn_model::{BlockHash, CancelToken, MempoolDelta, Network};
 use cairn_pipeline::{INBOX, put_into_inbox};
 use cairn_reader::Reader;
 use cairn_tables::{
@@ -42,6 +42,13 @@ const NOTE: &str = "demo.json";
 const MEMPOOL: &str = "mempool.deltas";
 /// Lock that is held while the folder is filled.
 const LOCK: &str = "demo.lock";
+/// Lock of the process that adds blocks.
+const OWNER: &str = "owner.lock";
+/// Folder with orders for payments.
+const PAYMENTS: &str = "payments";
+
+/// The service state and what belongs to it.
+const STATE: [&str; 4] = ["state.sqlite", "state.sqlite-wal", "state.sqlite-shm", "payments.mark"];
 
 /// Identifies the content of a demo's folder.
 #[derive(Serialize, Deserialize, PartialEq, Eq, Debug)]
@@ -50,6 +57,9 @@ struct Note {
     chain: String,
     /// Hash of the tip; set when everything is indexed.
     tip: Option<String>,
+    /// True if blocks may have been added on top of it.
+    #[serde(default)]
+    grows: bool,
 }
 
 pub(super) struct DemoFolder {
@@ -66,18 +76,51 @@ impl DemoFolder {
         &self.dir
     }
 
-    /// Opens the finished demo of this version; `None` if there is none.
+    /// Returns true if blocks may have been added to the chain.
+    pub(super) fn is_grown(&self) -> Result<bool, Failure> {
+        Ok(self.note()?.is_some_and(|note| note.grows))
+    }
+
+    /// Opens the finished demo of this version; `None` if there is none. `is_still`: with the generated tip.
     ///
     /// # Errors
     /// Fails if the folder has other content.
-    pub(super) fn open(&self) -> Result<Option<Reader>, Failure> {
-        let Some(Note { chain, tip: Some(tip) }) = self.note()? else { return Ok(None) };
-        if chain != identity()? {
+    pub(super) fn open(&self, is_still: bool) -> Result<Option<Reader>, Failure> {
+        let Some(Note { chain, tip: Some(tip), grows }) = self.note()? else { return Ok(None) };
+        if is_still && grows || chain != identity()? {
             return Ok(None);
         }
         let reader = db::open(&self.dir).map_err(|failure| self.spoiled(failure))?;
         let found = reader.view().map_err(|error| self.spoiled(error.into()))?.tip().hash.to_string();
-        Ok((found == tip).then_some(reader))
+        Ok((found == tip || grows).then_some(reader))
+    }
+
+    /// Takes the lock of the process that adds blocks; `None` if another process has it.
+    pub(super) fn own(&self) -> Result<Option<File>, Failure> {
+        let path = self.dir.join(OWNER);
+        let file = File::create(&path).map_err(Failure::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Failure::io(&path)(error)),
+        }
+    }
+
+    /// Adds a block to the files. [`DemoFolder::follow`] indexes it.
+    pub(super) fn append(&self, mined: &Mined) -> Result<(), Failure> {
+        if let Some(note) = self.note()?.filter(|note| !note.grows) {
+            self.write_note(note.tip, true)?;
+        }
+        let options = FileOptions::new(Network::Regtest.to_bitcoin(), XOR_KEY);
+        append_block(&self.dir.join("blocks"), options, mined).map_err(generator)
+    }
+
+    /// Indexes the blocks of the files that are not indexed yet.
+    pub(super) fn follow(&self, screen: &Screen, cancel: &CancelToken) -> Result<Exit, Failure> {
+        let (memory, none) = (Limits::default().into(), Starters::NONE);
+        let sources = Sources::files(self.dir.join("blocks"));
+        let indexing = Indexing::open(Network::Regtest, &self.dir, sources, memory, none, screen, cancel)?;
+        indexing.follow(Until::Tip { to: None })
     }
 
     /// Generates the chain, writes its block files and indexes them.
@@ -91,14 +134,18 @@ impl DemoFolder {
             return Err(Failure::usage(format!("{} is not empty and not a demo folder", self.dir.display()))
                 .hint("give --datadir an empty folder, or one that does not exist"));
         }
-        self.write_note(None)?;
-        let _lock = self.lock()?;
-        for part in ["blocks", "index", "bulk", "ledger", INBOX] {
-            let path = self.dir.join(part);
-            match fs::remove_dir_all(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::io(&path)(error)),
-                _ => {}
+        if self.is_grown()? {
+            // It names blocks and payments that the generated chain does not have.
+            for file in STATE {
+                let path = self.dir.join(file);
+                unless_missing(&path, fs::remove_file(&path))?;
             }
+        }
+        self.write_note(None, false)?;
+        let _lock = self.lock()?;
+        for part in ["blocks", "index", "bulk", "ledger", INBOX, PAYMENTS] {
+            let path = self.dir.join(part);
+            unless_missing(&path, fs::remove_dir_all(&path))?;
         }
         let started = Instant::now();
         tracing::info!(blocks = DEMO_BLOCKS, "generating the demo chain (only on the first start)");
@@ -112,7 +159,6 @@ impl DemoFolder {
         let tip = made.tip().hash().to_string();
         let seconds = round(started.elapsed().as_secs_f64());
         tracing::info!(blocks = made.arrivals().len(), unconfirmed = waiting.len(), seconds, "block files written");
-        let (sources, cancel) = (Sources::files(blocks), signals.cancel_token());
         put_into_inbox::<Failure>(&self.dir, |add| {
             let mut documents = prices::documents(SEED)?;
             documents.push(pools::document(END_TIME)?);
@@ -122,11 +168,9 @@ impl DemoFolder {
             documents.push(profiles::document(END_TIME)?);
             Ok(documents.iter().try_for_each(add)?)
         })?;
-        let (memory, none) = (Limits::default().into(), Starters::NONE);
-        let indexing = Indexing::open(network, &self.dir, sources, memory, none, screen, cancel)?;
-        let exit = indexing.follow(Until::Tip { to: None })?;
+        let exit = self.follow(screen, signals.cancel_token())?;
         if exit == Exit::Done {
-            self.write_note(Some(tip))?;
+            self.write_note(Some(tip), false)?;
         }
         Ok(exit)
     }
@@ -144,6 +188,11 @@ impl DemoFolder {
         failure.hint(format!("delete {} to start over", self.dir.display()))
     }
 
+    /// Returns the folder with orders for payments; `None` if this is not a demo's folder.
+    pub(super) fn payments(&self) -> Result<Option<PathBuf>, Failure> {
+        Ok(self.note()?.map(|_| self.dir.join(PAYMENTS)))
+    }
+
     fn note(&self) -> Result<Option<Note>, Failure> {
         let path = self.dir.join(NOTE);
         match fs::read(&path) {
@@ -155,8 +204,8 @@ impl DemoFolder {
         }
     }
 
-    fn write_note(&self, tip: Option<String>) -> Result<(), Failure> {
-        let note = Note { chain: identity()?, tip };
+    fn write_note(&self, tip: Option<String>, grows: bool) -> Result<(), Failure> {
+        let note = Note { chain: identity()?, tip, grows };
         let text = serde_json::to_vec_pretty(&note).map_err(|e| Failure::new(Exit::Other, e.to_string()))?;
         // A rename is atomic: no process ever reads a partial file.
         let (path, part) = (self.dir.join(NOTE), self.dir.join("demo.json.part"));
@@ -175,6 +224,14 @@ impl DemoFolder {
             .hint("wait until it is done, or use another --datadir")),
             Err(TryLockError::Error(error)) => Err(Failure::io(&path)(error)),
         }
+    }
+}
+
+/// Accepts that a file or folder was not there to be removed.
+fn unless_missing(path: &Path, removed: io::Result<()>) -> Result<(), Failure> {
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::io(path)(error)),
+        _ => Ok(()),
     }
 }
 

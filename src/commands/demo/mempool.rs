@@ -13,7 +13,7 @@ use cairn_reader::Tip;
 use crate::exit::{Exit, Failure};
 
 /// Minimum feerate of a node with the demo's mempool, in satoshis per 1 000 virtual bytes. No transaction pays less.
-const RELAY_FEE: u64 = 1_000;
+pub(super) const RELAY_FEE: u64 = 1_000;
 /// Default size limit of a node's mempool in bytes.
 const MAX_BYTES: u64 = 300_000_000;
 
@@ -112,8 +112,18 @@ fn bad(why: &str) -> Failure {
     Failure::new(Exit::Other, format!("the demo's unconfirmed transactions: {why}"))
 }
 
-fn txid(bytes: &[u8; 32]) -> Txid {
+pub(super) fn txid(bytes: &[u8; 32]) -> Txid {
     Txid(*bytes)
+}
+
+/// Returns a transaction that only spends confirmed coins, first seen now; `None` if it is larger than any block.
+pub(super) fn arriving(made: &Unconfirmed, now_ms: u64) -> Option<MempoolTx> {
+    let mut tx = resolved(made)?;
+    tx.first_seen_ms = now_ms;
+    for (input, coin) in tx.inputs.iter_mut().zip(&made.spent) {
+        input.birth = Some(coin.height);
+    }
+    Some(tx)
 }
 
 /// Returns a transaction with the coins that it spends; `None` if it is larger than any block.
