@@ -1,9 +1,10 @@
 //! Times the acceptance of hashes and the proofs of a calendar, over the router without the network, with the service
 //! state in SQLite on this disk.
 //!
-//! 64 clients at a time hand in digests, each waits for its answer, which comes once the digest is on disk. Then all of
-//! them are in one batch, which is final, and 64 clients ask for the timestamps of their commitments. Printed for both:
-//! median and 99th percentile of an answer's time in milliseconds, and answers in a second.
+//! 64 clients at a time hand in digests, each waits for its answer, which comes once the digest is on disk: first as
+//! many as they can, then half as many at a fixed rate. All are in one batch, which is final, when 64 clients ask for
+//! the timestamps of the first ones' commitments. Printed for each: median and 99th percentile of an answer's time in
+//! milliseconds, and answers in a second.
 //!
 //! To judge the disk, the number of flushes that it takes in a second is printed first.
 //!
@@ -46,6 +47,8 @@ use tokio::task::JoinSet;
 use tower::ServiceExt;
 
 const CLIENTS: usize = 64;
+/// Digests in a second where the clients do not send as many as they can.
+const RATE: f64 = 5_500.0;
 const BLOCKS: u32 = 106;
 
 fn now() -> u64 {
@@ -102,20 +105,39 @@ fn served(engine: &Engine, state: &State) -> Router {
     router(ApiState { state: Some(state.clone()), ..api })
 }
 
-/// The times of one client's answers in milliseconds; it asks for the next as long as there are requests.
+/// Requests of all clients.
+#[derive(Clone, Copy)]
+struct Requests {
+    first: usize,
+    count: usize,
+    /// How many in a second; each client sends the next one after the answer if `None`.
+    rate: Option<f64>,
+}
+
+/// The times of one client's answers in milliseconds; it asks for the next as long as there are requests. With a rate,
+/// each request has a time at which it is due, and its answer is timed from then on, also if the client is late.
 async fn client<R: Fn(usize) -> Request<Body>>(
     router: Router,
     next: Arc<AtomicUsize>,
-    requests: usize,
+    began: Instant,
+    requests: Requests,
     request: Arc<R>,
 ) -> Vec<f64> {
     let mut millis = Vec::new();
     loop {
-        let at = next.fetch_add(1, Ordering::Relaxed);
-        if at >= requests {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= requests.count {
             return millis;
         }
-        let started = Instant::now();
+        let at = requests.first + number;
+        let started = match requests.rate {
+            None => Instant::now(),
+            Some(rate) => {
+                let due = began + Duration::from_secs_f64(number as f64 / rate);
+                tokio::time::sleep_until(due.into()).await;
+                due
+            }
+        };
         let answer = router.clone().oneshot(request(at)).await.unwrap();
         let status = answer.status();
         let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
@@ -125,7 +147,7 @@ async fn client<R: Fn(usize) -> Request<Body>>(
 }
 
 /// Sends all requests; prints a row.
-async fn ask<R>(what: &str, router: &Router, requests: usize, request: R)
+async fn ask<R>(what: &str, router: &Router, requests: Requests, request: R)
 where
     R: Fn(usize) -> Request<Body> + Send + Sync + 'static,
 {
@@ -133,13 +155,13 @@ where
     let started = Instant::now();
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
-        clients.spawn(client(router.clone(), Arc::clone(&next), requests, Arc::clone(&request)));
+        clients.spawn(client(router.clone(), Arc::clone(&next), started, requests, Arc::clone(&request)));
     }
     let mut millis: Vec<f64> = clients.join_all().await.concat();
     let seconds = started.elapsed().as_secs_f64();
     millis.sort_by(f64::total_cmp);
     let at = |share: f64| millis[((millis.len() - 1) as f64 * share) as usize];
-    println!("| {what} | {:.2} | {:.2} | {:.0} |", at(0.5), at(0.99), requests as f64 / seconds);
+    println!("| {what} | {:.2} | {:.2} | {:.0} |", at(0.5), at(0.99), requests.count as f64 / seconds);
 }
 
 /// Flushes of a small file in a second: what the disk takes without groups.
@@ -208,8 +230,11 @@ fn main() {
         println!("| answer | ms, median | ms, 99 % | answers in a second |\n|---|---|---|---|");
         let (engine, _index) = indexed(&chain().into_chain());
         let server = served(&engine, &state);
-        ask("POST /digest", &server, hashes, |at| Request::post("/digest").body(digest(at).to_vec().into()).unwrap())
-            .await;
+        let post = |at| Request::post("/digest").body(digest(at).to_vec().into()).unwrap();
+        let all = Requests { first: 0, count: hashes, rate: None };
+        ask("POST /digest", &server, all, post).await;
+        let paced = Requests { first: hashes, count: hashes / 2, rate: Some(RATE) };
+        ask(&format!("POST /digest, {RATE} in a second"), &server, paced, post).await;
         let chain = anchor(&state, &lease).await;
         let mut commitments = Vec::with_capacity(hashes);
         for at in 0..hashes {
@@ -217,7 +242,7 @@ fn main() {
         }
         let (engine, _index) = indexed(&chain);
         let server = served(&engine, &state);
-        ask("GET /timestamp/COMMITMENT", &server, hashes, move |at| {
+        ask("GET /timestamp/COMMITMENT", &server, all, move |at| {
             Request::get(format!("/timestamp/{}", hex::encode(commitments[at]))).body(Body::empty()).unwrap()
         })
         .await;

@@ -9,15 +9,15 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use sqlx::{ConnectOptions, Connection, SqliteConnection, pool::PoolOptions};
+use sqlx::{ConnectOptions, Connection, SqliteConnection, pool::PoolOptions, sqlite::SqliteConnectOptions};
 
 use crate::{
     StateError, StateUrl,
     approval::CachedApprovals,
     identity, mark, migrations,
     pool::{SqlPool, on},
-    sqlite::{BUSY, begin_log, make, sqlite},
-    timestamps::queue::SubmitQueue,
+    sqlite::{BUSY, begin_log, make, sqlite, sqlite_writer},
+    timestamps::{cache::TimestampCache, queue::SubmitQueue},
     url::Target,
     uses::PendingUses,
 };
@@ -40,6 +40,7 @@ pub struct State {
     pub(crate) uses: Arc<PendingUses>,
     pub(crate) approvals: Arc<CachedApprovals>,
     pub(crate) submits: Arc<SubmitQueue>,
+    pub(crate) timestamps: Arc<TimestampCache>,
     pub(crate) url: StateUrl,
     /// The file that was made ready; any value with PostgreSQL. A task that makes it ready holds the other lock.
     ready: Arc<Mutex<Option<FileId>>>,
@@ -55,7 +56,7 @@ impl State {
     pub fn of(url: &StateUrl) -> Self {
         let (pool, reads) = match &url.0 {
             Target::Sqlite(path) => {
-                let pool = || {
+                let pool = |options: SqliteConnectOptions| {
                     let file = Arc::new(OpenedFile::of(path));
                     let pool = PoolOptions::new().max_connections(SQLITE_CONNECTIONS).acquire_timeout(ACQUIRE);
                     // A connection to a file that another has replaced is closed, and a new one is made.
@@ -63,9 +64,9 @@ impl State {
                         let is_current = file.is_current(connection.age);
                         Box::pin(async move { Ok(is_current) })
                     });
-                    SqlPool::Sqlite(pool.connect_lazy_with(sqlite(path)))
+                    SqlPool::Sqlite(pool.connect_lazy_with(options))
                 };
-                (pool(), pool())
+                (pool(sqlite_writer(path)), pool(sqlite(path)))
             }
             Target::Postgres(options) => {
                 let options = options.as_ref().clone().application_name("cairn").disable_statement_logging();
@@ -74,8 +75,17 @@ impl State {
                 (pool.clone(), pool)
             }
         };
-        let (uses, approvals, submits, url) = (Arc::default(), Arc::default(), Arc::default(), url.clone());
-        State { pool, reads, uses, approvals, submits, url, ready: Arc::default(), opening: Arc::default() }
+        State {
+            pool,
+            reads,
+            uses: Arc::default(),
+            approvals: Arc::default(),
+            submits: Arc::default(),
+            timestamps: Arc::default(),
+            url: url.clone(),
+            ready: Arc::default(),
+            opening: Arc::default(),
+        }
     }
 
     /// Connects to the state at a URL and migrates its schema.

@@ -1,7 +1,7 @@
 //! Whether hashes can be anchored at present.
 
 use cairn_http::{ApiError, ErrorCode};
-use cairn_state::{AnchorerReport, WalletState};
+use cairn_state::{AnchorerReport, NewTimestamp, State, StateError, SubmittedTimestamp, TimestampState, WalletState};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -74,6 +74,26 @@ pub(super) fn anchoring(
 ) -> Result<Result<AnchorerReport, AnchoringReason>, ApiError> {
     let report = ctx.with_state(|state| state.anchorer_report(network))?;
     Ok(judged(report, ctx.now_ms / 1_000))
+}
+
+/// Accepts a hash if hashes can be anchored at present. A known one is answered even if not.
+///
+/// # Errors
+/// Fails if the service state fails.
+pub(super) async fn accept(
+    state: &State,
+    new: NewTimestamp,
+    now: u64,
+) -> Result<Result<SubmittedTimestamp, AnchoringReason>, StateError> {
+    if let Err(reason) = judged(state.anchorer_report(new.network).await?, now) {
+        let known = state.timestamp(new.network, &new.hash).await?;
+        let known = known.filter(|record| record.state() != TimestampState::Failed);
+        return Ok(known.map(|record| SubmittedTimestamp { record, is_new: false }).ok_or(reason));
+    }
+    match state.submit_timestamp(new, now).await {
+        Err(StateError::TooManyTimestamps) => Ok(Err(AnchoringReason::Limit)),
+        submitted => submitted.map(Ok),
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use cairn_state::{
 use cairn_timestamps::{Attestation, Step, blinded};
 
 use super::{
-    anchoring::{AnchoringReason, judged},
+    anchoring::{AnchoringReason, accept},
     whole::whole_steps,
 };
 use crate::config::TimestampConfig;
@@ -125,19 +125,10 @@ impl Front {
     async fn submit(&self, digest: &[u8]) -> Result<TimestampRecord, ApiError> {
         let network = self.calendar.network()?;
         let state = &self.calendar.state;
-        let known = state.timestamp(network, digest).await.map_err(away)?;
-        if let Some(record) = known.filter(|record| record.state() != TimestampState::Failed) {
-            return Ok(record);
-        }
         let now = cairn_clock::now_ms() / 1_000;
-        let report = state.anchorer_report(network).await.map_err(away)?;
-        judged(report, now).map_err(AnchoringReason::error)?;
         let new = NewTimestamp { network, hash: digest.to_vec(), source: TimestampSource::Calendar };
-        match state.submit_timestamp(new, now).await {
-            Ok(submitted) => Ok(submitted.record),
-            Err(StateError::TooManyTimestamps) => Err(AnchoringReason::Limit.error()),
-            Err(error) => Err(away(error)),
-        }
+        let submitted = accept(state, new, now).await.map_err(away)?.map_err(AnchoringReason::error)?;
+        Ok(submitted.record)
     }
 
     async fn complete(&self, parts: &Parts, text_of: &str) -> Result<Response, ApiError> {

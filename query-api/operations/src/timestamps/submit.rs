@@ -1,12 +1,12 @@
 //! `POST /v1/timestamp`.
 
 use cairn_http::{ApiError, Cost, Effect, ErrorCode, Info, Tool};
-use cairn_state::{NewTimestamp, StateError, TimestampSource, TimestampState};
+use cairn_state::{NewTimestamp, TimestampSource};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    anchoring::{AnchoringReason, anchoring},
+    anchoring::{AnchoringReason, accept},
     hash_param::Sha256Param,
     record::TimestampOutput,
 };
@@ -58,20 +58,10 @@ impl Operation for SubmitTimestamp {
         let Sha256Param(hash) = input.hash.or(input.hash_hex).ok_or_else(ApiError::internal)?;
         let view = ctx.view()?;
         let network = view.network().name();
-        let known = ctx.with_state(|state| async move { state.timestamp(network, &hash).await })?;
-        if let Some(record) = known.filter(|record| record.state() != TimestampState::Failed) {
-            return TimestampOutput::new(ctx, view, &record);
-        }
-        anchoring(ctx, network)?.map_err(AnchoringReason::error)?;
         let new = NewTimestamp { network, hash: hash.to_vec(), source: TimestampSource::Api };
         let now = ctx.now_ms / 1_000;
-        let submitted = ctx.with_state(|state| async move {
-            match state.submit_timestamp(new, now).await {
-                Err(StateError::TooManyTimestamps) => Ok(None),
-                accepted => accepted.map(Some),
-            }
-        })?;
-        let submitted = submitted.ok_or_else(|| AnchoringReason::Limit.error())?;
+        let submitted = ctx.with_state(|state| async move { accept(state, new, now).await })?;
+        let submitted = submitted.map_err(AnchoringReason::error)?;
         if submitted.is_new {
             ctx.accepted();
         }

@@ -141,10 +141,17 @@ impl State {
     /// The batch with this number.
     pub async fn batch(&self, id: i64) -> Result<Option<Batch>, StateError> {
         self.ready().await?;
+        if let Some(batch) = self.timestamps.batch(id) {
+            return Ok(Some(batch.as_ref().clone()));
+        }
         let row: Option<StoredBatch> =
             on!(&self.reads, pool => sqlx::query_as(ONE).bind(id).fetch_optional(pool).await)
                 .map_err(StateError::database("cannot look up a batch of timestamps"))?;
-        row.map(batch_of).transpose()
+        let batch = row.map(batch_of).transpose()?;
+        if let Some(batch) = batch.as_ref().filter(|batch| batch.state == BatchState::Final) {
+            self.timestamps.put_batch(batch);
+        }
+        Ok(batch)
     }
 
     /// The oldest batches of a network that are neither final nor given up, at most 1,000.

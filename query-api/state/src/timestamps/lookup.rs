@@ -76,13 +76,19 @@ impl State {
     /// Fails if the batch has no such part.
     pub async fn batch_nodes(&self, batch: i64, level: u8, part: u32) -> Result<BatchNodes, StateError> {
         self.ready().await?;
+        let key = (batch, level, part);
+        if let Some(hashes) = self.timestamps.part(key) {
+            return Ok(BatchNodes { level, part, hashes: hashes.as_ref().clone() });
+        }
         let hashes: Option<Vec<u8>> = on!(&self.reads, pool => {
             let find = sqlx::query_scalar(NODES).bind(batch).bind(i64::from(level)).bind(i64::from(part));
             find.fetch_optional(pool).await
         })
         .map_err(StateError::database("cannot read the tree of a batch"))?;
         let missing = || StateError::Row(format!("batch {batch} lacks part {part} of level {level} of its tree"));
-        Ok(BatchNodes { level, part, hashes: hashes.ok_or_else(missing)? })
+        let hashes = hashes.ok_or_else(missing)?;
+        self.timestamps.put_part(key, &hashes);
+        Ok(BatchNodes { level, part, hashes })
     }
 
     /// Counts the hashes that wait for a batch, up to `limit`.

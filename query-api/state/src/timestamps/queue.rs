@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     StateError,
-    timestamps::{hash::NewTimestamp, record::SubmittedTimestamp},
+    timestamps::{hash::NewTimestamp, record::TimestampRecord},
 };
 
 /// Maximum number of hashes that wait for the task that writes.
@@ -19,7 +19,8 @@ pub const MAX_QUEUED_TIMESTAMPS: usize = 4_096;
 /// Maximum number of hashes in one transaction.
 const MAX_GROUP: usize = 512;
 
-pub(super) type Answer = Result<SubmittedTimestamp, StateError>;
+/// The record of a hash that was stored now; `None` if it was known, or if too many wait.
+pub(super) type Answer = Result<Option<TimestampRecord>, StateError>;
 
 /// A hash that waits for the task that writes.
 pub(super) struct Queued {

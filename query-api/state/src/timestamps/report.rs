@@ -1,75 +1,16 @@
-//! Reports of the process that anchors about its wallet: servers accept hashes only while it can anchor them.
+//! How reports of the process that anchors are published and read.
+
+use std::time::Instant;
 
 use crate::{
     State, StateError,
     keys::to_stored,
     pool::on,
-    timestamps::lease::{AnchorLease, under_lease},
+    timestamps::{
+        anchorer::{AnchorerReport, WalletState},
+        lease::{AnchorLease, under_lease},
+    },
 };
-
-/// State of the wallet that pays for anchors.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WalletState {
-    /// It can pay for the next anchor.
-    Ready,
-    /// The node has no wallet of the configured name, or does not answer.
-    WalletMissing,
-    /// It is encrypted and locked.
-    Locked,
-    /// It cannot pay for the next anchor.
-    Empty,
-    /// The spending limit of the day is reached.
-    Limit,
-}
-
-impl WalletState {
-    const ALL: [WalletState; 5] =
-        [WalletState::Ready, WalletState::WalletMissing, WalletState::Locked, WalletState::Empty, WalletState::Limit];
-
-    /// Its name in small letters.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            WalletState::Ready => "ready",
-            WalletState::WalletMissing => "wallet_missing",
-            WalletState::Locked => "locked",
-            WalletState::Empty => "empty",
-            WalletState::Limit => "limit",
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name() == name)
-    }
-}
-
-/// A report. All times are in seconds since 1970.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AnchorerReport {
-    /// State of the wallet.
-    pub wallet: WalletState,
-    /// Number of anchors that the wallet can pay for at the present feerate; `None` if unknown.
-    pub anchors_left: Option<u32>,
-    /// Expected virtual size of an anchor.
-    pub anchor_vsize: u32,
-    /// Interval between anchors, in seconds.
-    pub interval_secs: u32,
-    /// When the hashes that wait are to be anchored; `None` if nothing waits.
-    pub next_anchor_at: Option<u64>,
-    /// When it was made.
-    pub reported_at: u64,
-}
-
-impl AnchorerReport {
-    /// Age in seconds up to which a report counts. The process that anchors reports more often.
-    pub const FRESH_SECS: u64 = 120;
-
-    /// True if the process that anchors still ran a moment before `now`.
-    #[must_use]
-    pub fn is_fresh(&self, now: u64) -> bool {
-        now.saturating_sub(self.reported_at) <= Self::FRESH_SECS
-    }
-}
 
 const PUBLISH: &str = "INSERT INTO timestamp_reports (network, fence, wallet, anchors_left, anchor_vsize, interval_secs, \
     next_anchor_at, reported_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (network) DO UPDATE SET \
@@ -93,12 +34,24 @@ impl State {
             let publish = publish.bind(i64::from(report.interval_secs)).bind(next).bind(at);
             publish.execute(&mut *tx).await.map_err(failed())?;
         });
+        self.timestamps.forget_report();
         Ok(())
     }
 
-    /// The last report of the process that anchors; `None` before the first one. See [`AnchorerReport::is_fresh`].
+    /// The last report of the process that anchors; `None` before the first one. See [`AnchorerReport::is_fresh`]. A
+    /// report of another process is seen within a quarter of a second.
     pub async fn anchorer_report(&self, network: &str) -> Result<Option<AnchorerReport>, StateError> {
         self.ready().await?;
+        if let Some(report) = self.timestamps.report(network) {
+            return Ok(report);
+        }
+        let began = Instant::now();
+        let report = self.read_report(network).await?;
+        self.timestamps.put_report(began, network, report.as_ref());
+        Ok(report)
+    }
+
+    async fn read_report(&self, network: &str) -> Result<Option<AnchorerReport>, StateError> {
         let row: Option<(String, Option<i64>, i64, i64, Option<i64>, i64)> =
             on!(&self.reads, pool => sqlx::query_as(READ).bind(network).fetch_optional(pool).await)
                 .map_err(StateError::database("cannot read the report of the anchorer"))?;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, Connection, Sqlite, SqliteConnection, SqlitePool, pool::PoolConnection};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     pool::SqlPool,
     timestamps::{
         hash::{NewTimestamp, TimestampSource},
-        queue::{Answer, Queued},
+        queue::Queued,
         record::{SubmittedTimestamp, TimestampRecord},
     },
 };
@@ -68,6 +68,32 @@ fn insert(rows: usize) -> String {
 
 /// A row as the database returns it.
 type Inserted = (String, Vec<u8>, Vec<u8>, Vec<u8>, String, i64);
+
+/// Groups that one connection writes, one after the other.
+const GROUPS_OF_CONNECTION: u32 = 64;
+
+/// A connection that is kept from one group to the next: pages that it has read stay in its cache as long as no other
+/// one writes. PostgreSQL has one cache for all, so that nothing is kept there.
+#[derive(Default)]
+struct Kept {
+    connection: Option<PoolConnection<Sqlite>>,
+    groups: u32,
+}
+
+impl Kept {
+    /// The connection; a new one at first and after a while, since only a new one sees that the file was replaced.
+    async fn sqlite(&mut self, pool: &SqlitePool) -> sqlx::Result<&mut SqliteConnection> {
+        self.groups += 1;
+        if self.groups > GROUPS_OF_CONNECTION {
+            *self = Kept::default();
+        }
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => pool.acquire().await?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+}
 
 /// Inserts all rows in one transaction. A macro, because the types of the two databases have no common trait.
 macro_rules! insert_all {
@@ -126,42 +152,53 @@ impl State {
     ///
     /// # Errors
     /// Fails if the hash is empty or too long, if too many hashes wait, or if the queue of this process is full.
-    pub async fn submit_timestamp(&self, new: NewTimestamp, now: u64) -> Answer {
+    pub async fn submit_timestamp(&self, new: NewTimestamp, now: u64) -> Result<SubmittedTimestamp, StateError> {
         if !(1..=MAX_DIGEST_BYTES).contains(&new.hash.len()) {
             return Err(StateError::Digest);
         }
         let now = to_stored(now)?;
         self.ready().await?;
+        let (network, hash) = (new.network, new.hash.clone());
         let (answer, accepted) = oneshot::channel();
         if self.submits.add(Queued { new, now, answer })? {
             let state = self.clone();
             // A task of its own: the caller may give up, and others wait for the same transaction.
             tokio::spawn(async move {
                 let mut writer = Writer { state, has_ended: false };
-                while let Some(group) = writer.state.submits.take() {
-                    writer.state.accept(group).await;
+                let mut kept = Kept::default();
+                loop {
+                    // Those whose turn it is hand in their hashes first, and share the transaction.
+                    tokio::task::yield_now().await;
+                    let Some(group) = writer.state.submits.take() else { break };
+                    writer.state.accept(group, &mut kept).await;
                 }
                 writer.has_ended = true;
             });
         }
         // The task ends early only with the process.
-        accepted.await.unwrap_or(Err(StateError::Busy))
+        match accepted.await.unwrap_or(Err(StateError::Busy))? {
+            Some(record) => Ok(SubmittedTimestamp { record, is_new: true }),
+            // Each caller reads by itself, so that nobody else waits for it.
+            None => self.known(network, &hash).await,
+        }
     }
 
     /// Stores a group and answers all who handed it in.
-    async fn accept(&self, group: Vec<Queued>) {
+    async fn accept(&self, group: Vec<Queued>, kept: &mut Kept) {
         let mut waiting: BTreeMap<Key, Vec<Queued>> = BTreeMap::new();
         for queued in group {
             waiting.entry((queued.new.network, queued.new.hash.clone())).or_default().push(queued);
         }
-        let mut stored = self.store(&waiting).await;
+        let mut stored = self.store(&waiting, kept).await;
+        if stored.is_err() {
+            *kept = Kept::default();
+        }
         for (key, clients) in waiting {
             let mut first = stored.as_mut().ok().and_then(|stored| stored.remove(&key));
             for queued in clients {
-                let answer = match (&stored, first.take()) {
-                    (Err(error), _) => Err(error.repeated()),
-                    (Ok(_), Some(record)) => Ok(SubmittedTimestamp { record, is_new: true }),
-                    (Ok(_), None) => self.known(&key).await,
+                let answer = match &stored {
+                    Err(error) => Err(error.repeated()),
+                    Ok(_) => Ok(first.take()),
                 };
                 // A caller that has given up hears nothing; its hash is stored nevertheless.
                 let _ = queued.answer.send(answer);
@@ -170,7 +207,11 @@ impl State {
     }
 
     /// Stores the hashes of a group that are not known yet, and returns their records.
-    async fn store(&self, waiting: &BTreeMap<Key, Vec<Queued>>) -> Result<BTreeMap<Key, TimestampRecord>, StateError> {
+    async fn store(
+        &self,
+        waiting: &BTreeMap<Key, Vec<Queued>>,
+        kept: &mut Kept,
+    ) -> Result<BTreeMap<Key, TimestampRecord>, StateError> {
         let group = self.submits.groups.fetch_add(1, Ordering::Relaxed);
         if group.is_multiple_of(COUNT_EVERY) || self.submits.is_full.load(Ordering::Relaxed) {
             self.submits.is_full.store(self.is_full(waiting).await?, Ordering::Relaxed);
@@ -183,7 +224,10 @@ impl State {
         let rows = rows.as_slice();
         let inserted = match &self.pool {
             // Takes the write lock at once, and waits for it if another process has it.
-            SqlPool::Sqlite(pool) => insert_all!(pool.begin_with("BEGIN IMMEDIATE").await, rows),
+            SqlPool::Sqlite(pool) => {
+                let connection = kept.sqlite(pool).await.map_err(StateError::database("cannot store timestamps"))?;
+                insert_all!(connection.begin_with("BEGIN IMMEDIATE").await, rows)
+            }
             SqlPool::Postgres(pool) => insert_all!(pool.begin().await, rows),
         }?;
         let names: Vec<&'static str> = waiting.keys().map(|(network, _)| *network).collect();
@@ -207,7 +251,7 @@ impl State {
     }
 
     /// The record of a hash that is stored.
-    async fn known(&self, (network, hash): &Key) -> Answer {
+    async fn known(&self, network: &str, hash: &[u8]) -> Result<SubmittedTimestamp, StateError> {
         match self.timestamp(network, hash).await? {
             Some(record) => Ok(SubmittedTimestamp { record, is_new: false }),
             None if self.submits.is_full.load(Ordering::Relaxed) => Err(StateError::TooManyTimestamps),
