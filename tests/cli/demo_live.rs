@@ -6,8 +6,8 @@ use std::{
     net::TcpStream,
 };
 
-use cairn_chaingen::demo::DEMO_BLOCKS;
-use cairn_support::{World, fails, get, get_json, wait_until};
+use cairn_chaingen::demo::{DEMO_BLOCKS, actors};
+use cairn_support::{World, fails, get_json, wait_until};
 use serde_json::{Value, json};
 
 use crate::CAIRN;
@@ -43,7 +43,8 @@ fn a_demo_anchors_hashes_and_publishes_paid_reports() {
     let world = World::empty(CAIRN);
     let mut running = world.start(LIVE);
     let address = running.address();
-    let wallet = "bcrt1q7htgpksx0p2v6cx5t5xpgsulvfawkelqtkzghg";
+    let whale = actors().unwrap().into_iter().find(|actor| actor.name == "whale").unwrap();
+    let wallet = &whale.addresses[1];
     let sent = format!("/v1/wallets/{wallet}/overview");
     let coins = get_json(&address, &sent)["tx_count"].as_u64().unwrap();
 
@@ -71,8 +72,8 @@ fn a_demo_anchors_hashes_and_publishes_paid_reports() {
     });
     let pending = taken["pending_proof_base64"].as_str();
     assert!(pending.is_some_and(|proof| !proof.is_empty()), "{taken}");
-    let path = format!("/v1/timestamp/{HASH}/proof");
-    wait_until("the hash is in a block", || get(&address, &path).0 != 409);
+    let state = |address: &str| get_json(address, &format!("/v1/timestamp/{HASH}"))["state"].clone();
+    wait_until("the hash is in a block", || state(&address) == "confirmed");
     let (status, verified) = post(&address, "/v1/timestamp/verify", &proof(&address));
     assert_eq!(status, 200, "{verified}");
     assert_eq!(verified["verified"], true, "{verified}");
@@ -93,7 +94,6 @@ fn a_demo_anchors_hashes_and_publishes_paid_reports() {
     fails(world.run("demo --still --datadir demo --listen 127.0.0.1:0"), 5, &["another demo adds blocks here"]);
 
     // Blocks go on until the batch is final; then the chain rests.
-    let state = |address: &str| get_json(address, &format!("/v1/timestamp/{HASH}"))["state"].clone();
     wait_until("the batch is confirmed", || state(&address) == "confirmed");
     let reached = height(&address);
     running.signal("INT");
@@ -116,7 +116,7 @@ fn a_demo_anchors_hashes_and_publishes_paid_reports() {
     let address = still.address();
     assert_eq!(height(&address), u64::from(DEMO_BLOCKS));
     let (status, answer) = post(&address, "/v1/community/reports", &draft);
-    assert_eq!((status, &answer["code"]), (503, &json!("payments_not_configured")), "{answer}");
+    assert_eq!((status, &answer["error"]), (503, &json!("payments_not_configured")), "{answer}");
     assert!(fs::read_dir(world.path("demo/payments")).is_err(), "orders belong to the chain before");
 }
 

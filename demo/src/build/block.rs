@@ -9,12 +9,14 @@ use bitcoin::{
     TxOut, Witness, opcodes, transaction,
 };
 
-use super::builder::subsidy;
 use super::chain::Mined;
 use super::coin::Coin;
 use super::lock::push_bytes;
 use super::spec::{BlockSpec, Commitment};
 use crate::error::Error;
+
+/// Blocks between two halvings on regtest.
+pub const HALVING_INTERVAL: u32 = 150;
 
 /// The tip of a chain of which nothing else is in memory.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,11 @@ pub struct Parent {
     pub hash: [u8; 32],
     /// Median time past at it, Unix seconds.
     pub median_time: u32,
+}
+
+/// Satoshis of new money in a regtest block.
+pub fn subsidy(height: u32) -> u64 {
+    5_000_000_000u64.checked_shr(height / HALVING_INTERVAL).unwrap_or(0)
 }
 
 /// Makes a block on top of a tip with signed transactions and the coins that they spend. The caller knows that the

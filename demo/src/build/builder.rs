@@ -6,7 +6,7 @@ use bitcoin::params::Params;
 use bitcoin::sighash::EcdsaSighashType;
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Transaction, TxIn, TxOut, Txid, Witness, transaction};
 
-use super::block::{coinbase, solve, unsolved};
+use super::block::{coinbase, solve, subsidy, unsolved};
 use super::chain::{Chain, Mined};
 use super::coin::{Coin, CoinSet, is_unspendable};
 use super::keyring::Keyring;
@@ -15,8 +15,6 @@ use crate::error::Error;
 
 /// Blocks that must follow a coinbase before its outputs can be spent, counting its own.
 pub const COINBASE_MATURITY: u32 = 100;
-/// Blocks between two halvings on regtest.
-pub const HALVING_INTERVAL: u32 = 150;
 const MAX_WEIGHT: u64 = 4_000_000;
 const MAX_SIGOP_COST: usize = 80_000;
 /// Room kept for header, transaction count and coinbase while transactions are added.
@@ -310,11 +308,6 @@ impl ChainBuilder {
         self.head = self.chain.push(self.head, Mined { block, height, spent: open.spent });
         Ok(hash)
     }
-}
-
-/// Satoshis of new money in a regtest block.
-pub fn subsidy(height: u32) -> u64 {
-    5_000_000_000u64.checked_shr(height / HALVING_INTERVAL).unwrap_or(0)
 }
 
 /// Takes a block's spent coins out and puts its new ones in.

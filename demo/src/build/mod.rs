@@ -8,8 +8,8 @@ mod keyring;
 mod lock;
 mod spec;
 
-pub use block::{Parent, block_on};
-pub use builder::{COINBASE_MATURITY, ChainBuilder, HALVING_INTERVAL, subsidy};
+pub use block::{HALVING_INTERVAL, Parent, block_on, subsidy};
+pub use builder::{COINBASE_MATURITY, ChainBuilder};
 pub use chain::{Chain, Event, Mined};
 pub use coin::{Coin, MAX_SCRIPT_SIZE, is_unspendable};
 pub use keyring::Keyring;

@@ -53,7 +53,7 @@ impl Unconfirmed {
         }
     }
 
-    /// Reads which coins a serialized transaction spends: transaction, in the byte order of blocks, and number of the output.
+    /// Reads which coins a serialized transaction spends: transaction, in the byte order of blocks, and output number.
     ///
     /// # Errors
     /// Fails if the bytes are not a transaction.

@@ -13,10 +13,10 @@ use super::unconfirmed::Unconfirmed;
 use crate::build::{BlockSpec, Coin, Keyring, Mined, Parent, block_on};
 use crate::error::Error;
 
-/// Virtual bytes of a P2WPKH input with its signature, rounded up.
-const INPUT_VSIZE: u64 = 69;
+/// Virtual bytes of a P2TR input that is spent by its key, with its signature, rounded up.
+const INPUT_VSIZE: u64 = 58;
 /// Virtual bytes of the change.
-const CHANGE_VSIZE: u64 = 31;
+const CHANGE_VSIZE: u64 = 43;
 /// Virtual bytes of a transaction without inputs and outputs.
 const FIXED_VSIZE: u64 = 11;
 /// The tag of the pool that mines the blocks.
@@ -56,7 +56,7 @@ pub struct DemoDraft {
     pub fee: u64,
 }
 
-/// The purse of the exchange's hot wallet.
+/// The coins of the whale at its newer address. No transaction of the generated mempool spends them.
 #[derive(Debug)]
 pub struct DemoWallet {
     ring: Keyring,
@@ -71,7 +71,7 @@ impl DemoWallet {
     /// Never seen: see [`Error::Key`].
     pub fn new() -> Result<Self, Error> {
         let mut ring = Keyring::new(KEY_SEED);
-        let script = ring.script(&Participant::Hot.lock(0))?;
+        let script = ring.script(&Participant::Whale.lock(1))?;
         let pool = ring.script(&Participant::Pool.lock(0))?;
         Ok(DemoWallet { ring, script, pool })
     }

@@ -22,7 +22,7 @@ use cairn_tables::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{generator, labels, mempool, pools, prices, profiles};
+use super::{errors::generator, labels, mempool, pools, prices, profiles};
 use crate::{
     commands::db,
     config::{Limits, Starters},

@@ -1,5 +1,6 @@
 //! `cairn demo`: the generated chain, with the same file format, engine and server as any other chain, and a mempool.
 
+mod errors;
 mod folder;
 mod labels;
 mod live;
@@ -29,6 +30,7 @@ use crate::{
     serving::{Examples, Server},
     signals::{self, Signals},
 };
+use errors::generator;
 use folder::DemoFolder;
 use live::{DESCRIPTOR, DemoNode, Live, Miner};
 
@@ -164,14 +166,6 @@ fn serve_live(
     })?;
     drop(anchoring);
     Ok(())
-}
-
-/// Converts an error of the chain generator.
-fn generator(error: cairn_demo::Error) -> Failure {
-    match error {
-        cairn_demo::Error::Io(error) => error.into(),
-        other => Failure::new(Exit::Other, format!("cannot generate the demo chain: {other}")),
-    }
 }
 
 fn examples(actors: &[Actor], showcase: &[Showcase]) -> Examples {

@@ -36,7 +36,9 @@ const GROWTH: u64 = 48 << 10;
 /// A demo whose clients may ask as much as they like.
 fn demo(world: &World) -> Running {
     let descriptor = format!("wpkh({ACCOUNT}/0/*)");
-    world.start(&format!("demo --still --datadir demo --listen 127.0.0.1:0 --rate-limit 0 --payments-descriptor {descriptor}"))
+    world.start(&format!(
+        "demo --still --datadir demo --listen 127.0.0.1:0 --rate-limit 0 --payments-descriptor {descriptor}"
+    ))
 }
 
 /// Resident memory of the process in KiB, where the system reports it.

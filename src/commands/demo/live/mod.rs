@@ -14,7 +14,7 @@ use cairn_reader::{ReadError, View};
 use parking_lot::Mutex;
 
 use super::{
-    generator,
+    errors::generator,
     mempool::{arriving, txid},
 };
 use crate::exit::{Exit, Failure};

@@ -20,7 +20,7 @@ const REJECTED: i64 = -26;
 const IN_CHAIN: i64 = -27;
 
 /// A node with the demo's wallet.
-pub(in crate::commands::demo) struct DemoNode(pub(in crate::commands::demo) Arc<Live>);
+pub(crate) struct DemoNode(pub(crate) Arc<Live>);
 
 fn refused(method: &str, code: i64, message: impl ToString) -> NodeError {
     NodeError::Rpc { method: method.to_owned(), code, message: message.to_string() }

@@ -1,4 +1,4 @@
-//! Orders for payments: files in the demo's folder. `cairn demo pay` writes them, and the running demo carries them out.
+//! Orders for payments: files in the demo's folder. `cairn demo pay` writes them, the running demo carries them out.
 
 use std::{
     fs, io,
@@ -54,7 +54,7 @@ impl Order {
     }
 }
 
-/// Reads the orders in a folder, the oldest first. A file that is no order is removed.
+/// Reads the orders in a folder, the oldest first. A file that cannot be read is removed.
 pub(super) fn orders(folder: &Path) -> Result<Vec<(PathBuf, Order)>, Failure> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -92,7 +92,7 @@ pub(super) fn remove(path: &Path) {
 }
 
 /// Orders a payment from the demo that runs in this folder, and prints its transaction.
-pub(in crate::commands::demo) fn pay(folder: &DemoFolder, address: &str, sats: u64) -> Result<Exit, Failure> {
+pub(crate) fn pay(folder: &DemoFolder, address: &str, sats: u64) -> Result<Exit, Failure> {
     if script_of(address).is_none() {
         return Err(Failure::usage(format!("{address} is not a regtest address")));
     }

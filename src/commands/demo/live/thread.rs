@@ -21,7 +21,7 @@ use super::{
 use crate::{
     commands::{
         db,
-        demo::{folder::DemoFolder, generator},
+        demo::{errors::generator, folder::DemoFolder},
     },
     exit::{Exit, Failure},
     progress::Screen,
@@ -37,7 +37,7 @@ const MEDIAN_SPAN: u32 = 11;
 const TIME: std::ops::Range<usize> = 68..72;
 
 /// Adds blocks to the demo chain.
-pub(in crate::commands::demo) struct Miner<'m> {
+pub(crate) struct Miner<'m> {
     live: Arc<Live>,
     folder: &'m DemoFolder,
     orders: PathBuf,
@@ -49,7 +49,7 @@ pub(in crate::commands::demo) struct Miner<'m> {
 
 impl<'m> Miner<'m> {
     /// Creates a miner for the chain in this folder. The batches of timestamps are in the database at `url`.
-    pub(in crate::commands::demo) fn new(
+    pub(crate) fn new(
         live: Arc<Live>,
         folder: &'m DemoFolder,
         url: &StateUrl,
@@ -61,7 +61,7 @@ impl<'m> Miner<'m> {
     }
 
     /// Works until cancelled.
-    pub(in crate::commands::demo) fn run(&self, cancel: &CancelToken) {
+    pub(crate) fn run(&self, cancel: &CancelToken) {
         let (mut last, mut failing): (Option<Instant>, bool) = (None, false);
         while !cancel.wait(GLANCE) {
             let is_due = last.is_none_or(|at| at.elapsed() >= BLOCK_PAUSE);

@@ -1,0 +1,11 @@
+//! Errors of the chain generator.
+
+use crate::exit::{Exit, Failure};
+
+/// Converts an error of the chain generator.
+pub(super) fn generator(error: cairn_demo::Error) -> Failure {
+    match error {
+        cairn_demo::Error::Io(error) => error.into(),
+        other => Failure::new(Exit::Other, format!("cannot generate the demo chain: {other}")),
+    }
+}
