@@ -4,6 +4,7 @@
 
 mod account;
 mod addresses;
+mod anchoring;
 mod broadcast;
 mod coins;
 mod descriptor_corpus;
