@@ -80,7 +80,7 @@ impl Rig {
     }
 
     fn wait_for_state(&self, state: &str) -> Value {
-        wait_until(&format!("the state {state}: {}", self.served.said()), || self.stamp()["state"] == state);
+        wait_until(&format!("the state {state}"), || self.stamp()["state"] == state);
         self.stamp()
     }
 

@@ -172,7 +172,11 @@ impl NodeClient {
     /// # Errors
     /// Returns [`NodeError::Rpc`] with code −4 or −6 if the coins do not suffice.
     pub fn create_funded_psbt(&self, funding: &Funding) -> Result<FundedPsbt, NodeError> {
-        self.call("walletcreatefundedpsbt", &funding.params())
+        const METHOD: &str = "walletcreatefundedpsbt";
+        let funded: FundedPsbt = self.call(METHOD, &funding.params())?;
+        // Nodes after version 31 make version 2 unless asked; those before refuse to be asked. Nothing was locked, so
+        // that the second call may choose the same coins.
+        if funded.has_version_0() { Ok(funded) } else { self.call(METHOD, &funding.params_of_version_0()) }
     }
 
     /// Adds the wallet's signatures.
@@ -189,7 +193,24 @@ impl NodeClient {
     }
 }
 
+impl FundedPsbt {
+    /// True if the unsigned transaction, which only version 0 has, comes first: key length 1, type 0. Bitcoin Core writes
+    /// it there.
+    fn has_version_0(&self) -> bool {
+        self.psbt.starts_with(b"psbt\xff\x01\x00")
+    }
+}
+
 impl Funding {
+    /// The same with `psbt_version` 0, behind the default of `version`.
+    fn params_of_version_0(&self) -> Value {
+        let mut params = self.params();
+        if let Value::Array(params) = &mut params {
+            params.extend([Value::Null, Value::from(0)]);
+        }
+        params
+    }
+
     fn params(&self) -> Value {
         let input = |(txid, vout): &(Txid, u32)| json!({ "txid": txid.to_string(), "vout": vout });
         let inputs: Vec<Value> = self.inputs.iter().map(input).collect();
@@ -217,7 +238,9 @@ mod tests {
             "add_inputs": false, "include_unsafe": false, "minconf": 1, "replaceable": true, "feeRate": "0.00012345",
         });
         let txid = "01".repeat(32);
-        assert_eq!(funding.params(), json!([[{ "txid": txid, "vout": 7 }], [{ "data": "abab" }], 0, options, false]));
+        let (inputs, outputs) = (json!([{ "txid": txid, "vout": 7 }]), json!([{ "data": "abab" }]));
+        assert_eq!(funding.params(), json!([inputs, outputs, 0, options, false]));
+        assert_eq!(funding.params_of_version_0(), json!([inputs, outputs, 0, options, false, null, 0]));
     }
 
     #[test]
@@ -229,6 +252,10 @@ mod tests {
         assert!(!info.is_locked());
         let funded: FundedPsbt = serde_json::from_str(r#"{"psbt":"cHNidP8=","fee":0.00000153,"changepos":1}"#).unwrap();
         assert_eq!(funded, FundedPsbt { psbt: b"psbt\xff".to_vec(), fee: 153 });
+        // Version 2 begins with the version of the transaction (BIP 370).
+        let version_2 = b"psbt\xff\x01\x02\x04\x02\x00\x00\x00".to_vec();
+        assert!(!FundedPsbt { psbt: version_2, fee: 1 }.has_version_0());
+        assert!(FundedPsbt { psbt: b"psbt\xff\x01\x00\x3c".to_vec(), fee: 1 }.has_version_0());
         assert!(serde_json::from_str::<FundedPsbt>(r#"{"psbt":"*","fee":1}"#).is_err());
         let open: FinalizedPsbt = serde_json::from_str(r#"{"psbt":"cHNidP8=","complete":false}"#).unwrap();
         assert_eq!(open, FinalizedPsbt { tx: None, complete: false });
