@@ -1,5 +1,10 @@
 //! Timestamps anchored by a real wallet: its states, a reorg, a lost mempool, a fee that the node refuses.
 
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+};
+
 use cairn_node::NodeClient;
 use cairn_support::wait_until;
 use serde_json::{Value, json};
@@ -11,6 +16,8 @@ use crate::{
 };
 
 const WALLET: &str = "stamps";
+/// A node that starts with an empty mempool.
+const FORGETS: &str = "-persistmempool=0";
 const HASH: &str = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
 
 /// A node whose wallet has coins, and Cairn, which anchors with another wallet of it.
@@ -24,7 +31,7 @@ struct Rig {
 impl Rig {
     /// The wallet that anchors does not exist yet.
     fn new(program: &std::ffi::OsString, more: &str) -> Self {
-        let node = Node::with_wallet(program, Settings::default());
+        let node = Node::with_wallet(program, Settings::with(&[FORGETS]));
         let miner = node.new_address("bech32");
         let arguments = format!("--timestamps-wallet {WALLET} --timestamps-interval 1 {more}");
         let served = Served::one_process_with(&node, &arguments);
@@ -88,9 +95,21 @@ impl Rig {
         self.node.ask("getrawmempool", json!([]))
     }
 
+    /// The proof in base64.
+    fn proof(&self) -> Value {
+        let mut stream = TcpStream::connect(&self.served.address).unwrap();
+        let path = format!("/v1/timestamp/{HASH}/proof");
+        let head = "Host: localhost\r\nAccept: application/json\r\nConnection: close";
+        write!(stream, "GET {path} HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+        body["proof_base64"].clone()
+    }
+
     /// The proof verifies, by the node's own header.
     fn is_proven(&self) {
-        let proof = self.served.get(&format!("/v1/timestamp/{HASH}/proof"))["proof_base64"].clone();
+        let proof = self.proof();
         let (status, verified) =
             self.served.post("/v1/timestamp/verify", &json!({ "hash": HASH, "proof_base64": proof }));
         assert_eq!((status, &verified["verified"]), (200, &json!(true)), "{verified}");
@@ -154,9 +173,7 @@ fn a_lost_mempool_gets_the_same_bytes_again() {
     let mut rig = Rig::funded(&program, "");
     assert_eq!(rig.submit(), 202);
     let sent = rig.wait_for_state("broadcast");
-    // A power cut: the mempool was not saved.
-    rig.node.kill();
-    rig.node.begin();
+    rig.node.restart(None);
     let txid = sent["txid"].as_str().unwrap();
     wait_until("the same transaction", || rig.pool() == [txid]);
     rig.mine(6);
@@ -171,10 +188,8 @@ fn a_refused_fee_is_raised() {
     assert_eq!(rig.submit(), 202);
     let sent = rig.wait_for_state("broadcast");
     let spent = inputs(&rig.node, &sent["txid"]);
-    // After a power cut, the node relays only what pays 50 sat/vB.
-    rig.node.kill();
-    rig.node.set(Settings::with(&["-minrelaytxfee=0.0005"]));
-    rig.node.begin();
+    // From now on the node takes only what pays 50 sat/vB.
+    rig.node.restart(Some(Settings::with(&[FORGETS, "-minrelaytxfee=0.0005"])));
     wait_until("a transaction with a higher fee", || !rig.pool().is_empty());
     let raised = json!(rig.pool()[0]);
     assert_ne!(raised, sent["txid"]);

@@ -165,11 +165,6 @@ impl Node {
         assert!(self.is_up(), "the node ended: {}", self.log_end());
     }
 
-    /// Changes how it starts the next time.
-    pub(crate) fn set(&mut self, settings: Settings) {
-        self.settings = settings;
-    }
-
     /// Stops and starts it, with other settings if it gets some.
     #[track_caller]
     pub(crate) fn restart(&mut self, settings: Option<Settings>) {
