@@ -194,8 +194,8 @@ impl NodeClient {
 }
 
 impl FundedPsbt {
-    /// True if the unsigned transaction, which only version 0 has, comes first: key length 1, type 0. Bitcoin Core writes
-    /// it there.
+    /// True if the unsigned transaction, which only version 0 has, comes first (key length 1, type 0), where Bitcoin
+    /// Core writes it.
     fn has_version_0(&self) -> bool {
         self.psbt.starts_with(b"psbt\xff\x01\x00")
     }

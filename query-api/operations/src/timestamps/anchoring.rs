@@ -85,7 +85,7 @@ pub(super) async fn accept(
     new: NewTimestamp,
     now: u64,
 ) -> Result<Result<SubmittedTimestamp, AnchoringReason>, StateError> {
-    if let Err(reason) = judged(state.anchorer_report(new.network).await?, now) {
+    if let Err(reason) = judged(state.recent_anchorer_report(new.network).await?, now) {
         let known = state.timestamp(new.network, &new.hash).await?;
         let known = known.filter(|record| record.state() != TimestampState::Failed);
         return Ok(known.map(|record| SubmittedTimestamp { record, is_new: false }).ok_or(reason));
