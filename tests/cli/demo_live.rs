@@ -111,6 +111,17 @@ fn a_demo_anchors_hashes_and_publishes_paid_reports() {
     running.end();
     world.run("verify --datadir demo").success();
 
+    // Files that have lost the last block, as by a damaged disk: told, and no block is added on top of it.
+    let blocks = fs::File::options().write(true).open(world.path("demo/blocks/blk00000.dat")).unwrap();
+    let lost = blocks.metadata().unwrap().len() - 40;
+    blocks.set_len(lost).unwrap();
+    let mut running = world.start(LIVE);
+    running.address();
+    world.stdout(&format!("demo pay --datadir demo {payee} {sats}"));
+    running.wait_for("the block files lack a block that the index has");
+    running.signal("INT");
+    running.end();
+
     // The fixed tip: the chain is made again.
     let mut still = world.start("demo --still --datadir demo --listen 127.0.0.1:0");
     let address = still.address();

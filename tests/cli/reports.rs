@@ -1,4 +1,4 @@
-//! `cairn reports`: a report of a client is erased beside a running server, whose metrics count it.
+//! `cairn reports`: a report of a client is erased while a server runs, whose metrics count it.
 
 use std::{
     fs,

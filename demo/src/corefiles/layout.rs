@@ -1,6 +1,7 @@
 //! Lays a generated tree out in files, as a node that received it would have done.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 
 use bitcoin::BlockHash;
@@ -129,7 +130,12 @@ pub fn append_block(folder: &Path, options: FileOptions, mined: &Mined) -> Resul
     let mut undo = Vec::new();
     write_undo(&mut undo, &mined.spent);
     writer.undo(location.file, &mined.block.header.prev_blockhash, &undo)?;
-    writer.finish()
+    writer.finish()?;
+    // A power cut must not take a block from the files that an index has.
+    for kind in ["blk", "rev"] {
+        File::open(folder.join(format!("{kind}{:05}.dat", location.file)))?.sync_all()?;
+    }
+    Ok(())
 }
 
 fn hits(count: usize, every: u32) -> bool {

@@ -81,7 +81,8 @@ impl DemoFolder {
         Ok(self.note()?.is_some_and(|note| note.grows))
     }
 
-    /// Opens the finished demo of this version; `None` if there is none. `is_still`: with the generated tip.
+    /// Opens the finished demo of this version; `None` if the folder has no such demo. With `is_still`, only one that has
+    /// no further blocks.
     ///
     /// # Errors
     /// Fails if the folder has other content.

@@ -31,7 +31,7 @@ const SECRET: &str = "report_reply";
 pub(crate) enum ReplyState {
     /// Nothing is stored yet: sign `message_to_sign` with the key of the address and send it back.
     CanBeSigned,
-    /// The signature is valid, and the reply stands beside the report, in place of an earlier one.
+    /// The signature is valid, and the reply is published with the report, in place of an earlier one.
     Replied,
     /// The signature is valid, but a reply to a newer message is stored.
     Superseded,
@@ -196,6 +196,6 @@ impl ReportReply {
 
 /// Explanation of [`ReplyState::Replied`].
 const REPLIED: &str =
-    "the key of the address has signed: the reply stands beside the report, which is marked as contested";
+    "the key of the address has signed: the reply is published with the report, which is marked as contested";
 /// Explanation of [`ReplyState::Erased`].
 const ERASED: &str = "the operator has erased the texts of the report, and it takes no new ones";

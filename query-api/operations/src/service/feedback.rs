@@ -54,7 +54,7 @@ pub(crate) struct FeedbackInput {
     claim_id: Option<String>,
     /// Id of a published community report about `address`. The message is then the answer of the address's owner, of at
     /// most 1,000 characters: the response has a message that the holder of the address's key can sign, and the same
-    /// request with the signature publishes the answer beside the report.
+    /// request with the signature publishes the answer with the report.
     #[schemars(length(min = 1, max = 64))]
     report_id: Option<String>,
     /// The `message_to_sign` of an earlier answer, as it was signed.
@@ -123,7 +123,7 @@ impl Operation for SubmitFeedback {
             address's key can do more: if the request has the `claim_id` of a claim, the answer has a message to sign. \
             The same request with the signature marks the claim's statement as contested at once, until the operator \
             decides. With the `report_id` of a community report, the message is the answer of the address's owner, and the \
-            signature publishes it beside the report. If an open ticket has the same content, that ticket is returned. A client can open 20 tickets in \
+            signature publishes it with the report. If an open ticket has the same content, that ticket is returned. A client can open 20 tickets in \
             24 hours.",
         cost: Cost::Heavy,
         source: "service",

@@ -62,8 +62,11 @@ pub(super) fn orders(folder: &Path) -> Result<Vec<(PathBuf, Order)>, Failure> {
     };
     let mut paths = Vec::new();
     for entry in entries {
-        let path = entry.map_err(Failure::io(folder))?.path();
-        if path.extension().is_some_and(|of| of == "json") {
+        let entry = entry.map_err(Failure::io(folder))?;
+        let path = entry.path();
+        // Folders and links are not of `cairn demo pay`.
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && path.extension().is_some_and(|of| of == "json") {
             paths.push(path);
         }
     }
@@ -124,4 +127,25 @@ pub(crate) fn pay(folder: &DemoFolder, address: &str, sats: u64) -> Result<Exit,
         }
     }
     Err(Failure::new(Exit::Other, "the demo does not answer").hint("its log says why"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_orders_are_taken() {
+        let folder = cairn_testkit::temp_dir();
+        let path = |name: &str| folder.path().join(name);
+        let order = Order { address: "an address".to_owned(), sats: 5_000, txid: None, error: None };
+        order.write(&path("1.json")).unwrap();
+        fs::write(path("2.json"), [0xff; 64]).unwrap();
+        fs::create_dir(path("3.json")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", path("4.json")).unwrap();
+        let taken = orders(folder.path()).unwrap();
+        assert_eq!(taken.iter().map(|(_, order)| order.sats).collect::<Vec<_>>(), [5_000]);
+        assert!(!path("2.json").exists() && path("3.json").exists() && path("4.json").is_symlink());
+        assert!(orders(&path("missing")).unwrap().is_empty());
+    }
 }

@@ -124,6 +124,7 @@ impl<'m> Miner<'m> {
 
     /// Mines, indexes and publishes a block. If blocks of the files are not indexed, it indexes and publishes these.
     fn add_block(&self, cancel: &CancelToken) -> Result<(), Failure> {
+        let height = self.live.view(|view| Ok(view.tip().height))?;
         // On top of a block that is not indexed, the same height would get a second one.
         if !self.is_behind.replace(true) {
             let parent = self.parent()?;
@@ -136,6 +137,10 @@ impl<'m> Miner<'m> {
             return Ok(());
         }
         self.live.slot.set_reader(Arc::new(db::open(self.folder.dir())?));
+        if self.live.view(|view| Ok(view.tip().height))? <= height {
+            let failure = Failure::new(Exit::Index, "the block files lack a block that the index has");
+            return Err(self.folder.spoiled(failure));
+        }
         self.is_behind.set(false);
         self.publish()
     }
