@@ -95,7 +95,9 @@ async fn every_address_that_is_named_answers() {
             continue;
         }
         let (status, kind, text) = fetch(&router, page).await;
-        assert_eq!(status, 200, "{page}: {text}");
+        // One is named with a body to send.
+        let expected = if page == "/v1/billing/redeem" { 405 } else { 200 };
+        assert_eq!(status, expected, "{page}: {text}");
         // Answers about data name what is on the chain; only documents are walked further.
         let is_document = !page.starts_with("/v1/wallets/") && !page.starts_with("/v1/tx/");
         if is_document && (kind.starts_with("text/") || kind.contains("json")) {
@@ -281,7 +283,7 @@ async fn every_definition_and_every_failure_is_explained() {
         let reply = get(&router, &format!("/api/reference/definitions/{id}")).await;
         assert_eq!(reply.status, 200, "{id}");
     }
-    for path in ["/v1/tx/zz", "/nothing", "/v1/billing/catalog", "/v1/qr"] {
+    for path in ["/v1/tx/zz", "/nothing", "/v1/l402/challenges/x", "/v1/qr"] {
         let reply = get(&router, path).await;
         let docs = reply.body["docs_url"].as_str().unwrap().strip_prefix(BASE).unwrap().to_owned();
         let (page, anchor) = docs.split_once('#').unwrap();

@@ -59,7 +59,7 @@ const HELD_OUT: &[Judged] = &[
     ("histogram of feerates in the mempool", &["fee_distribution"]),
     ("is the network congested", &["mempool_stress", "mempool_stats", "network_summary"]),
     ("current difficulty and hashrate", &["network_summary"]),
-    ("which operations exist and what do they cost", &["capabilities", "beta_status", "/v1/billing/catalog"]),
+    ("which operations exist and what do they cost", &["capabilities", "beta_status", "billing_catalog"]),
     ("is it free to use", &["beta_status", "capabilities"]),
     ("verify a payment with confirmations", &["tx_verify"]),
     ("who mined this block", &["block_detail"]),
@@ -84,7 +84,7 @@ const HELD_OUT: &[Judged] = &[
     ("do coins flow into exchanges or out of them", &["exchange_flows_summary", "exchange_flows"]),
     ("exchange reserves and netflow per day", &["exchange_flows", "exchange_flows_summary"]),
     ("does anyone watch or dust my address", &["surveillance_status"]),
-    ("buy a plan", &["POST /v1/billing/checkout", "/v1/billing/catalog"]),
+    ("buy a plan", &["POST /v1/billing/checkout", "billing_catalog"]),
 ];
 
 #[tokio::test]
