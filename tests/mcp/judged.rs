@@ -36,7 +36,7 @@ const TUNED: &[Judged] = &[
     ("which mining pools are largest", &["pool_list"]),
     ("profit and loss of a wallet", &["wallet_pnl"]),
     ("cost basis of my coins", &["wallet_pnl"]),
-    ("how is my wallet of three addresses doing", &["/v1/wallets/{address}/dashboard"]),
+    ("how is my wallet of three addresses doing", &["wallet_dashboard"]),
     ("coins that moved after ten years", &["chain_awakenings", "dormant_movements", "pulse_dormant"]),
     ("large whale transactions", &["whale_alerts", "pulse_whales", "whale_alerts_labeled"]),
     ("report a scam address", &["submit_report", "address_reports"]),
