@@ -12,7 +12,7 @@ pub trait Facilitator: Send + Sync {
     fn supported(&self) -> Result<Supported, FacilitatorError>;
 
     /// Asks whether the payment would be settled now: balance, nonce and signature of a contract wallet are on the
-    /// chain.
+    /// chain. Ask before the first attempt to settle only: afterwards the nonce may be used by this payment itself.
     fn verify(&self, payment: &Payment) -> Result<VerifyOutcome, FacilitatorError>;
 
     /// Carries out the payment. Call it again with the same payment after [`SettleOutcome::Indeterminate`]: the token

@@ -1,16 +1,18 @@
 //! The client of a facilitator over HTTP.
 
-use std::{fmt, io, net::IpAddr, sync::Arc, time::Duration};
+use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use serde::Serialize;
 use thiserror::Error;
 use ureq::{
-    Agent, Body, Error as HttpError, Timeout,
+    Agent, Body, Error as HttpError,
     http::{HeaderName, HeaderValue, Response, Uri, header},
     tls::{Certificate, RootCerts, TlsConfig, TlsProvider},
+    unversioned::{resolver::DefaultResolver, transport::DefaultConnector},
 };
 
 use crate::{
+    connect::{BeforeSending, NotConnected},
     error::{FacilitatorError, MAX_ANSWER_BYTES},
     facilitator::Facilitator,
     outcome::{Answer, Attempt, SettleOutcome, Supported, VerifyOutcome},
@@ -20,6 +22,9 @@ use crate::{
     signature::Signature,
 };
 
+/// Shortest credential: a shorter one would be found in answers by chance.
+const MIN_SECRET_BYTES: usize = 8;
+
 /// Time limits of the calls, each from the first connection to the last byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timeouts {
@@ -27,14 +32,15 @@ pub struct Timeouts {
     pub connect: Duration,
     /// For `supported` and `verify`.
     pub verify: Duration,
-    /// For `settle`, which waits for a block.
+    /// For `settle`, which waits for a block. A facilitator that is cut off reports the transaction to nobody.
     pub settle: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
         let (connect, verify) = (Duration::from_secs(5), Duration::from_secs(10));
-        Timeouts { connect, verify, settle: Duration::from_secs(30) }
+        // As the clients of the reference (90 s).
+        Timeouts { connect, verify, settle: Duration::from_secs(90) }
     }
 }
 
@@ -48,7 +54,9 @@ pub enum ConfigError {
     )]
     Url,
     /// The credential is wrong.
-    #[error("the facilitator's credential is not usable in a header; expected printable ASCII characters")]
+    #[error(
+        "the facilitator's credential is not usable in a header; expected {MIN_SECRET_BYTES} or more printable ASCII characters"
+    )]
     Credential,
     /// The credential would travel in clear text.
     #[error("the facilitator's credential would travel in clear text; use https://, or a facilitator on this machine")]
@@ -68,11 +76,13 @@ impl Credential {
     /// Makes the header `Authorization: Bearer …`.
     pub fn bearer(token: &str) -> Result<Self, ConfigError> {
         let header = Credential::header(header::AUTHORIZATION.as_str(), &format!("Bearer {token}"))?;
+        check_secret(token)?;
         Ok(Credential { secret: token.to_owned(), ..header })
     }
 
     /// Makes a header of any name.
     pub fn header(name: &str, value: &str) -> Result<Self, ConfigError> {
+        check_secret(value)?;
         let name = name.parse().map_err(|_| ConfigError::Credential)?;
         let mut sensitive = HeaderValue::from_str(value).map_err(|_| ConfigError::Credential)?;
         sensitive.set_sensitive(true);
@@ -83,13 +93,17 @@ impl Credential {
     fn redact(&self, body: &mut [u8]) {
         let secret = self.secret.as_bytes();
         let mut at = 0;
-        while let Some(rest) = body.get_mut(at..).filter(|rest| !secret.is_empty() && rest.len() >= secret.len()) {
+        while let Some(rest) = body.get_mut(at..).filter(|rest| rest.len() >= secret.len()) {
             if rest.starts_with(secret) {
                 rest.iter_mut().take(secret.len()).for_each(|byte| *byte = b'*');
             }
             at += 1;
         }
     }
+}
+
+fn check_secret(secret: &str) -> Result<(), ConfigError> {
+    if secret.len() < MIN_SECRET_BYTES { Err(ConfigError::Credential) } else { Ok(()) }
 }
 
 impl fmt::Debug for Credential {
@@ -100,13 +114,20 @@ impl fmt::Debug for Credential {
 
 /// A facilitator behind a URL. Redirects and proxies are not followed, and connections are not kept: on a kept one, a
 /// request can be lost without a trace.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpFacilitator {
     agent: Agent,
     base: String,
     credential: Option<Credential>,
     timeouts: Timeouts,
     lacks_roots: bool,
+}
+
+impl fmt::Debug for HttpFacilitator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { base, credential, timeouts, .. } = self;
+        write!(f, "HttpFacilitator({base}, {credential:?}, {timeouts:?})")
+    }
 }
 
 /// The body of `verify` and `settle`: built from the verified payment, so that the facilitator reads what was verified.
@@ -169,7 +190,9 @@ impl HttpFacilitator {
             .max_idle_connections_per_host(0)
             .tls_config(tls)
             .build();
-        Ok(HttpFacilitator { agent: Agent::new_with_config(config), base, credential, timeouts, lacks_roots })
+        let (connector, resolver) = (DefaultConnector::new(), DefaultResolver::default());
+        let agent = Agent::with_parts(config, BeforeSending(connector), BeforeSending(resolver));
+        Ok(HttpFacilitator { agent, base, credential, timeouts, lacks_roots })
     }
 
     /// Sends a call: a POST with this payment, or else a GET.
@@ -226,20 +249,16 @@ fn read(mut response: Response<Body>) -> Result<Answer, HttpError> {
     Ok(Answer { status, body })
 }
 
-/// Sorts errors. Only those from before the first byte was sent count as unreachable.
+/// Sorts errors. Only those of [`BeforeSending`] count as unreachable.
 fn from_http(error: HttpError, limit: Duration) -> FacilitatorError {
-    let unreachable = |text: &str| FacilitatorError::Unreachable(text.to_owned());
     match error {
-        HttpError::HostNotFound => unreachable("its host name is unknown"),
-        HttpError::Timeout(Timeout::Resolve | Timeout::Connect) => unreachable("no connection in time"),
+        HttpError::Other(inner) => match inner.downcast_ref::<NotConnected>() {
+            Some(NotConnected(why)) => FacilitatorError::Unreachable(why.clone()),
+            None => FacilitatorError::Lost("the exchange failed".to_owned()),
+        },
         HttpError::Timeout(_) => FacilitatorError::TimedOut(limit),
         HttpError::BodyExceedsLimit(_) => FacilitatorError::TooLong,
-        HttpError::Io(error) => match error.kind() {
-            io::ErrorKind::ConnectionRefused => unreachable("connection refused"),
-            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => unreachable("no route to its host"),
-            kind => FacilitatorError::Lost(kind.to_string()),
-        },
-        HttpError::Rustls(error) => FacilitatorError::Lost(error.to_string()),
+        HttpError::Io(error) => FacilitatorError::Lost(error.kind().to_string()),
         HttpError::Protocol(_) => FacilitatorError::Unreadable("it is not an answer of HTTP".to_owned()),
         _ => FacilitatorError::Lost("the exchange failed".to_owned()),
     }

@@ -8,6 +8,7 @@
 
 mod address;
 mod amount;
+mod connect;
 mod eip712;
 mod error;
 mod facilitator;

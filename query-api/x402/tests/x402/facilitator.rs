@@ -1,10 +1,10 @@
 //! Calls of a facilitator over real connections.
 
-use std::{net::TcpListener, time::Duration};
+use std::{io::Write, net::TcpListener, thread, time::Duration};
 
 use cairn_x402::{
     Attempt, ConfigError, Credential, Facilitator, FacilitatorError, HttpFacilitator, MAX_ANSWER_BYTES, Network,
-    PaymentRequirements, SettleOutcome, SettleResponse, Timeouts, VerifyOutcome,
+    SettleOutcome, SettleResponse, Timeouts, VerifyOutcome,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -14,11 +14,16 @@ use crate::{
     server::{Answer, serve},
 };
 
-const SHORT: Duration = Duration::from_millis(400);
+/// Longer than a busy machine needs.
+const LONG: Duration = Duration::from_secs(20);
 const TOKEN: &str = "hunter2-of-the-facilitator";
 
 fn client(url: &str) -> HttpFacilitator {
-    let timeouts = Timeouts { connect: SHORT, verify: SHORT, settle: SHORT };
+    client_within(url, LONG)
+}
+
+fn client_within(url: &str, limit: Duration) -> HttpFacilitator {
+    let timeouts = Timeouts { connect: LONG, verify: limit, settle: limit };
     HttpFacilitator::new(url, Some(Credential::bearer(TOKEN).unwrap()), timeouts).unwrap()
 }
 
@@ -53,6 +58,22 @@ fn failure(reason: &str, transaction: &str) -> Answer {
     Answer::Body(200, body.to_string())
 }
 
+#[test]
+fn kinds_that_a_facilitator_settles() {
+    for (version, scheme, network, includes) in [
+        (2, "exact", "eip155:8453", true),
+        (1, "exact", "eip155:8453", false),
+        (2, "upto", "eip155:8453", false),
+        (2, "exact", "eip155:84532", false),
+        (1, "exact", "base", false),
+    ] {
+        let kind = json!({ "x402Version": version, "scheme": scheme, "network": network, "extra": {} });
+        let (url, serving) = serve(vec![Answer::Body(200, json!({ "kinds": [kind], "signers": {} }).to_string())]);
+        assert_eq!(client(&url).supported().unwrap().includes(&offer()), includes, "{version} {scheme} {network}");
+        serving.join().unwrap();
+    }
+}
+
 /// PyPI's x402 2.25.0 read this body (`VerifyRequest`), and its `ExactEvmScheme` verified it and settled it.
 #[test]
 fn calls_are_those_of_the_reference() {
@@ -65,9 +86,7 @@ fn calls_are_those_of_the_reference() {
         Answer::Body(200, success().to_string()),
     ]);
     let (client, payment) = (client(&format!("{url}/base/")), verified());
-    let supported = client.supported().unwrap();
-    assert!(supported.includes(&offer()));
-    assert!(!supported.includes(&PaymentRequirements { network: Network(1), ..offer() }));
+    assert!(client.supported().unwrap().includes(&offer()));
     assert_eq!(client.verify(&payment).unwrap(), VerifyOutcome::Valid);
     let settled = client.settle(&payment, Attempt::First);
     assert_eq!(
@@ -194,7 +213,6 @@ proptest! {
 fn connections_that_fail_leave_it_open() {
     let long = format!("HTTP/1.1 200 x\r\ncontent-length: 99999\r\n\r\n{}", " ".repeat(MAX_ANSWER_BYTES + 1));
     for (answer, expected) in [
-        (Answer::Silence(SHORT * 2), "TimedOut"),
         (Answer::Bytes(Vec::new()), "NoAnswer(Lost"),
         (Answer::Bytes(b"HTTP/1.1 200 x\r\ncontent-length: 400\r\n\r\n{\"success\":tr".to_vec()), "NoAnswer("),
         (Answer::Bytes(long.into_bytes()), "TooLong"),
@@ -203,6 +221,30 @@ fn connections_that_fail_leave_it_open() {
         let text = format!("{:?}", settle(answer.clone(), Attempt::First));
         assert!(text.starts_with("Indeterminate") && text.contains(expected), "{expected}: {text}");
         verify(answer).unwrap_err();
+    }
+}
+
+#[test]
+fn silence_leaves_it_open() {
+    let limit = Duration::from_secs(2);
+    let (url, serving) = serve(vec![Answer::Silence(limit * 2)]);
+    let outcome = client_within(&url, limit).settle(&verified(), Attempt::First);
+    assert_eq!(serving.join().unwrap().len(), 1);
+    let why = FacilitatorError::TimedOut(limit).into();
+    assert_eq!(outcome, SettleOutcome::Indeterminate { why });
+}
+
+/// A server that is not one of TLS: the handshake fails before the request.
+#[test]
+fn nothing_is_sent_without_tls() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let serving = thread::spawn(move || listener.accept().unwrap().0.write_all(b"HTTP/1.1 400 x\r\n\r\n"));
+    let outcome = client(&url).settle(&verified(), Attempt::First);
+    assert!(matches!(outcome, SettleOutcome::NotSent { .. }), "{outcome:?}");
+    // On a machine without root certificates there was no connection to wait for.
+    if outcome != (SettleOutcome::NotSent { why: FacilitatorError::NoRoots }) {
+        serving.join().unwrap().unwrap();
     }
 }
 
@@ -259,8 +301,9 @@ fn configuration_is_checked() {
         assert_eq!(new(url, None), Err(ConfigError::Url), "{url}");
     }
     assert_eq!(new("http://facilitator:4022", None), Ok(()));
-    assert_eq!(new("http://facilitator:4022", Some(Credential::bearer("x").unwrap())), Err(ConfigError::ClearText));
-    for (name, value) in [("x y", "v"), ("x", "v\n"), ("", "v")] {
+    assert_eq!(new("http://facilitator:4022", Some(Credential::bearer(TOKEN).unwrap())), Err(ConfigError::ClearText));
+    for (name, value) in [("x y", TOKEN), ("x", "value of\nlines"), ("", TOKEN), ("x", "7 bytes")] {
         assert_eq!(Credential::header(name, value).map(|_| ()), Err(ConfigError::Credential));
     }
+    assert_eq!(Credential::bearer("7 bytes").map(|_| ()), Err(ConfigError::Credential));
 }

@@ -2,10 +2,13 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
+
+/// How long the server waits for a client.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the server answers a request.
 #[derive(Clone)]
@@ -27,11 +30,12 @@ pub(crate) struct Request {
 /// Serves the answers, one connection each, and then closes. The thread returns the requests.
 pub(crate) fn serve(answers: Vec<Answer>) -> (String, thread::JoinHandle<Vec<Request>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let serving = thread::spawn(move || {
         let mut requests = Vec::new();
         for answer in answers {
-            let (mut stream, _) = listener.accept().unwrap();
+            let mut stream = accept(&listener);
             let mut reader = BufReader::new(stream.try_clone().unwrap());
             let mut head = String::new();
             while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
@@ -55,4 +59,18 @@ pub(crate) fn serve(answers: Vec<Answer>) -> (String, thread::JoinHandle<Vec<Req
         requests
     });
     (url, serving)
+}
+
+/// Waits for a connection, but not for ever: a client that does not come fails the test.
+fn accept(listener: &TcpListener) -> TcpStream {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Ok((stream, _)) = listener.accept() {
+            stream.set_nonblocking(false).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            return stream;
+        }
+        assert!(Instant::now() < until, "no connection within {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
