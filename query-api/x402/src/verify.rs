@@ -20,7 +20,8 @@ use crate::{
 ///
 /// # Errors
 /// Fails with [`Refusal::UnsupportedSignature`] only if all but the signature is right: the caller may then give the
-/// payment to a facilitator, which asks the chain.
+/// payment to a facilitator, which asks the chain. Record its [`crate::NonceKey`] only after the facilitator called it
+/// valid: until then nobody has proved to be `from`, and a stranger could use up the nonces of others.
 pub fn verify(
     payload: PaymentPayload,
     offers: &[PaymentRequirements],
