@@ -16,12 +16,12 @@ pub const MAX_METHOD_BYTES: usize = 16;
 /// - **Method:** upper-case letters, as in the request line. Whether HEAD counts as GET is up to the caller.
 /// - **Path:** begins with `/`, in the form after which the server chose the operation. The caller decodes and
 ///   normalizes it before, since only the router knows which spellings are one path.
-/// - **Query:** the bytes behind the first `?` of the request's target, neither decoded nor sorted; no query is the
-///   same as an empty one. To sort is not safe: in `a=1&a=2` the order counts for a server that takes the first or the
-///   last value, and decoding merges what servers may tell apart. To compare bytes never opens more than was paid for.
-///   Clients repeat the same URL after they paid (`@getalby/lightning-tools` 9.0.1 calls `fetch` with the same text,
-///   `l402` 0.5.1 gives the same configuration to axios), and a proxy in between rewrites both requests alike. For
-///   MCP, where arguments have no order, the caller writes the query from the parsed arguments in an order of its own.
+/// - **Query:** the bytes behind the first `?` of the request's target, neither decoded nor sorted. No query is the
+///   same as an empty one. Sorting is not safe: in `a=1&a=2` the order counts for a server that takes the first or the
+///   last value. Nor is decoding: it makes two texts equal that a server may treat differently. Comparing bytes never
+///   opens more than was paid for, and clients repeat the same URL after they paid: `@getalby/lightning-tools` 9.0.1
+///   calls `fetch` with the same text, `l402` 0.5.1 gives the same configuration to axios. A proxy in between rewrites
+///   both requests alike. The arguments of MCP have no order; the caller writes them as a query in an order of its own.
 /// - **Body:** SHA-256 of the bytes of the request's content; of no bytes if there is no body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Binding<'r> {

@@ -28,7 +28,7 @@ pub fn legacy_challenge_header(macaroon: &Macaroon, invoice: &str) -> Result<Str
     Ok(format!("LSAT macaroon=\"{}\", invoice=\"{invoice}\"", macaroon.to_base64()))
 }
 
-/// Letters and digits only: clients search for nothing else, and no character can end the header or its quotes.
+/// Accepts letters and digits only: clients look for nothing else, and no character can end the header or its quotes.
 fn checked(invoice: &str) -> Result<&str, InvoiceError> {
     let is_bech32 = invoice.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_invoice = is_bech32 && (1..=MAX_INVOICE_BYTES).contains(&invoice.len());

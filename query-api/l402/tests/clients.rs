@@ -137,6 +137,8 @@ fn malformed_credentials_have_a_reason() {
         (none(&mixed), CredentialError::Base64),
         (none(&format!("{macaroon}=")), CredentialError::Base64),
         (none("AgR="), CredentialError::Base64),
+        (none("Ag__"), MacaroonError::Field.into()),
+        (none("Ag--"), MacaroonError::Field.into()),
         (none("Ag\u{e9}=="), CredentialError::Base64),
         (none(&format!("{macaroon} ,{macaroon}")), CredentialError::Base64),
         (none(&"A".repeat(5_468)), MacaroonError::Size.into()),
