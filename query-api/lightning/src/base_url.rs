@@ -17,8 +17,8 @@ pub(crate) struct BaseUrl {
 }
 
 impl BaseUrl {
-    /// Reads a URL. Plain http is taken for this machine only, unless `allows_http`: whoever reads the credential on the
-    /// way can take the node's money.
+    /// Reads a URL. Plain http is taken for this machine only, unless `allows_http`: a credential that is read on the
+    /// way gives the node's money away.
     pub(crate) fn new(text: &str, allows_http: bool) -> Result<Self, ConfigError> {
         let bad = |reason| Err(ConfigError::Url(reason));
         let text = text.trim().trim_end_matches('/');

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use cairn_model::Network;
+use cairn_model::{Network, one_line};
 use lightning_invoice::{Bolt11Invoice, Currency};
 use thiserror::Error;
 
@@ -12,6 +12,9 @@ use crate::{Invoice, NewInvoice, PaymentHash};
 pub const MAX_BOLT11_BYTES: usize = 4_096;
 /// Largest difference between the clocks of the node and of this machine.
 pub const MAX_CLOCK_DIFFERENCE_SECS: u64 = 300;
+
+/// Most characters of a flaw in an error.
+const MAX_FLAW_CHARS: usize = 200;
 
 /// Fields of an invoice whose checksum and signature are right.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,10 +37,10 @@ pub struct DecodedInvoice {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum DecodeError {
     /// It is too long.
-    #[error("the invoice is longer than {MAX_BOLT11_BYTES} bytes")]
+    #[error("the invoice is longer than {MAX_BOLT11_BYTES} bytes, the limit; copy it again")]
     Size,
     /// Its form, its checksum, a required field or its signature is wrong.
-    #[error("the invoice is malformed or its signature is wrong: {0}")]
+    #[error("the invoice is malformed or its signature is wrong ({0}); copy it again")]
     Malformed(String),
 }
 
@@ -46,7 +49,8 @@ pub fn decode(text: &str) -> Result<DecodedInvoice, DecodeError> {
     if text.len() > MAX_BOLT11_BYTES {
         return Err(DecodeError::Size);
     }
-    let invoice = Bolt11Invoice::from_str(text).map_err(|error| DecodeError::Malformed(error.to_string()))?;
+    let invoice = Bolt11Invoice::from_str(text)
+        .map_err(|error| DecodeError::Malformed(one_line(&error.to_string(), MAX_FLAW_CHARS)))?;
     let prefix = match invoice.currency() {
         Currency::Bitcoin => "bc",
         Currency::BitcoinTestnet => "tb",
@@ -93,7 +97,7 @@ pub(crate) fn check(
         return Err(format!("the invoice asks for {amount} instead of {amount_msat} msat"));
     }
     if decoded.payment_hash != *payment_hash {
-        return Err("the payment hash of the invoice is not the one beside it".to_owned());
+        return Err("the payment hash of the invoice is not the one given with it".to_owned());
     }
     if decoded.expiry_secs != u64::from(new.expiry_secs()) {
         return Err(format!("the invoice is valid for {} s instead of {} s", decoded.expiry_secs, new.expiry_secs()));

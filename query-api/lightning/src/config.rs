@@ -109,7 +109,7 @@ pub struct BackendConfig {
     pub timeout: Duration,
 }
 
-/// What is wrong with a configuration. Texts do not repeat credentials.
+/// Why a configuration gives no backend. Texts do not repeat credentials.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ConfigError {
     /// The kind is unknown.
@@ -148,7 +148,7 @@ pub enum ConfigError {
 
 impl BackendConfig {
     /// Creates the backend. Files are read now; the daemon is not asked yet. `store` is for simulated invoices.
-    pub fn connect(&self, store: Option<Arc<dyn InvoiceStore>>) -> Result<Box<dyn Invoices>, ConfigError> {
+    pub fn to_backend(&self, store: Option<Arc<dyn InvoiceStore>>) -> Result<Box<dyn Invoices>, ConfigError> {
         let credential = self.credential.as_ref().ok_or(ConfigError::NoCredential(self.kind))?;
         let secret = self.secret(credential)?;
         type Wrap = fn(Daemon) -> Box<dyn Invoices>;

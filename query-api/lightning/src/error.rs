@@ -15,7 +15,7 @@ pub enum BackendError {
         backend: &'static str,
         /// Its URL.
         url: String,
-        /// What failed.
+        /// The failure.
         reason: String,
     },
     /// The whole answer did not come in time.

@@ -49,7 +49,7 @@ fn is_digits(text: &str) -> bool {
 }
 
 /// 32 bytes in hex. Errors do not repeat them: they may be a preimage.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) struct Hex32(pub(crate) [u8; 32]);
 
 impl<'de> Deserialize<'de> for Hex32 {
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Hex32 {
 }
 
 /// 32 bytes in base64, as LND writes bytes. Errors do not repeat them.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) struct Base64Of32(pub(crate) [u8; 32]);
 
 impl<'de> Deserialize<'de> for Base64Of32 {

@@ -24,7 +24,7 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
 
-/// Whom a connection trusts.
+/// Certificates that a connection trusts.
 pub(crate) enum Trust {
     /// The certificates of the machine.
     Machine,

@@ -30,7 +30,7 @@ fn config(kind: BackendKind) -> BackendConfig {
 fn refused(change: impl FnOnce(&mut BackendConfig)) -> ConfigError {
     let mut config = config(BackendKind::Lnd);
     change(&mut config);
-    config.connect(None).unwrap_err()
+    config.to_backend(None).unwrap_err()
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn kinds() {
 #[test]
 fn limits() {
     for kind in [BackendKind::Lnd, BackendKind::CoreLightning, BackendKind::Phoenixd] {
-        assert!(config(kind).connect(None).is_ok());
+        assert!(config(kind).to_backend(None).is_ok());
     }
     assert_eq!(refused(|c| c.credential = None), ConfigError::NoCredential(BackendKind::Lnd));
     for text in ["", "not hex", "0a\n0b"] {
@@ -63,7 +63,7 @@ fn limits() {
     let mut allowed = config(BackendKind::Lnd);
     remote(&mut allowed);
     allowed.allows_http = true;
-    assert!(allowed.connect(None).is_ok());
+    assert!(allowed.to_backend(None).is_ok());
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn simulated_invoices_are_for_regtest() {
     let connect = |network, key: &str| {
         let mut config = config(BackendKind::Simulated);
         (config.network, config.credential) = (network, Some(Credential::Value(Secret::new(key))));
-        config.connect(Some(Arc::new(MemoryStore::default()))).map(|_| ())
+        config.to_backend(Some(Arc::new(MemoryStore::default()))).map(|_| ())
     };
     assert_eq!(connect(Network::Regtest, key), Ok(()));
     for network in [Network::Main, Network::Testnet3, Network::Testnet4, Network::Signet] {
@@ -84,7 +84,7 @@ fn simulated_invoices_are_for_regtest() {
     }
     let mut config = config(BackendKind::Simulated);
     config.credential = Some(Credential::Value(Secret::new(key)));
-    assert_eq!(config.connect(None).unwrap_err(), ConfigError::NoStore);
+    assert_eq!(config.to_backend(None).unwrap_err(), ConfigError::NoStore);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn files_that_are_not_usable_are_named() {
     assert!(credential(&file("empty", b"\n")).contains("it is empty"));
     let mut rune = config(BackendKind::CoreLightning);
     rune.credential = Some(Credential::File(file("rune", b"\xff\xfe")));
-    assert!(rune.connect(None).unwrap_err().to_string().contains("not text"));
+    assert!(rune.to_backend(None).unwrap_err().to_string().contains("not text"));
     let certificate = |path: &Path| {
         let set = |c: &mut BackendConfig| c.certificate = Some(path.to_owned());
         refused(set).to_string()
@@ -112,7 +112,7 @@ fn files_that_are_not_usable_are_named() {
     let not_der = file("not-der.pem", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     let mut https = config(BackendKind::Lnd);
     (https.url, https.certificate) = (Some("https://127.0.0.1:9".to_owned()), Some(not_der));
-    assert!(matches!(https.connect(None), Err(ConfigError::Tls(_))));
+    assert!(matches!(https.to_backend(None), Err(ConfigError::Tls(_))));
 }
 
 /// LND writes macaroons in binary (docs/macaroons.md shows `xxd` for REST); a file in hex is taken as it is.
@@ -139,7 +139,7 @@ fn credentials_of_files_are_sent_as_the_daemon_wants_them() {
             stream.write_all(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n").unwrap();
             String::from_utf8_lossy(&request[..read]).into_owned()
         });
-        let _ = config.connect(None).unwrap().node();
+        let _ = config.to_backend(None).unwrap().node();
         let request = server.join().unwrap();
         assert!(request.lines().any(|line| line == header), "{header}: {request}");
     }

@@ -14,8 +14,8 @@ const PAYEE: &str = "03e7156ae33b0a208d0744199163177e909e80176e55d97a2f221ede0f9
 /// The payment hash of nearly all of them.
 const HASH: &str = "0001020304050607080900010203040506070809000102030405060708090102";
 
-/// Columns: invoice, prefix, amount in msat (`-`: none), payment hash, created at, expiry in seconds, payee (`-`: not given).
-/// Lines that begin with `#` name the sources.
+/// Columns: invoice, prefix, amount in msat (`-`: none), payment hash, created at, expiry in seconds, payee (`-`: not
+/// given). Lines that begin with `#` name the sources.
 const VALID: &str = include_str!("vectors/valid.tsv");
 /// Columns: invoice, reason.
 const INVALID: &str = include_str!("vectors/invalid.tsv");

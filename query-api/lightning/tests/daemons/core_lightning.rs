@@ -53,7 +53,7 @@ fn channels_that_are_not_public_are_named_on_request_only() {
         });
         let mut config = config(BackendKind::CoreLightning, address);
         config.names_private_channels = names_private_channels;
-        assert!(config.connect(None).unwrap().create(&new_invoice()).is_ok());
+        assert!(config.to_backend(None).unwrap().create(&new_invoice()).is_ok());
     }
 }
 
@@ -128,13 +128,12 @@ fn failures_and_the_network() {
     let text = failed(error(404, -32601, "Unknown command 'listinvoices'")).to_string();
     assert!(text.contains("HTTP status 404): Unknown command 'listinvoices'"), "{text}");
 
-    // Verbatim, from getinfo.json, example 1, without the features.
+    // Verbatim, from getinfo.json, example 1, without the features and the folder.
     let info = r#"{"id": "033845802d25b4e074ccfd7cd8b339a41dc75bf9978a034800444b51d42b07799a",
         "alias": "SILENTARTIST-v26.09", "color": "033845", "num_peers": 0, "num_pending_channels": 0,
         "num_active_channels": 0, "num_inactive_channels": 0, "address": [],
         "binding": [{"type": "ipv4", "address": "127.0.0.1", "port": 30003}], "version": "v26.09",
-        "blockheight": 114, "network": "regtest", "fees_collected_msat": 0,
-        "lightning-dir": "/home/rusty/.lightning/regtest"}"#;
+        "blockheight": 114, "network": "regtest", "fees_collected_msat": 0}"#;
     let node = |info: String| {
         let address = serve(None, move |request| {
             assert_eq!((request.line.as_str(), request.body.as_str()), ("POST /v1/getinfo", "{}"));

@@ -33,7 +33,7 @@ fn all(reply: &Reply, timeout: Duration, call: impl Fn(&dyn Invoices) -> Backend
         let reply = reply.clone();
         let mut config = config(kind, serve(None, move |_| reply.clone()));
         config.timeout = timeout;
-        config.connect(None).unwrap()
+        config.to_backend(None).unwrap()
     };
     KINDS.map(|kind| call(&*connect(kind))).to_vec()
 }
@@ -75,7 +75,7 @@ fn invoices_that_differ_from_the_request_are_refused() {
         assert!(connect(kind, address).create(&new_invoice()).is_ok());
         let mut config = config(kind, address);
         config.network = Network::Main;
-        assert_eq!(create(&*config.connect(None).unwrap()).code(), "wrong_answer");
+        assert_eq!(create(&*config.to_backend(None).unwrap()).code(), "wrong_answer");
     }
 }
 
@@ -116,7 +116,7 @@ fn the_time_out_holds() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut config = config(BackendKind::Lnd, listener.local_addr().unwrap());
     config.timeout = Duration::from_millis(300);
-    assert_eq!(create(&*config.connect(None).unwrap()).code(), "timed_out");
+    assert_eq!(create(&*config.to_backend(None).unwrap()).code(), "timed_out");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn no_error_and_no_debug_form_has_a_secret() {
     }
     for kind in KINDS {
         let config = config(kind, "127.0.0.1:1".parse().unwrap());
-        let shown = format!("{config:?} {:?}", config.connect(None).unwrap());
+        let shown = format!("{config:?} {:?}", config.to_backend(None).unwrap());
         assert!(SECRETS.iter().all(|secret| !shown.contains(secret)) && !shown.contains(&basic), "{shown}");
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn config(kind: BackendKind, address: SocketAddr) -> BackendConfig {
 }
 
 pub(crate) fn connect(kind: BackendKind, address: SocketAddr) -> Box<dyn Invoices> {
-    config(kind, address).connect(None).unwrap()
+    config(kind, address).to_backend(None).unwrap()
 }
 
 pub(crate) fn new_invoice() -> NewInvoice {

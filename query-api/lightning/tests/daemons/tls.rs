@@ -56,7 +56,7 @@ fn backend(dir: &Path, shown: &str, trusted: Option<&str>, reply: Reply) -> Back
 }
 
 fn node(config: &BackendConfig) -> Result<NodeInfo, BackendError> {
-    config.connect(None).unwrap().node()
+    config.to_backend(None).unwrap().node()
 }
 
 #[test]
@@ -91,6 +91,12 @@ fn only_the_certificates_of_the_file_are_trusted() {
         (node(&config).unwrap_err().code(), began.elapsed() < Duration::from_secs(2))
     };
     assert_eq!((slow(Reply::Silent), slow(Reply::Dripping)), (("timed_out", true), ("timed_out", true)));
+    // A server that takes the connection and does not shake hands.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut mute = backend(dir.path(), "lnd", Some("lnd"), Reply::Silent);
+    (mute.url, mute.timeout) =
+        (Some(format!("https://{}", listener.local_addr().unwrap())), Duration::from_millis(300));
+    assert_eq!(node(&mute).unwrap_err().code(), "timed_out");
     assert_eq!(slow(Reply::Raw(b"\x00garbage\r\n\r\n".to_vec())).0, "wrong_answer");
 }
 
