@@ -104,7 +104,7 @@ pub(crate) fn check(
     }
     if decoded.created_at.abs_diff(now) > MAX_CLOCK_DIFFERENCE_SECS {
         return Err(format!(
-            "the invoice was made {} s away from this machine's time; the clocks may differ by {MAX_CLOCK_DIFFERENCE_SECS} s",
+            "the invoice was made {} s away from this machine's time; at most {MAX_CLOCK_DIFFERENCE_SECS} s are allowed; set the clocks",
             decoded.created_at.abs_diff(now)
         ));
     }

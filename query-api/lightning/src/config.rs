@@ -1,10 +1,9 @@
 //! Configuration of a backend.
 
 use std::{
-    fmt, fs,
+    fs,
     io::Read,
     path::{Path, PathBuf},
-    str::FromStr,
     sync::Arc,
     time::Duration,
 };
@@ -12,10 +11,9 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cairn_model::Network;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
-use thiserror::Error;
 
 use crate::{
-    InvoiceStore, Invoices, Secret, Simulated,
+    BackendKind, ConfigError, InvoiceStore, Invoices, Secret, Simulated,
     base_url::BaseUrl,
     core_lightning::{self, CoreLightning},
     daemon::Daemon,
@@ -35,49 +33,6 @@ pub const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_CREDENTIAL_BYTES: u64 = 4_096;
 /// Most bytes of a file with certificates.
 const MAX_CERTIFICATE_BYTES: u64 = 64 << 10;
-
-/// The kinds of backends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BackendKind {
-    /// LND, by REST.
-    Lnd,
-    /// Core Lightning, by clnrest.
-    CoreLightning,
-    /// phoenixd.
-    Phoenixd,
-    /// Simulated invoices on regtest.
-    Simulated,
-}
-
-impl BackendKind {
-    /// Its name in the configuration.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            BackendKind::Lnd => "lnd",
-            BackendKind::CoreLightning => "core-lightning",
-            BackendKind::Phoenixd => "phoenixd",
-            BackendKind::Simulated => "simulated",
-        }
-    }
-}
-
-impl fmt::Display for BackendKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for BackendKind {
-    type Err = ConfigError;
-
-    fn from_str(text: &str) -> Result<Self, ConfigError> {
-        [BackendKind::Lnd, BackendKind::CoreLightning, BackendKind::Phoenixd, BackendKind::Simulated]
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| ConfigError::UnknownKind(text.chars().take(40).collect()))
-    }
-}
 
 /// A macaroon, rune, password or key, or the file that has it.
 #[derive(Clone, Debug)]
@@ -107,43 +62,6 @@ pub struct BackendConfig {
     pub names_private_channels: bool,
     /// Time-out of a call.
     pub timeout: Duration,
-}
-
-/// Why a configuration gives no backend. Texts do not repeat credentials.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum ConfigError {
-    /// The kind is unknown.
-    #[error("there is no backend {0:?}; choose lnd, core-lightning, phoenixd or simulated")]
-    UnknownKind(String),
-    /// The URL is missing or not allowed.
-    #[error("the URL of the Lightning backend is not allowed: {0}; give https://host:port, or http for 127.0.0.1")]
-    Url(&'static str),
-    /// There is no credential.
-    #[error("{0} needs a credential; give its value or a file")]
-    NoCredential(BackendKind),
-    /// The credential is malformed.
-    #[error("the credential of the Lightning backend is malformed: {0}; copy it again from the daemon")]
-    BadCredential(&'static str),
-    /// A file cannot be read.
-    #[error("cannot read {}: {reason}; check the path and the rights", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// TLS cannot be set up.
-    #[error("cannot set up TLS for the Lightning backend: {0}")]
-    Tls(String),
-    /// The time-out is too short or too long.
-    #[error("the time-out of {0:?} is not allowed; it must be from 100 ms to 30 s")]
-    Timeout(Duration),
-    /// Simulated invoices are for regtest.
-    #[error("simulated invoices are allowed on regtest only, not on {0}: anyone can pay them; choose another backend")]
-    SimulatedNetwork(Network),
-    /// Simulated invoices have no store.
-    #[error("simulated invoices need a store")]
-    NoStore,
 }
 
 impl BackendConfig {

@@ -38,7 +38,7 @@ pub(crate) enum Reply {
     Raw(Vec<u8>),
     /// A body without an end.
     Endless,
-    /// Headers without an end.
+    /// A header without an end.
     EndlessHeaders,
     /// One byte of a body each 50 ms, for ten seconds.
     Dripping,
@@ -98,8 +98,8 @@ fn answer(stream: &mut (impl Read + Write), handle: &(impl Fn(&Request) -> Reply
             drip(stream, &[b' '; 8 << 10], Duration::ZERO, u32::MAX);
         }
         Reply::EndlessHeaders => {
-            let _ = stream.write_all(head.as_bytes());
-            drip(stream, b"X-More: and more\r\n", Duration::ZERO, u32::MAX);
+            let _ = stream.write_all(format!("{head}X-More: ").as_bytes());
+            drip(stream, &[b'a'; 8 << 10], Duration::ZERO, u32::MAX);
         }
         Reply::Dripping => {
             let _ = stream.write_all(format!("{head}Content-Length: 1000\r\n\r\n").as_bytes());
