@@ -110,7 +110,7 @@ fn the_time_out_holds() {
         for error in all(&reply, Duration::from_millis(300), create) {
             assert_eq!(error.code(), "timed_out", "{error}");
         }
-        assert!(began.elapsed() < Duration::from_millis(3 * 300 + 1_500), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
     }
     // Connected by the kernel, and never accepted.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
