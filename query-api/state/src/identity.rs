@@ -27,7 +27,7 @@ const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT
 /// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. The last
 /// use of a key, the writer's tip and the block that published a report are observations, and votes are many, so they
 /// do not count; a document that waits has a hash of its own.
-const COUNTED: [(&str, &str); 13] = [
+const COUNTED: [(&str, &str); 14] = [
     ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
     (
         "feedback",
@@ -53,6 +53,7 @@ const COUNTED: [(&str, &str); 13] = [
     ("report_acts", "id, report_id, act, reason, acted_at"),
     ("timestamp_batches", "id, network, root, leaves, state, made_at, failure, txid, height, block_hash"),
     ("timestamp_candidates", "batch, txid, fee_sats, vsize, made_at"),
+    ("codes", "id, kind, secret_sha256, label, valid_secs, created_at, expires_at, revoked_at, redeemed_at, key_id"),
 ];
 /// Events that count as changes.
 const EVENTS: [&str; 3] = ["INSERT", "DELETE", "UPDATE"];

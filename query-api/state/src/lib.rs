@@ -1,7 +1,7 @@
 //! Service state: data of users and operators, in SQL, separate from the index. Default: a SQLite file. A URL selects
 //! PostgreSQL, with the same statements.
 //!
-//! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
+//! It stores bridge keys and wallet sessions ([`Key`]) and codes that give them ([`Code`]), only as hashes, feedback of clients about data and labels
 //! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), addresses that clients pay to, reports of
 //! clients with their votes ([`Report`]), and keys by which a service knows again what it has given out. Machines
 //! that serve copies of an index leave documents in it for the one that writes the index ([`WaitingEntry`]), and read
@@ -10,6 +10,7 @@
 
 mod approval;
 mod approvals;
+mod codes;
 mod erasure;
 mod error;
 mod feedback;
@@ -39,6 +40,7 @@ mod waiting;
 mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
+pub use codes::{Code, CodeState, NewCode, Redemption};
 pub use erasure::UNPAID_KEPT;
 pub use error::{
     FileMismatch, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_DIGEST_BYTES, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS,
@@ -55,7 +57,7 @@ pub use replies::Replying;
 pub use report::{NewReport, PublishingBlock, Reply, Report, Visibility};
 pub use report_counts::ReportCounts;
 pub use reports::{Creation, DoneAct, MAX_OPEN_REPORTS, MAX_REPORTS_OF_CLIENT, Moderation, ReportAct, ReportPosition};
-pub use secret::{BadSecret, KeyKind, Secret};
+pub use secret::{BadSecret, CodeSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
 pub use store::State;
 pub use timestamps::{

@@ -21,6 +21,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "reports", sql: include_str!("../migrations/0006_reports.sql") },
     Migration { version: 7, name: "timestamps", sql: include_str!("../migrations/0007_timestamps.sql") },
     Migration { version: 8, name: "report_replies", sql: include_str!("../migrations/0008_report_replies.sql") },
+    Migration { version: 9, name: "codes", sql: include_str!("../migrations/0009_codes.sql") },
 ];
 
 impl Migration {
@@ -199,6 +200,21 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
             "reported_at",
         ],
     ),
+    (
+        "codes",
+        &[
+            "id",
+            "secret_sha256",
+            "kind",
+            "label",
+            "valid_secs",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "redeemed_at",
+            "key_id",
+        ],
+    ),
 ];
 
 /// The newest version of the schema.
@@ -277,6 +293,7 @@ mod tests {
         "cb340d8ce8d7f13d23a1ba3e783a2a8e5719213c601f215a00169b533b422110",
         "a6e9fb13968467396bce82f7b38b9083a33cb856f0673491976e644b481d7ebf",
         "5d749e9bc7045f741840739e06580effcbf72c3ae94fb25296687b0c57d84742",
+        "e93e0417c93c7ed076c7a1c2a29b6a91adb30206c9aed3d1d3cffad3ac9f21be",
     ];
 
     #[test]
