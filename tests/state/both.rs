@@ -48,7 +48,7 @@ async fn an_empty_database_is_made_ready_and_found_again(database: &TestDatabase
     // Even without the call that makes it ready.
     let lazy = State::of(&database.state_url());
     assert_eq!(lazy.keys().await.unwrap().len(), 1);
-    assert_eq!(database.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "9");
+    assert_eq!(database.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "10");
 }
 
 async fn many_that_open_at_once_agree(database: &TestDatabase) {
@@ -385,7 +385,7 @@ async fn feedback_that_cannot_be_kept_is_refused(database: &TestDatabase) {
 }
 
 /// Tables of the steps from `reports` on.
-const NEWEST: [&str; 14] = [
+const NEWEST: [&str; 17] = [
     "payment_counters",
     "payment_addresses",
     "payment_skips",
@@ -400,6 +400,9 @@ const NEWEST: [&str; 14] = [
     "timestamp_leases",
     "timestamp_reports",
     "codes",
+    "l402_challenges",
+    "l402_reopenings",
+    "x402_payments",
 ];
 
 async fn an_older_database_is_extended(database: &TestDatabase) {
