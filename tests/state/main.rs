@@ -40,3 +40,4 @@ mod sqlite;
 mod timestamps;
 mod unreachable;
 mod x402;
+mod x402_model;

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use cairn_state::{
-    ChallengeState, Leasing, MAX_NOT_FOUND_RELEASES, Offering, REOPENED_SECS, Redeeming, Release, Releasing, Reopening,
-    StateError,
+    ChallengeState, Leasing, MAX_NOT_FOUND_RELEASES, Offering, REOPENED_SECS, Redeeming, Release, Releasing,
+    ReopenedChallenge, Reopening, StateError,
 };
 
 use crate::{
@@ -126,8 +126,9 @@ async fn a_challenge_is_opened_again_once(database: &TestDatabase) {
     let until = later + REOPENED_SECS;
     assert_eq!(state.reopen_challenge(&made.id, "connection lost", later).await.unwrap(), Reopening::Done { until });
     assert_eq!(state.reopen_challenge(&made.id, "again", later + 1).await.unwrap(), Reopening::Before(later));
-    let audit = "SELECT challenge_id || ' ' || reason || ' ' || redeemed_at || ' ' || reopened_at FROM l402_reopenings";
-    assert_eq!(database.text(audit).await, format!("{} connection lost {} {later}", made.id, NOW + 1));
+    let (challenge_id, reason) = (made.id.clone(), "connection lost".to_owned());
+    let audit = ReopenedChallenge { challenge_id, reason, redeemed_at: NOW + 1, reopened_at: later };
+    assert_eq!(state.reopened_challenges(9).await.unwrap(), [audit]);
     let found = state.challenge_of_token(&made.content.token_id).await.unwrap().unwrap();
     assert_eq!((found.redeemable_until, found.redeemed_at), (until, None));
     assert_eq!(state_of(&state, &made, later).await, ChallengeState::Pending);

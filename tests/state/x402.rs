@@ -191,6 +191,8 @@ async fn a_process_that_dies_while_it_settles_leaves_it_pending(database: &TestD
     let lease = taken(&state, &unclear, NOW).await;
     assert!(state.begin_settling(&lease, 60, NOW).await.unwrap());
     assert!(state.finish_settling(&lease, &unknown(), NOW + 1).await.unwrap());
+    let counts = state.sales_counts(end).await.unwrap();
+    assert_eq!((counts.open_challenges, counts.open_settlements, counts.owed_payments), (0, 2, 0));
     let X402Taking::Pending(pending) = take(&state, &unclear, NOW + 1).await else { panic!("pending") };
     assert_eq!(pending.state, X402PaymentState::Unknown { reason: "time-out".to_owned() });
     let open = state.open_settlements(end, 9).await.unwrap();
@@ -219,6 +221,7 @@ async fn a_settled_payment_that_was_not_answered_is_owed(database: &TestDatabase
     state.finish_settling(&lease, &unknown(), NOW + 1).await.unwrap();
     state.reconcile_x402_payment(&new.key, &settled(), NOW + 2).await.unwrap();
     assert!(!state.deliver_x402_payment(&lease, NOW + 2).await.unwrap(), "its lease is over");
+    assert_eq!(state.sales_counts(NOW + 2).await.unwrap().owed_payments, 1);
     let dead = owed(&state, &new, NOW + 3).await;
     assert_eq!(take(&state, &new, NOW + 4).await, X402Taking::SameInProgress { until: NOW + 3 + TTL });
     assert!(!state.begin_settling(&dead, 9, NOW + 4).await.unwrap(), "it is never settled again");

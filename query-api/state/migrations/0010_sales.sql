@@ -1,4 +1,4 @@
--- What is sold call by call: challenges of L402 and payments of x402.
+-- Sales call by call: challenges of L402 and payments of x402.
 -- Times are seconds since 1970. One text for SQLite and PostgreSQL.
 CREATE TABLE l402_challenges (
   -- Random and public.
@@ -86,4 +86,5 @@ CREATE TABLE x402_payments (
 );
 CREATE INDEX x402_open ON x402_payments (changed_at) WHERE state IN ('settling', 'unknown');
 CREATE INDEX x402_settled ON x402_payments (settled_at) WHERE state = 'settled';
+CREATE INDEX x402_owed ON x402_payments (settled_at) WHERE state = 'settled' AND delivered_at IS NULL;
 CREATE INDEX x402_unsettled ON x402_payments (valid_before) WHERE state IN ('taken', 'refused');

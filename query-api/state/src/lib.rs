@@ -6,7 +6,7 @@
 //! clients with their votes ([`Report`]), and keys by which a service knows again what it has given out. Machines
 //! that serve copies of an index leave documents in it for the one that writes the index ([`WaitingEntry`]), and read
 //! how far that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here ([`State::submit_timestamp`]),
-//! and followed by the process that holds the [`AnchorLease`]. What is sold call by call is here too: challenges of
+//! and followed by the process that holds the [`AnchorLease`]. Sales call by call are here too: challenges of
 //! L402 ([`Challenge`]) and payments of x402 ([`X402Payment`]), each used once.
 
 mod approval;
@@ -62,8 +62,9 @@ pub use reports::{Creation, DoneAct, MAX_OPEN_REPORTS, MAX_REPORTS_OF_CLIENT, Mo
 pub use sales::{
     Challenge, ChallengeLease, ChallengeSecrets, ChallengeState, ChallengeStatus, Leasing, MAX_CHALLENGES_OF_CLIENT,
     MAX_NOT_FOUND_RELEASES, MAX_OPEN_CHALLENGES, MAX_SALES_DAYS, NewChallenge, NewX402Payment, Offering,
-    PAID_GRACE_SECS, REOPENED_SECS, Redeeming, Release, Releasing, Reopening, SALES_KEPT_SECS, SAME_CHALLENGE_SECS,
-    SalesMethod, SalesRow, SettlementOutcome, X402Lease, X402Payment, X402PaymentKey, X402PaymentState, X402Taking,
+    PAID_GRACE_SECS, REOPENED_SECS, Redeeming, Release, Releasing, ReopenedChallenge, Reopening, SALES_KEPT_SECS,
+    SAME_CHALLENGE_SECS, SalesCounts, SalesMethod, SalesRow, SettlementOutcome, X402Lease, X402Payment, X402PaymentKey,
+    X402PaymentState, X402Taking,
 };
 pub use secret::{BadSecret, CodeSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;

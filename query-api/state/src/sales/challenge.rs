@@ -63,7 +63,7 @@ pub struct NewChallenge {
 pub struct Challenge {
     /// Its public id.
     pub id: String,
-    /// What was offered.
+    /// The offer.
     pub content: NewChallenge,
     /// When it was made.
     pub created_at: u64,

@@ -50,6 +50,10 @@ const INSERT: &str = "INSERT INTO l402_challenges (id, token_id, payment_hash, r
     expires_at, redeemable_until) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
 const BY_ID: &str = challenge_columns!("WHERE id = $1");
 const BY_TOKEN: &str = challenge_columns!("WHERE token_id = $1");
+const UNREDEEMED: &str = challenge_columns!(
+    "WHERE sold_at IS NULL AND (redeemable_until > $1 OR (redeemable_until = $1 AND id > $2)) \
+     ORDER BY redeemable_until, id LIMIT $3"
+);
 // The outer conditions hold also for a row that a request changes meanwhile.
 const PURGE_UNSOLD: &str = "DELETE FROM l402_challenges WHERE sold_at IS NULL AND id IN (SELECT id FROM l402_challenges \
     WHERE sold_at IS NULL AND redeemable_until <= $1 AND (leased_until IS NULL OR leased_until <= $2) \
@@ -166,9 +170,29 @@ impl State {
         Ok(row.map(StoredChallenge::read).transpose()?.map(|challenge| challenge.status(now)))
     }
 
+    /// Challenges that were never redeemed, for a comparison with the payments that the backend knows: by the end of
+    /// their redemption, at most `limit` of those after a position (that end, and the id).
+    ///
+    /// # Errors
+    /// Fails if the time is out of range.
+    pub async fn unredeemed_challenges(
+        &self,
+        after: Option<(u64, &str)>,
+        limit: u32,
+    ) -> Result<Vec<Challenge>, StateError> {
+        let (end, id) = after.unwrap_or_default();
+        let (end, limit) = (to_stored(end)?, i64::from(limit));
+        self.ready().await?;
+        let rows: Vec<StoredChallenge> = on!(&self.reads, pool => {
+            sqlx::query_as(UNREDEEMED).bind(end).bind(id).bind(limit).fetch_all(pool).await
+        })
+        .map_err(StateError::database("cannot list challenges"))?;
+        rows.into_iter().map(StoredChallenge::read).collect()
+    }
+
     /// Removes challenges that were never redeemed, `kept_secs` after the end of their redemption, and redeemed ones
     /// after [`SALES_KEPT_SECS`]; at most 1,000 of each. Returns their number: call again until it is 0. `now` is in
-    /// seconds since 1970. What operators opened again stays in the audit.
+    /// seconds since 1970. The audit of operators stays.
     ///
     /// # Errors
     /// Fails if the time is out of range.

@@ -96,6 +96,19 @@ pub enum Reopening {
     Unknown,
 }
 
+/// A challenge that an operator opened again. All times are in seconds since 1970.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReopenedChallenge {
+    /// Its id. The challenge itself may be removed by now.
+    pub challenge_id: String,
+    /// The operator's reason.
+    pub reason: String,
+    /// The redemption that was taken back.
+    pub redeemed_at: u64,
+    /// When it was opened again.
+    pub reopened_at: u64,
+}
+
 // The conditions make the row a lock: of concurrent requests one gets it.
 const LEASE: &str = "UPDATE l402_challenges SET holder = $1, fence = fence + 1, leased_until = $2 WHERE id = $3 \
     AND redeemed_at IS NULL AND redeemable_until > $4 AND (leased_until IS NULL OR leased_until <= $4) RETURNING fence";
@@ -117,6 +130,9 @@ const NOTE_REOPENING: &str =
 // The fencing number goes up, so that the lease that redeemed it counts for nothing.
 const REOPEN: &str = "UPDATE l402_challenges SET redeemed_at = NULL, holder = NULL, leased_until = NULL, fence = fence + 1, \
     redeemable_until = $1 WHERE id = $2";
+
+const REOPENINGS: &str = "SELECT challenge_id, reason, redeemed_at, reopened_at FROM l402_reopenings \
+    ORDER BY reopened_at DESC, challenge_id LIMIT $1";
 
 /// The reason why a challenge cannot be leased at a time; `None` if it can.
 fn obstacle(challenge: &Challenge, fingerprint: &[u8; 32], now: u64) -> Option<Leasing> {
@@ -171,8 +187,8 @@ impl State {
         Ok(obstacle(&challenge, fingerprint, now).unwrap_or(Leasing::Busy { until: now }))
     }
 
-    /// Redeems a challenge. When this returns [`Redeeming::Done`], it is on disk, and the answer may be sent. `now` is in
-    /// seconds since 1970.
+    /// Redeems a challenge. When this returns [`Redeeming::Done`], it is on disk, and the answer may be sent. `now` is
+    /// in seconds since 1970.
     ///
     /// # Errors
     /// Fails if the time is out of range. If the database fails, the challenge may be redeemed or not: repeat it.
@@ -253,5 +269,20 @@ impl State {
         self.changed().await;
         let bad = |_| StateError::Row(format!("challenge {id} has an invalid end"));
         Ok(Reopening::Done { until: u64::try_from(until).map_err(bad)? })
+    }
+
+    /// Challenges that operators opened again, the newest first, at most `limit`.
+    pub async fn reopened_challenges(&self, limit: u32) -> Result<Vec<ReopenedChallenge>, StateError> {
+        self.ready().await?;
+        let rows: Vec<(String, String, i64, i64)> =
+            on!(&self.reads, pool => sqlx::query_as(REOPENINGS).bind(i64::from(limit)).fetch_all(pool).await)
+                .map_err(StateError::database("cannot list challenges"))?;
+        let reopened = |(challenge_id, reason, redeemed_at, reopened_at): (String, String, i64, i64)| {
+            let bad = |_| StateError::Row(format!("challenge {challenge_id} was opened again at an invalid time"));
+            let redeemed_at = u64::try_from(redeemed_at).map_err(bad)?;
+            let reopened_at = u64::try_from(reopened_at).map_err(bad)?;
+            Ok(ReopenedChallenge { challenge_id, reason, redeemed_at, reopened_at })
+        };
+        rows.into_iter().map(reopened).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What is sold call by call. A challenge of L402 and a payment of x402 each give one answer. A request takes a lease
+//! Sales call by call. A challenge of L402 and a payment of x402 each give one answer. A request takes a lease
 //! first, and makes its use durable before the first byte of its answer; until then, a crash gives it free again.
 //!
 //! These rows are many and cheap for anyone to make, so they do not count as changes of the database (see
@@ -16,9 +16,10 @@ mod x402_payments;
 pub use challenge::{Challenge, ChallengeSecrets, ChallengeState, ChallengeStatus, NewChallenge, PAID_GRACE_SECS};
 pub use challenges::{MAX_CHALLENGES_OF_CLIENT, MAX_OPEN_CHALLENGES, Offering, SAME_CHALLENGE_SECS};
 pub use leases::{
-    ChallengeLease, Leasing, MAX_NOT_FOUND_RELEASES, REOPENED_SECS, Redeeming, Release, Releasing, Reopening,
+    ChallengeLease, Leasing, MAX_NOT_FOUND_RELEASES, REOPENED_SECS, Redeeming, Release, Releasing, ReopenedChallenge,
+    Reopening,
 };
-pub use report::{MAX_SALES_DAYS, SalesMethod, SalesRow};
+pub use report::{MAX_SALES_DAYS, SalesCounts, SalesMethod, SalesRow};
 pub use x402_payment::{NewX402Payment, SettlementOutcome, X402Payment, X402PaymentKey, X402PaymentState};
 pub use x402_payments::{X402Lease, X402Taking};
 

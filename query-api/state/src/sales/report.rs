@@ -55,6 +55,21 @@ pub struct SalesRow {
     pub amount: u64,
 }
 
+/// Numbers of sales that are not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SalesCounts {
+    /// Challenges that can be paid.
+    pub open_challenges: u64,
+    /// Payments whose outcome nobody knows.
+    pub open_settlements: u64,
+    /// Payments that are settled, and whose answer was not given out.
+    pub owed_payments: u64,
+}
+
+const COUNTS: &str = "SELECT (SELECT count(*) FROM l402_challenges WHERE redeemed_at IS NULL AND expires_at > $1), \
+    (SELECT count(*) FROM x402_payments WHERE state IN ('settling', 'unknown') \
+    AND (state = 'unknown' OR leased_until <= $1)), \
+    (SELECT count(*) FROM x402_payments WHERE state = 'settled' AND delivered_at IS NULL)";
 const L402: &str = "SELECT sold_at / 86400 AS day, capability, CAST(0 AS BIGINT), '', count(*), \
     CAST(sum(price_sats) AS BIGINT) FROM l402_challenges WHERE sold_at IS NOT NULL AND sold_at >= $1 AND sold_at < $2 \
     GROUP BY 1, 2 ORDER BY 1, 2";
@@ -79,6 +94,24 @@ fn row_of((day, capability, chain_id, asset, count, amount): Summed, is_l402: bo
 }
 
 impl State {
+    /// Counts what is not done at `now` (seconds since 1970).
+    ///
+    /// # Errors
+    /// Fails if the time is out of range.
+    pub async fn sales_counts(&self, now: u64) -> Result<SalesCounts, StateError> {
+        let at = to_stored(now)?;
+        self.ready().await?;
+        let (challenges, settlements, owed): (i64, i64, i64) =
+            on!(&self.reads, pool => sqlx::query_as(COUNTS).bind(at).fetch_one(pool).await)
+                .map_err(StateError::database("cannot count the sales"))?;
+        let number = |count: i64| u64::try_from(count).unwrap_or_default();
+        Ok(SalesCounts {
+            open_challenges: number(challenges),
+            open_settlements: number(settlements),
+            owed_payments: number(owed),
+        })
+    }
+
     /// Sums of what was redeemed or settled from the day of `from` to the day of `until`, both included (seconds since
     /// 1970), by day, capability and method, in this order. A sale counts on the day of its first redemption, also if
     /// an operator opened it again.

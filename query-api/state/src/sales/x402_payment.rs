@@ -26,7 +26,7 @@ pub struct X402PaymentKey {
 /// A payment to take.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewX402Payment {
-    /// What it is known by.
+    /// Identifies it.
     pub key: X402PaymentKey,
     /// SHA-256 of method, path, query and body of the request that it pays.
     pub fingerprint: [u8; 32],
@@ -71,7 +71,7 @@ pub enum X402PaymentState {
 /// A stored payment. All times are in seconds since 1970.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct X402Payment {
-    /// What was taken.
+    /// The payment as it was taken.
     pub content: NewX402Payment,
     /// Its state.
     pub state: X402PaymentState,

@@ -39,7 +39,8 @@ pub enum X402Taking {
         /// When that lease ends at the latest, in seconds since 1970.
         until: u64,
     },
-    /// Its outcome is not known: find it out, and record it by [`State::reconcile_x402_payment`]. It is never settled again.
+    /// Its outcome is not known: find it out, and record it by [`State::reconcile_x402_payment`]. It is never settled
+    /// again.
     Pending(Box<X402Payment>),
     /// It is settled, and the answer was given out.
     Used(Box<X402Payment>),
