@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use cairn_pipeline::verify::RawCheck;
-use cairn_state::{KeyKind, TicketState};
+use cairn_state::{KeyKind, StateUrl, TicketState};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+mod codes;
 mod demo;
 mod events;
 mod evidence;
@@ -18,13 +19,14 @@ mod sanctions;
 mod snapshot;
 
 pub(crate) use self::{
-    demo::*, events::*, evidence::*, import::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*,
+    codes::*, demo::*, events::*, evidence::*, import::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*,
 };
 use crate::{
     config::{
         All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
         Node, Prices, ReadCache, Scrub, Starters, StateDb, whole,
     },
+    exit::Failure,
     lifetime::lifetime,
 };
 
@@ -90,7 +92,7 @@ pub(crate) enum Command {
     /// Imports lists of sanctions, approves their rows, and shows the approved rows. Works while another process writes
     /// the index.
     Sanctions(SanctionsArgs),
-    /// Issues, lists and revokes bridge keys and wallet sessions. Works while a server is running.
+    /// Issues, lists and revokes bridge keys and wallet sessions, and codes for them. Works while a server is running.
     Keys(Keys),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
     Feedback(Feedback),
@@ -310,6 +312,8 @@ pub(crate) enum KeysCommand {
     List(KeysAt),
     /// Revokes a key or session. This cannot be undone.
     Revoke(KeysRevoke),
+    /// Issues, lists and revokes codes, which clients redeem for a key or session.
+    Codes(Codes),
 }
 
 #[derive(Args, Debug)]
@@ -318,6 +322,16 @@ pub(crate) struct KeysAt {
     pub(crate) index: IndexDir,
     #[command(flatten)]
     pub(crate) state: StateDb,
+}
+
+impl KeysAt {
+    /// URL of the database.
+    ///
+    /// # Errors
+    /// Fails if the settings name none.
+    pub(crate) fn url(&self) -> Result<StateUrl, Failure> {
+        self.state.url(&self.index)
+    }
 }
 
 #[derive(Args, Debug)]

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use cairn_clock::now_secs;
 use cairn_state::{Key, KeyKind, KeyState, NewKey, Revocation, Secret, State};
 
+use super::codes::codes;
 use crate::{
     cli::{KeysCommand, KeysIssue, KeysRevoke},
     exit::{Exit, Failure},
@@ -14,16 +15,15 @@ use crate::{
 
 /// Runs one of the commands.
 pub(crate) fn keys(command: &KeysCommand) -> Result<Exit, Failure> {
-    let (KeysCommand::Issue(KeysIssue { at, .. }) | KeysCommand::List(at) | KeysCommand::Revoke(KeysRevoke { at, .. })) =
-        command;
-    with_state(&at.state.url(&at.index)?, async |state| match command {
-        KeysCommand::Issue(args) => issue(state, args).await,
-        KeysCommand::List(_) => {
+    match command {
+        KeysCommand::Issue(args) => with_state(&args.at.url()?, async |state| issue(state, args).await),
+        KeysCommand::List(at) => with_state(&at.url()?, async |state| {
             print(&listed(&state.keys().await?, now_secs()))?;
             Ok(Exit::Done)
-        }
-        KeysCommand::Revoke(args) => revoke(state, args).await,
-    })
+        }),
+        KeysCommand::Revoke(args) => with_state(&args.at.url()?, async |state| revoke(state, args).await),
+        KeysCommand::Codes(args) => codes(&args.what),
+    }
 }
 
 async fn issue(state: &State, args: &KeysIssue) -> Result<Exit, Failure> {

@@ -2,6 +2,7 @@
 
 mod claims;
 mod cluster;
+mod codes;
 mod contests;
 mod context;
 mod db;

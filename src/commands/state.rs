@@ -26,7 +26,7 @@ pub(crate) fn state(command: &StateCommand) -> Result<Exit, Failure> {
 }
 
 async fn back_up(args: &StateBackup) -> Result<Exit, Failure> {
-    let url = args.at.state.url(&args.at.index)?;
+    let url = args.at.url()?;
     backup(&url, &args.file, args.force).await.map_err(|error| match error {
         StateError::NotAFile => Failure::usage(error.to_string()).hint(
             "run pg_dump with the URL of --state-url, and restore with pg_restore or psql; then `cairn state check`",
@@ -44,7 +44,7 @@ async fn back_up(args: &StateBackup) -> Result<Exit, Failure> {
 }
 
 async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
-    let url = at.state.url(&at.index)?;
+    let url = at.url()?;
     let found = check(&url).await.map_err(|error| match error {
         StateError::File { .. } => Failure::new(Exit::Other, error.to_string())
             .hint("the database does not exist: give --datadir or --state-url, or restore a backup"),
@@ -66,7 +66,7 @@ async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
 }
 
 async fn accepted(args: &StateAccept) -> Result<Exit, Failure> {
-    let url = args.at.state.url(&args.at.index)?;
+    let url = args.at.url()?;
     accept(&url, args.new).await.map_err(|error| match error {
         StateError::NotAFile => Failure::usage(error.to_string())
             .hint("nothing is recorded about a PostgreSQL database, so there is nothing to accept"),

@@ -25,6 +25,7 @@ macro_rules! on_both {
 
 mod approvals;
 mod both;
+mod codes;
 mod damages;
 mod database;
 mod lost;
@@ -32,6 +33,11 @@ mod processes;
 mod replicas;
 mod report_texts;
 mod reports;
+mod sales;
+mod sales_leases;
+mod sales_model;
 mod sqlite;
 mod timestamps;
 mod unreachable;
+mod x402;
+mod x402_model;

@@ -44,6 +44,19 @@ pub enum KeyState {
 }
 
 impl Key {
+    /// The key of a new secret.
+    pub(crate) fn new(secret: &Secret, new: NewKey, now: u64) -> Self {
+        Key {
+            id: secret.id().to_owned(),
+            kind: new.kind,
+            label: new.label,
+            created_at: now,
+            expires_at: new.expires_at,
+            revoked_at: None,
+            last_used_at: None,
+        }
+    }
+
     /// Its prefix and id: the public beginning of the secret.
     #[must_use]
     pub fn begins_with(&self) -> String {
@@ -87,7 +100,7 @@ pub enum Revocation {
     Unknown,
 }
 
-const INSERT: &str = "INSERT INTO access_keys (id, kind, secret_sha256, label, created_at, expires_at) \
+pub(crate) const INSERT: &str = "INSERT INTO access_keys (id, kind, secret_sha256, label, created_at, expires_at) \
     VALUES ($1, $2, $3, $4, $5, $6)";
 const COLUMNS_OF_ALL: &str = "SELECT id, kind, label, created_at, expires_at, revoked_at, last_used_at, secret_sha256 \
     FROM access_keys ORDER BY created_at, id";
@@ -140,16 +153,7 @@ impl State {
         })
         .map_err(StateError::database("cannot store the key"))?;
         self.changed().await;
-        let key = Key {
-            id: secret.id().to_owned(),
-            kind: new.kind,
-            label: new.label,
-            created_at: now,
-            expires_at: new.expires_at,
-            revoked_at: None,
-            last_used_at: None,
-        };
-        Ok((key, secret))
+        Ok((Key::new(&secret, new, now), secret))
     }
 
     /// All keys ever issued, oldest first.

@@ -1,15 +1,17 @@
 //! Service state: data of users and operators, in SQL, separate from the index. Default: a SQLite file. A URL selects
 //! PostgreSQL, with the same statements.
 //!
-//! It stores bridge keys and wallet sessions ([`Key`], only their hashes), feedback of clients about data and labels
+//! It stores bridge keys and wallet sessions ([`Key`]) and codes that give them ([`Code`]), only as hashes, feedback of clients about data and labels
 //! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), addresses that clients pay to, reports of
 //! clients with their votes ([`Report`]), and keys by which a service knows again what it has given out. Machines
 //! that serve copies of an index leave documents in it for the one that writes the index ([`WaitingEntry`]), and read
 //! how far that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here ([`State::submit_timestamp`]),
-//! and followed by the process that holds the [`AnchorLease`].
+//! and followed by the process that holds the [`AnchorLease`]. Sales call by call are here too: challenges of
+//! L402 ([`Challenge`]) and payments of x402 ([`X402Payment`]), each used once.
 
 mod approval;
 mod approvals;
+mod codes;
 mod erasure;
 mod error;
 mod feedback;
@@ -25,6 +27,7 @@ mod replies;
 mod report;
 mod report_counts;
 mod reports;
+mod sales;
 mod secret;
 mod serialized;
 mod service_secret;
@@ -39,6 +42,7 @@ mod waiting;
 mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
+pub use codes::{Code, CodeState, NewCode, Redemption};
 pub use erasure::UNPAID_KEPT;
 pub use error::{
     FileMismatch, MAX_APPROVALS, MAX_APPROVER_CHARS, MAX_DIGEST_BYTES, MAX_LABEL_CHARS, MAX_MESSAGE_CHARS,
@@ -55,7 +59,14 @@ pub use replies::Replying;
 pub use report::{NewReport, PublishingBlock, Reply, Report, Visibility};
 pub use report_counts::ReportCounts;
 pub use reports::{Creation, DoneAct, MAX_OPEN_REPORTS, MAX_REPORTS_OF_CLIENT, Moderation, ReportAct, ReportPosition};
-pub use secret::{BadSecret, KeyKind, Secret};
+pub use sales::{
+    Challenge, ChallengeLease, ChallengeSecrets, ChallengeState, ChallengeStatus, Leasing, MAX_CHALLENGES_OF_CLIENT,
+    MAX_NOT_FOUND_RELEASES, MAX_OPEN_CHALLENGES, MAX_SALES_DAYS, NewChallenge, NewX402Payment, Offering,
+    PAID_GRACE_SECS, REOPENED_SECS, Redeeming, Release, Releasing, ReopenedChallenge, Reopening, SALES_KEPT_SECS,
+    SAME_CHALLENGE_SECS, SalesCounts, SalesMethod, SalesRow, SettlementOutcome, X402Lease, X402Payment, X402PaymentKey,
+    X402PaymentState, X402Taking,
+};
+pub use secret::{BadSecret, CodeSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
 pub use store::State;
 pub use timestamps::{

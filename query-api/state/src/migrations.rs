@@ -21,6 +21,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "reports", sql: include_str!("../migrations/0006_reports.sql") },
     Migration { version: 7, name: "timestamps", sql: include_str!("../migrations/0007_timestamps.sql") },
     Migration { version: 8, name: "report_replies", sql: include_str!("../migrations/0008_report_replies.sql") },
+    Migration { version: 9, name: "codes", sql: include_str!("../migrations/0009_codes.sql") },
+    Migration { version: 10, name: "sales", sql: include_str!("../migrations/0010_sales.sql") },
 ];
 
 impl Migration {
@@ -199,6 +201,75 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
             "reported_at",
         ],
     ),
+    (
+        "codes",
+        &[
+            "id",
+            "secret_sha256",
+            "kind",
+            "label",
+            "valid_secs",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "redeemed_at",
+            "key_id",
+        ],
+    ),
+    (
+        "l402_challenges",
+        &[
+            "id",
+            "token_id",
+            "payment_hash",
+            "root_key",
+            "macaroon",
+            "invoice",
+            "capability",
+            "method",
+            "path_template",
+            "resource_path",
+            "fingerprint",
+            "client",
+            "price_sats",
+            "provider",
+            "created_at",
+            "invoice_expires_at",
+            "expires_at",
+            "redeemable_until",
+            "holder",
+            "fence",
+            "leased_until",
+            "not_found",
+            "redeemed_at",
+            "sold_at",
+        ],
+    ),
+    ("l402_reopenings", &["challenge_id", "reason", "redeemed_at", "reopened_at"]),
+    (
+        "x402_payments",
+        &[
+            "chain_id",
+            "asset",
+            "payer",
+            "nonce",
+            "fingerprint",
+            "capability",
+            "amount",
+            "payload",
+            "valid_before",
+            "state",
+            "holder",
+            "fence",
+            "leased_until",
+            "taken_at",
+            "changed_at",
+            "settled_at",
+            "transaction_id",
+            "reason",
+            "delivered_at",
+        ],
+    ),
 ];
 
 /// The newest version of the schema.
@@ -277,6 +348,8 @@ mod tests {
         "cb340d8ce8d7f13d23a1ba3e783a2a8e5719213c601f215a00169b533b422110",
         "a6e9fb13968467396bce82f7b38b9083a33cb856f0673491976e644b481d7ebf",
         "5d749e9bc7045f741840739e06580effcbf72c3ae94fb25296687b0c57d84742",
+        "e93e0417c93c7ed076c7a1c2a29b6a91adb30206c9aed3d1d3cffad3ac9f21be",
+        "0e0363e241b7acb952dacece0105fb2ea50fdfa5896db02da6511c457245d676",
     ];
 
     #[test]

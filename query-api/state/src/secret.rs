@@ -1,6 +1,6 @@
 //! Format of secrets, and the hash that is stored.
 //!
-//! `cairn_key_<id>_<secret><check>` and `cairn_ses_<id>_<secret><check>`, in lower-case hex: a public id of 6 bytes, 32
+//! `cairn_key_<id>_<secret><check>`, `cairn_ses_…` and, for codes, `cairn_code_…`, in lower-case hex: a public id of 6 bytes, 32
 //! random bytes, and the first 4 bytes of the SHA-256 of all preceding characters. The prefix lets people and secret
 //! scanners recognize it. The check distinguishes a typing error from an unknown key without a database query. The
 //! SHA-256 of the whole text is stored: with 256 random bits, no slower hash is needed.
@@ -15,8 +15,10 @@ use crate::StateError;
 const ID_BYTES: usize = 6;
 const SECRET_BYTES: usize = 32;
 const CHECK_BYTES: usize = 4;
-/// Prefix, id, separator, secret, check.
-const LENGTH: usize = 10 + 2 * ID_BYTES + 1 + 2 * SECRET_BYTES + 2 * CHECK_BYTES;
+/// Characters after the prefix: id, separator, secret, check.
+const LENGTH: usize = 2 * ID_BYTES + 1 + 2 * SECRET_BYTES + 2 * CHECK_BYTES;
+/// Prefix of codes.
+const CODE_PREFIX: &str = "cairn_code_";
 
 /// Kind of a secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -59,29 +61,82 @@ impl KeyKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadSecret {
     /// It has another format.
-    #[error("not a key or session of Cairn")]
+    #[error("not a key, session or code of Cairn")]
     Form,
     /// It has the prefix, but its length, digits or check are wrong.
     #[error("mistyped or truncated")]
     Check,
 }
 
-/// A secret. `Debug` shows only the public part.
+/// The text of a secret. `Debug` shows only the public part.
+#[derive(Clone)]
+struct SecretText {
+    prefix: &'static str,
+    text: String,
+}
+
+impl SecretText {
+    /// Generates one with random numbers of the operating system.
+    fn generate(prefix: &'static str) -> Result<Self, StateError> {
+        let mut random = [0u8; ID_BYTES + SECRET_BYTES];
+        getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
+        let (id, secret) = random.split_at(ID_BYTES);
+        let mut text = format!("{prefix}{}_{}", hex::encode(id), hex::encode(secret));
+        text += &check(&text);
+        Ok(SecretText { prefix, text })
+    }
+
+    /// Reads a text that has the prefix.
+    fn read(prefix: &'static str, text: &str) -> Result<Self, BadSecret> {
+        let rest = text.strip_prefix(prefix).ok_or(BadSecret::Form)?;
+        let is_hex = |part: &str| part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let parts = rest.split_once('_');
+        let whole = parts.is_some_and(|(id, rest)| id.len() == 2 * ID_BYTES && is_hex(id) && is_hex(rest));
+        // The text is ASCII from here on, so any index is a character boundary.
+        if !whole || rest.len() != LENGTH {
+            return Err(BadSecret::Check);
+        }
+        let (said, sum) = text.split_at(text.len() - 2 * CHECK_BYTES);
+        if check(said) != sum {
+            return Err(BadSecret::Check);
+        }
+        Ok(SecretText { prefix, text: text.to_owned() })
+    }
+
+    /// The public id in hex.
+    fn id(&self) -> &str {
+        let start = self.prefix.len();
+        self.text.get(start..start + 2 * ID_BYTES).unwrap_or_default()
+    }
+
+    /// SHA-256 of the whole text: the form that is stored.
+    fn sha256(&self) -> [u8; 32] {
+        Sha256::digest(self.text.as_bytes()).into()
+    }
+
+    /// Compares with a stored hash in constant time.
+    fn is_of(&self, stored_hex: &str) -> bool {
+        hex::encode(self.sha256()).as_bytes().ct_eq(stored_hex.as_bytes()).into()
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({}{}_…)", self.prefix, self.id())
+    }
+}
+
+/// The secret of a key or session. `Debug` shows only the public part.
 #[derive(Clone)]
 pub struct Secret {
     kind: KeyKind,
-    text: String,
+    text: SecretText,
 }
 
 impl Secret {
     /// Generates one with random numbers of the operating system.
     pub(crate) fn generate(kind: KeyKind) -> Result<Self, StateError> {
-        let mut random = [0u8; ID_BYTES + SECRET_BYTES];
-        getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
-        let (id, secret) = random.split_at(ID_BYTES);
-        let mut text = format!("{}{}_{}", kind.prefix(), hex::encode(id), hex::encode(secret));
-        text += &check(&text);
-        Ok(Secret { kind, text })
+        Ok(Secret { kind, text: SecretText::generate(kind.prefix())? })
     }
 
     /// Its kind.
@@ -93,25 +148,57 @@ impl Secret {
     /// The public id in hex, which is the key of its row.
     #[must_use]
     pub fn id(&self) -> &str {
-        let start = self.kind.prefix().len();
-        self.text.get(start..start + 2 * ID_BYTES).unwrap_or_default()
+        self.text.id()
     }
 
     /// The secret itself. Show it only once, to its owner.
     #[must_use]
     pub fn expose(&self) -> &str {
-        &self.text
+        &self.text.text
     }
 
     /// SHA-256 of the whole text: the form that is stored.
     #[must_use]
     pub fn sha256(&self) -> [u8; 32] {
-        Sha256::digest(self.text.as_bytes()).into()
+        self.text.sha256()
     }
 
     /// Compares with a stored hash in constant time.
     pub(crate) fn is_of(&self, stored_hex: &str) -> bool {
-        hex::encode(self.sha256()).as_bytes().ct_eq(stored_hex.as_bytes()).into()
+        self.text.is_of(stored_hex)
+    }
+}
+
+/// The secret of a code that a client redeems for a key. `Debug` shows only the public part.
+#[derive(Clone)]
+pub struct CodeSecret(SecretText);
+
+impl CodeSecret {
+    /// Generates one with random numbers of the operating system.
+    pub(crate) fn generate() -> Result<Self, StateError> {
+        SecretText::generate(CODE_PREFIX).map(CodeSecret)
+    }
+
+    /// The public id in hex, which is the key of its row.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.0.id()
+    }
+
+    /// The code itself. Show it only once, to the operator who issues it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0.text
+    }
+
+    /// SHA-256 of the whole text, in hex: the form that is stored.
+    pub(crate) fn stored(&self) -> String {
+        hex::encode(self.0.sha256())
+    }
+
+    /// Compares with a stored hash in constant time.
+    pub(crate) fn is_of(&self, stored_hex: &str) -> bool {
+        self.0.is_of(stored_hex)
     }
 }
 
@@ -124,24 +211,27 @@ impl FromStr for Secret {
 
     fn from_str(text: &str) -> Result<Self, BadSecret> {
         let kind = KeyKind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix())).ok_or(BadSecret::Form)?;
-        let is_hex = |part: &str| part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        let parts = text.strip_prefix(kind.prefix()).and_then(|rest| rest.split_once('_'));
-        let whole = parts.is_some_and(|(id, rest)| id.len() == 2 * ID_BYTES && is_hex(id) && is_hex(rest));
-        // The text is ASCII from here on, so any index is a character boundary.
-        if !whole || text.len() != LENGTH {
-            return Err(BadSecret::Check);
-        }
-        let (said, sum) = text.split_at(LENGTH - 2 * CHECK_BYTES);
-        if check(said) != sum {
-            return Err(BadSecret::Check);
-        }
-        Ok(Secret { kind, text: text.to_owned() })
+        Ok(Secret { kind, text: SecretText::read(kind.prefix(), text)? })
+    }
+}
+
+impl FromStr for CodeSecret {
+    type Err = BadSecret;
+
+    fn from_str(text: &str) -> Result<Self, BadSecret> {
+        SecretText::read(CODE_PREFIX, text).map(CodeSecret)
     }
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secret({}{}_…)", self.kind.prefix(), self.id())
+        self.text.fmt(f)
+    }
+}
+
+impl fmt::Debug for CodeSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -155,12 +245,26 @@ mod tests {
             let secret = Secret::generate(kind).unwrap();
             let again: Secret = secret.expose().parse().unwrap();
             assert_eq!((again.kind(), again.id(), again.sha256()), (kind, secret.id(), secret.sha256()));
-            assert_eq!((secret.expose().len(), secret.id().len()), (LENGTH, 2 * ID_BYTES));
+            assert_eq!((secret.expose().len(), secret.id().len()), (10 + LENGTH, 2 * ID_BYTES));
             let shown = format!("{secret:?}");
             assert!(shown.contains(secret.id()) && shown.len() < 40, "{shown}");
             assert!(secret.is_of(&hex::encode(secret.sha256())));
             assert_eq!(KeyKind::named(kind.name()), Some(kind));
         }
+    }
+
+    #[test]
+    fn codes_and_keys_do_not_stand_for_each_other() {
+        let (code, key) = (CodeSecret::generate().unwrap(), Secret::generate(KeyKind::Bridge).unwrap());
+        let again: CodeSecret = code.expose().parse().unwrap();
+        assert_eq!((again.id(), again.stored()), (code.id(), code.stored()));
+        assert!(code.is_of(&code.stored()) && !code.is_of(&hex::encode(key.sha256())));
+        assert_eq!(key.expose().parse::<CodeSecret>().unwrap_err(), BadSecret::Form);
+        assert_eq!(code.expose().parse::<Secret>().unwrap_err(), BadSecret::Form);
+        let mistyped = format!("{}0", &code.expose()[..code.expose().len() - 1]);
+        let other = format!("{}1", &code.expose()[..code.expose().len() - 1]);
+        assert!([mistyped, other].iter().any(|text| text.parse::<CodeSecret>().is_err()));
+        assert!(!format!("{code:?}").contains(&code.expose()[30..]));
     }
 
     #[test]
@@ -177,7 +281,7 @@ mod tests {
     fn every_typing_error_is_noticed() {
         let secret = Secret::generate(KeyKind::Session).unwrap();
         let text = secret.expose();
-        for at in 10..LENGTH {
+        for at in 10..text.len() {
             let mut bytes = text.as_bytes().to_vec();
             bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
             let typo = String::from_utf8(bytes).unwrap();
@@ -185,7 +289,7 @@ mod tests {
             let other: Result<Secret, _> = typo.replace('_', "-").parse();
             assert_eq!(other.unwrap_err(), BadSecret::Form);
         }
-        for cut in 0..LENGTH {
+        for cut in 0..text.len() {
             assert!(text[..cut].parse::<Secret>().is_err());
         }
         for text in [&format!("{text}0"), &text.to_uppercase(), &format!(" {text}"), "cairn_ses_é", "", "x"] {

@@ -36,6 +36,10 @@ const PAYMENTS: &str = "SELECT count(*) FROM (SELECT descriptor, address_index, 
     WHERE created_at >= 0) AS rows_read";
 const TIMESTAMPS: &str = "SELECT count(*) FROM (SELECT network, hash, nonce, source, submitted_at, batch, position \
     FROM timestamp_hashes WHERE length(commitment) = 32) AS rows_read";
+const CHALLENGES: &str = "SELECT count(*) FROM (SELECT id, macaroon, invoice, capability, price_sats, redeemed_at, sold_at \
+    FROM l402_challenges WHERE length(token_id) = 32 AND length(root_key) = 32) AS rows_read";
+const X402_PAYMENTS: &str = "SELECT count(*) FROM (SELECT payer, payload, capability, amount, state, transaction_id \
+    FROM x402_payments WHERE length(nonce) = 32 AND length(fingerprint) = 32) AS rows_read";
 
 /// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -60,6 +64,10 @@ pub struct CheckReport {
     pub payments: u64,
     /// Hashes that were handed in to be anchored.
     pub timestamps: u64,
+    /// Challenges of L402.
+    pub challenges: u64,
+    /// Payments of x402.
+    pub x402_payments: u64,
 }
 
 /// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It
@@ -121,8 +129,8 @@ async fn checked(state: &State) -> Result<CheckReport, StateError> {
 
 /// Reads all rows.
 async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> {
-    let mut counts = [0; 8];
-    let all = [KEYS, TICKETS, APPROVALS, WAITING, WRITERS, REPORTS, PAYMENTS, TIMESTAMPS];
+    let mut counts = [0; 10];
+    let all = [KEYS, TICKETS, APPROVALS, WAITING, WRITERS, REPORTS, PAYMENTS, TIMESTAMPS, CHALLENGES, X402_PAYMENTS];
     for (count, sql) in counts.iter_mut().zip(all) {
         let read: Result<i64, sqlx::Error> = match &state.pool {
             SqlPool::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
@@ -133,9 +141,10 @@ async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> 
             Err(error) => found.problems.push(problem(error)?),
         }
     }
-    let [keys, tickets, approvals, waiting, writers, reports, payments, timestamps] = counts;
+    let [keys, tickets, approvals, waiting, writers, reports, payments, timestamps, challenges, x402] = counts;
     (found.keys, found.tickets, found.approvals, found.waiting) = (keys, tickets, approvals, waiting);
     (found.writers, found.reports, found.payments, found.timestamps) = (writers, reports, payments, timestamps);
+    (found.challenges, found.x402_payments) = (challenges, x402);
     Ok(())
 }
 
