@@ -1,4 +1,5 @@
-//! Reports and hashes that the service has accepted: clients ask for them, reports are paid, and no hash is lost.
+//! Reports and hashes that the service has accepted: clients ask for them, reports are paid, and no hash is lost. Codes
+//! for keys are redeemed.
 
 use std::{
     sync::{Mutex, MutexGuard},
@@ -19,6 +20,8 @@ pub const WALLET: &str = "stamps";
 pub const DESCRIPTOR: &str = "wpkh(tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba/0/*)";
 /// Feerate of a report's payment, in satoshis per 1,000 vbytes.
 const FEERATE: u64 = 30_000;
+/// Codes that are redeemed.
+const CODES: usize = 3;
 /// Most hashes that are looked at in the end.
 const MAX_SAMPLE: usize = 1_000;
 /// Longest time until the last hash is final: the lease of a killed process ends after a minute.
@@ -30,9 +33,12 @@ pub struct Accepted {
     hashes: Vec<String>,
     /// Payments that reports wait for.
     unpaid: Vec<TxOut>,
+    /// Codes that nobody has redeemed.
+    codes: Vec<String>,
 }
 
-static ACCEPTED: Mutex<Accepted> = Mutex::new(Accepted { reports: Vec::new(), hashes: Vec::new(), unpaid: Vec::new() });
+static ACCEPTED: Mutex<Accepted> =
+    Mutex::new(Accepted { reports: Vec::new(), hashes: Vec::new(), unpaid: Vec::new(), codes: Vec::new() });
 
 /// Returns what was accepted so far.
 pub fn accepted() -> MutexGuard<'static, Accepted> {
@@ -76,6 +82,11 @@ impl Accepted {
         if rng.random_bool(0.5) { self.hashes.first() } else { self.hashes.choose(rng) }.cloned()
     }
 
+    /// Returns a code; nobody gets it again.
+    pub fn code(&mut self) -> Option<String> {
+        self.codes.pop()
+    }
+
     /// Returns the payment of a report that is not paid yet, and forgets it.
     pub fn payment(&mut self) -> Option<Payment> {
         self.unpaid.pop().map(|output| Payment { outputs: vec![output], ..Payment::at(FEERATE) })
@@ -89,8 +100,10 @@ fn submit(cast: &Cast, path: &str, body: &Value) -> (u16, Value) {
     (answer.status, answer.json())
 }
 
-/// Fills the wallet, has the first report published and the first hash final.
+/// Issues codes, fills the wallet, has the first report published and the first hash final.
 pub fn begin(cast: &Cast, node: &StandIn) {
+    let issue = |_| cast.world.stdout("keys codes issue --datadir data").trim().to_owned();
+    accepted().codes = (0..CODES).map(issue).collect();
     node.world().create_wallet(WALLET);
     node.world().fund_wallet(WALLET, 200, 1_000_000).unwrap();
     let mut client = cast.client();
