@@ -19,7 +19,7 @@ pub(crate) struct RedeemInput {
     /// The code that the operator of this server issued. It gives one key.
     #[schemars(
         length(min = 1, max = MAX_CODE_CHARS),
-        example = "cairn_code_000000000000_00000000000000000000000000000000000000000000000000000000000000003e0673e4"
+        example = &"cairn_code_000000000000_00000000000000000000000000000000000000000000000000000000000000003e0673e4"
     )]
     code: String,
 }
