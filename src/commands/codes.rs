@@ -1,5 +1,5 @@
-//! `cairn keys codes`: codes that clients redeem for a key with POST /v1/billing/redeem. The commands work while a server
-//! runs; both use the same database.
+//! `cairn keys codes`: codes that clients redeem for a key with POST /v1/billing/redeem. The commands work while a
+//! server runs; both use the same database.
 
 use std::io::{self, Write};
 

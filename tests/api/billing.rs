@@ -95,7 +95,7 @@ async fn a_code_gives_a_key_that_opens_what_a_pass_opens() {
         let key = reply.body["api_key"].as_str().unwrap();
         let value = if kind == KeyKind::Bridge { key.to_owned() } else { format!("Bearer {key}") };
         assert_eq!(shop.page_with(header, &value).await.status, 200);
-        // The code is no key.
+        // The code itself opens nothing.
         assert_eq!(shop.page_with(header, secret.expose()).await.status, 402);
         let stored = shop.state.codes().await.unwrap().into_iter().find(|of| of.id == code.id).unwrap();
         assert_eq!(stored.redeemed.unwrap().1, reply.body["key_id"].as_str().unwrap());

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cairn_http::{ApiError, CHECKOUT_PAGE, Cost, Freshness, GETTING_STARTED_PAGE, Info, NoInput, Offer, Tier, Tool, Unit};
+use cairn_http::{
+    ApiError, CHECKOUT_PAGE, Cost, Freshness, GETTING_STARTED_PAGE, Info, NoInput, Offer, Tier, Tool, Unit,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,7 +34,7 @@ pub(crate) struct BillingCatalogOutput {
     payment_methods: Vec<String>,
     /// Reason for an empty list.
     payment_methods_reason: Option<&'static str>,
-    /// What has a price for each call, by name.
+    /// Capabilities that have a price per call, by name.
     capabilities: Vec<PricedCapability>,
     /// How a test code of the operator becomes a key; works while nothing is sold.
     test_codes: TestCodes,
@@ -54,7 +56,7 @@ pub(crate) struct Plan {
     for_sale: bool,
     /// The request header that takes the key of the plan.
     header: &'static str,
-    /// Operations of which the plan opens the requests that need a wallet session.
+    /// Operations with requests that need a wallet session: the plan opens these requests.
     opens: Vec<String>,
 }
 
@@ -87,7 +89,7 @@ pub(crate) struct TestCodes {
 impl Operation for BillingCatalog {
     const INFO: Info = Info {
         summary: "Plans, payment methods and prices per call, and whether they are sold now",
-        description: "What can be bought on this server, and what it will cost after the public beta. Nothing is sold \
+        description: "Lists the pass and the prices per call, as they will be after the public beta. Nothing is sold \
             during the beta: plans have no price then, and prices per call are announcements. The price list of all \
             operations with their tiers is in /api/health.",
         cost: Cost::Light,
@@ -134,7 +136,7 @@ fn pass(ctx: &Ctx<'_>) -> Plan {
     }
 }
 
-/// What has a price for each call, by name.
+/// Capabilities that have a price per call, by name.
 fn capabilities(ctx: &Ctx<'_>) -> Vec<PricedCapability> {
     let mut found: BTreeMap<&'static str, (Offer, Vec<String>)> = BTreeMap::new();
     for op in ctx.operations {
