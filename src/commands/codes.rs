@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use cairn_clock::now_secs;
-use cairn_state::{Code, CodeSecret, CodeState, NewCode, Revocation, State};
+use cairn_state::{Code, CodeState, NewCode, Revocation, State};
 
 use crate::{
     cli::{CodesCommand, CodesIssue, CodesRevoke},
