@@ -36,6 +36,8 @@ const PAYMENTS: &str = "SELECT count(*) FROM (SELECT descriptor, address_index, 
     WHERE created_at >= 0) AS rows_read";
 const TIMESTAMPS: &str = "SELECT count(*) FROM (SELECT network, hash, nonce, source, submitted_at, batch, position \
     FROM timestamp_hashes WHERE length(commitment) = 32) AS rows_read";
+const CODES: &str = "SELECT count(*) FROM (SELECT id, kind, secret_sha256, label, valid_secs, created_at, redeemed_at, \
+    key_id FROM codes WHERE expires_at >= 0) AS rows_read";
 
 /// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -60,6 +62,8 @@ pub struct CheckReport {
     pub payments: u64,
     /// Hashes that were handed in to be anchored.
     pub timestamps: u64,
+    /// Codes for keys.
+    pub codes: u64,
 }
 
 /// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It
@@ -121,8 +125,8 @@ async fn checked(state: &State) -> Result<CheckReport, StateError> {
 
 /// Reads all rows.
 async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> {
-    let mut counts = [0; 8];
-    let all = [KEYS, TICKETS, APPROVALS, WAITING, WRITERS, REPORTS, PAYMENTS, TIMESTAMPS];
+    let mut counts = [0; 9];
+    let all = [KEYS, TICKETS, APPROVALS, WAITING, WRITERS, REPORTS, PAYMENTS, TIMESTAMPS, CODES];
     for (count, sql) in counts.iter_mut().zip(all) {
         let read: Result<i64, sqlx::Error> = match &state.pool {
             SqlPool::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
@@ -133,9 +137,10 @@ async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> 
             Err(error) => found.problems.push(problem(error)?),
         }
     }
-    let [keys, tickets, approvals, waiting, writers, reports, payments, timestamps] = counts;
+    let [keys, tickets, approvals, waiting, writers, reports, payments, timestamps, codes] = counts;
     (found.keys, found.tickets, found.approvals, found.waiting) = (keys, tickets, approvals, waiting);
     (found.writers, found.reports, found.payments, found.timestamps) = (writers, reports, payments, timestamps);
+    found.codes = codes;
     Ok(())
 }
 
