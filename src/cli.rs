@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use cairn_pipeline::verify::RawCheck;
-use cairn_state::{KeyKind, StateUrl, TicketState};
+use cairn_state::TicketState;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-mod codes;
 mod demo;
 mod events;
 mod evidence;
 mod help;
 mod import;
+mod keys;
 mod labels;
 mod prices;
 mod reports;
@@ -19,15 +19,11 @@ mod sanctions;
 mod snapshot;
 
 pub(crate) use self::{
-    codes::*, demo::*, events::*, evidence::*, import::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*,
+    demo::*, events::*, evidence::*, import::*, keys::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*,
 };
-use crate::{
-    config::{
-        All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
-        Node, Prices, ReadCache, Scrub, Starters, StateDb, whole,
-    },
-    exit::Failure,
-    lifetime::lifetime,
+use crate::config::{
+    All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
+    Node, Prices, ReadCache, Scrub, Starters, StateDb, whole,
 };
 
 /// An event-sourced Bitcoin chain indexer with a read-only query API.
@@ -296,83 +292,6 @@ pub(crate) struct Repair {
     /// lost. Without this flag, such a repair changes nothing and lists the missing events.
     #[arg(long)]
     pub(crate) without_events: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Keys {
-    #[command(subcommand)]
-    pub(crate) what: KeysCommand,
-}
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum KeysCommand {
-    /// Creates a key or session and prints its secret. The secret cannot be shown again.
-    Issue(KeysIssue),
-    /// Lists all keys and sessions that were ever issued, without their secrets.
-    List(KeysAt),
-    /// Revokes a key or session. This cannot be undone.
-    Revoke(KeysRevoke),
-    /// Issues, lists and revokes codes, which clients redeem for a key or session.
-    Codes(Codes),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct KeysAt {
-    #[command(flatten)]
-    pub(crate) index: IndexDir,
-    #[command(flatten)]
-    pub(crate) state: StateDb,
-}
-
-impl KeysAt {
-    /// URL of the database.
-    ///
-    /// # Errors
-    /// Fails if the settings name none.
-    pub(crate) fn url(&self) -> Result<StateUrl, Failure> {
-        self.state.url(&self.index)
-    }
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct KeysIssue {
-    #[command(flatten)]
-    pub(crate) at: KeysAt,
-    /// A bridge key (X-WR-API-Key) or a wallet session (Authorization: Bearer). Both give the same access.
-    #[arg(long, value_name = "KIND", value_enum)]
-    pub(crate) kind: Kind,
-    /// Note for the list, for example the owner's name.
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) label: Option<String>,
-    /// Lifetime in minutes, hours or days, for example 31d. Default: no expiry.
-    #[arg(long, value_name = "TIME", value_parser = lifetime)]
-    pub(crate) expires: Option<u64>,
-}
-
-/// Kinds of credentials.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// A bridge key.
-    Key,
-    /// A wallet session.
-    Session,
-}
-
-impl From<Kind> for KeyKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Key => KeyKind::Bridge,
-            Kind::Session => KeyKind::Session,
-        }
-    }
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct KeysRevoke {
-    #[command(flatten)]
-    pub(crate) at: KeysAt,
-    /// Id, or the first characters of the secret as `cairn keys list` shows them.
-    pub(crate) id: String,
 }
 
 #[derive(Args, Debug)]

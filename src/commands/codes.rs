@@ -1,10 +1,10 @@
-//! `cairn keys codes`: codes that clients redeem for a key with POST /v1/billing/redeem. The commands work while a server
-//! runs; both use the same database.
+//! `cairn keys codes`: codes that clients redeem for a key with POST /v1/billing/redeem. The commands work while a
+//! server runs; both use the same database.
 
 use std::io::{self, Write};
 
 use cairn_clock::now_secs;
-use cairn_state::{Code, CodeSecret, CodeState, NewCode, Revocation, State};
+use cairn_state::{Code, CodeState, NewCode, Revocation, State};
 
 use crate::{
     cli::{CodesCommand, CodesIssue, CodesRevoke},

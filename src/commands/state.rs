@@ -56,11 +56,11 @@ async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
         return Ok(Exit::Difference);
     }
     let version = found.version.unwrap_or_default();
-    let CheckReport { keys, tickets, approvals, waiting, writers, reports, payments, timestamps, .. } = found;
+    let CheckReport { keys, tickets, approvals, waiting, writers, reports, payments, timestamps, codes, .. } = found;
     print(&format!(
         "ok: schema version {version}, {keys} keys and sessions, {tickets} tickets, {approvals} approvals, \
          {waiting} files of documents that wait, {writers} writers, {reports} reports, {payments} payment addresses, \
-         {timestamps} timestamps\n"
+         {timestamps} timestamps, {codes} codes\n"
     ))?;
     Ok(Exit::Done)
 }

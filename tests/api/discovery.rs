@@ -281,7 +281,7 @@ async fn every_definition_and_every_failure_is_explained() {
         let reply = get(&router, &format!("/api/reference/definitions/{id}")).await;
         assert_eq!(reply.status, 200, "{id}");
     }
-    for path in ["/v1/tx/zz", "/nothing", "/v1/billing/catalog", "/v1/qr"] {
+    for path in ["/v1/tx/zz", "/nothing", "/v1/l402/challenges/x", "/v1/qr"] {
         let reply = get(&router, path).await;
         let docs = reply.body["docs_url"].as_str().unwrap().strip_prefix(BASE).unwrap().to_owned();
         let (page, anchor) = docs.split_once('#').unwrap();

@@ -11,7 +11,7 @@ use cairn_testkit::temp_dir;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    claims, community,
+    billing, claims, community,
     discovery::world_router_with,
     exchange_flows, pools,
     priced::{DAY, now, row, series, take, whole_row},
@@ -122,6 +122,8 @@ async fn the_server_takes_every_example() {
             timestamps_anchored::STATUS | timestamps_anchored::PROOF => 404,
             // This server takes no payments.
             community::REPORTS | community::STATUS | community::VOTE => 503,
+            // A code that nobody issued.
+            billing::REDEEM => 404,
             _ => 200,
         };
         assert_eq!(reply.status, expected, "{method} {path}: {}", reply.text);
@@ -169,6 +171,9 @@ async fn the_server_takes_every_example() {
             reply = answer;
         }
         if let Some(answer) = timestamps_anchored::example(path).await {
+            reply = answer;
+        }
+        if let Some(answer) = billing::example(path).await {
             reply = answer;
         }
         // A file that is not JSON has no example in the description.

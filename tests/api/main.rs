@@ -3,6 +3,7 @@
 
 mod balance_history;
 mod base_rates;
+mod billing;
 mod blocks;
 mod bounds;
 mod broadcast;

@@ -74,6 +74,24 @@ fn keys_are_issued_listed_and_revoked() {
 }
 
 #[test]
+fn codes_are_issued_listed_and_revoked() {
+    let world = World::empty(CAIRN);
+    fs::create_dir(world.path("data")).unwrap();
+    let (code, about) = said(&world, "keys codes issue --datadir data --kind session --valid 7d --expires 1h");
+    let code = code.trim();
+    assert!(code.starts_with("cairn_code_") && about.contains("POST /v1/billing/redeem"), "{about}");
+    let (id, list) = (&code[11..23], || world.stdout("keys codes list --datadir data"));
+    assert!(about.contains(id) && !about.contains(&code[24..]));
+    assert!(list().contains(&format!("{id}  session  open")) && !list().contains(&code[24..32]), "{}", list());
+    assert!(said(&world, &format!("keys codes revoke --datadir data {code}")).0.starts_with(&format!("revoked {id}")));
+    assert!(said(&world, &format!("keys codes revoke --datadir data {id}")).0.contains("was already revoked at"));
+    assert!(list().contains(&format!("{id}  session  revoked")), "{}", list());
+    fails(world.run("keys codes revoke --datadir data 0123456789ab"), 1, &["no such code", "codes list"]);
+    fails(world.run("keys codes issue --datadir data --valid 7"), 2, &["--valid"]);
+    fails(world.run("keys codes list"), 2, &["--datadir is missing"]);
+}
+
+#[test]
 fn mistakes_are_told() {
     let world = World::empty(CAIRN);
     fails(world.run("keys list"), 2, &["--datadir is missing"]);

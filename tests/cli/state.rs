@@ -10,7 +10,7 @@ use cairn_support::{World, fails};
 use crate::CAIRN;
 
 const ISSUE: &str = "keys issue --datadir data --kind key";
-const WHOLE: &str = "ok: schema version 8, 1 keys and sessions, 0 tickets, 0 approvals, 0 files of documents that wait, 0 writers, 0 reports, 0 payment addresses, 0 timestamps\n";
+const WHOLE: &str = "ok: schema version 9, 1 keys and sessions, 0 tickets, 0 approvals, 0 files of documents that wait, 0 writers, 0 reports, 0 payment addresses, 0 timestamps, 0 codes\n";
 
 fn with_key() -> (World, String) {
     let world = World::empty(CAIRN);

@@ -58,6 +58,11 @@ expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429,
 include-name = "POST /v1/tx/broadcast"
 checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
 
+# No example of a code is one that somebody issued.
+[[operations]]
+include-name = "POST /v1/billing/redeem"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404]
+
 [[operations]]
 include-name = "POST /v1/timestamp"
 checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]

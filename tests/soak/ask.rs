@@ -14,6 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use crate::{
+    accepted::accepted,
     course::{Course, Moment},
     operations::{Load, Operation, Request},
 };
@@ -94,8 +95,9 @@ impl Asking<'_> {
                 thread::sleep(Duration::from_millis(20));
                 continue;
             }
-            if status == 200 && body["error"].is_null() {
+            if matches!(status, 200 | 202) && body["error"].is_null() {
                 operation.was_answered();
+                accepted().add(&operation.name, &body);
             }
             return self.judge_tip(&body, before, after);
         }

@@ -12,6 +12,7 @@ use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
+    accepted::accepted,
     course::Course,
     operations::{SUBJECTS, Subjects},
 };
@@ -86,6 +87,7 @@ impl<'c> Happening<'c> {
     fn transact(&mut self, node: &StandIn) {
         let rate = self.rng.random_range(1..60) * 1_000;
         let what = self.rng.random_range(0..10);
+        let report = if what == 4 { accepted().payment() } else { None };
         let done = {
             let mut world = node.world();
             let pool = world.pool_txids();
@@ -95,7 +97,7 @@ impl<'c> Happening<'c> {
                 (1, Some(victim)) => world.cpfp(&victim, rate + 10_000).is_ok(),
                 (2, Some(victim)) => world.evict(&victim).is_ok(),
                 (3, _) => world.send_chain(3, rate).is_ok(),
-                _ => world.send(&Payment::at(rate)).is_ok(),
+                _ => world.send(&report.unwrap_or(Payment::at(rate))).is_ok(),
             }
         };
         self.payments += u64::from(done);

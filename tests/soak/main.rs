@@ -3,11 +3,13 @@
 //! killed.
 //!
 //! Memory, descriptors and threads stay flat; nothing fails but what a kill explains; no answer's tip goes back but by
-//! a reorganization; in the end the index is sound and equals one that was made in one go.
+//! a reorganization; in the end every accepted hash is final, and the index is sound and equals one that was made in
+//! one go.
 //!
 //! `CAIRN_SOAK_MINUTES` (1) is how long it takes; `CAIRN_SEED` (1) what happens.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, unreachable_pub, missing_docs)]
 
+mod accepted;
 mod ask;
 mod course;
 mod gauges;
@@ -24,7 +26,15 @@ use std::{
 use cairn_standin::{StandIn, StandInOptions};
 use cairn_support::{Cast, Form, Program, setting};
 
-use crate::{ask::ask_all_the_time, course::Course, gauges::Gauges, happen::Happening, lists::Lists, operations::Load};
+use crate::{
+    accepted::{DESCRIPTOR, WALLET},
+    ask::ask_all_the_time,
+    course::Course,
+    gauges::Gauges,
+    happen::Happening,
+    lists::Lists,
+    operations::Load,
+};
 
 /// The program that is tested.
 const CAIRN: Program = Program::new(env!("CARGO_BIN_EXE_cairn"));
@@ -41,9 +51,14 @@ fn everything_stays_flat_under_load() {
     let node = StandIn::start(StandInOptions { premine: 130, ..StandInOptions::default() }).unwrap();
     node.world().fan_out(60, 3_000_000).unwrap();
     // Caches that are soon full, so that further growth is not theirs.
-    let mut cast = Cast::new(CAIRN, &node, Form::Two)
-        .with("--memory 256M --mempool-memory 32M", "--cache 16M --mempool-memory 32M");
+    let wallet =
+        format!("--timestamps-wallet {WALLET} --timestamps-interval 5 --timestamps-max-sats-per-day 1000000000");
+    let mut cast = Cast::new(CAIRN, &node, Form::Two).with(
+        &format!("--memory 256M --cache 16M --mempool-memory 32M --timestamps-max-feerate 1000 {wallet}"),
+        &format!("--cache 16M --mempool-memory 32M --payments-descriptor {DESCRIPTOR}"),
+    );
     cast.start_all();
+    accepted::begin(&cast, &node);
     let course = Course::new(cast.served.clone());
     let load = Load::of(&mut cast.client());
     let mut happening = Happening::new(setting("CAIRN_SEED", 1), &node, &course);
@@ -99,6 +114,8 @@ fn everything_stays_flat_under_load() {
     }
     course.settle(&node, &cast);
     load.assert_all_answered();
+    accepted::assert_all_final(&cast, &node);
+    course.settle(&node, &cast);
     let [answers, tips] = [&course.answers, &course.tips].map(|number| number.load(Ordering::Relaxed));
     assert!(tips > answers / 3, "{tips} tips in {answers} answers");
     assert!(happening.reorgs() > 0, "{happening}");

@@ -13,6 +13,11 @@ use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
+use crate::accepted::{accepted, new_hash};
+
+/// The operation and the tool that take a hash.
+const SUBMITS_HASH: [&str; 2] = ["submit_timestamp", "timestamp_hash"];
+
 /// Subjects that can be asked for at present.
 #[derive(Clone, Default)]
 pub struct Subjects {
@@ -33,18 +38,6 @@ pub static SUBJECTS: Mutex<Subjects> = Mutex::new(Subjects {
     blocks: Vec::new(),
     raws: Vec::new(),
 });
-
-/// Operations and tools that need a wallet that anchors, payments, or an id that such a request gave. This node has no
-/// wallet: tests/live and tests/api have them.
-const NOT_ASKED: [&str; 7] = [
-    "report_status",
-    "submit_report",
-    "submit_timestamp",
-    "timestamp_hash",
-    "timestamp_proof",
-    "timestamp_status",
-    "vote_report",
-];
 
 /// A parameter, or a member of a body.
 struct Parameter {
@@ -88,13 +81,11 @@ impl Load {
                 operations.push(Operation::of(path, method, op));
             }
         }
-        operations.retain(|operation| !NOT_ASKED.contains(&operation.name.as_str()));
         assert!(operations.len() > 20, "{} operations", operations.len());
         let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
         let mut client = loopback::Client::from(90, client.address().parse().unwrap());
         let listed = client.send("/mcp/", Some(&list)).unwrap().json();
-        let tools = listed["result"]["tools"].as_array().unwrap().iter().map(Operation::tool);
-        let tools: Vec<Operation> = tools.filter(|tool| !NOT_ASKED.contains(&tool.name.as_str())).collect();
+        let tools: Vec<Operation> = listed["result"]["tools"].as_array().unwrap().iter().map(Operation::tool).collect();
         assert!(tools.len() > 10, "{} tools: {listed}", tools.len());
         Load { operations, tools }
     }
@@ -213,6 +204,10 @@ impl Operation {
         };
         match (name, format) {
             ("addresses", _) => (0..3).map(|_| one(&subjects.addresses, rng)).collect(),
+            ("hash", _) if SUBMITS_HASH.contains(&self.name.as_str()) => new_hash(rng).into(),
+            ("hash_hex", _) => accepted().hash(rng).into(),
+            ("report_id", _) => accepted().report(rng).into(),
+            ("code", _) => accepted().code().map_or_else(|| example.clone(), Value::from),
             ("tx_hex", _) => one(&subjects.raws, rng),
             ("endpoint", _) => "recent_blocks".into(),
             ("query", _) if example.is_null() => "balance of an address".into(),

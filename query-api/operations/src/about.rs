@@ -29,6 +29,7 @@ pub(crate) fn about(config: &ApiConfig) -> About {
             index. Amounts in satoshis (`*_sats`) are authoritative. Errors are `application/problem+json` with a stable \
             code in `error`.",
         areas: &[
+            ("billing", "The pass and the prices per call, and codes that give a key."),
             ("blocks", "Single blocks and their transactions."),
             ("chain", "The chain as a whole: newest and projected blocks, supply, old coins that move."),
             ("community", "Reports of clients about addresses, their payments and votes: nobody has verified them."),

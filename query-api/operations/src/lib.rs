@@ -6,6 +6,7 @@ mod area;
 mod backend;
 mod base_rates;
 mod batch;
+mod billing;
 mod blocks;
 mod candles;
 mod chain;

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use cairn_http::AgreedOperation;
 
 use crate::{
-    blocks, chain, community, dormancy, entities, feed, fees, flows, labels, market, mempool, network, operation::Line,
-    pools, qr, risk, sanctions, service, timestamps, transfers, tx, wallets,
+    billing, blocks, chain, community, dormancy, entities, feed, fees, flows, labels, market, mempool, network,
+    operation::Line, pools, qr, risk, sanctions, service, timestamps, transfers, tx, wallets,
 };
 
 /// The operations of the interface as it was agreed upon, with their tiers and prices: built or not.
@@ -43,6 +43,7 @@ pub(crate) fn operations() -> Vec<Line> {
         (pools::OPERATIONS, pools::BATCHES),
         (flows::OPERATIONS, flows::BATCHES),
         (qr::OPERATIONS, qr::BATCHES),
+        (billing::OPERATIONS, billing::BATCHES),
     ];
     let operations = areas.iter().flat_map(|(operations, _)| *operations);
     let batches = areas.iter().flat_map(|(_, batches)| *batches);

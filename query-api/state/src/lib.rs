@@ -1,13 +1,13 @@
 //! Service state: data of users and operators, in SQL, separate from the index. Default: a SQLite file. A URL selects
 //! PostgreSQL, with the same statements.
 //!
-//! It stores bridge keys and wallet sessions ([`Key`]) and codes that give them ([`Code`]), only as hashes, feedback of clients about data and labels
-//! ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), addresses that clients pay to, reports of
-//! clients with their votes ([`Report`]), and keys by which a service knows again what it has given out. Machines
-//! that serve copies of an index leave documents in it for the one that writes the index ([`WaitingEntry`]), and read
-//! how far that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here ([`State::submit_timestamp`]),
-//! and followed by the process that holds the [`AnchorLease`]. Sales call by call are here too: challenges of
-//! L402 ([`Challenge`]) and payments of x402 ([`X402Payment`]), each used once.
+//! It stores bridge keys and wallet sessions ([`Key`]) and codes that give them ([`Code`]), only as hashes; feedback of
+//! clients about data and labels ([`Ticket`]), approvals of rows of lists of sanctions ([`Approvals`]), addresses that
+//! clients pay to, reports of clients with their votes ([`Report`]), and keys by which a service recognizes what it
+//! gave out. Machines that serve copies of an index leave documents in it for the one that writes the index
+//! ([`WaitingEntry`]), and read how far that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here
+//! ([`State::submit_timestamp`]), and followed by the process that holds the [`AnchorLease`].
+//! Sales call by call are here too: challenges of L402 ([`Challenge`]) and payments of x402 ([`X402Payment`]).
 
 mod approval;
 mod approvals;

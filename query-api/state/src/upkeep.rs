@@ -36,6 +36,8 @@ const PAYMENTS: &str = "SELECT count(*) FROM (SELECT descriptor, address_index, 
     WHERE created_at >= 0) AS rows_read";
 const TIMESTAMPS: &str = "SELECT count(*) FROM (SELECT network, hash, nonce, source, submitted_at, batch, position \
     FROM timestamp_hashes WHERE length(commitment) = 32) AS rows_read";
+const CODES: &str = "SELECT count(*) FROM (SELECT id, kind, secret_sha256, label, valid_secs, created_at, redeemed_at, \
+    key_id FROM codes WHERE expires_at >= 0) AS rows_read";
 const CHALLENGES: &str = "SELECT count(*) FROM (SELECT id, macaroon, invoice, capability, price_sats, redeemed_at, sold_at \
     FROM l402_challenges WHERE length(token_id) = 32 AND length(root_key) = 32) AS rows_read";
 const X402_PAYMENTS: &str = "SELECT count(*) FROM (SELECT payer, payload, capability, amount, state, transaction_id \
@@ -64,6 +66,8 @@ pub struct CheckReport {
     pub payments: u64,
     /// Hashes that were handed in to be anchored.
     pub timestamps: u64,
+    /// Codes for keys.
+    pub codes: u64,
     /// Challenges of L402.
     pub challenges: u64,
     /// Payments of x402.
@@ -129,8 +133,9 @@ async fn checked(state: &State) -> Result<CheckReport, StateError> {
 
 /// Reads all rows.
 async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> {
-    let mut counts = [0; 10];
-    let all = [KEYS, TICKETS, APPROVALS, WAITING, WRITERS, REPORTS, PAYMENTS, TIMESTAMPS, CHALLENGES, X402_PAYMENTS];
+    let mut counts = [0; 11];
+    let all =
+        [KEYS, TICKETS, APPROVALS, WAITING, WRITERS, REPORTS, PAYMENTS, TIMESTAMPS, CODES, CHALLENGES, X402_PAYMENTS];
     for (count, sql) in counts.iter_mut().zip(all) {
         let read: Result<i64, sqlx::Error> = match &state.pool {
             SqlPool::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
@@ -141,10 +146,10 @@ async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> 
             Err(error) => found.problems.push(problem(error)?),
         }
     }
-    let [keys, tickets, approvals, waiting, writers, reports, payments, timestamps, challenges, x402] = counts;
+    let [keys, tickets, approvals, waiting, writers, reports, payments, timestamps, codes, challenges, x402] = counts;
     (found.keys, found.tickets, found.approvals, found.waiting) = (keys, tickets, approvals, waiting);
     (found.writers, found.reports, found.payments, found.timestamps) = (writers, reports, payments, timestamps);
-    (found.challenges, found.x402_payments) = (challenges, x402);
+    (found.codes, found.challenges, found.x402_payments) = (codes, challenges, x402);
     Ok(())
 }
 

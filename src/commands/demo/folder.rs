@@ -81,8 +81,8 @@ impl DemoFolder {
         Ok(self.note()?.is_some_and(|note| note.grows))
     }
 
-    /// Opens the finished demo of this version; `None` if the folder has no such demo. With `is_still`, only one that has
-    /// no further blocks.
+    /// Opens the finished demo of this version; `None` if the folder has no such demo. With `is_still`, it takes only a
+    /// demo without further blocks.
     ///
     /// # Errors
     /// Fails if the folder has other content.

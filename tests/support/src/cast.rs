@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub enum Form {
     /// `cairn run`.
     One,
-    /// `cairn index` and `cairn serve`.
+    /// `cairn index` (`cairn run` if it anchors) and `cairn serve`.
     Two,
 }
 
@@ -140,6 +140,8 @@ impl Cast {
         let mut running = self.begin(&match self.form {
             Form::One if self.more[0].contains("--listen ") => format!("run {index}"),
             Form::One => format!("run {index} --listen 127.0.0.1:0"),
+            // Only a process that serves as well anchors.
+            Form::Two if self.more[0].contains("--timestamps-wallet ") => format!("run {index} --listen 127.0.0.1:0"),
             Form::Two => format!("index {index}"),
         });
         if self.form == Form::One {

@@ -88,6 +88,7 @@ error_codes! {
     PoolNotFound, 404, "pool_not_found", "Mining pool not found",
         "No list of mining pools has a tag of such a pool, and none of the scanned blocks belongs to it. \
          `did_you_mean` names the nearest pools.";
+    CodeNotFound, 404, "code_not_found", "Code not found", "This server has not issued the code.";
     ReportNotFound, 404, "report_not_found", "Report not found", "No community report has the id.";
     TimestampNotFound, 404, "timestamp_not_found", "Timestamp not found",
         "The hash was not handed in to this server. A proof from elsewhere can be verified nevertheless.";
@@ -103,6 +104,8 @@ error_codes! {
     ProofNotReady, 409, "proof_not_ready", "Proof not ready",
         "No block has the transaction of the hash yet. `state` has the state of the hash, `Retry-After` the seconds to \
          wait.";
+    CodeNotRedeemable, 409, "code_not_redeemable", "Code not redeemable",
+        "The code gives no key. `state` has the reason: `redeemed`, `revoked` or `expired`.";
     PayloadTooLarge, 413, "payload_too_large", "Body too large", "The body is larger than the server accepts.";
     UriTooLong, 414, "uri_too_long", "URI too long", "The path and query string are longer than the server accepts.";
     UnsupportedMediaType, 415, "unsupported_media_type", "Unsupported media type",

@@ -12,6 +12,9 @@ pub const CHECKOUT_PAGE: &str = "/checkout";
 /// Path of the getting-started page.
 pub const GETTING_STARTED_PAGE: &str = "/getting-started";
 
+/// Path of the catalog of plans and prices.
+const BILLING_CATALOG: &str = "/v1/billing/catalog";
+
 /// 402. `capability` names what was requested, `detail` explains what needs a session.
 pub(crate) fn session_required(base_url: &str, capability: &'static str, detail: &str) -> ApiError {
     let bridge = bridge(base_url, capability);
@@ -19,8 +22,8 @@ pub(crate) fn session_required(base_url: &str, capability: &'static str, detail:
     requirements["amount_sats"] = Value::Null;
     requirements["amount_sats_reason"] = "the checkout sets the price, and it is paused".into();
     let how = "Send a wallet session as `Authorization: Bearer <token>`, or the key of a bridge pass as `X-WR-API-Key`. \
-               Neither is sold while the checkout is paused; the operator of this server can issue them. First pages \
-               and the showcase addresses are free.";
+               Neither is sold while the checkout is paused; the operator of this server can issue them, or a code \
+               for POST /v1/billing/redeem. First pages and the showcase addresses are free.";
     ApiError::new(ErrorCode::WalletSessionRequired, detail)
         .header(PAYMENT_REQUIRED, &requirements.to_string())
         .with("requested_capability", capability)
@@ -39,8 +42,7 @@ fn bridge(base_url: &str, capability: &str) -> Value {
         "header": "X-WR-API-Key",
         "currency": "BTC",
         "checkout_url": format!("{base_url}{CHECKOUT_PAGE}"),
-        "catalog_url": null,
-        "catalog_url_reason": "nothing is sold during the public beta, so there is no catalog",
+        "catalog_url": format!("{base_url}{BILLING_CATALOG}"),
         "description": "31-day pass; the checkout is paused during the public beta",
         "bridge_access": true,
         "requested_capability": capability,

@@ -133,7 +133,7 @@ impl<'m> Miner<'m> {
             let time = now.max(parent.median_time.saturating_add(1));
             self.folder.append(&self.live.wallet.mine(&parent, time, &txs).map_err(generator)?)?;
         }
-        if self.folder.follow(self.screen, cancel)? != Exit::Done {
+        if self.folder.follow(self.screen, cancel).map_err(|failure| self.folder.spoiled(failure))? != Exit::Done {
             return Ok(());
         }
         self.live.slot.set_reader(Arc::new(db::open(self.folder.dir())?));
