@@ -134,6 +134,7 @@ fn cases() -> Vec<Case> {
     let others = ["/v1/chain/projected-blocks", "/v1/fees/recommended", "/v1/network/mempool/stress", "/v1/wallets"];
     paths.extend(others.map(str::to_owned));
     paths.extend(["/openapi.json", "/llms-full.txt", "/v1/capabilities", "/v1/beta-status", "/"].map(str::to_owned));
+    paths.push("/v1/billing/catalog".to_owned());
     paths.push(format!("/{}", "x".repeat(60_000)));
     paths.push(format!("/v1/wallets?{}", "y=1&".repeat(10_000)));
     let tool = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
@@ -175,6 +176,8 @@ fn cases() -> Vec<Case> {
             }),
         ),
         ("/v1/community/reports/rp_0/vote", json!({"vote": "up"})),
+        // Nobody issued it: the database is asked.
+        ("/v1/billing/redeem", json!({"code": UNKNOWN_CODE})),
         ("/mcp/", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})),
         ("/mcp/", tool("get_transaction", all)),
         ("/mcp/", tool("search_endpoints", json!({"query": "wallet balance fee ".repeat(1_500)}))),
@@ -182,6 +185,10 @@ fn cases() -> Vec<Case> {
     let posts = posts.map(|(path, body)| Case { path: path.to_owned(), body: Some(body) });
     paths.into_iter().map(|path| Case { path, body: None }).chain(posts).collect()
 }
+
+/// A code with a right check that nobody issued.
+const UNKNOWN_CODE: &str =
+    "cairn_code_000000000000_00000000000000000000000000000000000000000000000000000000000000003e0673e4";
 
 /// A proof up to its first operation after the hash of the file, in base64.
 pub const PROOF_START: &str =

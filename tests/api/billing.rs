@@ -183,7 +183,8 @@ async fn the_catalog_has_every_price_of_the_table() {
         let (endpoints, tier, sats, unit, usd) = &expected[of["capability"].as_str().unwrap()];
         let mut said: Vec<String> = serde_json::from_value(of["endpoints"].clone()).unwrap();
         let mut endpoints = endpoints.clone();
-        (said.sort_unstable(), endpoints.sort_unstable());
+        said.sort_unstable();
+        endpoints.sort_unstable();
         assert_eq!(said, endpoints);
         assert_eq!((&of["post_beta_tier"], &of["currently_billable"]), (&(*tier).into(), &false.into()));
         assert_eq!((&of["future_native_l402_price_sats"], &of["price_unit"]), (sats, unit), "{of}");

@@ -95,7 +95,9 @@ async fn every_address_that_is_named_answers() {
             continue;
         }
         let (status, kind, text) = fetch(&router, page).await;
-        assert_eq!(status, 200, "{page}: {text}");
+        // One is named with a body to send.
+        let expected = if page == "/v1/billing/redeem" { 405 } else { 200 };
+        assert_eq!(status, expected, "{page}: {text}");
         // Answers about data name what is on the chain; only documents are walked further.
         let is_document = !page.starts_with("/v1/wallets/") && !page.starts_with("/v1/tx/");
         if is_document && (kind.starts_with("text/") || kind.contains("json")) {

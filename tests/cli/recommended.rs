@@ -62,12 +62,12 @@ fn every_command_that_a_text_names_exists() {
     named.remove("help");
     for (command, places) in &named {
         let words: Vec<&str> = command.split(' ').collect();
-        // A command has at most two words, and what follows may be an argument.
-        let names: Vec<&str> = words.iter().copied().take(2).take_while(|word| is_name(word)).collect();
+        // A command has at most three words, and what follows may be an argument.
+        let names: Vec<&str> = words.iter().copied().take(3).take_while(|word| is_name(word)).collect();
         let found = (1..=names.len()).rev().find_map(|count| help(&names[..count]));
         let Some(text) = found else {
             // A sentence that begins with the program's name is not a command.
-            if names.len() == words.len().min(2) && !names.is_empty() {
+            if names.len().min(2) == words.len().min(2) && !names.is_empty() {
                 wrong.push(format!("{command}: no such command; {places:?}"));
             }
             continue;

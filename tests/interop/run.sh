@@ -76,6 +76,11 @@ cat >>"$work/examples.toml" <<'CONFIG'
 include-name = "POST /v1/wallets/lookup"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
 
+# A report that another answer named, without the address that it is about.
+[[operations]]
+include-name = "POST /v1/feedback"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
+
 # Its address and transaction are of the main network.
 [[operations]]
 include-name = "POST /v1/community/reports"

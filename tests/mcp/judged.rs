@@ -36,7 +36,7 @@ const TUNED: &[Judged] = &[
     ("which mining pools are largest", &["pool_list"]),
     ("profit and loss of a wallet", &["wallet_pnl"]),
     ("cost basis of my coins", &["wallet_pnl"]),
-    ("how is my wallet of three addresses doing", &["/v1/wallets/{address}/dashboard"]),
+    ("how is my wallet of three addresses doing", &["wallet_dashboard"]),
     ("coins that moved after ten years", &["chain_awakenings", "dormant_movements", "pulse_dormant"]),
     ("large whale transactions", &["whale_alerts", "pulse_whales", "whale_alerts_labeled"]),
     ("report a scam address", &["submit_report", "address_reports"]),
@@ -59,7 +59,7 @@ const HELD_OUT: &[Judged] = &[
     ("histogram of feerates in the mempool", &["fee_distribution"]),
     ("is the network congested", &["mempool_stress", "mempool_stats", "network_summary"]),
     ("current difficulty and hashrate", &["network_summary"]),
-    ("which operations exist and what do they cost", &["capabilities", "beta_status", "/v1/billing/catalog"]),
+    ("which operations exist and what do they cost", &["capabilities", "beta_status", "billing_catalog"]),
     ("is it free to use", &["beta_status", "capabilities"]),
     ("verify a payment with confirmations", &["tx_verify"]),
     ("who mined this block", &["block_detail"]),
@@ -84,7 +84,7 @@ const HELD_OUT: &[Judged] = &[
     ("do coins flow into exchanges or out of them", &["exchange_flows_summary", "exchange_flows"]),
     ("exchange reserves and netflow per day", &["exchange_flows", "exchange_flows_summary"]),
     ("does anyone watch or dust my address", &["surveillance_status"]),
-    ("buy a plan", &["POST /v1/billing/checkout", "/v1/billing/catalog"]),
+    ("buy a plan", &["POST /v1/billing/checkout", "billing_catalog"]),
 ];
 
 #[tokio::test]
