@@ -128,7 +128,8 @@ pub fn begin(cast: &Cast, node: &StandIn) {
     cast.wait_until("the first published report", || says(&at, "status", &"published".into()));
 }
 
-/// Every hash that was accepted becomes final, whatever was killed, evicted or reorganized.
+/// The hashes that were accepted become final, whatever was killed, evicted or reorganized. If there are more than
+/// [`MAX_SAMPLE`], it looks at an even sample.
 pub fn assert_all_final(cast: &Cast, node: &StandIn) {
     let mut client = cast.client();
     let hashes = accepted().hashes.clone();

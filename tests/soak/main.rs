@@ -3,8 +3,8 @@
 //! killed.
 //!
 //! Memory, descriptors and threads stay flat; nothing fails but what a kill explains; no answer's tip goes back but by
-//! a reorganization; in the end every accepted hash is final, and the index is sound and equals one that was made in
-//! one go.
+//! a reorganization; in the end the accepted hashes are final (1,000 of them, if there are more), and the index is
+//! sound and equals one that was made in one go.
 //!
 //! `CAIRN_SOAK_MINUTES` (1) is how long it takes; `CAIRN_SEED` (1) what happens.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, unreachable_pub, missing_docs)]
