@@ -145,6 +145,11 @@ pub(crate) fn describe(tools: &Tools, arguments: &Map<String, Value>) -> Answer 
         return refused(DESCRIBE, "endpoint", "expected a string");
     };
     if let Some((at, op)) = named(tools, endpoint) {
+        let needs = match (&op.paid, op.conditional) {
+            (Some(price), _) => format!("for every call, or a payment: {price}"),
+            (None, true) => "for some requests".to_owned(),
+            (None, false) => "never".to_owned(),
+        };
         return Answer::own(
             DESCRIBE,
             &json!({
@@ -156,7 +161,7 @@ pub(crate) fn describe(tools: &Tools, arguments: &Map<String, Value>) -> Answer 
                 "use_when": op.guidance.0,
                 "not_for": op.guidance.1,
                 "cost": {"class": op.cost.name(), "units": op.cost.units()},
-                "needs_session": if op.conditional { "for some requests" } else { "never" },
+                "needs_session": needs,
                 "exactly_one_of": op.exactly_one,
                 "at_most_one_of": op.at_most_one,
                 "arguments": op.input_schema,

@@ -22,7 +22,7 @@ use super::{
     ask::Answer,
     body,
     execute::{Caller, Input, execute},
-    http::{CountedAnswer, ToolRequest, not_as_tool},
+    http::{CountedAnswer, PaidAnswer, ToolRequest, not_as_tool},
     parameters::{from_object, target_of},
 };
 use crate::{
@@ -41,7 +41,7 @@ use crate::{
         output::JSON,
         tool::Effect,
     },
-    describe::{discovery, openapi, unions},
+    describe::{discovery, openapi, paying::price_now, unions},
     limits::{
         admission::Permit,
         client::Client,
@@ -89,6 +89,8 @@ pub struct OperationDescription {
     pub cost: Cost,
     /// True if some requests need a wallet session.
     pub conditional: bool,
+    /// The price of a call for the reader, if calls must be paid; `None` if they are free.
+    pub paid: Option<String>,
     /// True if no part of its input is repeated.
     pub private: bool,
     /// JSON schema (2020-12) of its input: path, query and body parameters in one object.
@@ -114,6 +116,8 @@ pub struct Reply {
     pub url: String,
     /// True for a document or page: not the answer of an operation, and no error. Its body is left out.
     pub is_document: bool,
+    /// True if a payment for this call opened it: the answer must reach its client whole.
+    pub is_paid: bool,
 }
 
 /// A request that admission control let in. Its slot is free again when this is dropped.
@@ -205,14 +209,19 @@ impl Api {
             client: client_of(from, server),
             paid: 0,
             headers: &from.headers,
+            is_own: false,
+            is_head: false,
+            alias: None,
             if_none_match: None,
             id: &id,
             began: Instant::now(),
         };
         let span = tracing::info_span!("request", %id);
         let result = execute(server, at, Input::Ready(raw), caller).instrument(span).await;
+        let mut is_paid = false;
         let (status, media_type, body) = match result {
             Ok(Answer::Body { media_type, content, notes, .. }) => {
+                is_paid = notes.is_paid;
                 let status = if notes.is_accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
                 (status, media_type, content.into_bytes())
             }
@@ -230,6 +239,7 @@ impl Api {
             body: body.into(),
             url: self.url(&target),
             is_document: false,
+            is_paid,
         })
     }
 
@@ -385,14 +395,24 @@ async fn read(response: Response, url: String) -> Reply {
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (media_type, request_id) = (text(header::CONTENT_TYPE).unwrap_or_default(), text(REQUEST_ID));
     let is_document = parts.status.is_success() && parts.extensions.get::<CountedAnswer>().is_none();
+    let is_paid = parts.extensions.get::<PaidAnswer>().is_some();
     if is_document {
-        return Reply { status: parts.status.as_u16(), media_type, request_id, body: Bytes::new(), url, is_document };
+        let status = parts.status.as_u16();
+        return Reply { status, media_type, request_id, body: Bytes::new(), url, is_document, is_paid };
     }
     match to_bytes(body, MAX_ANSWER).await {
-        Ok(body) => Reply { status: parts.status.as_u16(), media_type, request_id, body, url, is_document },
+        Ok(body) => Reply { status: parts.status.as_u16(), media_type, request_id, body, url, is_document, is_paid },
         Err(error) => {
             tracing::error!(%error, "cannot read an answer to its end");
-            Reply { status: 500, media_type: String::new(), request_id, body: Bytes::new(), url, is_document: false }
+            Reply {
+                status: 500,
+                media_type: String::new(),
+                request_id,
+                body: Bytes::new(),
+                url,
+                is_document: false,
+                is_paid: false,
+            }
         }
     }
 }
@@ -420,6 +440,7 @@ fn described(op: &RegisteredOperation, server: &Server) -> OperationDescription 
         fields: info.tool.fields,
         cost: info.cost,
         conditional: info.conditional && server.config.gates_enabled,
+        paid: price_now(op, &server.config),
         private: info.private,
         input_schema: input_schema(op, server),
         exactly_one: op.input.exactly_one.clone(),
