@@ -9,10 +9,12 @@ use std::{
 
 use bitcoin::{Address, Amount, ScriptBuf, TxOut, address::NetworkUnchecked};
 use cairn_standin::{Payment, StandIn};
+use cairn_state::{ChallengeSecrets, NewChallenge, Offering, State, StateUrl};
 use cairn_support::{Cast, Client, loopback};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 /// The node's wallet that pays for anchors.
 pub const WALLET: &str = "stamps";
@@ -35,10 +37,17 @@ pub struct Accepted {
     unpaid: Vec<TxOut>,
     /// Codes that nobody has redeemed.
     codes: Vec<String>,
+    /// A challenge of a sold call.
+    challenge: Option<String>,
 }
 
-static ACCEPTED: Mutex<Accepted> =
-    Mutex::new(Accepted { reports: Vec::new(), hashes: Vec::new(), unpaid: Vec::new(), codes: Vec::new() });
+static ACCEPTED: Mutex<Accepted> = Mutex::new(Accepted {
+    reports: Vec::new(),
+    hashes: Vec::new(),
+    unpaid: Vec::new(),
+    codes: Vec::new(),
+    challenge: None,
+});
 
 /// Returns what was accepted so far.
 pub fn accepted() -> MutexGuard<'static, Accepted> {
@@ -87,6 +96,11 @@ impl Accepted {
         self.codes.pop()
     }
 
+    /// Returns a challenge to ask for.
+    pub fn challenge(&self) -> Option<String> {
+        self.challenge.clone()
+    }
+
     /// Returns the payment of a report that is not paid yet, and forgets it.
     pub fn payment(&mut self) -> Option<Payment> {
         self.unpaid.pop().map(|output| Payment { outputs: vec![output], ..Payment::at(FEERATE) })
@@ -100,10 +114,40 @@ fn submit(cast: &Cast, path: &str, body: &Value) -> (u16, Value) {
     (answer.status, answer.json())
 }
 
+/// Stores a challenge, as a server that sells calls does. Returns its id.
+fn offered(cast: &Cast) -> String {
+    let secrets = ChallengeSecrets { root_key: [1; 32], macaroon: "macaroon".to_owned(), invoice: "lnbcrt".to_owned() };
+    let now = cairn_clock::now_secs();
+    let new = NewChallenge {
+        token_id: [1; 32],
+        payment_hash: [1; 32],
+        secrets,
+        capability: "tx_lookup".to_owned(),
+        method: "GET".to_owned(),
+        path_template: "/v1/tx/{txid}".to_owned(),
+        resource_path: "/v1/tx/00".to_owned(),
+        fingerprint: [1; 32],
+        price_sats: 5,
+        provider: "simulated".to_owned(),
+        invoice_expires_at: now + 540,
+        expires_at: now + 600,
+    };
+    let url = StateUrl::in_folder(&cast.world.path("data"));
+    Runtime::new().unwrap().block_on(async {
+        let state = State::open(&url).await.unwrap();
+        let client = state.client_keys(now, 0).await.unwrap().hashes(|key| key.mac(&["soak"]));
+        match state.add_challenge(new, &client, now).await.unwrap() {
+            Offering::Offered(challenge) => challenge.id,
+            other => panic!("{other:?}"),
+        }
+    })
+}
+
 /// Issues codes, fills the wallet, has the first report published and the first hash final.
 pub fn begin(cast: &Cast, node: &StandIn) {
     let issue = |_| cast.world.stdout("keys codes issue --datadir data").trim().to_owned();
     accepted().codes = (0..CODES).map(issue).collect();
+    accepted().challenge = Some(offered(cast));
     node.world().create_wallet(WALLET);
     node.world().fund_wallet(WALLET, 200, 1_000_000).unwrap();
     let mut client = cast.client();

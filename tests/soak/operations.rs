@@ -207,6 +207,7 @@ impl Operation {
             ("hash", _) if SUBMITS_HASH.contains(&self.name.as_str()) => new_hash(rng).into(),
             ("hash_hex", _) => accepted().hash(rng).into(),
             ("report_id", _) => accepted().report(rng).into(),
+            ("challenge_id", _) => accepted().challenge().map_or_else(|| example.clone(), Value::from),
             ("code", _) => accepted().code().map_or_else(|| example.clone(), Value::from),
             ("tx_hex", _) => one(&subjects.raws, rng),
             ("endpoint", _) => "recent_blocks".into(),

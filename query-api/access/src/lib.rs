@@ -14,6 +14,7 @@ mod lease;
 mod offer;
 mod proof;
 mod request;
+mod seller;
 mod till;
 
 pub use till::LightningTill;

@@ -15,7 +15,7 @@ use crate::{
     invoicing::NoInvoice,
     lease::PATIENCE,
     request::{binding_of, body_of, fingerprint_of},
-    till::LightningTill,
+    seller::Seller,
 };
 
 /// Life of a challenge in seconds.
@@ -64,9 +64,9 @@ impl From<ApiError> for NoChallenge {
 }
 
 /// Offers a call at its price.
-pub(crate) fn offer(till: &LightningTill, sold: &SoldCall<'_>, call: &Call<'_>) -> CallOffer {
-    match challenge(till, sold, call) {
-        Ok(challenge) => with_challenge(till, sold, &challenge),
+pub(crate) fn offer(seller: &Seller, sold: &SoldCall<'_>, call: &Call<'_>) -> CallOffer {
+    match challenge(seller, sold, call) {
+        Ok(challenge) => with_challenge(seller, sold, &challenge),
         Err(NoChallenge(code, detail)) => without(sold, code, &detail),
     }
 }
@@ -83,12 +83,12 @@ pub(crate) fn without(sold: &SoldCall<'_>, code: &str, detail: &str) -> CallOffe
 }
 
 /// The open challenge of this client for this call, or a new one.
-fn challenge(till: &LightningTill, sold: &SoldCall<'_>, call: &Call<'_>) -> Result<Challenge, NoChallenge> {
+fn challenge(seller: &Seller, sold: &SoldCall<'_>, call: &Call<'_>) -> Result<Challenge, NoChallenge> {
     let price = sold.price_sats.ok_or_else(|| NoChallenge::because("price_unknown", "the price is not known"))?;
     let fingerprint = fingerprint_of(sold);
     let client = hashes(call)?;
     let key = Sha256::new().chain_update(&client.current).chain_update(fingerprint).finalize().into();
-    let made = till.flights.alone(key, PATIENCE, || {
+    let made = seller.flights.alone(key, PATIENCE, || {
         let now = call.now_ms / 1_000;
         let open =
             call.with_state_within(PATIENCE, async |state| state.open_challenge(&client, &fingerprint, now).await)?;
@@ -98,7 +98,7 @@ fn challenge(till: &LightningTill, sold: &SoldCall<'_>, call: &Call<'_>) -> Resu
             Offering::Full => Err(full()),
             // Storing it looks again.
             Offering::Room | Offering::KeysChanged => {
-                let new = make(till, sold, price, fingerprint, now)?;
+                let new = make(seller, sold, price, fingerprint, now)?;
                 store(new, client, now, call)
             }
         }
@@ -126,7 +126,7 @@ fn hashes(call: &Call<'_>) -> Result<ClientHashes, NoChallenge> {
 
 /// Makes an invoice and its macaroon.
 fn make(
-    till: &LightningTill,
+    seller: &Seller,
     sold: &SoldCall<'_>,
     price_sats: u64,
     fingerprint: [u8; 32],
@@ -140,7 +140,7 @@ fn make(
     let label = format!("cairn-{}", hex::encode(&token_id[..16]));
     let new = NewInvoice::new(price_sats, &format!("Cairn: {}", sold.capability), expiry, &label)
         .map_err(|error| unsellable(error.to_string()))?;
-    let Invoice { bolt11, payment_hash, expires_at: invoice_expires_at } = till.invoicing.make(&new)?;
+    let Invoice { bolt11, payment_hash, expires_at: invoice_expires_at } = seller.invoicing.make(&new)?;
     let identifier = Identifier { payment_hash: payment_hash.0, token_id };
     let end = expires_at.saturating_add(PAID_GRACE_SECS);
     let macaroon = mint(&RootKey::new(&root_key), &identifier, &binding, end);
@@ -155,7 +155,7 @@ fn make(
         resource_path: sold.path.clone(),
         fingerprint,
         price_sats,
-        provider: till.provider.to_owned(),
+        provider: seller.provider.to_owned(),
         invoice_expires_at: invoice_expires_at.min(expires_at),
         expires_at,
     })
@@ -185,7 +185,7 @@ fn store(new: NewChallenge, mut client: ClientHashes, now: u64, call: &Call<'_>)
 }
 
 /// The offer with its invoice.
-fn with_challenge(till: &LightningTill, sold: &SoldCall<'_>, challenge: &Challenge) -> CallOffer {
+fn with_challenge(seller: &Seller, sold: &SoldCall<'_>, challenge: &Challenge) -> CallOffer {
     let content = &challenge.content;
     let ChallengeSecrets { macaroon, invoice, .. } = &content.secrets;
     let time = |at: u64| u32::try_from(at).map_or(Value::Null, |at| rfc3339(at).into());
@@ -207,7 +207,7 @@ fn with_challenge(till: &LightningTill, sold: &SoldCall<'_>, challenge: &Challen
             "id": "lightning",
             "name": "Lightning",
             "network": sold.network,
-            "simulated": till.is_simulated,
+            "simulated": seller.is_simulated,
             "display_hint": "Show payment_uri as a QR code, or let a wallet pay the invoice.",
         },
         "payment": {

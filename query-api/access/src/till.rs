@@ -7,23 +7,18 @@ use cairn_http::{Call, CallOffer, NotTaken, Offer, SoldCall, TakenPayment, Till}
 use cairn_l402::is_l402;
 use cairn_lightning::{BackendKind, Invoices};
 
-use crate::{flights::Flights, invoicing::Invoicing, offer, proof};
+use crate::{offer, proof, seller::Seller};
 
 /// Sells calls over Lightning, with the invoices of a daemon.
 pub struct LightningTill {
-    pub(crate) invoicing: Invoicing,
-    pub(crate) flights: Flights,
-    /// Name of the daemon's kind.
-    pub(crate) provider: &'static str,
-    /// True if nothing is paid in truth.
-    pub(crate) is_simulated: bool,
+    seller: Seller,
     /// Name of this process in leases.
     holder: String,
 }
 
 impl fmt::Debug for LightningTill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LightningTill").field("provider", &self.provider).finish_non_exhaustive()
+        f.debug_struct("LightningTill").field("provider", &self.seller.provider).finish_non_exhaustive()
     }
 }
 
@@ -31,13 +26,7 @@ impl LightningTill {
     /// Sells with the invoices of this daemon. `holder` names this process among all that use the database.
     #[must_use]
     pub fn new(kind: BackendKind, daemon: Arc<dyn Invoices>, holder: String) -> Self {
-        LightningTill {
-            invoicing: Invoicing::new(daemon),
-            flights: Flights::default(),
-            provider: kind.name(),
-            is_simulated: kind == BackendKind::Simulated,
-            holder,
-        }
+        LightningTill { seller: Seller::new(kind, daemon), holder }
     }
 }
 
@@ -59,7 +48,7 @@ impl Till for LightningTill {
     }
 
     fn offer(&self, sold: &SoldCall<'_>, call: &Call<'_>) -> CallOffer {
-        offer::offer(self, sold, call)
+        offer::offer(&self.seller, sold, call)
     }
 
     fn no_offer(&self, sold: &SoldCall<'_>, code: &'static str, detail: &str) -> CallOffer {

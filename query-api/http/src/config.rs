@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::contract::access::AccessMode;
+use crate::contract::mode::AccessMode;
 
 /// Configuration of the server, independent of its operations.
 #[derive(Clone, Debug)]

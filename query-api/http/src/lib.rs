@@ -23,8 +23,9 @@ mod transport;
 
 pub use access::{
     bridge::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
+    offer::CallOffer,
     sold::SoldCall,
-    till::{CallOffer, GivingBack, NotTaken, Receipt, TakenPayment, Till},
+    till::{GivingBack, NotTaken, Receipt, TakenPayment, Till},
 };
 pub use answers::{
     code::ErrorCode,
@@ -37,11 +38,12 @@ pub use answers::{
 pub use cairn_work::{Limits, Stopped, Work};
 pub use config::{ForwardedHeader, HttpConfig};
 pub use contract::{
-    access::{AccessMode, EffectiveTier},
+    access::EffectiveTier,
     cost::Cost,
     format::{BadText, Look, TextFormat, trimmed},
     input::{Field, InputSpec, Members, Raw},
     method::Method,
+    mode::AccessMode,
     nearest::nearest,
     offer::{AgreedOperation, Offer, Package, Tier, Unit},
     operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},

@@ -8,11 +8,12 @@ use cairn_http::{AgreedOperation, OperationDescription};
 /// Maximum number of words of a query.
 const MAX_WORDS: usize = 24;
 /// Words that say nothing about the subject.
-const IDLE: [&str; 61] = [
+const IDLE: [&str; 63] = [
     "a", "an", "and", "any", "are", "as", "at", "be", "been", "by", "can", "did", "do", "does", "for", "from", "get",
     "give", "has", "have", "how", "i", "if", "in", "is", "it", "its", "list", "many", "me", "much", "my", "of", "on",
     "one", "or", "show", "some", "that", "the", "their", "there", "this", "to", "was", "were", "what", "when", "where",
-    "which", "will", "with", "would", "you", "about", "tell", "bitcoin", "btc", "find", "should", "server",
+    "which", "will", "with", "would", "you", "about", "tell", "bitcoin", "btc", "find", "should", "server", "two",
+    "three",
 ];
 
 /// Words of the field that are asked for each other. A word counts for its neighbours with `NEIGHBOUR` of its weight.

@@ -3,11 +3,11 @@
 use axum::http::HeaderName;
 use serde_json::{Map, Value, json};
 
-use super::till::CallOffer;
+use super::offer::CallOffer;
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
     config::HttpConfig,
-    contract::{access::AccessMode, offer::Offer, operation::RegisteredOperation},
+    contract::{mode::AccessMode, offer::Offer, operation::RegisteredOperation},
 };
 
 /// The header with the requirements of a bridge pass, as compact JSON.

@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::{
     bridge::payment_required,
     delivery::Delivery,
+    offer::CallOffer,
     sold::SoldCall,
-    till::{CallOffer, GivingBack, NotTaken, Receipt, TakenPayment, Till},
+    till::{GivingBack, NotTaken, Receipt, TakenPayment, Till},
 };
 use crate::{
     answers::{code::ErrorCode, error::ApiError, meta::Warning},

@@ -4,5 +4,6 @@
 pub(crate) mod bridge;
 pub(crate) mod delivery;
 pub(crate) mod gate;
+pub(crate) mod offer;
 pub(crate) mod sold;
 pub(crate) mod till;

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use axum::http::{HeaderName, HeaderValue};
-use serde_json::Value;
 
-use super::sold::SoldCall;
+use super::{offer::CallOffer, sold::SoldCall};
 use crate::{
     answers::{error::ApiError, meta::Warning},
     contract::offer::Offer,
@@ -42,15 +41,6 @@ pub trait Till: Send + Sync + fmt::Debug {
         proofs: &[HeaderValue],
         call: &Call<'_>,
     ) -> Result<Box<dyn TakenPayment>, NotTaken>;
-}
-
-/// An offer of a call.
-#[derive(Debug)]
-pub struct CallOffer {
-    /// The member of `payment_options`.
-    pub body: Value,
-    /// Its headers.
-    pub headers: Vec<(HeaderName, String)>,
 }
 
 /// The receipt of a payment.

@@ -1,61 +1,7 @@
-//! The access mode in force, and its words: one source for the gate, the catalogs and all documents.
+//! The access to operations in the mode in force: one source for the gate, the catalogs and all documents.
 
-use super::{offer::Tier, operation::RegisteredOperation};
+use super::{mode::AccessMode, offer::Tier, operation::RegisteredOperation};
 use crate::config::HttpConfig;
-
-/// Whether calls are sold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum AccessMode {
-    /// Public beta: nothing is sold.
-    #[default]
-    Beta,
-    /// Calls of premium operations must be paid, or made with the key of a pass or a wallet session.
-    Live,
-}
-
-impl AccessMode {
-    /// True if calls are sold.
-    #[must_use]
-    pub fn is_live(self) -> bool {
-        self == AccessMode::Live
-    }
-
-    /// Returns the word that holds in this mode.
-    #[must_use]
-    pub fn word(self, beta: &'static str, live: &'static str) -> &'static str {
-        if self.is_live() { live } else { beta }
-    }
-
-    /// `product_mode` of health and catalogs.
-    #[must_use]
-    pub fn product_mode(self) -> &'static str {
-        self.word("public_beta", "live")
-    }
-
-    /// `billing_mode` of health and catalogs.
-    #[must_use]
-    pub fn billing_mode(self) -> &'static str {
-        self.word("beta_free", "per_call_402")
-    }
-
-    /// `auth_mode` of health and catalogs.
-    #[must_use]
-    pub fn auth_mode(self) -> &'static str {
-        self.word("beta_public", "payment_or_key")
-    }
-
-    /// `auth_header` of health and catalogs.
-    #[must_use]
-    pub fn auth_header(self) -> &'static str {
-        self.word("none", "Authorization, X-WR-API-Key, PAYMENT-SIGNATURE")
-    }
-
-    /// `checkout_buy_path` of health and catalogs.
-    #[must_use]
-    pub fn checkout_buy_path(self) -> &'static str {
-        self.word("paused_during_public_beta", "not_for_sale")
-    }
-}
 
 /// The access that an operation gives its clients now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@ pub(crate) mod cost;
 pub(crate) mod format;
 pub(crate) mod input;
 pub(crate) mod method;
+pub(crate) mod mode;
 pub(crate) mod nearest;
 pub(crate) mod offer;
 pub(crate) mod operation;

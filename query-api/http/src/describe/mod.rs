@@ -3,6 +3,7 @@
 
 pub(crate) mod about;
 pub(crate) mod discovery;
+mod header_refs;
 pub(crate) mod openapi;
 pub(crate) mod paying;
 mod problem;

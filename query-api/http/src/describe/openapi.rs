@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::{about::About, paying::how_to_pay, problem, security, unions};
+use super::{about::About, header_refs::headers, paying::how_to_pay, problem, security, unions};
 use crate::{
     answers::{
         code::ErrorCode,
@@ -211,12 +211,6 @@ fn operation(
         entry["x-price-sats"] = price.into();
     }
     entry
-}
-
-/// References to headers.
-pub(super) fn headers(names: &[&str]) -> Value {
-    let all = names.iter().map(|name| ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")})));
-    Value::Object(all.collect())
 }
 
 /// Errors that an operation may return.

@@ -41,7 +41,7 @@ pub(crate) fn price_now(op: &RegisteredOperation, config: &HttpConfig) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::access::AccessMode;
+    use crate::contract::mode::AccessMode;
 
     #[test]
     fn only_live_mode_explains_payments() {

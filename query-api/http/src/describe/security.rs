@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{openapi::headers, problem};
+use super::{header_refs::headers, problem};
 use crate::{config::HttpConfig, contract::operation::RegisteredOperation};
 
 /// Names of the security schemes.

@@ -6,7 +6,7 @@ use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
 use crate::{
     StateError,
-    sales::{MAX_LONG_BYTES, MAX_NAME_BYTES, bytes32, is_bounded},
+    sales::limits::{MAX_LONG_BYTES, MAX_NAME_BYTES, bytes32, is_bounded},
 };
 
 /// Time in seconds after the end of a challenge during which a proof of its payment still counts.

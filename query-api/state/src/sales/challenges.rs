@@ -6,8 +6,8 @@ use crate::{
     pool::on,
     reports::new_id,
     sales::{
-        PURGED_AT_ONCE, SALES_KEPT_SECS,
         challenge::{Challenge, ChallengeStatus, NewChallenge, PAID_GRACE_SECS, StoredChallenge, challenge_columns},
+        limits::{PURGED_AT_ONCE, SALES_KEPT_SECS},
     },
     serialized::serialized,
     votes::{ClientHashes, NEWEST as NEWEST_KEY},

@@ -5,7 +5,10 @@ use crate::{
     keys::to_stored,
     pool::on,
     reports::is_reason,
-    sales::{MAX_NAME_BYTES, challenge::Challenge, is_bounded},
+    sales::{
+        challenge::Challenge,
+        limits::{MAX_NAME_BYTES, is_bounded},
+    },
     serialized::serialized,
 };
 

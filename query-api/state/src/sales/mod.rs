@@ -10,6 +10,7 @@
 mod challenge;
 mod challenges;
 mod leases;
+mod limits;
 mod report;
 mod settlements;
 mod simulated_invoices;
@@ -22,26 +23,8 @@ pub use leases::{
     ChallengeLease, Leasing, MAX_NOT_FOUND_RELEASES, REOPENED_SECS, Redeeming, Release, Releasing, ReopenedChallenge,
     Reopening,
 };
-pub use report::{MAX_SALES_DAYS, SalesCounts, SalesMethod, SalesRow};
+pub use limits::{MAX_SALES_DAYS, SALES_KEPT_SECS};
+pub use report::{SalesCounts, SalesMethod, SalesRow};
 pub use simulated_invoices::SimulatedInvoice;
 pub use x402_payment::{NewX402Payment, SettlementOutcome, X402Payment, X402PaymentKey, X402PaymentState};
 pub use x402_payments::{X402Lease, X402Taking};
-
-/// Time in seconds during which rows of sales are kept for the report: 400 days.
-pub const SALES_KEPT_SECS: u64 = 400 * 86_400;
-/// Maximum number of rows of a table that one call removes.
-const PURGED_AT_ONCE: i64 = 1_000;
-/// Maximum length of short texts of a sale (capability, provider, method, holder) in bytes.
-const MAX_NAME_BYTES: usize = 100;
-/// Maximum length of paths, macaroons and invoices in bytes.
-const MAX_LONG_BYTES: usize = 8_192;
-
-/// True for a text of 1 to `max` bytes without control characters.
-fn is_bounded(text: &str, max: usize) -> bool {
-    (1..=max).contains(&text.len()) && !text.contains(char::is_control)
-}
-
-/// Bytes of a stored hash, or of another value of 32 bytes.
-fn bytes32(bytes: Vec<u8>) -> Option<[u8; 32]> {
-    bytes.try_into().ok()
-}

@@ -1,9 +1,7 @@
 //! Sums of what was sold.
 
-use crate::{State, StateError, keys::to_stored, pool::on};
+use crate::{State, StateError, keys::to_stored, pool::on, sales::limits::MAX_SALES_DAYS};
 
-/// Maximum number of days of a report.
-pub const MAX_SALES_DAYS: u64 = 400;
 const DAY_SECS: u64 = 86_400;
 
 /// How a call was paid.

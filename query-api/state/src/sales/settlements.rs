@@ -5,7 +5,7 @@ use crate::{
     keys::to_stored,
     pool::on,
     sales::{
-        PURGED_AT_ONCE, SALES_KEPT_SECS,
+        limits::{PURGED_AT_ONCE, SALES_KEPT_SECS},
         x402_payment::{SettlementOutcome, StoredX402Payment, X402Payment, X402PaymentKey, payment_columns},
         x402_payments::{X402Lease, bind_key},
     },

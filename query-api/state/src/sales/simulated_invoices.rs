@@ -6,7 +6,7 @@ use crate::{
     State, StateError,
     keys::to_stored,
     pool::on,
-    sales::{MAX_LONG_BYTES, MAX_NAME_BYTES, PURGED_AT_ONCE, bytes32, is_bounded},
+    sales::limits::{MAX_LONG_BYTES, MAX_NAME_BYTES, PURGED_AT_ONCE, bytes32, is_bounded},
 };
 
 /// An invoice of the simulated Lightning node. `Debug` does not show the preimage. All times are in seconds since 1970.

@@ -4,7 +4,7 @@ use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
 use crate::{
     StateError,
-    sales::{MAX_LONG_BYTES, MAX_NAME_BYTES, bytes32, is_bounded},
+    sales::limits::{MAX_LONG_BYTES, MAX_NAME_BYTES, bytes32, is_bounded},
 };
 
 /// Length of an address of a token or of a payer: 0x and 40 digits.

@@ -5,7 +5,7 @@ use crate::{
     keys::to_stored,
     pool::on,
     sales::{
-        MAX_NAME_BYTES, is_bounded,
+        limits::{MAX_NAME_BYTES, is_bounded},
         x402_payment::{
             NewX402Payment, StoredX402Payment, X402Payment, X402PaymentKey, X402PaymentState, payment_columns,
         },
