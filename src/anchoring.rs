@@ -1,8 +1,7 @@
 //! Runs the anchorer in a thread next to the follower, and gives it access to the index.
 
 use std::{
-    hash::{BuildHasher, RandomState},
-    io, process,
+    io,
     sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -20,7 +19,10 @@ use cairn_reader::{ReadError, Reader, View};
 use cairn_state::StateUrl;
 use prometheus::Registry;
 
-use crate::exit::{Exit, Failure};
+use crate::{
+    exit::{Exit, Failure},
+    holder::holder,
+};
 
 /// Interval of rounds, unless hashes are to wait for less.
 const LOOK: Duration = Duration::from_secs(5);
@@ -141,12 +143,6 @@ impl<N: Node + Send + 'static> Anchoring<N> {
         let thread = thread::Builder::new().name("anchorer".to_owned()).spawn(move || run(anchorer, pause, &stop))?;
         Ok(Running { thread: Some(thread), stop: self.stop })
     }
-}
-
-/// A name that no other process has.
-fn holder() -> String {
-    // The keys of a hasher are random.
-    format!("{}-{:016x}", process::id(), RandomState::new().hash_one(now_secs()))
 }
 
 fn run<N: Node>(mut anchorer: Anchorer<SqlLedger, N, IndexChain>, pause: Duration, stop: &CancelToken) {

@@ -6,6 +6,7 @@ use cairn_pipeline::verify::RawCheck;
 use cairn_state::TicketState;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+mod access;
 mod demo;
 mod events;
 mod evidence;
@@ -19,7 +20,8 @@ mod sanctions;
 mod snapshot;
 
 pub(crate) use self::{
-    demo::*, events::*, evidence::*, import::*, keys::*, labels::*, prices::*, reports::*, sanctions::*, snapshot::*,
+    access::*, demo::*, events::*, evidence::*, import::*, keys::*, labels::*, prices::*, reports::*, sanctions::*,
+    snapshot::*,
 };
 use crate::config::{
     All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
@@ -90,6 +92,9 @@ pub(crate) enum Command {
     Sanctions(SanctionsArgs),
     /// Issues, lists and revokes bridge keys and wallet sessions, and codes for them. Works while a server is running.
     Keys(Keys),
+    /// Reports sold calls, opens redeemed challenges again, and compares challenges with the payments of the Lightning
+    /// node. Works while a server is running.
+    Access(AccessArgs),
     /// Lists and closes the tickets that clients opened with POST /v1/feedback. Works while a server is running.
     Feedback(Feedback),
     /// Lists, hides and shows the reports that clients make with POST /v1/community/reports. Works while a server is

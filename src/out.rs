@@ -45,6 +45,17 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
+/// Formats the columns of [`table`] as CSV (RFC 4180, with simple line ends). Spaces in names become underscores.
+pub(crate) fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
+    let names = header.iter().map(|name| name.trim_start_matches('>').replace(' ', "_")).collect();
+    let field = |text: &String| match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.clone(),
+    };
+    let line = |row: &Vec<String>| row.iter().map(field).collect::<Vec<_>>().join(",") + "\n";
+    std::iter::once(&names).chain(rows).map(line).collect()
+}
+
 /// Formats a number with thousands separators: 1,234,567.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -92,6 +103,14 @@ mod tests {
     fn columns() {
         let rows = [vec!["a".to_owned(), "10".to_owned()], vec!["long".to_owned(), "9".to_owned()]];
         assert_eq!(table(&["name", ">n"], &rows), "name   n\na     10\nlong   9\n");
+    }
+
+    #[test]
+    fn fields_of_csv_are_quoted_where_they_must_be() {
+        let rows = [vec!["a,b".to_owned(), "say \"x\"".to_owned()], vec!["plain".to_owned(), String::new()]];
+        let text = csv(&["paid at", ">n"], &rows);
+        assert_eq!(text, "paid_at,n\n\"a,b\",\"say \"\"x\"\"\"\nplain,\n");
+        assert_eq!(csv(&["n"], &[]), "n\n");
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl From<StateError> for Failure {
         let message = error.to_string();
         match error {
             StateError::Url(_) => Failure::usage(message).hint("correct --state-url, CAIRN_STATE_URL or state_url"),
-            StateError::Label | StateError::Time => Failure::usage(message),
+            StateError::Label | StateError::Time | StateError::SalesRange => Failure::usage(message),
             _ if error.is_disk_full() => Failure::new(Exit::DiskFull, message),
             StateError::Newer { .. } => {
                 Failure::new(Exit::Other, message).hint("run the newer version, or restore a backup of the database")

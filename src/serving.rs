@@ -17,9 +17,11 @@ use cairn_state::{State, StateUrl};
 use prometheus::Registry;
 
 use crate::{
-    config::{Http, payment_mark},
+    config::{Access, Http, payment_mark},
     exit::{Exit, Failure},
     inbox::Inbox,
+    lightning,
+    old_sales::remove_old_sales,
     report_metrics::ReportMetrics,
     service,
 };
@@ -35,6 +37,7 @@ pub(crate) struct Server {
     listener: TcpListener,
     admin: Option<TcpListener>,
     config: ApiConfig,
+    access: Access,
     node: Option<Arc<dyn NodeAccess>>,
     ledger: Option<Arc<dyn LedgerAccess>>,
     state: Option<StateUrl>,
@@ -75,6 +78,8 @@ impl Server {
         let showcase_addresses = [http.showcase_addresses.clone(), examples.showcase].concat();
         let http_config = HttpConfig {
             base_url,
+            access_mode: http.access.mode(),
+            lightning: http.access.sold_over(),
             gates_enabled: http.gates,
             private_tools: http.private_tools,
             browser_origins: http.browser_origins.clone(),
@@ -92,6 +97,7 @@ impl Server {
             mcp_versions: cairn_mcp::protocol_versions(),
             ..HttpConfig::default()
         };
+        http.access.check(None)?;
         let config = ApiConfig {
             http: http_config,
             showcase_addresses,
@@ -107,7 +113,8 @@ impl Server {
             tracing::warn!(address = %local, "listening on an address that other machines can reach");
         }
         let (registry, damages, troubles) = (Registry::new(), Arc::default(), Arc::default());
-        Ok(Server { listener, admin, config, node, ledger: None, state: None, registry, damages, troubles })
+        let access = http.access.clone();
+        Ok(Server { listener, admin, config, access, node, ledger: None, state: None, registry, damages, troubles })
     }
 
     /// Sets the network of the index, for examples.
@@ -164,20 +171,23 @@ impl Server {
     pub(crate) fn serve(self, index: Arc<dyn IndexSource>, cancel: &CancelToken) -> Result<(), Failure> {
         let runtime = cairn_http::runtime()?;
         let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
+        let till = lightning::till(&self.access, service.as_ref(), self.config.network, &index);
+        let till = runtime.block_on(till)?;
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
             let metrics = Arc::new(Metrics::of(self.registry.clone()));
             let (node, ledger, damages, troubles) = (self.node, self.ledger, self.damages, self.troubles);
             if let Some(state) = service.clone() {
-                // Both end with the runtime.
+                // All end with the runtime.
                 if self.config.payments.descriptor.is_some() {
                     count_reports(&self.registry, state.clone());
                 }
+                tokio::spawn(remove_old_sales(state.clone()));
                 tokio::spawn(service::watch(state, Arc::clone(&troubles)));
             }
             let api = ApiState::new(index, self.config);
-            let state = ApiState { node, ledger, state: service, metrics, damages, troubles, ..api };
+            let state = ApiState { node, ledger, state: service, till, metrics, damages, troubles, ..api };
             if let Some(admin) = self.admin {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");

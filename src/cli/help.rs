@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["demo", "run", "index", "serve", "mcp"]),
     ("Look at the chain", &["cluster", "evidence", "snapshot"]),
     ("Import what is said of addresses, and prices", &["labels", "pools", "sanctions", "prices", "events"]),
-    ("Look after clients", &["keys", "feedback", "reports", "state"]),
+    ("Look after clients", &["keys", "access", "feedback", "reports", "state"]),
     ("Look after the index", &["verify", "repair", "stages", "reindex", "unwind", "db"]),
     ("Settings and interface", &["config", "openapi"]),
 ];

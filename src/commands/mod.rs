@@ -1,5 +1,6 @@
 //! The commands. Each file has one command, or a few that belong together.
 
+mod access;
 mod claims;
 mod cluster;
 mod codes;
@@ -60,6 +61,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Pools(args) => labels::pools(&args.what),
         Command::Sanctions(args) => sanctions::sanctions(&args.what),
         Command::Keys(args) => keys::keys(&args.what),
+        Command::Access(args) => access::access(&args.what),
         Command::Feedback(args) => feedback::feedback(&args.what),
         Command::Reports(args) => reports::reports(&args.what),
         Command::State(args) => state::state(&args.what),

@@ -33,6 +33,7 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     let server = Server::bind(&args.http, Examples::default(), node)?.with_state(args.state.url(&args.index)?);
     let server = server.with_network(on_network).with_payment_mark(datadir);
     args.http.payments.config(on_network)?;
+    args.http.access.check(on_network)?;
     let followed = followed.with_mempool_memory(args.mempool.mempool_memory).with_damages(server.damages());
     let followed = Arc::new(followed);
     let shared = args.state.named()?;
@@ -53,6 +54,7 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
 pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     args.http.payments.config(Some(network))?;
+    args.http.access.check(Some(network))?;
     let prices = args.prices.settings()?;
     let wallet = args.anchoring.settings(network);
     let signals = Signals::take_over()?;

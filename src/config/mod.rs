@@ -4,6 +4,7 @@
 //! Precedence: flag, environment, `cairn.toml`, default. Clap handles flags, environment and defaults. Values of the
 //! file become the defaults before the command line is parsed.
 
+mod access;
 mod anchoring;
 mod api_key;
 mod bound;
@@ -35,6 +36,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 use cairn_model::Network;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
+pub(crate) use access::{Access, Lightning, lightning_failure};
 pub(crate) use anchoring::Anchoring;
 pub(crate) use api_key::ApiKey;
 pub(crate) use clients::ClientLimits;
@@ -187,6 +189,8 @@ pub(crate) struct Http {
     pub(crate) sanctions: Sanctions,
     #[command(flatten)]
     pub(crate) evidence: Evidence,
+    #[command(flatten)]
+    pub(crate) access: Access,
     #[command(flatten)]
     pub(crate) payments: Payments,
     #[command(flatten)]

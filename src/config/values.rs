@@ -82,6 +82,7 @@ fn parsed(arg: &Arg, values: &[String]) -> Result<(), String> {
 const EXAMPLES: &[(&str, &str)] = &[
     ("ADDR:PORT", "127.0.0.1:8080"),
     ("COUNT", "100"),
+    ("DATE", "2026-11-29"),
     ("HEIGHT", "800000"),
     ("INTERVAL", "day"),
     ("MS", "1000"),

@@ -40,6 +40,7 @@ mod gates;
 mod health_full;
 mod intelligence;
 mod limits;
+mod live_words;
 mod lookup;
 mod lookup_gaps;
 mod lookup_gates;

@@ -192,7 +192,8 @@ async fn reports_are_counted(database: &TestDatabase) {
 async fn reports_of_before_can_be_answered_and_erased(database: &TestDatabase) {
     database.open().await.close().await;
     let tables = ["payment_counters", "payment_addresses", "payment_skips", "reports", "report_acts", "client_keys"];
-    for table in tables.into_iter().chain(["report_voters", "codes"]) {
+    let later = ["report_voters", "codes", "l402_challenges", "l402_reopenings", "x402_payments", "simulated_invoices"];
+    for table in tables.into_iter().chain(later) {
         database.execute(&format!("DROP TABLE {table}")).await;
     }
     database.execute("DELETE FROM cairn_schema WHERE version >= 8").await;

@@ -4,11 +4,17 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use crate::contract::access::AccessMode;
+
 /// Configuration of the server, independent of its operations.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
     /// Public URL of the service: scheme and host, without a trailing slash.
     pub base_url: String,
+    /// Whether calls are sold.
+    pub access_mode: AccessMode,
+    /// Name of the Lightning backend that makes the invoices of sold calls; `None`: calls are not sold over Lightning.
+    pub lightning: Option<&'static str>,
     /// True if conditional access (transaction pages after the first) needs a wallet session.
     pub gates_enabled: bool,
     /// How long a valid session or key is cached without asking the service state. A revocation may take this long.
@@ -68,6 +74,8 @@ impl Default for HttpConfig {
     fn default() -> Self {
         HttpConfig {
             base_url: "http://127.0.0.1:8080".to_owned(),
+            access_mode: AccessMode::Beta,
+            lightning: None,
             gates_enabled: true,
             session_cache: Duration::from_secs(30),
             request_timeout: Duration::from_secs(20),

@@ -6,10 +6,11 @@
 //! transport ─► requests ─► contract          connections, layers, routes ─► one `execute` ─► what an operation is
 //!                 │            │
 //!                 ▼            ▼
-//!              limits       answers          who may ask how much │ bodies, failures, versions
+//!          limits, access   answers          who may ask how much, who pays │ bodies, failures, versions
 //!              describe, pages               documents made from the operations │ what pages have in common
 //! ```
 
+mod access;
 mod answers;
 mod config;
 mod contract;
@@ -20,6 +21,11 @@ mod requests;
 mod server;
 mod transport;
 
+pub use access::{
+    bridge::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
+    sold::SoldCall,
+    till::{CallOffer, GivingBack, NotTaken, Receipt, TakenPayment, Till},
+};
 pub use answers::{
     code::ErrorCode,
     compact::Selection,
@@ -31,6 +37,7 @@ pub use answers::{
 pub use cairn_work::{Limits, Stopped, Work};
 pub use config::{ForwardedHeader, HttpConfig};
 pub use contract::{
+    access::{AccessMode, EffectiveTier},
     cost::Cost,
     format::{BadText, Look, TextFormat, trimmed},
     input::{Field, InputSpec, Members, Raw},
@@ -51,7 +58,6 @@ pub use describe::{
 pub use ipnet::IpNet;
 pub use limits::{
     budget::WINDOW,
-    gate::{CHECKOUT_PAGE, GETTING_STARTED_PAGE},
     stream_slots::StreamSlots,
 };
 pub use pages::{

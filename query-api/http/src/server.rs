@@ -11,6 +11,7 @@ use uuid::{NoContext, Timestamp, Uuid};
 use crate::{
     answers::document::Document,
     config::HttpConfig,
+    access::till::Till,
     contract::{format::TextFormat, offer::AgreedOperation, operation::RegisteredOperation},
     describe::{self, about::About},
     limits::{
@@ -36,6 +37,8 @@ pub struct Service {
     pub formats: &'static [TextFormat],
     /// The service state: sessions, keys and what users write. `None`: no client has a session or key.
     pub state: Option<cairn_state::State>,
+    /// Sell single calls, each by its protocol. Of several payments in a request, that of the first till is used.
+    pub tills: Vec<Arc<dyn Till>>,
     /// Milliseconds since 1970, as of the call.
     pub clock: fn() -> u64,
     /// Metrics of requests; keep a clone to read them.
@@ -77,6 +80,7 @@ pub(crate) struct Server {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sessions: Sessions,
     pub(crate) state: Option<cairn_state::State>,
+    pub(crate) tills: Vec<Arc<dyn Till>>,
     pub(crate) operations: Vec<RegisteredOperation>,
     /// Operations of the interface that are not implemented.
     pub(crate) planned: Vec<AgreedOperation>,
@@ -124,6 +128,7 @@ impl Server {
             streams: StreamSlots::default(),
             sessions: Sessions::of(service.state.clone(), service.config.session_cache, service.clock),
             state: service.state,
+            tills: service.tills,
             queue: WorkQueue::new(),
             admission: Admission::new(
                 service.config.max_concurrent_reads,

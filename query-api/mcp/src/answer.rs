@@ -215,7 +215,7 @@ mod tests {
 
     fn reply(status: u16, kind: &str, body: &[u8]) -> Reply {
         let body = Bytes::copy_from_slice(body);
-        Reply { status, media_type: kind.to_owned(), request_id: None, body, url: String::new(), is_document: false }
+        Reply { status, media_type: kind.to_owned(), request_id: None, body, url: String::new(), is_document: false, is_paid: false }
     }
 
     /// The result as a client gets it.

@@ -67,7 +67,7 @@ impl Limits {
         max: Sizes,
         before: Option<&Map<String, Value>>,
     ) -> Option<Map<String, Value>> {
-        if self.are_given || self.defaults.is_empty() || reply.is_document || !max.is_too_long(reply) {
+        if self.are_given || self.defaults.is_empty() || reply.is_document || reply.is_paid || !max.is_too_long(reply) {
             return None;
         }
         // The last page of a list has fewer rows than its limit.
@@ -100,6 +100,8 @@ pub(crate) fn answer(
             "a document: fetch it over HTTP; search_endpoints and describe_endpoint have its content for one endpoint";
         return Answer::own(endpoint, &json!({"url": reply.url, "content_type": reply.media_type, "note": what}));
     }
+    // A paid answer is whole, since it cannot be asked for again.
+    let max = if reply.is_paid { Sizes { short: usize::MAX, long: usize::MAX } } else { max };
     let is_success = (200..300).contains(&reply.status);
     let mut lists = Vec::new();
     let mut cut_reply = None;

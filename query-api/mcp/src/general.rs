@@ -78,7 +78,7 @@ pub(crate) fn own_schema(tool: &str) -> JsonObject {
                         planned."},
                     "tool": {"type": ["string", "null"], "description": "Name of its tool; null if it has none."},
                     "summary": {"type": "string"},
-                    "tier": {"enum": ["free", "premium"], "description": "Tier after the beta; everything is free until then."},
+                    "tier": {"enum": ["free", "premium"], "description": "Tier after the beta: premium is paid per call. Everything is free during the beta."},
                     "planned": {"type": "boolean", "description": "True if this server does not implement it yet: a call answers 501."},
                     "arguments": {"type": "object", "description": "Arguments, each with its type."},
                 },

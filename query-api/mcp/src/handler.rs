@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{body::Bytes, http::request::Parts};
+use axum::{
+    body::Bytes,
+    http::{HeaderValue, header, request::Parts},
+};
 use cairn_http::Api;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -83,6 +86,21 @@ impl Handler {
     }
 }
 
+/// The member of `params._meta` with the authorization of a call: `L402 <macaroon>:<preimage>` opens one call, so it
+/// cannot be a header of the connection.
+const AUTHORIZATION: &str = "cairn/authorization";
+
+fn proof_of(context: &RequestContext<RoleServer>) -> Option<HeaderValue> {
+    context.meta.get(AUTHORIZATION)?.as_str().and_then(|proof| HeaderValue::from_str(proof).ok())
+}
+
+/// The request with one more value of `Authorization`.
+fn with_authorization(from: &Parts, value: HeaderValue) -> Parts {
+    let mut from = from.clone();
+    from.headers.append(header::AUTHORIZATION, value);
+    from
+}
+
 /// The error after a fault of this server.
 fn lost() -> ErrorData {
     tracing::error!("a message came without the request that brought it");
@@ -141,6 +159,8 @@ impl ServerHandler for Handler {
         };
         let Some(from) = context.extensions.get::<Parts>() else { return Err(lost()) };
         let Some(exchange) = from.extensions.get::<Arc<Exchange>>() else { return Err(lost()) };
+        let with_proof = proof_of(&context).map(|proof| with_authorization(from, proof));
+        let from = with_proof.as_ref().unwrap_or(from);
         let answer = tokio::select! {
             answer = self.answer(does, exchange, from) => answer?,
             // The connection is gone: the rest of the work is dropped, which ends it.

@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, io, sync::Arc};
 
 use axum::Router;
-use cairn_http::{Api, Metrics, Service};
+use cairn_http::{Api, Metrics, Service, Till};
 use cairn_link::IndexSource;
 use cairn_reader::Damages;
 use serde_json::Value;
@@ -43,6 +43,8 @@ pub struct ApiState {
     pub ledger: Option<Arc<dyn LedgerAccess>>,
     /// The service state: sessions, keys and what users write. `None`: no client has a session or key.
     pub state: Option<cairn_state::State>,
+    /// Sell single calls, each by its protocol; empty: calls are not sold one by one.
+    pub tills: Vec<Arc<dyn Till>>,
     /// Metrics of requests; keep a clone to read them.
     pub metrics: Arc<Metrics>,
     /// Damage that was found; a scrubber adds to it.
@@ -67,6 +69,7 @@ impl ApiState {
             node: None,
             ledger: None,
             state: None,
+            tills: Vec::new(),
             metrics: Arc::default(),
             damages: Arc::default(),
             troubles: Arc::default(),
@@ -76,7 +79,7 @@ impl ApiState {
     /// The service of these operations.
     #[must_use]
     pub fn into_service(self) -> Service {
-        let ApiState { index, config, node, ledger, state, metrics, damages, troubles } = self;
+        let ApiState { index, config, node, ledger, state, tills, metrics, damages, troubles } = self;
         let (registered, runners): (Vec<_>, Vec<_>) =
             operations().into_iter().map(|line| (line.registered, line.runner)).unzip();
         let chain = config.chain();
@@ -106,6 +109,7 @@ impl ApiState {
             }),
             formats: FORMATS,
             state,
+            tills,
             clock: cairn_clock::now_ms,
             metrics,
             config: config.http,

@@ -159,6 +159,16 @@ pub enum StateError {
         /// Its length.
         bytes: u64,
     },
+    /// A challenge or a payment, or an operator's reason, that cannot be stored.
+    #[error(
+        "invalid sale: texts must not be empty, too long or have control characters, prices and amounts are above 0, addresses of \
+         tokens are 0x and 40 hexadecimal digits in small letters, and a reason has 1 to {text} characters",
+        text = MAX_TEXT_CHARS
+    )]
+    Sale,
+    /// The range of a report about sales is empty or too long.
+    #[error("invalid range: a report about sales has 1 to {max} days", max = crate::MAX_SALES_DAYS)]
+    SalesRange,
     /// A hash to anchor has a wrong length.
     #[error("a hash to anchor has 1 to {max} bytes", max = MAX_DIGEST_BYTES)]
     Digest,

@@ -26,8 +26,10 @@ const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT
 
 /// Tables whose changes count, each with the columns that a hash of their rows has and whose updates count. The last
 /// use of a key, the writer's tip and the block that published a report are observations, and votes are many, so they
-/// do not count; a document that waits has a hash of its own.
-const COUNTED: [(&str, &str); 14] = [
+/// do not count; a document that waits has a hash of its own. Sales are many too, and anyone can make a challenge: only
+/// those count that an operator opened again. An older copy gives redeemed challenges once more until they end, and the
+/// chain refuses a second settlement of a payment. Simulated invoices are worth nothing.
+const COUNTED: [(&str, &str); 15] = [
     ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
     (
         "feedback",
@@ -54,6 +56,7 @@ const COUNTED: [(&str, &str); 14] = [
     ("timestamp_batches", "id, network, root, leaves, state, made_at, failure, txid, height, block_hash"),
     ("timestamp_candidates", "batch, txid, fee_sats, vsize, made_at"),
     ("codes", "id, kind, secret_sha256, label, valid_secs, created_at, expires_at, revoked_at, redeemed_at, key_id"),
+    ("l402_reopenings", "challenge_id, reason, redeemed_at, reopened_at"),
 ];
 /// Events that count as changes.
 const EVENTS: [&str; 3] = ["INSERT", "DELETE", "UPDATE"];

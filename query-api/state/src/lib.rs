@@ -7,6 +7,8 @@
 //! gave out. Machines that serve copies of an index leave documents in it for the one that writes the index
 //! ([`WaitingEntry`]), and read how far that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here
 //! ([`State::submit_timestamp`]), and followed by the process that holds the [`AnchorLease`].
+//! Sales call by call are here too: challenges of L402 ([`Challenge`]) and payments of x402 ([`X402Payment`]). On
+//! regtest, a simulated Lightning node has its invoices here ([`SimulatedInvoice`]).
 
 mod approval;
 mod approvals;
@@ -26,6 +28,7 @@ mod replies;
 mod report;
 mod report_counts;
 mod reports;
+mod sales;
 mod secret;
 mod serialized;
 mod service_secret;
@@ -57,6 +60,13 @@ pub use replies::Replying;
 pub use report::{NewReport, PublishingBlock, Reply, Report, Visibility};
 pub use report_counts::ReportCounts;
 pub use reports::{Creation, DoneAct, MAX_OPEN_REPORTS, MAX_REPORTS_OF_CLIENT, Moderation, ReportAct, ReportPosition};
+pub use sales::{
+    Challenge, ChallengeLease, ChallengeSecrets, ChallengeState, ChallengeStatus, Leasing, MAX_CHALLENGES_OF_CLIENT,
+    MAX_NOT_FOUND_RELEASES, MAX_OPEN_CHALLENGES, MAX_SALES_DAYS, NewChallenge, NewX402Payment, Offering,
+    PAID_GRACE_SECS, REOPENED_SECS, Redeeming, Release, Releasing, ReopenedChallenge, Reopening, SALES_KEPT_SECS,
+    SAME_CHALLENGE_SECS, SalesCounts, SalesMethod, SalesRow, SettlementOutcome, SimulatedInvoice, X402Lease,
+    X402Payment, X402PaymentKey, X402PaymentState, X402Taking,
+};
 pub use secret::{BadSecret, CodeSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
 pub use store::State;

@@ -22,6 +22,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 7, name: "timestamps", sql: include_str!("../migrations/0007_timestamps.sql") },
     Migration { version: 8, name: "report_replies", sql: include_str!("../migrations/0008_report_replies.sql") },
     Migration { version: 9, name: "codes", sql: include_str!("../migrations/0009_codes.sql") },
+    Migration { version: 10, name: "sales", sql: include_str!("../migrations/0010_sales.sql") },
 ];
 
 impl Migration {
@@ -215,6 +216,61 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
             "key_id",
         ],
     ),
+    (
+        "l402_challenges",
+        &[
+            "id",
+            "token_id",
+            "payment_hash",
+            "root_key",
+            "macaroon",
+            "invoice",
+            "capability",
+            "method",
+            "path_template",
+            "resource_path",
+            "fingerprint",
+            "client",
+            "price_sats",
+            "provider",
+            "created_at",
+            "invoice_expires_at",
+            "expires_at",
+            "redeemable_until",
+            "holder",
+            "fence",
+            "leased_until",
+            "not_found",
+            "redeemed_at",
+            "sold_at",
+        ],
+    ),
+    ("l402_reopenings", &["challenge_id", "reason", "redeemed_at", "reopened_at"]),
+    (
+        "x402_payments",
+        &[
+            "chain_id",
+            "asset",
+            "payer",
+            "nonce",
+            "fingerprint",
+            "capability",
+            "amount",
+            "payload",
+            "valid_before",
+            "state",
+            "holder",
+            "fence",
+            "leased_until",
+            "taken_at",
+            "changed_at",
+            "settled_at",
+            "transaction_id",
+            "reason",
+            "delivered_at",
+        ],
+    ),
+    ("simulated_invoices", &["payment_hash", "preimage", "label", "bolt11", "amount_sats", "expires_at", "paid_at"]),
 ];
 
 /// The newest version of the schema.
@@ -294,6 +350,7 @@ mod tests {
         "a6e9fb13968467396bce82f7b38b9083a33cb856f0673491976e644b481d7ebf",
         "5d749e9bc7045f741840739e06580effcbf72c3ae94fb25296687b0c57d84742",
         "e93e0417c93c7ed076c7a1c2a29b6a91adb30206c9aed3d1d3cffad3ac9f21be",
+        "e4167da268ca7e82c69ccdcd7a0507922242c87ee666a7892bf24c30935b66a5",
     ];
 
     #[test]

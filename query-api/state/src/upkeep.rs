@@ -38,6 +38,12 @@ const TIMESTAMPS: &str = "SELECT count(*) FROM (SELECT network, hash, nonce, sou
     FROM timestamp_hashes WHERE length(commitment) = 32) AS rows_read";
 const CODES: &str = "SELECT count(*) FROM (SELECT id, kind, secret_sha256, label, valid_secs, created_at, redeemed_at, \
     key_id FROM codes WHERE expires_at >= 0) AS rows_read";
+const CHALLENGES: &str = "SELECT count(*) FROM (SELECT id, macaroon, invoice, capability, price_sats, redeemed_at, sold_at \
+    FROM l402_challenges WHERE length(token_id) = 32 AND length(root_key) = 32) AS rows_read";
+const X402_PAYMENTS: &str = "SELECT count(*) FROM (SELECT payer, payload, capability, amount, state, transaction_id \
+    FROM x402_payments WHERE length(nonce) = 32 AND length(fingerprint) = 32) AS rows_read";
+const SIMULATED_INVOICES: &str = "SELECT count(*) FROM (SELECT label, bolt11, amount_sats, expires_at, paid_at \
+    FROM simulated_invoices WHERE length(payment_hash) = 32 AND length(preimage) = 32) AS rows_read";
 
 /// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -64,6 +70,12 @@ pub struct CheckReport {
     pub timestamps: u64,
     /// Codes for keys.
     pub codes: u64,
+    /// Challenges of L402.
+    pub challenges: u64,
+    /// Payments of x402.
+    pub x402_payments: u64,
+    /// Invoices of the simulated Lightning node.
+    pub simulated_invoices: u64,
 }
 
 /// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It
@@ -125,8 +137,21 @@ async fn checked(state: &State) -> Result<CheckReport, StateError> {
 
 /// Reads all rows.
 async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> {
-    let mut counts = [0; 9];
-    let all = [KEYS, TICKETS, APPROVALS, WAITING, WRITERS, REPORTS, PAYMENTS, TIMESTAMPS, CODES];
+    let mut counts = [0; 12];
+    let all = [
+        KEYS,
+        TICKETS,
+        APPROVALS,
+        WAITING,
+        WRITERS,
+        REPORTS,
+        PAYMENTS,
+        TIMESTAMPS,
+        CODES,
+        CHALLENGES,
+        X402_PAYMENTS,
+        SIMULATED_INVOICES,
+    ];
     for (count, sql) in counts.iter_mut().zip(all) {
         let read: Result<i64, sqlx::Error> = match &state.pool {
             SqlPool::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
@@ -137,10 +162,11 @@ async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> 
             Err(error) => found.problems.push(problem(error)?),
         }
     }
-    let [keys, tickets, approvals, waiting, writers, reports, payments, timestamps, codes] = counts;
+    let [keys, tickets, approvals, waiting, writers, reports, payments, timestamps, codes, sales @ ..] = counts;
     (found.keys, found.tickets, found.approvals, found.waiting) = (keys, tickets, approvals, waiting);
     (found.writers, found.reports, found.payments, found.timestamps) = (writers, reports, payments, timestamps);
     found.codes = codes;
+    [found.challenges, found.x402_payments, found.simulated_invoices] = sales;
     Ok(())
 }
 

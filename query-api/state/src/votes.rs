@@ -60,7 +60,7 @@ pub enum Voting {
 }
 
 const KEYS: &str = "SELECT number, secret, since FROM client_keys ORDER BY number DESC LIMIT 2";
-const NEWEST: &str = "SELECT number FROM client_keys ORDER BY number DESC LIMIT 1";
+pub(crate) const NEWEST: &str = "SELECT number FROM client_keys ORDER BY number DESC LIMIT 1";
 const ADD_KEY: &str = "INSERT INTO client_keys (number, secret, since) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
 const DROP_KEYS: &str = "DELETE FROM client_keys WHERE number < $1";
 const DROP_VOTERS: &str = "DELETE FROM report_voters WHERE voted_at <= $1";

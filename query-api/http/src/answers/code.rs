@@ -70,6 +70,9 @@ error_codes! {
         "The fee exceeds the node's limit, which protects against mistakes.";
     MaxBurnExceeded, 400, "max_burn_exceeded", "Burned amount too high",
         "The transaction burns more than the node allows.";
+    PaymentRequired, 402, "payment_required", "Payment required",
+        "The call is sold. `payment_options` has an invoice for this call, if it is sold one by one; the key of a pass or \
+         a wallet session opens it too.";
     WalletSessionRequired, 402, "wallet_session_required", "Wallet session required",
         "This part of a long history needs a wallet session or a bridge key.";
     HostNotAllowed, 403, "host_not_allowed", "Host not allowed",
@@ -90,6 +93,8 @@ error_codes! {
          `did_you_mean` names the nearest pools.";
     CodeNotFound, 404, "code_not_found", "Code not found", "This server has not issued the code.";
     ReportNotFound, 404, "report_not_found", "Report not found", "No community report has the id.";
+    ChallengeNotFound, 404, "challenge_not_found", "Challenge not found",
+        "This server has made no challenge with the id, or has removed it some days after its end.";
     TimestampNotFound, 404, "timestamp_not_found", "Timestamp not found",
         "The hash was not handed in to this server. A proof from elsewhere can be verified nevertheless.";
     McpSessionNotFound, 404, "mcp_session_not_found", "Stream not found",
@@ -106,6 +111,9 @@ error_codes! {
          wait.";
     CodeNotRedeemable, 409, "code_not_redeemable", "Code not redeemable",
         "The code gives no key. `state` has the reason: `redeemed`, `revoked` or `expired`.";
+    PaymentInUse, 409, "payment_in_use", "Payment in use",
+        "Another request has the same payment at present. If that one fails, the payment can be used again after the \
+         seconds in `Retry-After`.";
     PayloadTooLarge, 413, "payload_too_large", "Body too large", "The body is larger than the server accepts.";
     UriTooLong, 414, "uri_too_long", "URI too long", "The path and query string are longer than the server accepts.";
     UnsupportedMediaType, 415, "unsupported_media_type", "Unsupported media type",

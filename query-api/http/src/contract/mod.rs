@@ -1,5 +1,6 @@
 //! Definition of an operation: texts, input and output.
 
+pub(crate) mod access;
 pub(crate) mod check;
 pub(crate) mod cost;
 pub(crate) mod format;

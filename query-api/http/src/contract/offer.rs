@@ -58,6 +58,12 @@ impl Offer {
         unit: None,
         x402_usd: None,
     };
+
+    /// The same without a price for a call: a pass or wallet session opens it.
+    #[must_use]
+    pub fn without_price(self) -> Self {
+        Offer { price_sats: None, unit: None, x402_usd: None, ..self }
+    }
 }
 
 /// An operation of the agreed interface, implemented or not.

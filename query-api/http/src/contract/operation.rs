@@ -98,6 +98,8 @@ pub struct Info {
     pub file_body: Option<FileBody>,
     /// How agents see it as a tool.
     pub tool: Tool,
+    /// Name of the operation whose `total_sats` is the price of a call; `None`: that of the list.
+    pub quoted_by: Option<&'static str>,
     /// How it streams, if it does.
     pub streamed: Option<StreamSpec>,
     /// Media types that a request can choose with `Accept`, each with the value of the parameter `format` that it
@@ -134,6 +136,7 @@ impl Info {
             text_body: None,
             file_body: None,
             tool: Tool::UNLISTED,
+            quoted_by: None,
             streamed: None,
             accepts: &[],
             private: false,
@@ -198,7 +201,11 @@ impl RegisteredOperation {
         RegisteredOperation {
             info,
             input: InputSpec { private: info.private, ..InputSpec::of::<I>(info.path, info.method) },
-            offer: row(info.path).map_or(Offer::FREE, |row| row.offer),
+            offer: match info.streamed {
+                // A stream gives what its pages give, but is no single call.
+                Some(stream) => row(stream.feed).map_or(Offer::FREE, |row| row.offer.without_price()),
+                None => row(info.path).map_or(Offer::FREE, |row| row.offer),
+            },
             agreed_aliases: info.aliases.iter().copied().filter(|alias| row(alias).is_some()).collect(),
             media: O::MEDIA,
             output: O::schema,

@@ -4,8 +4,10 @@
 pub(crate) mod about;
 pub(crate) mod discovery;
 pub(crate) mod openapi;
+pub(crate) mod paying;
 mod problem;
 pub(crate) mod reference;
+mod security;
 pub(crate) mod unions;
 
 use about::About;
@@ -25,6 +27,6 @@ pub(crate) fn documents(
     let openapi = openapi::describe(operations, about, formats, config);
     let mut all = vec![Document::json("/openapi.json", &openapi)];
     all.extend(discovery::documents(operations, about, &openapi, config));
-    all.extend(reference::documents(operations, about, formats, &openapi));
+    all.extend(reference::documents(operations, about, formats, &openapi, config));
     all
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::{about::About, problem, unions};
+use super::{about::About, paying::how_to_pay, problem, security, unions};
 use crate::{
     answers::{
         code::ErrorCode,
@@ -33,7 +33,7 @@ pub(crate) fn describe(
     let mut generator = settings.into_generator();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for op in operations {
-        let entry = operation(op, &mut generator, about, formats);
+        let entry = operation(op, &mut generator, about, formats, config);
         let method = op.info.method.name().to_lowercase();
         for (number, alias) in op.agreed_aliases.iter().enumerate() {
             paths.entry(alias).or_default().insert(method.clone(), of_alias(op, &entry, number));
@@ -50,13 +50,14 @@ pub(crate) fn describe(
     unions::variants(&mut schemas);
     let used = about.areas.iter().filter(|(area, _)| operations.iter().any(|op| op.info.area == *area));
     let tags: Vec<Value> = used.map(|(name, text)| json!({"name": name, "description": text})).collect();
-    json!({
+    let description = [Some(about.conventions.to_owned()), how_to_pay(config)].into_iter().flatten();
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": about.name,
             "version": env!("CARGO_PKG_VERSION"),
             "summary": about.summary,
-            "description": about.conventions,
+            "description": description.collect::<Vec<_>>().join(" "),
             "contact": {"name": "The operator of this server", "url": format!("{}/", config.base_url)},
             "license": {"name": "MIT or Apache License 2.0", "identifier": "MIT OR Apache-2.0"},
         },
@@ -74,12 +75,7 @@ pub(crate) fn describe(
                 "headers": headers(&["X-Request-Id", "RateLimit", "RateLimit-Policy", "PAYMENT-REQUIRED"]),
                 "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/PaymentRequired"}}},
             }},
-            "securitySchemes": {
-                SESSION: {"type": "http", "scheme": "bearer",
-                    "description": "A wallet session. An unusable one counts as absent, with a warning."},
-                BRIDGE: {"type": "apiKey", "in": "header", "name": "X-WR-API-Key",
-                    "description": "The key of a bridge pass. An unusable one counts as absent, with a warning."},
-            },
+            "securitySchemes": security::schemes(config),
             "headers": {
                 "ETag": {"description": "Version of the answer, for If-None-Match.", "schema": {"type": "string"}},
                 "RateLimit": {"description": "Remaining rate limit of the client: `r` units; the full limit is available \
@@ -97,7 +93,9 @@ pub(crate) fn describe(
                     "schema": {"type": "integer", "minimum": 0}},
             },
         },
-    })
+    });
+    security::describe_sales(&mut document["components"], config);
+    document
 }
 
 /// Returns the id of an operation's alias, of which several are numbered.
@@ -124,6 +122,7 @@ fn operation(
     generator: &mut SchemaGenerator,
     about: &About,
     formats: &[TextFormat],
+    config: &HttpConfig,
 ) -> Value {
     let output = op.output_schema(generator).to_value();
     let meta = generator.subschema_for::<Meta<'_>>().to_value();
@@ -170,11 +169,11 @@ fn operation(
     }
     responses.insert(op.info.success().as_u16().to_string(), answer);
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
-    for code in failures(op, formats) {
+    for code in failures(op, formats, config) {
         by_status.entry(code.status().as_u16()).or_default().push(code.name());
     }
     for (status, codes) in by_status {
-        let kind = if status == 402 { "PaymentRequired" } else { "Problem" };
+        let kind = security::response_of(status, op, config);
         responses.insert(
             status.to_string(),
             json!({"$ref": format!("#/components/responses/{kind}"),
@@ -202,9 +201,8 @@ fn operation(
         content["application/json"]["example"] = example_body(op, about);
         entry["requestBody"] = json!({"required": true, "content": content});
     }
-    if op.info.conditional {
-        // The first object: some requests need neither.
-        entry["security"] = json!([{}, {SESSION: []}, {BRIDGE: []}]);
+    if let Some(requirement) = security::requirement(op, config) {
+        entry["security"] = requirement;
     }
     if !op.info.aliases.is_empty() {
         entry["x-aliases"] = json!(op.info.aliases);
@@ -215,19 +213,20 @@ fn operation(
     entry
 }
 
-/// Names of the security schemes.
-const SESSION: &str = "walletSession";
-const BRIDGE: &str = "bridgeKey";
-
 /// References to headers.
-fn headers(names: &[&str]) -> Value {
+pub(super) fn headers(names: &[&str]) -> Value {
     let all = names.iter().map(|name| ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")})));
     Value::Object(all.collect())
 }
 
 /// Errors that an operation may return.
-pub(crate) fn failures(op: &RegisteredOperation, formats: &[TextFormat]) -> impl Iterator<Item = ErrorCode> {
-    op.info.errors.iter().copied().chain(common(op, formats))
+pub(crate) fn failures(
+    op: &RegisteredOperation,
+    formats: &[TextFormat],
+    config: &HttpConfig,
+) -> impl Iterator<Item = ErrorCode> {
+    let of_sales = config.is_billable(op).then_some(ErrorCode::PaymentRequired);
+    op.info.errors.iter().copied().chain(of_sales).chain(common(op, formats))
 }
 
 /// Errors that any operation may return.

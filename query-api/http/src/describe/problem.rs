@@ -83,9 +83,9 @@ fn extras() -> [(&'static str, Value); 11] {
     ]
 }
 
-/// The schema of errors that ask for payment.
-fn payment_required() -> Value {
-    let bridge = json!({
+/// The schema of the bridge pass that gives access.
+fn bridge() -> Value {
+    json!({
         "type": "object",
         "description": "The bridge pass that gives access.",
         "required": ["scheme", "plan_id", "header", "currency", "checkout_url", "requested_capability", "pricing_status"],
@@ -106,17 +106,85 @@ fn payment_required() -> Value {
             "future_native_reason": text("Why the call has no price."),
             "pricing_status": text("Whether the call is sold now, as a word."),
         },
-    });
+    })
+}
+
+/// The schema of errors that ask for a wallet session.
+fn payment_required() -> Value {
     let needed = json!({
         "type": "object",
         "required": ["requested_capability", "payment_required", "how_to_access", "checkout_page_url", "getting_started_url"],
         "properties": {
             "requested_capability": text("The requested capability."),
-            "payment_required": bridge,
+            "payment_required": bridge(),
             "how_to_access": text("Explanation of how to get access."),
             "checkout_page_url": text("Page of the checkout."),
             "getting_started_url": text("Page for newcomers."),
         },
     });
     json!({"allOf": [{"$ref": "#/components/schemas/Problem"}, needed]})
+}
+
+/// The schema of errors that ask to pay for a call.
+pub(super) fn call_payment_required() -> Value {
+    let needed = json!({
+        "type": "object",
+        "required": ["requested_capability", "how_to_access", "checkout_page_url", "getting_started_url"],
+        "properties": {
+            "requested_capability": text("The capability that is sold."),
+            "payment_options": {
+                "type": "object",
+                "description": "Ways to open the call; only if it can be paid over Lightning.",
+                "required": ["bridge", "l402"],
+                "properties": {"bridge": bridge(), "l402": l402()},
+            },
+            "payment_required": bridge(),
+            "how_to_access": text("Explanation of how to pay and of how to get access."),
+            "checkout_page_url": text("Page of the checkout."),
+            "getting_started_url": text("Page for newcomers."),
+        },
+        "oneOf": [{"required": ["payment_options"]}, {"required": ["payment_required"]}],
+    });
+    json!({"allOf": [{"$ref": "#/components/schemas/Problem"}, needed]})
+}
+
+/// The schema of the offer of a call over Lightning.
+fn l402() -> Value {
+    let part = |description: &str, members: Value| {
+        json!({"type": "object", "description": description, "properties": members})
+    };
+    json!({
+        "type": "object",
+        "description": "The offer of this call over Lightning. Without an invoice, `error` has the reason.",
+        "properties": {
+            "error": {"type": ["string", "null"], "description": "Why there is no invoice, as a code."},
+            "protocol": text("`L402`."),
+            "offer": part("The operation that is sold.", json!({
+                "id": text("Id of the offer."),
+                "path_template": text("Path template of the call."),
+                "price_sats": {"type": ["integer", "null"], "minimum": 0, "description": "Price of the call."},
+                "summary": text("The operation in one line."),
+            })),
+            "challenge": part("The challenge, bound to this request.", json!({
+                "id": text("Id of the challenge."),
+                "status": text("State of the challenge."),
+                "resource_path": text("Path that the payment opens."),
+                "expires_at": text("Time at which the challenge ends."),
+            })),
+            "payment": part("The payment that opens the call.", json!({
+                "price_sats": count("Amount of the invoice."),
+                "currency": text("Currency of the amount."),
+                "invoice": text("Lightning invoice (BOLT 11)."),
+                "payment_uri": text("URI of the invoice for wallets."),
+                "payment_hash": text("Payment hash of the invoice."),
+                "macaroon": text("Macaroon for `Authorization`."),
+            })),
+            "authorization": part("How to send the payment.", json!({
+                "scheme": text("Scheme of `Authorization`."),
+                "header_example": text("The whole header, with a placeholder for the preimage."),
+            })),
+            "links": {"type": "object", "additionalProperties": {"type": "string"},
+                "description": "URLs about the challenge by name; `status_url` has its state."},
+        },
+    })
 }

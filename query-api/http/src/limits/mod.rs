@@ -3,7 +3,6 @@
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod client;
-pub(crate) mod gate;
 pub(crate) mod memory;
 pub(crate) mod session;
 pub(crate) mod size;

@@ -74,11 +74,12 @@ impl Sessions {
         self.valid.get(hash).is_some_and(|expires_at| expires_at.is_none_or(|end| unix < end))
     }
 
-    /// Checks the session or key of a request.
-    pub(crate) async fn access(&self, headers: &HeaderMap) -> Access {
+    /// Checks the session or key of a request. Values of `Authorization` for which `is_proof` holds are left out.
+    pub(crate) async fn access(&self, headers: &HeaderMap, is_proof: impl Fn(&[u8]) -> bool) -> Access {
         let mut access = Access::default();
         for (name, kind) in [(header::AUTHORIZATION, KeyKind::Session), (API_KEY, KeyKind::Bridge)] {
-            let mut values = headers.get_all(&name).iter();
+            let is_other = |value: &&HeaderValue| kind == KeyKind::Bridge || !is_proof(value.as_bytes());
+            let mut values = headers.get_all(&name).iter().filter(is_other);
             let Some(value) = values.next() else { continue };
             let judged =
                 if values.next().is_some() { Err(RejectionReason::Several) } else { self.judge(value, kind).await };
@@ -236,7 +237,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_str(value).unwrap());
-            let access = sessions.access(&headers).await;
+            let access = sessions.access(&headers, |_| false).await;
             assert!(presents_any(&headers) && !access.has_session);
             let [warning] = access.warnings.as_slice() else { panic!("{value}: {:?}", access.warnings) };
             assert!(warning.message.contains(says) && !warning.message.contains("hunter2"), "{warning:?}");
@@ -245,10 +246,12 @@ mod tests {
         headers.append(API_KEY, HeaderValue::from_static("a"));
         headers.append(API_KEY, HeaderValue::from_static("b"));
         headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(b"Bearer \xff").unwrap());
-        let codes: Vec<_> = sessions.access(&headers).await.warnings.iter().map(|w| w.code).collect();
+        let codes: Vec<_> = sessions.access(&headers, |_| false).await.warnings.iter().map(|w| w.code).collect();
         assert_eq!(codes, ["authorization_ignored", "api_key_ignored"]);
+        let proof = sessions.access(&headers, |value| value.starts_with(b"Bearer")).await;
+        assert_eq!(proof.warnings.len(), 1, "a proof of payment is not taken for a session");
         assert!(!presents_any(&HeaderMap::new()));
-        let none = sessions.access(&HeaderMap::new()).await;
+        let none = sessions.access(&HeaderMap::new(), |_| false).await;
         assert!(!none.has_session && none.warnings.is_empty());
     }
 }

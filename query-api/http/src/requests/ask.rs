@@ -1,7 +1,16 @@
 //! The request and the answer of a service.
 
-use std::{cell::RefCell, fmt, future::Future, net::IpAddr, rc::Rc, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    future::Future,
+    net::IpAddr,
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
+use axum::http::{HeaderName, HeaderValue};
 use cairn_state::{ServiceSecret, State, StateError};
 use cairn_work::Work;
 use serde_json::{Map, Value};
@@ -10,6 +19,7 @@ use tokio::{runtime::Handle, time::timeout};
 
 use super::{fingerprint::Fingerprint, snapshot::Snapshot};
 use crate::{
+    access::bridge::session_required,
     answers::{
         code::ErrorCode,
         compact::Selection,
@@ -23,7 +33,6 @@ use crate::{
         output::{JSON, Parts, SerializedAnswer},
     },
     describe::about::About,
-    limits::gate::session_required,
 };
 
 /// Implementation of the operations of a service.
@@ -136,6 +145,8 @@ pub struct Call<'a> {
     pub(crate) warnings: RefCell<Vec<Warning>>,
     /// Parts of the answer besides its body.
     pub(crate) notes: RefCell<AnswerNotes>,
+    /// What the request costs, in satoshis.
+    pub(crate) price_sats: Cell<u64>,
     /// See [`Call::client`].
     pub(crate) client: Option<u64>,
     /// See [`Call::client_under`].
@@ -187,7 +198,20 @@ impl<'a> Call<'a> {
         if self.has_session || !self.config.gates_enabled {
             return Ok(());
         }
-        Err(session_required(&self.config.base_url, capability, detail))
+        Err(session_required(self.config, capability, detail))
+    }
+
+    /// The same request for another operation, without warnings.
+    pub(crate) fn for_another(&self) -> Call<'a> {
+        Call {
+            work: Rc::clone(&self.work),
+            snapshot: self.snapshot.clone(),
+            warnings: RefCell::default(),
+            notes: RefCell::default(),
+            price_sats: Cell::default(),
+            runtime: self.runtime.clone(),
+            ..*self
+        }
     }
 
     /// A pseudonym of the client, for limits: 16 hexadecimal digits that identify its address or network until this
@@ -211,6 +235,13 @@ impl<'a> Call<'a> {
         self.state.is_some()
     }
 
+    /// The service state and the runtime, for what must be ended even if the request panics. `None` if there is no
+    /// database.
+    #[must_use]
+    pub fn state_and_runtime(&self) -> Option<(State, Handle)> {
+        self.state.map(|state| (state.clone(), self.runtime.clone()))
+    }
+
     /// Reads or writes the service state, and waits for it within the time limit of the request. The caller must not
     /// hold a lock.
     ///
@@ -218,6 +249,18 @@ impl<'a> Call<'a> {
     /// Returns 503 `state_unavailable` if there is no database, or if it is unreachable or too slow.
     pub fn with_state<T, F: Future<Output = Result<T, StateError>>>(
         &self,
+        work: impl FnOnce(&'a State) -> F,
+    ) -> Result<T, ApiError> {
+        self.with_state_within(self.work.left(), work)
+    }
+
+    /// Like [`Call::with_state`], with a time limit of its own: for what must be done even if the request is late.
+    ///
+    /// # Errors
+    /// Returns 503 `state_unavailable`.
+    pub fn with_state_within<T, F: Future<Output = Result<T, StateError>>>(
+        &self,
+        limit: Duration,
         work: impl FnOnce(&'a State) -> F,
     ) -> Result<T, ApiError> {
         let state = self.state.ok_or_else(|| {
@@ -230,7 +273,7 @@ impl<'a> Call<'a> {
             let detail = format!("the database of the service state: {why}; as far as known, nothing was written");
             ApiError::unavailable(ErrorCode::StateUnavailable, detail, 5)
         };
-        match self.runtime.block_on(timeout(self.work.left(), work(state))) {
+        match self.runtime.block_on(timeout(limit, work(state))) {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
                 tracing::error!(%error, "the service state failed");
@@ -246,6 +289,10 @@ impl<'a> Call<'a> {
 pub struct AnswerNotes {
     /// True if the status is 202.
     pub(crate) is_accepted: bool,
+    /// True if a payment for this call opened it: it must reach its client whole.
+    pub(crate) is_paid: bool,
+    /// Headers of a receipt.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Name under which clients save the body.
     pub(crate) file_name: Option<String>,
 }
@@ -424,7 +471,7 @@ impl Ask<'_> {
                     endpoint: &info.endpoint(),
                     freshness: data_state.freshness.as_deref(),
                     source: info.source,
-                    price_sats: 0,
+                    price_sats: self.call.price_sats.get(),
                     // They explain, and are the same in every answer of the operation.
                     docs: is_full.then_some(self.docs),
                     freshness_semantics: is_full.then_some(info.freshness_semantics),

@@ -1,7 +1,14 @@
 //! Executes operations for HTTP, MCP and pages: rate limit, sessions, admission, validation, time limit, ETag and
 //! metrics.
 
-use std::{cell::RefCell, hash::BuildHasher, rc::Rc, sync::Arc, time::Instant};
+use std::{
+    cell::{Cell, RefCell},
+    hash::BuildHasher,
+    pin::pin,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     body::Body,
@@ -17,6 +24,10 @@ use super::{
     parameters::from_request,
 };
 use crate::{
+    access::{
+        delivery::{Delivery, Waiting},
+        gate::{self, Entry, Visitor},
+    },
     answers::{
         code::ErrorCode,
         error::{ApiError, Location},
@@ -41,6 +52,12 @@ pub(crate) struct Caller<'c> {
     pub(crate) paid: u32,
     /// The headers with sessions and keys.
     pub(crate) headers: &'c HeaderMap,
+    /// True for work of the server itself, which pays nothing.
+    pub(crate) is_own: bool,
+    /// True if only the headers of the answer are wanted.
+    pub(crate) is_head: bool,
+    /// The path template by which it came, if that is not the operation's own.
+    pub(crate) alias: Option<&'static str>,
     /// Versions of the answer that the client has.
     pub(crate) if_none_match: Option<String>,
     /// Id of the request.
@@ -51,6 +68,9 @@ pub(crate) struct Caller<'c> {
 
 /// Memory of a body and of what it is parsed to, in terms of its size.
 const PARSED: u64 = 16;
+
+/// How long a late request waits for the answer that it has paid for: the payment is being redeemed.
+const REDEEMING: Duration = Duration::from_secs(5);
 
 /// Executes the operation at index `at` of the list.
 pub(crate) async fn execute(
@@ -101,7 +121,15 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
             raw
         }
     };
-    let access = server.sessions.access(caller.headers).await;
+    let access = server.sessions.access(caller.headers, |value| gate::is_proof(server, value)).await;
+    let visitor = Visitor {
+        is_own: caller.is_own,
+        is_head: caller.is_head,
+        template: caller.alias.unwrap_or(info.path),
+        proofs: gate::proofs_in(server, caller.headers),
+    };
+    let delivery = Arc::new(Delivery::default());
+    let waiting = Waiting::of(Arc::clone(&delivery), server.metrics.lost_answers());
     let permit = server.admission.enter(info.cost, caller.client.as_ref(), limit).await?;
     if let Some((_, bytes)) = body.as_ref().filter(|(_, bytes)| bytes.len() as u64 > SMALL) {
         share.hold(bytes.len() as u64 * PARSED)?;
@@ -112,6 +140,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     let _waits = work.guard();
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);
     let (span, runtime) = (tracing::Span::current(), Handle::current());
+    let mine = Arc::clone(&delivery);
     let working = server.queue.run(move || {
         // Held until the work ends, even if the client has disconnected.
         let _permit = permit;
@@ -142,12 +171,13 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
                 snapshot: shared.snapshot.get(),
                 warnings: RefCell::new(warnings),
                 notes: RefCell::default(),
+                price_sats: Cell::default(),
                 client: caller.client.map(|client| shared.pseudonyms.hash_one(client)),
                 network: caller.client.map(Client::network),
                 state: shared.state.as_ref(),
                 runtime,
             };
-            let ask = Ask {
+            let mut ask = Ask {
                 at,
                 op,
                 input,
@@ -160,11 +190,32 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
                 Some(source) => shared.backend.explain(&**source),
                 None => error,
             };
+            let entry = gate::enter(&shared, &ask, &visitor);
+            let paid = match entry.map_err(|error| error.warned(ask.call.warnings.take()))? {
+                Entry::Open => None,
+                Entry::Paid(payment) => {
+                    // The client has paid for the whole answer.
+                    ask.if_none_match = None;
+                    ask.call.price_sats.set(payment.price_sats());
+                    Some(payment)
+                }
+            };
             let answered = shared.backend.answer(&ask).map_err(explained).map_err(|error| narrowed(error, op));
+            let answered = match paid {
+                Some(payment) => gate::leave(payment, answered, &ask.call, &mine),
+                None => answered,
+            };
             answered.map_err(|error| error.warned(ask.call.warnings.take()))
         })
     });
-    match timeout(limit, working).await {
+    let mut working = pin!(working);
+    let done = match timeout(limit, &mut working).await {
+        // Its answer is paid for, and follows.
+        Err(_) if !delivery.abandon() => timeout(REDEEMING, working).await,
+        done => done,
+    };
+    waiting.end();
+    match done {
         Ok(Ok(Ok(answer))) => answer,
         Ok(Ok(Err(panic))) => {
             let error = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));

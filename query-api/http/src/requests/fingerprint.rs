@@ -91,7 +91,7 @@ impl Fingerprint {
 }
 
 /// Writes a value with the keys of objects sorted.
-fn write_sorted(value: &Value, text: &mut String) {
+pub(crate) fn write_sorted(value: &Value, text: &mut String) {
     match value {
         Value::Object(members) => {
             let sorted: BTreeMap<&String, &Value> = members.iter().collect();

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use axum::{
     body::Body,
     extract::Request,
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use futures_util::{StreamExt, stream};
@@ -35,6 +35,11 @@ pub(crate) const WARNING: HeaderName = HeaderName::from_static("x-warning");
 /// For answers that depend on nothing but the request.
 const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
+/// For answers that were paid for, and for offers.
+const FOR_ONE: HeaderValue = HeaderValue::from_static("private, no-store");
+/// The headers of credentials.
+const CREDENTIALS: HeaderValue = HeaderValue::from_static("authorization, x-wr-api-key, payment-signature");
+
 /// When a request came, and its id.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestArrival {
@@ -56,6 +61,10 @@ pub(crate) fn not_as_tool() -> ApiError {
 /// Marks an answer that has been counted.
 #[derive(Clone, Copy)]
 pub(crate) struct CountedAnswer;
+
+/// Marks an answer that a payment for this call opened.
+#[derive(Clone, Copy)]
+pub(crate) struct PaidAnswer;
 
 /// Answers a request to the operation at `at` of the list, which came by this alias if it did not come by the
 /// operation's own path.
@@ -96,6 +105,9 @@ pub(crate) async fn dispatch(
         // The first unit was for coming in.
         paid: Cost::Light.units(),
         headers: &headers,
+        is_own: false,
+        is_head: parts.method == Method::HEAD,
+        alias,
         if_none_match: if_none_match(&headers),
         id: came.as_ref().map_or("", |came| &came.id),
         began: came.as_ref().map_or_else(Instant::now, |came| came.at),
@@ -118,6 +130,10 @@ pub(crate) async fn dispatch(
     }
     if personal && response.headers().contains_key(header::ETAG) {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    }
+    if server.operations.get(at).is_some_and(|op| server.config.is_billable(op)) {
+        response.headers_mut().insert(header::CACHE_CONTROL, FOR_ONE);
+        response.headers_mut().append(header::VARY, CREDENTIALS);
     }
     let hides = response.extensions().get::<ApiError>().is_some_and(|error| !error.hidden.is_empty());
     if let Some(link) = canonical.filter(|_| !hides) {
@@ -146,6 +162,10 @@ fn respond(answer: Answer) -> Response {
             if media_type == HTML {
                 let policy = HeaderValue::from_static(POLICY);
                 response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+            }
+            if notes.is_paid {
+                response.headers_mut().extend(notes.headers);
+                response.extensions_mut().insert(PaidAnswer);
             }
             if notes.is_accepted {
                 *response.status_mut() = StatusCode::ACCEPTED;

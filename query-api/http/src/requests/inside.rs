@@ -22,7 +22,7 @@ use super::{
     ask::Answer,
     body,
     execute::{Caller, Input, execute},
-    http::{CountedAnswer, ToolRequest, not_as_tool},
+    http::{CountedAnswer, PaidAnswer, ToolRequest, not_as_tool},
     parameters::{from_object, target_of},
 };
 use crate::{
@@ -114,6 +114,8 @@ pub struct Reply {
     pub url: String,
     /// True for a document or page: not the answer of an operation, and no error. Its body is left out.
     pub is_document: bool,
+    /// True if a payment for this call opened it: the answer must reach its client whole.
+    pub is_paid: bool,
 }
 
 /// A request that admission control let in. Its slot is free again when this is dropped.
@@ -205,14 +207,19 @@ impl Api {
             client: client_of(from, server),
             paid: 0,
             headers: &from.headers,
+            is_own: false,
+            is_head: false,
+            alias: None,
             if_none_match: None,
             id: &id,
             began: Instant::now(),
         };
         let span = tracing::info_span!("request", %id);
         let result = execute(server, at, Input::Ready(raw), caller).instrument(span).await;
+        let mut is_paid = false;
         let (status, media_type, body) = match result {
             Ok(Answer::Body { media_type, content, notes, .. }) => {
+                is_paid = notes.is_paid;
                 let status = if notes.is_accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
                 (status, media_type, content.into_bytes())
             }
@@ -230,6 +237,7 @@ impl Api {
             body: body.into(),
             url: self.url(&target),
             is_document: false,
+            is_paid,
         })
     }
 
@@ -385,14 +393,16 @@ async fn read(response: Response, url: String) -> Reply {
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (media_type, request_id) = (text(header::CONTENT_TYPE).unwrap_or_default(), text(REQUEST_ID));
     let is_document = parts.status.is_success() && parts.extensions.get::<CountedAnswer>().is_none();
+    let is_paid = parts.extensions.get::<PaidAnswer>().is_some();
     if is_document {
-        return Reply { status: parts.status.as_u16(), media_type, request_id, body: Bytes::new(), url, is_document };
+        let status = parts.status.as_u16();
+        return Reply { status, media_type, request_id, body: Bytes::new(), url, is_document, is_paid };
     }
     match to_bytes(body, MAX_ANSWER).await {
-        Ok(body) => Reply { status: parts.status.as_u16(), media_type, request_id, body, url, is_document },
+        Ok(body) => Reply { status: parts.status.as_u16(), media_type, request_id, body, url, is_document, is_paid },
         Err(error) => {
             tracing::error!(%error, "cannot read an answer to its end");
-            Reply { status: 500, media_type: String::new(), request_id, body: Bytes::new(), url, is_document: false }
+            Reply { status: 500, media_type: String::new(), request_id, body: Bytes::new(), url, is_document: false, is_paid: false }
         }
     }
 }

@@ -8,8 +8,8 @@ use axum::{
 
 use super::names::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID};
 use crate::{
+    access::bridge::PAYMENT_REQUIRED,
     answers::error::ApiError,
-    limits::gate::PAYMENT_REQUIRED,
     requests::http::{ROWS_READ, WARNING},
 };
 

@@ -10,7 +10,7 @@ use std::{
 
 use axum::http::StatusCode;
 use prometheus::{
-    HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
+    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
 };
 
 use crate::{contract::operation::RegisteredOperation, requests::ask::Metric};
@@ -45,6 +45,7 @@ struct Counts {
     answers: IntCounterVec,
     durations: HistogramVec,
     rows_read: IntCounterVec,
+    lost_answers: IntCounter,
 }
 
 impl Counts {
@@ -63,6 +64,10 @@ impl Counts {
             "Time from request to answer, without sending the body.",
         );
         let rows_read = Opts::new("cairn_http_rows_read_total", "Rows of the index read for answers.");
+        let lost_answers = IntCounter::new(
+            "cairn_paid_answers_lost_total",
+            "Paid answers that could not be sent, because the client had disconnected meanwhile.",
+        )?;
         let counts = Counts {
             operations: operations.iter().map(|op| (op.info.name, op.info.cost.name())).collect(),
             in_flight: known(registry, in_flight)?,
@@ -70,6 +75,7 @@ impl Counts {
             answers: known(registry, IntCounterVec::new(answers, &["operation", "class", "status"])?)?,
             durations: known(registry, HistogramVec::new(durations.buckets(BOUNDS.to_vec()), &["operation"])?)?,
             rows_read: known(registry, IntCounterVec::new(rows_read, &["operation"])?)?,
+            lost_answers: known(registry, lost_answers)?,
         };
         // Shown from the start, even at zero.
         for (operation, _) in counts.operations.iter().chain([&OTHER]) {
@@ -96,6 +102,11 @@ impl Metrics {
 
     fn counts(&self) -> Option<&Counts> {
         self.counts.get()?.as_ref()
+    }
+
+    /// Counts paid answers that were lost with their connection.
+    pub(crate) fn lost_answers(&self) -> Option<IntCounter> {
+        self.counts().map(|counts| counts.lost_answers.clone())
     }
 
     /// Counts a request as in flight until the returned guard is dropped.

@@ -3,35 +3,39 @@
 use std::collections::BTreeMap;
 
 use cairn_http::{
-    ApiError, CHECKOUT_PAGE, Cost, Freshness, GETTING_STARTED_PAGE, Info, NoInput, Offer, Tier, Tool, Unit,
+    ApiError, CHECKOUT_PAGE, Cost, EffectiveTier, Freshness, GETTING_STARTED_PAGE, Info, NoInput, RegisteredOperation,
+    Tier, Tool, Unit,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{
-    context::Ctx,
-    operation::Operation,
-    service::{access, catalog::is_conditional},
-};
+use crate::{context::Ctx, operation::Operation, service::access::NO_BACKEND};
 
 /// Plans, payment methods and prices.
 pub(crate) struct BillingCatalog;
 
 /// Days of the pass.
 const PASS_DAYS: u32 = 31;
+/// The payment method of single calls.
+const LIGHTNING_L402: &str = "lightning_l402";
+/// Why nothing is sold during the beta.
+const BETA: &str = "nothing is sold during the public beta";
+/// Why the pass is not sold in live mode.
+const NO_PASSES: &str = "passes are not sold on this server at present; its operator issues keys and codes";
 
 /// Plans, payment methods and prices.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BillingCatalogOutput {
-    /// `public_beta`.
+    /// `public_beta` or `live`.
     product_mode: &'static str,
     /// True while nothing is sold.
     billing_paused: bool,
-    billing_paused_reason: &'static str,
+    /// Null while calls are sold.
+    billing_paused_reason: Option<&'static str>,
     checkout_buy_path: &'static str,
     plans: Vec<Plan>,
-    /// Ways to pay for a plan.
-    payment_methods: Vec<String>,
+    /// Ways to pay. `lightning_l402` pays for single calls, not for plans.
+    payment_methods: Vec<&'static str>,
     /// Reason for an empty list.
     payment_methods_reason: Option<&'static str>,
     /// Capabilities that have a price per call, by name.
@@ -56,7 +60,7 @@ pub(crate) struct Plan {
     for_sale: bool,
     /// The request header that takes the key of the plan.
     header: &'static str,
-    /// Operations with requests that need a wallet session: the plan opens these requests.
+    /// Operations with requests that need a payment or a wallet session: the plan opens these requests.
     opens: Vec<String>,
 }
 
@@ -89,9 +93,9 @@ pub(crate) struct TestCodes {
 impl Operation for BillingCatalog {
     const INFO: Info = Info {
         summary: "Plans, payment methods and prices per call, and whether they are sold now",
-        description: "Lists the pass and the prices per call, as they will be after the public beta. Nothing is sold \
-            during the beta: plans have no price then, and prices per call are announcements. The price list of all \
-            operations with their tiers is in /api/health.",
+        description: "Lists the pass and the prices per call of the time after the public beta, and says whether they \
+            are sold now. Nothing is sold during the beta: plans have no price then, and prices per call are \
+            announcements. The price list of all operations with their tiers is in /api/health.",
         cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::STATE],
@@ -103,15 +107,17 @@ impl Operation for BillingCatalog {
     type Output = BillingCatalogOutput;
 
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<BillingCatalogOutput, ApiError> {
-        let at = |path: &str| format!("{}{path}", ctx.config.base_url);
+        let (config, mode) = (ctx.config, ctx.config.access_mode);
+        let at = |path: &str| format!("{}{path}", config.base_url);
+        let payment_methods: Vec<&str> = config.payment_backend().map(|_| LIGHTNING_L402).into_iter().collect();
         Ok(BillingCatalogOutput {
-            product_mode: access::PRODUCT_MODE,
-            billing_paused: true,
-            billing_paused_reason: access::PAUSED_REASON,
-            checkout_buy_path: access::BUY_PATH,
+            product_mode: mode.product_mode(),
+            billing_paused: config.billing_paused_reason().is_some(),
+            billing_paused_reason: config.billing_paused_reason(),
+            checkout_buy_path: mode.checkout_buy_path(),
             plans: vec![pass(ctx)],
-            payment_methods: Vec::new(),
-            payment_methods_reason: Some("nothing is sold during the public beta"),
+            payment_methods_reason: payment_methods.is_empty().then(|| mode.word(BETA, NO_BACKEND)),
+            payment_methods,
             capabilities: capabilities(ctx),
             test_codes: TestCodes { endpoint: "POST /v1/billing/redeem", issued_by: "the operator of this server" },
             checkout_page_url: at(CHECKOUT_PAGE),
@@ -120,38 +126,49 @@ impl Operation for BillingCatalog {
     }
 }
 
-/// The pass, as the beta has it.
+/// The pass, which is not sold at present.
 fn pass(ctx: &Ctx<'_>) -> Plan {
-    let opened = ctx.operations.iter().filter(|op| is_conditional(op, ctx.config));
+    let (config, mode) = (ctx.config, ctx.config.access_mode);
+    let opened = ctx.operations.iter().filter(|op| !EffectiveTier::of(op, config).is_open());
     Plan {
         plan_id: "wallet-monthly",
-        description: "Pass of 31 days: its key opens what needs a wallet session",
+        description: mode.word(
+            "Pass of 31 days: its key opens what needs a wallet session",
+            "Pass of 31 days: its key opens what needs a payment or a wallet session",
+        ),
         duration_days: PASS_DAYS,
         currency: "BTC",
         price_sats: None,
-        price_sats_reason: Some("nothing is sold during the public beta"),
+        price_sats_reason: Some(mode.word(BETA, NO_PASSES)),
         for_sale: false,
         header: "X-WR-API-Key",
-        opens: opened.flat_map(|op| op.described_paths().map(|path| op.info.endpoint_at(path))).collect(),
+        opens: opened.flat_map(endpoints).collect(),
     }
 }
 
 /// Capabilities that have a price per call, by name.
 fn capabilities(ctx: &Ctx<'_>) -> Vec<PricedCapability> {
-    let mut found: BTreeMap<&'static str, (Offer, Vec<String>)> = BTreeMap::new();
-    for op in ctx.operations {
+    let mut found: BTreeMap<&'static str, Vec<&RegisteredOperation>> = BTreeMap::new();
+    for op in ctx.operations.iter().filter(|op| op.offer.price_sats.is_some() || op.offer.x402_usd.is_some()) {
         let Some(name) = op.offer.capability else { continue };
-        let endpoints = op.described_paths().map(|path| op.info.endpoint_at(path));
-        found.entry(name).or_insert_with(|| (op.offer, Vec::new())).1.extend(endpoints);
+        found.entry(name).or_default().push(op);
     }
-    let priced = found.into_iter().map(|(capability, (offer, endpoints))| PricedCapability {
-        capability,
-        endpoints,
-        post_beta_tier: offer.tier,
-        currently_billable: false,
-        future_native_l402_price_sats: offer.price_sats,
-        future_x402_price_usd: offer.x402_usd,
-        price_unit: offer.unit,
+    let priced = found.into_iter().filter_map(|(capability, operations)| {
+        let offer = operations.first()?.offer;
+        Some(PricedCapability {
+            capability,
+            post_beta_tier: offer.tier,
+            currently_billable: operations.iter().all(|op| ctx.config.is_billable(op)),
+            future_native_l402_price_sats: offer.price_sats,
+            future_x402_price_usd: offer.x402_usd,
+            price_unit: offer.unit,
+            endpoints: operations.into_iter().flat_map(endpoints).collect(),
+        })
     });
     priced.collect()
+}
+
+/// The endpoints of an operation, each prefixed with the method unless it is GET.
+fn endpoints(op: &RegisteredOperation) -> impl Iterator<Item = String> {
+    op.described_paths().map(move |path| op.info.endpoint_at(path))
 }

@@ -1,6 +1,7 @@
-//! Plans, prices, and codes for keys.
+//! Plans, prices, challenges, and codes for keys.
 
 crate::area::area! {
     catalog::BillingCatalog,
+    challenge::GetChallenge,
     redeem::RedeemCode,
 }

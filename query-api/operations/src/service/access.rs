@@ -1,31 +1,22 @@
-//! Access and payment during the public beta, for `/api/health`, `/v1/beta-status` and `/v1/capabilities`.
+//! Access and payment in the mode in force, for `/api/health`, `/v1/beta-status` and `/v1/billing/catalog`.
 
 use std::collections::BTreeSet;
 
-use cairn_http::{HttpConfig, Offer, Unit};
+use cairn_http::{AccessMode, HttpConfig, Offer, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::catalog::is_conditional;
 use crate::context::Ctx;
 
-/// Name of the beta as a mode.
-pub(crate) const PRODUCT_MODE: &str = "public_beta";
-pub(crate) const BILLING_MODE: &str = "beta_free";
-/// Authentication mode.
-pub(crate) const AUTH_MODE: &str = "beta_public";
-/// State of the checkout.
-pub(crate) const BUY_PATH: &str = "paused_during_public_beta";
-/// Why nothing is billed.
-pub(crate) const PAUSED_REASON: &str = "public_beta";
 /// Name of the model after the beta.
 pub(crate) const PRICING_MODEL: &str = "free_tier_plus_per_call_402";
 
-/// The rules of the beta.
+/// The access rules in force.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BetaPosture")]
 pub(crate) struct Posture {
-    /// The rules of the beta in one sentence.
+    /// The access rules in one sentence.
     pub(crate) message: String,
     /// True during the beta.
     pub(crate) active: bool,
@@ -60,20 +51,26 @@ pub(crate) const POST_BETA_MODEL: PostBetaModel = PostBetaModel {
     bridge_pass: "fallback_or_founder_testing",
 };
 
-/// The rules of the beta under this configuration.
+/// The access rules under this configuration.
 pub(crate) fn posture(ctx: &Ctx<'_>) -> Posture {
-    let gated = ctx.operations.iter().filter(|op| is_conditional(op, ctx.config)).map(|op| op.info.name);
+    let (config, mode) = (ctx.config, ctx.config.access_mode);
+    let gated = ctx.operations.iter().filter(|op| is_conditional(op, config)).map(|op| op.info.name);
     let exceptions: Vec<&'static str> = gated.collect();
+    let rule = mode.word(
+        "Every operation is free and needs no account during the public beta",
+        "The public beta is over: a premium operation needs a payment for each call, a key or a wallet session; every \
+         other one is free and needs no account",
+    );
     let but = if exceptions.is_empty() { "" } else { ", except for the listed operations" };
     Posture {
-        message: format!("Every operation is free and needs no account during the public beta{but}."),
-        active: true,
-        reason: PAUSED_REASON,
-        current_access: BILLING_MODE,
+        message: format!("{rule}{but}."),
+        active: !mode.is_live(),
+        reason: mode.product_mode(),
+        current_access: mode.billing_mode(),
         conditional_access_exceptions: exceptions,
-        billing_paused: true,
-        checkout_buy_path: BUY_PATH,
-        rate_limits_active: ctx.config.limits_clients(),
+        billing_paused: config.billing_paused_reason().is_some(),
+        checkout_buy_path: mode.checkout_buy_path(),
+        rate_limits_active: config.limits_clients(),
         post_beta_pricing_model: PRICING_MODEL,
         post_beta_model: POST_BETA_MODEL,
     }
@@ -102,7 +99,7 @@ impl Links {
 /// State of payment by L402.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Native402Opening {
-    /// `prepared_but_closed` during the beta.
+    /// `open`; `closed_no_backend` if no Lightning backend is configured; `prepared_but_closed` during the beta.
     status: &'static str,
     status_reason: &'static str,
     /// True if the operator has enabled payment by L402.
@@ -127,7 +124,7 @@ pub(crate) struct Native402Opening {
 /// State of payment by x402.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct X402Opening {
-    /// `prepared_but_closed` during the beta.
+    /// `prepared_but_closed`: no payment is settled.
     status: &'static str,
     status_reason: &'static str,
     /// True if the operator has enabled payment by x402.
@@ -156,6 +153,8 @@ pub(crate) struct X402Opening {
 
 const CLOSED: &str = "prepared_but_closed";
 const CLOSED_REASON: &str = "nothing is billed during the public beta";
+/// Why nothing is sold in live mode.
+pub(crate) const NO_BACKEND: &str = "the operator has configured no Lightning backend";
 const DEBIT_MODEL: &str = "one_payment_per_request";
 /// A capability whose price depends on current fees.
 const MOVING_PRICE: &str = "timestamp_submit";
@@ -177,30 +176,45 @@ fn x402_first_wave(offer: &Offer) -> bool {
     offer.x402_usd.is_some() && offer.unit == Some(Unit::Request)
 }
 
+/// Status of payment by L402, and its reason.
+fn native_status(config: &HttpConfig) -> (&'static str, &'static str) {
+    match (config.access_mode, config.payment_backend()) {
+        (AccessMode::Beta, _) => (CLOSED, CLOSED_REASON),
+        (AccessMode::Live, None) => ("closed_no_backend", NO_BACKEND),
+        (AccessMode::Live, Some(_)) => ("open", "calls of the configured capabilities are sold over Lightning"),
+    }
+}
+
 /// State of payments for the operations of this server.
 pub(crate) struct Openings {
     /// By L402.
     pub(crate) native: Native402Opening,
     pub(crate) x402: X402Opening,
+    /// Capabilities that are sold over Lightning now.
+    pub(crate) sold: Vec<&'static str>,
     /// Capabilities of this server that have a price in dollars.
     pub(crate) prepared_x402: Vec<&'static str>,
 }
 
 /// Both payment protocols.
 pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
+    let (config, mode) = (ctx.config, ctx.config.access_mode);
     let built = || ctx.operations.iter().map(|op| &op.offer);
     let all = || built().chain(ctx.planned.iter().map(|p| &p.offer));
+    let sold = ctx.operations.iter().filter(|op| config.sells_over_lightning(op)).map(|op| &op.offer);
+    let sold = names(sold, |_| true);
     let prepared = names(built(), |o| o.x402_usd.is_some());
+    let (status, status_reason) = native_status(config);
     Openings {
         native: Native402Opening {
-            status: CLOSED,
-            status_reason: CLOSED_REASON,
-            operator_gate_enabled: false,
-            configured_capabilities: Vec::new(),
+            status,
+            status_reason,
+            operator_gate_enabled: mode.is_live(),
+            configured_capabilities: sold.clone(),
             eligible_first_wave_capabilities: names(built(), first_wave),
             unsafe_configured_capabilities: Vec::new(),
             ignored_configured_capabilities: Vec::new(),
-            public_opening_ready: false,
+            public_opening_ready: config.payment_backend().is_some(),
             recommended_first_wave: names(all(), first_wave),
             blocked_or_later_capabilities: names(all(), |o| o.price_sats.is_some() && !first_wave(o)),
             timestamp_submit_quote_model: "service_fee_plus_dynamic_anchor_fee_share",
@@ -208,7 +222,7 @@ pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
         },
         x402: X402Opening {
             status: CLOSED,
-            status_reason: CLOSED_REASON,
+            status_reason: mode.word(CLOSED_REASON, "this server does not settle x402 payments"),
             operator_gate_enabled: false,
             live_gate_enabled: false,
             configured_capabilities: Vec::new(),
@@ -222,6 +236,7 @@ pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
             recommended_prepared_candidates: names(all(), |o| o.x402_usd.is_some()),
             debit_model: DEBIT_MODEL,
         },
+        sold,
         prepared_x402: prepared,
     }
 }

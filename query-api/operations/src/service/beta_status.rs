@@ -10,16 +10,16 @@ use crate::{
     operation::Operation,
 };
 
-/// The rules of the beta.
+/// The access rules and limits in force.
 pub(crate) struct BetaStatus;
 
-/// The rules of the beta.
+/// The access rules and limits in force.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BetaStatusOutput {
-    /// `public_beta`.
+    /// `public_beta` or `live`.
     product_mode: &'static str,
     billing_mode: &'static str,
-    /// `beta_public`: no account is needed.
+    /// `beta_public`: no account is needed. `payment_or_key`: premium operations need a payment, a key or a session.
     auth_mode: &'static str,
     #[serde(flatten)]
     posture: Posture,
@@ -28,7 +28,7 @@ pub(crate) struct BetaStatusOutput {
     links: Links,
 }
 
-/// A limit that applies during the beta.
+/// A limit in force.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Guardrail {
     /// Stable name.
@@ -92,10 +92,11 @@ impl Operation for BetaStatus {
     type Output = BetaStatusOutput;
 
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<BetaStatusOutput, ApiError> {
+        let mode = ctx.config.access_mode;
         Ok(BetaStatusOutput {
-            product_mode: access::PRODUCT_MODE,
-            billing_mode: access::BILLING_MODE,
-            auth_mode: access::AUTH_MODE,
+            product_mode: mode.product_mode(),
+            billing_mode: mode.billing_mode(),
+            auth_mode: mode.auth_mode(),
             posture: access::posture(ctx),
             guardrails: guardrails(ctx),
             links: Links::of(ctx.config),

@@ -4,10 +4,7 @@ use cairn_http::{ApiError, Cost, Freshness, Info, MCP, Tier, Tool, Unit, links};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    access,
-    beta_status::{Guardrail, guardrails},
-};
+use super::beta_status::{Guardrail, guardrails};
 use crate::{
     context::{Ctx, TIP, index_get},
     operation::Operation,
@@ -155,8 +152,8 @@ impl Operation for Capabilities {
             version: env!("CARGO_PKG_VERSION"),
             about: full.then_some(ctx.about.sentence),
             network: ctx.index.map(|view| view.network().name()),
-            product_mode: access::PRODUCT_MODE,
-            auth_mode: access::AUTH_MODE,
+            product_mode: ctx.config.access_mode.product_mode(),
+            auth_mode: ctx.config.access_mode.auth_mode(),
             endpoints_available: ctx.operations.iter().map(|op| op.described_paths().count()).sum(),
             areas,
             showcase_addresses: full.then(|| ctx.chain.showcase_addresses.clone()),

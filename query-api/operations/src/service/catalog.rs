@@ -1,6 +1,6 @@
 //! The catalog of operations, by package and tier.
 
-use cairn_http::{ErrorCode, HttpConfig, Info, RegisteredOperation, Tier, Unit};
+use cairn_http::{EffectiveTier, ErrorCode, HttpConfig, Info, RegisteredOperation, Tier, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,11 +43,11 @@ pub(crate) struct CatalogEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     capability: Option<&'static str>,
     post_beta_tier: Tier,
-    /// `beta_free` or `conditional_free_then_wallet_plus`.
+    /// `beta_free` or `conditional_free_then_wallet_plus`; after the beta also `free` and `paid_per_call`.
     effective_tier: &'static str,
-    /// `free`, `beta_free` or `conditional_free_then_wallet_plus`.
+    /// `free`, `beta_free` or `conditional_free_then_wallet_plus`; after the beta `paid_per_call`, not `beta_free`.
     live_access_model: &'static str,
-    /// False throughout the beta.
+    /// True if a call needs a payment, a key or a session now; false throughout the beta.
     currently_billable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     future_native_l402_price_sats: Option<u64>,
@@ -89,12 +89,9 @@ pub(crate) struct ConditionalAccess {
 /// Name of the operation whose access stays conditional in the live model.
 pub(crate) const WALLET_PNL: &str = "wallet_pnl";
 
-/// Access model of operations that need a wallet session for some requests.
-const CONDITIONAL: &str = "conditional_free_then_wallet_plus";
-
 /// True if some requests need a wallet session now.
 pub(crate) fn is_conditional(op: &RegisteredOperation, config: &HttpConfig) -> bool {
-    config.gates_enabled && op.info.conditional
+    EffectiveTier::of(op, config) == EffectiveTier::Conditional
 }
 
 /// The catalog of a package.
@@ -109,8 +106,8 @@ pub(crate) fn package(ctx: &Ctx<'_>, which: cairn_http::Package) -> Package {
         free: of(&|op| op.offer.tier == Tier::Free),
         premium: of(&|op| op.offer.tier == Tier::Premium),
         conditional: of(&|op| is_conditional(op, config)),
-        effective_free: of(&|op| !is_conditional(op, config)),
-        effective_premium: Vec::new(),
+        effective_free: of(&|op| EffectiveTier::of(op, config).is_open()),
+        effective_premium: of(&|op| EffectiveTier::of(op, config) == EffectiveTier::PaidPerCall),
         effective_conditional: of(&|op| is_conditional(op, config)),
         endpoint_catalog: members
             .iter()
@@ -120,7 +117,7 @@ pub(crate) fn package(ctx: &Ctx<'_>, which: cairn_http::Package) -> Package {
 }
 
 fn entry(op: &RegisteredOperation, path: &'static str, config: &HttpConfig, showcase: &[String]) -> CatalogEntry {
-    let (info, offer, conditional) = (&op.info, &op.offer, is_conditional(op, config));
+    let (info, offer, effective) = (&op.info, &op.offer, EffectiveTier::of(op, config));
     CatalogEntry {
         path,
         method: info.method.name(),
@@ -129,17 +126,22 @@ fn entry(op: &RegisteredOperation, path: &'static str, config: &HttpConfig, show
         summary: info.summary,
         capability: offer.capability,
         post_beta_tier: offer.tier,
-        effective_tier: if conditional { CONDITIONAL } else { "beta_free" },
-        live_access_model: match offer.tier {
-            _ if conditional && info.name == WALLET_PNL => CONDITIONAL,
-            Tier::Free => "free",
-            Tier::Premium => "beta_free",
-        },
-        currently_billable: false,
+        effective_tier: effective.name(),
+        live_access_model: live_access_model(op, effective).name(),
+        currently_billable: config.is_billable(op),
         future_native_l402_price_sats: offer.price_sats,
         price_unit: offer.unit,
         future_x402_price_usd: offer.x402_usd,
-        conditional_access: conditional.then(|| access(info, showcase)),
+        conditional_access: (effective == EffectiveTier::Conditional).then(|| access(info, showcase)),
+    }
+}
+
+/// Access in the model after the beta. For a premium operation it is that of now, so that it is free during the beta.
+fn live_access_model(op: &RegisteredOperation, effective: EffectiveTier) -> EffectiveTier {
+    match op.offer.tier {
+        _ if effective == EffectiveTier::Conditional && op.info.name == WALLET_PNL => effective,
+        Tier::Free => EffectiveTier::Free,
+        Tier::Premium => effective,
     }
 }
 

@@ -38,10 +38,11 @@ pub(crate) struct HealthOutput {
     billing_provider: &'static str,
     billing_mode: &'static str,
     billing_paused: bool,
-    billing_paused_reason: &'static str,
+    /// Null while calls are sold.
+    billing_paused_reason: Option<&'static str>,
     beta_pricing_active: bool,
     auth_mode: &'static str,
-    /// Header that requests need; `none` during the beta.
+    /// Headers of which a paid request needs one; `none` during the beta.
     auth_header: &'static str,
     checkout_buy_path: &'static str,
     /// Payment methods of the checkout; empty while it is paused.
@@ -114,6 +115,7 @@ impl Operation for Health {
 
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<HealthOutput, ApiError> {
         let tip = ctx.index.map(|view| *view.tip());
+        let (config, mode) = (ctx.config, ctx.config.access_mode);
         let openings = openings(ctx);
         let package = |which| package(ctx, which);
         Ok(HealthOutput {
@@ -127,17 +129,17 @@ impl Operation for Health {
             service: "cairn",
             version: env!("CARGO_PKG_VERSION"),
             mode: "quick",
-            product_mode: access::PRODUCT_MODE,
-            beta: true,
-            beta_mode: true,
-            billing_provider: "none",
-            billing_mode: access::BILLING_MODE,
-            billing_paused: true,
-            billing_paused_reason: access::PAUSED_REASON,
-            beta_pricing_active: true,
-            auth_mode: access::AUTH_MODE,
-            auth_header: "none",
-            checkout_buy_path: access::BUY_PATH,
+            product_mode: mode.product_mode(),
+            beta: !mode.is_live(),
+            beta_mode: !mode.is_live(),
+            billing_provider: config.payment_backend().unwrap_or("none"),
+            billing_mode: mode.billing_mode(),
+            billing_paused: config.billing_paused_reason().is_some(),
+            billing_paused_reason: config.billing_paused_reason(),
+            beta_pricing_active: !mode.is_live(),
+            auth_mode: mode.auth_mode(),
+            auth_header: mode.auth_header(),
+            checkout_buy_path: mode.checkout_buy_path(),
             checkout_payment_methods: Vec::new(),
             post_beta_pricing_model: access::PRICING_MODEL,
             post_beta_model: access::POST_BETA_MODEL,
@@ -147,9 +149,9 @@ impl Operation for Health {
             endpoints_available: ctx.operations.iter().map(|op| op.described_paths().count()).sum(),
             beta_notice: access::posture(ctx),
             beta_posture: access::posture(ctx),
-            links: Links::of(ctx.config),
-            public_l402_enabled: false,
-            native_l402_live_capabilities: Vec::new(),
+            links: Links::of(config),
+            public_l402_enabled: config.payment_backend().is_some(),
+            native_l402_live_capabilities: openings.sold,
             live_x402_capabilities: Vec::new(),
             prepared_x402_capabilities: openings.prepared_x402,
             native_402_opening: openings.native,

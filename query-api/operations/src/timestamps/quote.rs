@@ -17,7 +17,7 @@ use crate::{
 /// Price of a timestamp.
 pub(crate) struct TimestampQuote;
 
-/// Price of a timestamp. During the beta nothing is charged.
+/// Price of a timestamp. It is charged only while calls are sold.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TimestampQuoteOutput {
     /// True if hashes are accepted at present.
@@ -80,7 +80,8 @@ impl Operation for TimestampQuote {
         summary: "Price of a timestamp",
         description: "Fee of the service and share of the anchoring transaction's fee for one hash, from the live feerate \
             and the hashes that wait, and whether hashes are accepted at present (`available`, `reason`). The share falls \
-            with the size of the batch: `by_batch`. Nothing is charged during the beta.",
+            with the size of the batch: `by_batch`. It is charged only while calls are sold (`currently_billable` in \
+            /v1/billing/catalog).",
         source: "service+mempool",
         freshness: &[TIP, Freshness::NOW],
         has_ages: true,

@@ -39,6 +39,7 @@ impl Operation for SubmitTimestamp {
             request puts the hash into another batch. While the server cannot anchor, the answer is 503 \
             `anchoring_unavailable` with a `reason`.",
         accepts_new: true,
+        quoted_by: Some("timestamp_quote"),
         cost: Cost::Standard,
         source: "service",
         errors: &[ErrorCode::AnchoringUnavailable, ErrorCode::StateUnavailable],

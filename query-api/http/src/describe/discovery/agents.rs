@@ -1,15 +1,15 @@
 //! Documents for agents: agent card, flows, and the endpoint of the Model Context Protocol.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
-    authentication::{BEARER, KEY, authentication, schemes},
+    authentication::{Scheme, authentication, schemes},
     links::MCP,
 };
 use crate::{
     config::HttpConfig,
     contract::{offer::Tier, operation::RegisteredOperation},
-    describe::{about::About, openapi::example_of},
+    describe::{about::About, openapi::example_of, paying::how_to_pay},
 };
 
 /// The agent card of A2A 1.0. It lists the interfaces that the server has; none is one of A2A's own bindings.
@@ -20,29 +20,31 @@ pub(super) fn card(operations: &[RegisteredOperation], about: &About, config: &H
         let url = format!("{base}{MCP}");
         interfaces.insert(0, json!({"url": url, "protocolBinding": "MCP", "protocolVersion": newest}));
     }
-    let [session, key] = schemes(operations, config);
-    let skills: Vec<Value> = operations.iter().map(|op| skill(op, about)).collect();
+    let schemes = schemes(operations, config);
+    let by_id: Map<String, Value> = schemes.iter().map(|scheme| (scheme.id().to_owned(), scheme.for_card())).collect();
+    let skills: Vec<Value> = operations.iter().map(|op| skill(op, about, &schemes, config)).collect();
+    let description = match how_to_pay(config) {
+        Some(paying) => format!("{}. {paying}", about.sentence),
+        None => about.sentence.to_owned(),
+    };
     json!({
         "name": about.name,
-        "description": about.sentence,
+        "description": description,
         "version": env!("CARGO_PKG_VERSION"),
         "supportedInterfaces": interfaces,
         "provider": {"organization": about.name, "url": format!("{base}/")},
         "documentationUrl": format!("{base}/api/reference/"),
         "capabilities": {"streaming": false, "pushNotifications": false, "extendedAgentCard": false},
-        "securitySchemes": {
-            BEARER: {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": session}},
-            KEY: {"apiKeySecurityScheme": {"name": "X-WR-API-Key", "location": "header", "description": key}},
-        },
+        "securitySchemes": by_id,
         "defaultInputModes": ["application/json"],
         "defaultOutputModes": ["application/json"],
         "skills": skills,
     })
 }
 
-fn skill(op: &RegisteredOperation, about: &About) -> Value {
+fn skill(op: &RegisteredOperation, about: &About, schemes: &[Scheme], config: &HttpConfig) -> Value {
     let tier = if op.offer.tier == Tier::Free { "free" } else { "premium" };
-    json!({
+    let mut skill = json!({
         "id": op.info.name,
         "name": op.info.summary,
         "description": op.info.description,
@@ -50,7 +52,13 @@ fn skill(op: &RegisteredOperation, about: &About) -> Value {
         "examples": [format!("{} {}", op.info.method.name(), example_of(op, about))],
         "inputModes": ["application/json"],
         "outputModes": op.media,
-    })
+    });
+    if config.is_billable(op) {
+        // Any one of them is enough.
+        let ways = schemes.iter().filter(|scheme| scheme.opens(op, config));
+        skill["securityRequirements"] = ways.map(|scheme| json!({"schemes": {scheme.id(): {"list": []}}})).collect();
+    }
+    skill
 }
 
 /// Operations as flows of one step (agents.json 0.1).

@@ -2,42 +2,105 @@
 
 use serde_json::{Value, json};
 
-use crate::{config::HttpConfig, contract::operation::RegisteredOperation};
+use crate::{
+    config::HttpConfig,
+    contract::{access::EffectiveTier, operation::RegisteredOperation},
+};
 
-/// Name of the scheme of wallet sessions.
-pub(super) const BEARER: &str = "wallet_session";
-/// Name of the scheme of bridge keys.
-pub(super) const KEY: &str = "bridge_key";
+/// A way to authenticate.
+enum Way {
+    Session,
+    BridgeKey,
+    Payment,
+}
+
+/// A way to authenticate, with its purpose.
+pub(super) struct Scheme {
+    way: Way,
+    description: String,
+}
+
+impl Scheme {
+    /// Its name.
+    pub(super) fn id(&self) -> &'static str {
+        match self.way {
+            Way::Session => "wallet_session",
+            Way::BridgeKey => "bridge_key",
+            Way::Payment => "l402",
+        }
+    }
+
+    /// The scheme in our own form.
+    fn described(&self) -> Value {
+        let (kind, header) = match self.way {
+            Way::Session | Way::Payment => ("http", "Authorization"),
+            Way::BridgeKey => ("apiKey", "X-WR-API-Key"),
+        };
+        let mut scheme = json!({"id": self.id(), "type": kind});
+        match self.way {
+            Way::Session => scheme["scheme"] = "bearer".into(),
+            Way::Payment => scheme["scheme"] = "L402".into(),
+            Way::BridgeKey => {}
+        }
+        scheme["in"] = "header".into();
+        scheme["name"] = header.into();
+        scheme["description"] = self.description.clone().into();
+        scheme
+    }
+
+    /// The scheme in the form of agent cards.
+    pub(super) fn for_card(&self) -> Value {
+        let description = &self.description;
+        match self.way {
+            Way::Session => json!({"httpAuthSecurityScheme": {"scheme": "Bearer", "description": description}}),
+            Way::BridgeKey => json!({"apiKeySecurityScheme": {"name": "X-WR-API-Key", "location": "header",
+                "description": description}}),
+            Way::Payment => json!({"httpAuthSecurityScheme": {"scheme": "L402", "description": description}}),
+        }
+    }
+
+    /// True if it can open calls of this operation.
+    pub(super) fn opens(&self, op: &RegisteredOperation, config: &HttpConfig) -> bool {
+        match self.way {
+            Way::Session | Way::BridgeKey => true,
+            Way::Payment => config.sells_over_lightning(op),
+        }
+    }
+}
 
 /// The operations of which some requests need a session or key; none while the gates are disabled.
 pub(crate) fn gated<'o>(operations: &'o [RegisteredOperation], config: &HttpConfig) -> Vec<&'o RegisteredOperation> {
-    operations.iter().filter(|op| config.gates_enabled && op.info.conditional).collect()
+    operations.iter().filter(|op| EffectiveTier::of(op, config) == EffectiveTier::Conditional).collect()
 }
 
-/// Purpose of a wallet session and a bridge key.
-pub(super) fn schemes(operations: &[RegisteredOperation], config: &HttpConfig) -> [String; 2] {
+/// Purpose of each way to authenticate.
+pub(super) fn schemes(operations: &[RegisteredOperation], config: &HttpConfig) -> Vec<Scheme> {
     let names: Vec<&str> = gated(operations, config).iter().map(|op| op.info.name).collect();
-    let needed = match names.as_slice() {
-        [] => "Nothing needs it on this server.".to_owned(),
-        names => format!("Only some requests of {} need it; everything else is open.", names.join(", ")),
+    let some = names.join(", ");
+    let needed = match (config.access_mode.is_live(), names.is_empty()) {
+        (false, true) => "Nothing needs it on this server.".to_owned(),
+        (false, false) => format!("Only some requests of {some} need it; everything else is open."),
+        (true, true) => "It opens every premium operation without payment; everything else is open.".to_owned(),
+        (true, false) => format!(
+            "It opens every premium operation without payment, and some requests of {some}; everything else is open."
+        ),
     };
-    [
-        format!("A wallet session: `Authorization: Bearer <token>`. {needed}"),
-        "The key of a bridge pass: `X-WR-API-Key: <key>`. It gives the same access as a wallet session.".to_owned(),
-    ]
+    let session = format!("A wallet session: `Authorization: Bearer <token>`. {needed}");
+    let key = "The key of a bridge pass: `X-WR-API-Key: <key>`. It gives the same access as a wallet session.";
+    let payment = "A paid call: `Authorization: L402 <macaroon>:<preimage>`, with the macaroon of the 402 answer and the \
+                   preimage of its paid invoice. It opens one answer to the same request.";
+    let payment = config.payment_backend().map(|_| (Way::Payment, payment.to_owned()));
+    let ways = [(Way::Session, session), (Way::BridgeKey, key.to_owned())].into_iter().chain(payment);
+    ways.map(|(way, description)| Scheme { way, description }).collect()
 }
 
 /// How clients authenticate, and which operations need it.
 pub(crate) fn authentication(operations: &[RegisteredOperation], config: &HttpConfig) -> Value {
-    let [session, key] = schemes(operations, config);
-    let needed_for: Vec<&str> = gated(operations, config).iter().map(|op| op.info.name).collect();
+    let schemes: Vec<Value> = schemes(operations, config).iter().map(Scheme::described).collect();
+    let needed_for = operations.iter().filter(|op| !EffectiveTier::of(op, config).is_open());
     json!({
         "required": false,
-        "schemes": [
-            {"id": BEARER, "type": "http", "scheme": "bearer", "in": "header", "name": "Authorization",
-                "description": session},
-            {"id": KEY, "type": "apiKey", "in": "header", "name": "X-WR-API-Key", "description": key},
-        ],
-        "needed_for": needed_for,
+        "schemes": schemes,
+        "needed_for": needed_for.map(|op| op.info.name).collect::<Vec<_>>(),
     })
 }

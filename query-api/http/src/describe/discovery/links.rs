@@ -1,6 +1,6 @@
 //! Where the documents about the service are.
 
-use crate::config::HttpConfig;
+use crate::{config::HttpConfig, describe::paying::BILLING_CATALOG};
 
 /// Path of the MCP endpoint.
 pub const MCP: &str = "/mcp/";
@@ -20,9 +20,16 @@ pub fn links(config: &HttpConfig) -> Vec<(&'static str, &'static str, &'static s
         ("/agents.json", "application/json", "Operations as flows for agents (agents.json)"),
         (CATALOG, "application/linkset+json", "Catalog of APIs (RFC 9727)"),
         ("/v1/capabilities", "application/json", "Capabilities and limits of the service"),
-        ("/v1/beta-status", "application/json", "Rules of the public beta"),
+        (
+            "/v1/beta-status",
+            "application/json",
+            config.access_mode.word("Rules of the public beta", "Access rules in force, after the public beta"),
+        ),
         ("/api/health", "application/json", "State of the service and catalog of its operations"),
     ];
+    if config.access_mode.is_live() {
+        all.push((BILLING_CATALOG, "application/json", "Plans and prices per call, and whether they are sold now"));
+    }
     if config.speaks_mcp() {
         all.push(("/.well-known/mcp.json", "application/json", "Endpoints of the Model Context Protocol"));
     }

@@ -9,16 +9,22 @@ use super::{
     links::{MCP, links},
 };
 use crate::{
+    answers::code::ErrorCode,
     config::HttpConfig,
     contract::{cost::Cost, input::Field, method::Method, offer::Tier, operation::RegisteredOperation},
-    describe::{about::About, openapi::example_of},
+    describe::{
+        about::About,
+        openapi::example_of,
+        paying::{how_to_pay, price_now},
+    },
 };
 
 /// A link and a line for each operation, by tier.
 pub(super) fn brief(operations: &[RegisteredOperation], about: &About, config: &HttpConfig) -> String {
     let mut text = opening(about, config);
     access(&mut text, operations, config);
-    for (tier, title) in [(Tier::Free, "Free operations"), (Tier::Premium, "Operations that are paid after the beta")] {
+    let paid = config.access_mode.word("Operations that are paid after the beta", "Operations that are paid per call");
+    for (tier, title) in [(Tier::Free, "Free operations"), (Tier::Premium, paid)] {
         let _ = writeln!(text, "\n## {title}\n");
         for op in operations.iter().filter(|op| op.offer.tier == tier) {
             let at = format!("{}/api/reference/#{}", config.base_url, op.info.name);
@@ -28,7 +34,7 @@ pub(super) fn brief(operations: &[RegisteredOperation], about: &About, config: &
                 op.info.method.name(),
                 op.info.path,
                 op.info.summary,
-                price(op),
+                price(op, config),
                 if config.gates_enabled && op.info.conditional { " (gated: see Access)" } else { "" },
             );
             for alias in &op.agreed_aliases {
@@ -37,7 +43,7 @@ pub(super) fn brief(operations: &[RegisteredOperation], about: &About, config: &
                     "- [{} {alias}]({at}): the same operation as {}{}",
                     op.info.method.name(),
                     op.info.path,
-                    price(op),
+                    price(op, config),
                 );
             }
         }
@@ -57,7 +63,13 @@ pub(super) fn full(operations: &[RegisteredOperation], about: &About, openapi: &
             let _ = writeln!(text, "\n## {area}");
         }
         let (method, path) = (op.info.method.name(), op.info.path);
-        let _ = writeln!(text, "\n### {method} {path}\n\n{}{}. {}\n", op.info.summary, price(op), op.info.description);
+        let _ = writeln!(
+            text,
+            "\n### {method} {path}\n\n{}{}. {}\n",
+            op.info.summary,
+            price(op, config),
+            op.info.description
+        );
         for field in &op.input.fields {
             let place = field.location.name();
             let needed = if field.required { ", required" } else { "" };
@@ -96,7 +108,8 @@ pub(super) fn full(operations: &[RegisteredOperation], about: &About, openapi: &
         if config.gates_enabled && op.info.conditional {
             let _ = writeln!(text, "Gated: some requests need a wallet session or a key (see Access).");
         }
-        for code in op.info.errors {
+        let of_sales = config.is_billable(op).then_some(&ErrorCode::PaymentRequired);
+        for code in op.info.errors.iter().chain(of_sales) {
             let _ = writeln!(text, "Error: {} `{}`.", code.status().as_u16(), code.name());
         }
         for alias in &op.agreed_aliases {
@@ -163,17 +176,26 @@ fn first_items(value: Value) -> Value {
     }
 }
 
-/// Operations that need a session or key.
+/// Operations that need a payment, a session or a key.
 fn access(text: &mut String, operations: &[RegisteredOperation], config: &HttpConfig) {
     text.push_str("\n## Access\n\n");
     let gated = gated(operations, config);
+    match how_to_pay(config) {
+        Some(paying) if gated.is_empty() => _ = writeln!(text, "{paying}"),
+        Some(paying) => _ = writeln!(text, "{paying}\n"),
+        None if gated.is_empty() => {
+            text.push_str("Every operation of this server is open: none needs an account, a session or a key.\n");
+        }
+        None => {}
+    }
     if gated.is_empty() {
-        text.push_str("Every operation of this server is open: none needs an account, a session or a key.\n");
         return;
     }
-    text.push_str(
+    let others = config.access_mode.word("All others are open.", "All other free operations are open.");
+    let _ = writeln!(
+        text,
         "These operations are gated: some of their requests need a wallet session (`Authorization: Bearer <token>`) or \
-         the key of a bridge pass (`X-WR-API-Key: <key>`), and answer 402 without. All others are open.\n\n",
+         the key of a bridge pass (`X-WR-API-Key: <key>`), and answer 402 without. {others}\n",
     );
     for op in gated {
         let what = op.info.description.split_inclusive(". ").find(|sentence| sentence.contains("session"));
@@ -187,9 +209,12 @@ fn access(text: &mut String, operations: &[RegisteredOperation], config: &HttpCo
     }
 }
 
-fn price(op: &RegisteredOperation) -> String {
-    match (op.offer.price_sats, op.offer.tier) {
-        (Some(sats), Tier::Premium) => format!(" (free during the beta, {sats} sats later)"),
+fn price(op: &RegisteredOperation, config: &HttpConfig) -> String {
+    match (price_now(op, config), op.offer.price_sats) {
+        (Some(price), _) => format!(" ({price})"),
+        (None, Some(sats)) if op.offer.tier == Tier::Premium => {
+            format!(" (free during the beta, {sats} sats later)")
+        }
         _ => String::new(),
     }
 }
@@ -211,8 +236,12 @@ fn opening(about: &About, config: &HttpConfig) -> String {
     } else {
         String::new()
     };
+    let mode = config.access_mode.word(
+        "No account is needed during the public beta.",
+        "The public beta is over: premium operations are paid per call (see Access).",
+    );
     format!(
-        "# {}\n\n> {}.\n\nBase URL: {}. No account is needed during the public beta.{mcp} {} {limit}\n",
+        "# {}\n\n> {}.\n\nBase URL: {}. {mode}{mcp} {} {limit}\n",
         about.name, about.sentence, config.base_url, about.conventions_for_models
     )
 }

@@ -5,6 +5,7 @@ use askama::{Template, filters::Safe};
 use super::frame::shell;
 use crate::{
     answers::code::ErrorCode,
+    config::HttpConfig,
     contract::{format::TextFormat, operation::RegisteredOperation},
     describe::openapi::failures,
     pages::escaping::prose,
@@ -32,8 +33,8 @@ enum CodeOrigin {
 }
 
 impl Row {
-    fn of(code: ErrorCode, operations: &[RegisteredOperation], formats: &[TextFormat]) -> Self {
-        let raised = operations.iter().filter(|op| failures(op, formats).any(|failure| failure == code));
+    fn of(code: ErrorCode, operations: &[RegisteredOperation], formats: &[TextFormat], config: &HttpConfig) -> Self {
+        let raised = operations.iter().filter(|op| failures(op, formats, config).any(|failure| failure == code));
         let raised: Vec<&str> = raised.map(|op| op.info.name).collect();
         Row {
             status: code.status().as_u16(),
@@ -48,7 +49,7 @@ impl Row {
     }
 }
 
-pub(super) fn page(operations: &[RegisteredOperation], formats: &[TextFormat]) -> String {
-    let rows = ErrorCode::ALL.iter().map(|code| Row::of(*code, operations, formats)).collect();
+pub(super) fn page(operations: &[RegisteredOperation], formats: &[TextFormat], config: &HttpConfig) -> String {
+    let rows = ErrorCode::ALL.iter().map(|code| Row::of(*code, operations, formats, config)).collect();
     shell("Errors", &Page { rows })
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 pub(crate) use self::frame::ROOT;
 use crate::{
     answers::{code, document::Document},
+    config::HttpConfig,
     contract::{format::TextFormat, operation::RegisteredOperation},
     describe::about::About,
 };
@@ -21,10 +22,11 @@ pub(crate) fn documents(
     about: &About,
     formats: &[TextFormat],
     openapi: &Value,
+    config: &HttpConfig,
 ) -> Vec<Document> {
     let mut all = vec![
-        Document::page(ROOT, operations::page(operations, openapi, about)),
-        Document::page(code::PAGE, errors::page(operations, formats)),
+        Document::page(ROOT, operations::page(operations, openapi, about, config)),
+        Document::page(code::PAGE, errors::page(operations, formats, config)),
         Document::page(format!("{ROOT}definitions/"), definitions::index(about.definitions)),
         Document::new(format!("{ROOT}try.js"), "text/javascript; charset=utf-8", include_str!("try.js").to_owned()),
     ];

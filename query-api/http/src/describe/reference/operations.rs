@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::frame::shell;
 use crate::{
     answers::error::Location,
+    config::HttpConfig,
     contract::{
         input::Field,
         method::Method,
@@ -15,6 +16,7 @@ use crate::{
     describe::{
         about::About,
         openapi::{alias_id, example, example_of},
+        paying::price_now,
     },
     pages::escaping::prose,
 };
@@ -79,10 +81,10 @@ struct TryField {
     value: String,
 }
 
-pub(super) fn page(operations: &[RegisteredOperation], openapi: &Value, about: &About) -> String {
+pub(super) fn page(operations: &[RegisteredOperation], openapi: &Value, about: &About, config: &HttpConfig) -> String {
     let mut areas: Vec<Area> = Vec::new();
     for op in operations {
-        let shown = Operation::of(op, openapi, about);
+        let shown = Operation::of(op, openapi, about, config);
         match areas.iter_mut().find(|area| area.name == op.info.area) {
             Some(area) => area.operations.push(shown),
             None => areas.push(Area { name: op.info.area, operations: vec![shown] }),
@@ -93,17 +95,17 @@ pub(super) fn page(operations: &[RegisteredOperation], openapi: &Value, about: &
 }
 
 impl Operation {
-    fn of(op: &RegisteredOperation, openapi: &Value, about: &About) -> Self {
+    fn of(op: &RegisteredOperation, openapi: &Value, about: &About, config: &HttpConfig) -> Self {
         let (info, offer) = (op.info, &op.offer);
         let described = &openapi["paths"][info.path][info.method.name().to_lowercase()];
         let body = &described["requestBody"]["content"]["application/json"]["example"];
         let answers = described["responses"][op.info.success().as_str()]["content"].as_object().into_iter().flatten();
         Operation {
             description: prose(info.description),
-            price: match (offer.tier, offer.price_sats) {
+            price: price_now(op, config).unwrap_or_else(|| match (offer.tier, offer.price_sats) {
                 (Tier::Premium, Some(sats)) => format!("free during the beta, {sats} sats per call later"),
                 _ => "free".to_owned(),
-            },
+            }),
             parameters: op.input.fields.iter().map(Parameter::of).collect(),
             example: example_of(op, about),
             body: (!body.is_null()).then(|| pretty(body)),

@@ -116,6 +116,7 @@ pub(crate) fn service(config: HttpConfig) -> Service {
         backend: Arc::new(Toy),
         formats: &[],
         state: None,
+        tills: Vec::new(),
         clock: || 1_700_000_000_000,
         metrics: Arc::default(),
         about: About {

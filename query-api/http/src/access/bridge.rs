@@ -1,0 +1,159 @@
+//! The bridge pass in 402 answers: what it opens, and where it is described.
+
+use axum::http::HeaderName;
+use serde_json::{Map, Value, json};
+
+use super::till::CallOffer;
+use crate::{
+    answers::{code::ErrorCode, error::ApiError},
+    config::HttpConfig,
+    contract::{access::AccessMode, offer::Offer, operation::RegisteredOperation},
+};
+
+/// The header with the requirements of a bridge pass, as compact JSON.
+pub(crate) const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
+/// Path of the checkout page.
+pub const CHECKOUT_PAGE: &str = "/checkout";
+/// Path of the getting-started page.
+pub const GETTING_STARTED_PAGE: &str = "/getting-started";
+
+/// Path of the catalog of plans and prices.
+const BILLING_CATALOG: &str = "/v1/billing/catalog";
+
+/// 402 for a request that needs a wallet session. `capability` names what was requested, `detail` explains what needs a
+/// session.
+pub(crate) fn session_required(config: &HttpConfig, capability: &'static str, detail: &str) -> ApiError {
+    let how = "Send a wallet session as `Authorization: Bearer <token>`, or the key of a bridge pass as `X-WR-API-Key`. \
+               Neither is sold while the checkout is paused; the operator of this server can issue them, or a code \
+               for POST /v1/billing/redeem. First pages and the showcase addresses are free.";
+    let bridge = bridge(config, capability, &Offer::FREE);
+    let error = ApiError::new(ErrorCode::WalletSessionRequired, detail);
+    with_ways(error, config, capability, &bridge, how).with("payment_required", bridge)
+}
+
+/// 402 for a call that is sold; with the offers of the call itself by name, if it is sold one by one.
+pub(crate) fn payment_required(
+    config: &HttpConfig,
+    op: &RegisteredOperation,
+    offers: Vec<(&'static str, CallOffer)>,
+) -> ApiError {
+    let capability = op.offer.capability.unwrap_or(op.info.name);
+    let bridge = bridge(config, capability, &op.offer);
+    let (detail, how) = match offers.is_empty() {
+        false => (
+            "this call must be paid, or made with the key of a pass",
+            "Pay the invoice in payment_options.l402.payment, then repeat the same request with `Authorization: L402 \
+             <macaroon>:<preimage>`; a payment opens one answer. Or send the key of a bridge pass as `X-WR-API-Key`, or \
+             a wallet session as `Authorization: Bearer <token>`.",
+        ),
+        true => (
+            "this call needs the key of a pass: it is not sold one by one",
+            "Send the key of a bridge pass as `X-WR-API-Key`, or a wallet session as `Authorization: Bearer <token>`. \
+             The operator of this server can issue them, or a code for POST /v1/billing/redeem.",
+        ),
+    };
+    let error = with_ways(ApiError::new(ErrorCode::PaymentRequired, detail), config, capability, &bridge, how);
+    if offers.is_empty() {
+        return error.with("payment_required", bridge);
+    }
+    let (mut error, mut options) = (error, Map::new());
+    options.insert("bridge".to_owned(), bridge);
+    for (name, CallOffer { body, headers }) in offers {
+        options.insert(name.to_owned(), body);
+        error = headers.into_iter().fold(error, |error, (name, value)| error.header(name, &value));
+    }
+    error.with("payment_options", options)
+}
+
+/// Adds the ways to get access, and the requirements of the pass as a header.
+fn with_ways(error: ApiError, config: &HttpConfig, capability: &str, bridge: &Value, how: &str) -> ApiError {
+    let base_url = &config.base_url;
+    let mut requirements = bridge.clone();
+    requirements["amount_sats"] = Value::Null;
+    requirements["amount_sats_reason"] = words(config.access_mode).no_amount.into();
+    error
+        .header(PAYMENT_REQUIRED, &requirements.to_string())
+        .with("requested_capability", capability)
+        .with("how_to_access", how)
+        .with("checkout_page_url", format!("{base_url}{CHECKOUT_PAGE}"))
+        .with("getting_started_url", format!("{base_url}{GETTING_STARTED_PAGE}"))
+}
+
+/// Texts about the pass that differ by mode.
+struct Words {
+    description: &'static str,
+    no_amount: &'static str,
+    status: &'static str,
+}
+
+fn words(mode: AccessMode) -> Words {
+    match mode {
+        AccessMode::Beta => Words {
+            description: "31-day pass; the checkout is paused during the public beta",
+            no_amount: "the checkout sets the price, and it is paused",
+            status: "paused_during_public_beta",
+        },
+        AccessMode::Live => Words {
+            description: "31-day pass; this server does not sell it at present, but its operator can issue a key or a code",
+            no_amount: "the pass has no price at present",
+            status: "not_for_sale",
+        },
+    }
+}
+
+/// The bridge pass that gives access.
+fn bridge(config: &HttpConfig, capability: &str, offer: &Offer) -> Value {
+    let (base_url, words) = (&config.base_url, words(config.access_mode));
+    let mut bridge = json!({
+        "scheme": "api_key_bridge",
+        "plan_id": "wallet-monthly",
+        "header": "X-WR-API-Key",
+        "currency": "BTC",
+        "checkout_url": format!("{base_url}{CHECKOUT_PAGE}"),
+        "catalog_url": format!("{base_url}{BILLING_CATALOG}"),
+        "description": words.description,
+        "bridge_access": true,
+        "requested_capability": capability,
+        "future_native_l402_price_sats": offer.price_sats,
+        "future_native_price_unit": offer.unit,
+    });
+    if offer.price_sats.is_none() {
+        bridge["future_native_reason"] = "this capability is part of the pass and has no price per call".into();
+    }
+    bridge["pricing_status"] = words.status.into();
+    bridge
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_x() -> HttpConfig {
+        HttpConfig { base_url: "http://x".to_owned(), ..HttpConfig::default() }
+    }
+
+    #[tokio::test]
+    async fn the_body_says_how_to_pass_and_the_header_the_same_in_short() {
+        let error = session_required(&of_x(), "some_capability", "this needs a session");
+        let response = error.render("http://x", "id", "/v1/y");
+        assert_eq!(response.status(), 402);
+        let header: Value = serde_json::from_str(response.headers()["payment-required"].to_str().unwrap()).unwrap();
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["error"], "wallet_session_required");
+        assert!(body.get("payment_options").is_none(), "one of the two, not both");
+        for object in [&body["payment_required"], &header] {
+            for (name, _) in object.as_object().unwrap().iter().filter(|(_, value)| value.is_null()) {
+                let reason = if name.starts_with("future_native") { "future_native" } else { name.as_str() };
+                assert!(object[format!("{reason}_reason")].is_string(), "{name}");
+            }
+        }
+        assert_eq!(body["payment_required"]["requested_capability"], "some_capability");
+        assert_eq!(body["checkout_page_url"], "http://x/checkout");
+        assert_eq!(body["getting_started_url"], "http://x/getting-started");
+        assert_eq!(header["amount_sats"], Value::Null);
+        for (key, value) in body["payment_required"].as_object().unwrap() {
+            assert_eq!(&header[key], value, "{key}");
+        }
+    }
+}

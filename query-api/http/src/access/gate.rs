@@ -1,0 +1,163 @@
+//! The gate in front of operations that are sold. It decides by the first that holds: the call is free, a pass or
+//! session opens it, a payment opens it, or it must be paid (402). Everything that parsing finds comes before.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use serde_json::Value;
+
+use super::{
+    bridge::payment_required,
+    delivery::Delivery,
+    sold::SoldCall,
+    till::{CallOffer, GivingBack, NotTaken, Receipt, TakenPayment, Till},
+};
+use crate::{
+    answers::{code::ErrorCode, error::ApiError, meta::Warning},
+    requests::ask::{Answer, Ask, Call, Content},
+    server::Server,
+};
+
+/// Warning about a payment that was not used.
+const UNUSED: &str = "payment_not_used";
+/// Proofs of payment of a request that are looked at, for each till. Some clients send one in two schemes.
+const MAX_PROOFS: usize = 4;
+
+/// Who asks, as far as the gate wants to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Visitor {
+    /// True for work of the server itself: it pays nothing.
+    pub(crate) is_own: bool,
+    /// True if the answer's body is not wanted: nothing is sold for that.
+    pub(crate) is_head: bool,
+    /// The path template by which the request came.
+    pub(crate) template: &'static str,
+    /// Proofs of payment, for each till.
+    pub(crate) proofs: Vec<Vec<HeaderValue>>,
+}
+
+/// Proofs of payment in a request, for each till.
+pub(crate) fn proofs_in(server: &Server, headers: &HeaderMap) -> Vec<Vec<HeaderValue>> {
+    let of = |till: &Arc<dyn Till>| {
+        let values = headers.get_all(till.header()).iter().filter(|value| till.is_proof(value.as_bytes()));
+        values.take(MAX_PROOFS).cloned().collect()
+    };
+    server.tills.iter().map(of).collect()
+}
+
+/// True if a value of `Authorization` is a proof of payment, not a session.
+pub(crate) fn is_proof(server: &Server, authorization: &[u8]) -> bool {
+    server.tills.iter().any(|till| till.header() == header::AUTHORIZATION && till.is_proof(authorization))
+}
+
+/// Result of the gate.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// The call is free, or opened by a pass or session.
+    Open,
+    /// A payment opens it.
+    Paid(Box<dyn TakenPayment>),
+}
+
+/// Lets a request in, or refuses it.
+///
+/// # Errors
+/// 402 with an offer; 409 if the payment is in use; 503 if it cannot be checked at present.
+pub(crate) fn enter(server: &Server, ask: &Ask<'_>, visitor: &Visitor) -> Result<Entry, ApiError> {
+    let unused = |why: &str| ask.call.warn(UNUSED, format!("a payment was not used, because {why}"));
+    let mut proofs = server.tills.iter().zip(&visitor.proofs).filter(|(_, proofs)| !proofs.is_empty());
+    let is_billable = server.config.is_billable(ask.op) && !visitor.is_own;
+    if !is_billable || ask.call.has_session {
+        if proofs.next().is_some() {
+            unused(if is_billable { "a pass or wallet session opens the call" } else { "the call is free" });
+        }
+        return Ok(Entry::Open);
+    }
+    let (config, network) = (&server.config, server.backend.network());
+    let mut sold = SoldCall::new(ask.op, visitor.template, &ask.input, network, &config.base_url);
+    let mut refused = Vec::new();
+    // One is used: that of the first protocol.
+    if let Some((till, proofs)) = proofs.next() {
+        if !till.sells(&ask.op.offer) {
+            refused.push(Warning::new(UNUSED, format!("the call is not sold by {}, so no such payment opens it", till.name())));
+        } else if visitor.is_head {
+            refused.push(Warning::new(UNUSED, "a payment opens no HEAD request; it can be used with GET"));
+        } else {
+            match till.take(&sold, proofs, &ask.call) {
+                Ok(payment) => return Ok(Entry::Paid(payment)),
+                Err(NotTaken::Failed(error)) => return Err(error),
+                Err(NotTaken::Refused(warning)) => refused.push(warning),
+            }
+        }
+    }
+    if proofs.next().is_some() {
+        unused("another one was given, and one is used");
+    }
+    let tills = server.tills.iter().filter(|till| till.sells(&ask.op.offer));
+    let offers = tills.map(|till| (till.name(), offer(server, &**till, &mut sold, ask, visitor)));
+    let error = payment_required(config, ask.op, offers.collect());
+    Err(error.warned(refused))
+}
+
+/// Offers a call at its price of now.
+fn offer(server: &Server, till: &dyn Till, sold: &mut SoldCall<'_>, ask: &Ask<'_>, visitor: &Visitor) -> CallOffer {
+    if visitor.is_head {
+        return till.no_offer(sold, "head_request", "HEAD is not sold; ask with GET for an invoice");
+    }
+    if let Some(quote) = sold.info.quoted_by {
+        sold.price_sats = quoted(server, ask, quote);
+    }
+    match sold.price_sats {
+        Some(_) => till.offer(sold, &ask.call),
+        None => till.no_offer(sold, "price_unknown", "the call has no price at present; its quote says why"),
+    }
+}
+
+/// The price that another operation quotes.
+fn quoted(server: &Server, ask: &Ask<'_>, name: &str) -> Option<u64> {
+    let at = server.operations.iter().position(|op| op.info.name == name)?;
+    let op = server.operations.get(at)?;
+    let call = ask.call.for_another();
+    let quote = Ask { at, op, input: Value::Object(Default::default()), call, if_none_match: None, ..*ask };
+    let Ok(Answer::Body { content: Content::Whole(body), .. }) = server.backend.answer(&quote) else { return None };
+    let quote: Value = serde_json::from_slice(&body).ok()?;
+    // What cannot be had is not sold.
+    if quote["available"] == false { None } else { quote["total_sats"].as_u64() }
+}
+
+/// Ends a paid request: redeems the payment for an answer, and gives it back for a failure.
+///
+/// # Errors
+/// The failure; or 503, if it is not certain that the payment is redeemed.
+pub(crate) fn leave(
+    payment: Box<dyn TakenPayment>,
+    answered: Result<Answer, ApiError>,
+    call: &Call<'_>,
+    delivery: &Arc<Delivery>,
+) -> Result<Answer, ApiError> {
+    let error = match answered {
+        Ok(_) if !delivery.commit() => cairn_work::Stopped::Abandoned.into(),
+        Ok(answer) => return payment.redeem(call).map(|receipt| paid(answer, receipt)),
+        Err(error) => error,
+    };
+    let is_ours = error.status.is_server_error()
+        || matches!(error.code, ErrorCode::RateLimited | ErrorCode::RequestTimeout)
+        || !delivery.commit();
+    let why = if is_ours { GivingBack::Ours } else { GivingBack::NotFound };
+    Err(match payment.give_back(why, call) {
+        Some(state) => error.with("payment_state", state),
+        None => error,
+    })
+}
+
+/// A paid answer is for its client alone, and always whole.
+fn paid(answer: Answer, receipt: Receipt) -> Answer {
+    match answer {
+        Answer::Body { media_type, content, rows_read, warnings, mut notes, .. } => {
+            notes.is_paid = true;
+            notes.headers = receipt.headers;
+            Answer::Body { media_type, content, etag: None, rows_read, warnings, notes }
+        }
+        other => other,
+    }
+}

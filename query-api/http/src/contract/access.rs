@@ -1,0 +1,128 @@
+//! The access mode in force, and its words: one source for the gate, the catalogs and all documents.
+
+use super::{offer::Tier, operation::RegisteredOperation};
+use crate::config::HttpConfig;
+
+/// Whether calls are sold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AccessMode {
+    /// Public beta: nothing is sold.
+    #[default]
+    Beta,
+    /// Calls of premium operations must be paid, or made with the key of a pass or a wallet session.
+    Live,
+}
+
+impl AccessMode {
+    /// True if calls are sold.
+    #[must_use]
+    pub fn is_live(self) -> bool {
+        self == AccessMode::Live
+    }
+
+    /// Returns the word that holds in this mode.
+    #[must_use]
+    pub fn word(self, beta: &'static str, live: &'static str) -> &'static str {
+        if self.is_live() { live } else { beta }
+    }
+
+    /// `product_mode` of health and catalogs.
+    #[must_use]
+    pub fn product_mode(self) -> &'static str {
+        self.word("public_beta", "live")
+    }
+
+    /// `billing_mode` of health and catalogs.
+    #[must_use]
+    pub fn billing_mode(self) -> &'static str {
+        self.word("beta_free", "per_call_402")
+    }
+
+    /// `auth_mode` of health and catalogs.
+    #[must_use]
+    pub fn auth_mode(self) -> &'static str {
+        self.word("beta_public", "payment_or_key")
+    }
+
+    /// `auth_header` of health and catalogs.
+    #[must_use]
+    pub fn auth_header(self) -> &'static str {
+        self.word("none", "Authorization, X-WR-API-Key, PAYMENT-SIGNATURE")
+    }
+
+    /// `checkout_buy_path` of health and catalogs.
+    #[must_use]
+    pub fn checkout_buy_path(self) -> &'static str {
+        self.word("paused_during_public_beta", "not_for_sale")
+    }
+}
+
+/// The access that an operation gives its clients now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EffectiveTier {
+    /// Nothing, because of the beta.
+    BetaFree,
+    /// Nothing.
+    Free,
+    /// A payment for each call, or the key of a pass or a wallet session.
+    PaidPerCall,
+    /// The key of a pass or a wallet session for some requests.
+    Conditional,
+}
+
+impl EffectiveTier {
+    /// Returns the access to an operation under this configuration.
+    #[must_use]
+    pub fn of(op: &RegisteredOperation, config: &HttpConfig) -> Self {
+        match config.access_mode {
+            _ if config.gates_enabled && op.info.conditional => EffectiveTier::Conditional,
+            AccessMode::Beta => EffectiveTier::BetaFree,
+            AccessMode::Live if op.offer.tier == Tier::Premium => EffectiveTier::PaidPerCall,
+            AccessMode::Live => EffectiveTier::Free,
+        }
+    }
+
+    /// True if every request is answered without a payment, a key and a session.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        matches!(self, EffectiveTier::BetaFree | EffectiveTier::Free)
+    }
+
+    /// `effective_tier` of the catalog.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            EffectiveTier::BetaFree => "beta_free",
+            EffectiveTier::Free => "free",
+            EffectiveTier::PaidPerCall => "paid_per_call",
+            EffectiveTier::Conditional => "conditional_free_then_wallet_plus",
+        }
+    }
+}
+
+impl HttpConfig {
+    /// Returns the name of the Lightning backend that calls are paid with now; `None` if no call can be paid.
+    #[must_use]
+    pub fn payment_backend(&self) -> Option<&'static str> {
+        self.lightning.filter(|_| self.access_mode.is_live())
+    }
+
+    /// `billing_paused_reason` of health and catalogs; `None` while calls are sold.
+    #[must_use]
+    pub fn billing_paused_reason(&self) -> Option<&'static str> {
+        let reason = self.access_mode.word("public_beta", "no_payment_backend");
+        self.payment_backend().is_none().then_some(reason)
+    }
+
+    /// True if this operation takes a payment over Lightning for each call (L402) now.
+    #[must_use]
+    pub fn sells_over_lightning(&self, op: &RegisteredOperation) -> bool {
+        self.is_billable(op) && op.offer.price_sats.is_some() && self.lightning.is_some()
+    }
+
+    /// True if calls of this operation must be paid, or made with the key of a pass or a wallet session.
+    #[must_use]
+    pub fn is_billable(&self, op: &RegisteredOperation) -> bool {
+        self.access_mode.is_live() && op.offer.tier == Tier::Premium
+    }
+}
