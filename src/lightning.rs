@@ -248,19 +248,8 @@ mod tests {
     use cairn_lightning::PayError;
     use cairn_link::IndexSlot;
     use cairn_state::StateUrl;
-    use clap::Parser;
 
     use super::*;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        access: Access,
-    }
-
-    fn access(args: &[&str]) -> Access {
-        Line::try_parse_from([&["cairn"], args].concat()).unwrap().access
-    }
 
     /// Two backends on one database, as two processes have them.
     #[tokio::test]
@@ -294,8 +283,12 @@ mod tests {
         let folder = cairn_testkit::temp_dir();
         let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
         let index: Arc<dyn IndexSource> = Arc::new(IndexSlot::new());
-        let live = access(&["--access-mode", "live", "--lightning", "simulated"]);
-        for free in [access(&[]), access(&["--lightning", "simulated"]), access(&["--access-mode", "live"])] {
+        let live = Access::of_flags(&["--access-mode", "live", "--lightning", "simulated"]);
+        for free in [
+            Access::of_flags(&[]),
+            Access::of_flags(&["--lightning", "simulated"]),
+            Access::of_flags(&["--access-mode", "live"]),
+        ] {
             assert!(till(&free, Some(&state), Some(Network::Main), &index).await.unwrap().is_none());
         }
         let refused = till(&live, None, Some(Network::Regtest), &index).await.unwrap_err();
@@ -311,7 +304,7 @@ mod tests {
     async fn without_an_index_there_is_no_invoice_yet() {
         let folder = cairn_testkit::temp_dir();
         let awaited = AwaitedBackend {
-            settings: access(&["--lightning", "simulated"]).lightning,
+            settings: Access::of_flags(&["--lightning", "simulated"]).lightning,
             kind: BackendKind::Simulated,
             state: State::open(&StateUrl::in_folder(folder.path())).await.unwrap(),
             index: Arc::new(IndexSlot::new()),

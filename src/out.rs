@@ -47,10 +47,10 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 
 /// Formats the columns of [`table`] as CSV (RFC 4180, with simple line ends). Spaces in names become underscores.
 pub(crate) fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
-    let names = header.iter().map(|name| name.trim_start_matches('>').replace(' ', "_")).collect();
-    let field = |text: &String| match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.clone(),
+    let names: Vec<String> = header.iter().map(|name| name.trim_start_matches('>').replace(' ', "_")).collect();
+    let field = |text: &String| {
+        let is_quoted = text.contains([',', '"', '\n', '\r']);
+        if is_quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.clone() }
     };
     let line = |row: &Vec<String>| row.iter().map(field).collect::<Vec<_>>().join(",") + "\n";
     std::iter::once(&names).chain(rows).map(line).collect()

@@ -172,7 +172,7 @@ impl Server {
         let runtime = cairn_http::runtime()?;
         let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
         let till = lightning::till(&self.access, service.as_ref(), self.config.network, &index);
-        let till = runtime.block_on(till)?;
+        let tills = runtime.block_on(till)?.into_iter().collect();
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
@@ -187,7 +187,7 @@ impl Server {
                 tokio::spawn(service::watch(state, Arc::clone(&troubles)));
             }
             let api = ApiState::new(index, self.config);
-            let state = ApiState { node, ledger, state: service, till, metrics, damages, troubles, ..api };
+            let state = ApiState { node, ledger, state: service, tills, metrics, damages, troubles, ..api };
             if let Some(admin) = self.admin {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");

@@ -231,20 +231,26 @@ pub(crate) fn lightning_failure(error: ConfigError) -> Failure {
 }
 
 #[cfg(test)]
+impl Access {
+    /// Parses flags.
+    #[allow(clippy::unwrap_used)]
+    pub(crate) fn of_flags(flags: &[&str]) -> Self {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            access: Access,
+        }
+        <Line as clap::Parser>::try_parse_from([&["cairn"], flags].concat()).unwrap().access
+    }
+}
+
+#[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
 
-    use clap::Parser;
-
     use super::*;
     use crate::exit::Exit;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        access: Access,
-    }
 
     const XPRV: &str = "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi";
     const WIF: &str = "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn";
@@ -252,27 +258,23 @@ mod tests {
         "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
     const HEX: &str = "e126f68f7eafcc8b74f54d269fe206be715000f94dac067d1c04a8ca3b2db734";
 
-    fn access(args: &[&str]) -> Access {
-        Line::try_parse_from([&["cairn"], args].concat()).unwrap().access
-    }
-
-    fn refused(args: &[&str], network: Option<Network>) -> String {
-        let failure = access(args).check(network).unwrap_err();
+    fn refused(flags: &[&str], network: Option<Network>) -> String {
+        let failure = Access::of_flags(flags).check(network).unwrap_err();
         assert_eq!(failure.exit, Exit::Usage);
         failure.to_string()
     }
 
     #[test]
     fn a_backend_has_effect_in_live_mode_only() {
-        assert_eq!((access(&[]).sold_over(), access(&[]).mode()), (None, AccessMode::Beta));
-        assert_eq!(access(&["--lightning", "lnd"]).sold_over(), None);
+        assert_eq!((Access::of_flags(&[]).sold_over(), Access::of_flags(&[]).mode()), (None, AccessMode::Beta));
+        assert_eq!(Access::of_flags(&["--lightning", "lnd"]).sold_over(), None);
         // Even an incomplete one: it is not used.
-        access(&["--lightning", "lnd"]).check(None).unwrap();
+        Access::of_flags(&["--lightning", "lnd"]).check(None).unwrap();
         for name in ["lnd", "core-lightning", "phoenixd", "simulated"] {
-            assert_eq!(access(&["--access-mode", "live", "--lightning", name]).sold_over(), Some(name));
+            assert_eq!(Access::of_flags(&["--access-mode", "live", "--lightning", name]).sold_over(), Some(name));
         }
-        assert_eq!(access(&["--access-mode", "live"]).sold_over(), None);
-        access(&["--access-mode", "live"]).check(Some(Network::Main)).unwrap();
+        assert_eq!(Access::of_flags(&["--access-mode", "live"]).sold_over(), None);
+        Access::of_flags(&["--access-mode", "live"]).check(Some(Network::Main)).unwrap();
     }
 
     #[test]
@@ -291,8 +293,8 @@ mod tests {
     #[test]
     fn simulated_invoices_are_for_regtest() {
         let simulated = ["--access-mode", "live", "--lightning", "simulated"];
-        access(&simulated).check(Some(Network::Regtest)).unwrap();
-        access(&simulated).check(None).unwrap();
+        Access::of_flags(&simulated).check(Some(Network::Regtest)).unwrap();
+        Access::of_flags(&simulated).check(None).unwrap();
         let said = refused(&simulated, Some(Network::Signet));
         assert!(said.contains("on regtest only, not on signet") && said.contains("lnd, core-lightning"), "{said}");
         let said = refused(&[&simulated[..], &["--lightning-credential", "abcd"]].concat(), None);
@@ -303,7 +305,7 @@ mod tests {
     fn private_keys_are_refused_and_not_repeated() {
         for backend in ["lnd", "core-lightning", "phoenixd", "simulated"] {
             for (key, is_refused) in [(XPRV, true), (WIF, true), (PHRASE, true), (HEX, backend != "phoenixd")] {
-                let checked = access(&["--lightning", backend, "--lightning-credential", key]).check(None);
+                let checked = Access::of_flags(&["--lightning", backend, "--lightning-credential", key]).check(None);
                 assert_eq!(checked.is_err(), is_refused, "{backend}: {key}");
                 let said = checked.err().map(|failure| failure.to_string()).unwrap_or_default();
                 assert!(!said.contains(key), "{said}");
@@ -315,7 +317,7 @@ mod tests {
         let path = file.to_str().unwrap();
         let of_file = |bytes: &[u8]| {
             fs::write(&file, bytes).unwrap();
-            access(&["--lightning", "lnd", "--lightning-credential-file", path]).check(None)
+            Access::of_flags(&["--lightning", "lnd", "--lightning-credential-file", path]).check(None)
         };
         let said = of_file(format!("{WIF}\n").as_bytes()).unwrap_err().to_string();
         assert!(said.contains("lightning_credential_file looks like") && said.contains("invoices:read"), "{said}");
@@ -328,7 +330,7 @@ mod tests {
 
     #[test]
     fn nothing_shows_the_credential() {
-        let access = access(&["--lightning", "phoenixd", "--lightning-credential", "hunter2"]);
+        let access = Access::of_flags(&["--lightning", "phoenixd", "--lightning-credential", "hunter2"]);
         let config = access.lightning.daemon(BackendKind::Phoenixd, Network::Main).unwrap();
         assert!(!format!("{access:?} {config:?}").contains("hunter2"));
     }

@@ -15,6 +15,7 @@ use crate::{
     discovery::world_router_with,
     exchange_flows, pools,
     priced::{DAY, now, row, series, take, whole_row},
+    sold,
     support::{DOCUMENT, Reply, answer_of, assert_valid, everything_world, get, hex, post, send},
     surveillance, timestamps_anchored,
 };
@@ -124,6 +125,8 @@ async fn the_server_takes_every_example() {
             community::REPORTS | community::STATUS | community::VOTE => 503,
             // A code that nobody issued.
             billing::REDEEM => 404,
+            // A challenge that nobody was given.
+            sold::CHALLENGE => 404,
             _ => 200,
         };
         assert_eq!(reply.status, expected, "{method} {path}: {}", reply.text);
@@ -174,6 +177,9 @@ async fn the_server_takes_every_example() {
             reply = answer;
         }
         if let Some(answer) = billing::example(path).await {
+            reply = answer;
+        }
+        if let Some(answer) = sold::example(path).await {
             reply = answer;
         }
         // A file that is not JSON has no example in the description.

@@ -28,7 +28,7 @@ fn listed(world: &World) -> Vec<Vec<String>> {
 }
 
 /// A GET request with another header; the whole answer.
-fn get_with(address: &str, path: &str, header: &str) -> String {
+pub(crate) fn get_with(address: &str, path: &str, header: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{header}\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();

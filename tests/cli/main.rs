@@ -1,6 +1,7 @@
 //! The command line from outside: exit codes, settings, a whole run on a small chain, the demo, stopping.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod access;
 mod bound;
 mod checkpoint;
 mod cluster;

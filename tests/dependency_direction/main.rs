@@ -20,7 +20,7 @@ use rules::{
 const MUST_EXIST: &str = "cairn cairn-clock cairn-model cairn-tables cairn-reader cairn-writer cairn-link cairn-sources \
     cairn-inputs cairn-fetch cairn-events cairn-node cairn-mempool cairn-stages cairn-pipeline cairn-follow cairn-domain cairn-keys cairn-timestamps cairn-payments cairn-state \
     cairn-http cairn-operations cairn-mcp cairn-demo rmcp rocksdb librocksdb-sys axum tokio clap \
-    indicatif cairn-anchoring";
+    indicatif cairn-anchoring cairn-access cairn-l402 cairn-x402 cairn-lightning";
 
 #[derive(Clone, Default)]
 struct Package {

@@ -174,8 +174,8 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         who: Crate("cairn-operations"),
-        never: &[Crate("cairn-mcp"), Crate("rmcp")],
-        why: "MCP tools derive from the operations",
+        never: &[Crate("cairn-mcp"), Crate("rmcp"), Crate("cairn-access")],
+        why: "MCP tools derive from the operations, which do not know how they are paid",
     },
     Rule {
         who: Crate("cairn-mcp"),
@@ -191,6 +191,26 @@ pub(crate) const RULES: &[Rule] = &[
         who: Crate("cairn-keys"),
         never: &[Under("schema"), Under("indexer"), Crate("cairn-http"), Crate("cairn-operations"), Crate("tracing")],
         why: "what reads descriptors neither stores nor logs nor writes them",
+    },
+    Rule {
+        who: Crate("cairn-access"),
+        never: &[Under("indexer"), Crate("cairn-operations"), Crate("cairn-reader"), Crate("cairn-mcp"), Crate("rocksdb")],
+        why: "a till knows the request and its payment, not the answer",
+    },
+    Rule {
+        who: Crate("cairn-l402"),
+        never: &[Under("schema"), Crate("cairn-state"), Crate("cairn-http"), Crate("tokio"), Crate("tracing")],
+        why: "credentials are bytes: no clock, no network, no storage, no log",
+    },
+    Rule {
+        who: Crate("cairn-x402"),
+        never: &[Under("schema"), Crate("cairn-state"), Crate("cairn-http"), Crate("tokio"), Crate("tracing")],
+        why: "payments are checked without a clock and storage of their own",
+    },
+    Rule {
+        who: Crate("cairn-lightning"),
+        never: &[Crate("cairn-state"), Crate("cairn-http"), Crate("cairn-operations"), Crate("tokio")],
+        why: "invoices know nothing of who asks for them",
     },
     Rule { who: Crate("cairn-payments"), never: &[Crate("cairn-http")], why: "payments know nothing of who asks" },
     Rule { who: Crate("cairn-timestamps"), never: &[Under("schema"), Crate("tokio")], why: "proofs are bytes" },

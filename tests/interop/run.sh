@@ -64,6 +64,11 @@ checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
 include-name = "POST /v1/billing/redeem"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404]
 
+# Nor is one of a challenge.
+[[operations]]
+include-name = "GET /v1/l402/challenges/{challenge_id}"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404]
+
 [[operations]]
 include-name = "POST /v1/timestamp"
 checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]

@@ -17,6 +17,7 @@ mod judged;
 #[path = "../api/corpus/record.rs"]
 mod record;
 mod rig;
+mod sold;
 mod sse;
 #[allow(dead_code, reason = "shared with the tests of the API")]
 #[path = "../api/support.rs"]

@@ -14,6 +14,7 @@ use crate::{
     Options,
     exchange::{AnsweredMessage, VERSION},
     message::Message,
+    handler::AUTHORIZATION,
     rpc::{self, INVALID_REQUEST, RpcError, TOO_LARGE},
 };
 
@@ -118,6 +119,11 @@ impl<E: BatchHandler> RunningBatch<E> {
             Err(error) => Some(error),
             Ok(()) if message.value["method"] == "initialize" => {
                 Some(RpcError::new(INVALID_REQUEST, "Invalid Request: initialize must not be in a batch"))
+            }
+            // Its answer might not fit beside the others, and opens only once.
+            Ok(()) if !message.value["params"]["_meta"][AUTHORIZATION].is_null() => {
+                let text = format!("Invalid Request: a call with {AUTHORIZATION} must not be in a batch; send it on its own");
+                Some(RpcError::new(INVALID_REQUEST, text))
             }
             Ok(()) => None,
         };

@@ -88,7 +88,7 @@ impl Handler {
 
 /// The member of `params._meta` with the authorization of a call: `L402 <macaroon>:<preimage>` opens one call, so it
 /// cannot be a header of the connection.
-const AUTHORIZATION: &str = "cairn/authorization";
+pub(crate) const AUTHORIZATION: &str = "cairn/authorization";
 
 fn proof_of(context: &RequestContext<RoleServer>) -> Option<HeaderValue> {
     context.meta.get(AUTHORIZATION)?.as_str().and_then(|proof| HeaderValue::from_str(proof).ok())

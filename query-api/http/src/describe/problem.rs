@@ -151,40 +151,56 @@ pub(super) fn call_payment_required() -> Value {
 /// The schema of the offer of a call over Lightning.
 fn l402() -> Value {
     let part = |description: &str, members: Value| {
-        json!({"type": "object", "description": description, "properties": members})
+        let mut schema = json!({"type": "object", "properties": members});
+        schema["description"] = description.into();
+        schema
     };
     json!({
         "type": "object",
-        "description": "The offer of this call over Lightning. Without an invoice, `error` has the reason.",
+        "required": ["error", "protocol", "offer"],
+        "description": "The offer of this call over Lightning. Without an invoice it has no challenge and no payment.",
         "properties": {
-            "error": {"type": ["string", "null"], "description": "Why there is no invoice, as a code."},
+            "error": text("`payment_required`, or the reason for which there is no invoice, as a code."),
+            "error_detail": text("Explanation; only without an invoice."),
             "protocol": text("`L402`."),
             "offer": part("The operation that is sold.", json!({
-                "id": text("Id of the offer."),
+                "id": text("Name of the operation."),
                 "path_template": text("Path template of the call."),
-                "price_sats": {"type": ["integer", "null"], "minimum": 0, "description": "Price of the call."},
+                "price_sats": {"type": ["integer", "null"], "minimum": 0,
+                    "description": "Price of the call; null if it is not known at present."},
                 "summary": text("The operation in one line."),
             })),
             "challenge": part("The challenge, bound to this request.", json!({
                 "id": text("Id of the challenge."),
-                "status": text("State of the challenge."),
+                "offer_id": text("Name of the operation."),
                 "resource_path": text("Path that the payment opens."),
+                "status": text("State of the challenge."),
+                "provider": text("Name of the Lightning backend."),
+                "created_at": text("Time at which the challenge was made."),
+                "updated_at": text("Time at which its state changed."),
                 "expires_at": text("Time at which the challenge ends."),
+            })),
+            "payment_method": part("How the invoice is paid.", json!({
+                "id": text("Id of the method."),
+                "name": text("Name of the method."),
+                "network": {"type": ["string", "null"], "description": "Network of the invoice; null if unknown."},
+                "simulated": {"type": "boolean", "description": "True for an invoice of a test, which moves no coins."},
+                "display_hint": text("How to show the invoice to people."),
             })),
             "payment": part("The payment that opens the call.", json!({
                 "price_sats": count("Amount of the invoice."),
-                "currency": text("Currency of the amount."),
+                "currency": text("Unit of the amount."),
                 "invoice": text("Lightning invoice (BOLT 11)."),
                 "payment_uri": text("URI of the invoice for wallets."),
                 "payment_hash": text("Payment hash of the invoice."),
                 "macaroon": text("Macaroon for `Authorization`."),
             })),
+            "links": {"type": "object", "additionalProperties": {"type": "string"},
+                "description": "URLs about the challenge by name; `status_url` has its state."},
             "authorization": part("How to send the payment.", json!({
                 "scheme": text("Scheme of `Authorization`."),
                 "header_example": text("The whole header, with a placeholder for the preimage."),
             })),
-            "links": {"type": "object", "additionalProperties": {"type": "string"},
-                "description": "URLs about the challenge by name; `status_url` has its state."},
         },
     })
 }

@@ -84,8 +84,10 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         let mut rendered = error.render(&server.config.base_url, &id, &path);
         for (name, value) in response.headers() {
-            if name != header::CONTENT_LENGTH && name != header::CONTENT_TYPE {
-                rendered.headers_mut().append(name, value.clone());
+            match *name {
+                header::CONTENT_LENGTH | header::CONTENT_TYPE => {}
+                header::CACHE_CONTROL => drop(rendered.headers_mut().insert(name, value.clone())),
+                _ => drop(rendered.headers_mut().append(name, value.clone())),
             }
         }
         *rendered.extensions_mut() = std::mem::take(response.extensions_mut());

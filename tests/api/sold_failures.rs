@@ -1,0 +1,241 @@
+//! Payments when something fails, and when many send the same one.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::Router;
+use cairn_http::HttpConfig;
+use cairn_lightning::{
+    BackendError, Invoice, InvoiceState, Invoices, NewInvoice, NodeInfo, PaymentHash, Simulated,
+};
+use cairn_operations::{ApiConfig, ApiState, router};
+use cairn_state::{MAX_CHALLENGES_OF_CLIENT, MAX_NOT_FOUND_RELEASES, Reopening};
+
+use crate::{
+    priced,
+    sold::{Shop, challenge_id, get_with, l402, live_config, selling, warnings},
+    support::{Reply, World, assert_problem, everything_world, get, hex},
+};
+
+/// Requests with one payment at the same time, in all.
+const RACERS: usize = 2_000;
+/// Of them, at a time.
+const AT_ONCE: usize = 50;
+
+async fn paid_summary(shop: &Shop) -> (String, String, String) {
+    let path = format!("/v1/wallets/{}/summary", shop.address);
+    let offered = get(&shop.router, &path).await;
+    (path, shop.pay(&offered), challenge_id(&offered).to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_requests_with_one_payment_one_gets_the_answer() {
+    let world = everything_world();
+    let shop = Shop::over(&world).await;
+    let daemon = || Arc::<Simulated>::clone(&shop.wallet) as Arc<dyn Invoices>;
+    let other = selling(&world, &shop.state, &shop.config, daemon(), "two");
+    let (path, paid, id) = paid_summary(&shop).await;
+    let answered = Arc::new(AtomicUsize::new(0));
+    let left = Arc::new(AtomicUsize::new(RACERS));
+    let racers = (0..AT_ONCE).map(|number| {
+        let router = if number % 2 == 0 { shop.router.clone() } else { other.clone() };
+        let (path, paid, answered, left) = (path.clone(), paid.clone(), Arc::clone(&answered), Arc::clone(&left));
+        tokio::spawn(async move {
+            while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+                let reply = get_with(&router, &path, &[("authorization", &paid)]).await;
+                match reply.status {
+                    200 => drop(answered.fetch_add(1, Ordering::SeqCst)),
+                    402 => assert_eq!(warnings(&reply), ["credential_redeemed"], "{}", reply.text),
+                    _ => assert_problem(&reply, 409, "payment_in_use"),
+                }
+            }
+        })
+    });
+    for racer in racers.collect::<Vec<_>>() {
+        racer.await.unwrap();
+    }
+    assert_eq!(answered.load(Ordering::SeqCst), 1);
+    assert_eq!(shop.status_of(&id).await["status"], "redeemed");
+}
+
+#[tokio::test]
+async fn what_is_not_found_gives_the_payment_back_a_few_times() {
+    let shop = Shop::over(&everything_world()).await;
+    let path = format!("/v1/tx/{}", "0".repeat(64));
+    let offered = get(&shop.router, &path).await;
+    let paid = shop.pay(&offered);
+    for time in 1..=MAX_NOT_FOUND_RELEASES {
+        let reply = get_with(&shop.router, &path, &[("authorization", &paid)]).await;
+        assert_problem(&reply, 404, "tx_not_found");
+        let state = if time < MAX_NOT_FOUND_RELEASES { "pending" } else { "redeemed" };
+        assert_eq!(reply.body["payment_state"], state, "{time}");
+        assert_eq!(reply.header("cache-control"), "private, no-store");
+    }
+    let reply = get_with(&shop.router, &path, &[("authorization", &paid)]).await;
+    assert_eq!((reply.status, warnings(&reply)), (402, vec!["credential_redeemed"]));
+}
+
+#[tokio::test]
+async fn a_failure_of_ours_gives_the_payment_back() {
+    let world = everything_world();
+    let shop = Shop::over(&world).await;
+    let (path, paid, id) = paid_summary(&shop).await;
+    // A server with the same database whose index is empty.
+    let empty = |state| {
+        let slot = Arc::new(cairn_link::IndexSlot::new());
+        let till = cairn_access::LightningTill::new(
+            cairn_lightning::BackendKind::Simulated,
+            Arc::<Simulated>::clone(&shop.wallet),
+            "empty".to_owned(),
+        );
+        let api = ApiState::new(slot, shop.config.clone());
+        router(ApiState { state: Some(state), tills: vec![Arc::new(till)], ..api })
+    };
+    let empty = empty(shop.state.clone());
+    for _ in 0..2 * MAX_NOT_FOUND_RELEASES {
+        let reply = get_with(&empty, &path, &[("authorization", &paid)]).await;
+        assert_problem(&reply, 503, "index_syncing");
+        assert_eq!(reply.body["payment_state"], "pending");
+    }
+    assert_eq!(shop.status_of(&id).await["status"], "pending");
+    assert_eq!(get_with(&shop.router, &path, &[("authorization", &paid)]).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_lost_can_be_had_again_if_the_operator_says_so() {
+    let shop = Shop::over(&everything_world()).await;
+    let (path, paid, id) = paid_summary(&shop).await;
+    let with = [("authorization", paid.as_str())];
+    assert_eq!(get_with(&shop.router, &path, &with).await.status, 200);
+    let reopened = shop.state.reopen_challenge(&id, "the connection broke", priced::now().into()).await.unwrap();
+    assert!(matches!(reopened, Reopening::Done { .. }));
+    assert_eq!(shop.status_of(&id).await["status"], "pending");
+    assert_eq!(get_with(&shop.router, &path, &with).await.status, 200);
+    assert_eq!(get_with(&shop.router, &path, &with).await.status, 402);
+}
+
+#[tokio::test]
+async fn a_payment_is_not_used_where_a_key_opens_or_nothing_is_asked() {
+    let shop = Shop::over(&everything_world()).await;
+    let (path, paid, id) = paid_summary(&shop).await;
+    let key = shop.key().await;
+    let reply = get_with(&shop.router, &path, &[("authorization", &paid), ("x-wr-api-key", &key)]).await;
+    assert_eq!((reply.status, warnings(&reply)), (200, vec!["payment_not_used"]), "{}", reply.text);
+    let reply = get_with(&shop.router, "/v1/fees/recommended", &[("authorization", &paid)]).await;
+    assert!(warnings(&reply).contains(&"payment_not_used"), "{}", reply.text);
+    assert_eq!(shop.status_of(&id).await["status"], "pending");
+    // The same credential in both schemes, as some clients send it.
+    let lsat = paid.replacen("L402", "LSAT", 1);
+    let reply = get_with(&shop.router, &path, &[("authorization", &lsat), ("authorization", &paid)]).await;
+    assert_eq!((reply.status, &reply.body["_meta"]["price_sats"]), (200, &21.into()), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn unpaid_requests_cost_few_invoices() {
+    let world = everything_world();
+    let shop = Shop::over(&world).await;
+    let counting = Arc::new(Counting { daemon: Arc::<Simulated>::clone(&shop.wallet), made: AtomicU32::new(0) });
+    let router = selling(&world, &shop.state, &shop.config, Arc::<Counting>::clone(&counting), "counts");
+    let path = format!("/v1/wallets/{}/summary", shop.address);
+    let first = get(&router, &path).await;
+    for _ in 0..5 {
+        let again = get(&router, &path).await;
+        assert_eq!(l402(&again)["payment"], l402(&first)["payment"], "the same within a minute");
+    }
+    assert_eq!(counting.made.load(Ordering::SeqCst), 1);
+    // Other calls of the same client, up to its limit; the answers stay complete but for the invoice.
+    for script in world.oracle.scripts().take(2 * MAX_CHALLENGES_OF_CLIENT as usize) {
+        let reply = get(&router, &format!("/v1/wallets/raw({})/summary", hex(script.as_bytes()))).await;
+        if reply.status == 400 {
+            continue;
+        }
+        assert_eq!(reply.status, 402, "{}", reply.text);
+    }
+    let made = counting.made.load(Ordering::SeqCst);
+    assert!(made <= MAX_CHALLENGES_OF_CLIENT, "{made}");
+}
+
+/// Counts the invoices that a node makes.
+#[derive(Debug)]
+struct Counting {
+    daemon: Arc<Simulated>,
+    made: AtomicU32,
+}
+
+impl Invoices for Counting {
+    fn create(&self, new: &NewInvoice) -> Result<Invoice, BackendError> {
+        self.made.fetch_add(1, Ordering::SeqCst);
+        self.daemon.create(new)
+    }
+
+    fn lookup(&self, payment_hash: &PaymentHash) -> Result<InvoiceState, BackendError> {
+        self.daemon.lookup(payment_hash)
+    }
+
+    fn node(&self) -> Result<NodeInfo, BackendError> {
+        self.daemon.node()
+    }
+}
+
+/// A node that never answers in time.
+#[derive(Debug)]
+struct Away;
+
+impl Invoices for Away {
+    fn create(&self, _: &NewInvoice) -> Result<Invoice, BackendError> {
+        Err(BackendError::TimedOut { backend: "lnd", limit: Duration::from_secs(2) })
+    }
+
+    fn lookup(&self, _: &PaymentHash) -> Result<InvoiceState, BackendError> {
+        Ok(InvoiceState::Unknown)
+    }
+
+    fn node(&self) -> Result<NodeInfo, BackendError> {
+        Err(BackendError::TimedOut { backend: "lnd", limit: Duration::from_secs(2) })
+    }
+}
+
+#[tokio::test]
+async fn without_a_lightning_node_the_pass_is_offered_and_the_reason_is_said() {
+    let world = everything_world();
+    let shop = Shop::over(&world).await;
+    let router = selling(&world, &shop.state, &shop.config, Arc::new(Away), "away");
+    let path = format!("/v1/wallets/{}/summary", shop.address);
+    let offered = get(&router, &path).await;
+    assert_eq!(l402(&offered)["error"], "lightning_unavailable");
+    assert!(l402(&offered)["error_detail"].as_str().unwrap().contains("timed_out"), "{}", offered.text);
+    assert!(l402(&offered).get("payment").is_none() && offered.header("www-authenticate").is_empty());
+    assert_eq!(offered.body["payment_options"]["bridge"]["scheme"], "api_key_bridge");
+    // A payment of before still opens its call.
+    let (path, paid, _) = paid_summary(&shop).await;
+    assert_eq!(get_with(&router, &path, &[("authorization", &paid)]).await.status, 200);
+}
+
+#[tokio::test]
+async fn without_a_database_nothing_is_sold_and_no_payment_is_lost() {
+    let world = everything_world();
+    let shop = Shop::over(&world).await;
+    let (path, paid, _) = paid_summary(&shop).await;
+    let bare = without_state(&world, &shop, live_config());
+    let offered = get(&bare, &path).await;
+    assert_eq!(l402(&offered)["error"], "state_unavailable", "{}", offered.text);
+    let reply: Reply = get_with(&bare, &path, &[("authorization", &paid)]).await;
+    assert_problem(&reply, 503, "state_unavailable");
+    assert_eq!(get(&bare, "/v1/fees/recommended").await.body["_meta"]["price_sats"].as_u64().unwrap_or(0), 0);
+    assert_eq!(get_with(&shop.router, &path, &[("authorization", &paid)]).await.status, 200);
+}
+
+fn without_state(world: &World, shop: &Shop, http: HttpConfig) -> Router {
+    let till = cairn_access::LightningTill::new(
+        cairn_lightning::BackendKind::Simulated,
+        Arc::<Simulated>::clone(&shop.wallet),
+        "bare".to_owned(),
+    );
+    let api = ApiState::new(Arc::clone(&world.slot) as Arc<_>, ApiConfig::from(http));
+    router(ApiState { tills: vec![Arc::new(till)], ..api })
+}
