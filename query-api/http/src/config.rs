@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::contract::access::AccessMode;
+use crate::contract::{access::AccessMode, pass::PassOffer};
 
 /// Configuration of the server, independent of its operations.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct HttpConfig {
     pub access_mode: AccessMode,
     /// Name of the Lightning backend that makes the invoices of sold calls; `None`: calls are not sold over Lightning.
     pub lightning: Option<&'static str>,
+    /// The pass that the checkout sells in live mode; `None`: the operator has set no price.
+    pub pass: Option<PassOffer>,
     /// True if conditional access (transaction pages after the first) needs a wallet session.
     pub gates_enabled: bool,
     /// How long a valid session or key is cached without asking the service state. A revocation may take this long.
@@ -76,6 +78,7 @@ impl Default for HttpConfig {
             base_url: "http://127.0.0.1:8080".to_owned(),
             access_mode: AccessMode::Beta,
             lightning: None,
+            pass: None,
             gates_enabled: true,
             session_cache: Duration::from_secs(30),
             request_timeout: Duration::from_secs(20),

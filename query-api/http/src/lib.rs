@@ -44,11 +44,12 @@ pub use contract::{
     method::Method,
     nearest::nearest,
     offer::{AgreedOperation, Offer, Package, Tier, Unit},
-    operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
+    operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, SecretHeader, StreamSpec},
     output::{
         CSV, Column, File, Format, Formatted, HTML, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
         TableRow,
     },
+    pass::{CheckoutPause, PASS_DAYS, PASS_PLAN, PassMethod, PassOffer},
     tool::{Effect, MAX_TOOL_ANSWER, Tool},
 };
 pub use describe::{
@@ -62,7 +63,7 @@ pub use limits::{
 };
 pub use pages::{
     escaping::{Html, segment},
-    shell::{POLICY, page},
+    shell::{FORM_POLICY, POLICY, page},
 };
 pub use requests::{
     ask::{Answer, AnswerNotes, Aside, Ask, Backend, Call, Content, Metric, Versions},

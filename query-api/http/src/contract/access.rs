@@ -49,12 +49,6 @@ impl AccessMode {
     pub fn auth_header(self) -> &'static str {
         self.word("none", "Authorization, X-WR-API-Key, PAYMENT-SIGNATURE")
     }
-
-    /// `checkout_buy_path` of health and catalogs.
-    #[must_use]
-    pub fn checkout_buy_path(self) -> &'static str {
-        self.word("paused_during_public_beta", "not_for_sale")
-    }
 }
 
 /// The access that an operation gives its clients now.
@@ -107,11 +101,11 @@ impl HttpConfig {
         self.lightning.filter(|_| self.access_mode.is_live())
     }
 
-    /// `billing_paused_reason` of health and catalogs; `None` while calls are sold.
+    /// `billing_paused_reason` of health and catalogs; `None` while calls or passes are sold.
     #[must_use]
     pub fn billing_paused_reason(&self) -> Option<&'static str> {
         let reason = self.access_mode.word("public_beta", "no_payment_backend");
-        self.payment_backend().is_none().then_some(reason)
+        (self.payment_backend().is_none() && self.pass_for_sale().is_err()).then_some(reason)
     }
 
     /// True if this operation takes a payment over Lightning for each call (L402) now.
