@@ -64,6 +64,7 @@ fn listed(keys: &[Key], now: u64) -> String {
                 KeyState::Active => "active",
                 KeyState::Expired => "expired",
                 KeyState::Revoked => "revoked",
+                KeyState::Suspended => "suspended",
             };
             vec![
                 key.id.clone(),

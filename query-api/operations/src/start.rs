@@ -15,6 +15,7 @@ use crate::{
     base_rates::RateSlot,
     config::ApiConfig,
     feed::FeedMark,
+    invoices::InvoiceAccess,
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
     node::NodeAccess,
@@ -43,6 +44,8 @@ pub struct ApiState {
     pub ledger: Option<Arc<dyn LedgerAccess>>,
     /// The service state: sessions, keys and what users write. `None`: no client has a session or key.
     pub state: Option<cairn_state::State>,
+    /// The Lightning node whose invoices pay passes; `None`: passes are not sold over Lightning.
+    pub invoices: Option<Arc<dyn InvoiceAccess>>,
     /// Sell single calls, each by its protocol; empty: calls are not sold one by one.
     pub tills: Vec<Arc<dyn Till>>,
     /// Metrics of requests; keep a clone to read them.
@@ -69,6 +72,7 @@ impl ApiState {
             node: None,
             ledger: None,
             state: None,
+            invoices: None,
             tills: Vec::new(),
             metrics: Arc::default(),
             damages: Arc::default(),
@@ -79,7 +83,7 @@ impl ApiState {
     /// The service of these operations.
     #[must_use]
     pub fn into_service(self) -> Service {
-        let ApiState { index, config, node, ledger, state, tills, metrics, damages, troubles } = self;
+        let ApiState { index, config, node, ledger, state, invoices, tills, metrics, damages, troubles } = self;
         let (registered, runners): (Vec<_>, Vec<_>) =
             operations().into_iter().map(|line| (line.registered, line.runner)).unzip();
         let chain = config.chain();
@@ -95,6 +99,7 @@ impl ApiState {
                 config: chain,
                 node,
                 ledger,
+                invoices,
                 damages,
                 troubles,
                 series: SeriesSlot::default(),

@@ -30,6 +30,20 @@ pub struct SeenPayment {
     pub is_settled: bool,
 }
 
+impl SeenPayment {
+    /// A paid invoice. Some nodes take their own fees from a payment: its payer paid the price nevertheless.
+    #[must_use]
+    pub fn of_invoice(price_sats: u64, paid_at: u64, received_sats: u64) -> Self {
+        SeenPayment {
+            received_sats: received_sats.max(price_sats),
+            completed_at: Some(paid_at),
+            block: None,
+            is_accepted: true,
+            is_settled: true,
+        }
+    }
+}
+
 const ONE: &str = checkout_columns!("WHERE id = $1");
 const UNSETTLED: &str = checkout_columns!(
     "WHERE settled = 0 AND method = 'onchain' AND id > $1 AND (first_paid_at IS NOT NULL OR expires_at > $2) \
