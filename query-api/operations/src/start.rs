@@ -130,7 +130,7 @@ pub fn router(state: ApiState) -> Router {
 /// The router of the API with further routes: see [`cairn_http::router_with`].
 pub fn router_with(state: ApiState, more: impl FnOnce(&Api) -> Router) -> Router {
     let calendar = Calendar::new(&state.config.timestamps, state.state.as_ref(), &state.index);
-    cairn_http::router_with(state.into_service(), |api| with_calendar(calendar, api, more))
+    cairn_http::router_with(state.into_service(), |api| with_own_routes(calendar, api, more))
 }
 
 /// `/metrics`, `/livez` and `/readyz` for the API of this state.
@@ -149,13 +149,13 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let calendar = Calendar::new(&state.config.timestamps, state.state.as_ref(), &state.index);
-    cairn_http::serve(listener, state.into_service(), |api| with_calendar(calendar, api, more), shutdown).await
+    cairn_http::serve(listener, state.into_service(), |api| with_own_routes(calendar, api, more), shutdown).await
 }
 
-/// Adds the routes of the calendar to further ones.
-fn with_calendar(calendar: Option<Calendar>, api: &Api, more: impl FnOnce(&Api) -> Router) -> Router {
+/// Adds the routes of the calendar and of the checkout's forms to further ones.
+fn with_own_routes(calendar: Option<Calendar>, api: &Api, more: impl FnOnce(&Api) -> Router) -> Router {
     let routes = calendar.map_or_else(Router::new, |calendar| calendar.routes(api));
-    routes.merge(more(api))
+    routes.merge(pages::checkout::routes(api)).merge(more(api))
 }
 
 /// The OpenAPI 3.1.0 document that `/openapi.json` serves under this configuration.
