@@ -110,6 +110,7 @@ async fn keys_are_issued_checked_and_revoked(database: &TestDatabase) {
             created_at: now,
             expires_at: Some(5_000),
             revoked_at: None,
+            suspended_at: None,
             last_used_at: None,
         };
         assert_eq!((&key, key.state(now)), (&expected, KeyState::Active));
@@ -385,7 +386,7 @@ async fn feedback_that_cannot_be_kept_is_refused(database: &TestDatabase) {
 }
 
 /// Tables of the steps from `reports` on.
-const NEWEST: [&str; 18] = [
+const NEWEST: [&str; 19] = [
     "payment_counters",
     "payment_addresses",
     "payment_skips",
@@ -404,6 +405,7 @@ const NEWEST: [&str; 18] = [
     "l402_reopenings",
     "x402_payments",
     "simulated_invoices",
+    "checkouts",
 ];
 
 async fn an_older_database_is_extended(database: &TestDatabase) {
@@ -414,6 +416,7 @@ async fn an_older_database_is_extended(database: &TestDatabase) {
     for table in ["feedback"].into_iter().chain(later).chain(NEWEST) {
         database.execute(&format!("DROP TABLE {table}")).await;
     }
+    database.execute("ALTER TABLE access_keys DROP COLUMN suspended_at").await;
     database.execute("DELETE FROM cairn_schema WHERE version >= 2").await;
     let again = database.open().await;
     assert_eq!(again.keys().await.unwrap(), [key]);

@@ -26,6 +26,9 @@ pub(crate) struct CheckoutInput {
     #[schemars(length(min = 1, max = 64), example = &"co_00000000000000000000000000000000")]
     checkout_id: String,
     /// `claim_secret` of the answer that opened it. Without the right one, the checkout is not found.
+    #[schemars(
+        example = &"cairn_claim_000000000000_0000000000000000000000000000000000000000000000000000000000000000b5d8e203"
+    )]
     checkout_secret: Option<String>,
 }
 

@@ -74,7 +74,7 @@ pub(super) fn full(operations: &[RegisteredOperation], about: &About, openapi: &
             let place = field.location.name();
             let needed = if field.required { ", required" } else { "" };
             let about = field.schema["description"].as_str().unwrap_or_default().replace('\n', " ");
-            let _ = writeln!(text, "- `{}` ({place}, {}{needed}): {about}", field.name, kind(field));
+            let _ = writeln!(text, "- `{}` ({place}, {}{needed}): {about}", op.name_of(field), kind(field));
         }
         for (names, rule) in op
             .input
