@@ -118,6 +118,7 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 }
 
 /// A Lightning node that sells.
+#[derive(Debug)]
 pub(crate) struct LightningSales {
     /// Sells single calls.
     pub(crate) till: Arc<dyn Till>,

@@ -47,11 +47,7 @@ impl InvoiceAccess for PassInvoices {
             LightningUnavailable { kind: "invalid_request" }
         })?;
         let made = self.node.create(&new).map_err(|error| unavailable(&error))?;
-        Ok(LightningInvoice {
-            provider: self.kind.name(),
-            bolt11: made.bolt11,
-            payment_hash: made.payment_hash.0,
-        })
+        Ok(LightningInvoice { provider: self.kind.name(), bolt11: made.bolt11, payment_hash: made.payment_hash.0 })
     }
 
     fn look_up(&self, payment_hash: &[u8; 32]) -> Result<InvoiceStatus, LightningUnavailable> {

@@ -1,4 +1,6 @@
 //! The checkout of passes: payments over Lightning and on chain, through reorganizations, and the key of a pass.
+//!
+//! One file on purpose: all tests use the same shop, whose chain grows.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +17,9 @@ use cairn_lightning::{Invoices, NewInvoice, PaymentHash, Simulated};
 use cairn_operations::{
     ApiConfig, ApiState, InvoiceAccess, InvoiceStatus, LightningInvoice, LightningUnavailable, PaymentsConfig, router,
 };
-use cairn_state::{ClientHashes, IndexUse, NewCheckout, OpenedCheckout, OpeningCheckout, PaymentInvoice, Secret, Verdict};
+use cairn_state::{
+    ClientHashes, IndexUse, NewCheckout, OpenedCheckout, OpeningCheckout, PaymentInvoice, Secret, Verdict,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -32,9 +36,11 @@ const SECRET: &str = "x-checkout-secret";
 const PRICE: u64 = 9_000;
 const DAY: u64 = 86_400;
 /// A secret that opens nothing.
-const NO_SECRET: &str = "cairn_claim_000000000000_0000000000000000000000000000000000000000000000000000000000000000b5d8e203";
+const NO_SECRET: &str =
+    "cairn_claim_000000000000_0000000000000000000000000000000000000000000000000000000000000000b5d8e203";
 
 /// A Lightning node that can be away.
+#[derive(Debug)]
 struct Node {
     wallet: Arc<Simulated>,
     is_away: AtomicBool,
@@ -147,7 +153,8 @@ impl Shop {
         let (script, address) = descriptor.address(index, cairn_model::Network::Regtest).unwrap();
         let look = |_| Some(IndexUse::Free { script: script.clone(), address: address.clone() });
         let (new, client) = (new_checkout(expires_at), client());
-        let opening = self.desk.state.open_onchain_checkout(new, descriptor.id(), &client, expires_at - DAY, look).await;
+        let opening =
+            self.desk.state.open_onchain_checkout(new, descriptor.id(), &client, expires_at - DAY, look).await;
         let OpeningCheckout::Opened(opened) = opening.unwrap() else { panic!() };
         let OpenedCheckout { checkout, secret } = *opened;
         json!({"checkout_id": checkout.id, "claim_secret": secret.expose(), "payment": {"address": address}})
@@ -227,7 +234,10 @@ async fn a_lightning_payment_gives_a_pass_once() {
     let shop = Shop::new().await;
     let opened = shop.open("lightning").await;
     let payment = &opened["payment"];
-    assert_eq!((&opened["state"], &payment["amount_sats"], &payment["simulated"]), (&json!("open"), &json!(PRICE), &json!(true)));
+    assert_eq!(
+        (&opened["state"], &payment["amount_sats"], &payment["simulated"]),
+        (&json!("open"), &json!(PRICE), &json!(true))
+    );
     let invoice = payment["invoice"].as_str().unwrap();
     assert_eq!(payment["payment_uri"], format!("lightning:{invoice}"));
     assert!(payment["qr_path"].as_str().unwrap().starts_with("/v1/qr?data=LIGHTNING:LNBCRT"), "{payment}");
@@ -249,7 +259,10 @@ async fn a_lightning_payment_gives_a_pass_once() {
     assert_problem(&shop.call_with("").await, 402, "payment_required");
     for reply in [shop.refresh(&opened).await, shop.status(&opened).await] {
         assert_eq!((state(&reply), &reply.body["api_key"]), ("paid", &Value::Null));
-        assert_eq!((&reply.body["api_key_reason"], &reply.body["key_id"]), (&json!("shown_before"), &paid.body["key_id"]));
+        assert_eq!(
+            (&reply.body["api_key_reason"], &reply.body["key_id"]),
+            (&json!("shown_before"), &paid.body["key_id"])
+        );
         assert!(!reply.text.contains(key));
     }
     assert_eq!(shop.desk.state.keys().await.unwrap().len(), 1);
@@ -301,7 +314,10 @@ async fn a_payment_on_chain_is_followed_through_reorganizations() {
     assert_eq!(send(&shop.router, head.body(Body::empty()).unwrap()).await.status, 200);
     assert_eq!(shop.desk.state.keys().await.unwrap(), []);
     let paid = shop.status(&opened).await;
-    assert_eq!((state(&paid), &paid.body["overpaid_sats"], &paid.body["confirmations"]), ("paid", &json!(500), &json!(1)));
+    assert_eq!(
+        (state(&paid), &paid.body["overpaid_sats"], &paid.body["confirmations"]),
+        ("paid", &json!(500), &json!(1))
+    );
     let key = paid.body["api_key"].as_str().unwrap().to_owned();
     assert_eq!(shop.call_with(&key).await.status, 200);
 
@@ -313,7 +329,11 @@ async fn a_payment_on_chain_is_followed_through_reorganizations() {
         assert_eq!(shop.verdict(&key).await, Verdict::Suspended);
         let refused = shop.call_with(&key).await;
         assert_problem(&refused, 402, "payment_required");
-        assert!(warnings(&refused).contains(&"api_key_ignored") && refused.text.contains("reorganization"), "{}", refused.text);
+        assert!(
+            warnings(&refused).contains(&"api_key_ignored") && refused.text.contains("reorganization"),
+            "{}",
+            refused.text
+        );
         shop.desk.pay(address, PRICE);
         shop.desk.mine(1);
         let back = shop.refresh(&opened).await;
@@ -348,7 +368,11 @@ async fn what_comes_too_late_is_honoured_and_what_does_not_come_expires() {
     shop.desk.mine_at(now() + 2 * 86_400);
     let late = shop.refresh(&opened).await;
     assert_eq!(state(&late), "late");
-    assert!(late.body["api_key"].is_string() && late.body["note"].as_str().unwrap().contains("honoured"), "{}", late.text);
+    assert!(
+        late.body["api_key"].is_string() && late.body["note"].as_str().unwrap().contains("honoured"),
+        "{}",
+        late.text
+    );
 
     let unpaid = shop.opened_before(today - 10, 50).await;
     let expired = shop.refresh(&unpaid).await;
@@ -361,11 +385,8 @@ async fn what_comes_too_late_is_honoured_and_what_does_not_come_expires() {
         let reply = shop.refresh(&part).await;
         assert_eq!((state(&reply), &reply.body["missing_sats"]), (expected, &json!(1)), "{}", reply.text);
     }
-    let invoice = PaymentInvoice {
-        provider: "simulated".to_owned(),
-        payment_hash: [7; 32],
-        invoice: "lnbcrt".to_owned(),
-    };
+    let invoice =
+        PaymentInvoice { provider: "simulated".to_owned(), payment_hash: [7; 32], invoice: "lnbcrt".to_owned() };
     let new = new_checkout(today - 1);
     let opening = shop.desk.state.open_lightning_checkout(new, invoice, &client(), today - 9).await.unwrap();
     let OpeningCheckout::Opened(opened) = opening else { panic!() };
@@ -393,7 +414,8 @@ async fn without_its_secret_a_checkout_is_not_found() {
         &[("authorization", own)],
     ] {
         let read = get_with(&shop.router, &status, headers).await;
-        let written = headers.iter().fold(Request::post(&again), |request, (name, value)| request.header(*name, *value));
+        let written =
+            headers.iter().fold(Request::post(&again), |request, (name, value)| request.header(*name, *value));
         for reply in [read, send(&shop.router, written.body(Body::empty()).unwrap()).await] {
             assert_problem(&reply, 404, "checkout_not_found");
             assert!(headers.iter().all(|(_, value)| value.is_empty() || !reply.text.contains(value)), "{}", reply.text);

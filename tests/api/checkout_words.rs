@@ -70,7 +70,10 @@ async fn the_page_sells_without_a_script() {
     let opened = form(&router, "/checkout/open", "payment_method_id=lightning", origin).await;
     assert_eq!(opened.status, 200, "{}", opened.text);
     assert!(opened.header("content-type").starts_with("text/html"));
-    assert_eq!((opened.header("cache-control"), opened.header("referrer-policy")), ("private, no-store", "no-referrer"));
+    assert_eq!(
+        (opened.header("cache-control"), opened.header("referrer-policy")),
+        ("private, no-store", "no-referrer")
+    );
     assert!(opened.text.contains("<img src=\"/v1/qr?data=LIGHTNING:LNBCRT"), "{}", opened.text);
     let (id, secret) = (hidden(&opened, "checkout_id"), hidden(&opened, "checkout_secret"));
     let fields = format!("checkout_id={id}&checkout_secret={secret}");

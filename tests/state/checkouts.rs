@@ -54,11 +54,7 @@ async fn on_chain(state: &State, name: &str, now: u64) -> OpenedCheckout {
 }
 
 fn invoice(number: u8) -> PaymentInvoice {
-    PaymentInvoice {
-        provider: "simulated".to_owned(),
-        payment_hash: [number; 32],
-        invoice: format!("lnbcrt{number}"),
-    }
+    PaymentInvoice { provider: "simulated".to_owned(), payment_hash: [number; 32], invoice: format!("lnbcrt{number}") }
 }
 
 async fn over_lightning(state: &State, number: u8, now: u64) -> OpenedCheckout {
@@ -86,10 +82,10 @@ async fn a_checkout_is_found_by_its_secret_only(database: &TestDatabase) {
     let state = database.open().await;
     let one = on_chain(&state, "a", NOW).await;
     let other = over_lightning(&state, 1, NOW).await;
-    assert_eq!(one.checkout.payment, CheckoutPayment::OnChain {
-        script: 0u32.to_be_bytes().to_vec(),
-        address: "address 0".to_owned()
-    });
+    assert_eq!(
+        one.checkout.payment,
+        CheckoutPayment::OnChain { script: 0u32.to_be_bytes().to_vec(), address: "address 0".to_owned() }
+    );
     assert_eq!((one.checkout.payment.method(), other.checkout.payment.method()), ("onchain", "lightning"));
     for OpenedCheckout { checkout, secret } in [&one, &other] {
         assert_eq!(state.checkout(&checkout.id, secret).await.unwrap().as_ref(), Some(checkout));
@@ -178,7 +174,10 @@ async fn the_key_follows_the_payment(database: &TestDatabase) {
     };
 
     let gone = see(&state, &checkout, &SeenPayment::default(), NOW + 5).await;
-    assert_eq!((gone.state(NOW + 5), gone.reverted_at, gone.received_sats), (CheckoutState::Reverted, Some(NOW + 5), 0));
+    assert_eq!(
+        (gone.state(NOW + 5), gone.reverted_at, gone.received_sats),
+        (CheckoutState::Reverted, Some(NOW + 5), 0)
+    );
     assert_eq!(state.check(&secret, NOW + 5).await.unwrap(), Verdict::Suspended);
     let listed = state.keys().await.unwrap().into_iter().find(|of| of.id == key.id).unwrap();
     assert_eq!((listed.state(NOW + 5), listed.suspended_at), (KeyState::Suspended, Some(NOW + 5)));

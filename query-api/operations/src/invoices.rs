@@ -1,5 +1,7 @@
 //! Access to a Lightning node, for invoices that pay passes. Single calls are paid by a till of the framework.
 
+use std::fmt;
+
 /// An invoice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LightningInvoice {
@@ -33,7 +35,7 @@ pub struct LightningUnavailable {
 }
 
 /// A Lightning node. Calls may block, but end within its time-out.
-pub trait InvoiceAccess: Send + Sync + 'static {
+pub trait InvoiceAccess: Send + Sync + fmt::Debug + 'static {
     /// Makes an invoice that can be paid for `expiry_secs`.
     ///
     /// # Errors

@@ -65,7 +65,9 @@ impl CheckoutPause {
     pub fn reason(self) -> &'static str {
         match self {
             CheckoutPause::Beta => "nothing is sold during the public beta",
-            CheckoutPause::NoPrice => "passes are not sold on this server at present; its operator issues keys and codes",
+            CheckoutPause::NoPrice => {
+                "passes are not sold on this server at present; its operator issues keys and codes"
+            }
             CheckoutPause::NoMethod => {
                 "passes cannot be paid on this server at present: its operator has configured neither a Lightning backend \
                  nor a descriptor for payments; the operator issues keys and codes"

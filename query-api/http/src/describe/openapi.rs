@@ -250,10 +250,7 @@ fn common(op: &RegisteredOperation, formats: &[TextFormat]) -> impl Iterator<Ite
         codes.extend([ErrorCode::MalformedJson, ErrorCode::UnsupportedMediaType]);
     }
     if op.info.method == Method::Post {
-        codes.extend([
-            ErrorCode::RequestTimeout,
-            ErrorCode::PayloadTooLarge,
-        ]);
+        codes.extend([ErrorCode::RequestTimeout, ErrorCode::PayloadTooLarge]);
     }
     codes.into_iter()
 }

@@ -20,10 +20,16 @@ pub(crate) fn how_to_pay(config: &HttpConfig) -> Option<String> {
              operator has configured no Lightning backend."
         }
     };
-    let pass = config.pass_for_sale().map_or_else(|_| String::new(), |pass| {
-        let methods = config.pass_methods().join(" or ");
-        format!(" A pass of {PASS_DAYS} days costs {} sats ({methods}): POST /v1/billing/checkout sells it.", pass.price_sats)
-    });
+    let pass = config.pass_for_sale().map_or_else(
+        |_| String::new(),
+        |pass| {
+            let methods = config.pass_methods().join(" or ");
+            format!(
+                " A pass of {PASS_DAYS} days costs {} sats ({methods}): POST /v1/billing/checkout sells it.",
+                pass.price_sats
+            )
+        },
+    );
     config.access_mode.is_live().then(|| {
         format!(
             "The public beta is over: premium operations are paid per call, all others are free. {way} The key of a \

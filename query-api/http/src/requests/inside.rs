@@ -197,7 +197,13 @@ impl Api {
     }
 
     /// Executes the operation at `at` of the list; `None` if there is none.
-    pub(super) async fn execute(&self, at: usize, input: Map<String, Value>, bytes: usize, from: &Parts) -> Option<Reply> {
+    pub(super) async fn execute(
+        &self,
+        at: usize,
+        input: Map<String, Value>,
+        bytes: usize,
+        from: &Parts,
+    ) -> Option<Reply> {
         let server = &self.server;
         let shared = Arc::clone(server);
         let prepared = off_workers(bytes, move || {

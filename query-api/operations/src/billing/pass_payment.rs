@@ -116,6 +116,7 @@ pub(super) fn unusable() -> ApiError {
 
 /// 503 `lightning_unavailable`.
 pub(super) fn away(LightningUnavailable { kind }: LightningUnavailable) -> ApiError {
-    let detail = format!("the Lightning node of this server does not answer at present ({kind}); try again in a moment");
+    let detail =
+        format!("the Lightning node of this server does not answer at present ({kind}); try again in a moment");
     ApiError::unavailable(ErrorCode::LightningUnavailable, detail, RETRY_AFTER_SECS)
 }

@@ -166,7 +166,9 @@ async fn with_form(
     match parts.method {
         Method::POST => {}
         // Relative, since a proxy may serve the API below another path.
-        Method::GET | Method::HEAD => return (StatusCode::SEE_OTHER, [(header::LOCATION, "../checkout")]).into_response(),
+        Method::GET | Method::HEAD => {
+            return (StatusCode::SEE_OTHER, [(header::LOCATION, "../checkout")]).into_response();
+        }
         _ => return Api::method_not_allowed(&parts.method, "GET, HEAD, POST, OPTIONS"),
     }
     match fields(api, body, &parts).await {
@@ -183,7 +185,8 @@ async fn fields(api: &Api, body: Body, parts: &Parts) -> Result<Map<String, Valu
     let uri = text.and_then(|text| format!("/?{text}").parse::<Uri>().ok());
     let read = uri.and_then(|uri| Query::<Vec<(String, String)>>::try_from_uri(&uri).ok());
     let Query(fields) = read.ok_or_else(|| {
-        let problem = Problem { title: "The form cannot be read", detail: "Send it again from the page of the checkout." };
+        let problem =
+            Problem { title: "The form cannot be read", detail: "Send it again from the page of the checkout." };
         Box::new(page(StatusCode::UNPROCESSABLE_ENTITY, &problem))
     })?;
     Ok(fields.into_iter().map(|(name, value)| (name, Value::String(value))).collect())

@@ -82,10 +82,17 @@ mod tests {
     #[test]
     fn a_pass_that_is_sold_has_forms() {
         let pass = Some(PassOffer { price_sats: 9_000, methods: vec![PassMethod::Onchain, PassMethod::Lightning] });
-        let http = HttpConfig { pass, access_mode: AccessMode::Live, base_url: "http://x".to_owned(), ..HttpConfig::default() };
+        let http = HttpConfig {
+            pass,
+            access_mode: AccessMode::Live,
+            base_url: "http://x".to_owned(),
+            ..HttpConfig::default()
+        };
         let (config, operations) = (ApiConfig::from(http), registered());
         let html = checkout(&operations, &config);
-        for part in ["9000 sats", "action=\"/checkout/open\"", "value=\"onchain\" checked", "value=\"lightning\" required"] {
+        for part in
+            ["9000 sats", "action=\"/checkout/open\"", "value=\"onchain\" checked", "value=\"lightning\" required"]
+        {
             assert!(html.contains(part), "{part}: {html}");
         }
         assert!(!html.contains("not sold") && !html.contains("<script"), "{html}");

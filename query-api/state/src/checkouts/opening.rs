@@ -114,12 +114,15 @@ macro_rules! insert {
     ($tx:expr, $row:expr, $payment:expr) => {{
         let Row { id, secret, new, client, now } = $row;
         let (script, address, hash, invoice, provider) = match $payment {
-            CheckoutPayment::OnChain { script, address } => (Some(hex::encode(script)), Some(address), None, None, None),
+            CheckoutPayment::OnChain { script, address } => {
+                (Some(hex::encode(script)), Some(address), None, None, None)
+            }
             CheckoutPayment::Lightning { provider, payment_hash, invoice } => {
                 (None, None, Some(payment_hash.as_slice()), Some(invoice), Some(provider))
             }
         };
-        let insert = sqlx::query(INSERT).bind(id).bind(secret.stored()).bind(&new.plan).bind(to_stored(new.price_sats)?);
+        let insert =
+            sqlx::query(INSERT).bind(id).bind(secret.stored()).bind(&new.plan).bind(to_stored(new.price_sats)?);
         let insert = insert.bind(to_stored(new.valid_secs)?).bind(&client.current).bind(to_stored(*now)?);
         let insert = insert.bind(to_stored(new.expires_at)?).bind($payment.method()).bind(script).bind(address);
         let insert = insert.bind(hash).bind(invoice).bind(provider);

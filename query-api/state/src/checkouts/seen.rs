@@ -83,8 +83,8 @@ impl Checkout {
 
 impl State {
     /// Notes how the payment of a checkout is seen, and returns the checkout with it. If that takes away an accepted
-    /// payment or brings it back, the key of the checkout is suspended or works again, in the same transaction. `now` is
-    /// in seconds since 1970. A settled payment stays as it is. `None` if there is no such checkout.
+    /// payment or brings it back, the key of the checkout is suspended or works again, in the same transaction. `now`
+    /// is in seconds since 1970. A settled payment stays as it is. `None` if there is no such checkout.
     ///
     /// # Errors
     /// Fails if a time or a number is out of range.
