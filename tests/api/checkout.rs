@@ -446,7 +446,7 @@ async fn a_paused_checkout_says_why() {
         assert_eq!(reply.header("retry-after"), "");
     }
     assert_eq!(shop.desk.state.checkouts(9).await.unwrap(), []);
-    // What was opened before is answered all the same.
+    // A checkout that was opened before is answered all the same.
     let opened = shop.open("lightning").await;
     shop.node.wallet.pay(opened["payment"]["invoice"].as_str().unwrap()).unwrap();
     let (id, secret) = (opened["checkout_id"].as_str().unwrap(), opened["claim_secret"].as_str().unwrap());

@@ -357,7 +357,7 @@ async fn a_damaged_checkout_is_an_error(database: &TestDatabase) {
     assert_eq!(state.keys().await.unwrap(), []);
 }
 
-/// What was agreed and what it gave count as changes; how a payment was last seen does not.
+/// The agreement and the claim count as changes; how a payment was last seen does not.
 #[tokio::test]
 async fn an_older_copy_without_a_claim_is_noticed() {
     let folder = cairn_testkit::temp_dir();

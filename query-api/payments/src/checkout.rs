@@ -26,7 +26,7 @@ pub fn needed_confirmations(price_sats: Sats) -> u32 {
 pub struct CheckoutSight {
     /// The payment.
     pub payment: Payment,
-    /// What to note of it.
+    /// The same, as the checkout notes it.
     pub seen: SeenPayment,
 }
 

@@ -3,8 +3,8 @@
 //! `cairn_key_<id>_<secret><check>`, `cairn_ses_…`, for codes `cairn_code_…` and for checkouts `cairn_claim_…`, in
 //! lower-case hex: a public id of 6 bytes, 32 random bytes, and the first 4 bytes of the SHA-256 of all preceding
 //! characters. The prefix lets people and secret scanners recognize it. The check distinguishes a typing error from an
-//! unknown key without a query of the database. The SHA-256 of the whole text is stored: with 256 random bits, no slower
-//! hash is needed.
+//! unknown key without a query of the database. The SHA-256 of the whole text is stored: with 256 random bits, no
+//! slower hash is needed.
 
 use std::{fmt, str::FromStr};
 

@@ -53,8 +53,8 @@ pub struct FileBody {
     pub max_fitting: usize,
 }
 
-/// A request header whose value only its sender may know. It becomes a field of the input, which no answer, error or log
-/// repeats.
+/// A request header whose value only its sender may know. It becomes a field of the input. No answer, error or log
+/// repeats it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SecretHeader {
     /// Name of the header.

@@ -30,7 +30,7 @@ const LIGHTNING_SECS: u64 = 3_600;
 const ONCHAIN_SECS: u64 = DAY_SECS as u64;
 /// The invoice ends these seconds before its checkout, so that a payment in its last second is in time.
 const INVOICE_MARGIN_SECS: u64 = 60;
-/// What payers see in their wallets.
+/// The description that payers see in their wallets.
 const MEMO: &str = "Cairn: pass of 31 days";
 /// Longest address of mail (RFC 5321).
 const MAX_EMAIL_CHARS: usize = 254;
@@ -47,7 +47,7 @@ pub(crate) struct CreateCheckoutInput {
     /// How to pay. The catalog lists the methods of this server.
     #[schemars(example = &"onchain")]
     payment_method_id: PassMethod,
-    /// Not kept: this server sends no mail and has no accounts. Whoever has `claim_secret` has the checkout.
+    /// Not kept: this server sends no mail and has no accounts. The holder of `claim_secret` has the checkout.
     #[schemars(length(min = 1, max = MAX_EMAIL_CHARS))]
     customer_email: Option<String>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct CreateCheckoutOutput {
     state: &'static str,
     plan_id: &'static str,
     payment_method_id: PassMethod,
-    /// What to pay, and to where.
+    /// The amount, and where to pay it.
     payment: PassPayment,
     /// Time until which it should be paid.
     expires_at: String,

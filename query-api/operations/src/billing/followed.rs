@@ -86,20 +86,20 @@ pub(crate) struct CheckoutOutput {
     state: CheckoutWord,
     plan_id: String,
     payment_method_id: PassMethod,
-    /// What to pay, and to where.
+    /// The amount, and where to pay it.
     payment: PassPayment,
     created_at: String,
     /// Time until which it should be paid. A later payment in full is honoured while the checkout is kept.
     expires_at: String,
     /// Time until which an underpaid checkout can be topped up.
     top_up_until: String,
-    /// What has arrived: confirmed payments on chain, or the paid invoice.
+    /// Satoshis that have arrived: confirmed payments on chain, or the paid invoice.
     received_sats: Sats,
     /// Sum of unconfirmed payments to the address; null over Lightning, and while the mempool cannot be read.
     unconfirmed_sats: Option<Sats>,
-    /// What is missing, apart from unconfirmed payments.
+    /// Satoshis that are missing, apart from unconfirmed payments.
     missing_sats: Sats,
-    /// What was paid beyond the price.
+    /// Satoshis paid beyond the price.
     overpaid_sats: Sats,
     /// Confirmations of the payment, counted from the block that completes it; 0 before. Null over Lightning, and while
     /// the index cannot say.
@@ -147,7 +147,7 @@ pub(super) fn with_mempool<T>(ctx: &Ctx<'_>, view: &View<'_>, work: impl FnOnce(
 /// A checkout with what is seen of its payment.
 pub(super) struct FollowedCheckout {
     checkout: Checkout,
-    /// What the index and the mempool have; `None` over Lightning, and while the index cannot say.
+    /// The payment in the index and the mempool; `None` over Lightning, and while the index cannot say.
     sight: Option<CheckoutSight>,
     is_pool_read: bool,
 }

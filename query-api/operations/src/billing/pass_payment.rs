@@ -1,4 +1,4 @@
-//! What is paid for a pass, as answers show it, and the errors of the checkout.
+//! The payment of a pass, as answers show it, and the errors of the checkout.
 
 use cairn_http::{ApiError, CheckoutPause, ErrorCode, PassMethod};
 use cairn_model::Sats;
@@ -25,7 +25,7 @@ pub(crate) enum PlanId {
     WalletMonthly,
 }
 
-/// What to pay, and to where.
+/// The amount, and where to pay it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PassPayment {
     amount_sats: Sats,

@@ -72,7 +72,7 @@ pub struct Checkout {
     pub created_at: u64,
     /// How it is paid.
     pub payment: CheckoutPayment,
-    /// What had arrived when the payment was last seen.
+    /// Satoshis that had arrived when the payment was last seen.
     pub received_sats: u64,
     /// When the accepted payment became complete; `None` if none was accepted.
     pub paid_at: Option<u64>,

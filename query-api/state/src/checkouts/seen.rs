@@ -18,7 +18,7 @@ const INVOICE_WATCHED_SECS: u64 = 3_600;
 /// A payment as it is seen now.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SeenPayment {
-    /// What has arrived: confirmed outputs, or a paid invoice.
+    /// Satoshis that have arrived: confirmed outputs, or a paid invoice.
     pub received_sats: u64,
     /// When it became complete, in seconds since 1970; `None` if it is not complete.
     pub completed_at: Option<u64>,
