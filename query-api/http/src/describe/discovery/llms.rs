@@ -93,7 +93,7 @@ pub(super) fn full(operations: &[RegisteredOperation], about: &About, openapi: &
             op.info.cost.name(),
             op.info.cost.units()
         );
-        if op.info.method == Method::Post {
+        if op.info.method == Method::Post && op.input.has_body() {
             let body = &described["requestBody"]["content"]["application/json"]["example"];
             let _ = writeln!(text, "Body: `{body}`");
         }
