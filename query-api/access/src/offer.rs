@@ -1,4 +1,4 @@
-//! The offer of a call: a challenge with its invoice, or the reason why there is none.
+//! The offer of a call: a challenge with its invoice, or the reason why the call has no invoice now.
 
 use axum::http::{HeaderName, header};
 use cairn_http::{ApiError, Call, CallOffer, SoldCall};

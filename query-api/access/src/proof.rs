@@ -65,7 +65,7 @@ fn read(proofs: &[HeaderValue]) -> Result<Credentials, NotTaken> {
             Err(error) => drop(first.get_or_insert(error)),
         }
     }
-    let why = first.map_or_else(|| "there is none".to_owned(), |error| error.to_string());
+    let why = first.map_or_else(|| "the header is empty".to_owned(), |error| error.to_string());
     Err(NotTaken::Refused(Warning::new(MALFORMED, format!("the proof of payment cannot be read: {why}"))))
 }
 

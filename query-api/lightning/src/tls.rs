@@ -32,7 +32,7 @@ pub(crate) enum Trust {
     Only(Vec<CertificateDer<'static>>),
 }
 
-/// Builds the configuration of TLS. The error says why there is none.
+/// Builds the configuration of TLS. The error names the certificate or setting that is wrong.
 pub(crate) fn client_config(trust: Trust) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))

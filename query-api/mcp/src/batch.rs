@@ -120,7 +120,7 @@ impl<E: BatchHandler> RunningBatch<E> {
             Ok(()) if message.value["method"] == "initialize" => {
                 Some(RpcError::new(INVALID_REQUEST, "Invalid Request: initialize must not be in a batch"))
             }
-            // Its answer might not fit beside the others, and opens only once.
+            // The answers of a batch share a limit, and a paid answer that exceeds it could not be sent again.
             Ok(()) if !message.value["params"]["_meta"][AUTHORIZATION].is_null() => {
                 let text =
                     format!("Invalid Request: a call with {AUTHORIZATION} must not be in a batch; send it on its own");

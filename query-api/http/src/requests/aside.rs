@@ -43,17 +43,7 @@ async fn step(server: &Arc<Server>) -> bool {
     let Some(at) = server.operations.iter().position(|op| op.info.name == name) else { return false };
     let raw = from_object(&server.operations[at], members);
     let (id, headers) = (server.new_id().to_string(), HeaderMap::new());
-    let caller = Caller {
-        client: None,
-        paid: 0,
-        headers: &headers,
-        is_own: true,
-        is_head: false,
-        alias: None,
-        if_none_match: None,
-        id: &id,
-        began: Instant::now(),
-    };
+    let caller = Caller::own(&headers, &id, None);
     let heard = match execute(server, at, Input::Ready(raw), caller).await {
         Ok(Answer::Body { content, .. }) => Ok(content.into_bytes()),
         Ok(Answer::NotModified { .. }) => Err(ApiError::internal()),

@@ -70,6 +70,23 @@ pub(crate) struct Caller<'c> {
     pub(crate) began: Instant,
 }
 
+impl<'c> Caller<'c> {
+    /// The server itself, with a version of the answer that it has: it is not charged, and pays nothing.
+    pub(crate) fn own(headers: &'c HeaderMap, id: &'c str, if_none_match: Option<String>) -> Self {
+        Caller {
+            client: None,
+            paid: 0,
+            headers,
+            is_own: true,
+            is_head: false,
+            alias: None,
+            if_none_match,
+            id,
+            began: Instant::now(),
+        }
+    }
+}
+
 /// Memory of a body and of what it is parsed to, in terms of its size.
 const PARSED: u64 = 16;
 

@@ -1,11 +1,7 @@
 //! Answers that are made before anyone asks: some operations are executed each minute, and their answers kept. A
 //! request for all of them at once waits for none.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use axum::{body::Bytes, http::HeaderMap};
 use tokio::{sync::watch, time::timeout};
@@ -50,17 +46,7 @@ async fn round(
         let Some(name) = server.operations.get(at).map(|op| op.info.name) else { continue };
         let id = server.new_id().to_string();
         let headers = HeaderMap::new();
-        let caller = Caller {
-            client: None,
-            paid: 0,
-            headers: &headers,
-            is_own: true,
-            is_head: false,
-            alias: None,
-            if_none_match: known.get(name).map(|(etag, _)| etag.clone()),
-            id: &id,
-            began: Instant::now(),
-        };
+        let caller = Caller::own(&headers, &id, known.get(name).map(|(etag, _)| etag.clone()));
         let answer = match execute(server, at, Input::Ready(Raw::default()), caller).await {
             Ok(Answer::Body { content, etag, .. }) => {
                 let body = Bytes::from(content.into_bytes());
