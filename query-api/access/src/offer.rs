@@ -30,6 +30,11 @@ const KEY_PERIOD_SECS: u64 = 31 * 86_400;
 /// Path of the state of a challenge, without its id.
 const STATUS: &str = "/v1/l402/challenges";
 
+/// How to pay over Lightning.
+const HOW: &str = "Pay the invoice in payment_options.l402.payment, then repeat the same request with `Authorization: L402 \
+    <macaroon>:<preimage>`.";
+const NO_PRICE: &str = "the call has no price at present; its quote says why";
+
 /// Why a call is offered without an invoice: a stable word, and a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct NoChallenge(&'static str, String);
@@ -79,12 +84,12 @@ pub(crate) fn without(sold: &SoldCall<'_>, code: &str, detail: &str) -> CallOffe
         "protocol": "L402",
         "offer": offer_of(sold, sold.price_sats),
     });
-    CallOffer { body, headers: Vec::new() }
+    CallOffer { body, headers: Vec::new(), how: HOW }
 }
 
 /// The open challenge of this client for this call, or a new one.
 fn challenge(seller: &Seller, sold: &SoldCall<'_>, call: &Call<'_>) -> Result<Challenge, NoChallenge> {
-    let price = sold.price_sats.ok_or_else(|| NoChallenge::because("price_unknown", "the price is not known"))?;
+    let price = sold.price_sats.ok_or_else(|| NoChallenge::because("price_unknown", NO_PRICE))?;
     let fingerprint = fingerprint_of(sold);
     let client = hashes(call)?;
     let key = Sha256::new().chain_update(&client.current).chain_update(fingerprint).finalize().into();
@@ -224,7 +229,7 @@ fn with_challenge(seller: &Seller, sold: &SoldCall<'_>, challenge: &Challenge) -
             "header_example": format!("Authorization: L402 {macaroon}:<preimage>"),
         },
     });
-    CallOffer { body, headers: headers(macaroon, invoice) }
+    CallOffer { body, headers: headers(macaroon, invoice), how: HOW }
 }
 
 /// The challenge as headers: in the form of today, then in the one of older clients.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     exchange::{Exchange, Form},
+    payment::PaymentMessages,
     portable::portable,
 };
 
@@ -22,6 +23,7 @@ pub(crate) struct Answer {
     /// Parts that a shortened success lacks, and how to get them.
     left_out: Option<Value>,
     image: Option<ContentBlock>,
+    payment: PaymentMessages,
 }
 
 impl Answer {
@@ -35,6 +37,7 @@ impl Answer {
             error: None,
             left_out: None,
             image: None,
+            payment: PaymentMessages::of(&reply.payment_headers),
         };
         if !(200..300).contains(&reply.status) {
             let error = serde_json::from_slice(&reply.body).ok().filter(Value::is_object);
@@ -75,8 +78,15 @@ impl Answer {
 
     /// The answer of a tool that is not an operation.
     pub(crate) fn own(endpoint: &str, data: &Value) -> Self {
-        let data = Some(data.to_string().into());
-        Answer { status_code: 200, endpoint: endpoint.to_owned(), data, error: None, left_out: None, image: None }
+        Answer {
+            status_code: 200,
+            endpoint: endpoint.to_owned(),
+            data: Some(data.to_string().into()),
+            error: None,
+            left_out: None,
+            image: None,
+            payment: PaymentMessages::default(),
+        }
     }
 
     /// An error from this layer, not from an operation.
@@ -88,6 +98,7 @@ impl Answer {
             error: Some(error),
             left_out: None,
             image: None,
+            payment: PaymentMessages::default(),
         }
     }
 
@@ -110,7 +121,8 @@ impl Answer {
         let (endpoint, status_code) = (Value::from(self.endpoint), self.status_code);
         let left_out = self.left_out.map_or_else(String::new, |left_out| format!("\"left_out\":{left_out},"));
         let before = format!("{{\"ok\":{ok},{left_out}\"data\":");
-        let after = format!(",\"error\":{error},\"endpoint\":{endpoint},\"status_code\":{status_code}}}");
+        let required = self.payment.required_members();
+        let after = format!(",\"error\":{error},\"endpoint\":{endpoint},\"status_code\":{status_code}{required}}}");
         let whole = vec![before.into(), data, after.into()];
         let (text, structured) = match exchange.form {
             Form::Structured => (text, Some(exchange.leave(whole))),
@@ -121,9 +133,12 @@ impl Answer {
             }
             Form::Text => (exchange.leave(vec![as_text(&whole)]), None),
         };
-        let content: Vec<ContentBlock> = [ContentBlock::text(text)].into_iter().chain(self.image).collect();
+        // Clients of x402 that find another `error` than theirs in the structured content read the first text.
+        let required = self.payment.required.as_ref().map(|required| ContentBlock::text(required.to_string()));
+        let content = required.into_iter().chain([ContentBlock::text(text)]).chain(self.image).collect();
         let mut result = if ok { CallToolResult::success(content) } else { CallToolResult::error(content) };
         result.structured_content = structured.map(Value::from);
+        result.meta = self.payment.into_meta();
         result
     }
 
@@ -211,6 +226,8 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::{HeaderMap, HeaderValue};
+
     use super::*;
 
     fn reply(status: u16, kind: &str, body: &[u8]) -> Reply {
@@ -223,6 +240,7 @@ mod tests {
             url: String::new(),
             is_document: false,
             is_paid: false,
+            payment_headers: HeaderMap::new(),
         }
     }
 
@@ -254,6 +272,35 @@ mod tests {
             assert_eq!((&said["error"]["error"], &structured["isError"]), (&code, &(status != 200).into()));
             assert_eq!(said["data"].is_null(), status != 200);
         }
+    }
+
+    /// Clients of x402 find their messages, and others theirs.
+    #[test]
+    fn messages_about_payments_are_in_the_result() {
+        let required = json!({"x402Version": 2, "error": "payment_required", "resource": {"url": "u"}, "accepts": [{}],
+            "extensions": {}});
+        let receipt = json!({"success": false, "transaction": "", "network": "eip155:8453"});
+        let header = |message: &Value| HeaderValue::from_str(&base64(message.to_string().as_bytes())).unwrap();
+        let mut refused = reply(402, "application/problem+json", br#"{"error":"payment_required","status":402}"#);
+        refused.payment_headers.insert("payment-required", header(&required));
+        refused.payment_headers.insert("payment-response", header(&receipt));
+        for form in [Form::Structured, Form::Both] {
+            let (_, result) = sent(Answer::of("/x", &refused), form);
+            let structured = &result["structuredContent"];
+            assert_eq!((&result["isError"], &structured["ok"]), (&true.into(), &false.into()));
+            assert_eq!(structured["error"]["error"], "payment_required");
+            for member in ["x402Version", "resource", "accepts", "extensions"] {
+                assert_eq!(structured[member], required[member], "{member}");
+            }
+            let first: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+            assert_eq!((first, &result["_meta"]["x402/payment-response"]), (required.clone(), &receipt));
+        }
+        // The requirements of a pass have the same header, and another form.
+        refused.payment_headers.insert("payment-required", HeaderValue::from_static("{\"scheme\":\"api_key_bridge\"}"));
+        refused.payment_headers.remove("payment-response");
+        let (_, result) = sent(Answer::of("/x", &refused), Form::Structured);
+        assert!(result["structuredContent"].get("accepts").is_none() && result.get("_meta").is_none(), "{result}");
+        assert_eq!(result["content"].as_array().unwrap().len(), 1);
     }
 
     #[test]

@@ -110,13 +110,7 @@ pub(crate) fn answer(
         && let Some((text, cut)) = cut(text, max.of_data())
     {
         lists = cut;
-        cut_reply = Some(Reply {
-            body: text.into(),
-            url: reply.url.clone(),
-            media_type: reply.media_type.clone(),
-            request_id: reply.request_id.clone(),
-            ..*reply
-        });
+        cut_reply = Some(Reply { body: text.into(), ..reply.clone() });
     }
     let shown = cut_reply.as_ref().unwrap_or(reply);
     // Checked before it is wrapped, and again after, since wrapping makes it longer.

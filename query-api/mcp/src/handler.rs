@@ -23,6 +23,7 @@ use crate::{
     coerce::coerce,
     endpoints,
     exchange::Exchange,
+    payment,
     tools::{ToolAction, Tools},
 };
 
@@ -90,15 +91,23 @@ impl Handler {
 /// cannot be a header of the connection.
 pub(crate) const AUTHORIZATION: &str = "cairn/authorization";
 
-fn proof_of(context: &RequestContext<RoleServer>) -> Option<HeaderValue> {
-    context.meta.get(AUTHORIZATION)?.as_str().and_then(|proof| HeaderValue::from_str(proof).ok())
-}
-
-/// The request with one more value of `Authorization`.
-fn with_authorization(from: &Parts, value: HeaderValue) -> Parts {
+/// The request with the payment in its message, if it has one: one more value of `Authorization`, or the only value of
+/// `PAYMENT-SIGNATURE`.
+fn with_payment(from: &Parts, context: &RequestContext<RoleServer>) -> Option<Parts> {
+    let proof = context.meta.get(AUTHORIZATION).and_then(Value::as_str);
+    let proof = proof.and_then(|proof| HeaderValue::from_str(proof).ok());
+    let payment = context.meta.get(payment::PAYMENT).and_then(payment::header_of);
+    if proof.is_none() && payment.is_none() {
+        return None;
+    }
     let mut from = from.clone();
-    from.headers.append(header::AUTHORIZATION, value);
-    from
+    if let Some(proof) = proof {
+        from.headers.append(header::AUTHORIZATION, proof);
+    }
+    if let Some(payment) = payment {
+        from.headers.insert(payment::SIGNATURE, payment);
+    }
+    Some(from)
 }
 
 /// The error after a fault of this server.
@@ -159,8 +168,8 @@ impl ServerHandler for Handler {
         };
         let Some(from) = context.extensions.get::<Parts>() else { return Err(lost()) };
         let Some(exchange) = from.extensions.get::<Arc<Exchange>>() else { return Err(lost()) };
-        let with_proof = proof_of(&context).map(|proof| with_authorization(from, proof));
-        let from = with_proof.as_ref().unwrap_or(from);
+        let paying = with_payment(from, &context);
+        let from = paying.as_ref().unwrap_or(from);
         let answer = tokio::select! {
             answer = self.answer(does, exchange, from) => answer?,
             // The connection is gone: the rest of the work is dropped, which ends it.

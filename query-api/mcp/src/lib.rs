@@ -19,6 +19,7 @@ mod handler;
 mod legacy;
 mod message;
 mod options;
+mod payment;
 mod portable;
 mod rpc;
 mod search;

@@ -256,6 +256,13 @@ impl Work {
         Ok(())
     }
 
+    /// Gives the turn back before a wait for another machine. Long work after it waits for a turn again.
+    pub fn give_turn_back(&self) {
+        if let Some(turns) = self.turns.as_ref().filter(|_| self.has_turn.replace(false)) {
+            turns.give();
+        }
+    }
+
     /// Counts a row that is about to be read.
     ///
     /// # Errors
@@ -393,9 +400,7 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if let Some(turns) = self.turns.as_ref().filter(|_| self.has_turn.get()) {
-            turns.give();
-        }
+        self.give_turn_back();
     }
 }
 

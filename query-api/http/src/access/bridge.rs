@@ -1,17 +1,14 @@
 //! The bridge pass in 402 answers: what it opens, and where it is described.
 
-use axum::http::HeaderName;
 use serde_json::{Map, Value, json};
 
-use super::offer::CallOffer;
+use super::{offer::CallOffer, till::PAYMENT_REQUIRED};
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
     config::HttpConfig,
     contract::{mode::AccessMode, offer::Offer, operation::RegisteredOperation},
 };
 
-/// The header with the requirements of a bridge pass, as compact JSON.
-pub(crate) const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
 /// Path of the checkout page.
 pub const CHECKOUT_PAGE: &str = "/checkout";
 /// Path of the getting-started page.
@@ -28,7 +25,9 @@ pub(crate) fn session_required(config: &HttpConfig, capability: &'static str, de
                for POST /v1/billing/redeem. First pages and the showcase addresses are free.";
     let bridge = bridge(config, capability, &Offer::FREE);
     let error = ApiError::new(ErrorCode::WalletSessionRequired, detail);
-    with_ways(error, config, capability, &bridge, how).with("payment_required", bridge)
+    with_ways(error, config, capability, how)
+        .header(PAYMENT_REQUIRED, &compact(config, &bridge))
+        .with("payment_required", bridge)
 }
 
 /// 402 for a call that is sold; with the offers of the call itself by name, if it is sold one by one.
@@ -40,39 +39,51 @@ pub(crate) fn payment_required(
     let capability = op.offer.capability.unwrap_or(op.info.name);
     let bridge = bridge(config, capability, &op.offer);
     let (detail, how) = match offers.is_empty() {
-        false => (
-            "this call must be paid, or made with the key of a pass",
-            "Pay the invoice in payment_options.l402.payment, then repeat the same request with `Authorization: L402 \
-             <macaroon>:<preimage>`; a payment opens one answer. Or send the key of a bridge pass as `X-WR-API-Key`, or \
-             a wallet session as `Authorization: Bearer <token>`.",
-        ),
+        false => {
+            let ways: Vec<&str> = offers.iter().map(|(_, offer)| offer.how).collect();
+            let how = format!(
+                "{} A payment opens one answer. Or send the key of a bridge pass as `X-WR-API-Key`, or a wallet session \
+                 as `Authorization: Bearer <token>`.",
+                ways.join(" Or: ")
+            );
+            ("this call must be paid, or made with the key of a pass", how)
+        }
         true => (
             "this call needs the key of a pass: it is not sold one by one",
             "Send the key of a bridge pass as `X-WR-API-Key`, or a wallet session as `Authorization: Bearer <token>`. \
-             The operator of this server can issue them, or a code for POST /v1/billing/redeem.",
+             The operator of this server can issue them, or a code for POST /v1/billing/redeem."
+                .to_owned(),
         ),
     };
-    let error = with_ways(ApiError::new(ErrorCode::PaymentRequired, detail), config, capability, &bridge, how);
+    let mut error = with_ways(ApiError::new(ErrorCode::PaymentRequired, detail), config, capability, &how);
+    // The header has one value: an offer of x402 takes the place of the pass.
+    if !offers.iter().any(|(_, offer)| offer.headers.iter().any(|(name, _)| *name == PAYMENT_REQUIRED)) {
+        error = error.header(PAYMENT_REQUIRED, &compact(config, &bridge));
+    }
     if offers.is_empty() {
         return error.with("payment_required", bridge);
     }
-    let (mut error, mut options) = (error, Map::new());
+    let mut options = Map::new();
     options.insert("bridge".to_owned(), bridge);
-    for (name, CallOffer { body, headers }) in offers {
+    for (name, CallOffer { body, headers, .. }) in offers {
         options.insert(name.to_owned(), body);
         error = headers.into_iter().fold(error, |error, (name, value)| error.header(name, &value));
     }
     error.with("payment_options", options)
 }
 
-/// Adds the ways to get access, and the requirements of the pass as a header.
-fn with_ways(error: ApiError, config: &HttpConfig, capability: &str, bridge: &Value, how: &str) -> ApiError {
-    let base_url = &config.base_url;
+/// The requirements of the pass as compact JSON, for a header.
+fn compact(config: &HttpConfig, bridge: &Value) -> String {
     let mut requirements = bridge.clone();
     requirements["amount_sats"] = Value::Null;
     requirements["amount_sats_reason"] = words(config.access_mode).no_amount.into();
+    requirements.to_string()
+}
+
+/// Adds the ways to get access.
+fn with_ways(error: ApiError, config: &HttpConfig, capability: &str, how: &str) -> ApiError {
+    let base_url = &config.base_url;
     error
-        .header(PAYMENT_REQUIRED, &requirements.to_string())
         .with("requested_capability", capability)
         .with("how_to_access", how)
         .with("checkout_page_url", format!("{base_url}{CHECKOUT_PAGE}"))

@@ -1,7 +1,7 @@
 //! The gate in front of operations that are sold. It decides by the first that holds: the call is free, a pass or
 //! session opens it, a payment opens it, or it must be paid (402). Everything that parsing finds comes before.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
@@ -49,6 +49,12 @@ pub(crate) fn proofs_in(server: &Server, headers: &HeaderMap) -> Vec<Vec<HeaderV
 /// True if a value of `Authorization` is a proof of payment, not a session.
 pub(crate) fn is_proof(server: &Server, authorization: &[u8]) -> bool {
     server.tills.iter().any(|till| till.header() == header::AUTHORIZATION && till.is_proof(authorization))
+}
+
+/// The longest time that redeeming one of these proofs takes.
+pub(crate) fn redeeming_limit(server: &Server, proofs: &[Vec<HeaderValue>]) -> Duration {
+    let given = server.tills.iter().zip(proofs).filter(|(_, proofs)| !proofs.is_empty());
+    given.map(|(till, _)| till.redeeming_limit()).max().unwrap_or_default()
 }
 
 /// Result of the gate.
@@ -120,6 +126,7 @@ fn enter(server: &Server, ask: &Ask<'_>, visitor: &Visitor) -> Result<Entry, Api
     if proofs.next().is_some() {
         unused("another one was given, and one is used");
     }
+    sold.refused = refused.first().map(|warning| warning.code);
     let tills = server.tills.iter().filter(|till| till.sells(&ask.op.offer));
     let offers = tills.map(|till| (till.name(), offer(server, &**till, &mut sold, ask, visitor)));
     let error = payment_required(config, ask.op, offers.collect());
@@ -129,15 +136,12 @@ fn enter(server: &Server, ask: &Ask<'_>, visitor: &Visitor) -> Result<Entry, Api
 /// Offers a call at its price of now.
 fn offer(server: &Server, till: &dyn Till, sold: &mut SoldCall<'_>, ask: &Ask<'_>, visitor: &Visitor) -> CallOffer {
     if visitor.is_head {
-        return till.no_offer(sold, "head_request", "HEAD is not sold; ask with GET for an invoice");
+        return till.no_offer(sold, "head_request", "HEAD is not sold; ask with GET for an offer");
     }
     if let Some(quote) = sold.info.quoted_by {
         sold.price_sats = quoted(server, ask, quote);
     }
-    match sold.price_sats {
-        Some(_) => till.offer(sold, &ask.call),
-        None => till.no_offer(sold, "price_unknown", "the call has no price at present; its quote says why"),
-    }
+    till.offer(sold, &ask.call)
 }
 
 /// The price that another operation quotes.
@@ -152,7 +156,8 @@ fn quoted(server: &Server, ask: &Ask<'_>, name: &str) -> Option<u64> {
     if quote["available"] == false { None } else { quote["total_sats"].as_u64() }
 }
 
-/// Ends a paid request: redeems the payment for an answer, and gives it back for a failure.
+/// Ends a paid request: redeems the payment for an answer, and gives it back for a failure. A payment that is carried out
+/// only when it is redeemed also pays for an answer such as 404: otherwise anyone could ask for these without paying.
 ///
 /// # Errors
 /// The failure; or 503, if it is not certain that the payment is redeemed.
@@ -171,6 +176,10 @@ fn leave(
         || matches!(error.code, ErrorCode::RateLimited | ErrorCode::RequestTimeout)
         || !delivery.commit();
     let why = if is_ours { GivingBack::Ours } else { GivingBack::NotFound };
+    if why == GivingBack::NotFound && payment.pays_for_errors() {
+        let receipt = payment.redeem(call)?;
+        return Err(error.headers(receipt.headers).with("payment_state", "redeemed"));
+    }
     Err(match payment.give_back(why, call) {
         Some(state) => error.with("payment_state", state),
         None => error,

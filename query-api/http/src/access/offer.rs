@@ -10,4 +10,6 @@ pub struct CallOffer {
     pub body: Value,
     /// Its headers.
     pub headers: Vec<(HeaderName, String)>,
+    /// How to pay, in a sentence.
+    pub how: &'static str,
 }

@@ -34,8 +34,14 @@ pub struct SoldCall<'a> {
     pub query: String,
     /// The fields of its body as JSON, sorted by name; `None` for GET.
     pub body: Option<String>,
+    /// Number of priced units in it: 1, or the addresses of a batch.
+    pub units: u64,
     /// Its price in satoshis; `None` if it has none at present.
     pub price_sats: Option<u64>,
+    /// The price of a unit in dollars, as decimal text.
+    pub unit_usd: Option<&'static str>,
+    /// Why the payment in the request does not open it, as a stable word.
+    pub refused: Option<&'static str>,
     /// The network of the index; `None` while it is unknown.
     pub network: Option<&'static str>,
     /// Public URL of the service.
@@ -71,6 +77,7 @@ impl<'a> SoldCall<'a> {
                 of(Location::Body).map(|(name, value)| (name.clone(), value.clone())).collect();
             sorted(&Value::Object(members))
         });
+        let units = units(op, input);
         SoldCall {
             info: &op.info,
             capability: op.offer.capability.unwrap_or(op.info.name),
@@ -78,7 +85,10 @@ impl<'a> SoldCall<'a> {
             path: path.collect::<Vec<_>>().join("/"),
             query: pairs.collect::<Vec<_>>().join("&"),
             body,
-            price_sats: listed_price(op, input),
+            units,
+            price_sats: op.offer.price_sats.map(|price| price.saturating_mul(units)),
+            unit_usd: op.offer.x402_usd,
+            refused: None,
             network,
             base_url,
         }
@@ -91,14 +101,13 @@ impl<'a> SoldCall<'a> {
     }
 }
 
-/// The price of the list: for each address of a batch, if that is its unit.
-fn listed_price(op: &RegisteredOperation, input: &Value) -> Option<u64> {
+/// Number of priced units of a request: the addresses of a batch, if the price is for each.
+fn units(op: &RegisteredOperation, input: &Value) -> u64 {
     let addresses = || input.get("addresses").and_then(Value::as_array).map_or(1, Vec::len);
-    let units = match op.offer.unit {
+    match op.offer.unit {
         Some(Unit::Address) => u64::try_from(addresses()).unwrap_or(u64::MAX),
         Some(Unit::Request) | None => 1,
-    };
-    op.offer.price_sats.map(|price| price.saturating_mul(units))
+    }
 }
 
 /// A value as text; objects and lists as JSON with sorted names.

@@ -1,6 +1,6 @@
 //! The interface between the gate and the protocols that sell single calls.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use axum::http::{HeaderName, HeaderValue};
 
@@ -10,6 +10,11 @@ use crate::{
     contract::offer::Offer,
     requests::ask::Call,
 };
+
+/// The header with what a payment must fulfil: base64 of JSON in x402, or the requirements of a pass as compact JSON.
+pub(crate) const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
+/// The header with the receipt of a payment (x402).
+pub(crate) const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("payment-response");
 
 /// Sells single calls by one protocol. `offer` and `take` may block for a moment: they run on threads that may.
 pub trait Till: Send + Sync + fmt::Debug {
@@ -24,6 +29,12 @@ pub trait Till: Send + Sync + fmt::Debug {
 
     /// True if an operation with this offer has a price in its currency.
     fn sells(&self, offer: &Offer) -> bool;
+
+    /// The longest time that redeeming a payment takes. A request that is late waits as long for an answer that is being
+    /// paid.
+    fn redeeming_limit(&self) -> Duration {
+        Duration::from_secs(5)
+    }
 
     /// Offers a call: the same offer to the same client for the same call within a minute.
     fn offer(&self, sold: &SoldCall<'_>, call: &Call<'_>) -> CallOffer;
@@ -72,6 +83,11 @@ pub enum GivingBack {
 pub trait TakenPayment: fmt::Debug {
     /// The price that was paid, in satoshis; 0 if it was paid in another currency.
     fn price_sats(&self) -> u64;
+
+    /// True if it also pays for an answer such as 404. Otherwise it is given back for one.
+    fn pays_for_errors(&self) -> bool {
+        false
+    }
 
     /// Makes its use durable. Only then the answer may be sent, with the receipt.
     ///

@@ -54,6 +54,8 @@ error_codes! {
     InvalidProof, 400, "invalid_proof", "Invalid proof of a timestamp",
         "The bytes are not an OpenTimestamps proof, or exceed a limit of proofs. `offset` has the first byte that \
          is wrong; it is absent if the text is not base64.";
+    InvalidPayment, 400, "invalid_payment", "Invalid payment",
+        "The value of `PAYMENT-SIGNATURE` is not a payment of x402 version 2. `detail` has the reason. Nothing was charged.";
     InsufficientFee, 400, "insufficient_fee", "Insufficient fee",
         "The transaction pays too little to be relayed, or to replace the transactions it conflicts with.";
     MissingInputs, 400, "missing_inputs", "Missing inputs",
@@ -153,6 +155,12 @@ error_codes! {
     NodeUnavailable, 503, "node_unavailable", "Node unavailable", "No node is configured, or it does not answer.";
     StateUnavailable, 503, "state_unavailable", "Service state unavailable",
         "No database for the service state is configured, or it does not answer.";
+    FacilitatorUnavailable, 503, "facilitator_unavailable", "Payment service unavailable",
+        "The service that carries out x402 payments does not answer, or has too many of them at once. Nothing was charged: \
+         repeat the request with the same payment.";
+    PaymentPending, 503, "payment_pending", "Payment pending",
+        "It is not known yet whether the x402 payment was carried out. Repeat the same request with the same payment after \
+         the seconds in `Retry-After`: it is charged once, and opens one answer.";
     FeedbackFull, 503, "feedback_full", "Too much open feedback",
         "The server accepts no more feedback until its operator has closed some tickets.";
     PaymentsNotConfigured, 503, "payments_not_configured", "Payments not configured",

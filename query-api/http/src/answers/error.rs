@@ -197,6 +197,13 @@ impl ApiError {
         self
     }
 
+    /// Adds headers.
+    #[must_use]
+    pub(crate) fn headers(mut self, headers: Vec<(HeaderName, HeaderValue)>) -> Self {
+        self.0.headers.extend(headers);
+        self
+    }
+
     /// The response with its body.
     pub fn render(self, base_url: &str, request_id: &str, instance: &str) -> Response {
         let body = self.body(base_url, request_id, instance);

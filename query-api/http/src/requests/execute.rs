@@ -7,7 +7,7 @@ use std::{
     pin::pin,
     rc::Rc,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use axum::{
@@ -90,9 +90,6 @@ impl<'c> Caller<'c> {
 /// Memory of a body and of what it is parsed to, in terms of its size.
 const PARSED: u64 = 16;
 
-/// How long a late request waits for the answer that it has paid for: the payment is being redeemed.
-const REDEEMING: Duration = Duration::from_secs(5);
-
 /// Executes the operation at index `at` of the list.
 pub(crate) async fn execute(
     server: &Arc<Server>,
@@ -142,6 +139,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
         template: caller.alias.unwrap_or(info.path),
         proofs: gate::proofs_in(server, caller.headers),
     };
+    let redeeming = gate::redeeming_limit(server, &visitor.proofs);
     let delivery = Arc::new(Delivery::default());
     let waiting = Waiting::of(Arc::clone(&delivery), server.metrics.lost_answers());
     let permit = server.admission.enter(info.cost, caller.client.as_ref(), limit).await?;
@@ -213,7 +211,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     let mut working = pin!(working);
     let done = match timeout(limit, &mut working).await {
         // Its answer is paid for, and follows.
-        Err(_) if !delivery.abandon() => timeout(REDEEMING, working).await,
+        Err(_) if !delivery.abandon() => timeout(redeeming, working).await,
         done => done,
     };
     if done.is_ok() {

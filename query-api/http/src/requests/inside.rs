@@ -10,7 +10,9 @@ use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
     extract::ConnectInfo,
-    http::{HeaderName, HeaderValue, Method as HttpMethod, Request, StatusCode, Uri, header, request::Parts},
+    http::{
+        HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, Request, StatusCode, Uri, header, request::Parts,
+    },
     response::{IntoResponse, Response},
 };
 use schemars::generate::SchemaSettings;
@@ -26,6 +28,7 @@ use super::{
     parameters::{from_object, target_of},
 };
 use crate::{
+    access::till::{PAYMENT_REQUIRED, PAYMENT_RESPONSE},
     answers::{
         code::ErrorCode,
         error::{ApiError, Location, PROBLEM},
@@ -118,6 +121,8 @@ pub struct Reply {
     pub is_document: bool,
     /// True if a payment for this call opened it: the answer must reach its client whole.
     pub is_paid: bool,
+    /// `PAYMENT-REQUIRED` and `PAYMENT-RESPONSE`, if it has them.
+    pub payment_headers: HeaderMap,
 }
 
 /// A request that admission control let in. Its slot is free again when this is dropped.
@@ -218,10 +223,11 @@ impl Api {
         };
         let span = tracing::info_span!("request", %id);
         let result = execute(server, at, Input::Ready(raw), caller).instrument(span).await;
-        let mut is_paid = false;
+        let (mut is_paid, mut payment_headers) = (false, HeaderMap::new());
         let (status, media_type, body) = match result {
             Ok(Answer::Body { media_type, content, notes, .. }) => {
                 is_paid = notes.is_paid;
+                payment_headers.extend(notes.headers);
                 let status = if notes.is_accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
                 (status, media_type, content.into_bytes())
             }
@@ -229,6 +235,7 @@ impl Api {
             Ok(Answer::NotModified { .. }) => (StatusCode::NOT_MODIFIED, JSON, Vec::new()),
             Err(error) => {
                 let path = target.split('?').next().unwrap_or_default();
+                payment_headers.extend(error.headers.iter().cloned());
                 (error.status, PROBLEM, error.body(&server.config.base_url, &id, path))
             }
         };
@@ -240,6 +247,7 @@ impl Api {
             url: self.url(&target),
             is_document: false,
             is_paid,
+            payment_headers: of_payment(&payment_headers),
         })
     }
 
@@ -390,29 +398,36 @@ pub struct AnswerSchema {
     pub definitions: Map<String, Value>,
 }
 
+/// The headers about a payment.
+fn of_payment(headers: &HeaderMap) -> HeaderMap {
+    let kept = [PAYMENT_REQUIRED, PAYMENT_RESPONSE];
+    kept.into_iter().filter_map(|name| Some((name.clone(), headers.get(name)?.clone()))).collect()
+}
+
 async fn read(response: Response, url: String) -> Reply {
     let (parts, body) = response.into_parts();
     let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (media_type, request_id) = (text(header::CONTENT_TYPE).unwrap_or_default(), text(REQUEST_ID));
     let is_document = parts.status.is_success() && parts.extensions.get::<CountedAnswer>().is_none();
     let is_paid = parts.extensions.get::<PaidAnswer>().is_some();
+    let reply = Reply {
+        status: parts.status.as_u16(),
+        media_type,
+        request_id,
+        body: Bytes::new(),
+        url,
+        is_document,
+        is_paid,
+        payment_headers: of_payment(&parts.headers),
+    };
     if is_document {
-        let status = parts.status.as_u16();
-        return Reply { status, media_type, request_id, body: Bytes::new(), url, is_document, is_paid };
+        return reply;
     }
     match to_bytes(body, MAX_ANSWER).await {
-        Ok(body) => Reply { status: parts.status.as_u16(), media_type, request_id, body, url, is_document, is_paid },
+        Ok(body) => Reply { body, ..reply },
         Err(error) => {
             tracing::error!(%error, "cannot read an answer to its end");
-            Reply {
-                status: 500,
-                media_type: String::new(),
-                request_id,
-                body: Bytes::new(),
-                url,
-                is_document: false,
-                is_paid: false,
-            }
+            Reply { status: 500, media_type: String::new(), is_paid: false, ..reply }
         }
     }
 }

@@ -8,7 +8,7 @@ use axum::{
 
 use super::names::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID};
 use crate::{
-    access::bridge::PAYMENT_REQUIRED,
+    access::till::{PAYMENT_REQUIRED, PAYMENT_RESPONSE},
     answers::error::ApiError,
     requests::http::{ROWS_READ, WARNING},
 };
@@ -20,7 +20,7 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
 
 /// The headers that pages may read besides the simple ones.
 fn exposed() -> HeaderValue {
-    let names: [&HeaderName; 11] = [
+    let names: [&HeaderName; 12] = [
         &REQUEST_ID,
         &RATE_LIMIT,
         &RATE_LIMIT_POLICY,
@@ -32,6 +32,7 @@ fn exposed() -> HeaderValue {
         &header::LINK,
         &header::WWW_AUTHENTICATE,
         &PAYMENT_REQUIRED,
+        &PAYMENT_RESPONSE,
     ];
     let names = names.map(HeaderName::as_str).join(",");
     // Names of headers are ASCII.

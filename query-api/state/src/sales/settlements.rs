@@ -28,6 +28,9 @@ const DELIVER: &str = "UPDATE x402_payments SET delivered_at = COALESCE(delivere
     AND asset = $2 AND payer = $3 AND nonce = $4 AND holder = $5 AND fence = $6 AND state = 'settled'";
 const RELEASE: &str = "UPDATE x402_payments SET leased_until = 0 WHERE chain_id = $1 AND asset = $2 AND payer = $3 \
     AND nonce = $4 AND holder = $5 AND fence = $6 AND (state = 'taken' OR (state = 'settled' AND delivered_at IS NULL))";
+const RELEASE_UNSENT: &str = "UPDATE x402_payments SET state = 'taken', leased_until = 0, changed_at = $7 \
+    WHERE chain_id = $1 AND asset = $2 AND payer = $3 AND nonce = $4 AND holder = $5 AND fence = $6 \
+    AND state = 'settling'";
 const OPEN: &str = payment_columns!(
     "WHERE state IN ('settling', 'unknown') AND (state = 'unknown' OR leased_until <= $1) ORDER BY changed_at LIMIT $2"
 );
@@ -126,6 +129,21 @@ impl State {
         self.ready().await?;
         let released = on!(&self.pool, pool => {
             let release = bind_lease!(sqlx::query(RELEASE), lease);
+            release.execute(pool).await.map(|done| done.rows_affected() > 0)
+        });
+        released.map_err(StateError::database("cannot give a payment back"))
+    }
+
+    /// Gives a payment back whose settlement has begun, if it is certain that nothing was sent to anyone. It can then
+    /// pay any request. Returns false if the lease is another one's by now. `now` is in seconds since 1970.
+    ///
+    /// # Errors
+    /// Fails if the time is out of range.
+    pub async fn release_unsent_x402_payment(&self, lease: &X402Lease, now: u64) -> Result<bool, StateError> {
+        let at = to_stored(now)?;
+        self.ready().await?;
+        let released = on!(&self.pool, pool => {
+            let release = bind_lease!(sqlx::query(RELEASE_UNSENT), lease).bind(at);
             release.execute(pool).await.map(|done| done.rows_affected() > 0)
         });
         released.map_err(StateError::database("cannot give a payment back"))
