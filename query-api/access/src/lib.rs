@@ -1,4 +1,4 @@
-//! Sells single calls over Lightning (L402), behind the gate of `cairn-http`.
+//! Sells single calls over Lightning (L402) and by x402, behind the gate of `cairn-http`. Over Lightning:
 //!
 //! ```text
 //! offer ─► open challenge of the same call? ─► invoice of the daemon ─► macaroon ─► row (pending)
@@ -16,5 +16,7 @@ mod proof;
 mod request;
 mod seller;
 mod till;
+mod x402;
 
 pub use till::LightningTill;
+pub use x402::{X402Settings, X402Till};

@@ -86,7 +86,7 @@ fn check(credentials: &Credentials, challenge: &Challenge, sold: &SoldCall<'_>, 
 }
 
 /// 409. The other request ends by itself, at the latest after these seconds.
-fn in_use(seconds: u64) -> ApiError {
+pub(crate) fn in_use(seconds: u64) -> ApiError {
     let wait = u32::try_from(seconds).unwrap_or(u32::MAX).clamp(1, 60);
     let detail = "another request uses this payment at present; if its answer did not reach you, repeat this request after \
                   the seconds in Retry-After";

@@ -1,0 +1,83 @@
+//! The till: sells calls by x402.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use axum::http::{HeaderName, HeaderValue};
+use cairn_http::{Call, CallOffer, NotTaken, Offer, SoldCall, TakenPayment, Till};
+use cairn_x402::{Amount, Facilitator, FacilitatorError, OfferError};
+
+use super::{offer, payment::REDEEMING, settings::X402Settings, settler::Settler, taking};
+
+/// Sells calls by x402, with a facilitator that carries payments out.
+pub struct X402Till {
+    pub(super) settings: X402Settings,
+    pub(super) settler: Settler,
+    /// Name of this process in leases.
+    pub(super) holder: String,
+}
+
+impl fmt::Debug for X402Till {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("X402Till").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl X402Till {
+    /// Sells with this facilitator. `holder` names this process among all that use the database.
+    ///
+    /// # Errors
+    /// Fails if no client could pay by these settings.
+    pub fn new(settings: X402Settings, facilitator: Arc<dyn Facilitator>, holder: String) -> Result<Self, OfferError> {
+        settings.check()?;
+        Ok(X402Till { settings, settler: Settler::new(facilitator), holder })
+    }
+
+    /// Asks the facilitator whether it settles such payments.
+    ///
+    /// # Errors
+    /// Fails if it does not answer.
+    pub fn is_supported(&self) -> Result<bool, FacilitatorError> {
+        let supported = self.settler.facilitator().supported()?;
+        Ok(supported.includes(&self.settings.requirements(Amount::from_units(1))))
+    }
+}
+
+impl Till for X402Till {
+    fn name(&self) -> &'static str {
+        "x402"
+    }
+
+    fn header(&self) -> HeaderName {
+        HeaderName::from_static(cairn_x402::PAYMENT_SIGNATURE)
+    }
+
+    fn sells(&self, offer: &Offer) -> bool {
+        offer.x402_usd.is_some()
+    }
+
+    fn is_proof(&self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn redeeming_limit(&self) -> Duration {
+        REDEEMING
+    }
+
+    fn offer(&self, sold: &SoldCall<'_>, _: &Call<'_>) -> CallOffer {
+        offer::offer(&self.settings, sold)
+    }
+
+    fn no_offer(&self, sold: &SoldCall<'_>, code: &'static str, detail: &str) -> CallOffer {
+        offer::without(sold, code, detail)
+    }
+
+    fn take(
+        &self,
+        sold: &SoldCall<'_>,
+        proofs: &[HeaderValue],
+        call: &Call<'_>,
+    ) -> Result<Box<dyn TakenPayment>, NotTaken> {
+        let taken = taking::take(self, sold, proofs, call)?;
+        Ok(Box::new(taken))
+    }
+}
