@@ -12,15 +12,12 @@ use super::{
     books::{Books, recorded},
     settler::{Place, Settler},
     taking::{pending_error, unavailable},
+    till::X402Till,
 };
-use crate::{lease::PATIENCE, proof::in_use};
+use crate::proof::in_use;
 
-/// How long a request waits until its payment is settled. The facilitator may take longer.
-const SETTLE_PATIENCE: Duration = Duration::from_secs(20);
 /// A settlement has its row longer than a request waits for it by this time, in seconds.
 const SETTLE_MARGIN_SECS: u64 = 15;
-/// The longest time that redeeming takes, with its calls of the database.
-pub(super) const REDEEMING: Duration = Duration::from_secs(SETTLE_PATIENCE.as_secs() + 5 * PATIENCE.as_secs());
 /// The header of the receipt.
 const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static(cairn_x402::PAYMENT_RESPONSE);
 
@@ -41,6 +38,8 @@ pub(crate) struct TakenX402 {
     payment: Payment,
     books: Books,
     settler: Settler,
+    /// How long it waits for the settlement.
+    patience: Duration,
     /// The offer of the call, for a client whose payment is refused.
     offer: CallOffer,
     capability: &'static str,
@@ -54,21 +53,22 @@ impl fmt::Debug for TakenX402 {
 
 impl TakenX402 {
     pub(super) fn new(
+        till: &X402Till,
         lease: X402Lease,
         step: Step,
         payment: Payment,
         books: Books,
-        settler: Settler,
         offer: CallOffer,
         capability: &'static str,
     ) -> Self {
-        TakenX402 { lease: Some(lease), step: Some(step), payment, books, settler, offer, capability }
+        let (settler, patience) = (till.settler.clone(), till.patience);
+        TakenX402 { lease: Some(lease), step: Some(step), payment, books, settler, patience, offer, capability }
     }
 
     /// Settles the payment, and notes the outcome before anything is answered.
     fn settle(&mut self, lease: X402Lease, place: Place) -> Result<Receipt, ApiError> {
         let books = self.books.clone();
-        let ttl = SETTLE_PATIENCE.as_secs() + SETTLE_MARGIN_SECS;
+        let ttl = self.patience.as_secs() + SETTLE_MARGIN_SECS;
         match books.ask(async |state| state.begin_settling(&lease, ttl, books.now()).await) {
             Ok(true) => {}
             Ok(false) => return Err(in_use(1)),
@@ -80,7 +80,7 @@ impl TakenX402 {
         let settling =
             self.settler.settle(place, self.payment.clone(), Attempt::First, lease.key.clone(), books.clone());
         let Ok(settling) = settling else { return Err(self.not_sent(&lease, "this server is busy")) };
-        match settling.wait(SETTLE_PATIENCE) {
+        match settling.wait(self.patience) {
             Some(outcome) => self.conclude(&lease, &outcome),
             None => {
                 let why = "the facilitator has not answered yet";

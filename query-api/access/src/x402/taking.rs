@@ -48,7 +48,7 @@ pub(crate) fn take(
     let ttl = call.config.request_timeout.as_secs().saturating_add(LEASE_MARGIN_SECS);
     let taken = |lease, step| {
         let offer = offer::of_terms(&terms, sold, "settlement_refused");
-        TakenX402::new(lease, step, payment.clone(), books.clone(), till.settler.clone(), offer, sold.capability)
+        TakenX402::new(till, lease, step, payment.clone(), books.clone(), offer, sold.capability)
     };
     // The second time after its outcome was found out.
     for _ in 0..2 {

@@ -6,7 +6,9 @@ use axum::http::{HeaderName, HeaderValue};
 use cairn_http::{Call, CallOffer, NotTaken, Offer, SoldCall, TakenPayment, Till};
 use cairn_x402::{Amount, Facilitator, FacilitatorError, OfferError};
 
-use super::{offer, payment::REDEEMING, settings::X402Settings, settler::Settler, taking};
+use crate::lease::PATIENCE;
+
+use super::{offer, settings::X402Settings, settler::Settler, taking};
 
 /// Sells calls by x402, with a facilitator that carries payments out.
 pub struct X402Till {
@@ -14,7 +16,13 @@ pub struct X402Till {
     pub(super) settler: Settler,
     /// Name of this process in leases.
     pub(super) holder: String,
+    pub(super) patience: Duration,
 }
+
+/// How long a request waits until its payment is settled.
+const SETTLE_PATIENCE: Duration = Duration::from_secs(20);
+/// Calls of the database while a payment is redeemed.
+const DATABASE_CALLS: u32 = 5;
 
 impl fmt::Debug for X402Till {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,7 +37,14 @@ impl X402Till {
     /// Fails if no client could pay by these settings.
     pub fn new(settings: X402Settings, facilitator: Arc<dyn Facilitator>, holder: String) -> Result<Self, OfferError> {
         settings.check()?;
-        Ok(X402Till { settings, settler: Settler::new(facilitator), holder })
+        Ok(X402Till { settings, settler: Settler::new(facilitator), holder, patience: SETTLE_PATIENCE })
+    }
+
+    /// Sets how long a request waits until its payment is settled. The facilitator may take longer: the next request
+    /// with the payment then gets the answer.
+    #[must_use]
+    pub fn patient_for(self, patience: Duration) -> Self {
+        X402Till { patience, ..self }
     }
 
     /// Asks the facilitator whether it settles such payments.
@@ -60,7 +75,7 @@ impl Till for X402Till {
     }
 
     fn redeeming_limit(&self) -> Duration {
-        REDEEMING
+        self.patience + DATABASE_CALLS * PATIENCE
     }
 
     fn offer(&self, sold: &SoldCall<'_>, _: &Call<'_>) -> CallOffer {

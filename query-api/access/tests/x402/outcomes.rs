@@ -1,0 +1,162 @@
+//! What becomes of a payment that was taken.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use cairn_state::X402PaymentState;
+use serde_json::Value;
+
+use crate::{
+    payer::{Outcome, PAYER, TRANSACTION},
+    shop::{CLOCK, NOW, Shop, THING, settings},
+};
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn state_of(row: Option<cairn_state::X402Payment>) -> X402PaymentState {
+    row.unwrap().state
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_settlement_gives_no_data() {
+    let shop = Shop::new().await;
+    let payment = shop.payment(THING, "refused").await;
+    shop.fake.settles(&[Outcome::Refused]);
+    let reply = shop.pay(THING, &payment).await;
+    assert_eq!((reply.status, &reply.body["error"]), (402, &"payment_required".into()), "{}", reply.body);
+    assert!(reply.body.get("text").is_none());
+    let receipt = reply.message("payment-response");
+    assert_eq!((&receipt["success"], &receipt["errorReason"]), (&false.into(), &"insufficient_funds".into()));
+    assert_eq!((&receipt["payer"], &receipt["transaction"]), (&PAYER.into(), &"".into()));
+    let required = reply.message("payment-required");
+    assert_eq!(required["accepts"], reply.body["payment_options"]["x402"]["accepts"]);
+    assert!(matches!(state_of(shop.row(&payment).await), X402PaymentState::Refused { .. }));
+    let again = shop.pay(THING, &payment).await;
+    assert_eq!((again.status, again.warning()), (402, "settlement_refused"), "{}", again.body);
+    assert_eq!(shop.fake.called(), ["verify", "settle First"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unclear_settlement_is_found_out_later() {
+    let shop = Shop::with(settings(), LONG, || CLOCK.load(Ordering::SeqCst) * 1_000).await;
+    let payment = shop.payment(THING, "unclear").await;
+    shop.fake.settles(&[Outcome::Unclear, Outcome::Unclear, Outcome::NotSent, Outcome::Panic]);
+    for _ in 0..4 {
+        let reply = shop.pay(THING, &payment).await;
+        assert_eq!((reply.status, &reply.body["error"]), (503, &"payment_pending".into()), "{}", reply.body);
+        assert!(reply.has_retry_after() && reply.body["retryable"] == true);
+        assert_eq!(reply.message("payment-response"), Value::Null);
+        assert!(matches!(state_of(shop.row(&payment).await), X402PaymentState::Unknown { .. }));
+    }
+    // Only the same payment for the same request may find it out, also after its end.
+    CLOCK.store(NOW + 3_600, Ordering::SeqCst);
+    let mut elsewhere = payment.clone();
+    elsewhere["resource"]["url"] = "https://cairn.test/v1/things/b".into();
+    assert_eq!(shop.pay("/v1/things/b", &elsewhere).await.warning(), "payment_used_elsewhere");
+    let reply = shop.pay(THING, &payment).await;
+    assert_eq!((reply.status, &reply.body["text"]), (200, &"the goods".into()), "{}", reply.body);
+    assert_eq!(reply.message("payment-response")["transaction"], TRANSACTION);
+    assert_eq!(
+        shop.fake.called(),
+        ["verify", "settle First", "settle Again", "settle Again", "settle Again", "settle Again"]
+    );
+    assert_eq!(shop.pay(THING, &payment).await.warning(), "payment_already_used");
+    CLOCK.store(NOW, Ordering::SeqCst);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_was_not_sent_is_free_again() {
+    let shop = Shop::new().await;
+    let payment = shop.payment(THING, "unsent").await;
+    shop.fake.settles(&[Outcome::NotSent]);
+    let reply = shop.pay(THING, &payment).await;
+    assert_eq!((reply.status, &reply.body["error"]), (503, &"facilitator_unavailable".into()), "{}", reply.body);
+    assert_eq!(state_of(shop.row(&payment).await), X402PaymentState::Taken);
+    assert_eq!(shop.pay(THING, &payment).await.status, 200);
+    assert_eq!(shop.fake.called(), ["verify", "settle First", "verify", "settle First"]);
+}
+
+/// The answer of an operation that fails costs nothing; one that says that there is nothing costs as much as any.
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_are_free_and_answers_such_as_404_are_not() {
+    let shop = Shop::new().await;
+    for path in ["/v1/things/broken", "/v1/things/panic"] {
+        let payment = shop.payment(path, path).await;
+        for _ in 0..2 {
+            let reply = shop.pay(path, &payment).await;
+            assert_eq!(reply.status, 500, "{}", reply.body);
+            assert_eq!(reply.message("payment-response"), Value::Null);
+            assert_eq!(state_of(shop.row(&payment).await), X402PaymentState::Taken);
+        }
+    }
+    assert_eq!(shop.fake.called(), ["verify"; 4]);
+    let none = "/v1/things/none";
+    let payment = shop.payment(none, "none").await;
+    let reply = shop.pay(none, &payment).await;
+    assert_eq!((reply.status, &reply.body["error"]), (404, &"entity_not_found".into()), "{}", reply.body);
+    assert_eq!(reply.message("payment-response")["success"], true);
+    assert_eq!(reply.body["payment_state"], "redeemed");
+    assert_eq!(shop.pay(none, &payment).await.warning(), "payment_already_used");
+    // A client whose payment is refused does not learn that there is nothing.
+    let payment = shop.payment(none, "poor").await;
+    shop.fake.settles(&[Outcome::Refused]);
+    let reply = shop.pay(none, &payment).await;
+    assert_eq!((reply.status, &reply.body["error"]), (402, &"payment_required".into()), "{}", reply.body);
+}
+
+/// The client gets its answer in time, and the facilitator is not cut off: what it says later counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_facilitator_is_waited_for_in_the_background() {
+    let shop = Shop::with(settings(), Duration::from_millis(100), || NOW * 1_000).await;
+    let payment = shop.payment(THING, "slow").await;
+    shop.fake.hold(true);
+    for _ in 0..2 {
+        let reply = shop.pay(THING, &payment).await;
+        assert_eq!((reply.status, &reply.body["error"]), (503, &"payment_pending".into()), "{}", reply.body);
+    }
+    assert_eq!(shop.fake.called(), ["verify", "settle First"], "it is asked once");
+    shop.fake.hold(false);
+    let began = Instant::now();
+    while !matches!(state_of(shop.row(&payment).await), X402PaymentState::Settled { delivered_at: None, .. }) {
+        assert!(began.elapsed() < LONG, "the outcome was not recorded");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let reply = shop.pay(THING, &payment).await;
+    assert_eq!((reply.status, &reply.message("payment-response")["success"]), (200, &true.into()), "{}", reply.body);
+    assert_eq!(shop.fake.called(), Vec::<String>::new());
+    assert_eq!(shop.pay(THING, &payment).await.warning(), "payment_already_used");
+}
+
+/// An answer that is owed survives a failure of the operation.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owed_answer_stays_owed_until_it_is_given() {
+    let shop = Shop::new().await;
+    let broken = "/v1/things/none";
+    let payment = shop.payment(broken, "owed").await;
+    shop.fake.settles(&[Outcome::Unclear]);
+    assert_eq!(shop.pay(broken, &payment).await.status, 503);
+    let reply = shop.pay(broken, &payment).await;
+    assert_eq!((reply.status, &reply.body["error"]), (404, &"entity_not_found".into()), "{}", reply.body);
+    assert_eq!(reply.message("payment-response")["transaction"], TRANSACTION);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_slow_settlements_hold_no_further_calls_up() {
+    let shop = Arc::new(Shop::with(settings(), Duration::from_millis(50), || NOW * 1_000).await);
+    shop.fake.hold(true);
+    let mut full = None;
+    for number in 0..40 {
+        let payment = shop.payment(THING, &format!("many {number}")).await;
+        let reply = shop.pay(THING, &payment).await;
+        assert_eq!(reply.status, 503, "{}", reply.body);
+        if reply.body["error"] == "facilitator_unavailable" {
+            full = Some(number);
+            assert_eq!(shop.row(&payment).await, None);
+            break;
+        }
+    }
+    shop.fake.hold(false);
+    assert_eq!(full, Some(16));
+}
