@@ -110,7 +110,7 @@ impl TakenX402 {
         };
         match (self.finish(lease, &found), outcome) {
             (Ok(true), SettleOutcome::Settled { .. }) => Ok(self.receipt(outcome)),
-            (Ok(_), SettleOutcome::Refused { reason }) => Err(self.refused(reason, outcome)),
+            (Ok(true), SettleOutcome::Refused { reason }) => Err(self.refused(reason, outcome)),
             (_, SettleOutcome::Indeterminate { why }) => {
                 tracing::warn!(payer = lease.key.payer, %why, "the outcome of an x402 payment is not known");
                 Err(pending_error(&why.to_string()))

@@ -5,3 +5,4 @@ mod outcomes;
 mod payer;
 mod proofs;
 mod shop;
+mod tools;

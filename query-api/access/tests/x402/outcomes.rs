@@ -1,16 +1,19 @@
 //! What becomes of a payment that was taken.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use cairn_state::X402PaymentState;
+use cairn_state::{X402PaymentState, X402Taking};
 use serde_json::Value;
 
 use crate::{
     payer::{Outcome, PAYER, TRANSACTION},
-    shop::{CLOCK, NOW, Shop, THING, settings},
+    shop::{NOW, Shop, THING, settings},
 };
 
 const LONG: Duration = Duration::from_secs(20);
@@ -40,6 +43,7 @@ async fn a_refused_settlement_gives_no_data() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unclear_settlement_is_found_out_later() {
+    static CLOCK: AtomicU64 = AtomicU64::new(NOW);
     let shop = Shop::with(settings(), LONG, || CLOCK.load(Ordering::SeqCst) * 1_000).await;
     let payment = shop.payment(THING, "unclear").await;
     shop.fake.settles(&[Outcome::Unclear, Outcome::Unclear, Outcome::NotSent, Outcome::Panic]);
@@ -63,7 +67,6 @@ async fn an_unclear_settlement_is_found_out_later() {
         ["verify", "settle First", "settle Again", "settle Again", "settle Again", "settle Again"]
     );
     assert_eq!(shop.pay(THING, &payment).await.warning(), "payment_already_used");
-    CLOCK.store(NOW, Ordering::SeqCst);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,8 +85,9 @@ async fn a_payment_that_was_not_sent_is_free_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_are_free_and_answers_such_as_404_are_not() {
     let shop = Shop::new().await;
-    for path in ["/v1/things/broken", "/v1/things/panic"] {
+    for (path, is_broken) in [(THING, true), ("/v1/things/panic", false)] {
         let payment = shop.payment(path, path).await;
+        shop.is_broken(is_broken);
         for _ in 0..2 {
             let reply = shop.pay(path, &payment).await;
             assert_eq!(reply.status, 500, "{}", reply.body);
@@ -92,6 +96,7 @@ async fn failures_are_free_and_answers_such_as_404_are_not() {
         }
     }
     assert_eq!(shop.fake.called(), ["verify"; 4]);
+    shop.is_broken(false);
     let none = "/v1/things/none";
     let payment = shop.payment(none, "none").await;
     let reply = shop.pay(none, &payment).await;
@@ -129,17 +134,41 @@ async fn a_slow_facilitator_is_waited_for_in_the_background() {
     assert_eq!(shop.pay(THING, &payment).await.warning(), "payment_already_used");
 }
 
-/// An answer that is owed survives a failure of the operation.
+/// An answer that is owed survives failures of the operation, and costs no second settlement.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owed_answer_stays_owed_until_it_is_given() {
     let shop = Shop::new().await;
-    let broken = "/v1/things/none";
-    let payment = shop.payment(broken, "owed").await;
+    let none = "/v1/things/none";
+    let payment = shop.payment(none, "owed").await;
     shop.fake.settles(&[Outcome::Unclear]);
-    assert_eq!(shop.pay(broken, &payment).await.status, 503);
-    let reply = shop.pay(broken, &payment).await;
+    assert_eq!(shop.pay(none, &payment).await.status, 503);
+    shop.is_broken(true);
+    for _ in 0..2 {
+        assert_eq!(shop.pay(none, &payment).await.status, 500);
+        assert!(matches!(state_of(shop.row(&payment).await), X402PaymentState::Settled { delivered_at: None, .. }));
+    }
+    shop.is_broken(false);
+    let reply = shop.pay(none, &payment).await;
     assert_eq!((reply.status, &reply.body["error"]), (404, &"entity_not_found".into()), "{}", reply.body);
     assert_eq!(reply.message("payment-response")["transaction"], TRANSACTION);
+    assert_eq!(shop.fake.called(), ["verify", "settle First", "settle Again"]);
+}
+
+/// The process died while it settled.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_settlement_of_a_dead_process_is_found_out() {
+    let shop = Shop::new().await;
+    let payment = shop.payment(THING, "dead").await;
+    shop.fake.settles(&[Outcome::NotSent]);
+    assert_eq!(shop.pay(THING, &payment).await.status, 503);
+    let row = shop.row(&payment).await.unwrap();
+    let X402Taking::Taken(lease) = shop.state.take_x402_payment(&row.content, "dead", 30, NOW).await.unwrap() else {
+        panic!("{row:?}")
+    };
+    assert!(shop.state.begin_settling(&lease, 0, NOW).await.unwrap());
+    shop.fake.called();
+    assert_eq!(shop.pay(THING, &payment).await.status, 200);
+    assert_eq!(shop.fake.called(), ["settle Again"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -16,8 +16,9 @@ use axum::{
 use cairn_access::{X402Settings, X402Till};
 use cairn_http::{
     About, AccessMode, AgreedOperation, Answer, ApiError, Ask, Backend, DataState, ErrorCode, HttpConfig, Info, Method,
-    Metric, Offer, Output, Package, RegisteredOperation, Selection, Service, Tier, Unit, router,
+    Metric, Offer, Output, Package, RegisteredOperation, Selection, Service, Tier, Unit, router_with,
 };
+use cairn_mcp::{Options, routes};
 use cairn_state::{State, StateUrl, X402Payment, X402PaymentKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,8 +30,6 @@ use crate::payer::{ASSET, Fake, PAY_TO, PAYER, decoded, domain, encoded, payment
 
 /// When the servers of the tests believe to be, in seconds since 1970.
 pub const NOW: u64 = 1_800_000_000;
-/// When the server of a test with a clock believes to be.
-pub static CLOCK: AtomicU64 = AtomicU64::new(NOW);
 
 pub const THING: &str = "/v1/things/a?color=red";
 
@@ -57,6 +56,8 @@ struct BatchInput {
 struct Toy {
     /// How often it was asked.
     asked: AtomicUsize,
+    /// True while it fails.
+    is_broken: AtomicBool,
 }
 
 impl Backend for Toy {
@@ -66,9 +67,11 @@ impl Backend for Toy {
 
     fn answer(&self, ask: &Ask<'_>) -> Result<Answer, ApiError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
+        if self.is_broken.load(Ordering::SeqCst) {
+            return Err(ApiError::internal());
+        }
         match ask.input["name"].as_str() {
             Some("none") => return Err(ApiError::new(ErrorCode::EntityNotFound, "there is none")),
-            Some("broken") => return Err(ApiError::internal()),
             Some("panic") => panic!("a fault"),
             _ => {}
         }
@@ -145,6 +148,7 @@ pub struct Shop {
     pub fake: Arc<Fake>,
     pub state: State,
     toy: Arc<Toy>,
+    clock: fn() -> u64,
     _folder: TempDir,
 }
 
@@ -202,7 +206,8 @@ impl Shop {
             pages: Vec::new(),
             precomputed: Vec::new(),
         };
-        Shop { router: router(service), fake, state, toy, _folder: folder }
+        let router = router_with(service, |api| routes(api, Options::default()));
+        Shop { router, fake, state, toy, clock, _folder: folder }
     }
 
     pub async fn send(&self, request: Request<Body>) -> Reply {
@@ -235,7 +240,12 @@ impl Shop {
     /// A payment for a call, signed by its offer. `seed` decides the nonce.
     pub async fn payment(&self, path: &str, seed: &str) -> Value {
         let required = self.get(path).await.message("payment-required");
-        payment(&required, &crate::payer::nonce(seed), CLOCK.load(Ordering::SeqCst))
+        payment(&required, &crate::payer::nonce(seed), (self.clock)() / 1_000)
+    }
+
+    /// Makes the operations fail, or work again.
+    pub fn is_broken(&self, is_broken: bool) {
+        self.toy.is_broken.store(is_broken, Ordering::SeqCst);
     }
 
     /// How often the operations were asked since the last time.

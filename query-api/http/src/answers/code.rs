@@ -73,8 +73,8 @@ error_codes! {
     MaxBurnExceeded, 400, "max_burn_exceeded", "Burned amount too high",
         "The transaction burns more than the node allows.";
     PaymentRequired, 402, "payment_required", "Payment required",
-        "The call is sold. `payment_options` has an invoice for this call, if it is sold one by one; the key of a pass or \
-         a wallet session opens it too.";
+        "The call is sold. `payment_options` has the ways to pay for this call, if it is sold one by one; the key of a pass \
+         or a wallet session opens it too.";
     WalletSessionRequired, 402, "wallet_session_required", "Wallet session required",
         "This part of a long history needs a wallet session or a bridge key.";
     HostNotAllowed, 403, "host_not_allowed", "Host not allowed",

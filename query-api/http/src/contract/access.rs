@@ -66,6 +66,12 @@ impl HttpConfig {
         self.is_billable(op) && op.offer.price_sats.is_some() && self.lightning.is_some()
     }
 
+    /// True if this operation takes a payment by x402 for each call now.
+    #[must_use]
+    pub fn sells_by_x402(&self, op: &RegisteredOperation) -> bool {
+        self.is_billable(op) && op.offer.x402_usd.is_some() && self.x402
+    }
+
     /// True if calls of this operation must be paid, or made with the key of a pass or a wallet session.
     #[must_use]
     pub fn is_billable(&self, op: &RegisteredOperation) -> bool {

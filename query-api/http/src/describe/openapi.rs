@@ -220,6 +220,13 @@ pub(crate) fn failures(
     config: &HttpConfig,
 ) -> impl Iterator<Item = ErrorCode> {
     let of_sales = config.is_billable(op).then_some(ErrorCode::PaymentRequired);
+    let of_x402 = config.sells_by_x402(op).then_some([
+        ErrorCode::InvalidPayment,
+        ErrorCode::PaymentInUse,
+        ErrorCode::FacilitatorUnavailable,
+        ErrorCode::PaymentPending,
+    ]);
+    let of_sales = of_sales.into_iter().chain(of_x402.into_iter().flatten());
     op.info.errors.iter().copied().chain(of_sales).chain(common(op, formats))
 }
 

@@ -134,9 +134,9 @@ pub(super) fn call_payment_required() -> Value {
             "requested_capability": text("The capability that is sold."),
             "payment_options": {
                 "type": "object",
-                "description": "Ways to open the call; only if it can be paid over Lightning.",
-                "required": ["bridge", "l402"],
-                "properties": {"bridge": bridge(), "l402": l402()},
+                "description": "Ways to open the call; only if it is sold one by one.",
+                "required": ["bridge"],
+                "properties": {"bridge": bridge(), "l402": l402(), "x402": x402()},
             },
             "payment_required": bridge(),
             "how_to_access": text("Explanation of how to pay and of how to get access."),
@@ -146,6 +146,35 @@ pub(super) fn call_payment_required() -> Value {
         "oneOf": [{"required": ["payment_options"]}, {"required": ["payment_required"]}],
     });
     json!({"allOf": [{"$ref": "#/components/schemas/Problem"}, needed]})
+}
+
+/// The schema of the offer of a call by x402.
+fn x402() -> Value {
+    json!({
+        "type": "object",
+        "description": "The offer of this call by x402 version 2. Without a way to pay, `accepts` is empty.",
+        "required": ["error", "protocol", "version", "offer", "accepts"],
+        "properties": {
+            "error": text("`payment_required`, or why the payment was not accepted or there is no way to pay, as a code."),
+            "error_detail": text("Explanation; only without a way to pay."),
+            "protocol": text("`x402`."),
+            "version": count("Version of the protocol."),
+            "offer": {
+                "type": "object",
+                "description": "The operation that is sold.",
+                "properties": {
+                    "id": text("Name of the operation."),
+                    "path_template": text("Path template of the call."),
+                    "price_usd": {"type": ["string", "null"], "description": "Price of a unit in dollars."},
+                    "units": count("Units in the call: 1, or the addresses of a batch."),
+                    "summary": text("The operation in one line."),
+                },
+            },
+            "accepts": {"type": "array", "items": {"type": "object"},
+                "description": "Payments that open the call, as in the header PAYMENT-REQUIRED. Sign one of them."},
+            "resource": {"type": "object", "description": "The call that is paid; a payment repeats it unchanged."},
+        },
+    })
 }
 
 /// The schema of the offer of a call over Lightning.

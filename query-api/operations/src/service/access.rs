@@ -124,7 +124,7 @@ pub(crate) struct Native402Opening {
 /// State of payment by x402.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct X402Opening {
-    /// `prepared_but_closed`: no payment is settled.
+    /// `prepared_but_closed`: no payment is settled; `open`: payments are settled.
     status: &'static str,
     status_reason: &'static str,
     /// True if the operator has enabled payment by x402.
@@ -192,6 +192,8 @@ pub(crate) struct Openings {
     pub(crate) x402: X402Opening,
     /// Capabilities that are sold over Lightning now.
     pub(crate) sold: Vec<&'static str>,
+    /// Capabilities that are sold by x402 now.
+    pub(crate) sold_by_x402: Vec<&'static str>,
     /// Capabilities of this server that have a price in dollars.
     pub(crate) prepared_x402: Vec<&'static str>,
 }
@@ -204,6 +206,9 @@ pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
     let sold = ctx.operations.iter().filter(|op| config.sells_over_lightning(op)).map(|op| &op.offer);
     let sold = names(sold, |_| true);
     let prepared = names(built(), |o| o.x402_usd.is_some());
+    let sold_by_x402 = ctx.operations.iter().filter(|op| config.sells_by_x402(op)).map(|op| &op.offer);
+    let sold_by_x402 = names(sold_by_x402, |_| true);
+    let is_x402_open = config.x402 && mode.is_live();
     let (status, status_reason) = native_status(config);
     Openings {
         native: Native402Opening {
@@ -221,22 +226,26 @@ pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
             debit_model: DEBIT_MODEL,
         },
         x402: X402Opening {
-            status: CLOSED,
-            status_reason: mode.word(CLOSED_REASON, "this server does not settle x402 payments"),
-            operator_gate_enabled: false,
-            live_gate_enabled: false,
-            configured_capabilities: Vec::new(),
+            status: if is_x402_open { "open" } else { CLOSED },
+            status_reason: match is_x402_open {
+                true => "calls are paid with a token of the network in the 402 answer",
+                false => mode.word(CLOSED_REASON, "this server does not settle x402 payments"),
+            },
+            operator_gate_enabled: is_x402_open,
+            live_gate_enabled: is_x402_open,
+            configured_capabilities: sold_by_x402.clone(),
             eligible_first_wave_capabilities: names(built(), x402_first_wave),
             eligible_prepared_capabilities: prepared.clone(),
             unsafe_configured_capabilities: Vec::new(),
             live_unsafe_configured_capabilities: Vec::new(),
             ignored_configured_capabilities: Vec::new(),
-            public_opening_ready: false,
+            public_opening_ready: is_x402_open,
             recommended_first_wave: names(all(), x402_first_wave),
             recommended_prepared_candidates: names(all(), |o| o.x402_usd.is_some()),
             debit_model: DEBIT_MODEL,
         },
         sold,
+        sold_by_x402,
         prepared_x402: prepared,
     }
 }

@@ -152,7 +152,7 @@ impl Operation for Health {
             links: Links::of(config),
             public_l402_enabled: config.payment_backend().is_some(),
             native_l402_live_capabilities: openings.sold,
-            live_x402_capabilities: Vec::new(),
+            live_x402_capabilities: openings.sold_by_x402,
             prepared_x402_capabilities: openings.prepared_x402,
             native_402_opening: openings.native,
             x402_opening: openings.x402,
