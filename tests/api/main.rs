@@ -90,3 +90,7 @@ mod verify_requests;
 mod wallets;
 mod week_volume;
 mod weekly;
+mod x402;
+#[allow(dead_code, reason = "shared with the tests of cairn-access")]
+#[path = "../../query-api/access/tests/x402/payer.rs"]
+mod x402_payer;

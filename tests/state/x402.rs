@@ -14,6 +14,7 @@ on_both!(
     a_process_that_dies_before_it_settles_frees_the_payment,
     a_process_that_dies_while_it_settles_leaves_it_pending,
     a_settled_payment_that_was_not_answered_is_owed,
+    a_payment_that_was_not_sent_is_free_again,
     refused_payments_stay_refused,
     old_payments_are_removed,
     settled_payments_are_in_the_report,
@@ -125,6 +126,24 @@ async fn a_nonce_pays_one_request_over_all_operations(database: &TestDatabase) {
         change(&mut other.key);
         taken(&state, &other, NOW).await;
     }
+}
+
+async fn a_payment_that_was_not_sent_is_free_again(database: &TestDatabase) {
+    let state = database.open().await;
+    let new = payment(1, 1);
+    let lease = taken(&state, &new, NOW).await;
+    assert!(!state.release_unsent_x402_payment(&lease, NOW).await.unwrap(), "its settlement has not begun");
+    assert!(state.begin_settling(&lease, 60, NOW + 1).await.unwrap());
+    let other = X402Lease { fence: lease.fence + 1, ..lease.clone() };
+    assert!(!state.release_unsent_x402_payment(&other, NOW + 2).await.unwrap());
+    assert!(state.release_unsent_x402_payment(&lease, NOW + 2).await.unwrap());
+    assert!(!state.finish_settling(&lease, &settled(), NOW + 3).await.unwrap());
+    assert_eq!(found(&state, &new).await.state, X402PaymentState::Taken);
+    // It may pay another request.
+    let lease = taken(&state, &payment(1, 2), NOW + 3).await;
+    state.begin_settling(&lease, 60, NOW + 4).await.unwrap();
+    state.finish_settling(&lease, &unknown(), NOW + 5).await.unwrap();
+    assert!(!state.release_unsent_x402_payment(&lease, NOW + 6).await.unwrap());
 }
 
 async fn raced_payments_are_taken_once(database: &TestDatabase) {

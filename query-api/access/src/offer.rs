@@ -31,8 +31,8 @@ const KEY_PERIOD_SECS: u64 = 31 * 86_400;
 const STATUS: &str = "/v1/l402/challenges";
 
 /// How to pay over Lightning.
-const HOW: &str = "Pay the invoice in payment_options.l402.payment, then repeat the same request with `Authorization: L402 \
-    <macaroon>:<preimage>`.";
+const HOW: &str = "Pay the invoice in payment_options.l402.payment, then repeat the same request with `Authorization: \
+    L402 <macaroon>:<preimage>`.";
 const NO_PRICE: &str = "the call has no price at present; its quote says why";
 
 /// Why a call is offered without an invoice: a stable word, and a sentence.

@@ -1,4 +1,5 @@
-//! Sells calls by x402: a client signs a transfer of tokens, and a facilitator carries it out before the answer is sent.
+//! Sells calls by x402: a client signs a transfer of tokens, and a facilitator carries it out before the answer is
+//! sent.
 //!
 //! ```text
 //! take    payload ─► verified offline ─► verified by the facilitator ─► row (taken)

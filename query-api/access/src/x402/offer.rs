@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::settings::{NoTerms, Terms, X402Settings};
 
 /// How to pay by x402.
-const HOW: &str = "Sign one entry of payment_options.x402.accepts with a client of x402 version 2, then repeat the same \
-    request with the header `PAYMENT-SIGNATURE`.";
+const HOW: &str = "Sign one entry of payment_options.x402.accepts with a client of x402 version 2, then repeat the \
+    same request with the header `PAYMENT-SIGNATURE`.";
 /// The header that carries the offer.
 const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static(cairn_x402::PAYMENT_REQUIRED);
 

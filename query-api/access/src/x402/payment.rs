@@ -21,7 +21,7 @@ const SETTLE_MARGIN_SECS: u64 = 15;
 /// The header of the receipt.
 const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static(cairn_x402::PAYMENT_RESPONSE);
 
-/// What is left to do for an answer.
+/// The rest of the work for an answer.
 #[derive(Debug)]
 pub(super) enum Step {
     /// Settle the payment.
@@ -40,7 +40,7 @@ pub(crate) struct TakenX402 {
     settler: Settler,
     /// How long it waits for the settlement.
     patience: Duration,
-    /// The offer of the call, for a client whose payment is refused.
+    /// The offer of the call, for a client that has to sign another payment.
     offer: CallOffer,
     capability: &'static str,
 }
@@ -66,7 +66,7 @@ impl TakenX402 {
     }
 
     /// Settles the payment, and notes the outcome before anything is answered.
-    fn settle(&mut self, lease: X402Lease, place: Place) -> Result<Receipt, ApiError> {
+    fn settle(&mut self, lease: X402Lease, place: Place, call: &Call<'_>) -> Result<Receipt, ApiError> {
         let books = self.books.clone();
         let ttl = self.patience.as_secs() + SETTLE_MARGIN_SECS;
         match books.ask(async |state| state.begin_settling(&lease, ttl, books.now()).await) {
@@ -81,7 +81,7 @@ impl TakenX402 {
             self.settler.settle(place, self.payment.clone(), Attempt::First, lease.key.clone(), books.clone());
         let Ok(settling) = settling else { return Err(self.not_sent(&lease, "this server is busy")) };
         match settling.wait(self.patience) {
-            Some(outcome) => self.conclude(&lease, &outcome),
+            Some(outcome) => self.conclude(&lease, &outcome, call),
             None => {
                 let why = "the facilitator has not answered yet";
                 self.finish(&lease, &SettlementOutcome::Unknown { reason: why.to_owned() }).ok();
@@ -92,6 +92,20 @@ impl TakenX402 {
         }
     }
 
+    /// Keeps the answer of a settled payment for the next request with it, since the client of this one has left: a
+    /// settlement takes seconds.
+    fn owe(&self, lease: &X402Lease, found: &SettlementOutcome, outcome: &SettleOutcome) -> ApiError {
+        let why = "the client has left";
+        let freed = self.finish(lease, &SettlementOutcome::Unknown { reason: why.to_owned() });
+        let owed = freed.and_then(|_| {
+            self.books.ask(async |state| state.reconcile_x402_payment(&lease.key, found, self.books.now()).await)
+        });
+        if owed.is_err() {
+            self.books.record_later(&lease.key, outcome);
+        }
+        pending_error(why)
+    }
+
     /// Notes an outcome. Returns false if somebody else has found it out meanwhile.
     fn finish(&self, lease: &X402Lease, outcome: &SettlementOutcome) -> Result<bool, ApiError> {
         let finish = || self.books.ask(async |state| state.finish_settling(lease, outcome, self.books.now()).await);
@@ -99,7 +113,7 @@ impl TakenX402 {
         finish().or_else(|_| finish())
     }
 
-    fn conclude(&self, lease: &X402Lease, outcome: &SettleOutcome) -> Result<Receipt, ApiError> {
+    fn conclude(&self, lease: &X402Lease, outcome: &SettleOutcome, call: &Call<'_>) -> Result<Receipt, ApiError> {
         let Some(found) = recorded(outcome) else {
             let why = match outcome {
                 SettleOutcome::NotSent { why } => why.to_string(),
@@ -108,6 +122,9 @@ impl TakenX402 {
             tracing::warn!(error = why, "an x402 payment could not be settled");
             return Err(self.not_sent(lease, "the facilitator of this server cannot be reached"));
         };
+        if matches!(outcome, SettleOutcome::Settled { .. }) && !call.is_awaited() {
+            return Err(self.owe(lease, &found, outcome));
+        }
         match (self.finish(lease, &found), outcome) {
             (Ok(true), SettleOutcome::Settled { .. }) => Ok(self.receipt(outcome)),
             (Ok(true), SettleOutcome::Refused { reason }) => Err(self.refused(reason, outcome)),
@@ -118,7 +135,7 @@ impl TakenX402 {
             // The request was late, and another one has found the outcome out: that one answers.
             (Ok(_), _) => Err(pending_error("another request has it in use")),
             (Err(error), _) => {
-                tracing::error!(payer = lease.key.payer, ?outcome, %error.detail, "an outcome could not be recorded yet");
+                tracing::error!(payer = lease.key.payer, ?outcome, %error.detail, "an outcome is not recorded yet");
                 self.books.record_later(&lease.key, outcome);
                 Err(pending_error("its outcome could not be recorded yet"))
             }
@@ -181,7 +198,7 @@ impl TakenPayment for TakenX402 {
         0
     }
 
-    /// Nonces cost nothing until one is settled: an answer that is given back could be had again and again with new ones.
+    /// Nonces cost nothing until one is settled, so that answers such as 404 could be had without end.
     fn pays_for_errors(&self) -> bool {
         true
     }
@@ -192,7 +209,7 @@ impl TakenPayment for TakenX402 {
             return Err(ApiError::internal());
         };
         match step {
-            Step::Settle(place) => self.settle(lease, place),
+            Step::Settle(place) => self.settle(lease, place, call),
             Step::Deliver(transaction) => self.deliver(&lease, transaction),
         }
     }

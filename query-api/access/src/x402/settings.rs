@@ -1,4 +1,4 @@
-//! What a payment by x402 must be.
+//! The terms of payments by x402.
 
 use cairn_http::SoldCall;
 use cairn_x402::{Address, Amount, Eip712Name, Network, OfferError, PaymentRequirements, ResourceInfo, Scheme};
@@ -24,7 +24,7 @@ pub struct X402Settings {
     pub is_open: bool,
 }
 
-/// What opens one call: the payment, and the resource that it names.
+/// The terms of one call: the payment that opens it, and the resource that the payment names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Terms {
     pub(crate) offer: PaymentRequirements,

@@ -115,8 +115,8 @@ fn used_elsewhere() -> NotTaken {
 /// 503 while nobody knows the outcome.
 pub(super) fn pending_error(why: &str) -> ApiError {
     let detail = format!(
-        "it is not known yet whether the payment was carried out: {why}; repeat the same request with the same payment, which \
-         is charged once"
+        "it is not known yet whether the payment was carried out: {why}; repeat the same request with the same payment, \
+         which is charged once"
     );
     ApiError::new(ErrorCode::PaymentPending, detail).retryable(Some(PENDING_RETRY_SECS))
 }
@@ -200,14 +200,16 @@ impl Taker<'_> {
             0..=MAX_STORED_BYTES => Ok(text),
             length => {
                 let detail = format!(
-                    "the payment has {length} bytes as JSON; at most {MAX_STORED_BYTES} are accepted; use a shorter signature"
+                    "the payment has {length} bytes as JSON; at most {MAX_STORED_BYTES} are accepted; use a shorter \
+                     signature"
                 );
                 Err(refused("payment_too_long", detail))
             }
         }
     }
 
-    /// Refuses a payment with a nonce whose settlement has begun, unless it is the same payment for the same request.
+    /// Refuses a payment with a nonce that is being settled or was settled, unless it is the same payment for the same
+    /// request.
     fn repeats(&self, row: &X402Payment, payment: &Payment, is_proven: bool) -> Result<(), NotTaken> {
         if row.content.fingerprint != self.fingerprint {
             return Err(used_elsewhere());

@@ -1,4 +1,4 @@
-//! What becomes of a payment that was taken.
+//! Outcomes of payments that were taken.
 
 use std::{
     sync::{
@@ -104,7 +104,7 @@ async fn failures_are_free_and_answers_such_as_404_are_not() {
     assert_eq!(reply.message("payment-response")["success"], true);
     assert_eq!(reply.body["payment_state"], "redeemed");
     assert_eq!(shop.pay(none, &payment).await.warning(), "payment_already_used");
-    // A client whose payment is refused does not learn that there is nothing.
+    // Without a payment, no client learns that there is nothing.
     let payment = shop.payment(none, "poor").await;
     shop.fake.settles(&[Outcome::Refused]);
     let reply = shop.pay(none, &payment).await;
@@ -132,6 +132,24 @@ async fn a_slow_facilitator_is_waited_for_in_the_background() {
     assert_eq!((reply.status, &reply.message("payment-response")["success"]), (200, &true.into()), "{}", reply.body);
     assert_eq!(shop.fake.called(), Vec::<String>::new());
     assert_eq!(shop.pay(THING, &payment).await.warning(), "payment_already_used");
+}
+
+/// A client that gives up while its payment is settled has its answer when it asks again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_too_early_loses_nothing() {
+    let shop = Shop::new().await;
+    let payment = shop.payment(THING, "impatient").await;
+    shop.fake.hold(true);
+    assert!(tokio::time::timeout(Duration::from_millis(500), shop.pay(THING, &payment)).await.is_err());
+    assert_eq!(shop.fake.called(), ["verify", "settle First"]);
+    shop.fake.hold(false);
+    let began = Instant::now();
+    while !matches!(state_of(shop.row(&payment).await), X402PaymentState::Settled { delivered_at: None, .. }) {
+        assert!(began.elapsed() < LONG, "the answer is not owed");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(shop.pay(THING, &payment).await.status, 200);
+    assert_eq!(shop.fake.called(), Vec::<String>::new());
 }
 
 /// An answer that is owed survives failures of the operation, and costs no second settlement.

@@ -73,7 +73,7 @@ pub fn payment(required: &Value, nonce: &str, now: u64) -> Value {
     payment
 }
 
-/// The hash to sign: the library tells it of a payment with a signature that only the chain could check.
+/// The hash to sign. The library returns it for a payment with a signature that only the chain could check.
 fn digest(unsigned: &Value, now: u64) -> [u8; 32] {
     let accepted = &unsigned["accepted"];
     let text = |name: &str| accepted[name].as_str().unwrap();
@@ -107,7 +107,7 @@ pub struct Fake {
     freed: Condvar,
 }
 
-/// What comes of a settlement.
+/// The end of a settlement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     Settled,

@@ -1,4 +1,4 @@
-//! Which payments open a call.
+//! Payments that open a call, and those that open none.
 
 use std::time::Duration;
 
@@ -199,7 +199,7 @@ async fn contract_wallets_are_taken_where_the_operator_says_so() {
     let payment = wallet("wallet", &"64".repeat(32)).await;
     shop.fake.settles(&[crate::payer::Outcome::Unclear]);
     assert_eq!(shop.pay(THING, &payment).await.status, 503);
-    // Whoever repeats it with a signature that nobody has verified is somebody else.
+    // A signature that nobody has verified is not a repetition.
     let forged = wallet("wallet", &"65".repeat(32)).await;
     assert_eq!(shop.pay(THING, &forged).await.warning(), "nonce_reused");
     assert_eq!(shop.fake.called(), ["verify", "settle First"]);

@@ -42,8 +42,8 @@ pub(crate) fn payment_required(
         false => {
             let ways: Vec<&str> = offers.iter().map(|(_, offer)| offer.how).collect();
             let how = format!(
-                "{} A payment opens one answer. Or send the key of a bridge pass as `X-WR-API-Key`, or a wallet session \
-                 as `Authorization: Bearer <token>`.",
+                "{} A payment opens one answer. Or send the key of a bridge pass as `X-WR-API-Key`, or a wallet \
+                 session as `Authorization: Bearer <token>`.",
                 ways.join(" Or: ")
             );
             ("this call must be paid, or made with the key of a pass", how)

@@ -14,6 +14,8 @@ const RUNNING: u8 = 0;
 const COMMITTED: u8 = 1;
 /// Nobody waits any more: nothing may be redeemed.
 const ABANDONED: u8 = 2;
+/// The client has left while its payment was redeemed.
+const LEFT: u8 = 3;
 
 /// Decides between both, once.
 #[derive(Debug, Default)]
@@ -28,6 +30,16 @@ impl Delivery {
     /// Gives the request up. False if its answer follows.
     pub(crate) fn abandon(&self) -> bool {
         self.decide(ABANDONED)
+    }
+
+    /// True unless the client has left since its answer was reserved.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.0.load(Ordering::Acquire) != LEFT
+    }
+
+    /// Notes that the client has left before its answer.
+    fn leave(&self) {
+        self.0.store(LEFT, Ordering::Release);
     }
 
     fn decide(&self, wanted: u8) -> bool {
@@ -59,6 +71,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         if !self.has_come && !self.delivery.abandon() {
+            self.delivery.leave();
             self.lost.iter().for_each(IntCounter::inc);
         }
     }
@@ -74,6 +87,15 @@ mod tests {
         assert!(delivery.commit() && delivery.commit() && !delivery.abandon());
         let delivery = Arc::new(Delivery::default());
         assert!(delivery.abandon() && !delivery.commit());
+    }
+
+    #[test]
+    fn a_client_that_leaves_while_it_pays_is_noticed() {
+        let delivery = Arc::new(Delivery::default());
+        let waiting = Waiting::of(Arc::clone(&delivery), None);
+        assert!(delivery.commit() && delivery.is_awaited());
+        drop(waiting);
+        assert!(!delivery.is_awaited() && !delivery.commit());
     }
 
     #[test]

@@ -156,8 +156,8 @@ fn quoted(server: &Server, ask: &Ask<'_>, name: &str) -> Option<u64> {
     if quote["available"] == false { None } else { quote["total_sats"].as_u64() }
 }
 
-/// Ends a paid request: redeems the payment for an answer, and gives it back for a failure. A payment that is carried out
-/// only when it is redeemed also pays for an answer such as 404: otherwise anyone could ask for these without paying.
+/// Ends a paid request: redeems the payment for an answer, and gives it back for a failure. A payment that is carried
+/// out only when it is redeemed also pays for an answer such as 404: otherwise anyone could have these without paying.
 ///
 /// # Errors
 /// The failure; or 503, if it is not certain that the payment is redeemed.

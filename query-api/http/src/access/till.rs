@@ -30,8 +30,8 @@ pub trait Till: Send + Sync + fmt::Debug {
     /// True if an operation with this offer has a price in its currency.
     fn sells(&self, offer: &Offer) -> bool;
 
-    /// The longest time that redeeming a payment takes. A request that is late waits as long for an answer that is being
-    /// paid.
+    /// The longest time that redeeming a payment takes. A request that is late waits as long for an answer that is
+    /// being paid.
     fn redeeming_limit(&self) -> Duration {
         Duration::from_secs(5)
     }

@@ -55,7 +55,8 @@ error_codes! {
         "The bytes are not an OpenTimestamps proof, or exceed a limit of proofs. `offset` has the first byte that \
          is wrong; it is absent if the text is not base64.";
     InvalidPayment, 400, "invalid_payment", "Invalid payment",
-        "The value of `PAYMENT-SIGNATURE` is not a payment of x402 version 2. `detail` has the reason. Nothing was charged.";
+        "The value of `PAYMENT-SIGNATURE` is not a payment of x402 version 2. `detail` has the reason. Nothing was \
+         charged.";
     InsufficientFee, 400, "insufficient_fee", "Insufficient fee",
         "The transaction pays too little to be relayed, or to replace the transactions it conflicts with.";
     MissingInputs, 400, "missing_inputs", "Missing inputs",
@@ -73,8 +74,8 @@ error_codes! {
     MaxBurnExceeded, 400, "max_burn_exceeded", "Burned amount too high",
         "The transaction burns more than the node allows.";
     PaymentRequired, 402, "payment_required", "Payment required",
-        "The call is sold. `payment_options` has the ways to pay for this call, if it is sold one by one; the key of a pass \
-         or a wallet session opens it too.";
+        "The call is sold. `payment_options` has the ways to pay for this call, if it is sold one by one; the key of a \
+         pass or a wallet session opens it too.";
     WalletSessionRequired, 402, "wallet_session_required", "Wallet session required",
         "This part of a long history needs a wallet session or a bridge key.";
     HostNotAllowed, 403, "host_not_allowed", "Host not allowed",
@@ -156,11 +157,11 @@ error_codes! {
     StateUnavailable, 503, "state_unavailable", "Service state unavailable",
         "No database for the service state is configured, or it does not answer.";
     FacilitatorUnavailable, 503, "facilitator_unavailable", "Payment service unavailable",
-        "The service that carries out x402 payments does not answer, or has too many of them at once. Nothing was charged: \
-         repeat the request with the same payment.";
+        "The service that carries out x402 payments does not answer, or has too many of them at once. Nothing was \
+         charged: repeat the request with the same payment.";
     PaymentPending, 503, "payment_pending", "Payment pending",
-        "It is not known yet whether the x402 payment was carried out. Repeat the same request with the same payment after \
-         the seconds in `Retry-After`: it is charged once, and opens one answer.";
+        "It is not known yet whether the x402 payment was carried out. Repeat the same request with the same payment \
+         after the seconds in `Retry-After`: it is charged once, and opens one answer.";
     FeedbackFull, 503, "feedback_full", "Too much open feedback",
         "The server accepts no more feedback until its operator has closed some tickets.";
     PaymentsNotConfigured, 503, "payments_not_configured", "Payments not configured",

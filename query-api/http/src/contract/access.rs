@@ -57,7 +57,7 @@ impl HttpConfig {
     #[must_use]
     pub fn billing_paused_reason(&self) -> Option<&'static str> {
         let reason = self.access_mode.word("public_beta", "no_payment_backend");
-        self.payment_backend().is_none().then_some(reason)
+        (self.payment_backend().is_none() && !self.is_x402_open()).then_some(reason)
     }
 
     /// True if this operation takes a payment over Lightning for each call (L402) now.
@@ -66,10 +66,16 @@ impl HttpConfig {
         self.is_billable(op) && op.offer.price_sats.is_some() && self.lightning.is_some()
     }
 
+    /// True if payments by x402 are settled now.
+    #[must_use]
+    pub fn is_x402_open(&self) -> bool {
+        self.x402 && self.access_mode.is_live()
+    }
+
     /// True if this operation takes a payment by x402 for each call now.
     #[must_use]
     pub fn sells_by_x402(&self, op: &RegisteredOperation) -> bool {
-        self.is_billable(op) && op.offer.x402_usd.is_some() && self.x402
+        self.is_billable(op) && op.offer.x402_usd.is_some() && self.is_x402_open()
     }
 
     /// True if calls of this operation must be paid, or made with the key of a pass or a wallet session.

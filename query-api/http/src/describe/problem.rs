@@ -155,7 +155,7 @@ fn x402() -> Value {
         "description": "The offer of this call by x402 version 2. Without a way to pay, `accepts` is empty.",
         "required": ["error", "protocol", "version", "offer", "accepts"],
         "properties": {
-            "error": text("`payment_required`, or why the payment was not accepted or there is no way to pay, as a code."),
+            "error": text("`payment_required`, or why the payment was not accepted or none is possible, as a code."),
             "error_detail": text("Explanation; only without a way to pay."),
             "protocol": text("`x402`."),
             "version": count("Version of the protocol."),

@@ -19,7 +19,7 @@ use tokio::{runtime::Handle, time::timeout};
 
 use super::{fingerprint::Fingerprint, snapshot::Snapshot};
 use crate::{
-    access::bridge::session_required,
+    access::{bridge::session_required, delivery::Delivery},
     answers::{
         code::ErrorCode,
         compact::Selection,
@@ -153,6 +153,7 @@ pub struct Call<'a> {
     pub(crate) network: Option<IpAddr>,
     pub(crate) state: Option<&'a State>,
     pub(crate) runtime: Handle,
+    pub(crate) delivery: Arc<Delivery>,
 }
 
 impl fmt::Debug for Call<'_> {
@@ -210,6 +211,7 @@ impl<'a> Call<'a> {
             notes: RefCell::default(),
             price_sats: Cell::default(),
             runtime: self.runtime.clone(),
+            delivery: Arc::clone(&self.delivery),
             ..*self
         }
     }
@@ -227,6 +229,12 @@ impl<'a> Call<'a> {
     pub fn client_under(&self, key: &ServiceSecret, scope: &str) -> String {
         let network = self.network.map_or_else(|| "no client".to_owned(), |network| network.to_string());
         key.mac(&[scope, &network])
+    }
+
+    /// True unless the client has left while its payment was redeemed: it will not get this answer.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.delivery.is_awaited()
     }
 
     /// True if there is a database for the service state.

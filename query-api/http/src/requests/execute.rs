@@ -188,6 +188,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
                 network: caller.client.map(Client::network),
                 state: shared.state.as_ref(),
                 runtime,
+                delivery: Arc::clone(&mine),
             };
             let mut ask = Ask {
                 at,

@@ -18,6 +18,8 @@ pub(crate) struct BillingCatalog;
 const PASS_DAYS: u32 = 31;
 /// The payment method of single calls.
 const LIGHTNING_L402: &str = "lightning_l402";
+/// The payment method of single calls that are sold in dollars.
+const X402: &str = "x402";
 /// Why nothing is sold during the beta.
 const BETA: &str = "nothing is sold during the public beta";
 /// Why the pass is not sold in live mode.
@@ -109,7 +111,8 @@ impl Operation for BillingCatalog {
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<BillingCatalogOutput, ApiError> {
         let (config, mode) = (ctx.config, ctx.config.access_mode);
         let at = |path: &str| format!("{}{path}", config.base_url);
-        let payment_methods: Vec<&str> = config.payment_backend().map(|_| LIGHTNING_L402).into_iter().collect();
+        let lightning = config.payment_backend().map(|_| LIGHTNING_L402);
+        let payment_methods: Vec<&str> = lightning.into_iter().chain(config.is_x402_open().then_some(X402)).collect();
         Ok(BillingCatalogOutput {
             product_mode: mode.product_mode(),
             billing_paused: config.billing_paused_reason().is_some(),

@@ -208,7 +208,7 @@ pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
     let prepared = names(built(), |o| o.x402_usd.is_some());
     let sold_by_x402 = ctx.operations.iter().filter(|op| config.sells_by_x402(op)).map(|op| &op.offer);
     let sold_by_x402 = names(sold_by_x402, |_| true);
-    let is_x402_open = config.x402 && mode.is_live();
+    let is_x402_open = config.is_x402_open();
     let (status, status_reason) = native_status(config);
     Openings {
         native: Native402Opening {
