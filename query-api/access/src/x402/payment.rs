@@ -73,6 +73,8 @@ impl TakenX402 {
             Ok(true) => {}
             Ok(false) => return Err(in_use(1)),
             Err(error) => {
+                // The row may say that settling has begun.
+                self.not_sent(&lease, "");
                 self.lease = Some(lease);
                 return Err(error);
             }
@@ -127,12 +129,13 @@ impl TakenX402 {
         }
         match (self.finish(lease, &found), outcome) {
             (Ok(true), SettleOutcome::Settled { .. }) => Ok(self.receipt(outcome)),
+            // The outcome was recorded by the first of two calls, or by another request, which answers then.
+            (Ok(false), SettleOutcome::Settled { transaction, .. }) => self.deliver(lease, transaction.clone()),
             (Ok(true), SettleOutcome::Refused { reason }) => Err(self.refused(reason, outcome)),
             (_, SettleOutcome::Indeterminate { why }) => {
                 tracing::warn!(payer = lease.key.payer, %why, "the outcome of an x402 payment is not known");
                 Err(pending_error(&why.to_string()))
             }
-            // The request was late, and another one has found the outcome out: that one answers.
             (Ok(_), _) => Err(pending_error("another request has it in use")),
             (Err(error), _) => {
                 tracing::error!(payer = lease.key.payer, ?outcome, %error.detail, "an outcome is not recorded yet");
