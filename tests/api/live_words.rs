@@ -265,7 +265,7 @@ async fn everything_says_the_same_of_what_is_sold() {
     assert_eq!(strings(&native["configured_capabilities"]), names);
     let x402 = &said.health["x402_opening"];
     assert_words(x402, &json!({"status": "prepared_but_closed", "operator_gate_enabled": false}));
-    assert_eq!(x402["status_reason"], "this server does not settle x402 payments");
+    assert_eq!(x402["status_reason"], "the operator has configured no facilitator of x402");
 
     let posture = json!({
         "active": false,

@@ -46,7 +46,7 @@ impl Shop {
             is_open: true,
         };
         let till = X402Till::new(settings, Arc::<Fake>::clone(&fake), "one".to_owned()).unwrap();
-        let http = HttpConfig { access_mode: AccessMode::Live, x402: true, ..open_config().http };
+        let http = HttpConfig { access_mode: AccessMode::Live, x402: X402Gate::Open, ..open_config().http };
         let api = ApiState::new(Arc::clone(&world.slot) as Arc<_>, ApiConfig::from(http));
         let router = router(ApiState { state: Some(state), tills: vec![Arc::new(till)], ..api });
         let script = world.oracle.scripts().max_by_key(|script| world.oracle.history(script).len()).unwrap();

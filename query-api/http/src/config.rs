@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::contract::mode::AccessMode;
+use crate::contract::mode::{AccessMode, X402Gate};
 
 /// Configuration of the server, independent of its operations.
 #[derive(Clone, Debug)]
@@ -15,8 +15,8 @@ pub struct HttpConfig {
     pub access_mode: AccessMode,
     /// Name of the Lightning backend that makes the invoices of sold calls; `None`: calls are not sold over Lightning.
     pub lightning: Option<&'static str>,
-    /// True if calls are sold by x402, and payments are settled.
-    pub x402: bool,
+    /// Whether calls can be paid by x402; it has effect in live mode.
+    pub x402: X402Gate,
     /// True if conditional access (transaction pages after the first) needs a wallet session.
     pub gates_enabled: bool,
     /// How long a valid session or key is cached without asking the service state. A revocation may take this long.
@@ -78,7 +78,7 @@ impl Default for HttpConfig {
             base_url: "http://127.0.0.1:8080".to_owned(),
             access_mode: AccessMode::Beta,
             lightning: None,
-            x402: false,
+            x402: X402Gate::Off,
             gates_enabled: true,
             session_cache: Duration::from_secs(30),
             request_timeout: Duration::from_secs(20),

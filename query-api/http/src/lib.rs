@@ -43,7 +43,7 @@ pub use contract::{
     format::{BadText, Look, TextFormat, trimmed},
     input::{Field, InputSpec, Members, Raw},
     method::Method,
-    mode::AccessMode,
+    mode::{AccessMode, X402Gate},
     nearest::nearest,
     offer::{AgreedOperation, Offer, Package, Tier, Unit},
     operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},

@@ -1,6 +1,6 @@
 //! The access to operations in the mode in force: one source for the gate, the catalogs and all documents.
 
-use super::{mode::AccessMode, offer::Tier, operation::RegisteredOperation};
+use super::{mode::{AccessMode, X402Gate}, offer::Tier, operation::RegisteredOperation};
 use crate::config::HttpConfig;
 
 /// The access that an operation gives its clients now.
@@ -66,10 +66,16 @@ impl HttpConfig {
         self.is_billable(op) && op.offer.price_sats.is_some() && self.lightning.is_some()
     }
 
+    /// Whether calls can be paid by x402 now.
+    #[must_use]
+    pub fn x402_gate(&self) -> X402Gate {
+        if self.access_mode.is_live() { self.x402 } else { X402Gate::Off }
+    }
+
     /// True if payments by x402 are settled now.
     #[must_use]
     pub fn is_x402_open(&self) -> bool {
-        self.x402 && self.access_mode.is_live()
+        self.x402_gate() == X402Gate::Open
     }
 
     /// True if this operation takes a payment by x402 for each call now.

@@ -10,6 +10,19 @@ pub enum AccessMode {
     Live,
 }
 
+/// Whether calls can be paid by x402, in the settings of the operator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum X402Gate {
+    /// No facilitator is configured.
+    #[default]
+    Off,
+    /// A facilitator is configured, but the operator has not opened the settlement: calls are offered without a way to
+    /// pay.
+    Closed,
+    /// Payments are settled.
+    Open,
+}
+
 impl AccessMode {
     /// True if calls are sold.
     #[must_use]

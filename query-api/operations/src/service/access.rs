@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cairn_http::{AccessMode, HttpConfig, Offer, Unit};
+use cairn_http::{AccessMode, HttpConfig, Offer, Unit, X402Gate};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -127,9 +127,9 @@ pub(crate) struct X402Opening {
     /// `prepared_but_closed`: no payment is settled; `open`: payments are settled.
     status: &'static str,
     status_reason: &'static str,
-    /// True if the operator has enabled payment by x402.
+    /// True if the operator has configured a facilitator.
     operator_gate_enabled: bool,
-    /// True if payments are settled.
+    /// True if the operator has opened the settlement: payments are settled.
     live_gate_enabled: bool,
     /// Capabilities that the operator has configured for sale.
     configured_capabilities: Vec<&'static str>,
@@ -208,7 +208,7 @@ pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
     let prepared = names(built(), |o| o.x402_usd.is_some());
     let sold_by_x402 = ctx.operations.iter().filter(|op| config.sells_by_x402(op)).map(|op| &op.offer);
     let sold_by_x402 = names(sold_by_x402, |_| true);
-    let is_x402_open = config.is_x402_open();
+    let (x402_gate, is_x402_open) = (config.x402_gate(), config.is_x402_open());
     let (status, status_reason) = native_status(config);
     Openings {
         native: Native402Opening {
@@ -227,11 +227,12 @@ pub(crate) fn openings(ctx: &Ctx<'_>) -> Openings {
         },
         x402: X402Opening {
             status: if is_x402_open { "open" } else { CLOSED },
-            status_reason: match is_x402_open {
-                true => "calls are paid with a token of the network in the 402 answer",
-                false => mode.word(CLOSED_REASON, "this server does not settle x402 payments"),
+            status_reason: match x402_gate {
+                X402Gate::Open => "a call is paid with the token that its 402 answer names",
+                X402Gate::Closed => "the operator has not opened the settlement of x402 payments",
+                X402Gate::Off => mode.word(CLOSED_REASON, "the operator has configured no facilitator of x402"),
             },
-            operator_gate_enabled: is_x402_open,
+            operator_gate_enabled: x402_gate != X402Gate::Off,
             live_gate_enabled: is_x402_open,
             configured_capabilities: sold_by_x402.clone(),
             eligible_first_wave_capabilities: names(built(), x402_first_wave),
