@@ -9,7 +9,7 @@ use std::{
 };
 
 use cairn_access::LightningTill;
-use cairn_http::Till;
+use cairn_http::{Till, X402Gate};
 use cairn_lightning::{
     BackendError, BackendKind, Invoice, InvoiceState, InvoiceStore, Invoices, NewInvoice, NodeInfo, PaymentHash,
     Preimage, Secret, Simulated, StoreError, StoredInvoice,
@@ -142,9 +142,11 @@ pub(crate) async fn till(
         return Err(Failure::usage(message).hint(hint));
     };
     let Some(kind) = kind else {
-        tracing::warn!(
-            "no payment can be made: calls are sold, and --lightning is not set. Only keys and sessions open them"
-        );
+        if access.x402.gate() != X402Gate::Open {
+            tracing::warn!(
+                "no payment can be made: calls are sold, and --lightning is not set. Only keys and sessions open them"
+            );
+        }
         return Ok(None);
     };
     let network = network.or_else(|| network_of(index.as_ref()));

@@ -22,6 +22,7 @@ mod progress;
 mod replicas;
 mod report_metrics;
 mod runtime;
+mod sales_metrics;
 mod scratch;
 mod scrubbing;
 mod service;
@@ -30,6 +31,7 @@ mod signals;
 mod starter;
 mod stdio;
 mod with_state;
+mod x402;
 
 use std::{ffi::OsString, io::Write};
 

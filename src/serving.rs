@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::{HttpConfig, Metrics};
+use cairn_http::{HttpConfig, Metrics, Till};
 use cairn_link::IndexSource;
 use cairn_model::{CancelToken, Network};
 use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TimestampConfig, TroubleSlot};
@@ -15,6 +15,7 @@ use cairn_payments::PaymentDescriptor;
 use cairn_reader::Damages;
 use cairn_state::{State, StateUrl};
 use prometheus::Registry;
+use tokio::runtime::Handle;
 
 use crate::{
     config::{Access, Http, payment_mark},
@@ -23,7 +24,8 @@ use crate::{
     lightning,
     old_sales::remove_old_sales,
     report_metrics::ReportMetrics,
-    service,
+    sales_metrics::SalesMetrics,
+    service, x402,
 };
 
 /// Time for running requests to finish after a stop.
@@ -80,6 +82,7 @@ impl Server {
             base_url,
             access_mode: http.access.mode(),
             lightning: http.access.sold_over(),
+            x402: http.access.x402.gate(),
             gates_enabled: http.gates,
             private_tools: http.private_tools,
             browser_origins: http.browser_origins.clone(),
@@ -172,7 +175,9 @@ impl Server {
         let runtime = cairn_http::runtime()?;
         let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
         let till = lightning::till(&self.access, service.as_ref(), self.config.network, &index);
-        let tills = runtime.block_on(till)?.into_iter().collect();
+        let mut tills: Vec<Arc<dyn Till>> = runtime.block_on(till)?.into_iter().collect();
+        let x402_till = x402::till(&self.access)?;
+        tills.extend(x402_till.iter().map(|till| Arc::clone(till) as Arc<dyn Till>));
         let result = runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tracing::info!(url = self.config.http.base_url, "serving");
@@ -184,6 +189,13 @@ impl Server {
                     count_reports(&self.registry, state.clone());
                 }
                 tokio::spawn(remove_old_sales(state.clone()));
+                if !tills.is_empty() {
+                    count_sales(&self.registry, state.clone());
+                }
+                if let Some(till) = x402_till {
+                    x402::introduce(Arc::clone(&till), self.access.x402.gate(), &Handle::current());
+                    tokio::spawn(x402::reconcile(till, state.clone()));
+                }
                 tokio::spawn(service::watch(state, Arc::clone(&troubles)));
             }
             let api = ApiState::new(index, self.config);
@@ -220,6 +232,14 @@ fn count_reports(registry: &Registry, state: State) {
     match ReportMetrics::register(registry) {
         Ok(metrics) => drop(tokio::spawn(metrics.follow(state))),
         Err(error) => tracing::error!(%error, "metrics of community reports are disabled"),
+    }
+}
+
+/// Counts sales that are not done for the metrics of a server that sells calls.
+fn count_sales(registry: &Registry, state: State) {
+    match SalesMetrics::register(registry) {
+        Ok(metrics) => drop(tokio::spawn(metrics.follow(state))),
+        Err(error) => tracing::error!(%error, "metrics of sales are disabled"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The command line of sold calls.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use jiff::{civil::Date, tz::TimeZone};
 
 use super::keys::KeysAt;
@@ -23,6 +23,11 @@ pub(crate) enum AccessCommand {
     Reopened(AccessReopened),
     /// Asks the Lightning node about each challenge that was never redeemed, and lists those that are paid.
     Reconcile(AccessReconcile),
+    /// Lists the x402 payments whose outcome is not known, with the reason. A server asks the facilitator about them every
+    /// minute, until a day after their authorization ended.
+    Unknown(AccessUnknown),
+    /// Records the outcome of an x402 payment that the operator has found out on the chain.
+    Conclude(AccessConclude),
     /// Pays an invoice of the simulated Lightning node, and prints the preimage in hexadecimal digits.
     Pay(AccessPay),
 }
@@ -80,6 +85,34 @@ pub(crate) struct AccessReconcile {
     /// Format of the list.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ListFormat::Table)]
     pub(crate) format: ListFormat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AccessUnknown {
+    #[command(flatten)]
+    pub(crate) at: KeysAt,
+    /// Maximum number of payments to print.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(1..=10_000))]
+    pub(crate) limit: u32,
+    /// Format of the list.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ListFormat::Table)]
+    pub(crate) format: ListFormat,
+}
+
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("outcome").required(true))]
+pub(crate) struct AccessConclude {
+    #[command(flatten)]
+    pub(crate) at: KeysAt,
+    /// The payment is on the chain, in this transaction (0x and 64 hexadecimal digits). Its client gets the answer when it
+    /// repeats the request.
+    #[arg(long, value_name = "HASH", group = "outcome")]
+    pub(crate) transaction: Option<String>,
+    /// The payment is not on the chain, for this reason, and its authorization has ended or was cancelled.
+    #[arg(long, value_name = "REASON", group = "outcome")]
+    pub(crate) refused: Option<String>,
+    /// The payment, as `cairn access unknown` prints it: chain, token, payer and nonce, separated by slashes.
+    pub(crate) payment: String,
 }
 
 #[derive(Args, Debug)]

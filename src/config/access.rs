@@ -1,19 +1,20 @@
-//! Whether calls are sold, and the Lightning node that makes their invoices.
+//! Whether calls are sold, and the Lightning node that makes their invoices. The settings of x402 have a file of their
+//! own.
 
-use std::{fs::File, io::Read, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use cairn_http::{AccessMode, looks_secret};
 use cairn_lightning::{BackendConfig, BackendKind, ConfigError, Credential, Secret};
 use cairn_model::Network;
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::{state::Hidden, whole};
+use super::{
+    private_key::{bare_key, text_of},
+    state::Hidden,
+    whole,
+    x402::X402,
+};
 use crate::exit::Failure;
-
-/// Most bytes of a file that are searched for a private key. Credentials are shorter.
-const MAX_SEARCHED_BYTES: u64 = 4_096;
-/// Hexadecimal digits of a bare private key.
-const KEY_DIGITS: usize = 64;
 
 /// Sold calls.
 #[derive(Args, Clone, Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Access {
     access_mode: Mode,
     #[command(flatten)]
     pub(crate) lightning: Lightning,
+    #[command(flatten)]
+    pub(crate) x402: X402,
 }
 
 /// Modes of access.
@@ -98,10 +101,15 @@ impl Access {
     /// Checks the settings without asking the Lightning node. `network` is that of the index, if it is known.
     ///
     /// # Errors
-    /// Fails if a private key is in them; in live mode also if they give no Lightning backend.
+    /// Fails if a private key is in them; in live mode also if they give no Lightning backend or no terms of x402.
     pub(crate) fn check(&self, network: Option<Network>) -> Result<(), Failure> {
         self.lightning.refuse_private_keys()?;
-        if self.mode().is_live() { self.lightning.check(network) } else { Ok(()) }
+        self.x402.refuse_private_keys()?;
+        if self.mode().is_live() {
+            self.lightning.check(network)?;
+            self.x402.seller()?;
+        }
+        Ok(())
     }
 }
 
@@ -175,11 +183,8 @@ impl Lightning {
 
     /// Refuses private keys and recovery phrases in place of a credential.
     fn refuse_private_keys(&self) -> Result<(), Failure> {
-        let in_file = self.lightning_credential_file.as_ref().and_then(|path| {
-            let mut text = String::new();
-            // LND's macaroons are binary. A file that cannot be read is reported when it is used.
-            File::open(path).ok()?.take(MAX_SEARCHED_BYTES).read_to_string(&mut text).ok().map(|_| text)
-        });
+        // LND's macaroons are binary. A file that cannot be read is reported when it is used.
+        let in_file = self.lightning_credential_file.as_ref().and_then(|path| text_of(path).ok());
         let credential = self.lightning_credential.as_ref().map(|Hidden(text)| text);
         for (key, text) in [
             ("lightning_credential", credential),
@@ -196,9 +201,7 @@ impl Lightning {
 
     /// True if a text has the form of a private key in hex. phoenixd's own passwords have it too.
     fn is_bare_key(&self, text: &str) -> bool {
-        let text = text.trim();
-        let is_key = text.len() == KEY_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_key && self.lightning != Some(Backend::Phoenixd)
+        bare_key(text) && self.lightning != Some(Backend::Phoenixd)
     }
 
     /// Returns what to do about a private key.

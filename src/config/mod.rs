@@ -19,6 +19,7 @@ mod node;
 mod origins;
 mod payments;
 mod prices;
+mod private_key;
 mod reference;
 mod sanctions;
 mod scrub;
@@ -30,6 +31,7 @@ mod tests;
 mod timestamps;
 mod toml_value;
 mod values;
+mod x402;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
@@ -55,6 +57,7 @@ pub(crate) use starter::Starters;
 pub(crate) use state::StateDb;
 pub(crate) use timestamps::Timestamps;
 pub(crate) use values::{explained, whole};
+pub(crate) use x402::x402_terms_failure;
 
 use crate::exit::Failure;
 

@@ -19,4 +19,4 @@ mod till;
 mod x402;
 
 pub use till::LightningTill;
-pub use x402::{X402Settings, X402Till};
+pub use x402::{Reconciled, X402Settings, X402Till};

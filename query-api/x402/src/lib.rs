@@ -41,4 +41,4 @@ pub use requirements::{
     ResourceInfo, Scheme, VERSION,
 };
 pub use signature::{Signature, SignatureError};
-pub use verify::verify;
+pub use verify::{verify, verify_stored};

@@ -17,7 +17,7 @@ pub const MIN_SETTLE_SECS: u64 = 12;
 pub const MAX_CLOCK_SKEW_SECS: u64 = 60;
 
 /// A payment scheme.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
     /// A transfer of exactly the amount of the offer.
@@ -25,8 +25,17 @@ pub enum Scheme {
 }
 
 /// An EVM chain by its id; as text in the form of CAIP-2, for example `eip155:8453`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Network(pub u64);
+
+impl TryFrom<String> for Network {
+    type Error = OfferError;
+
+    fn try_from(text: String) -> Result<Self, OfferError> {
+        text.parse()
+    }
+}
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,7 +61,7 @@ impl Serialize for Network {
 
 /// Name and version in the EIP-712 domain of a token. The token's contract decides them: USDC is `USD Coin` on Base and
 /// `USDC` on Base Sepolia.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Eip712Name {
     /// Its name.
     pub name: String,
@@ -61,7 +70,7 @@ pub struct Eip712Name {
 }
 
 /// An offer: one way to pay for a request.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentRequirements {
     /// The scheme.

@@ -1,5 +1,7 @@
 //! Verification of a payment without the chain.
 
+use std::slice;
+
 use serde_json::Value;
 
 use crate::{
@@ -54,6 +56,17 @@ pub fn verify(
         return Err(Refusal::Signer(payment.transfer.from));
     }
     Ok(payment)
+}
+
+/// Verifies a payment again that [`verify`] accepted at `at`, from its stored form: against the offer and the resource
+/// that it names itself, since those of today may be others.
+///
+/// # Errors
+/// Fails like [`verify`].
+pub fn verify_stored(payload: PaymentPayload, at: u64) -> Result<Payment, Refusal> {
+    let offer = serde_json::from_value(Value::Object(payload.accepted.clone())).map_err(|_| Refusal::NotOffered)?;
+    let resource = payload.resource.clone().ok_or(Refusal::NoResource)?;
+    verify(payload, slice::from_ref(&offer), &resource, at)
 }
 
 fn check_transfer(transfer: &Authorization, offer: &PaymentRequirements, now: u64) -> Result<(), Refusal> {

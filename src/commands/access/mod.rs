@@ -1,5 +1,6 @@
 //! `cairn access`: sold calls. The commands work while a server runs; both use the same database.
 
+mod outcomes;
 mod pay;
 mod reconcile;
 mod report;
@@ -26,6 +27,8 @@ pub(crate) fn access(command: &AccessCommand) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }),
         AccessCommand::Reconcile(args) => reconcile::reconcile(args),
+        AccessCommand::Unknown(args) => with_state(&args.at.url()?, async |state| outcomes::unknown(state, args).await),
+        AccessCommand::Conclude(args) => with_state(&args.at.url()?, async |state| outcomes::conclude(state, args).await),
         AccessCommand::Pay(args) => pay::pay(args),
     }
 }

@@ -39,6 +39,11 @@ impl Books {
         Ok(Books { state, runtime, opened_at: call.now_ms / 1_000, opened: Instant::now() })
     }
 
+    /// Opens the service state for work that no request waits for. `now` is in seconds since 1970.
+    pub(crate) fn of(state: State, runtime: Handle, now: u64) -> Self {
+        Books { state, runtime, opened_at: now, opened: Instant::now() }
+    }
+
     /// Seconds since 1970.
     pub(crate) fn now(&self) -> u64 {
         self.opened_at.saturating_add(self.opened.elapsed().as_secs())

@@ -10,15 +10,17 @@
 //!
 //! The signature covers no request, so the row binds a payment to one. A call of the facilitator that takes longer than
 //! the client waits goes on in its own thread, which records the outcome: the next request with the payment then gets
-//! its answer without another settlement.
+//! its answer without another settlement. Outcomes that stay unknown are found out in the background, too.
 
 mod books;
 mod offer;
 mod payment;
+mod reconcile;
 mod settings;
 mod settler;
 mod taking;
 mod till;
 
+pub use reconcile::Reconciled;
 pub use settings::X402Settings;
 pub use till::X402Till;

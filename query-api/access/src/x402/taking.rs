@@ -7,7 +7,7 @@ use cairn_http::{ApiError, Call, ErrorCode, NotTaken, SoldCall, Warning};
 use cairn_state::{NewX402Payment, X402Payment, X402PaymentKey, X402PaymentState, X402Taking};
 use cairn_x402::{
     Attempt, Payment, PaymentPayload, Refusal, ResourceInfo, SettleOutcome, VERSION, VerifyOutcome,
-    decode_payment_signature, verify,
+    decode_payment_signature, verify, verify_stored,
 };
 
 use super::{
@@ -131,14 +131,19 @@ pub(super) fn unavailable(why: &str, retry_after: u32) -> ApiError {
     ApiError::unavailable(ErrorCode::FacilitatorUnavailable, detail, retry_after)
 }
 
-/// Verifies as of `at`, in seconds since 1970. The flag is true if the payer has signed for certain; otherwise only the
-/// facilitator can tell.
-fn verified(payload: PaymentPayload, terms: &Terms, at: u64) -> Result<(Payment, bool), Refusal> {
-    match verify(payload, slice::from_ref(&terms.offer), &terms.resource, at) {
+/// A verified payment. The flag is true if the payer has signed for certain; otherwise only the facilitator can tell.
+fn proven(verified: Result<Payment, Refusal>) -> Result<(Payment, bool), Refusal> {
+    match verified {
         Ok(payment) => Ok((payment, true)),
         Err(Refusal::UnsupportedSignature(payment)) => Ok((*payment, false)),
         Err(refusal) => Err(refusal),
     }
+}
+
+/// The payment of a row, as it was verified when it was taken; `None` if the row is damaged.
+pub(super) fn stored_payment(row: &X402Payment) -> Option<Payment> {
+    let payload = serde_json::from_str(&row.content.payload).ok()?;
+    proven(verify_stored(payload, row.taken_at)).ok().map(|(payment, _)| payment)
 }
 
 /// A request that takes a payment.
@@ -157,31 +162,37 @@ impl Taker<'_> {
         sold: &SoldCall<'_>,
     ) -> Result<(NewX402Payment, Payment, Option<X402Payment>), NotTaken> {
         let offer = &self.terms.offer;
+        let authorization = &payload.payload.authorization;
         let lower = |address: &cairn_x402::Address| format!("0x{}", hex::encode(address.as_bytes()));
         let key = X402PaymentKey {
             chain_id: offer.network.0,
             asset: lower(&offer.asset),
-            payer: lower(&payload.payload.authorization.from),
-            nonce: *payload.payload.authorization.nonce.as_bytes(),
+            payer: lower(&authorization.from),
+            nonce: *authorization.nonce.as_bytes(),
         };
         let text = self.stored(&payload)?;
         let known = self.books.find(&key).map_err(NotTaken::Failed)?;
         let known = known.filter(|row| row.state != X402PaymentState::Taken);
-        // A retry may come after the end of its payment.
-        let at = known.as_ref().map_or_else(|| self.books.now(), |row| row.taken_at);
-        let (payment, is_proven) = verified(payload, self.terms, at).map_err(|refusal| not_accepted(&refusal))?;
-        if !is_proven && !self.till.settings.contract_wallets {
+        // A retry may come after the end of its payment, and after a change of the terms.
+        let first = known.as_ref().and_then(|row| Some((stored_payment(row)?, row.taken_at)));
+        let (offer, resource, at) = match &first {
+            Some((first, taken_at)) => (first.offer(), first.resource(), *taken_at),
+            None => (&self.terms.offer, &self.terms.resource, self.books.now()),
+        };
+        let verified = proven(verify(payload, slice::from_ref(offer), resource, at));
+        let (payment, is_proven) = verified.map_err(|refusal| not_accepted(&refusal))?;
+        if known.is_none() && !is_proven && !self.till.settings.contract_wallets {
             return Err(not_accepted(&Refusal::UnsupportedSignature(Box::new(payment))));
         }
         if let Some(row) = &known {
-            self.repeats(row, &payment, is_proven)?;
+            self.repeats(row, first.as_ref().map(|(first, _)| first), &payment, is_proven)?;
         }
         let number = |number: u128| u64::try_from(number).map_err(|_| not_accepted(&Refusal::NotOffered));
         let new = NewX402Payment {
             key,
             fingerprint: self.fingerprint,
             capability: sold.capability.to_owned(),
-            amount: number(offer.amount.units())?,
+            amount: number(payment.offer().amount.units())?,
             payload: text,
             valid_before: number(payment.transfer().valid_before.units())?,
         };
@@ -210,15 +221,18 @@ impl Taker<'_> {
 
     /// Refuses a payment with a nonce that is being settled or was settled, unless it is the same payment for the same
     /// request.
-    fn repeats(&self, row: &X402Payment, payment: &Payment, is_proven: bool) -> Result<(), NotTaken> {
+    fn repeats(
+        &self,
+        row: &X402Payment,
+        first: Option<&Payment>,
+        payment: &Payment,
+        is_proven: bool,
+    ) -> Result<(), NotTaken> {
         if row.content.fingerprint != self.fingerprint {
             return Err(used_elsewhere());
         }
-        let first = serde_json::from_str(&row.content.payload).ok();
-        let first = first.and_then(|first| verified(first, self.terms, row.taken_at).ok());
         // A signature that is not verified here must be the one that the facilitator has seen.
-        let is_same =
-            first.is_some_and(|(first, _)| first.digest() == payment.digest() && (is_proven || first == *payment));
+        let is_same = first.is_some_and(|first| first.digest() == payment.digest() && (is_proven || first == payment));
         if is_same {
             return Ok(());
         }

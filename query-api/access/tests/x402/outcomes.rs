@@ -8,11 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cairn_access::{Reconciled, X402Settings};
 use cairn_state::{X402PaymentState, X402Taking};
 use serde_json::Value;
+use tokio::{runtime::Handle, task::spawn_blocking};
 
 use crate::{
-    payer::{Outcome, PAYER, TRANSACTION},
+    payer::{ASSET, Outcome, PAYER, TRANSACTION},
     shop::{NOW, Shop, THING, settings},
 };
 
@@ -206,4 +208,53 @@ async fn many_slow_settlements_hold_no_further_calls_up() {
     }
     shop.fake.hold(false);
     assert_eq!(full, Some(16));
+}
+
+/// A client that never comes back is owed its answer all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn outcomes_are_found_out_without_a_client() {
+    let shop = Shop::new().await;
+    let (first, second) = (shop.payment(THING, "first").await, shop.payment(THING, "second").await);
+    shop.fake.settles(&[Outcome::Unclear, Outcome::Unclear]);
+    for payment in [&first, &second] {
+        assert_eq!(shop.pay(THING, payment).await.status, 503);
+    }
+    shop.fake.called();
+    let round = async |now: u64| {
+        let (till, state, runtime) = (Arc::clone(&shop.till), shop.state.clone(), Handle::current());
+        spawn_blocking(move || till.reconcile(&state, &runtime, now)).await.unwrap().unwrap()
+    };
+    // The facilitator is away for one, and does not know the other.
+    shop.fake.settles(&[Outcome::NotSent, Outcome::Unclear]);
+    assert_eq!(round(NOW + 60).await, Reconciled { open: 2, ..Reconciled::default() });
+    shop.fake.settles(&[Outcome::Settled, Outcome::Unclear]);
+    assert_eq!(round(NOW + 120).await, Reconciled { settled: 1, open: 1, refused: 0 });
+    assert_eq!(shop.fake.called(), ["settle Again"; 4]);
+    // Both changed in the same second, so either may have been asked about first.
+    let is_settled =
+        |state| matches!(state, X402PaymentState::Settled { delivered_at: None, .. });
+    let (owed, open) = if is_settled(state_of(shop.row(&first).await)) { (first, second) } else { (second, first) };
+    let reply = shop.pay(THING, &owed).await;
+    assert_eq!((reply.status, &reply.body["text"]), (200, &"the goods".into()), "{}", reply.body);
+    assert_eq!(shop.pay(THING, &owed).await.warning(), "payment_already_used");
+    // A day after its end nobody is asked any more.
+    assert_eq!(round(NOW + 200_000).await, Reconciled::default());
+    assert_eq!(shop.fake.called(), Vec::<String>::new());
+    assert!(matches!(state_of(shop.row(&open).await), X402PaymentState::Unknown { .. }));
+}
+
+/// An operator who changes the price or the account breaks no payment that is on its way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_the_terms_leaves_payments_on_their_way_alone() {
+    let shop = Shop::new().await;
+    let payment = shop.payment(THING, "before the change").await;
+    shop.fake.settles(&[Outcome::Unclear]);
+    assert_eq!(shop.pay(THING, &payment).await.status, 503);
+    let other = X402Settings { pay_to: ASSET.parse().unwrap(), max_timeout_seconds: 90, ..settings() };
+    let changed = shop.reopened(other);
+    let reply = changed.pay(THING, &payment).await;
+    assert_eq!((reply.status, &reply.body["text"]), (200, &"the goods".into()), "{}", reply.body);
+    // A new payment by the old terms is not taken.
+    let late = shop.payment(THING, "after the change").await;
+    assert_eq!(changed.pay(THING, &late).await.status, 402);
 }

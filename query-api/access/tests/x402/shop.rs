@@ -147,9 +147,10 @@ pub struct Shop {
     pub router: Router,
     pub fake: Arc<Fake>,
     pub state: State,
+    pub till: Arc<X402Till>,
     toy: Arc<Toy>,
     clock: fn() -> u64,
-    _folder: TempDir,
+    _folder: Arc<TempDir>,
 }
 
 impl Shop {
@@ -158,10 +159,28 @@ impl Shop {
     }
 
     pub async fn with(settings: X402Settings, patience: Duration, clock: fn() -> u64) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Arc::new(tempfile::tempdir().unwrap());
         let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
-        let (fake, toy) = (Arc::new(Fake::default()), Arc::new(Toy::default()));
+        Shop::keeping(settings, patience, clock, state, Arc::default(), folder)
+    }
+
+    /// The same server with other settings.
+    pub fn reopened(&self, settings: X402Settings) -> Self {
+        let (state, fake, folder) = (self.state.clone(), Arc::clone(&self.fake), Arc::clone(&self._folder));
+        Shop::keeping(settings, Duration::from_secs(20), self.clock, state, fake, folder)
+    }
+
+    fn keeping(
+        settings: X402Settings,
+        patience: Duration,
+        clock: fn() -> u64,
+        state: State,
+        fake: Arc<Fake>,
+        folder: Arc<TempDir>,
+    ) -> Self {
+        let toy = Arc::new(Toy::default());
         let till = X402Till::new(settings, Arc::<Fake>::clone(&fake), "test".to_owned()).unwrap().patient_for(patience);
+        let till = Arc::new(till);
         let agreed = vec![
             sold("GET", "/v1/things/{name}", Some("0.01"), Unit::Request),
             sold("POST", "/v1/things/batch", Some("0.05"), Unit::Address),
@@ -188,7 +207,7 @@ impl Shop {
             backend: Arc::<Toy>::clone(&toy),
             formats: &[],
             state: Some(state.clone()),
-            tills: vec![Arc::new(till)],
+            tills: vec![Arc::<X402Till>::clone(&till)],
             clock,
             metrics: Arc::default(),
             about: About {
@@ -207,7 +226,7 @@ impl Shop {
             precomputed: Vec::new(),
         };
         let router = router_with(service, |api| routes(api, Options::default()));
-        Shop { router, fake, state, toy, clock, _folder: folder }
+        Shop { router, fake, state, till, toy, clock, _folder: folder }
     }
 
     pub async fn send(&self, request: Request<Body>) -> Reply {

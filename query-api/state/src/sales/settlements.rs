@@ -32,7 +32,8 @@ const RELEASE_UNSENT: &str = "UPDATE x402_payments SET state = 'taken', leased_u
     WHERE chain_id = $1 AND asset = $2 AND payer = $3 AND nonce = $4 AND holder = $5 AND fence = $6 \
     AND state = 'settling'";
 const OPEN: &str = payment_columns!(
-    "WHERE state IN ('settling', 'unknown') AND (state = 'unknown' OR leased_until <= $1) ORDER BY changed_at LIMIT $2"
+    "WHERE state IN ('settling', 'unknown') AND (state = 'unknown' OR leased_until <= $1) AND valid_before > $3 \
+    ORDER BY changed_at LIMIT $2"
 );
 // The outer conditions hold also for a row that a request changes meanwhile.
 const PURGE_UNSETTLED: &str = "DELETE FROM x402_payments WHERE state IN ('taken', 'refused') AND leased_until <= $2 \
@@ -41,6 +42,10 @@ const PURGE_UNSETTLED: &str = "DELETE FROM x402_payments WHERE state IN ('taken'
 const PURGE_SETTLED: &str = "DELETE FROM x402_payments WHERE (chain_id, asset, payer, nonce) IN \
     (SELECT chain_id, asset, payer, nonce FROM x402_payments WHERE state = 'settled' AND settled_at <= $1 \
     AND valid_before <= $2 ORDER BY settled_at LIMIT $3)";
+
+/// Seconds after the end of an authorization in which the outcome of its payment is asked for: later a facilitator has
+/// nothing new.
+const MAX_ASKED_SECS: u64 = 86_400;
 
 /// Binds a lease to the first six parameters.
 macro_rules! bind_lease {
@@ -149,16 +154,29 @@ impl State {
         released.map_err(StateError::database("cannot give a payment back"))
     }
 
-    /// Payments whose outcome nobody knows, the oldest first, at most `limit`: the answer was unclear, or the process
-    /// died while it settled. `now` is in seconds since 1970.
+    /// Payments whose outcome nobody knows, the one first that changed longest ago, at most `limit`: the answer was
+    /// unclear, or the process died while it settled. `now` is in seconds since 1970.
     ///
     /// # Errors
     /// Fails if the time is out of range.
     pub async fn open_settlements(&self, now: u64, limit: u32) -> Result<Vec<X402Payment>, StateError> {
-        let (at, limit) = (to_stored(now)?, i64::from(limit));
+        self.open_since(now, 0, limit).await
+    }
+
+    /// Those of the [open settlements](State::open_settlements) whose authorization did not end more than a day ago: a
+    /// facilitator may have something new. `now` is in seconds since 1970.
+    ///
+    /// # Errors
+    /// Fails if the time is out of range.
+    pub async fn settlements_to_ask(&self, now: u64, limit: u32) -> Result<Vec<X402Payment>, StateError> {
+        self.open_since(now, now.saturating_sub(MAX_ASKED_SECS), limit).await
+    }
+
+    async fn open_since(&self, now: u64, since: u64, limit: u32) -> Result<Vec<X402Payment>, StateError> {
+        let (at, since, limit) = (to_stored(now)?, to_stored(since)?, i64::from(limit));
         self.ready().await?;
         let rows: Vec<StoredX402Payment> =
-            on!(&self.reads, pool => sqlx::query_as(OPEN).bind(at).bind(limit).fetch_all(pool).await)
+            on!(&self.reads, pool => sqlx::query_as(OPEN).bind(at).bind(limit).bind(since).fetch_all(pool).await)
                 .map_err(StateError::database("cannot list payments"))?;
         rows.into_iter().map(StoredX402Payment::read).collect()
     }
