@@ -19,12 +19,11 @@ use tokio::runtime::Handle;
 
 use crate::{
     config::{Access, Http, payment_mark},
+    counted::{count_reports, count_sales},
     exit::{Exit, Failure},
     inbox::Inbox,
     lightning,
     old_sales::remove_old_sales,
-    report_metrics::ReportMetrics,
-    sales_metrics::SalesMetrics,
     service, x402,
 };
 
@@ -224,22 +223,6 @@ impl Server {
         // Threads that read the index end before the index is closed, but reads that hang must not delay the exit.
         runtime.shutdown_timeout(LAST);
         result.map_err(Failure::from)
-    }
-}
-
-/// Counts reports for the metrics of a server that takes them.
-fn count_reports(registry: &Registry, state: State) {
-    match ReportMetrics::register(registry) {
-        Ok(metrics) => drop(tokio::spawn(metrics.follow(state))),
-        Err(error) => tracing::error!(%error, "metrics of community reports are disabled"),
-    }
-}
-
-/// Counts sales that are not done for the metrics of a server that sells calls.
-fn count_sales(registry: &Registry, state: State) {
-    match SalesMetrics::register(registry) {
-        Ok(metrics) => drop(tokio::spawn(metrics.follow(state))),
-        Err(error) => tracing::error!(%error, "metrics of sales are disabled"),
     }
 }
 

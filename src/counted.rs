@@ -1,0 +1,171 @@
+//! Metrics that are counted in the service state: what waits, and for whom.
+
+use std::{future::Future, time::Duration};
+
+use cairn_clock::now_secs;
+use cairn_state::{State, StateError};
+use prometheus::{IntGauge, IntGaugeVec, Opts, Registry};
+use tokio::time::{sleep, timeout};
+
+/// Interval of counts. Alerts on these numbers are a matter of minutes.
+const PAUSE: Duration = Duration::from_secs(15);
+/// Timeout of a count.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Shown while the database cannot be read.
+const UNKNOWN: i64 = -1;
+
+/// A metric without a label.
+struct One {
+    name: &'static str,
+    help: &'static str,
+}
+
+/// A metric with a label that has these values.
+struct By {
+    name: &'static str,
+    help: &'static str,
+    label: &'static str,
+    values: &'static [&'static str],
+}
+
+const REPORTS: By = By {
+    name: "cairn_reports_waiting",
+    help: "Community reports that wait for their payment or for the operator's decision; -1 if unknown.",
+    label: "waits_for",
+    values: &["payment", "operator"],
+};
+const ADDRESSES: One =
+    One { name: "cairn_payment_addresses", help: "Payment addresses that were given out; -1 if unknown." };
+const SALES: By = By {
+    name: "cairn_sales_waiting",
+    help: "Sales that are not done: challenges that wait for a payment, x402 payments that wait until their outcome is \
+        known, settled x402 payments that wait until their client fetches the answer; -1 if unknown.",
+    label: "waits_for",
+    values: &["payment", "outcome", "client"],
+};
+
+/// Counts community reports and payment addresses.
+pub(crate) fn count_reports(registry: &Registry, state: State) {
+    let counted = Counted::default().by(registry, &REPORTS).and_then(|counted| counted.one(registry, &ADDRESSES));
+    start(counted, state, |state| async move {
+        let counts = state.report_counts(now_secs()).await?;
+        Ok(vec![counts.unpaid, counts.held, counts.addresses])
+    });
+}
+
+/// Counts sales that are not done.
+pub(crate) fn count_sales(registry: &Registry, state: State) {
+    start(Counted::default().by(registry, &SALES), state, |state| async move {
+        let counts = state.sales_counts(now_secs()).await?;
+        Ok(vec![counts.open_challenges, counts.open_settlements, counts.owed_payments])
+    });
+}
+
+/// Counts in the background, if the metrics could be registered.
+fn start<F, Fut>(counted: prometheus::Result<Counted>, state: State, count: F)
+where
+    F: Fn(State) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Vec<u64>, StateError>> + Send,
+{
+    match counted {
+        Ok(counted) => drop(tokio::spawn(counted.follow(state, count))),
+        Err(error) => tracing::error!(%error, "metrics of the service state are disabled"),
+    }
+}
+
+/// Gauges in the order of their counts. They are unknown at first.
+#[derive(Default)]
+struct Counted(Vec<IntGauge>);
+
+impl Counted {
+    /// Adds a metric without a label.
+    fn one(mut self, registry: &Registry, metric: &One) -> prometheus::Result<Self> {
+        let gauge = IntGauge::with_opts(Opts::new(metric.name, metric.help))?;
+        registry.register(Box::new(gauge.clone()))?;
+        self.0.push(gauge);
+        self.show(None);
+        Ok(self)
+    }
+
+    /// Adds a metric with a label.
+    fn by(mut self, registry: &Registry, metric: &By) -> prometheus::Result<Self> {
+        let gauges = IntGaugeVec::new(Opts::new(metric.name, metric.help), &[metric.label])?;
+        registry.register(Box::new(gauges.clone()))?;
+        self.0.extend(metric.values.iter().map(|value| gauges.with_label_values(&[value])));
+        self.show(None);
+        Ok(self)
+    }
+
+    /// Shows these numbers.
+    fn show(&self, numbers: Option<&[u64]>) {
+        for (at, gauge) in self.0.iter().enumerate() {
+            let number = numbers.and_then(|numbers| numbers.get(at));
+            gauge.set(number.map_or(UNKNOWN, |number| i64::try_from(*number).unwrap_or(i64::MAX)));
+        }
+    }
+
+    /// Counts again and again. Never ends by itself.
+    async fn follow<F, Fut>(self, state: State, count: F)
+    where
+        F: Fn(State) -> Fut,
+        Fut: Future<Output = Result<Vec<u64>, StateError>>,
+    {
+        loop {
+            let counts = timeout(PATIENCE, count(state.clone())).await;
+            // The trouble of the part `state` reports the error.
+            self.show(counts.ok().and_then(Result::ok).as_deref());
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use cairn_state::StateUrl;
+    use prometheus::TextEncoder;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn numbers_are_unknown_until_they_are_counted() {
+        let registry = Registry::new();
+        let all = |value: &str| {
+            let text = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+            for name in [
+                "cairn_reports_waiting{waits_for=\"payment\"}",
+                "cairn_reports_waiting{waits_for=\"operator\"}",
+                "cairn_payment_addresses",
+                "cairn_sales_waiting{waits_for=\"payment\"}",
+                "cairn_sales_waiting{waits_for=\"outcome\"}",
+                "cairn_sales_waiting{waits_for=\"client\"}",
+            ] {
+                assert!(text.contains(&format!("{name} {value}\n")), "{name}: {text}");
+            }
+        };
+        let folder = cairn_testkit::temp_dir();
+        let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
+        count_reports(&registry, state.clone());
+        count_sales(&registry, state.clone());
+        // The tasks have had no turn yet.
+        all("-1");
+        assert!(Counted::default().by(&registry, &SALES).is_err(), "registered before");
+        let began = std::time::Instant::now();
+        while TextEncoder::new().encode_to_string(&registry.gather()).unwrap().contains(" -1\n") {
+            assert!(began.elapsed() < PATIENCE, "nothing is counted");
+            sleep(Duration::from_millis(5)).await;
+        }
+        all("0");
+    }
+
+    #[test]
+    fn counts_are_shown_in_their_order() {
+        let registry = Registry::new();
+        let counted = Counted::default().by(&registry, &SALES).unwrap().one(&registry, &ADDRESSES).unwrap();
+        counted.show(Some(&[3, 2, 1, 9]));
+        let text = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+        for line in ["\"payment\"} 3\n", "\"outcome\"} 2\n", "\"client\"} 1\n", "cairn_payment_addresses 9\n"] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+    }
+}
