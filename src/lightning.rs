@@ -16,6 +16,7 @@ use cairn_lightning::{
 };
 use cairn_link::IndexSource;
 use cairn_model::Network;
+use cairn_operations::InvoiceAccess;
 use cairn_state::{SimulatedInvoice, State, StateError};
 use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
 
@@ -23,6 +24,7 @@ use crate::{
     config::{Access, Lightning, lightning_failure},
     exit::{Exit, Failure},
     holder::holder,
+    pass_invoices::PassInvoices,
 };
 
 /// Timeout of a call of the database.
@@ -115,17 +117,26 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
         .map_err(|_| Failure::new(Exit::Other, "a call of the Lightning backend panicked; this is a bug"))
 }
 
-/// Creates the till of a server; `None` if it sells no calls over Lightning. `network` is that of the index; if it is
-/// not given, the index says it.
+/// A Lightning node that sells.
+#[derive(Debug)]
+pub(crate) struct LightningSales {
+    /// Sells single calls.
+    pub(crate) till: Arc<dyn Till>,
+    /// Makes the invoices of passes.
+    pub(crate) invoices: Arc<dyn InvoiceAccess>,
+}
+
+/// Creates what sells over Lightning; `None` if nothing is sold so. `network` is that of the index; if it is not given,
+/// the index says it.
 ///
 /// # Errors
 /// Fails if the settings give no backend for the network, or if calls are sold without a service state.
-pub(crate) async fn till(
+pub(crate) async fn sales(
     access: &Access,
     state: Option<&State>,
     network: Option<Network>,
     index: &Arc<dyn IndexSource>,
-) -> Result<Option<Arc<dyn Till>>, Failure> {
+) -> Result<Option<LightningSales>, Failure> {
     let (settings, kind) = (&access.lightning, access.lightning.kind());
     if !access.mode().is_live() {
         if let Some(kind) = kind {
@@ -144,7 +155,7 @@ pub(crate) async fn till(
     let Some(kind) = kind else {
         if access.x402.gate() != X402Gate::Open {
             tracing::warn!(
-                "no payment can be made: calls are sold, and --lightning is not set. Only keys and sessions open them"
+                "no call can be paid: calls are sold, and --lightning is not set. Only keys and sessions open them"
             );
         }
         return Ok(None);
@@ -167,7 +178,10 @@ pub(crate) async fn till(
             made: OnceLock::new(),
         }),
     };
-    Ok(Some(Arc::new(LightningTill::new(kind, invoices, holder()))))
+    Ok(Some(LightningSales {
+        till: Arc::new(LightningTill::new(kind, Arc::clone(&invoices), holder())),
+        invoices: Arc::new(PassInvoices::new(kind, invoices)),
+    }))
 }
 
 fn network_of(index: &dyn IndexSource) -> Option<Network> {
@@ -291,15 +305,15 @@ mod tests {
             Access::of_flags(&["--lightning", "simulated"]),
             Access::of_flags(&["--access-mode", "live"]),
         ] {
-            assert!(till(&free, Some(&state), Some(Network::Main), &index).await.unwrap().is_none());
+            assert!(sales(&free, Some(&state), Some(Network::Main), &index).await.unwrap().is_none());
         }
-        let refused = till(&live, None, Some(Network::Regtest), &index).await.unwrap_err();
+        let refused = sales(&live, None, Some(Network::Regtest), &index).await.unwrap_err();
         assert_eq!(refused.exit, Exit::Usage);
         assert!(refused.to_string().contains("--state-url"), "{refused}");
-        let refused = till(&live, Some(&state), Some(Network::Main), &index).await.unwrap_err();
+        let refused = sales(&live, Some(&state), Some(Network::Main), &index).await.unwrap_err();
         assert_eq!(refused.exit, Exit::Usage);
-        assert!(till(&live, Some(&state), Some(Network::Regtest), &index).await.unwrap().is_some());
-        assert!(till(&live, Some(&state), None, &index).await.unwrap().is_some(), "it waits for the index");
+        assert!(sales(&live, Some(&state), Some(Network::Regtest), &index).await.unwrap().is_some());
+        assert!(sales(&live, Some(&state), None, &index).await.unwrap().is_some(), "it waits for the index");
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod address_space;
 mod anchoring;
+mod checkouts;
 mod cli;
 mod commands;
 mod config;
@@ -19,6 +20,7 @@ mod lightning;
 mod logs;
 mod old_sales;
 mod out;
+mod pass_invoices;
 mod progress;
 mod replicas;
 mod runtime;

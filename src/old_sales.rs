@@ -31,7 +31,8 @@ async fn remove(state: &State, now: u64) -> Result<u64, StateError> {
         // Each call removes a part, so that others can write in between.
         let part = state.purge_challenges(now, KEPT_SECS).await?
             + state.purge_x402_payments(now, KEPT_SECS).await?
-            + state.purge_simulated_invoices(now, KEPT_SECS).await?;
+            + state.purge_simulated_invoices(now, KEPT_SECS).await?
+            + state.purge_checkouts(now).await?;
         removed += part;
         if part == 0 {
             return Ok(removed);

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::{HttpConfig, Metrics, Till};
+use cairn_http::{CheckoutPause, HttpConfig, Metrics, Till};
 use cairn_link::IndexSource;
 use cairn_model::{CancelToken, Network};
 use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TimestampConfig, TroubleSlot};
@@ -18,6 +18,7 @@ use prometheus::Registry;
 use tokio::runtime::Handle;
 
 use crate::{
+    checkouts::CheckoutWatch,
     config::{Access, Http, payment_mark},
     counted::{count_reports, count_sales},
     exit::{Exit, Failure},
@@ -170,11 +171,18 @@ impl Server {
     }
 
     /// Answers requests until cancelled.
-    pub(crate) fn serve(self, index: Arc<dyn IndexSource>, cancel: &CancelToken) -> Result<(), Failure> {
+    pub(crate) fn serve(mut self, index: Arc<dyn IndexSource>, cancel: &CancelToken) -> Result<(), Failure> {
+        self.config.http.pass = self.access.pass(self.config.payments.descriptor.is_some());
+        if self.config.http.pass_for_sale() == Err(CheckoutPause::NoMethod) {
+            tracing::warn!(
+                "passes are not sold: --pass-price-sats is set, and neither --lightning nor --payments-descriptor is"
+            );
+        }
         let runtime = cairn_http::runtime()?;
         let service = self.state.as_ref().map(|url| runtime.block_on(service::open(url))).transpose()?;
-        let till = lightning::till(&self.access, service.as_ref(), self.config.network, &index);
-        let mut tills: Vec<Arc<dyn Till>> = runtime.block_on(till)?.into_iter().collect();
+        let sales = lightning::sales(&self.access, service.as_ref(), self.config.network, &index);
+        let (till, invoices) = runtime.block_on(sales)?.map(|sales| (sales.till, sales.invoices)).unzip();
+        let mut tills: Vec<Arc<dyn Till>> = till.into_iter().collect();
         let x402_till = x402::till(&self.access)?;
         tills.extend(x402_till.iter().map(|till| Arc::clone(till) as Arc<dyn Till>));
         let result = runtime.block_on(async move {
@@ -195,10 +203,11 @@ impl Server {
                     x402::introduce(Arc::clone(&till), self.access.x402.gate(), &Handle::current());
                     tokio::spawn(x402::reconcile(till, state.clone()));
                 }
+                tokio::spawn(CheckoutWatch::new(state.clone(), Arc::clone(&index), invoices.clone()).follow());
                 tokio::spawn(service::watch(state, Arc::clone(&troubles)));
             }
             let api = ApiState::new(index, self.config);
-            let state = ApiState { node, ledger, state: service, tills, metrics, damages, troubles, ..api };
+            let state = ApiState { node, ledger, state: service, invoices, tills, metrics, damages, troubles, ..api };
             if let Some(admin) = self.admin {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");

@@ -64,6 +64,7 @@ fn listed(keys: &[Key], now: u64) -> String {
                 KeyState::Active => "active",
                 KeyState::Expired => "expired",
                 KeyState::Revoked => "revoked",
+                KeyState::Suspended => "suspended",
             };
             vec![
                 key.id.clone(),
@@ -127,6 +128,7 @@ mod tests {
             created_at: 0,
             expires_at: Some(86_400),
             revoked_at: None,
+            suspended_at: None,
             last_used_at: None,
         };
         let text = listed(std::slice::from_ref(&key), 1);

@@ -57,12 +57,12 @@ async fn checked(at: &KeysAt) -> Result<Exit, Failure> {
     }
     let version = found.version.unwrap_or_default();
     let CheckReport { keys, tickets, approvals, waiting, writers, reports, payments, timestamps, codes, .. } = found;
-    let CheckReport { challenges, x402_payments, simulated_invoices, .. } = found;
+    let CheckReport { challenges, x402_payments, simulated_invoices, checkouts, .. } = found;
     print(&format!(
         "ok: schema version {version}, {keys} keys and sessions, {tickets} tickets, {approvals} approvals, \
          {waiting} files of documents that wait, {writers} writers, {reports} reports, {payments} payment addresses, \
          {timestamps} timestamps, {codes} codes, {challenges} challenges, {x402_payments} payments of x402, \
-         {simulated_invoices} simulated invoices\n"
+         {simulated_invoices} simulated invoices, {checkouts} checkouts\n"
     ))?;
     Ok(Exit::Done)
 }

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use cairn_http::{AccessMode, looks_secret};
+use cairn_http::{AccessMode, PassMethod, PassOffer, looks_secret};
 use cairn_lightning::{BackendConfig, BackendKind, ConfigError, Credential, Secret};
 use cairn_model::Network;
 use clap::{ArgAction, Args, ValueEnum};
@@ -23,6 +23,10 @@ pub(crate) struct Access {
     /// a key or a wallet session.
     #[arg(long, env = "CAIRN_ACCESS_MODE", value_name = "MODE", value_enum, default_value = "beta")]
     access_mode: Mode,
+    /// Price of a pass of 31 days, in satoshis. In live mode the checkout sells it over --lightning, and on chain with
+    /// --payments-descriptor. Default: passes are not sold.
+    #[arg(long, env = "CAIRN_PASS_PRICE_SATS", value_name = "SATS", value_parser = whole::<u64>(546..=1_000_000_000))]
+    pass_price_sats: Option<u64>,
     #[command(flatten)]
     pub(crate) lightning: Lightning,
     #[command(flatten)]
@@ -91,6 +95,14 @@ impl Access {
             Mode::Beta => AccessMode::Beta,
             Mode::Live => AccessMode::Live,
         }
+    }
+
+    /// Returns the pass that is sold, and how it is paid; `None` if no price is set. `takes_onchain` is true if there is
+    /// a descriptor for payments.
+    pub(crate) fn pass(&self, takes_onchain: bool) -> Option<PassOffer> {
+        let over_lightning = self.lightning.kind().map(|_| PassMethod::Lightning);
+        let methods = over_lightning.into_iter().chain(takes_onchain.then_some(PassMethod::Onchain));
+        self.pass_price_sats.map(|price_sats| PassOffer { price_sats, methods: methods.collect() })
     }
 
     /// Returns the name of the backend that makes the invoices of sold calls; `None` if none are sold over Lightning.
@@ -278,6 +290,20 @@ mod tests {
         }
         assert_eq!(Access::of_flags(&["--access-mode", "live"]).sold_over(), None);
         Access::of_flags(&["--access-mode", "live"]).check(Some(Network::Main)).unwrap();
+    }
+
+    #[test]
+    fn a_pass_has_a_price_and_ways_to_pay() {
+        let of = |flags: &[&str], takes_onchain| {
+            let pass = Access::of_flags(flags).pass(takes_onchain);
+            pass.map(|PassOffer { price_sats, methods }| (price_sats, methods))
+        };
+        assert_eq!(of(&["--lightning", "lnd"], true), None);
+        let price = ["--pass-price-sats", "9000"];
+        assert_eq!(of(&price, false), Some((9_000, vec![])));
+        assert_eq!(of(&price, true), Some((9_000, vec![PassMethod::Onchain])));
+        let both = of(&["--pass-price-sats", "9000", "--lightning", "lnd"], true);
+        assert_eq!(both, Some((9_000, vec![PassMethod::Lightning, PassMethod::Onchain])));
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn cases() -> Vec<Case> {
     let others = ["/v1/chain/projected-blocks", "/v1/fees/recommended", "/v1/network/mempool/stress", "/v1/wallets"];
     paths.extend(others.map(str::to_owned));
     paths.extend(["/openapi.json", "/llms-full.txt", "/v1/capabilities", "/v1/beta-status", "/"].map(str::to_owned));
-    paths.extend(["/v1/billing/catalog", "/v1/l402/challenges/ch_0"].map(str::to_owned));
+    paths.extend(["/v1/billing/catalog", "/v1/l402/challenges/ch_0", "/v1/billing/checkout/co_0"].map(str::to_owned));
     paths.push(format!("/{}", "x".repeat(60_000)));
     paths.push(format!("/v1/wallets?{}", "y=1&".repeat(10_000)));
     let tool = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
@@ -178,6 +178,8 @@ fn cases() -> Vec<Case> {
         ("/v1/community/reports/rp_0/vote", json!({"vote": "up"})),
         // Nobody issued it: the database is asked.
         ("/v1/billing/redeem", json!({"code": UNKNOWN_CODE})),
+        ("/v1/billing/checkout", json!({"plan_id": "wallet-monthly", "payment_method_id": "onchain"})),
+        ("/v1/billing/checkout/co_0/refresh", json!({})),
         ("/mcp/", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})),
         ("/mcp/", tool("get_transaction", all)),
         ("/mcp/", tool("search_endpoints", json!({"query": "wallet balance fee ".repeat(1_500)}))),

@@ -38,7 +38,7 @@ const ACCOUNT: &str =
 const ABOUT: &str = "mpXwg4jMtRhuSpVq4xS3HFHmCmWp9NyGKt";
 const SATS: u64 = 5_000;
 
-fn descriptor() -> Arc<PaymentDescriptor> {
+pub fn descriptor() -> Arc<PaymentDescriptor> {
     Arc::new(PaymentDescriptor::new(&format!("wpkh({ACCOUNT}/0/*)"), Some(Network::Regtest)).unwrap())
 }
 
@@ -101,6 +101,12 @@ impl Desk {
         for _ in 0..blocks {
             self.builder.mine(&BlockSpec::default()).unwrap();
         }
+        self.index();
+    }
+
+    /// Mines a block with this time, and indexes it.
+    pub fn mine_at(&mut self, time: u32) {
+        self.builder.mine(&BlockSpec { time: Some(time), ..BlockSpec::default() }).unwrap();
         self.index();
     }
 
@@ -270,9 +276,7 @@ async fn late_money_publishes_too() {
     let mut desk = Desk::new().await;
     let made = desk.report(&about("x")).await;
     desk.pay(&made["payment_address"], SATS);
-    let spec = BlockSpec { time: Some(now() + 3 * 86_400), ..BlockSpec::default() };
-    desk.builder.mine(&spec).unwrap();
-    desk.index();
+    desk.mine_at(now() + 3 * 86_400);
     let late = desk.status(&made["report_id"]).await;
     assert_eq!((&late["status"], &late["late"], &late["expired"]), (&json!("published"), &json!(true), &json!(false)));
     assert!(late["note"].as_str().unwrap().contains("published all the same"), "{late}");

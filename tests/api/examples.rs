@@ -11,7 +11,7 @@ use cairn_testkit::temp_dir;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    billing, claims, community,
+    billing, checkout, claims, community,
     discovery::world_router_with,
     exchange_flows, pools,
     priced::{DAY, now, row, series, take, whole_row},
@@ -41,22 +41,27 @@ async fn ask_knowing(
     etag: Option<&str>,
 ) -> Reply {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let (mut target, mut query) = (path.to_owned(), Vec::new());
+    let (mut target, mut query, mut headers) = (path.to_owned(), Vec::new(), Vec::new());
     for parameter in op["parameters"].as_array().unwrap() {
         let (name, example) = (parameter["name"].as_str().unwrap(), &parameter["example"]);
         if parameter["in"] == "path" {
             target = target.replace(&format!("{{{name}}}"), &text(example));
+        } else if parameter["in"] == "header" {
+            headers.push((name, text(example)));
         } else if !example.is_null() && (optional || parameter["required"] == true) {
             let value = text(example).replace('?', "%3F").replace('=', "%3D").replace(' ', "%20");
             query.push(format!("{name}={value}"));
         }
     }
     let mut request = Request::builder().method(method.to_uppercase().as_str());
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
     if let Some(etag) = etag {
         request = request.header("if-none-match", etag);
     }
     let mut body = Body::empty();
-    if method == "post" {
+    if op["requestBody"].is_object() {
         let example = &op["requestBody"]["content"]["application/json"]["example"];
         assert!(example.as_object().is_some_and(|members| !members.is_empty()), "{path} has no example of a body");
         body = Body::from(example.to_string());
@@ -125,6 +130,9 @@ async fn the_server_takes_every_example() {
             community::REPORTS | community::STATUS | community::VOTE => 503,
             // A code that nobody issued.
             billing::REDEEM => 404,
+            // Nothing is sold here, and nobody has opened a checkout.
+            checkout::CHECKOUT => 503,
+            checkout::STATUS | checkout::REFRESH => 404,
             // A challenge that nobody was given.
             sold::CHALLENGE => 404,
             _ => 200,
@@ -180,6 +188,9 @@ async fn the_server_takes_every_example() {
             reply = answer;
         }
         if let Some(answer) = sold::example(path).await {
+            reply = answer;
+        }
+        if let Some(answer) = checkout::example(path).await {
             reply = answer;
         }
         // A file that is not JSON has no example in the description.

@@ -9,6 +9,8 @@ mod bounds;
 mod broadcast;
 mod broadcast_limits;
 mod browsers;
+mod checkout;
+mod checkout_words;
 mod claims;
 mod community;
 mod compact;

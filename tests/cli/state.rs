@@ -10,7 +10,7 @@ use cairn_support::{World, fails};
 use crate::CAIRN;
 
 const ISSUE: &str = "keys issue --datadir data --kind key";
-const WHOLE: &str = "ok: schema version 10, 1 keys and sessions, 0 tickets, 0 approvals, 0 files of documents that wait, 0 writers, 0 reports, 0 payment addresses, 0 timestamps, 0 codes, 0 challenges, 0 payments of x402, 0 simulated invoices\n";
+const WHOLE: &str = "ok: schema version 11, 1 keys and sessions, 0 tickets, 0 approvals, 0 files of documents that wait, 0 writers, 0 reports, 0 payment addresses, 0 timestamps, 0 codes, 0 challenges, 0 payments of x402, 0 simulated invoices, 0 checkouts\n";
 
 fn with_key() -> (World, String) {
     let world = World::empty(CAIRN);

@@ -64,6 +64,20 @@ checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
 include-name = "POST /v1/billing/redeem"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404]
 
+# Nothing is sold during the beta, and no example of a checkout is one that somebody opened.
+[[operations]]
+include-name = "POST /v1/billing/checkout"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 503]
+
+[[operations]]
+include-name = "GET /v1/billing/checkout/{checkout_id}"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404]
+
+[[operations]]
+include-name = "POST /v1/billing/checkout/{checkout_id}/refresh"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404]
+
 # Nor is one of a challenge.
 [[operations]]
 include-name = "GET /v1/l402/challenges/{challenge_id}"

@@ -65,6 +65,9 @@ pub struct Request {
     pub body: Option<Value>,
 }
 
+/// Operations about what is sold: nothing is during the beta.
+const OF_SALES: [&str; 4] = ["l402_challenge", "create_checkout", "checkout", "refresh_checkout"];
+
 /// All operations and tools.
 pub struct Load {
     pub operations: Vec<Operation>,
@@ -96,7 +99,9 @@ impl Load {
             let never = all.iter().filter(|one| one.answered.load(Ordering::Relaxed) == 0);
             never.map(|one| one.name.clone()).collect()
         };
-        assert_eq!(silent(&self.operations), Vec::<String>::new(), "operations without a single good answer");
+        let mut of_operations = silent(&self.operations);
+        of_operations.retain(|name| !OF_SALES.contains(&name.as_str()));
+        assert_eq!(of_operations, Vec::<String>::new(), "operations without a single good answer");
         assert_eq!(silent(&self.tools), Vec::<String>::new(), "tools without a single good answer");
         let counts: BTreeMap<&str, u64> =
             self.operations.iter().map(|one| (one.name.as_str(), one.answered.load(Ordering::Relaxed))).collect();

@@ -48,7 +48,7 @@ async fn an_empty_database_is_made_ready_and_found_again(database: &TestDatabase
     // Even without the call that makes it ready.
     let lazy = State::of(&database.state_url());
     assert_eq!(lazy.keys().await.unwrap().len(), 1);
-    assert_eq!(database.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "10");
+    assert_eq!(database.text("SELECT CAST(count(*) AS TEXT) FROM cairn_schema").await, "11");
 }
 
 async fn many_that_open_at_once_agree(database: &TestDatabase) {
@@ -73,7 +73,7 @@ async fn a_newer_schema_is_refused_in_words(database: &TestDatabase) {
     database.open().await.close().await;
     database.execute("INSERT INTO cairn_schema (version, name, sha256) VALUES (99, 'later', 'x')").await;
     let error = State::open(&database.state_url()).await.unwrap_err();
-    assert!(matches!(error, StateError::Newer { found: 99, known: 10 }), "{error:?}");
+    assert!(matches!(error, StateError::Newer { found: 99, known: 11 }), "{error:?}");
     assert!(error.to_string().contains("schema version 99, made by a newer Cairn"), "{error}");
     assert!(!error.may_pass());
     // And it stays refused for whoever does not look.
@@ -110,6 +110,7 @@ async fn keys_are_issued_checked_and_revoked(database: &TestDatabase) {
             created_at: now,
             expires_at: Some(5_000),
             revoked_at: None,
+            suspended_at: None,
             last_used_at: None,
         };
         assert_eq!((&key, key.state(now)), (&expected, KeyState::Active));
@@ -385,7 +386,7 @@ async fn feedback_that_cannot_be_kept_is_refused(database: &TestDatabase) {
 }
 
 /// Tables of the steps from `reports` on.
-const NEWEST: [&str; 18] = [
+const NEWEST: [&str; 19] = [
     "payment_counters",
     "payment_addresses",
     "payment_skips",
@@ -404,6 +405,7 @@ const NEWEST: [&str; 18] = [
     "l402_reopenings",
     "x402_payments",
     "simulated_invoices",
+    "checkouts",
 ];
 
 async fn an_older_database_is_extended(database: &TestDatabase) {
@@ -414,6 +416,7 @@ async fn an_older_database_is_extended(database: &TestDatabase) {
     for table in ["feedback"].into_iter().chain(later).chain(NEWEST) {
         database.execute(&format!("DROP TABLE {table}")).await;
     }
+    database.execute("ALTER TABLE access_keys DROP COLUMN suspended_at").await;
     database.execute("DELETE FROM cairn_schema WHERE version >= 2").await;
     let again = database.open().await;
     assert_eq!(again.keys().await.unwrap(), [key]);
@@ -423,6 +426,7 @@ async fn an_older_database_is_extended(database: &TestDatabase) {
     for table in ["feedback", "service_secrets", "waiting_documents", "writers"].into_iter().chain(NEWEST) {
         database.execute(&format!("DROP TABLE {table}")).await;
     }
+    database.execute("ALTER TABLE access_keys DROP COLUMN suspended_at").await;
     database.execute("DELETE FROM cairn_schema WHERE version >= 4").await;
     database.execute(include_str!("../../query-api/state/migrations/0002_feedback.sql")).await;
     database

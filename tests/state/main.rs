@@ -25,6 +25,7 @@ macro_rules! on_both {
 
 mod approvals;
 mod both;
+mod checkouts;
 mod codes;
 mod damages;
 mod database;

@@ -193,9 +193,11 @@ async fn reports_of_before_can_be_answered_and_erased(database: &TestDatabase) {
     database.open().await.close().await;
     let tables = ["payment_counters", "payment_addresses", "payment_skips", "reports", "report_acts", "client_keys"];
     let later = ["report_voters", "codes", "l402_challenges", "l402_reopenings", "x402_payments", "simulated_invoices"];
+    let later = later.into_iter().chain(["checkouts"]);
     for table in tables.into_iter().chain(later) {
         database.execute(&format!("DROP TABLE {table}")).await;
     }
+    database.execute("ALTER TABLE access_keys DROP COLUMN suspended_at").await;
     database.execute("DELETE FROM cairn_schema WHERE version >= 8").await;
     database.execute(include_str!("../../query-api/state/migrations/0006_reports.sql")).await;
     let rows = format!(

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::contract::mode::{AccessMode, X402Gate};
+use crate::contract::{
+    mode::{AccessMode, X402Gate},
+    pass::{CheckoutPause, PassOffer},
+};
 
 /// Configuration of the server, independent of its operations.
 #[derive(Clone, Debug)]
@@ -17,6 +20,8 @@ pub struct HttpConfig {
     pub lightning: Option<&'static str>,
     /// Whether calls can be paid by x402; it has effect in live mode.
     pub x402: X402Gate,
+    /// The pass that the checkout sells in live mode; `None`: the operator has set no price.
+    pub pass: Option<PassOffer>,
     /// True if conditional access (transaction pages after the first) needs a wallet session.
     pub gates_enabled: bool,
     /// How long a valid session or key is cached without asking the service state. A revocation may take this long.
@@ -70,6 +75,35 @@ impl HttpConfig {
     pub fn limits_clients(&self) -> bool {
         self.rate_limit > 0
     }
+
+    /// Returns the pass that is sold now.
+    ///
+    /// # Errors
+    /// Returns the reason if none is.
+    pub fn pass_for_sale(&self) -> Result<&PassOffer, CheckoutPause> {
+        match &self.pass {
+            _ if self.access_mode == AccessMode::Beta => Err(CheckoutPause::Beta),
+            None => Err(CheckoutPause::NoPrice),
+            Some(offer) if offer.methods.is_empty() => Err(CheckoutPause::NoMethod),
+            Some(offer) => Ok(offer),
+        }
+    }
+
+    /// Returns how the pass that is sold now can be paid; empty if none is.
+    #[must_use]
+    pub fn pass_methods(&self) -> Vec<&'static str> {
+        self.pass_for_sale().map_or_else(|_| Vec::new(), |offer| offer.methods.iter().map(|way| way.name()).collect())
+    }
+
+    /// `checkout_buy_path` of health and catalogs.
+    #[must_use]
+    pub fn checkout_buy_path(&self) -> &'static str {
+        match self.pass_for_sale() {
+            Ok(_) => "open",
+            Err(CheckoutPause::Beta) => "paused_during_public_beta",
+            Err(_) => "not_for_sale",
+        }
+    }
 }
 
 impl Default for HttpConfig {
@@ -79,6 +113,7 @@ impl Default for HttpConfig {
             access_mode: AccessMode::Beta,
             lightning: None,
             x402: X402Gate::Off,
+            pass: None,
             gates_enabled: true,
             session_cache: Duration::from_secs(30),
             request_timeout: Duration::from_secs(20),
@@ -109,4 +144,26 @@ pub enum ForwardedHeader {
     XForwardedFor,
     /// `Forwarded` (RFC 7239).
     Forwarded,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::pass::PassMethod;
+
+    #[test]
+    fn the_pass_is_sold_in_live_mode_with_a_price_and_a_way_to_pay() {
+        let of = |access_mode, methods: Option<&[PassMethod]>| {
+            let pass = methods.map(|methods| PassOffer { price_sats: 1, methods: methods.to_vec() });
+            let config = HttpConfig { access_mode, pass, ..HttpConfig::default() };
+            let sold = config.pass_for_sale().map(|_| ()).map_err(CheckoutPause::code);
+            (sold, config.checkout_buy_path(), config.pass_methods())
+        };
+        let both = [PassMethod::Lightning, PassMethod::Onchain];
+        let beta = "paused_during_public_beta";
+        assert_eq!(of(AccessMode::Beta, Some(&both)), (Err("public_beta"), beta, vec![]));
+        assert_eq!(of(AccessMode::Live, None), (Err("no_price"), "not_for_sale", vec![]));
+        assert_eq!(of(AccessMode::Live, Some(&[])), (Err("no_payment_method"), "not_for_sale", vec![]));
+        assert_eq!(of(AccessMode::Live, Some(&both)), (Ok(()), "open", vec!["lightning", "onchain"]));
+    }
 }

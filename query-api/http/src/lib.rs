@@ -46,11 +46,12 @@ pub use contract::{
     mode::{AccessMode, X402Gate},
     nearest::nearest,
     offer::{AgreedOperation, Offer, Package, Tier, Unit},
-    operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
+    operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, SecretHeader, StreamSpec},
     output::{
         CSV, Column, File, Format, Formatted, HTML, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
         TableRow,
     },
+    pass::{CheckoutPause, PASS_DAYS, PASS_PLAN, PassMethod, PassOffer},
     tool::{Effect, MAX_TOOL_ANSWER, Tool},
 };
 pub use describe::{
@@ -61,7 +62,7 @@ pub use ipnet::IpNet;
 pub use limits::{budget::WINDOW, stream_slots::StreamSlots};
 pub use pages::{
     escaping::{Html, segment},
-    shell::{POLICY, page},
+    shell::{FORM_POLICY, POLICY, page},
 };
 pub use requests::{
     ask::{Answer, AnswerNotes, Aside, Ask, Backend, Call, Content, Metric, Versions},

@@ -22,6 +22,7 @@ use crate::{
     entities::KnownProfiles,
     explain::{damaged, explain, note},
     feed::FeedMark,
+    invoices::InvoiceAccess,
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
     node::NodeAccess,
@@ -48,6 +49,7 @@ pub(crate) struct ChainBackend {
     pub(crate) config: ChainConfig,
     pub(crate) node: Option<Arc<dyn NodeAccess>>,
     pub(crate) ledger: Option<Arc<dyn LedgerAccess>>,
+    pub(crate) invoices: Option<Arc<dyn InvoiceAccess>>,
     pub(crate) damages: Arc<Damages>,
     pub(crate) troubles: Arc<TroubleSlot>,
     pub(crate) series: SeriesSlot,
@@ -117,6 +119,7 @@ impl ChainBackend {
             slot,
             node: self.node.as_deref(),
             ledger: self.ledger.as_deref(),
+            invoices: self.invoices.as_deref(),
             node_bytes: NodeBytes::with(brought),
             prices: PriceAccess {
                 reader: reader.as_ref(),

@@ -28,6 +28,7 @@ use crate::{
     base_rates::RateSlot,
     config::ChainConfig,
     entities::KnownProfiles,
+    invoices::InvoiceAccess,
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
     node::NodeAccess,
@@ -148,6 +149,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) node: Option<&'a dyn NodeAccess>,
     /// The ledger, if this server can hand something in.
     pub(crate) ledger: Option<&'a dyn LedgerAccess>,
+    /// The Lightning node whose invoices pay passes. Operations that have `pool` do not call it.
+    pub(crate) invoices: Option<&'a dyn InvoiceAccess>,
     /// Bytes from the node, for operations that hold `pool`.
     pub(crate) node_bytes: NodeBytes<'a>,
     /// Prices of the moment, and what the index has.

@@ -2,6 +2,7 @@
 //! `/openapi.json`, its tool, its place in the catalog and its validation all derive from what that file says.
 
 mod about;
+mod allotment;
 mod area;
 mod backend;
 mod base_rates;
@@ -10,6 +11,7 @@ mod billing;
 mod blocks;
 mod candles;
 mod chain;
+mod client_hashes;
 mod community;
 mod config;
 mod confirmation;
@@ -21,6 +23,7 @@ mod explain;
 mod feed;
 mod fees;
 mod flows;
+mod invoices;
 mod labels;
 mod ledger;
 mod ledger_cache;
@@ -60,6 +63,7 @@ mod young;
 pub use config::{
     ApiConfig, EvidenceConfig, Featured, PaymentsConfig, ReportsModeration, SanctionsConfig, TimestampConfig, VotesPer,
 };
+pub use invoices::{InvoiceAccess, InvoiceStatus, LightningInvoice, LightningUnavailable};
 pub use ledger::{LedgerAccess, NotTaken};
 pub use node::{BroadcastLimits, NodeAccess, Refused, Unreachable};
 pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};

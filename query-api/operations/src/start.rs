@@ -15,6 +15,7 @@ use crate::{
     base_rates::RateSlot,
     config::ApiConfig,
     feed::FeedMark,
+    invoices::InvoiceAccess,
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
     node::NodeAccess,
@@ -43,6 +44,8 @@ pub struct ApiState {
     pub ledger: Option<Arc<dyn LedgerAccess>>,
     /// The service state: sessions, keys and what users write. `None`: no client has a session or key.
     pub state: Option<cairn_state::State>,
+    /// The Lightning node whose invoices pay passes; `None`: passes are not sold over Lightning.
+    pub invoices: Option<Arc<dyn InvoiceAccess>>,
     /// Sell single calls, each by its protocol; empty: calls are not sold one by one.
     pub tills: Vec<Arc<dyn Till>>,
     /// Metrics of requests; keep a clone to read them.
@@ -69,6 +72,7 @@ impl ApiState {
             node: None,
             ledger: None,
             state: None,
+            invoices: None,
             tills: Vec::new(),
             metrics: Arc::default(),
             damages: Arc::default(),
@@ -79,7 +83,7 @@ impl ApiState {
     /// The service of these operations.
     #[must_use]
     pub fn into_service(self) -> Service {
-        let ApiState { index, config, node, ledger, state, tills, metrics, damages, troubles } = self;
+        let ApiState { index, config, node, ledger, state, invoices, tills, metrics, damages, troubles } = self;
         let (registered, runners): (Vec<_>, Vec<_>) =
             operations().into_iter().map(|line| (line.registered, line.runner)).unzip();
         let chain = config.chain();
@@ -95,6 +99,7 @@ impl ApiState {
                 config: chain,
                 node,
                 ledger,
+                invoices,
                 damages,
                 troubles,
                 series: SeriesSlot::default(),
@@ -125,7 +130,7 @@ pub fn router(state: ApiState) -> Router {
 /// The router of the API with further routes: see [`cairn_http::router_with`].
 pub fn router_with(state: ApiState, more: impl FnOnce(&Api) -> Router) -> Router {
     let calendar = Calendar::new(&state.config.timestamps, state.state.as_ref(), &state.index);
-    cairn_http::router_with(state.into_service(), |api| with_calendar(calendar, api, more))
+    cairn_http::router_with(state.into_service(), |api| with_own_routes(calendar, api, more))
 }
 
 /// `/metrics`, `/livez` and `/readyz` for the API of this state.
@@ -144,13 +149,13 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let calendar = Calendar::new(&state.config.timestamps, state.state.as_ref(), &state.index);
-    cairn_http::serve(listener, state.into_service(), |api| with_calendar(calendar, api, more), shutdown).await
+    cairn_http::serve(listener, state.into_service(), |api| with_own_routes(calendar, api, more), shutdown).await
 }
 
-/// Adds the routes of the calendar to further ones.
-fn with_calendar(calendar: Option<Calendar>, api: &Api, more: impl FnOnce(&Api) -> Router) -> Router {
+/// Adds the routes of the calendar and of the checkout's forms to further ones.
+fn with_own_routes(calendar: Option<Calendar>, api: &Api, more: impl FnOnce(&Api) -> Router) -> Router {
     let routes = calendar.map_or_else(Router::new, |calendar| calendar.routes(api));
-    routes.merge(more(api))
+    routes.merge(pages::checkout::routes(api)).merge(more(api))
 }
 
 /// The OpenAPI 3.1.0 document that `/openapi.json` serves under this configuration.

@@ -52,6 +52,11 @@ impl Serialize for Btc {
     }
 }
 
+/// The URI of a payment (BIP 21), with the amount in bitcoin with 8 decimals.
+pub(crate) fn bip21_uri(address: &str, sats: Sats) -> String {
+    format!("bitcoin:{address}?amount={}.{:08}", sats / 100_000_000, sats % 100_000_000)
+}
+
 schema!(Btc, "Btc", {
     "type": "number",
     "description": "Bitcoin, with at most 8 decimals. The field with the same name in satoshis is authoritative.",
@@ -179,6 +184,12 @@ pub(crate) fn rfc3339_ms(milliseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_of_uris_are_whole_satoshis() {
+        assert_eq!(bip21_uri("a", 5_000), "bitcoin:a?amount=0.00005000");
+        assert_eq!(bip21_uri("a", 123_456_789), "bitcoin:a?amount=1.23456789");
+    }
 
     #[test]
     fn amounts_are_exact() {

@@ -1,12 +1,15 @@
 //! Payments on chain. Addresses come from a watch-only descriptor of the operator ([`PaymentDescriptor`]); one counter
 //! for each descriptor, in the service state, gives each of them out once ([`PaymentMark`] finds a counter that was
-//! set back). The state of a payment follows from the index and the mempool alone ([`Payment`]).
+//! set back). The state of a payment follows from the index and the mempool alone ([`Payment`], for checkouts
+//! [`CheckoutSight`]).
 
+mod checkout;
 mod descriptor;
 mod mark;
 mod payment;
 mod scan;
 
+pub use checkout::{CheckoutSight, SETTLED_CONFIRMATIONS, needed_confirmations};
 pub use descriptor::{DescriptorError, PaymentDescriptor};
 pub use mark::{KnownCounter, PaymentMark};
 pub use payment::{Completion, Payment};

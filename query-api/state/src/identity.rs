@@ -28,8 +28,9 @@ const BEGIN: &str = "INSERT INTO cairn_identity (id, changes, complement) SELECT
 /// use of a key, the writer's tip and the block that published a report are observations, and votes are many, so they
 /// do not count; a document that waits has a hash of its own. Sales are many too, and anyone can make a challenge: only
 /// those count that an operator opened again. An older copy gives redeemed challenges once more until they end, and the
-/// chain refuses a second settlement of a payment. Simulated invoices are worth nothing.
-const COUNTED: [(&str, &str); 15] = [
+/// chain refuses a second settlement of a payment. Simulated invoices are worth nothing. Of a checkout, what was agreed
+/// and what it gave count; how its payment was last seen is an observation.
+const COUNTED: [(&str, &str); 16] = [
     ("access_keys", "id, kind, secret_sha256, label, created_at, expires_at, revoked_at"),
     (
         "feedback",
@@ -57,6 +58,11 @@ const COUNTED: [(&str, &str); 15] = [
     ("timestamp_candidates", "batch, txid, fee_sats, vsize, made_at"),
     ("codes", "id, kind, secret_sha256, label, valid_secs, created_at, expires_at, revoked_at, redeemed_at, key_id"),
     ("l402_reopenings", "challenge_id, reason, redeemed_at, reopened_at"),
+    (
+        "checkouts",
+        "id, claim_sha256, plan, price_sats, valid_secs, created_at, expires_at, method, payment_script, payment_address, \
+         payment_hash, invoice, provider, first_paid_at, key_id, claimed_at",
+    ),
 ];
 /// Events that count as changes.
 const EVENTS: [&str; 3] = ["INSERT", "DELETE", "UPDATE"];

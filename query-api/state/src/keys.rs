@@ -28,6 +28,8 @@ pub struct Key {
     pub expires_at: Option<u64>,
     /// Time of revocation; `None` if it is not revoked.
     pub revoked_at: Option<u64>,
+    /// Since when the chain lacks the payment of the checkout that gave it; `None` if it is not suspended.
+    pub suspended_at: Option<u64>,
     /// Last use, to about a minute; `None` if it was never used.
     pub last_used_at: Option<u64>,
 }
@@ -41,6 +43,8 @@ pub enum KeyState {
     Expired,
     /// Revoked by an operator.
     Revoked,
+    /// Suspended until its payment is back.
+    Suspended,
 }
 
 impl Key {
@@ -53,6 +57,7 @@ impl Key {
             created_at: now,
             expires_at: new.expires_at,
             revoked_at: None,
+            suspended_at: None,
             last_used_at: None,
         }
     }
@@ -70,6 +75,8 @@ impl Key {
             KeyState::Revoked
         } else if self.expires_at.is_some_and(|end| end <= now) {
             KeyState::Expired
+        } else if self.suspended_at.is_some() {
+            KeyState::Suspended
         } else {
             KeyState::Active
         }
@@ -85,6 +92,8 @@ pub enum Verdict {
     Expired,
     /// It was issued here and is revoked.
     Revoked,
+    /// It was issued here, and a reorganization took away the payment for it: it works again once that is back.
+    Suspended,
     /// It was never issued here.
     Unknown,
 }
@@ -102,14 +111,14 @@ pub enum Revocation {
 
 pub(crate) const INSERT: &str = "INSERT INTO access_keys (id, kind, secret_sha256, label, created_at, expires_at) \
     VALUES ($1, $2, $3, $4, $5, $6)";
-const COLUMNS_OF_ALL: &str = "SELECT id, kind, label, created_at, expires_at, revoked_at, last_used_at, secret_sha256 \
-    FROM access_keys ORDER BY created_at, id";
-const COLUMNS_OF_ONE: &str = "SELECT id, kind, label, created_at, expires_at, revoked_at, last_used_at, secret_sha256 \
-    FROM access_keys WHERE id = $1";
+const COLUMNS_OF_ALL: &str = "SELECT id, kind, label, created_at, expires_at, revoked_at, suspended_at, last_used_at, \
+    secret_sha256 FROM access_keys ORDER BY created_at, id";
+const COLUMNS_OF_ONE: &str = "SELECT id, kind, label, created_at, expires_at, revoked_at, suspended_at, last_used_at, \
+    secret_sha256 FROM access_keys WHERE id = $1";
 const REVOKE: &str = "UPDATE access_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
 
 /// A stored row; the last column is the hash of the secret.
-type StoredKey = (String, String, String, i64, Option<i64>, Option<i64>, Option<i64>, String);
+type StoredKey = (String, String, String, i64, Option<i64>, Option<i64>, Option<i64>, Option<i64>, String);
 
 /// A time (seconds since 1970) as the database has it.
 pub(crate) fn to_stored(time: u64) -> Result<i64, StateError> {
@@ -118,7 +127,7 @@ pub(crate) fn to_stored(time: u64) -> Result<i64, StateError> {
 
 /// A key, and the hash of its secret.
 fn key_of(row: StoredKey) -> Result<(Key, String), StateError> {
-    let (id, kind, label, created_at, expires_at, revoked_at, last_used_at, hash) = row;
+    let (id, kind, label, created_at, expires_at, revoked_at, suspended_at, last_used_at, hash) = row;
     let time =
         |time: i64| u64::try_from(time).map_err(|_| StateError::Row(format!("key {id} has an invalid time: {time}")));
     let key = Key {
@@ -127,6 +136,7 @@ fn key_of(row: StoredKey) -> Result<(Key, String), StateError> {
         created_at: time(created_at)?,
         expires_at: expires_at.map(time).transpose()?,
         revoked_at: revoked_at.map(time).transpose()?,
+        suspended_at: suspended_at.map(time).transpose()?,
         last_used_at: last_used_at.map(time).transpose()?,
         label,
         id,
@@ -203,6 +213,7 @@ impl State {
         match key.state(now) {
             KeyState::Revoked => Ok(Verdict::Revoked),
             KeyState::Expired => Ok(Verdict::Expired),
+            KeyState::Suspended => Ok(Verdict::Suspended),
             KeyState::Active => {
                 if let Ok(now) = to_stored(now) {
                     self.note_use(&key.id, key.last_used_at.and_then(|at| to_stored(at).ok()), now);

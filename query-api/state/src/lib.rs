@@ -8,10 +8,12 @@
 //! ([`WaitingEntry`]), and read how far that one is ([`WriterTip`]). Hashes to anchor in the chain are accepted here
 //! ([`State::submit_timestamp`]), and followed by the process that holds the [`AnchorLease`].
 //! Sales call by call are here too: challenges of L402 ([`Challenge`]) and payments of x402 ([`X402Payment`]). On
-//! regtest, a simulated Lightning node has its invoices here ([`SimulatedInvoice`]).
+//! regtest, a simulated Lightning node has its invoices here ([`SimulatedInvoice`]). Passes are sold by checkouts
+//! ([`Checkout`]), each of which gives a key.
 
 mod approval;
 mod approvals;
+mod checkouts;
 mod codes;
 mod erasure;
 mod error;
@@ -43,6 +45,11 @@ mod waiting;
 mod writers;
 
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
+pub use checkouts::{
+    CHECKOUT_WATCHED_SECS, Checkout, CheckoutPayment, CheckoutState, Claiming, MAX_CHECKOUTS_OF_CLIENT,
+    MAX_OPEN_CHECKOUTS, NewCheckout, OpenedCheckout, OpeningCheckout, PaymentBlock, PaymentInvoice, SeenPayment,
+    TOP_UP_SECS,
+};
 pub use codes::{Code, CodeState, NewCode, Redemption};
 pub use erasure::UNPAID_KEPT;
 pub use error::{
@@ -67,7 +74,7 @@ pub use sales::{
     SAME_CHALLENGE_SECS, SalesCounts, SalesMethod, SalesRow, SettlementOutcome, SimulatedInvoice, X402Lease,
     X402Payment, X402PaymentKey, X402PaymentState, X402Taking,
 };
-pub use secret::{BadSecret, CodeSecret, KeyKind, Secret};
+pub use secret::{BadSecret, ClaimSecret, CodeSecret, KeyKind, Secret};
 pub use service_secret::ServiceSecret;
 pub use store::State;
 pub use timestamps::{

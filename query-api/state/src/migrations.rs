@@ -23,6 +23,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 8, name: "report_replies", sql: include_str!("../migrations/0008_report_replies.sql") },
     Migration { version: 9, name: "codes", sql: include_str!("../migrations/0009_codes.sql") },
     Migration { version: 10, name: "sales", sql: include_str!("../migrations/0010_sales.sql") },
+    Migration { version: 11, name: "checkouts", sql: include_str!("../migrations/0011_checkouts.sql") },
 ];
 
 impl Migration {
@@ -92,7 +93,17 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ("cairn_schema", &["version", "name", "sha256"]),
     (
         "access_keys",
-        &["id", "kind", "secret_sha256", "label", "created_at", "expires_at", "revoked_at", "last_used_at"],
+        &[
+            "id",
+            "kind",
+            "secret_sha256",
+            "label",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "last_used_at",
+            "suspended_at",
+        ],
     ),
     (
         "feedback",
@@ -271,6 +282,35 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("simulated_invoices", &["payment_hash", "preimage", "label", "bolt11", "amount_sats", "expires_at", "paid_at"]),
+    (
+        "checkouts",
+        &[
+            "id",
+            "claim_sha256",
+            "plan",
+            "price_sats",
+            "valid_secs",
+            "client",
+            "created_at",
+            "expires_at",
+            "method",
+            "payment_script",
+            "payment_address",
+            "payment_hash",
+            "invoice",
+            "provider",
+            "received_sats",
+            "paid_at",
+            "paid_height",
+            "paid_hash",
+            "first_paid_at",
+            "reverted_at",
+            "settled",
+            "asked_at",
+            "key_id",
+            "claimed_at",
+        ],
+    ),
 ];
 
 /// The newest version of the schema.
@@ -351,6 +391,7 @@ mod tests {
         "5d749e9bc7045f741840739e06580effcbf72c3ae94fb25296687b0c57d84742",
         "e93e0417c93c7ed076c7a1c2a29b6a91adb30206c9aed3d1d3cffad3ac9f21be",
         "e4167da268ca7e82c69ccdcd7a0507922242c87ee666a7892bf24c30935b66a5",
+        "2b0ba9b3d6c0dd3c473deaa955d987aee7ed3d753e42534f695a5a0e353f6824",
     ];
 
     #[test]

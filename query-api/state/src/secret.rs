@@ -1,9 +1,10 @@
 //! Format of secrets, and the hash that is stored.
 //!
-//! `cairn_key_<id>_<secret><check>`, `cairn_ses_…` and, for codes, `cairn_code_…`, in lower-case hex: a public id of 6
-//! bytes, 32 random bytes, and the first 4 bytes of the SHA-256 of all preceding characters. The prefix lets people and
-//! secret scanners recognize it. The check distinguishes a typing error from an unknown key without a query of the
-//! database. The SHA-256 of the whole text is stored: with 256 random bits, no slower hash is needed.
+//! `cairn_key_<id>_<secret><check>`, `cairn_ses_…`, for codes `cairn_code_…` and for checkouts `cairn_claim_…`, in
+//! lower-case hex: a public id of 6 bytes, 32 random bytes, and the first 4 bytes of the SHA-256 of all preceding
+//! characters. The prefix lets people and secret scanners recognize it. The check distinguishes a typing error from an
+//! unknown key without a query of the database. The SHA-256 of the whole text is stored: with 256 random bits, no
+//! slower hash is needed.
 
 use std::{fmt, str::FromStr};
 
@@ -19,6 +20,8 @@ const CHECK_BYTES: usize = 4;
 const LENGTH: usize = 2 * ID_BYTES + 1 + 2 * SECRET_BYTES + 2 * CHECK_BYTES;
 /// Prefix of codes.
 const CODE_PREFIX: &str = "cairn_code_";
+/// Prefix of the secrets of checkouts.
+const CLAIM_PREFIX: &str = "cairn_claim_";
 
 /// Kind of a secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -61,7 +64,7 @@ impl KeyKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadSecret {
     /// It has another format.
-    #[error("not a key, session or code of Cairn")]
+    #[error("not a key, session, code or claim secret of Cairn")]
     Form,
     /// It has the prefix, but its length, digits or check are wrong.
     #[error("mistyped or truncated")]
@@ -202,6 +205,33 @@ impl CodeSecret {
     }
 }
 
+/// The secret that the buyer of a checkout shows. `Debug` shows only the public part.
+#[derive(Clone)]
+pub struct ClaimSecret(SecretText);
+
+impl ClaimSecret {
+    /// Generates one with random numbers of the operating system.
+    pub(crate) fn generate() -> Result<Self, StateError> {
+        SecretText::generate(CLAIM_PREFIX).map(ClaimSecret)
+    }
+
+    /// The secret itself. Show it only once, to the buyer.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0.text
+    }
+
+    /// SHA-256 of the whole text, in hex: the form that is stored.
+    pub(crate) fn stored(&self) -> String {
+        hex::encode(self.0.sha256())
+    }
+
+    /// Compares with a stored hash in constant time.
+    pub(crate) fn is_of(&self, stored_hex: &str) -> bool {
+        self.0.is_of(stored_hex)
+    }
+}
+
 fn check(text: &str) -> String {
     hex::encode(&Sha256::digest(text.as_bytes())[..CHECK_BYTES])
 }
@@ -220,6 +250,20 @@ impl FromStr for CodeSecret {
 
     fn from_str(text: &str) -> Result<Self, BadSecret> {
         SecretText::read(CODE_PREFIX, text).map(CodeSecret)
+    }
+}
+
+impl FromStr for ClaimSecret {
+    type Err = BadSecret;
+
+    fn from_str(text: &str) -> Result<Self, BadSecret> {
+        SecretText::read(CLAIM_PREFIX, text).map(ClaimSecret)
+    }
+}
+
+impl fmt::Debug for ClaimSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

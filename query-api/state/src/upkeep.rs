@@ -44,6 +44,8 @@ const X402_PAYMENTS: &str = "SELECT count(*) FROM (SELECT payer, payload, capabi
     FROM x402_payments WHERE length(nonce) = 32 AND length(fingerprint) = 32) AS rows_read";
 const SIMULATED_INVOICES: &str = "SELECT count(*) FROM (SELECT label, bolt11, amount_sats, expires_at, paid_at \
     FROM simulated_invoices WHERE length(payment_hash) = 32 AND length(preimage) = 32) AS rows_read";
+const CHECKOUTS: &str = "SELECT count(*) FROM (SELECT id, plan, price_sats, valid_secs, method, payment_address, invoice, \
+    first_paid_at, key_id FROM checkouts WHERE length(claim_sha256) = 64) AS rows_read";
 
 /// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -76,6 +78,8 @@ pub struct CheckReport {
     pub x402_payments: u64,
     /// Invoices of the simulated Lightning node.
     pub simulated_invoices: u64,
+    /// Checkouts of passes.
+    pub checkouts: u64,
 }
 
 /// Checks a database: that it is whole, that it has the tables of its version, and that its rows can be read. It
@@ -137,7 +141,7 @@ async fn checked(state: &State) -> Result<CheckReport, StateError> {
 
 /// Reads all rows.
 async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> {
-    let mut counts = [0; 12];
+    let mut counts = [0; 13];
     let all = [
         KEYS,
         TICKETS,
@@ -151,6 +155,7 @@ async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> 
         CHALLENGES,
         X402_PAYMENTS,
         SIMULATED_INVOICES,
+        CHECKOUTS,
     ];
     for (count, sql) in counts.iter_mut().zip(all) {
         let read: Result<i64, sqlx::Error> = match &state.pool {
@@ -166,7 +171,7 @@ async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> 
     (found.keys, found.tickets, found.approvals, found.waiting) = (keys, tickets, approvals, waiting);
     (found.writers, found.reports, found.payments, found.timestamps) = (writers, reports, payments, timestamps);
     found.codes = codes;
-    [found.challenges, found.x402_payments, found.simulated_invoices] = sales;
+    [found.challenges, found.x402_payments, found.simulated_invoices, found.checkouts] = sales;
     Ok(())
 }
 

@@ -6,7 +6,11 @@ use super::{offer::CallOffer, till::PAYMENT_REQUIRED};
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
     config::HttpConfig,
-    contract::{mode::AccessMode, offer::Offer, operation::RegisteredOperation},
+    contract::{
+        offer::Offer,
+        operation::RegisteredOperation,
+        pass::{CheckoutPause, PASS_PLAN},
+    },
 };
 
 /// Path of the checkout page.
@@ -17,15 +21,30 @@ pub const GETTING_STARTED_PAGE: &str = "/getting-started";
 /// Path of the catalog of plans and prices.
 pub(crate) const BILLING_CATALOG: &str = "/v1/billing/catalog";
 
+/// How a key is got, in a sentence.
+fn way_to_a_key(config: &HttpConfig) -> String {
+    let issued = "operator of this server can issue them, or a code for POST /v1/billing/redeem.";
+    match config.pass_for_sale() {
+        Ok(offer) => format!(
+            "A pass costs {} sats: buy it with POST /v1/billing/checkout, or at checkout_page_url.",
+            offer.price_sats
+        ),
+        Err(CheckoutPause::Beta) => format!("Neither is sold while the checkout is paused; the {issued}"),
+        Err(_) => format!("The {issued}"),
+    }
+}
+
 /// 402 for a request that needs a wallet session. `capability` names what was requested, `detail` explains what needs a
 /// session.
 pub(crate) fn session_required(config: &HttpConfig, capability: &'static str, detail: &str) -> ApiError {
-    let how = "Send a wallet session as `Authorization: Bearer <token>`, or the key of a bridge pass as `X-WR-API-Key`. \
-               Neither is sold while the checkout is paused; the operator of this server can issue them, or a code \
-               for POST /v1/billing/redeem. First pages and the showcase addresses are free.";
+    let how = format!(
+        "Send a wallet session as `Authorization: Bearer <token>`, or the key of a bridge pass as `X-WR-API-Key`. {} First \
+         pages and the showcase addresses are free.",
+        way_to_a_key(config)
+    );
     let bridge = bridge(config, capability, &Offer::FREE);
     let error = ApiError::new(ErrorCode::WalletSessionRequired, detail);
-    with_ways(error, config, capability, how)
+    with_ways(error, config, capability, &how)
         .header(PAYMENT_REQUIRED, &compact(config, &bridge))
         .with("payment_required", bridge)
 }
@@ -50,11 +69,11 @@ pub(crate) fn payment_required(
         }
         true => (
             "this call needs the key of a pass: it is not sold one by one",
-            "Send the key of a bridge pass as `X-WR-API-Key`, or a wallet session as `Authorization: Bearer <token>`. \
-             The operator of this server can issue them, or a code for POST /v1/billing/redeem."
+            "Send the key of a bridge pass as `X-WR-API-Key`, or a wallet session as `Authorization: Bearer <token>`."
                 .to_owned(),
         ),
     };
+    let how = format!("{how} {}", way_to_a_key(config));
     let mut error = with_ways(ApiError::new(ErrorCode::PaymentRequired, detail), config, capability, &how);
     // The header has one value: an offer of x402 takes the place of the pass.
     if !offers.iter().any(|(_, offer)| offer.headers.iter().any(|(name, _)| *name == PAYMENT_REQUIRED)) {
@@ -75,8 +94,10 @@ pub(crate) fn payment_required(
 /// The requirements of the pass as compact JSON, for a header.
 fn compact(config: &HttpConfig, bridge: &Value) -> String {
     let mut requirements = bridge.clone();
-    requirements["amount_sats"] = Value::Null;
-    requirements["amount_sats_reason"] = words(config.access_mode).no_amount.into();
+    if let Err(pause) = config.pass_for_sale() {
+        requirements["amount_sats"] = Value::Null;
+        requirements["amount_sats_reason"] = words(pause).no_amount.into();
+    }
     requirements.to_string()
 }
 
@@ -90,21 +111,21 @@ fn with_ways(error: ApiError, config: &HttpConfig, capability: &str, how: &str) 
         .with("getting_started_url", format!("{base_url}{GETTING_STARTED_PAGE}"))
 }
 
-/// Texts about the pass that differ by mode.
+/// Texts about a pass that is not sold.
 struct Words {
     description: &'static str,
     no_amount: &'static str,
     status: &'static str,
 }
 
-fn words(mode: AccessMode) -> Words {
-    match mode {
-        AccessMode::Beta => Words {
+fn words(pause: CheckoutPause) -> Words {
+    match pause {
+        CheckoutPause::Beta => Words {
             description: "31-day pass; the checkout is paused during the public beta",
             no_amount: "the checkout sets the price, and it is paused",
             status: "paused_during_public_beta",
         },
-        AccessMode::Live => Words {
+        CheckoutPause::NoPrice | CheckoutPause::NoMethod => Words {
             description: "31-day pass; this server does not sell it at present, but its operator can issue a key or a code",
             no_amount: "the pass has no price at present",
             status: "not_for_sale",
@@ -112,17 +133,21 @@ fn words(mode: AccessMode) -> Words {
     }
 }
 
-/// The bridge pass that gives access.
+/// The bridge pass that gives access. It has its price while it is sold.
 fn bridge(config: &HttpConfig, capability: &str, offer: &Offer) -> Value {
-    let (base_url, words) = (&config.base_url, words(config.access_mode));
+    let (base_url, sold) = (&config.base_url, config.pass_for_sale());
+    let (description, status) = match sold.map_err(words) {
+        Ok(_) => ("31-day pass; POST /v1/billing/checkout and the page at checkout_url sell it", "for_sale"),
+        Err(words) => (words.description, words.status),
+    };
     let mut bridge = json!({
         "scheme": "api_key_bridge",
-        "plan_id": "wallet-monthly",
+        "plan_id": PASS_PLAN,
         "header": "X-WR-API-Key",
         "currency": "BTC",
         "checkout_url": format!("{base_url}{CHECKOUT_PAGE}"),
         "catalog_url": format!("{base_url}{BILLING_CATALOG}"),
-        "description": words.description,
+        "description": description,
         "bridge_access": true,
         "requested_capability": capability,
         "future_native_l402_price_sats": offer.price_sats,
@@ -131,13 +156,21 @@ fn bridge(config: &HttpConfig, capability: &str, offer: &Offer) -> Value {
     if offer.price_sats.is_none() {
         bridge["future_native_reason"] = "this capability is part of the pass and has no price per call".into();
     }
-    bridge["pricing_status"] = words.status.into();
+    bridge["pricing_status"] = status.into();
+    if let Ok(pass) = sold {
+        bridge["amount_sats"] = pass.price_sats.into();
+        bridge["payment_methods"] = config.pass_methods().into();
+    }
     bridge
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::{
+        mode::AccessMode,
+        pass::{PassMethod, PassOffer},
+    };
 
     fn of_x() -> HttpConfig {
         HttpConfig { base_url: "http://x".to_owned(), ..HttpConfig::default() }
@@ -166,5 +199,20 @@ mod tests {
         for (key, value) in body["payment_required"].as_object().unwrap() {
             assert_eq!(&header[key], value, "{key}");
         }
+    }
+
+    #[test]
+    fn a_pass_that_is_sold_has_its_price_and_says_where() {
+        let pass = Some(PassOffer { price_sats: 9_000, methods: vec![PassMethod::Onchain] });
+        let config = HttpConfig { access_mode: AccessMode::Live, pass, ..of_x() };
+        let error = session_required(&config, "some_capability", "this needs a session");
+        let bridge = &error.extra["payment_required"];
+        assert_eq!((&bridge["amount_sats"], &bridge["pricing_status"]), (&9_000.into(), &"for_sale".into()));
+        assert_eq!(bridge["payment_methods"], json!(["onchain"]));
+        let how = error.extra["how_to_access"].as_str().unwrap();
+        assert!(how.contains("9000 sats") && how.contains("POST /v1/billing/checkout"), "{how}");
+        let header = error.headers.iter().find(|(name, _)| *name == PAYMENT_REQUIRED).unwrap();
+        let header: Value = serde_json::from_slice(header.1.as_bytes()).unwrap();
+        assert_eq!(header, *bridge);
     }
 }

@@ -98,6 +98,9 @@ error_codes! {
     ReportNotFound, 404, "report_not_found", "Report not found", "No community report has the id.";
     ChallengeNotFound, 404, "challenge_not_found", "Challenge not found",
         "This server has made no challenge with the id, or has removed it some days after its end.";
+    CheckoutNotFound, 404, "checkout_not_found", "Checkout not found",
+        "This server has no checkout with the id, or the header `X-Checkout-Secret` does not have its secret. Checkouts \
+         that were never paid are removed 30 days after their end.";
     TimestampNotFound, 404, "timestamp_not_found", "Timestamp not found",
         "The hash was not handed in to this server. A proof from elsewhere can be verified nevertheless.";
     McpSessionNotFound, 404, "mcp_session_not_found", "Stream not found",
@@ -168,6 +171,13 @@ error_codes! {
         "The operator has set no descriptor for payments. `setting` names the setting.";
     ReportsFull, 503, "reports_full", "Too many open reports",
         "The server accepts no more reports until some are paid or expire.";
+    CheckoutPaused, 503, "checkout_paused", "Checkout paused",
+        "Passes are not sold at present. `reason` has the reason: `public_beta`, `no_price`, `no_payment_method` or \
+         `descriptor_unusable`. The same request fails again.";
+    CheckoutsFull, 503, "checkouts_full", "Too many open checkouts",
+        "The server opens no more checkouts until some are paid or expire.";
+    LightningUnavailable, 503, "lightning_unavailable", "Lightning node unavailable",
+        "The Lightning node of this server does not answer at present. Nothing was paid by this request.";
     AnchoringUnavailable, 503, "anchoring_unavailable", "Anchoring unavailable",
         "The server cannot anchor hashes at present. `reason` has the reason: `wallet_missing`, `locked`, `empty` or \
          `limit`.";

@@ -14,7 +14,7 @@ use crate::{
         error::not_allowed,
         validators::{matches, matches_any, set_validators},
     },
-    pages::shell::POLICY,
+    pages::shell::{FORM_POLICY, POLICY},
 };
 
 /// Content security policy of pages: no external resources.
@@ -54,6 +54,13 @@ impl Document {
     pub fn plain_page(path: impl Into<String>, body: String) -> Self {
         let page = Document::new(path, "text/html; charset=utf-8", body);
         page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
+    }
+
+    /// A page without scripts whose forms this server takes.
+    #[must_use]
+    pub fn form_page(path: impl Into<String>, body: String) -> Self {
+        let page = Document::new(path, "text/html; charset=utf-8", body);
+        page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(FORM_POLICY))
     }
 
     /// A JSON document.

@@ -26,6 +26,8 @@ pub enum Location {
     Query,
     /// A field of the body.
     Body,
+    /// A header with a secret.
+    Header,
 }
 
 impl Location {
@@ -36,6 +38,7 @@ impl Location {
             Location::Path => "path",
             Location::Query => "query",
             Location::Body => "body",
+            Location::Header => "header",
         }
     }
 }

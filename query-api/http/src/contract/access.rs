@@ -53,11 +53,12 @@ impl HttpConfig {
         self.lightning.filter(|_| self.access_mode.is_live())
     }
 
-    /// `billing_paused_reason` of health and catalogs; `None` while calls are sold.
+    /// `billing_paused_reason` of health and catalogs; `None` while calls or passes are sold.
     #[must_use]
     pub fn billing_paused_reason(&self) -> Option<&'static str> {
         let reason = self.access_mode.word("public_beta", "no_payment_backend");
-        (self.payment_backend().is_none() && !self.is_x402_open()).then_some(reason)
+        let sells = self.payment_backend().is_some() || self.is_x402_open() || self.pass_for_sale().is_ok();
+        (!sells).then_some(reason)
     }
 
     /// True if this operation takes a payment over Lightning for each call (L402) now.

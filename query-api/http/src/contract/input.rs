@@ -11,6 +11,7 @@ use super::{
     format::{self, TextFormat},
     method::Method,
     nearest::nearest,
+    operation::SecretHeader,
 };
 use crate::answers::{
     error::{ApiError, Location},
@@ -98,6 +99,8 @@ pub struct Raw {
     pub query: Vec<(String, String)>,
     /// Fields of the body.
     pub body: Members,
+    /// Value of the header with a secret, if the operation takes one.
+    pub secret: Option<String>,
 }
 
 /// Maximum number of unknown parameters that are looked at: the others are ignored without a warning. Looking for the
@@ -135,6 +138,20 @@ impl InputSpec {
         }
     }
 
+    /// Takes a field from a header.
+    pub(crate) fn with_secret(mut self, header: Option<SecretHeader>) -> Self {
+        let is_secret = |field: &&mut Field| header.is_some_and(|header| header.field == field.name);
+        if let Some(field) = self.fields.iter_mut().find(is_secret) {
+            field.location = Location::Header;
+        }
+        self
+    }
+
+    /// True if a request has fields in its body.
+    pub(crate) fn has_body(&self) -> bool {
+        self.fields.iter().any(|field| field.location == Location::Body)
+    }
+
     /// Checks a request. Returns the input as one object, and warnings about unknown parameters.
     ///
     /// # Errors
@@ -157,6 +174,7 @@ impl InputSpec {
             .collect();
             let value = match (field.location, given.as_slice()) {
                 (Location::Body, _) => raw.body.value(field, formats),
+                (Location::Header, _) => raw.secret.clone().map(Value::String),
                 (_, []) => None,
                 (_, [text]) => Some(coerce(&field.schema, text, formats)),
                 (location, _) => {

@@ -11,4 +11,5 @@ pub(crate) mod nearest;
 pub(crate) mod offer;
 pub(crate) mod operation;
 pub(crate) mod output;
+pub(crate) mod pass;
 pub(crate) mod tool;

@@ -59,10 +59,4 @@ impl AccessMode {
     pub fn auth_header(self) -> &'static str {
         self.word("none", "Authorization, X-WR-API-Key, PAYMENT-SIGNATURE")
     }
-
-    /// `checkout_buy_path` of health and catalogs.
-    #[must_use]
-    pub fn checkout_buy_path(self) -> &'static str {
-        self.word("paused_during_public_beta", "not_for_sale")
-    }
 }

@@ -9,7 +9,7 @@ use crate::{
     config::HttpConfig,
     contract::{
         cost::Cost,
-        input::InputSpec,
+        input::{Field, InputSpec},
         method::Method,
         offer::{AgreedOperation, Offer},
         output::{JSON, Output},
@@ -51,6 +51,16 @@ pub struct FileBody {
     /// Bytes of the largest file whose base64 fits into the field. A larger one is refused before the operation sees
     /// it.
     pub max_fitting: usize,
+}
+
+/// A request header whose value only its sender may know. It becomes a field of the input. No answer, error or log
+/// repeats it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SecretHeader {
+    /// Name of the header.
+    pub name: &'static str,
+    /// Name of the field. Its type is an optional string: a request without the header is the operation's to refuse.
+    pub field: &'static str,
 }
 
 /// Description of an operation.
@@ -108,6 +118,8 @@ pub struct Info {
     /// True if its input is for this server alone: no part of it is repeated in answers and errors, and agents have no
     /// tool for it unless the operator allows that.
     pub private: bool,
+    /// The header with a secret that it takes; such an operation is private.
+    pub secret_header: Option<SecretHeader>,
 }
 
 impl Info {
@@ -140,6 +152,7 @@ impl Info {
             streamed: None,
             accepts: &[],
             private: false,
+            secret_header: None,
         }
     }
 
@@ -200,7 +213,8 @@ impl RegisteredOperation {
         let row = |path: &str| agreed.iter().find(|row| row.is(info.method.name(), path));
         RegisteredOperation {
             info,
-            input: InputSpec { private: info.private, ..InputSpec::of::<I>(info.path, info.method) },
+            input: InputSpec { private: info.private, ..InputSpec::of::<I>(info.path, info.method) }
+                .with_secret(info.secret_header),
             offer: match info.streamed {
                 // A stream gives what its pages give, and cannot be sold as a single call.
                 Some(stream) => row(stream.feed).map_or(Offer::FREE, |row| row.offer.without_price()),
@@ -227,6 +241,12 @@ impl RegisteredOperation {
     #[must_use]
     pub fn is_for_tools(&self, config: &HttpConfig) -> bool {
         config.private_tools || !self.info.private
+    }
+
+    /// The name of a field in requests over HTTP: that of the header, for the field with a secret.
+    pub(crate) fn name_of<'f>(&self, field: &'f Field) -> &'f str {
+        let header = self.info.secret_header.filter(|header| header.field == field.name);
+        header.map_or(field.name.as_str(), |header| header.name)
     }
 
     /// Its path, and its aliases that the agreed interface has: documents and catalogs list all of them.

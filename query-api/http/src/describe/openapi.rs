@@ -190,7 +190,7 @@ fn operation(
         "x-cost": {"class": op.info.cost.name(), "units": op.info.cost.units()},
         "x-tier": if op.offer.tier == Tier::Free { "free" } else { "premium" },
     });
-    if op.info.method == Method::Post {
+    if op.info.method == Method::Post && op.input.has_body() {
         let mut content = json!({"application/json": {"schema": body_schema(op)}});
         if let Some(field) = op.info.text_body.and_then(|name| op.input.fields.iter().find(|f| f.name == name)) {
             content["text/plain"] = json!({"schema": field.schema});
@@ -247,13 +247,11 @@ fn common(op: &RegisteredOperation, formats: &[TextFormat]) -> impl Iterator<Ite
             codes.extend(format.codes);
         }
     }
+    if op.info.method == Method::Post && op.input.has_body() {
+        codes.extend([ErrorCode::MalformedJson, ErrorCode::UnsupportedMediaType]);
+    }
     if op.info.method == Method::Post {
-        codes.extend([
-            ErrorCode::MalformedJson,
-            ErrorCode::RequestTimeout,
-            ErrorCode::PayloadTooLarge,
-            ErrorCode::UnsupportedMediaType,
-        ]);
+        codes.extend([ErrorCode::RequestTimeout, ErrorCode::PayloadTooLarge]);
     }
     codes.into_iter()
 }
@@ -285,7 +283,7 @@ pub(crate) fn example_of(op: &RegisteredOperation, about: &About) -> String {
             Location::Query if field.required => {
                 query += &format!("{}{}={}", if query.is_empty() { "?" } else { "&" }, field.name, encoded());
             }
-            Location::Query | Location::Body => {}
+            Location::Query | Location::Body | Location::Header => {}
         }
     }
     target + &query
@@ -293,10 +291,10 @@ pub(crate) fn example_of(op: &RegisteredOperation, about: &About) -> String {
 
 fn parameters(op: &RegisteredOperation, about: &About) -> Vec<Value> {
     let listed = op.input.fields.iter().filter(|f| f.location != Location::Body);
-    listed.map(|field| parameter(field, about)).collect()
+    listed.map(|field| parameter(op, field, about)).collect()
 }
 
-fn parameter(field: &Field, about: &About) -> Value {
+fn parameter(op: &RegisteredOperation, field: &Field, about: &About) -> Value {
     let mut schema = field.schema.clone();
     let mut description = Value::Null;
     if let Some(members) = schema.as_object_mut() {
@@ -305,9 +303,10 @@ fn parameter(field: &Field, about: &About) -> Value {
     }
     leave_out_null(&mut schema);
     let mut out = json!({
-        "name": field.name,
-        "in": if field.location == Location::Path { "path" } else { "query" },
-        "required": field.required || field.location == Location::Path,
+        "name": op.name_of(field),
+        "in": field.location.name(),
+        // Without its secret, an operation finds nothing.
+        "required": field.required || matches!(field.location, Location::Path | Location::Header),
         "schema": schema,
     });
     for (key, value) in [("description", description), ("example", example(field, about))] {

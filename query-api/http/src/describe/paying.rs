@@ -3,7 +3,7 @@
 use crate::{
     access::bridge::BILLING_CATALOG,
     config::HttpConfig,
-    contract::{offer::Unit, operation::RegisteredOperation},
+    contract::{offer::Unit, operation::RegisteredOperation, pass::PASS_DAYS},
 };
 
 /// Returns how access works in live mode, as sentences; `None` during the beta.
@@ -18,11 +18,21 @@ pub(crate) fn how_to_pay(config: &HttpConfig) -> Option<String> {
              operator has configured no Lightning backend."
         }
     };
+    let pass = config.pass_for_sale().map_or_else(
+        |_| String::new(),
+        |pass| {
+            let methods = config.pass_methods().join(" or ");
+            format!(
+                " A pass of {PASS_DAYS} days costs {} sats ({methods}): POST /v1/billing/checkout sells it.",
+                pass.price_sats
+            )
+        },
+    );
     config.access_mode.is_live().then(|| {
         format!(
             "The public beta is over: premium operations are paid per call, all others are free. {way} The key of a \
              bridge pass (`X-WR-API-Key: <key>`) or a wallet session (`Authorization: Bearer <token>`) opens every \
-             premium operation without payment. The catalog at {}{BILLING_CATALOG} has plans and prices.",
+             premium operation without payment.{pass} The catalog at {}{BILLING_CATALOG} has plans and prices.",
             config.base_url
         )
     })
@@ -41,7 +51,10 @@ pub(crate) fn price_now(op: &RegisteredOperation, config: &HttpConfig) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::mode::AccessMode;
+    use crate::contract::{
+        mode::AccessMode,
+        pass::{PassMethod, PassOffer},
+    };
 
     #[test]
     fn only_live_mode_explains_payments() {
@@ -53,5 +66,9 @@ mod tests {
         let (open, closed) = (of(AccessMode::Live, Some("lnd")).unwrap(), of(AccessMode::Live, None).unwrap());
         assert!(open.contains("L402 <macaroon>:<preimage>") && open.contains("http://x/v1/billing/catalog"), "{open}");
         assert!(!closed.contains("L402") && closed.contains("X-WR-API-Key"), "{closed}");
+        assert!(!open.contains("billing/checkout"), "{open}");
+        let pass = Some(PassOffer { price_sats: 9_000, methods: vec![PassMethod::Onchain] });
+        let sold = how_to_pay(&HttpConfig { access_mode: AccessMode::Live, pass, ..HttpConfig::default() }).unwrap();
+        assert!(sold.contains("31 days costs 9000 sats (onchain): POST /v1/billing/checkout"), "{sold}");
     }
 }

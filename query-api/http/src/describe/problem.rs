@@ -104,7 +104,10 @@ fn bridge() -> Value {
             "future_native_price_unit": {"type": ["string", "null"],
                 "description": "Unit of that price; null with `future_native_reason`."},
             "future_native_reason": text("Why the call has no price."),
-            "pricing_status": text("Whether the call is sold now, as a word."),
+            "pricing_status": text("Whether the pass is sold now, as a word."),
+            "amount_sats": count("Price of the pass; absent while it is not sold."),
+            "payment_methods": {"type": "array", "items": {"type": "string"},
+                "description": "How the pass can be paid; absent while it is not sold."},
         },
     })
 }

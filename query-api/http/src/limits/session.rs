@@ -47,6 +47,7 @@ enum RejectionReason {
     OtherHeader,
     Expired,
     Revoked,
+    Suspended,
     Unavailable,
 }
 
@@ -132,6 +133,7 @@ impl Sessions {
                 return Err(match verdict {
                     Verdict::Expired => RejectionReason::Expired,
                     Verdict::Revoked => RejectionReason::Revoked,
+                    Verdict::Suspended => RejectionReason::Suspended,
                     Verdict::Unknown | Verdict::Valid(_) => RejectionReason::Unknown,
                 });
             }
@@ -165,6 +167,9 @@ fn warning(kind: KeyKind, why: RejectionReason) -> Warning {
         RejectionReason::OtherHeader => format!("has {elsewhere}"),
         RejectionReason::Expired => format!("has an expired {noun}"),
         RejectionReason::Revoked => format!("has a revoked {noun}"),
+        RejectionReason::Suspended => format!(
+            "has a {noun} whose payment a reorganization of the chain took away; it works again once that is confirmed again"
+        ),
         RejectionReason::Unavailable => "cannot be checked at present".to_owned(),
     };
     Warning::new(code, format!("the {header} header {what}; it counts as absent"))

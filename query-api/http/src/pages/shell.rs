@@ -14,6 +14,9 @@ pub(crate) const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox
 /// Content security policy of pages without scripts.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
+/// Content security policy of pages without scripts whose forms this server takes.
+pub const FORM_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; \
+    form-action 'self'; frame-ancestors 'none'";
 
 /// The layout around the content of all pages.
 #[derive(Template)]

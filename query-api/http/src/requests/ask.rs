@@ -137,6 +137,8 @@ pub struct Call<'a> {
     pub now_ms: u64,
     /// True if the request has a valid wallet session.
     pub has_session: bool,
+    /// True if only the headers of the answer are sent: what is shown once must not be given out.
+    pub is_head: bool,
     /// Its budget, and the use so far.
     pub work: Rc<Work>,
     /// Answers that were made before anyone asked; `None` before the first.
@@ -324,7 +326,12 @@ pub struct Ask<'a> {
 
 impl fmt::Debug for Ask<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ask").field("operation", &self.op.info.name).field("input", &self.input).finish_non_exhaustive()
+        let mut shown = f.debug_struct("Ask");
+        shown.field("operation", &self.op.info.name);
+        if !self.op.info.private {
+            shown.field("input", &self.input);
+        }
+        shown.finish_non_exhaustive()
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     Text(&'static str),
     /// A file for a field, in base64.
     File(FileBody),
+    /// Anything: the operation has no field in its body.
+    Unread,
 }
 
 impl Kind {
@@ -64,6 +66,7 @@ impl Kind {
             }
             Kind::File(file) => Ok(only(file.field, STANDARD.encode(bytes))),
             Kind::Json => json(bytes),
+            Kind::Unread => Ok(Members::default()),
         }
     }
 }

@@ -21,7 +21,7 @@ use tokio::{runtime::Handle, time::timeout};
 use super::{
     ask::{Answer, Ask, Call},
     body::{self, Kind},
-    parameters::from_request,
+    parameters::{from_request, secret_in},
 };
 use crate::{
     access::{
@@ -121,11 +121,13 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     let (mut raw, body) = match input {
         Input::Ready(raw) => (raw, None),
         Input::Http(mut parts, sent) => {
-            let raw = from_request(&mut parts).await?;
+            let mut raw = from_request(&mut parts).await?;
+            raw.secret = secret_in(&parts.headers, info.secret_header);
             let body = match info.method {
                 Method::Get => None,
                 Method::Post => {
-                    let kind = Kind::of(&parts.headers, &info)?;
+                    let has_fields = server.operations.get(at).is_some_and(|op| op.input.has_body());
+                    let kind = if has_fields { Kind::of(&parts.headers, &info)? } else { Kind::Unread };
                     Some((kind, received(server, sent, caller.client.as_ref(), &share).await?))
                 }
             };
@@ -179,6 +181,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
                 planned: &shared.planned,
                 now_ms: (shared.clock)(),
                 has_session: access.has_session,
+                is_head: visitor.is_head,
                 work: Rc::clone(&work),
                 snapshot: shared.snapshot.get(),
                 warnings: RefCell::new(warnings),

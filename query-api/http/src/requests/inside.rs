@@ -200,6 +200,18 @@ impl Api {
         if let Some(op) = server.operations.get(at).filter(|op| !op.is_for_tools(&server.config)) {
             return Some(self.refused(not_as_tool(), op.info.path).await);
         }
+        self.execute(at, input, bytes, from).await
+    }
+
+    /// Executes the operation at `at` of the list; `None` if there is none.
+    pub(super) async fn execute(
+        &self,
+        at: usize,
+        input: Map<String, Value>,
+        bytes: usize,
+        from: &Parts,
+    ) -> Option<Reply> {
+        let server = &self.server;
         let shared = Arc::clone(server);
         let prepared = off_workers(bytes, move || {
             let op = shared.operations.get(at)?;

@@ -6,6 +6,7 @@ pub(crate) mod ask;
 pub(crate) mod body;
 pub(crate) mod execute;
 pub(crate) mod fingerprint;
+pub(crate) mod form;
 pub(crate) mod http;
 pub(crate) mod inside;
 pub(crate) mod parameters;

@@ -2,7 +2,7 @@
 
 use axum::{
     extract::{FromRequestParts, Query, RawPathParams},
-    http::{Uri, request::Parts},
+    http::{HeaderMap, Uri, request::Parts},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use crate::{
     contract::{
         input::{Members, Raw},
         method::Method,
-        operation::RegisteredOperation,
+        operation::{RegisteredOperation, SecretHeader},
     },
 };
 
@@ -43,6 +43,13 @@ pub(super) async fn from_request(parts: &mut Parts) -> Result<Raw, ApiError> {
     Ok(Raw { path, query, ..Raw::default() })
 }
 
+/// The value of a header with a secret. A header that is given more than once has none.
+pub(super) fn secret_in(headers: &HeaderMap, header: Option<SecretHeader>) -> Option<String> {
+    let mut values = headers.get_all(header?.name).iter();
+    let value = values.next().filter(|_| values.next().is_none())?;
+    value.to_str().ok().map(|text| text.trim().to_owned())
+}
+
 /// True if the decoded query string is UTF-8.
 fn is_text(uri: &Uri) -> bool {
     percent_decode(uri.query().unwrap_or_default().as_bytes()).decode_utf8().is_ok()
@@ -53,9 +60,10 @@ fn is_text(uri: &Uri) -> bool {
 pub(crate) fn from_object(op: &RegisteredOperation, members: Map<String, Value>) -> Raw {
     let mut raw = Raw::default();
     for (name, value) in members.into_iter().filter(|(_, value)| !value.is_null()) {
-        let in_path = op.input.fields.iter().any(|f| f.location == Location::Path && f.name == name);
+        let at = |location| op.input.fields.iter().any(|f| f.location == location && f.name == name);
         match op.info.method {
-            _ if in_path => {
+            _ if at(Location::Header) => raw.secret = Some(text_of(&value)),
+            _ if at(Location::Path) => {
                 let text = text_of(&value);
                 if !text.is_empty() {
                     raw.path.push((name, text));
@@ -83,7 +91,8 @@ pub(super) fn target_of(op: &RegisteredOperation, members: &Map<String, Value>) 
         return op.info.path.to_owned();
     }
     let mut target = String::new();
-    let in_path = |name: &str| op.input.fields.iter().any(|f| f.location == Location::Path && f.name == name);
+    let at = |location, name: &str| op.input.fields.iter().any(|f| f.location == location && f.name == name);
+    let is_elsewhere = |name: &str| at(Location::Path, name) || at(Location::Header, name);
     for segment in op.info.path.split('/').skip(1) {
         target.push('/');
         match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
@@ -95,7 +104,7 @@ pub(super) fn target_of(op: &RegisteredOperation, members: &Map<String, Value>) 
         }
     }
     if op.info.method == Method::Get {
-        let others = members.iter().filter(|(name, value)| !in_path(name) && !value.is_null());
+        let others = members.iter().filter(|(name, value)| !is_elsewhere(name) && !value.is_null());
         for (at, (name, value)) in others.enumerate() {
             target.push(if at == 0 { '?' } else { '&' });
             target.extend(utf8_percent_encode(name, KEPT));

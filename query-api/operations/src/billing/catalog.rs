@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cairn_http::{
-    ApiError, CHECKOUT_PAGE, Cost, EffectiveTier, Freshness, GETTING_STARTED_PAGE, Info, NoInput, RegisteredOperation,
-    Tier, Tool, Unit,
+    ApiError, CHECKOUT_PAGE, CheckoutPause, Cost, EffectiveTier, Freshness, GETTING_STARTED_PAGE, Info, NoInput, PASS_DAYS, PASS_PLAN,
+    RegisteredOperation, Tier, Tool, Unit,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,16 +14,12 @@ use crate::{context::Ctx, operation::Operation, service::access::NO_BACKEND};
 /// Plans, payment methods and prices.
 pub(crate) struct BillingCatalog;
 
-/// Days of the pass.
-const PASS_DAYS: u32 = 31;
 /// The payment method of single calls.
 const LIGHTNING_L402: &str = "lightning_l402";
 /// The payment method of single calls that are sold in dollars.
 const X402: &str = "x402";
 /// Why nothing is sold during the beta.
 const BETA: &str = "nothing is sold during the public beta";
-/// Why the pass is not sold in live mode.
-const NO_PASSES: &str = "passes are not sold on this server at present; its operator issues keys and codes";
 
 /// Plans, payment methods and prices.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -32,11 +28,11 @@ pub(crate) struct BillingCatalogOutput {
     product_mode: &'static str,
     /// True while nothing is sold.
     billing_paused: bool,
-    /// Null while calls are sold.
+    /// Null while calls or passes are sold.
     billing_paused_reason: Option<&'static str>,
     checkout_buy_path: &'static str,
     plans: Vec<Plan>,
-    /// Ways to pay. `lightning_l402` pays for single calls, not for plans.
+    /// Ways to pay. `lightning_l402` pays for single calls; each plan names its own.
     payment_methods: Vec<&'static str>,
     /// Reason for an empty list.
     payment_methods_reason: Option<&'static str>,
@@ -60,6 +56,8 @@ pub(crate) struct Plan {
     price_sats_reason: Option<&'static str>,
     /// True if the plan can be bought now.
     for_sale: bool,
+    /// How the plan can be paid: values of `payment_method_id` of POST /v1/billing/checkout.
+    payment_methods: Vec<&'static str>,
     /// The request header that takes the key of the plan.
     header: &'static str,
     /// Operations with requests that need a payment or a wallet session: the plan opens these requests.
@@ -97,7 +95,7 @@ impl Operation for BillingCatalog {
         summary: "Plans, payment methods and prices per call, and whether they are sold now",
         description: "Lists the pass and the prices per call of the time after the public beta, and says whether they \
             are sold now. Nothing is sold during the beta: plans have no price then, and prices per call are \
-            announcements. The price list of all operations with their tiers is in /api/health.",
+            announcements. POST /v1/billing/checkout buys a plan that is for sale. The price list of all operations with their tiers is in /api/health.",
         cost: Cost::Light,
         source: "service",
         freshness: &[Freshness::STATE],
@@ -112,12 +110,13 @@ impl Operation for BillingCatalog {
         let (config, mode) = (ctx.config, ctx.config.access_mode);
         let at = |path: &str| format!("{}{path}", config.base_url);
         let lightning = config.payment_backend().map(|_| LIGHTNING_L402);
-        let payment_methods: Vec<&str> = lightning.into_iter().chain(config.is_x402_open().then_some(X402)).collect();
+        let calls = lightning.into_iter().chain(config.is_x402_open().then_some(X402));
+        let payment_methods: Vec<&str> = calls.chain(config.pass_methods()).collect();
         Ok(BillingCatalogOutput {
             product_mode: mode.product_mode(),
             billing_paused: config.billing_paused_reason().is_some(),
             billing_paused_reason: config.billing_paused_reason(),
-            checkout_buy_path: mode.checkout_buy_path(),
+            checkout_buy_path: config.checkout_buy_path(),
             plans: vec![pass(ctx)],
             payment_methods_reason: payment_methods.is_empty().then(|| mode.word(BETA, NO_BACKEND)),
             payment_methods,
@@ -129,21 +128,23 @@ impl Operation for BillingCatalog {
     }
 }
 
-/// The pass, which is not sold at present.
+/// The pass, with its price while it is sold.
 fn pass(ctx: &Ctx<'_>) -> Plan {
     let (config, mode) = (ctx.config, ctx.config.access_mode);
+    let sold = config.pass_for_sale();
     let opened = ctx.operations.iter().filter(|op| !EffectiveTier::of(op, config).is_open());
     Plan {
-        plan_id: "wallet-monthly",
+        plan_id: PASS_PLAN,
         description: mode.word(
             "Pass of 31 days: its key opens what needs a wallet session",
             "Pass of 31 days: its key opens what needs a payment or a wallet session",
         ),
         duration_days: PASS_DAYS,
         currency: "BTC",
-        price_sats: None,
-        price_sats_reason: Some(mode.word(BETA, NO_PASSES)),
-        for_sale: false,
+        price_sats: sold.map(|offer| offer.price_sats).ok(),
+        price_sats_reason: sold.err().map(CheckoutPause::reason),
+        for_sale: sold.is_ok(),
+        payment_methods: config.pass_methods(),
         header: "X-WR-API-Key",
         opens: opened.flat_map(endpoints).collect(),
     }

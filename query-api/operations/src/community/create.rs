@@ -12,18 +12,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    allotment::Allotment,
     category::ReportCategory,
-    judged::{JudgedReport, client_hashes, descriptor},
+    judged::{JudgedReport, descriptor, not_configured},
     purge::purge,
     texts,
 };
 use crate::{
+    allotment::Allotment,
+    client_hashes::client_hashes,
     config::ReportsModeration,
     context::{Ctx, MEMPOOL, TIP},
     operation::Operation,
     parameters::identifier::{AddressParam, TxidParam},
-    values::{Btc, rfc3339_ms},
+    values::{Btc, bip21_uri, rfc3339_ms},
 };
 
 /// Open reports that are looked up at most when a limit is reached: some may be published meanwhile.
@@ -111,11 +112,12 @@ impl Operation for SubmitReport {
         let view = ctx.view()?;
         let new = checked(ctx, view, input)?;
         let client = client_hashes(ctx, SCOPE)?;
-        let allotment = Allotment::ready(ctx, view, descriptor)?;
+        let pool = ctx.pool.as_ref().ok().map(|pool| pool.mempool);
+        let allotment = Allotment::ready(ctx, view, pool, descriptor, not_configured)?;
         let create = || {
             let (new, client) = (new.clone(), &client);
             let created = ctx.with_state(async |state| {
-                let look = |index| allotment.look(ctx, index);
+                let look = |index| allotment.look(index);
                 state.create_report(new, client, descriptor.id(), ctx.now_ms / 1_000, look).await
             });
             created.map_err(|error| allotment.failure(error))
@@ -145,7 +147,7 @@ fn answer(report: Report) -> SubmitReportOutput {
     SubmitReportOutput {
         status: "pending",
         address: content.address,
-        payment_uri: format!("bitcoin:{}?amount={}", report.payment_address, bip21_amount(content.amount_sats)),
+        payment_uri: bip21_uri(&report.payment_address, content.amount_sats),
         payment_address: report.payment_address,
         amount_sats: content.amount_sats,
         amount_btc,
@@ -153,11 +155,6 @@ fn answer(report: Report) -> SubmitReportOutput {
         status_path: format!("/v1/community/reports/{}/status", report.id),
         report_id: report.id,
     }
-}
-
-/// The amount in bitcoin with 8 decimals.
-fn bip21_amount(sats: Sats) -> String {
-    format!("{}.{:08}", sats / 100_000_000, sats % 100_000_000)
 }
 
 /// Checks what the schema cannot express, all of it.
@@ -237,15 +234,4 @@ fn refusal(ctx: &Ctx<'_>, creation: &Creation, client: &ClientHashes) -> Result<
             ApiError::unavailable(ErrorCode::ReportsFull, detail, wait)
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_of_uris_are_whole_satoshis() {
-        assert_eq!(bip21_amount(5_000), "0.00005000");
-        assert_eq!(bip21_amount(123_456_789), "1.23456789");
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cairn_http::{ApiError, ErrorCode};
 use cairn_payments::{Completion, Payment, PaymentDescriptor};
 use cairn_reader::View;
-use cairn_state::{ClientHashes, PublishingBlock, Report, VOTE_WINDOW, Visibility};
+use cairn_state::{PublishingBlock, Report, Visibility};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -142,13 +142,4 @@ pub(super) fn not_configured() -> ApiError {
     let detail = "this server has no descriptor for payments, so it takes no reports; the operator can set one of this \
         network (setting payments_descriptor: --payments-descriptor or CAIRN_PAYMENTS_DESCRIPTOR)";
     ApiError::unavailable(ErrorCode::PaymentsNotConfigured, detail, 3_600).with("setting", "payments_descriptor")
-}
-
-/// The hashes of the client of a request under the present keys. The keys change at most once in the time that a vote
-/// or an open report counts.
-pub(super) fn client_hashes(ctx: &Ctx<'_>, scope: &str) -> Result<ClientHashes, ApiError> {
-    let now = ctx.now_ms / 1_000;
-    let period = VOTE_WINDOW.max(ctx.chain.payments.report_expiry_secs);
-    let keys = ctx.with_state(async |state| state.client_keys(now, period).await)?;
-    Ok(keys.hashes(|key| ctx.client_under(key, scope)))
 }

@@ -1,6 +1,5 @@
 //! Community reports: what clients say about addresses, published once a small payment is confirmed.
 
-mod allotment;
 mod category;
 mod judged;
 mod purge;

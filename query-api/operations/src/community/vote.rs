@@ -5,8 +5,9 @@ use cairn_state::{VOTE_WINDOW, Voting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::judged::{JudgedReport, ReportState, client_hashes};
+use super::judged::{JudgedReport, ReportState};
 use crate::{
+    client_hashes::client_hashes,
     config::VotesPer,
     context::{Ctx, MEMPOOL, TIP},
     operation::Operation,

@@ -1,11 +1,13 @@
 //! The pages for people that answers send them to. Each is made once, when the server starts, and is whole in itself:
-//! no script, nothing from elsewhere.
+//! no script, nothing from elsewhere. The forms of the checkout are answered with pages, too.
 
+pub(crate) mod checkout;
+mod exceptions;
 mod getting_started;
 mod landing;
 
 use cairn_domain::evidence::keys_document;
-use cairn_http::{CHECKOUT_PAGE, Document, GETTING_STARTED_PAGE, RegisteredOperation};
+use cairn_http::{Document, GETTING_STARTED_PAGE, RegisteredOperation};
 
 use crate::config::ApiConfig;
 
@@ -15,8 +17,86 @@ pub(crate) const EVIDENCE_KEYS: &str = "/.well-known/cairn-evidence-keys.json";
 pub(crate) fn all(operations: &[RegisteredOperation], config: &ApiConfig) -> Vec<Document> {
     vec![
         Document::plain_page("/", landing::page(operations, config)),
-        Document::plain_page(CHECKOUT_PAGE, getting_started::checkout(operations, config)),
+        checkout::document(operations, config),
         Document::plain_page(GETTING_STARTED_PAGE, getting_started::getting_started(operations, config)),
         Document::json(EVIDENCE_KEYS, &keys_document(&config.evidence.published())),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_http::{AccessMode, HttpConfig, PassMethod, PassOffer};
+
+    use super::{checkout::html as checkout, getting_started::getting_started};
+    use crate::{
+        config::{ApiConfig, Featured},
+        registry::registered,
+    };
+
+    #[test]
+    fn pages_are_whole_in_themselves_and_escaped() {
+        let featured = vec![Featured { title: String::new(), description: String::new(), address: "x<y".to_owned() }];
+        let http = HttpConfig { base_url: "http://a&b".to_owned(), ..HttpConfig::default() };
+        let config = ApiConfig { featured, ..http.into() };
+        let operations = registered();
+        for page in [checkout, getting_started] {
+            let html = page(&operations, &config);
+            assert!(html.contains("/v1/wallets/{address}/transactions"), "{html}");
+            for absent in ["<script", " src=", "href=\"http", "x<y", "http://a&b", "url(", "@import"] {
+                assert!(!html.contains(absent), "{absent}: {html}");
+            }
+            let open = HttpConfig { gates_enabled: false, ..config.http.clone() };
+            let open = page(&operations, &ApiConfig { http: open, ..config.clone() });
+            assert!(open.contains("disabled the gates") && !open.contains("<li>"), "{open}");
+        }
+        assert!(getting_started(&operations, &config).contains("curl 'http://a&amp;b/v1/wallets/x%3Cy/transactions"));
+    }
+
+    #[test]
+    fn payments_are_explained_in_live_mode() {
+        let of = |access_mode, lightning| -> ApiConfig {
+            HttpConfig { access_mode, lightning, base_url: "http://x".to_owned(), ..HttpConfig::default() }.into()
+        };
+        let (beta, live) = (of(AccessMode::Beta, Some("lnd")), of(AccessMode::Live, Some("lnd")));
+        let (operations, unsold) = (registered(), of(AccessMode::Live, None));
+        for page in [checkout, getting_started] {
+            let html = page(&operations, &beta);
+            assert!(html.contains("public beta") && !html.contains("L402"), "{html}");
+            for config in [&live, &unsold] {
+                let html = page(&operations, config);
+                assert!(!html.contains("paused") && !html.contains("during the public beta"), "{html}");
+                assert!(html.contains("/v1/wallets/{address}/transactions"), "{html}");
+            }
+        }
+        let html = getting_started(&operations, &live);
+        assert!(html.contains("curl -i 'http://x/v1/"), "{html}");
+        assert!(
+            html.contains("curl -H 'Authorization: L402 &lt;macaroon&gt;:&lt;preimage&gt;' 'http://x/v1/"),
+            "{html}"
+        );
+        assert!(html.contains("curl -H 'X-WR-API-Key: cairn_key_…' 'http://x/v1/"), "{html}");
+        let html = getting_started(&operations, &unsold);
+        assert!(!html.contains("L402") && html.contains("no Lightning backend"), "{html}");
+    }
+
+    #[test]
+    fn a_pass_that_is_sold_has_forms() {
+        let pass = Some(PassOffer { price_sats: 9_000, methods: vec![PassMethod::Onchain, PassMethod::Lightning] });
+        let http = HttpConfig {
+            pass,
+            access_mode: AccessMode::Live,
+            base_url: "http://x".to_owned(),
+            ..HttpConfig::default()
+        };
+        let (config, operations) = (ApiConfig::from(http), registered());
+        let html = checkout(&operations, &config);
+        for part in
+            ["9000 sats", "action=\"/checkout/open\"", "value=\"onchain\" checked", "value=\"lightning\" required"]
+        {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(!html.contains("not sold") && !html.contains("<script"), "{html}");
+        let html = getting_started(&operations, &config);
+        assert!(html.contains("Buy a pass") && !html.contains("not sold"), "{html}");
+    }
 }

@@ -36,7 +36,7 @@ fn bind(address: &str, query: &[(&str, &str)]) -> Result<(Example, Vec<Warning>)
     let raw = Raw {
         path: vec![("address".to_owned(), address.to_owned())],
         query: query.iter().map(own).collect(),
-        body: Members::default(),
+        ..Raw::default()
     };
     let (value, warnings) = spec.bind(&raw, FORMATS, Some("main"))?;
     Ok((serde_json::from_value(value).unwrap(), warnings))

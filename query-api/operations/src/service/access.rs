@@ -69,7 +69,7 @@ pub(crate) fn posture(ctx: &Ctx<'_>) -> Posture {
         current_access: mode.billing_mode(),
         conditional_access_exceptions: exceptions,
         billing_paused: config.billing_paused_reason().is_some(),
-        checkout_buy_path: mode.checkout_buy_path(),
+        checkout_buy_path: config.checkout_buy_path(),
         rate_limits_active: config.limits_clients(),
         post_beta_pricing_model: PRICING_MODEL,
         post_beta_model: POST_BETA_MODEL,

@@ -5,14 +5,14 @@ pub const SALES_KEPT_SECS: u64 = 400 * 86_400;
 /// Maximum number of days of a report.
 pub const MAX_SALES_DAYS: u64 = 400;
 /// Maximum number of rows of a table that one call removes.
-pub(super) const PURGED_AT_ONCE: i64 = 1_000;
+pub(crate) const PURGED_AT_ONCE: i64 = 1_000;
 /// Maximum length of short texts of a sale (capability, provider, method, holder) in bytes.
-pub(super) const MAX_NAME_BYTES: usize = 100;
+pub(crate) const MAX_NAME_BYTES: usize = 100;
 /// Maximum length of paths, macaroons and invoices in bytes.
-pub(super) const MAX_LONG_BYTES: usize = 8_192;
+pub(crate) const MAX_LONG_BYTES: usize = 8_192;
 
 /// True for a text of 1 to `max` bytes without control characters.
-pub(super) fn is_bounded(text: &str, max: usize) -> bool {
+pub(crate) fn is_bounded(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len()) && !text.contains(char::is_control)
 }
 

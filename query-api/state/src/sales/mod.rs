@@ -10,7 +10,7 @@
 mod challenge;
 mod challenges;
 mod leases;
-mod limits;
+pub(crate) mod limits;
 mod report;
 mod settlements;
 mod simulated_invoices;

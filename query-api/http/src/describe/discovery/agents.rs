@@ -70,7 +70,7 @@ pub(super) fn flows(operations: &[RegisteredOperation], about: &About, config: &
                 .input
                 .fields
                 .iter()
-                .map(|field| json!({"name": field.name, "required": field.required, "schema": field.schema}))
+                .map(|field| json!({"name": op.name_of(field), "required": field.required, "schema": field.schema}))
                 .collect();
             json!({
                 "id": op.info.name,

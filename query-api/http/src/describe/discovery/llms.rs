@@ -74,7 +74,7 @@ pub(super) fn full(operations: &[RegisteredOperation], about: &About, openapi: &
             let place = field.location.name();
             let needed = if field.required { ", required" } else { "" };
             let about = field.schema["description"].as_str().unwrap_or_default().replace('\n', " ");
-            let _ = writeln!(text, "- `{}` ({place}, {}{needed}): {about}", field.name, kind(field));
+            let _ = writeln!(text, "- `{}` ({place}, {}{needed}): {about}", op.name_of(field), kind(field));
         }
         for (names, rule) in op
             .input
@@ -93,7 +93,7 @@ pub(super) fn full(operations: &[RegisteredOperation], about: &About, openapi: &
             op.info.cost.name(),
             op.info.cost.units()
         );
-        if op.info.method == Method::Post {
+        if op.info.method == Method::Post && op.input.has_body() {
             let body = &described["requestBody"]["content"]["application/json"]["example"];
             let _ = writeln!(text, "Body: `{body}`");
         }

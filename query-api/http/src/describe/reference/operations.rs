@@ -106,12 +106,12 @@ impl Operation {
                 (Tier::Premium, Some(sats)) => format!("free during the beta, {sats} sats per call later"),
                 _ => "free".to_owned(),
             }),
-            parameters: op.input.fields.iter().map(Parameter::of).collect(),
+            parameters: op.input.fields.iter().map(|field| Parameter::of(op, field)).collect(),
             example: example_of(op, about),
             body: (!body.is_null()).then(|| pretty(body)),
             answers: answers.map(|(media_type, content)| Answer::of(media_type, content, openapi)).collect(),
             errors: errors(described),
-            to_try: (info.method == Method::Get)
+            to_try: (info.method == Method::Get && info.secret_header.is_none())
                 .then(|| op.input.fields.iter().map(|field| TryField::of(field, about)).collect()),
             aliases: op.agreed_aliases.iter().enumerate().map(|(at, path)| (*path, alias_id(info.name, at))).collect(),
             info,
@@ -120,9 +120,9 @@ impl Operation {
 }
 
 impl Parameter {
-    fn of(field: &Field) -> Self {
+    fn of(op: &RegisteredOperation, field: &Field) -> Self {
         Parameter {
-            name: field.name.clone(),
+            name: op.name_of(field).to_owned(),
             place: field.location.name(),
             required: field.required,
             about: prose(field.schema["description"].as_str().unwrap_or_default()),
@@ -215,7 +215,7 @@ impl TryField {
         let known = known.as_str().map_or_else(|| known.to_string(), str::to_owned);
         TryField {
             name: field.name.clone(),
-            place: if field.location == Location::Path { "path" } else { "query" },
+            place: field.location.name(),
             needed,
             value: if needed { known } else { String::new() },
         }

@@ -2,28 +2,31 @@
 
 use std::cell::RefCell;
 
+use cairn_domain::mempool::Mempool;
 use cairn_http::{ApiError, ErrorCode};
 use cairn_payments::{KnownCounter, PaymentDescriptor, ScanError, end_of_used, index_after_restore, use_of};
 use cairn_reader::View;
 use cairn_state::{IndexUse, PaymentCounter};
 
-use super::judged::not_configured;
 use crate::context::Ctx;
 
 /// A descriptor whose counter can be used.
-pub(super) struct Allotment<'a> {
+pub(crate) struct Allotment<'a> {
     descriptor: &'a PaymentDescriptor,
     view: &'a View<'a>,
+    pool: Option<&'a Mempool>,
+    /// Makes the error of a descriptor that cannot be used.
+    unusable: fn() -> ApiError,
     failed: RefCell<Option<ApiError>>,
 }
 
-fn explained(error: ScanError) -> ApiError {
+fn explained(error: ScanError, unusable: fn() -> ApiError) -> ApiError {
     match error {
         ScanError::Read(error) => error.into(),
         ScanError::Descriptor(error) => {
             // It has no part of the descriptor.
             tracing::error!(%error, "the payment descriptor cannot be used");
-            not_configured()
+            unusable()
         }
     }
 }
@@ -36,11 +39,13 @@ fn mark_failed(error: &std::io::Error) -> ApiError {
 
 impl<'a> Allotment<'a> {
     /// Makes the counter of the descriptor ready: begins it after the addresses that the chain knows, or skips those
-    /// that may have been given out before a restore.
-    pub(super) fn ready(
-        ctx: &Ctx<'a>,
+    /// that may have been given out before a restore. `unusable` makes the error of a descriptor of another network.
+    pub(crate) fn ready(
+        ctx: &Ctx<'_>,
         view: &'a View<'a>,
+        pool: Option<&'a Mempool>,
         descriptor: &'a PaymentDescriptor,
+        unusable: fn() -> ApiError,
     ) -> Result<Self, ApiError> {
         let id = descriptor.id();
         // The file first: a request meanwhile makes the counter larger than it.
@@ -49,8 +54,7 @@ impl<'a> Allotment<'a> {
             None => None,
         };
         let stored = ctx.with_state(async |state| state.payment_counter(id).await)?;
-        let pool = ctx.pool.as_ref().ok().map(|pool| pool.mempool);
-        let seen = |from| end_of_used(view, pool, descriptor, from).map_err(explained);
+        let seen = |from| end_of_used(view, pool, descriptor, from).map_err(|error| explained(error, unusable));
         let has_file = ctx.chain.payments.mark.is_some();
         if has_file && KnownCounter::is_restored(known.as_ref(), stored.as_ref()) {
             let from = stored.as_ref().map_or(0, |stored| stored.next_index);
@@ -66,30 +70,29 @@ impl<'a> Allotment<'a> {
             let at = seen(0)?;
             ctx.with_state(async |state| state.begin_payment_counter(id, at).await)?;
         }
-        let allotment = Allotment { descriptor, view, failed: RefCell::default() };
+        let allotment = Allotment { descriptor, view, pool, unusable, failed: RefCell::default() };
         allotment.remember(ctx)?;
         Ok(allotment)
     }
 
     /// Looks up if an index can be given out. A failure is kept for [`Allotment::failure`].
-    pub(super) fn look(&self, ctx: &Ctx<'_>, index: u32) -> Option<IndexUse> {
-        let pool = ctx.pool.as_ref().ok().map(|pool| pool.mempool);
-        match use_of(self.view, pool, self.descriptor, index) {
+    pub(crate) fn look(&self, index: u32) -> Option<IndexUse> {
+        match use_of(self.view, self.pool, self.descriptor, index) {
             Ok(found) => Some(found),
             Err(error) => {
-                *self.failed.borrow_mut() = Some(explained(error));
+                *self.failed.borrow_mut() = Some(explained(error, self.unusable));
                 None
             }
         }
     }
 
     /// The failure of a look-up, in place of the error that followed from it.
-    pub(super) fn failure(&self, error: ApiError) -> ApiError {
+    pub(crate) fn failure(&self, error: ApiError) -> ApiError {
         self.failed.take().unwrap_or(error)
     }
 
     /// Remembers the counter in the data folder, so that a restore of the database is noticed.
-    pub(super) fn remember(&self, ctx: &Ctx<'_>) -> Result<(), ApiError> {
+    pub(crate) fn remember(&self, ctx: &Ctx<'_>) -> Result<(), ApiError> {
         let Some(mark) = &ctx.chain.payments.mark else { return Ok(()) };
         let id = self.descriptor.id();
         let stored = ctx.with_state(async |state| state.payment_counter(id).await)?;
