@@ -306,6 +306,7 @@ mod tests {
             received_sats: PRICE,
             completed_at: Some(NOW),
             block: Some(PaymentBlock { height: 10_000, hash: "ab".to_owned() }),
+            tip_height: Some(10_000),
             is_accepted: true,
             is_settled: false,
         };

@@ -43,6 +43,23 @@ const SALES: By = By {
     label: "waits_for",
     values: &["payment", "outcome", "client"],
 };
+const PASSES: By = By {
+    name: "cairn_passes_sold",
+    help: "Passes that were sold in the last 400 days and whose payment stands; -1 if unknown.",
+    label: "method",
+    values: &["lightning", "onchain"],
+};
+const PASSES_SATS: By = By {
+    name: "cairn_passes_sold_sats",
+    help: "Sum of the prices of these passes in satoshis; -1 if unknown.",
+    label: "method",
+    values: &["lightning", "onchain"],
+};
+const CHECKOUTS: One = One { name: "cairn_checkouts_open", help: "Checkouts that can be paid; -1 if unknown." };
+const REVERTED: One = One {
+    name: "cairn_passes_reverted",
+    help: "Passes that are suspended because the chain lacks their payment; -1 if unknown.",
+};
 
 /// Counts community reports and payment addresses.
 pub(crate) fn count_reports(registry: &Registry, state: State) {
@@ -58,6 +75,24 @@ pub(crate) fn count_sales(registry: &Registry, state: State) {
     start(Counted::default().by(registry, &SALES), state, |state| async move {
         let counts = state.sales_counts(now_secs()).await?;
         Ok(vec![counts.open_challenges, counts.open_settlements, counts.owed_payments])
+    });
+}
+
+/// Counts passes and their checkouts.
+pub(crate) fn count_passes(registry: &Registry, state: State) {
+    let counted = Counted::default().by(registry, &PASSES).and_then(|counted| counted.by(registry, &PASSES_SATS));
+    let counted = counted.and_then(|counted| counted.one(registry, &CHECKOUTS));
+    let counted = counted.and_then(|counted| counted.one(registry, &REVERTED));
+    start(counted, state, |state| async move {
+        let counts = state.pass_counts(now_secs()).await?;
+        Ok(vec![
+            counts.over_lightning,
+            counts.on_chain,
+            counts.over_lightning_sats,
+            counts.on_chain_sats,
+            counts.open_checkouts,
+            counts.reverted,
+        ])
     });
 }
 
@@ -139,6 +174,12 @@ mod tests {
                 "cairn_sales_waiting{waits_for=\"payment\"}",
                 "cairn_sales_waiting{waits_for=\"outcome\"}",
                 "cairn_sales_waiting{waits_for=\"client\"}",
+                "cairn_passes_sold{method=\"lightning\"}",
+                "cairn_passes_sold{method=\"onchain\"}",
+                "cairn_passes_sold_sats{method=\"lightning\"}",
+                "cairn_passes_sold_sats{method=\"onchain\"}",
+                "cairn_checkouts_open",
+                "cairn_passes_reverted",
             ] {
                 assert!(text.contains(&format!("{name} {value}\n")), "{name}: {text}");
             }
@@ -147,6 +188,7 @@ mod tests {
         let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
         count_reports(&registry, state.clone());
         count_sales(&registry, state.clone());
+        count_passes(&registry, state.clone());
         // The tasks have had no turn yet.
         all("-1");
         assert!(Counted::default().by(&registry, &SALES).is_err(), "registered before");

@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use crate::{
     checkouts::CheckoutWatch,
     config::{Access, Http, payment_mark},
-    counted::{count_reports, count_sales},
+    counted::{count_passes, count_reports, count_sales},
     exit::{Exit, Failure},
     inbox::Inbox,
     lightning,
@@ -194,6 +194,9 @@ impl Server {
                 // All end with the runtime.
                 if self.config.payments.descriptor.is_some() {
                     count_reports(&self.registry, state.clone());
+                }
+                if self.config.http.pass.is_some() {
+                    count_passes(&self.registry, state.clone());
                 }
                 tokio::spawn(remove_old_sales(state.clone()));
                 if !tills.is_empty() {

@@ -14,14 +14,15 @@ pub(crate) struct AccessArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum AccessCommand {
-    /// Prints what was sold, by day (UTC), capability and method.
+    /// Prints which calls and passes were sold, by day (UTC), capability and method.
     Report(AccessReport),
     /// Opens a redeemed challenge once more, for example because its answer was lost with the connection. Possible once
     /// for each challenge.
     Reopen(AccessReopen),
     /// Lists the challenges that were opened again, the newest first, with the reasons.
     Reopened(AccessReopened),
-    /// Asks the Lightning node about each challenge that was never redeemed, and lists those that are paid.
+    /// Asks the Lightning node about each challenge that was never redeemed and each checkout that is not known as paid,
+    /// and lists those that are paid.
     Reconcile(AccessReconcile),
     /// Lists the x402 payments whose outcome is not known, with the reason. A server asks the facilitator about them every
     /// minute, until a day after their authorization ended.

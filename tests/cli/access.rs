@@ -8,7 +8,8 @@ use cairn_clock::now_secs;
 use cairn_lightning::{InvoiceStore, Invoices, MemoryStore, NewInvoice, Secret, Simulated};
 use cairn_model::Network;
 use cairn_state::{
-    Challenge, ChallengeSecrets, Leasing, NewChallenge, Offering, Redeeming, SimulatedInvoice, State, StateUrl,
+    Challenge, ChallengeSecrets, Checkout, Leasing, NewChallenge, NewCheckout, Offering, OpeningCheckout,
+    PaymentInvoice, Redeeming, SeenPayment, SimulatedInvoice, State, StateUrl,
 };
 use cairn_support::{World, fails, get, get_json};
 use serde_json::Value;
@@ -17,7 +18,7 @@ use crate::{CAIRN, keys::get_with};
 
 const XPRV: &str =
     "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi";
-const CSV_HEADER: &str = "challenge,capability,path,sats,paid_at,redeemable\n";
+const CSV_HEADER: &str = "id,capability,path,sats,paid_at,redeemable\n";
 
 fn empty() -> World {
     let world = World::empty(CAIRN);
@@ -97,6 +98,18 @@ async fn redeem(state: &State, of: &Challenge) {
     }
 }
 
+/// Opens a checkout with this payment hash, which expired at `expires_at`.
+async fn checkout(state: &State, payment_hash: [u8; 32], provider: &str, expires_at: u64) -> Checkout {
+    let now = now_secs();
+    let client = state.client_keys(now, 0).await.unwrap().hashes(|key| key.mac(&["checkout", "ann"]));
+    let new = NewCheckout { plan: "wallet-monthly".to_owned(), price_sats: 9_000, valid_secs: 31 * 86_400, expires_at };
+    let invoice = PaymentInvoice { provider: provider.to_owned(), payment_hash, invoice: "lnbcrt".to_owned() };
+    match state.open_lightning_checkout(new, invoice, &client, now).await.unwrap() {
+        OpeningCheckout::Opened(opened) => opened.checkout,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn sales_are_reported() {
     let world = empty();
@@ -111,7 +124,16 @@ fn sales_are_reported() {
     });
     let (list, about) = said(&world, csv);
     assert!(list.ends_with(",tx_lookup,l402,1,10,sats\n") && list.lines().count() == 2, "{list}");
-    assert!(about.contains("1 open challenges"), "{about}");
+    assert!(about.contains("1 open challenges") && about.contains("0 open checkouts, 0 passes"), "{about}");
+    with_state(&world, async |state| {
+        let now = now_secs();
+        let sold = checkout(state, [3; 32], "simulated", now + 60).await;
+        state.note_checkout_payment(&sold.id, &SeenPayment::of_invoice(9_000, now, 9_000), now).await.unwrap();
+        checkout(state, [4; 32], "simulated", now + 600).await;
+    });
+    let (list, about) = said(&world, csv);
+    assert!(list.ends_with(",wallet-monthly,lightning,1,9000,sats\n") && list.lines().count() == 3, "{list}");
+    assert!(about.contains("1 open checkouts, 0 passes"), "{about}");
     // A range without today.
     assert_eq!(said(&world, &format!("{csv} --from 2020-01-01 --until 2020-12-31")).0.lines().count(), 1);
     fails(world.run("access report"), 2, &["--datadir is missing"]);
@@ -195,6 +217,30 @@ fn payments_that_were_never_redeemed_are_found() {
     assert!(about.contains("1 paid, 1 unpaid, 1 unknown to simulated, 1 of another Lightning node"), "{about}");
     with_state(&world, async |state| redeem(state, &challenge).await);
     assert_eq!(said(&world, &simulated).0, CSV_HEADER);
+
+    // Checkouts too, whatever their expiry; and the payment is noted.
+    let of_pass = invoice("of a pass");
+    let sold = with_state(&world, async |state| {
+        assert!(state.add_simulated_invoice(&of_pass).await.unwrap());
+        let old = now_secs() - 20 * 86_400;
+        checkout(state, [5; 32], "simulated", old).await;
+        checkout(state, [6; 32], "phoenixd", old).await;
+        checkout(state, of_pass.payment_hash, "simulated", old).await
+    });
+    let summary = |paid: u32, unknown: u32| {
+        format!("Checkouts that were not known as paid: {paid} paid, 0 unpaid, {unknown} unknown to simulated, 1 of")
+    };
+    world.run(&format!("access pay --datadir data {}", of_pass.bolt11)).success();
+    let (list, about) = said(&world, &simulated);
+    let row = list.strip_prefix(CSV_HEADER).unwrap();
+    assert!(row.starts_with(&format!("{0},wallet-monthly,/v1/billing/checkout/{0},9000,2", sold.id)), "{row}");
+    assert!(row.contains(",until 2") && row.lines().count() == 1 && about.contains(&summary(1, 1)), "{row}{about}");
+    let (list, about) = said(&world, &simulated);
+    assert!(list == CSV_HEADER && about.contains(&summary(0, 1)), "{list}{about}");
+    with_state(&world, async |state| {
+        let key = state.claim_checkout(&sold.id, now_secs()).await.unwrap();
+        assert!(matches!(key, cairn_state::Claiming::Done(..)), "{key:?}");
+    });
 
     // A node that is away: the failure is named, and the credential is not.
     let mut command = world.command(&format!("{line} --lightning phoenixd --lightning-url http://127.0.0.1:1"));

@@ -142,7 +142,7 @@ async fn endpoints_are_called_by_name_template_and_path() {
         (json!({"endpoint": "/v1/nothing"}), 404, "route_not_found"),
         (json!({"endpoint": "/mcp/"}), 404, "route_not_found"),
         (json!({"endpoint": "POST /v1/blocks/3"}), 405, "method_not_allowed"),
-        (json!({"endpoint": "/v1/billing/checkout/x"}), 501, "not_implemented"),
+        (json!({"endpoint": "/v1/billing/checkout/x"}), 503, "state_unavailable"),
         (json!({"endpoint": "/v1/l402/challenges/x"}), 503, "state_unavailable"),
         (json!({"endpoint": format!("/{}", "x".repeat(70_000))}), 414, "uri_too_long"),
     ] {

@@ -2,8 +2,8 @@
 
 use cairn_state::{
     CHECKOUT_WATCHED_SECS, Checkout, CheckoutPayment, CheckoutState, ClaimSecret, Claiming, ClientHashes, IndexUse,
-    KeyState, MAX_CHECKOUTS_OF_CLIENT, NewCheckout, OpenedCheckout, OpeningCheckout, PaymentBlock, PaymentInvoice,
-    SeenPayment, State, StateError, StateUrl, TOP_UP_SECS, Verdict, check,
+    KeyState, MAX_CHECKOUTS_OF_CLIENT, NewCheckout, OpenedCheckout, OpeningCheckout, PassCounts, PaymentBlock,
+    PaymentInvoice, SeenPayment, State, StateError, StateUrl, TOP_UP_SECS, Verdict, check,
 };
 
 use crate::database::TestDatabase;
@@ -14,8 +14,10 @@ on_both!(
     one_of_many_claims_gets_the_key,
     the_key_follows_the_payment,
     a_payment_that_moves_to_another_block_stays,
+    only_a_higher_tip_changes_what_was_accepted,
     unpaid_checkouts_are_watched_and_removed,
     invoices_are_asked_for_in_turn,
+    passes_are_summed_by_day,
     clients_have_limits,
     what_cannot_be_stored_is_refused,
     a_damaged_checkout_is_an_error,
@@ -63,15 +65,21 @@ async fn over_lightning(state: &State, number: u8, now: u64) -> OpenedCheckout {
     taken(opening.unwrap())
 }
 
-/// A payment in a block.
+/// A payment in the block at the tip.
 fn paid_in(height: u32, at: u64) -> SeenPayment {
     SeenPayment {
         received_sats: PRICE,
         completed_at: Some(at),
         block: Some(PaymentBlock { height, hash: format!("block {height}") }),
+        tip_height: Some(height),
         is_accepted: true,
         is_settled: false,
     }
+}
+
+/// A chain without a payment.
+fn missing(tip_height: u32) -> SeenPayment {
+    SeenPayment { tip_height: Some(tip_height), ..SeenPayment::default() }
 }
 
 async fn see(state: &State, checkout: &Checkout, seen: &SeenPayment, now: u64) -> Checkout {
@@ -173,7 +181,7 @@ async fn the_key_follows_the_payment(database: &TestDatabase) {
         secret
     };
 
-    let gone = see(&state, &checkout, &SeenPayment::default(), NOW + 5).await;
+    let gone = see(&state, &checkout, &missing(8), NOW + 5).await;
     assert_eq!(
         (gone.state(NOW + 5), gone.reverted_at, gone.received_sats),
         (CheckoutState::Reverted, Some(NOW + 5), 0)
@@ -183,17 +191,17 @@ async fn the_key_follows_the_payment(database: &TestDatabase) {
     assert_eq!((listed.state(NOW + 5), listed.suspended_at), (KeyState::Suspended, Some(NOW + 5)));
     assert!(matches!(state.check(&other_key, NOW + 5).await.unwrap(), Verdict::Valid(_)), "only its own key");
     // Seen again in the same way, it changes nothing.
-    assert_eq!(see(&state, &checkout, &SeenPayment::default(), NOW + 6).await, gone);
+    assert_eq!(see(&state, &checkout, &missing(8), NOW + 6).await, gone);
     // It needs its confirmations again.
-    let back = see(&state, &checkout, &SeenPayment { is_accepted: false, ..paid_in(8, NOW + 7) }, NOW + 7).await;
+    let back = see(&state, &checkout, &SeenPayment { is_accepted: false, ..paid_in(9, NOW + 7) }, NOW + 7).await;
     assert_eq!(back.state(NOW + 7), CheckoutState::Reverted);
     assert_eq!(state.check(&secret, NOW + 7).await.unwrap(), Verdict::Suspended);
-    let back = see(&state, &checkout, &paid_in(8, NOW + 7), NOW + 8).await;
+    let back = see(&state, &checkout, &SeenPayment { tip_height: Some(10), ..paid_in(9, NOW + 7) }, NOW + 8).await;
     assert_eq!((back.state(NOW + 8), back.first_paid_at), (CheckoutState::Paid, Some(NOW + 3)));
     let Verdict::Valid(again) = state.check(&secret, NOW + 8).await.unwrap() else { panic!() };
     assert_eq!(again.expires_at, key.expires_at, "a reversal moves no end");
     // An operator's revocation, and the end, come first.
-    see(&state, &checkout, &SeenPayment::default(), NOW + 9).await;
+    see(&state, &checkout, &missing(11), NOW + 9).await;
     assert_eq!(state.check(&secret, NOW + 3 + VALID).await.unwrap(), Verdict::Expired);
     state.revoke(&key.id, NOW + 9).await.unwrap();
     assert_eq!(state.check(&secret, NOW + 9).await.unwrap(), Verdict::Revoked);
@@ -201,7 +209,7 @@ async fn the_key_follows_the_payment(database: &TestDatabase) {
     // A reverted checkout gives no key.
     let unclaimed = on_chain(&state, "b", NOW).await.checkout;
     see(&state, &unclaimed, &paid_in(9, NOW), NOW).await;
-    see(&state, &unclaimed, &SeenPayment::default(), NOW + 1).await;
+    see(&state, &unclaimed, &missing(10), NOW + 1).await;
     assert!(matches!(state.claim_checkout(&unclaimed.id, NOW + 2).await.unwrap(), Claiming::Not(_)));
 }
 
@@ -215,9 +223,37 @@ async fn a_payment_that_moves_to_another_block_stays(database: &TestDatabase) {
     assert_eq!((moved.reverted_at, moved.first_paid_at), (None, Some(NOW)));
     assert_eq!(moved.paid_in.as_ref().map(|block| block.height), Some(9));
     assert_eq!(moved.state(NOW), CheckoutState::Late, "the newer block is after the expiry");
-    let settled = SeenPayment { is_settled: true, ..paid_in(9, NOW + DAY) };
+    let settled = SeenPayment { tip_height: Some(108), is_settled: true, ..paid_in(9, NOW + DAY) };
     assert!(see(&state, &checkout, &settled, NOW + 2).await.is_settled);
     assert_eq!(state.unsettled_checkouts("", NOW, 9).await.unwrap(), []);
+}
+
+/// Two servers with one database: one of them is on a branch that lost, or behind.
+async fn only_a_higher_tip_changes_what_was_accepted(database: &TestDatabase) {
+    let state = database.open().await;
+    let checkout = on_chain(&state, "a", NOW).await.checkout;
+    let paid = see(&state, &checkout, &paid_in(7, NOW), NOW).await;
+    assert_eq!(paid.judged_height, Some(7));
+    for tip in [6, 7] {
+        assert_eq!(see(&state, &checkout, &missing(tip), NOW + 1).await, paid, "{tip}");
+    }
+    // The other one is at the tip, and says so.
+    let at = |tip| SeenPayment { tip_height: Some(tip), ..paid_in(7, NOW) };
+    let paid = see(&state, &checkout, &at(12), NOW + 2).await;
+    assert_eq!((paid.reverted_at, paid.judged_height), (None, Some(12)));
+    assert_eq!(see(&state, &checkout, &missing(12), NOW + 3).await, paid);
+    let gone = see(&state, &checkout, &missing(13), NOW + 4).await;
+    assert_eq!((gone.reverted_at, gone.judged_height), (Some(NOW + 4), Some(13)));
+    for tip in [12, 13] {
+        assert_eq!(see(&state, &checkout, &at(tip), NOW + 5).await, gone, "{tip}");
+    }
+    let back = see(&state, &checkout, &at(14), NOW + 6).await;
+    assert_eq!((back.reverted_at, back.judged_height), (None, Some(14)));
+    // What is not accepted is as it was last seen.
+    let open = on_chain(&state, "b", NOW).await.checkout;
+    let part = SeenPayment { received_sats: 5, ..missing(9) };
+    assert_eq!(see(&state, &open, &part, NOW).await.received_sats, 5);
+    assert_eq!(see(&state, &open, &missing(8), NOW).await, open);
 }
 
 async fn unpaid_checkouts_are_watched_and_removed(database: &TestDatabase) {
@@ -275,10 +311,54 @@ async fn invoices_are_asked_for_in_turn(database: &TestDatabase) {
     assert_eq!(next(NOW + 31).await, Some(first));
     assert!(next(NOW + 3_600 + 3_599).await.is_some(), "a payment that began in time may end a little later");
     assert_eq!(next(NOW + 3_600 + 3_600).await, None);
+    let listed = async |after: &str| state.unpaid_lightning_checkouts(after, 9).await.unwrap();
+    let [one, two] = listed("").await.try_into().unwrap();
+    assert_eq!(listed(&one.id).await, [two]);
     for checkout in &all {
         see(&state, checkout, &SeenPayment::of_invoice(PRICE, NOW, PRICE), NOW).await;
     }
-    assert_eq!(next(NOW + 99).await, None);
+    assert_eq!((next(NOW + 99).await, listed("").await), (None, Vec::new()));
+}
+
+async fn passes_are_summed_by_day(database: &TestDatabase) {
+    let state = database.open().await;
+    let first_day = NOW / DAY * DAY;
+    for (number, at) in [(1, first_day), (2, first_day + DAY - 1), (3, first_day + DAY)] {
+        let checkout = over_lightning(&state, number, at).await.checkout;
+        see(&state, &checkout, &SeenPayment::of_invoice(PRICE, at, PRICE), at).await;
+    }
+    let on_chain = on_chain(&state, "a", first_day).await.checkout;
+    let more = SeenPayment { received_sats: PRICE + 5, ..paid_in(7, first_day) };
+    see(&state, &on_chain, &more, first_day).await;
+    over_lightning(&state, 4, first_day).await;
+    let sums = async || {
+        let rows = state.sales_report(first_day, first_day + DAY).await.unwrap();
+        assert!(rows.iter().all(|row| row.capability == "wallet-monthly" && row.method.unit() == "sats"));
+        rows.into_iter().map(|row| (row.day, row.method.name(), row.count, row.amount)).collect::<Vec<_>>()
+    };
+    let lightning = [(first_day, "lightning", 2, 2 * PRICE), (first_day + DAY, "lightning", 1, PRICE)];
+    let both = [lightning[0], (first_day, "onchain", 1, PRICE), lightning[1]];
+    assert_eq!(sums().await, both);
+    let counts = state.sales_counts(first_day).await.unwrap();
+    assert_eq!((counts.open_checkouts, counts.reverted_passes), (1, 0));
+    let sold = PassCounts {
+        open_checkouts: 1,
+        reverted: 0,
+        over_lightning: 3,
+        over_lightning_sats: 3 * PRICE,
+        on_chain: 1,
+        on_chain_sats: PRICE,
+    };
+    assert_eq!(state.pass_counts(first_day).await.unwrap(), sold);
+    // A payment that is gone is no sale; it is one again when it is back.
+    see(&state, &on_chain, &missing(8), first_day + DAY).await;
+    assert_eq!(sums().await, lightning);
+    let counts = state.sales_counts(first_day + 3_600).await.unwrap();
+    assert_eq!((counts.open_checkouts, counts.reverted_passes), (0, 1));
+    let gone = PassCounts { open_checkouts: 0, reverted: 1, on_chain: 0, on_chain_sats: 0, ..sold };
+    assert_eq!(state.pass_counts(first_day + 3_600).await.unwrap(), gone);
+    see(&state, &on_chain, &paid_in(9, first_day + DAY), first_day + DAY).await;
+    assert_eq!(sums().await, both);
 }
 
 async fn clients_have_limits(database: &TestDatabase) {

@@ -1,7 +1,7 @@
 //! The tools for all operations, including those without their own tool: one searches, one describes, one calls.
 
 use axum::http::request::Parts;
-use cairn_http::{AgreedOperation, Api, Effect, ErrorCode, OperationDescription};
+use cairn_http::{Api, Effect, ErrorCode, OperationDescription};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -75,38 +75,18 @@ pub(crate) fn search(tools: &Tools, arguments: &Map<String, Value>) -> Answer {
     let found = if query.trim().is_empty() { (0..tools.operations.len()).collect() } else { tools.index.find(query) };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let endpoints: Vec<Value> = found.iter().take(limit).filter_map(|at| entry(tools, *at)).collect();
-    let planned = endpoints.iter().any(|entry| entry["planned"] == true);
-    let mut data = json!({"endpoints": endpoints, "total": found.len()});
-    if planned {
-        data["note"] =
-            "endpoints with planned: true are part of the interface, but this server does not implement them yet"
-                .into();
-    }
-    Answer::own(SEARCH, &data)
+    Answer::own(SEARCH, &json!({"endpoints": endpoints, "total": found.len()}))
 }
 
 fn entry(tools: &Tools, at: usize) -> Option<Value> {
-    if let Some(op) = tools.operations.get(at) {
-        return Some(json!({
-            "endpoint": op.endpoint,
-            "operation": op.name,
-            "tool": op.tool,
-            "summary": op.summary,
-            "tier": if op.premium { "premium" } else { "free" },
-            "planned": false,
-            "arguments": in_short(op),
-        }));
-    }
-    let row: &AgreedOperation = tools.planned.get(at - tools.operations.len())?;
-    let endpoint = if row.method == "GET" { row.path.to_owned() } else { format!("{} {}", row.method, row.path) };
+    let op = tools.operations.get(at)?;
     Some(json!({
-        "endpoint": endpoint,
-        "operation": null,
-        "tool": null,
-        "summary": row.summary,
-        "tier": if row.offer.tier == cairn_http::Tier::Premium { "premium" } else { "free" },
-        "planned": true,
-        "arguments": {},
+        "endpoint": op.endpoint,
+        "operation": op.name,
+        "tool": op.tool,
+        "summary": op.summary,
+        "tier": if op.premium { "premium" } else { "free" },
+        "arguments": in_short(op),
     }))
 }
 

@@ -31,8 +31,7 @@ pub(crate) fn search_tool() -> Tool {
                 "description": "Maximum number of results."},
         },
     });
-    let description = "Finds the endpoints that answer a question, also planned ones. Use when no tool fits the question. \
-        Not for data about the chain itself.";
+    let description = "Finds the endpoints that answer a question. Use when no tool fits the question. Not for data about the chain itself.";
     Tool::new(SEARCH, description, object(input)).with_annotations(reads((true, false)))
 }
 
@@ -74,18 +73,15 @@ pub(crate) fn own_schema(tool: &str) -> JsonObject {
                 "type": "object",
                 "properties": {
                     "endpoint": {"type": "string", "description": "Value for call_endpoint."},
-                    "operation": {"type": ["string", "null"], "description": "Name of the operation; null if it is \
-                        planned."},
+                    "operation": {"type": "string", "description": "Name of the operation."},
                     "tool": {"type": ["string", "null"], "description": "Name of its tool; null if it has none."},
                     "summary": {"type": "string"},
                     "tier": {"enum": ["free", "premium"], "description": "Tier after the beta: premium is paid per call. Everything is free during the beta."},
-                    "planned": {"type": "boolean", "description": "True if this server does not implement it yet: a call answers 501."},
                     "arguments": {"type": "object", "description": "Arguments, each with its type."},
                 },
-                "required": ["endpoint", "operation", "tool", "summary", "tier", "planned", "arguments"],
+                "required": ["endpoint", "operation", "tool", "summary", "tier", "arguments"],
             }},
             "total": {"type": "integer", "description": "Number of matches, listed or not."},
-            "note": {"type": "string"},
         },
         "required": ["endpoints", "total"],
     });

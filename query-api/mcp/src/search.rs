@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use cairn_http::{AgreedOperation, OperationDescription};
+use cairn_http::OperationDescription;
 
 /// Maximum number of words of a query.
 const MAX_WORDS: usize = 24;
@@ -66,7 +66,7 @@ const NEIGHBOUR: f64 = 0.5;
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.35;
 
-/// Entry of the search: an operation, or a planned one.
+/// Entry of the search: an operation.
 struct Entry {
     /// Weight of each word.
     words: HashMap<String, f64>,
@@ -84,9 +84,9 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index of operations, and of planned ones after them.
-    pub(crate) fn of(operations: &[OperationDescription], planned: &[AgreedOperation]) -> Self {
-        let built = operations.iter().map(|op| {
+    /// An index of operations.
+    pub(crate) fn of(operations: &[OperationDescription]) -> Self {
+        let entries = operations.iter().map(|op| {
             let parameters = op.input_schema["properties"].as_object().into_iter().flatten();
             let parameters: Vec<&str> = parameters.map(|(name, _)| name.as_str()).collect();
             Entry::of(&[
@@ -100,11 +100,7 @@ impl Index {
                 (0.7, &parameters.join(" ")),
             ])
         });
-        // A planned operation lacks half of a built one's texts, so the summary counts for these too.
-        let planned = planned.iter().map(|row| {
-            Entry::of(&[(3.0, row.path), (5.0, row.summary), (1.0, row.offer.capability.unwrap_or_default())])
-        });
-        let entries: Vec<Entry> = built.chain(planned).collect();
+        let entries: Vec<Entry> = entries.collect();
         let mut with: HashMap<String, usize> = HashMap::new();
         for word in entries.iter().flat_map(|entry| entry.words.keys()) {
             *with.entry(word.clone()).or_default() += 1;

@@ -2,7 +2,7 @@
 //! of answers, examples and long descriptions are left to `describe_endpoint`.
 
 use axum::body::Bytes;
-use cairn_http::{AgreedOperation, Api, Effect, OperationDescription};
+use cairn_http::{Api, Effect, OperationDescription};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
@@ -24,9 +24,7 @@ pub(crate) enum ToolAction {
 /// The tools, in listing order.
 pub(crate) struct Tools {
     pub(crate) operations: Vec<OperationDescription>,
-    /// Operations that are not implemented yet.
-    pub(crate) planned: Vec<AgreedOperation>,
-    /// Search over both, in this order.
+    /// Search over them.
     pub(crate) index: Index,
     /// Schemas of the results of the operations.
     pub(crate) results: Vec<Map<String, Value>>,
@@ -37,7 +35,7 @@ pub(crate) struct Tools {
 
 impl Tools {
     pub(crate) fn of(api: &Api) -> Self {
-        let (operations, planned) = (api.operations(), api.planned().to_vec());
+        let operations = api.operations();
         let mut listed = Vec::new();
         for (at, op) in operations.iter().enumerate() {
             if let Some(name) = op.tool {
@@ -50,13 +48,12 @@ impl Tools {
         listed.push((general::call_tool(annotations(&effects)), ToolAction::Call));
         let list: Vec<&Tool> = listed.iter().map(|(tool, _)| tool).collect();
         Tools {
-            index: Index::of(&operations, &planned),
+            index: Index::of(&operations),
             results: operations.iter().map(|op| answer::schema(api.answer_schema(op.name), op.fields)).collect(),
             // Plain text and numbers always serialize.
             list: serde_json::to_vec(&list).unwrap_or_default().into(),
             listed,
             operations,
-            planned,
         }
     }
 

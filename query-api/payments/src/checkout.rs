@@ -31,16 +31,23 @@ pub struct CheckoutSight {
 }
 
 impl CheckoutSight {
-    /// Looks up what was paid for a checkout. `None` if it is not paid on chain, or if the index has not reached the
-    /// block that completed the payment: then it cannot say whether that block is gone.
+    /// Looks up what was paid for a checkout. `None` if it is not paid on chain, or if the index cannot say whether an
+    /// accepted payment stands: it is behind, or it is on a branch that lost and contradicts what is known.
     pub fn look(view: &View<'_>, pool: Option<&Mempool>, checkout: &Checkout) -> Result<Option<Self>, ReadError> {
         let Some(script) = checkout.script() else { return Ok(None) };
-        if checkout.paid_in.as_ref().is_some_and(|block| block.height > view.tip().height) {
+        let tip = view.tip().height;
+        if checkout.judged_height.is_some_and(|judged| judged > tip) {
             return Ok(None);
         }
         let price = checkout.content.price_sats;
         let payment = Payment::look(view, pool, script, price)?;
-        Ok(Some(CheckoutSight { seen: seen(&payment, price), payment }))
+        let seen = seen(&payment, price, tip);
+        let contradicts = match checkout.reverted_at {
+            None => seen.completed_at.is_none(),
+            Some(_) => seen.is_accepted,
+        };
+        let is_of_lost_branch = contradicts && checkout.judged_height == Some(tip);
+        Ok((!is_of_lost_branch).then_some(CheckoutSight { payment, seen }))
     }
 
     /// Confirmations of the payment, counted from the block that completes it; 0 before.
@@ -50,16 +57,15 @@ impl CheckoutSight {
     }
 }
 
-fn seen(payment: &Payment, price: Sats) -> SeenPayment {
-    let Some(done) = &payment.completed else {
-        return SeenPayment { received_sats: payment.confirmed, ..SeenPayment::default() };
-    };
+fn seen(payment: &Payment, price: Sats, tip: u32) -> SeenPayment {
+    let part = SeenPayment { received_sats: payment.confirmed, tip_height: Some(tip), ..SeenPayment::default() };
+    let Some(done) = &payment.completed else { return part };
     SeenPayment {
-        received_sats: payment.confirmed,
         completed_at: Some(done.time),
         block: Some(PaymentBlock { height: done.height, hash: done.hash.clone() }),
         is_accepted: done.confirmations >= needed_confirmations(price),
         is_settled: done.confirmations >= SETTLED_CONFIRMATIONS,
+        ..part
     }
 }
 
@@ -81,11 +87,12 @@ mod tests {
         ] {
             let done = Completion { height: 7, hash: "ab".to_owned(), time: 5, confirmations };
             let payment = Payment { amount: price, confirmed: price, unconfirmed: 0, completed: Some(done) };
-            let seen = seen(&payment, price);
+            let seen = seen(&payment, price, 9);
             assert_eq!((seen.is_accepted, seen.is_settled), (is_accepted, is_settled), "{price} {confirmations}");
             assert_eq!((seen.completed_at, seen.block.map(|block| block.height)), (Some(5), Some(7)));
         }
         let part = Payment { amount: 9, confirmed: 4, unconfirmed: 5, completed: None };
-        assert_eq!(seen(&part, 9), SeenPayment { received_sats: 4, ..SeenPayment::default() });
+        let expected = SeenPayment { received_sats: 4, tip_height: Some(9), ..SeenPayment::default() };
+        assert_eq!(seen(&part, 9, 9), expected);
     }
 }

@@ -31,6 +31,8 @@ CREATE TABLE checkouts (
   first_paid_at   BIGINT,
   -- Since when the chain lacks an accepted payment.
   reverted_at     BIGINT,
+  -- Height of the highest tip at which an accepted payment on chain was looked at; only higher ones change the row.
+  judged_height   BIGINT,
   -- 1 once nothing can change any more: the block is buried deep, or the invoice is paid.
   settled         BIGINT NOT NULL DEFAULT 0 CHECK (settled IN (0, 1)),
   -- When the Lightning node was last asked for the invoice by itself.
@@ -46,6 +48,7 @@ CREATE TABLE checkouts (
   CHECK ((paid_height IS NULL) = (paid_hash IS NULL)),
   CHECK ((paid_at IS NULL) = (first_paid_at IS NULL)),
   CHECK (reverted_at IS NULL OR first_paid_at IS NOT NULL),
+  CHECK (judged_height IS NULL OR first_paid_at IS NOT NULL),
   CHECK (key_id IS NULL OR first_paid_at IS NOT NULL),
   CHECK ((key_id IS NULL) = (claimed_at IS NULL))
 );

@@ -47,8 +47,8 @@ mod writers;
 pub use approval::{Approval, Approvals, ApprovedRow, Approver, FeedCheck, SeenRow};
 pub use checkouts::{
     CHECKOUT_WATCHED_SECS, Checkout, CheckoutPayment, CheckoutState, Claiming, MAX_CHECKOUTS_OF_CLIENT,
-    MAX_OPEN_CHECKOUTS, NewCheckout, OpenedCheckout, OpeningCheckout, PaymentBlock, PaymentInvoice, SeenPayment,
-    TOP_UP_SECS,
+    MAX_OPEN_CHECKOUTS, NewCheckout, OpenedCheckout, OpeningCheckout, PassCounts, PaymentBlock, PaymentInvoice,
+    SeenPayment, TOP_UP_SECS,
 };
 pub use codes::{Code, CodeState, NewCode, Redemption};
 pub use erasure::UNPAID_KEPT;

@@ -43,8 +43,13 @@ fn row(sales: &SalesRow) -> Vec<String> {
 /// Describes what is not done.
 fn about(counts: &SalesCounts) -> String {
     format!(
-        "Now: {} open challenges, {} settlements with an unknown outcome, {} settled payments without an answer.",
-        counts.open_challenges, counts.open_settlements, counts.owed_payments
+        "Now: {} open challenges, {} settlements with an unknown outcome, {} settled payments without an answer, \
+         {} open checkouts, {} passes whose payment is reverted.",
+        counts.open_challenges,
+        counts.open_settlements,
+        counts.owed_payments,
+        counts.open_checkouts,
+        counts.reverted_passes
     )
 }
 
@@ -65,14 +70,23 @@ mod tests {
             amount,
         };
         let token = SalesMethod::X402 { chain_id: 8453, asset: "0xab".to_owned() };
-        let rows: Vec<Vec<String>> = [sales(SalesMethod::L402, 20), sales(token, 5_000)].iter().map(row).collect();
+        let pass = SalesRow {
+            capability: "wallet-monthly".to_owned(),
+            count: 1,
+            ..sales(SalesMethod::PassOverLightning, 9_000)
+        };
+        let on_chain = SalesRow { method: SalesMethod::PassOnChain, ..pass.clone() };
+        let all = [sales(SalesMethod::L402, 20), sales(token, 5_000), pass, on_chain];
+        let rows: Vec<Vec<String>> = all.iter().map(row).collect();
         assert_eq!(
             laid_out(ListFormat::Csv, &HEADER, &rows),
             "day,capability,method,count,amount,unit\n\
              1970-01-02,wallet_summary,l402,2,20,sats\n\
-             1970-01-02,wallet_summary,x402,2,5000,eip155:8453/0xab\n"
+             1970-01-02,wallet_summary,x402,2,5000,eip155:8453/0xab\n\
+             1970-01-02,wallet-monthly,lightning,1,9000,sats\n\
+             1970-01-02,wallet-monthly,onchain,1,9000,sats\n"
         );
         let table = laid_out(ListFormat::Table, &HEADER, &rows);
-        assert!(table.starts_with("day         capability      method  count  amount  unit\n"), "{table}");
+        assert!(table.starts_with("day         capability      method     count  amount  unit\n"), "{table}");
     }
 }

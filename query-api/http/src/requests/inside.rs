@@ -36,13 +36,7 @@ use crate::{
     },
     config::HttpConfig,
     contract::{
-        cost::Cost,
-        input::Field,
-        nearest,
-        offer::{AgreedOperation, Tier},
-        operation::RegisteredOperation,
-        output::JSON,
-        tool::Effect,
+        cost::Cost, input::Field, nearest, offer::Tier, operation::RegisteredOperation, output::JSON, tool::Effect,
     },
     describe::{discovery, openapi, paying::price_now, unions},
     limits::{
@@ -374,12 +368,6 @@ impl Api {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         off_workers(bytes, work).await
-    }
-
-    /// Operations of the interface that are not implemented yet.
-    #[must_use]
-    pub fn planned(&self) -> &[AgreedOperation] {
-        &self.server.planned
     }
 
     /// How clients authenticate, and what needs it: the same in every document.

@@ -82,6 +82,8 @@ pub struct Checkout {
     pub first_paid_at: Option<u64>,
     /// Since when the chain lacks the accepted payment.
     pub reverted_at: Option<u64>,
+    /// Height of the highest tip at which an accepted payment on chain was looked at.
+    pub judged_height: Option<u32>,
     /// True once nothing about the payment can change any more.
     pub is_settled: bool,
     /// When it gave its key, and the id of that key.
@@ -143,7 +145,7 @@ macro_rules! checkout_columns {
         concat!(
             "SELECT id, claim_sha256, plan, price_sats, valid_secs, created_at, expires_at, payment_script, ",
             "payment_address, payment_hash, invoice, provider, received_sats, paid_at, paid_height, paid_hash, ",
-            "first_paid_at, reverted_at, settled, key_id, claimed_at FROM checkouts ",
+            "first_paid_at, reverted_at, judged_height, settled, key_id, claimed_at FROM checkouts ",
             $rest
         )
     };
@@ -161,8 +163,8 @@ pub(super) struct StoredCheckout {
     /// Script, address, invoice, provider, hash of the block, id of the key.
     texts: [Option<String>; 6],
     payment_hash: Option<Vec<u8>>,
-    /// Payment, height of the block, first payment, reversal, claim.
-    marks: [Option<i64>; 5],
+    /// Payment, height of the block, first payment, reversal, height of the tip, claim.
+    marks: [Option<i64>; 6],
 }
 
 impl<'r, R: Row> FromRow<'r, R> for StoredCheckout
@@ -204,6 +206,7 @@ where
                 mark("paid_height")?,
                 mark("first_paid_at")?,
                 mark("reverted_at")?,
+                mark("judged_height")?,
                 mark("claimed_at")?,
             ],
         })
@@ -218,7 +221,7 @@ impl StoredCheckout {
         let mark = |at: Option<i64>| at.map(number).transpose();
         let [price, valid, created, expires, received, settled] = self.numbers;
         let [script, address, invoice, provider, hash, key_id] = self.texts;
-        let [paid_at, height, first_paid_at, reverted_at, claimed_at] = self.marks;
+        let [paid_at, height, first_paid_at, reverted_at, judged, claimed_at] = self.marks;
         let payment = match (script.zip(address), self.payment_hash, invoice.zip(provider)) {
             (Some((script, address)), None, None) => {
                 CheckoutPayment::OnChain { script: hex::decode(script).map_err(|_| bad("script"))?, address }
@@ -230,9 +233,8 @@ impl StoredCheckout {
             },
             _ => return Err(bad("payment")),
         };
-        let block = |(height, hash)| {
-            Ok::<_, StateError>(PaymentBlock { height: u32::try_from(height).map_err(|_| bad("height"))?, hash })
-        };
+        let height_of = |number: i64| u32::try_from(number).map_err(|_| bad("height"));
+        let block = |(height, hash)| Ok::<_, StateError>(PaymentBlock { height: height_of(height)?, hash });
         Ok(Checkout {
             content: NewCheckout {
                 plan: self.plan,
@@ -247,6 +249,7 @@ impl StoredCheckout {
             paid_in: height.zip(hash).map(block).transpose()?,
             first_paid_at: mark(first_paid_at)?,
             reverted_at: mark(reverted_at)?,
+            judged_height: judged.map(height_of).transpose()?,
             is_settled: settled != 0,
             claimed: mark(claimed_at)?.zip(key_id),
             id: self.id,
@@ -269,6 +272,7 @@ mod tests {
             paid_in: None,
             first_paid_at: paid_at.map(|at| at + 1),
             reverted_at,
+            judged_height: None,
             is_settled: false,
             claimed: None,
         }

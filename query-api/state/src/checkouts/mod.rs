@@ -6,10 +6,12 @@
 
 mod checkout;
 mod claims;
+mod counts;
 mod opening;
 mod seen;
 
 pub use checkout::{Checkout, CheckoutPayment, CheckoutState, NewCheckout, PaymentBlock, TOP_UP_SECS};
 pub use claims::Claiming;
+pub use counts::PassCounts;
 pub use opening::{MAX_CHECKOUTS_OF_CLIENT, MAX_OPEN_CHECKOUTS, OpenedCheckout, OpeningCheckout, PaymentInvoice};
 pub use seen::{CHECKOUT_WATCHED_SECS, SeenPayment};

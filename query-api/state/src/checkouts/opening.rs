@@ -141,6 +141,7 @@ fn opened(row: Row<'_>, payment: CheckoutPayment) -> OpeningCheckout {
         paid_in: None,
         first_paid_at: None,
         reverted_at: None,
+        judged_height: None,
         is_settled: false,
         claimed: None,
     };

@@ -24,6 +24,8 @@ pub struct SeenPayment {
     pub completed_at: Option<u64>,
     /// The block that completes it.
     pub block: Option<PaymentBlock>,
+    /// Height of the tip at which a payment on chain was looked up; `None` for an invoice.
+    pub tip_height: Option<u32>,
     /// True if a complete payment has the confirmations that it needs to be accepted.
     pub is_accepted: bool,
     /// True if nothing about it can change any more.
@@ -38,6 +40,7 @@ impl SeenPayment {
             received_sats: received_sats.max(price_sats),
             completed_at: Some(paid_at),
             block: None,
+            tip_height: None,
             is_accepted: true,
             is_settled: true,
         }
@@ -53,17 +56,26 @@ const INVOICES: &str = checkout_columns!(
     "WHERE settled = 0 AND method = 'lightning' AND first_paid_at IS NULL AND expires_at > $1 AND asked_at < $2 \
      ORDER BY asked_at, id LIMIT $3"
 );
+const UNPAID_INVOICES: &str = checkout_columns!(
+    "WHERE settled = 0 AND method = 'lightning' AND first_paid_at IS NULL AND id > $1 ORDER BY id LIMIT $2"
+);
 const ASKED: &str = "UPDATE checkouts SET asked_at = $1 WHERE id = $2";
 const SEEN: &str = "UPDATE checkouts SET received_sats = $1, paid_at = $2, paid_height = $3, paid_hash = $4, \
-    first_paid_at = $5, reverted_at = $6, settled = $7 WHERE id = $8";
+    first_paid_at = $5, reverted_at = $6, judged_height = $7, settled = $8 WHERE id = $9";
 const FORGET_CLIENT: &str = "UPDATE checkouts SET client = NULL WHERE id = $1";
 const SUSPEND: &str = "UPDATE access_keys SET suspended_at = $1 WHERE id = $2";
 
 impl Checkout {
     /// The checkout after its payment was seen in this way at `now` (seconds since 1970). A payment that was accepted
     /// stays accepted in another block, whatever its confirmations there; one that was reverted needs them again.
+    ///
+    /// A chain takes a block away only for a longer branch. So once a payment was accepted, a tip that is not higher than
+    /// those before changes nothing: it is of an index that is behind, or on a branch that lost.
     #[must_use]
     pub fn seen(&self, seen: &SeenPayment, now: u64) -> Checkout {
+        if self.judged_height.is_some_and(|judged| seen.tip_height.is_none_or(|tip| tip <= judged)) {
+            return self.clone();
+        }
         let mut after = Checkout { received_sats: seen.received_sats, ..self.clone() };
         let stays = self.first_paid_at.is_some() && self.reverted_at.is_none();
         match seen.completed_at {
@@ -76,6 +88,9 @@ impl Checkout {
             }
             None if stays => after.reverted_at = Some(now),
             _ => {}
+        }
+        if after.first_paid_at.is_some() {
+            after.judged_height = seen.tip_height;
         }
         after
     }
@@ -108,7 +123,8 @@ impl State {
             let (height, hash) = after.paid_in.as_ref().map(|block| (i64::from(block.height), &block.hash)).unzip();
             let update = sqlx::query(SEEN).bind(to_stored(after.received_sats)?).bind(stored(after.paid_at)?);
             let update = update.bind(height).bind(hash).bind(stored(after.first_paid_at)?);
-            let update = update.bind(stored(after.reverted_at)?).bind(i64::from(after.is_settled)).bind(id);
+            let update = update.bind(stored(after.reverted_at)?).bind(after.judged_height.map(i64::from));
+            let update = update.bind(i64::from(after.is_settled)).bind(id);
             update.execute(&mut *tx).await.map_err(failed())?;
             if before.first_paid_at.is_none() && after.first_paid_at.is_some() {
                 sqlx::query(FORGET_CLIENT).bind(id).execute(&mut *tx).await.map_err(failed())?;
@@ -149,6 +165,16 @@ impl State {
         self.ready().await?;
         let rows: Vec<StoredCheckout> = on!(&self.reads, pool => {
             sqlx::query_as(INVOICES).bind(since).bind(asked).bind(i64::from(limit)).fetch_all(pool).await
+        })
+        .map_err(StateError::database("cannot list checkouts"))?;
+        rows.into_iter().map(StoredCheckout::read).collect()
+    }
+
+    /// All checkouts with an unpaid invoice, whatever their expiry: by id, at most `limit` of those after an id.
+    pub async fn unpaid_lightning_checkouts(&self, after: &str, limit: u32) -> Result<Vec<Checkout>, StateError> {
+        self.ready().await?;
+        let rows: Vec<StoredCheckout> = on!(&self.reads, pool => {
+            sqlx::query_as(UNPAID_INVOICES).bind(after).bind(i64::from(limit)).fetch_all(pool).await
         })
         .map_err(StateError::database("cannot list checkouts"))?;
         rows.into_iter().map(StoredCheckout::read).collect()
