@@ -73,6 +73,7 @@ mod search;
 mod sessions;
 mod sold;
 mod sold_failures;
+mod sold_races;
 mod sold_table;
 mod supply;
 mod support;
@@ -96,3 +97,7 @@ mod x402;
 #[allow(dead_code, reason = "shared with the tests of cairn-access")]
 #[path = "../../query-api/access/tests/x402/payer.rs"]
 mod x402_payer;
+
+#[path = "../state/database.rs"]
+#[allow(dead_code, reason = "the tests of the service state need more of it")]
+mod state_database;

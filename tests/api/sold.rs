@@ -31,7 +31,7 @@ pub struct Shop {
     /// A wallet that the chain has.
     pub address: String,
     pub config: ApiConfig,
-    _folder: TempDir,
+    _folder: Option<TempDir>,
 }
 
 /// The settings of a server that sells calls.
@@ -60,6 +60,11 @@ impl Shop {
     pub async fn with(world: &World, http: HttpConfig) -> Self {
         let folder = temp_dir();
         let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
+        Shop { _folder: Some(folder), ..Shop::keeping(world, http, state) }
+    }
+
+    /// A server with this service state.
+    pub fn keeping(world: &World, http: HttpConfig, state: State) -> Self {
         let script = world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap();
         let address = script_hash(script);
         let featured =
@@ -67,7 +72,7 @@ impl Shop {
         let config = ApiConfig { featured: vec![featured], ..ApiConfig::from(http) };
         let wallet = simulated();
         let router = selling(world, &state, &config, Arc::<Simulated>::clone(&wallet), "one");
-        Shop { router, state, wallet, address, config, _folder: folder }
+        Shop { router, state, wallet, address, config, _folder: None }
     }
 
     /// Pays the invoice of a 402 answer. Returns the value of `Authorization`.

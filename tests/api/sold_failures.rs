@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -27,45 +27,11 @@ use crate::{
     support::{Reply, World, assert_problem, everything_world, get, hex, send},
 };
 
-/// Requests with one payment at the same time, in all.
-const RACERS: usize = 2_000;
-/// Of them, at a time.
-const AT_ONCE: usize = 50;
-
-async fn paid_summary(shop: &Shop) -> (String, String, String) {
+/// Path of a call, the value of `Authorization` that opens it, and the id of its challenge.
+pub async fn paid_summary(shop: &Shop) -> (String, String, String) {
     let path = format!("/v1/wallets/{}/summary", shop.address);
     let offered = get(&shop.router, &path).await;
     (path, shop.pay(&offered), challenge_id(&offered).to_owned())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_requests_with_one_payment_one_gets_the_answer() {
-    let world = everything_world();
-    let shop = Shop::over(&world).await;
-    let daemon = || Arc::<Simulated>::clone(&shop.wallet) as Arc<dyn Invoices>;
-    let other = selling(&world, &shop.state, &shop.config, daemon(), "two");
-    let (path, paid, id) = paid_summary(&shop).await;
-    let answered = Arc::new(AtomicUsize::new(0));
-    let left = Arc::new(AtomicUsize::new(RACERS));
-    let racers = (0..AT_ONCE).map(|number| {
-        let router = if number % 2 == 0 { shop.router.clone() } else { other.clone() };
-        let (path, paid, answered, left) = (path.clone(), paid.clone(), Arc::clone(&answered), Arc::clone(&left));
-        tokio::spawn(async move {
-            while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
-                let reply = get_with(&router, &path, &[("authorization", &paid)]).await;
-                match reply.status {
-                    200 => drop(answered.fetch_add(1, Ordering::SeqCst)),
-                    402 => assert_eq!(warnings(&reply), ["credential_redeemed"], "{}", reply.text),
-                    _ => assert_problem(&reply, 409, "payment_in_use"),
-                }
-            }
-        })
-    });
-    for racer in racers.collect::<Vec<_>>() {
-        racer.await.unwrap();
-    }
-    assert_eq!(answered.load(Ordering::SeqCst), 1);
-    assert_eq!(shop.status_of(&id).await["status"], "redeemed");
 }
 
 #[tokio::test]

@@ -145,6 +145,41 @@ async fn every_operation_asks_for_what_its_row_says() {
     }
 }
 
+/// Free operations that keep their own rows in the service state. Its key is looked up for the codes of passes, too.
+const ASKS_STATE: [&str; 0] = [];
+
+/// The gate must not make free calls wait for the database of the service state.
+#[tokio::test]
+async fn free_calls_do_not_ask_the_database() {
+    let world = everything_world();
+    let (premium, mut counted, mut own) = (premium(), 0, BTreeSet::new());
+    for access_mode in [AccessMode::Beta, AccessMode::Live] {
+        let shop = Shop::with(&world, HttpConfig { access_mode, ..live_config() }).await;
+        let document = get(&shop.router, "/openapi.json").await.body;
+        for example in examples(&document) {
+            let (method, template) = (example.method.as_str(), example.template.as_str());
+            if access_mode.is_live() && premium.contains(&(method.to_owned(), template.to_owned())) {
+                continue;
+            }
+            for credentials in [&[][..], &[("authorization", "L402 garbage")]] {
+                let before = shop.state.asked();
+                example.send(&shop.router, method, credentials).await;
+                match shop.state.asked() - before {
+                    0 => counted += 1,
+                    _ => drop(own.insert(template.to_owned())),
+                }
+            }
+        }
+        let before = shop.state.asked();
+        for path in FREE_ROUTES {
+            get(&shop.router, path).await;
+        }
+        assert_eq!(shop.state.asked(), before, "documents and pages in {access_mode:?}");
+    }
+    assert_eq!(own.iter().map(String::as_str).collect::<Vec<_>>(), ASKS_STATE, "operations that keep rows of their own");
+    assert!(counted >= 250, "{counted}");
+}
+
 /// Routes without an operation: pages, documents, and what agents read.
 const FREE_ROUTES: [&str; 13] = [
     "/",

@@ -4,7 +4,10 @@ use std::{
     fmt,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -45,6 +48,8 @@ pub struct State {
     /// The file that was made ready; any value with PostgreSQL. A task that makes it ready holds the other lock.
     ready: Arc<Mutex<Option<FileId>>>,
     opening: Arc<tokio::sync::Mutex<()>>,
+    /// How often it was asked.
+    asked: Arc<AtomicU64>,
 }
 
 /// Device and number of a file.
@@ -85,6 +90,7 @@ impl State {
             url: url.clone(),
             ready: Arc::default(),
             opening: Arc::default(),
+            asked: Arc::default(),
         }
     }
 
@@ -95,6 +101,12 @@ impl State {
         Ok(state)
     }
 
+    /// How often this state and its clones were asked: each method counts at least once.
+    #[must_use]
+    pub fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
     /// Connects, creates a SQLite file (readable only by its owner) where none was used before, and migrates the
     /// schema. After the first success it only looks if the file is still there. Every other method calls it first.
     ///
@@ -102,6 +114,7 @@ impl State {
     /// Returns [`StateError::Lost`] if the database is not the one that was used here, with all its changes; fails also
     /// if its schema is newer or foreign.
     pub async fn ready(&self) -> Result<(), StateError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         if self.is_ready() {
             return Ok(());
         }
