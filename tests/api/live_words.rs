@@ -25,13 +25,13 @@ const GATED: [&str; 4] = [
     "POST /v1/wallets/lookup",
 ];
 
-type Texts = BTreeSet<String>;
+pub type Texts = BTreeSet<String>;
 
-fn texts<const N: usize>(of: [&str; N]) -> Texts {
+pub fn texts<const N: usize>(of: [&str; N]) -> Texts {
     of.map(str::to_owned).into()
 }
 
-fn strings(list: &Value) -> Texts {
+pub fn strings(list: &Value) -> Texts {
     list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
@@ -50,20 +50,26 @@ fn agreed_premium() -> Texts {
 }
 
 /// Answers and documents of a gated server.
-struct Said {
-    health: Value,
-    capabilities: Value,
-    catalog: Value,
-    status: Value,
-    openapi: Value,
-    card: Value,
-    flows: Value,
-    llms: String,
+pub struct Said {
+    pub health: Value,
+    pub capabilities: Value,
+    pub catalog: Value,
+    pub status: Value,
+    pub openapi: Value,
+    pub card: Value,
+    pub flows: Value,
+    pub llms: String,
+    pub llms_full: String,
 }
 
 impl Said {
     async fn of(world: &World, access_mode: AccessMode, lightning: Option<&'static str>) -> Self {
-        let http = HttpConfig { access_mode, lightning, gates_enabled: true, ..open_config().http };
+        Said::with(world, HttpConfig { access_mode, lightning, ..open_config().http }).await
+    }
+
+    /// Those of a gated server with this configuration.
+    pub async fn with(world: &World, http: HttpConfig) -> Self {
+        let http = HttpConfig { gates_enabled: true, ..http };
         let router = &world.router(ApiConfig::from(http));
         let answer = async |path: &str| get_ok(router, path, path).await;
         let document = async |path: &str| get(router, path).await.body;
@@ -76,17 +82,18 @@ impl Said {
             card: document("/.well-known/agent-card.json").await,
             flows: document("/agents.json").await,
             llms: get(router, "/llms.txt").await.text,
+            llms_full: get(router, "/llms-full.txt").await.text,
         }
     }
 
     /// The rows of the catalog of operations.
-    fn rows(&self) -> impl Iterator<Item = &Value> {
+    pub fn rows(&self) -> impl Iterator<Item = &Value> {
         let packages = ["primary_package", "timestamp_package"].into_iter();
         packages.flat_map(move |name| self.health[name]["endpoint_catalog"].as_array().unwrap())
     }
 
     /// The endpoints of the rows that have a value.
-    fn with(&self, key: &str, value: &Value) -> Texts {
+    pub fn endpoints_with(&self, key: &str, value: &Value) -> Texts {
         let rows = self.rows().filter(|row| row[key] == *value);
         rows.map(|row| row["endpoint"].as_str().unwrap().to_owned()).collect()
     }
@@ -107,12 +114,12 @@ impl Said {
     }
 
     /// The endpoints whose description has something.
-    fn described_with(&self, has: impl Fn(&Value) -> bool) -> Texts {
+    pub fn described_with(&self, has: impl Fn(&Value) -> bool) -> Texts {
         self.described().filter(|(_, operation)| has(operation)).map(|(endpoint, _)| endpoint).collect()
     }
 
     /// The names of the operations with these endpoints.
-    fn names(&self, endpoints: &Texts) -> Texts {
+    pub fn names(&self, endpoints: &Texts) -> Texts {
         let operations = self
             .described()
             .filter(|(endpoint, operation)| endpoints.contains(endpoint) && operation.get("x-alias-of").is_none());
@@ -128,14 +135,14 @@ impl Said {
     }
 
     /// The lines of the operations under a heading of `/llms.txt`.
-    fn lines_under(&self, heading: &str) -> Vec<&str> {
+    pub fn lines_under(&self, heading: &str) -> Vec<&str> {
         let part = self.llms.split("\n## ").find(|part| part.lines().next() == Some(heading));
         let part = part.unwrap_or_else(|| panic!("{heading} is missing: {}", self.llms));
         part.lines().filter(|line| line.starts_with("- [")).collect()
     }
 
     /// Ids of the ways to authenticate.
-    fn schemes(&self) -> Texts {
+    pub fn schemes(&self) -> Texts {
         let schemes = self.flows["authentication"]["schemes"].as_array().unwrap().iter();
         let ids: Texts = schemes.map(|scheme| scheme["id"].as_str().unwrap().to_owned()).collect();
         assert_eq!(ids, self.card["securitySchemes"].as_object().unwrap().keys().cloned().collect());
@@ -143,7 +150,7 @@ impl Said {
     }
 
     /// True if an operation takes this scheme.
-    fn takes(&self, scheme: &str) -> Texts {
+    pub fn takes(&self, scheme: &str) -> Texts {
         self.described_with(|operation| {
             operation["security"].as_array().into_iter().flatten().any(|way| way.get(scheme).is_some())
         })
@@ -151,36 +158,36 @@ impl Said {
 }
 
 /// Checks members of an answer.
-fn assert_words(answer: &Value, words: &Value) {
+pub fn assert_words(answer: &Value, words: &Value) {
     for (name, word) in words.as_object().unwrap() {
         assert_eq!(&answer[name], word, "{name}");
     }
 }
 
 /// The endpoint in a line of `/llms.txt`.
-fn endpoint_of(line: &str) -> String {
+pub fn endpoint_of(line: &str) -> String {
     let (endpoint, _) = line.strip_prefix("- [").unwrap().split_once("](").unwrap();
     endpoint.strip_prefix("GET ").unwrap_or(endpoint).to_owned()
 }
 
 /// Everything says that exactly these endpoints need a payment, a key or a session for each call.
-fn assert_billable(said: &Said) {
+pub fn assert_billable(said: &Said) {
     let sold = agreed_premium();
     let stream = texts([STREAM]);
     let billable: Texts = sold.union(&stream).cloned().collect();
     let gated = texts(GATED);
     assert!(sold.len() > 20);
 
-    assert_eq!(said.with("currently_billable", &true.into()), billable);
+    assert_eq!(said.endpoints_with("currently_billable", &true.into()), billable);
     for (key, word) in [("effective_tier", "paid_per_call"), ("live_access_model", "paid_per_call")] {
-        assert_eq!(said.with(key, &word.into()), billable, "{key}");
-        assert_eq!(said.with(key, &"beta_free".into()), Texts::new(), "{key}");
+        assert_eq!(said.endpoints_with(key, &word.into()), billable, "{key}");
+        assert_eq!(said.endpoints_with(key, &"beta_free".into()), Texts::new(), "{key}");
     }
     assert_eq!(said.listed("effective_premium"), billable);
     assert_eq!(said.listed("effective_conditional"), gated);
-    assert_eq!(said.listed("effective_free"), said.with("effective_tier", &"free".into()));
+    assert_eq!(said.listed("effective_free"), said.endpoints_with("effective_tier", &"free".into()));
     assert_eq!(
-        said.with("live_access_model", &"conditional_free_then_wallet_plus".into()),
+        said.endpoints_with("live_access_model", &"conditional_free_then_wallet_plus".into()),
         texts(["/v1/wallets/{address}/pnl"])
     );
     let free: Texts = texts(FREE_WITH_PRICE);
@@ -221,7 +228,7 @@ fn assert_billable(said: &Said) {
 }
 
 /// Every document explains access in the same words.
-fn assert_explained(said: &Said) -> &str {
+pub fn assert_explained(said: &Said) -> &str {
     let description = said.openapi["info"]["description"].as_str().unwrap();
     let at = description.find("The public beta is over").unwrap();
     let explained = &description[at..];
@@ -333,9 +340,9 @@ async fn nothing_is_billable_during_the_beta() {
     let plain = Said::of(world, AccessMode::Beta, None).await;
     let ready = Said::of(world, AccessMode::Beta, Some("simulated")).await;
     for said in [&plain, &ready] {
-        assert_eq!(said.with("currently_billable", &true.into()), Texts::new());
+        assert_eq!(said.endpoints_with("currently_billable", &true.into()), Texts::new());
         assert_eq!((said.sold().0, said.listed("effective_premium")), (Texts::new(), Texts::new()));
-        assert_eq!(said.listed("effective_free"), said.with("effective_tier", &"beta_free".into()));
+        assert_eq!(said.listed("effective_free"), said.endpoints_with("effective_tier", &"beta_free".into()));
         let words = json!({
             "product_mode": "public_beta",
             "beta": true,

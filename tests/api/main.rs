@@ -94,6 +94,8 @@ mod wallets;
 mod week_volume;
 mod weekly;
 mod x402;
+mod x402_table;
+mod x402_words;
 #[allow(dead_code, reason = "shared with the tests of cairn-access")]
 #[path = "../../query-api/access/tests/x402/payer.rs"]
 mod x402_payer;

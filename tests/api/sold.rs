@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{Router, body::Body, http::Request};
 use cairn_access::LightningTill;
-use cairn_http::{AccessMode, HttpConfig};
+use cairn_http::{AccessMode, HttpConfig, Till};
 use cairn_l402::{Credentials, Macaroon};
 use cairn_lightning::{BackendKind, Invoices, MemoryStore, Secret, Simulated};
 use cairn_model::Network;
@@ -48,8 +48,13 @@ pub fn simulated() -> Arc<Simulated> {
 /// A router that sells calls with the invoices of a daemon.
 pub fn selling(world: &World, state: &State, config: &ApiConfig, daemon: Arc<dyn Invoices>, holder: &str) -> Router {
     let till = LightningTill::new(BackendKind::Simulated, daemon, holder.to_owned());
+    selling_by(world, state, config, vec![Arc::new(till)])
+}
+
+/// A router that sells calls by these tills.
+pub fn selling_by(world: &World, state: &State, config: &ApiConfig, tills: Vec<Arc<dyn Till>>) -> Router {
     let api = ApiState::new(Arc::clone(&world.slot) as Arc<_>, config.clone());
-    router(ApiState { state: Some(state.clone()), tills: vec![Arc::new(till)], ..api })
+    router(ApiState { state: Some(state.clone()), tills, ..api })
 }
 
 impl Shop {

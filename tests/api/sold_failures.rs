@@ -13,6 +13,7 @@ use axum::{
     body::Body,
     http::{HeaderValue, Request},
 };
+use base64::{Engine, engine::general_purpose::STANDARD};
 use cairn_http::HttpConfig;
 use cairn_l402::Credentials;
 use cairn_lightning::{BackendError, Invoice, InvoiceState, Invoices, NewInvoice, NodeInfo, PaymentHash, Simulated};
@@ -25,6 +26,8 @@ use crate::{
     priced,
     sold::{Shop, challenge_id, get_with, l402, live_config, selling, warnings},
     support::{Reply, World, assert_problem, everything_world, get, hex, send},
+    x402,
+    x402_payer::encoded,
 };
 
 /// Path of a call, the value of `Authorization` that opens it, and the id of its challenge.
@@ -214,22 +217,28 @@ fn without_state(world: &World, shop: &Shop, http: HttpConfig) -> Router {
 /// Credentials that the mutations of a paid one are sent as.
 const MUTATIONS: usize = 3_000;
 
+/// Changes a few bytes.
+fn mutated(text: &str, rng: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    for _ in 0..rng.random_range(1..4) {
+        let at = rng.random_range(0..bytes.len());
+        match rng.random_range(0..4) {
+            0 => bytes[at] = rng.random_range(0x20..0x7f),
+            1 => drop(bytes.remove(at)),
+            2 => bytes.insert(at, *b"AZaz09+/=-_:, \xff".choose(rng).unwrap()),
+            _ => bytes.truncate(at.max(1)),
+        }
+    }
+    bytes
+}
+
 #[tokio::test]
 async fn mutated_credentials_open_nothing_and_break_nothing() {
     let shop = Shop::over(&everything_world()).await;
     let (path, paid, id) = paid_summary(&shop).await;
     let (mut rng, mut was_used) = (ChaCha8Rng::seed_from_u64(53), false);
     for _ in 0..MUTATIONS {
-        let mut bytes = paid.clone().into_bytes();
-        for _ in 0..rng.random_range(1..4) {
-            let at = rng.random_range(0..bytes.len());
-            match rng.random_range(0..4) {
-                0 => bytes[at] = rng.random_range(0x20..0x7f),
-                1 => drop(bytes.remove(at)),
-                2 => bytes.insert(at, *b"AZaz09+/=-_:, \xff".choose(&mut rng).unwrap()),
-                _ => bytes.truncate(at.max(1)),
-            }
-        }
+        let bytes = mutated(&paid, &mut rng);
         let Ok(value) = HeaderValue::from_bytes(&bytes) else { continue };
         let name = *["authorization", "x-wr-api-key", "payment-signature"].choose(&mut rng).unwrap();
         let request = Request::get(&path).header(name, &value).body(Body::empty()).unwrap();
@@ -241,6 +250,30 @@ async fn mutated_credentials_open_nothing_and_break_nothing() {
     // Unless a mutation kept it, nothing has used it.
     let redeemed = shop.status_of(&id).await["status"] == "redeemed";
     assert_eq!(redeemed, was_used, "{id}");
+}
+
+/// Payments of x402 that were changed: as text, or before they were encoded.
+#[tokio::test(flavor = "multi_thread")]
+async fn mutated_payments_of_x402_are_used_at_most_once() {
+    let shop = x402::Shop::both(&everything_world()).await;
+    let payment = shop.payment(&shop.summary, "mutated").await;
+    let (json, text) = (payment.to_string(), encoded(&payment));
+    let (mut rng, mut answered) = (ChaCha8Rng::seed_from_u64(402), 0);
+    for number in 0..MUTATIONS {
+        let bytes = match number % 2 {
+            0 => mutated(&text, &mut rng),
+            _ => STANDARD.encode(mutated(&json, &mut rng)).into_bytes(),
+        };
+        let Ok(value) = HeaderValue::from_bytes(&bytes) else { continue };
+        let request = Request::get(&shop.summary).header("payment-signature", &value).body(Body::empty()).unwrap();
+        let reply = send(&shop.sold.router, request).await;
+        answered += usize::from(reply.status == 200);
+        assert!(matches!(reply.status, 200 | 400 | 402), "{value:?}: {}", reply.text);
+    }
+    // A change such as a space between members leaves the payment as it is.
+    assert!(answered <= 1, "{answered}");
+    let settled = shop.fake.called().iter().filter(|call| call.starts_with("settle")).count();
+    assert_eq!(settled, answered);
 }
 
 /// True if a mutation kept the credential: the case of a digit or of the scheme, or a space.

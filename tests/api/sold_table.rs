@@ -27,23 +27,23 @@ fn agreed() -> impl Iterator<Item = Vec<&'static str>> {
     AGREED.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>()).filter(|cells| !cells[2].is_empty())
 }
 
-fn premium() -> BTreeSet<(String, String)> {
+pub fn premium() -> BTreeSet<(String, String)> {
     let rows = agreed().filter(|cells| cells[3] == "premium").map(|cells| (cells[0], cells[1]));
     rows.chain(OWN_PREMIUM).map(|(method, path)| (method.to_owned(), path.to_owned())).collect()
 }
 
 /// A call of an operation, as the document's example has it.
-struct Example {
-    method: String,
-    template: String,
-    target: String,
+pub struct Example {
+    pub method: String,
+    pub template: String,
+    pub target: String,
     body: Option<String>,
     /// True if it takes `view`.
     has_view: bool,
 }
 
 impl Example {
-    async fn send(&self, router: &Router, method: &str, headers: &[(&str, &str)]) -> Reply {
+    pub async fn send(&self, router: &Router, method: &str, headers: &[(&str, &str)]) -> Reply {
         let request = Request::builder().method(method).uri(&self.target);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let body = self.body.clone().filter(|_| method == "POST");
@@ -55,7 +55,7 @@ impl Example {
     }
 }
 
-fn examples(document: &Value) -> Vec<Example> {
+pub fn examples(document: &Value) -> Vec<Example> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut all = Vec::new();
     // The helpers read text, not pictures.
@@ -105,12 +105,13 @@ async fn every_operation_asks_for_what_its_row_says() {
         let (method, template) = (example.method.as_str(), example.template.as_str());
         let name = format!("{method} {template}");
         let is_premium = premium.contains(&(method.to_owned(), template.to_owned()));
-        let credentials: [&[(&str, &str)]; 6] = [
+        let credentials: [&[(&str, &str)]; 7] = [
             &[],
             &[("authorization", "L402 garbage")],
             &[("authorization", "LSAT AgEE:00")],
             &[("authorization", "Bearer cairn_ses_garbage")],
             &[("x-wr-api-key", "cairn_key_garbage")],
+            &[("payment-signature", "e30=")],
             &[("if-none-match", "*")],
         ];
         for credentials in credentials {

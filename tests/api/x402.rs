@@ -2,75 +2,94 @@
 
 use std::sync::Arc;
 
-use axum::{Router, body::Body, http::Request};
-use cairn_access::{X402Settings, X402Till};
-use cairn_http::{AccessMode, HttpConfig};
-use cairn_operations::{ApiConfig, ApiState, router};
-use cairn_state::{State, StateUrl};
-use cairn_testkit::temp_dir;
+use axum::{body::Body, http::Request};
+use cairn_access::{LightningTill, X402Settings, X402Till};
+use cairn_http::{HttpConfig, Till, X402Gate};
+use cairn_lightning::{BackendKind, Simulated};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::{
     priced,
-    support::{
-        Reply, World, assert_problem, assert_valid, everything_world, get, get_ok, open_config, script_hash, send,
-    },
+    sold::{self, get_with, live_config, selling_by, warnings},
+    support::{Reply, World, assert_problem, assert_valid, everything_world, get, get_ok, send},
     x402_payer::{ASSET, Fake, Outcome, PAY_TO, PAYER, TRANSACTION, decoded, domain, encoded, nonce, payment},
 };
 
 const SUMMARY: &str = "/v1/wallets/{address}/summary";
 
-/// A server that sells calls, and its facilitator.
-struct Shop {
-    router: Router,
-    fake: Arc<Fake>,
-    summary: String,
+/// The usual settings.
+pub fn settings() -> X402Settings {
+    X402Settings {
+        network: "eip155:84532".parse().unwrap(),
+        asset: ASSET.parse().unwrap(),
+        domain: domain(),
+        decimals: 6,
+        pay_to: PAY_TO.parse().unwrap(),
+        max_timeout_seconds: 60,
+        contract_wallets: false,
+        is_open: true,
+    }
+}
+
+/// A till of x402, and its facilitator.
+pub fn x402_till(settings: X402Settings) -> (Arc<dyn Till>, Arc<Fake>) {
+    let fake = Arc::new(Fake::default());
+    let till = X402Till::new(settings, Arc::<Fake>::clone(&fake), "one".to_owned()).unwrap();
+    (Arc::new(till), fake)
+}
+
+/// A server that sells calls by x402, and its facilitator.
+pub struct Shop {
+    pub sold: sold::Shop,
+    pub fake: Arc<Fake>,
+    pub summary: String,
     detail: String,
-    _folder: TempDir,
 }
 
 impl Shop {
-    async fn over(world: &World, contract_wallets: bool) -> Self {
-        let folder = temp_dir();
-        let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
-        let fake = Arc::new(Fake::default());
-        let settings = X402Settings {
-            network: "eip155:84532".parse().unwrap(),
-            asset: ASSET.parse().unwrap(),
-            domain: domain(),
-            decimals: 6,
-            pay_to: PAY_TO.parse().unwrap(),
-            max_timeout_seconds: 60,
-            contract_wallets,
-            is_open: true,
-        };
-        let till = X402Till::new(settings, Arc::<Fake>::clone(&fake), "one".to_owned()).unwrap();
-        let http = HttpConfig { access_mode: AccessMode::Live, x402: X402Gate::Open, ..open_config().http };
-        let api = ApiState::new(Arc::clone(&world.slot) as Arc<_>, ApiConfig::from(http));
-        let router = router(ApiState { state: Some(state), tills: vec![Arc::new(till)], ..api });
-        let script = world.oracle.scripts().max_by_key(|script| world.oracle.history(script).len()).unwrap();
-        let of = |path: &str| path.replace("{address}", &script_hash(script));
+    /// Sells by x402 alone.
+    pub async fn over(world: &World, settings: X402Settings) -> Self {
+        Shop::with(world, settings, None).await
+    }
+
+    /// Sells over Lightning, too.
+    pub async fn both(world: &World) -> Self {
+        Shop::with(world, settings(), Some("simulated")).await
+    }
+
+    async fn with(world: &World, settings: X402Settings, lightning: Option<&'static str>) -> Self {
+        let x402 = if settings.is_open { X402Gate::Open } else { X402Gate::Closed };
+        let mut sold = sold::Shop::with(world, HttpConfig { x402, lightning, ..live_config() }).await;
+        let (till, fake) = x402_till(settings);
+        let wallet = Arc::<Simulated>::clone(&sold.wallet);
+        let over_lightning = LightningTill::new(BackendKind::Simulated, wallet, "one".to_owned());
+        let first = lightning.map(|_| Arc::new(over_lightning) as Arc<dyn Till>);
+        let tills = first.into_iter().chain([till]).collect();
+        sold.router = selling_by(world, &sold.state, &sold.config, tills);
+        let of = |path: &str| path.replace("{address}", &sold.address);
         let (summary, detail) = (of(SUMMARY), of("/v1/wallets/{address}/detail"));
-        Shop { router, fake, summary, detail, _folder: folder }
+        Shop { sold, fake, summary, detail }
     }
 
     /// A payment of a path, signed by its offer.
-    async fn payment(&self, path: &str, seed: &str) -> Value {
-        let offered = get(&self.router, path).await;
-        assert_problem(&offered, 402, "payment_required");
-        payment(&decoded(offered.header("payment-required")), &nonce(seed), priced::now().into())
+    pub async fn payment(&self, path: &str, seed: &str) -> Value {
+        signed(&get(&self.sold.router, path).await, seed)
     }
 
     /// Asks with a value of `PAYMENT-SIGNATURE`.
     async fn ask(&self, path: &str, value: &str) -> Reply {
-        let request = Request::get(path).header("payment-signature", value);
-        send(&self.router, request.body(Body::empty()).unwrap()).await
+        get_with(&self.sold.router, path, &[("payment-signature", value)]).await
     }
 
-    async fn pay(&self, path: &str, payment: &Value) -> Reply {
+    pub async fn pay(&self, path: &str, payment: &Value) -> Reply {
         self.ask(path, &encoded(payment)).await
     }
+}
+
+/// A payment of an offered call. `seed` decides the nonce.
+pub fn signed(offered: &Reply, seed: &str) -> Value {
+    assert_problem(offered, 402, "payment_required");
+    payment(&decoded(offered.header("payment-required")), &nonce(seed), priced::now().into())
 }
 
 fn warning(reply: &Reply) -> &str {
@@ -79,8 +98,8 @@ fn warning(reply: &Reply) -> &str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_opens_a_summary() {
-    let shop = Shop::over(&everything_world(), false).await;
-    let offered = get(&shop.router, &shop.summary).await;
+    let shop = Shop::over(&everything_world(), settings()).await;
+    let offered = get(&shop.sold.router, &shop.summary).await;
     assert_problem(&offered, 402, "payment_required");
     let required = decoded(offered.header("payment-required"));
     assert_eq!((&required["x402Version"], &required["accepts"][0]["amount"]), (&2.into(), &"10000".into()));
@@ -102,7 +121,7 @@ async fn a_payment_opens_a_summary() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payments_that_open_nothing() {
-    let shop = Shop::over(&everything_world(), false).await;
+    let shop = Shop::over(&everything_world(), settings()).await;
     let good = shop.payment(&shop.summary, "table").await;
     let now = u64::from(priced::now());
     let with = |pointer: &str, value: Value| {
@@ -146,7 +165,7 @@ async fn payments_that_open_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn outcomes_of_settlements() {
-    let shop = Shop::over(&everything_world(), false).await;
+    let shop = Shop::over(&everything_world(), settings()).await;
     let refused = shop.payment(&shop.summary, "refused").await;
     shop.fake.settles(&[Outcome::Refused]);
     let reply = shop.pay(&shop.summary, &refused).await;
@@ -175,7 +194,7 @@ async fn outcomes_of_settlements() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn contract_wallets_pay_where_the_operator_allows_it() {
-    let shop = Shop::over(&everything_world(), true).await;
+    let shop = Shop::over(&everything_world(), X402Settings { contract_wallets: true, ..settings() }).await;
     let mut wallet = shop.payment(&shop.summary, "wallet").await;
     let signature = format!("{}{}", wallet["payload"]["signature"].as_str().unwrap(), "64".repeat(32));
     wallet["payload"]["signature"] = signature.into();
@@ -183,16 +202,88 @@ async fn contract_wallets_pay_where_the_operator_allows_it() {
     assert_eq!(shop.fake.called(), ["verify", "settle First"]);
 }
 
-/// What is free stays free, and health says what is sold.
+/// A payment is used only where nothing else opens the call; the answer says that it was not.
 #[tokio::test(flavor = "multi_thread")]
-async fn free_calls_leave_payments_alone() {
-    let shop = Shop::over(&everything_world(), false).await;
+async fn payments_that_are_not_needed_are_left_alone() {
+    let shop = Shop::both(&everything_world()).await;
     let payment = shop.payment(&shop.summary, "kept").await;
-    let free = shop.pay("/v1/chain/recent-blocks", &payment).await;
-    assert_eq!((free.status, &free.body["_meta"]["warnings"][0]["code"]), (200, &"payment_not_used".into()));
+    let signature = encoded(&payment);
+    let paid = ("payment-signature", signature.as_str());
+    let free = get_with(&shop.sold.router, "/v1/chain/recent-blocks", &[paid]).await;
+    assert_eq!((free.status, warnings(&free)), (200, vec!["payment_not_used"]), "{}", free.text);
+    assert_eq!(free.header("cache-control"), "private, no-cache");
+    let key = shop.sold.key().await;
+    let opened = get_with(&shop.sold.router, &shop.summary, &[paid, ("x-wr-api-key", &key)]).await;
+    assert_eq!((opened.status, &opened.body["_meta"]["price_sats"]), (200, &0.into()), "{}", opened.text);
+    assert!(warnings(&opened).contains(&"payment_not_used"), "{}", opened.text);
+    // Of two payments, the one over Lightning is used.
+    let proof = shop.sold.pay(&get(&shop.sold.router, &shop.summary).await);
+    let both = [paid, ("authorization", proof.as_str())];
+    let opened = get_with(&shop.sold.router, &shop.summary, &both).await;
+    assert_eq!((opened.status, &opened.body["_meta"]["price_sats"]), (200, &21.into()), "{}", opened.text);
+    assert!(warnings(&opened).contains(&"payment_not_used"), "{}", opened.text);
+    assert_eq!(opened.header("payment-response"), "");
+    let again = get_with(&shop.sold.router, &shop.summary, &both).await;
+    assert_problem(&again, 402, "payment_required");
+    assert_eq!(warnings(&again), ["credential_redeemed", "payment_not_used"]);
+    // An unsold call, and HEAD.
+    let contributors = shop.summary.replace("/summary", "/contributors");
+    let unsold = get_with(&shop.sold.router, &contributors, &[paid]).await;
+    assert_problem(&unsold, 402, "payment_required");
+    assert_eq!(warnings(&unsold), ["payment_not_used"]);
+    assert!(unsold.body["payment_options"].get("x402").is_none(), "{}", unsold.text);
+    let head = Request::head(&shop.summary).header(paid.0, paid.1).body(Body::empty()).unwrap();
+    assert_eq!(send(&shop.sold.router, head).await.status, 402);
     assert_eq!(shop.fake.called(), Vec::<String>::new());
-    let health = get_ok(&shop.router, "/api/health", "/api/health").await;
+    assert_eq!(shop.pay(&shop.summary, &payment).await.status, 200);
+    assert_eq!(shop.fake.called(), ["verify", "settle First"]);
+    let health = get_ok(&shop.sold.router, "/api/health", "/api/health").await;
     assert_eq!((&health["x402_opening"]["status"], &health["billing_paused"]), (&"open".into(), &false.into()));
-    let sold: Vec<String> = serde_json::from_value(health["live_x402_capabilities"].clone()).unwrap();
-    assert_eq!(sold, ["chain_awakenings", "tx_verify", "wallet_detail", "wallet_summary"]);
+}
+
+/// A server without a till of x402 says so to those who pay by it.
+#[tokio::test]
+async fn without_x402_a_payment_is_ignored_with_a_warning() {
+    let shop = sold::Shop::over(&everything_world()).await;
+    let path = format!("/v1/wallets/{}/summary", shop.address);
+    let paid = ("payment-signature", "anything");
+    let free = get_with(&shop.router, "/v1/chain/recent-blocks", &[paid]).await;
+    assert_eq!((free.status, warnings(&free)), (200, vec!["payment_not_used"]), "{}", free.text);
+    let refused = get_with(&shop.router, &path, &[paid]).await;
+    assert_problem(&refused, 402, "payment_required");
+    assert_eq!(warnings(&refused), ["payment_not_used"]);
+    let message = refused.body["warnings"][0]["message"].as_str().unwrap();
+    assert!(message.contains("sells no calls by x402") && !message.contains("anything"), "{message}");
+    let proof = shop.pay(&refused);
+    let opened = get_with(&shop.router, &path, &[paid, ("authorization", &proof)]).await;
+    assert_eq!((opened.status, &opened.body["_meta"]["price_sats"]), (200, &21.into()), "{}", opened.text);
+    assert!(warnings(&opened).contains(&"payment_not_used"), "{}", opened.text);
+}
+
+/// A closed settlement takes nothing, and says why.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_settlement_offers_no_way_to_pay() {
+    let world = everything_world();
+    let shop = Shop::over(&world, X402Settings { is_open: false, ..settings() }).await;
+    let offered = get(&shop.sold.router, &shop.summary).await;
+    assert_problem(&offered, 402, "payment_required");
+    let x402 = &offered.body["payment_options"]["x402"];
+    assert_eq!((&x402["error"], &x402["accepts"]), (&"live_settlement_closed".into(), &json!([])));
+    assert!(x402["error_detail"].as_str().unwrap().contains("not opened"), "{x402}");
+    let compact: Value = serde_json::from_str(offered.header("payment-required")).unwrap();
+    assert_eq!((&compact["scheme"], &compact["amount_sats"]), (&"api_key_bridge".into(), &Value::Null));
+    let open = Shop::over(&world, settings()).await;
+    let payment = open.payment(&open.summary, "too early").await;
+    let refused = shop.pay(&shop.summary, &payment).await;
+    assert_problem(&refused, 402, "payment_required");
+    assert_eq!(warnings(&refused), ["live_settlement_closed"]);
+    assert_problem(&shop.ask(&shop.summary, "hunter2").await, 400, "invalid_payment");
+    let free = shop.pay("/v1/chain/recent-blocks", &payment).await;
+    assert_eq!((free.status, warnings(&free)), (200, vec!["payment_not_used"]), "{}", free.text);
+    let key = shop.sold.key().await;
+    let headers = [("payment-signature", "hunter2"), ("x-wr-api-key", key.as_str())];
+    let opened = get_with(&shop.sold.router, &shop.summary, &headers).await;
+    assert!(opened.status == 200 && warnings(&opened).contains(&"payment_not_used"), "{}", opened.text);
+    assert_eq!(shop.fake.called(), Vec::<String>::new());
+    assert_eq!(open.pay(&open.summary, &payment).await.status, 200);
 }

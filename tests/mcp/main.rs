@@ -26,3 +26,7 @@ mod tools;
 #[allow(dead_code, reason = "shared with the tests of the API")]
 #[path = "../api/unconfirmed.rs"]
 mod unconfirmed;
+mod x402;
+#[allow(dead_code, reason = "shared with the tests of cairn-access")]
+#[path = "../../query-api/access/tests/x402/payer.rs"]
+mod x402_payer;

@@ -15,6 +15,7 @@ use crate::{
     exchange::{AnsweredMessage, VERSION},
     handler::AUTHORIZATION,
     message::Message,
+    payment::PAYMENT,
     rpc::{self, INVALID_REQUEST, RpcError, TOO_LARGE},
 };
 
@@ -121,12 +122,13 @@ impl<E: BatchHandler> RunningBatch<E> {
                 Some(RpcError::new(INVALID_REQUEST, "Invalid Request: initialize must not be in a batch"))
             }
             // The answers of a batch share a limit, and a paid answer that exceeds it could not be sent again.
-            Ok(()) if !message.value["params"]["_meta"][AUTHORIZATION].is_null() => {
+            Ok(()) => {
+                let meta = &message.value["params"]["_meta"];
+                let paid = [AUTHORIZATION, PAYMENT].into_iter().find(|name| !meta[*name].is_null());
                 let text =
-                    format!("Invalid Request: a call with {AUTHORIZATION} must not be in a batch; send it on its own");
-                Some(RpcError::new(INVALID_REQUEST, text))
+                    |name| format!("Invalid Request: a call with {name} must not be in a batch; send it on its own");
+                paid.map(|name| RpcError::new(INVALID_REQUEST, text(name)))
             }
-            Ok(()) => None,
         };
         let charged = self.each.charge(units, &self.parts);
         if let Some(error) = charged.err().or(fault) {

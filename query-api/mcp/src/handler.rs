@@ -44,6 +44,11 @@ const INSTRUCTIONS: &str = "Facts about the Bitcoin chain and mempool from the s
     answer_too_large: narrow the request with the parameters that it names. Text and structuredContent have the same data; add \
     ?answers=text or ?answers=structured to this URL for a host that shows both.";
 
+/// Further instructions of a server that sells calls by x402.
+const BY_X402: &str = " A call that must be paid is an error with status_code 402. If it has x402's PaymentRequired \
+    (accepts), sign one of its entries and repeat the same call with the payment in params._meta[\"x402/payment\"]; the \
+    receipt is in _meta[\"x402/payment-response\"] of the result.";
+
 /// Answers the protocol's requests.
 #[derive(Clone)]
 pub(crate) struct Handler {
@@ -122,9 +127,10 @@ impl ServerHandler for Handler {
             .with_title("Cairn")
             .with_description("Bitcoin chain index with a query API, which also broadcasts transactions")
             .with_website_url(format!("{}/", self.api.config().base_url));
+        let by_x402 = if self.api.config().is_x402_open() { BY_X402 } else { "" };
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(about)
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(format!("{INSTRUCTIONS}{by_x402}"))
     }
 
     async fn list_tools(

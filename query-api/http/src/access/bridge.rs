@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{offer::CallOffer, till::PAYMENT_REQUIRED};
+use super::{headers::PAYMENT_REQUIRED, offer::CallOffer};
 use crate::{
     answers::{code::ErrorCode, error::ApiError},
     config::HttpConfig,

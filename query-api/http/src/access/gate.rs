@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     bridge::payment_required,
     delivery::Delivery,
+    headers::PAYMENT_SIGNATURE,
     offer::CallOffer,
     sold::SoldCall,
     till::{GivingBack, NotTaken, Receipt, TakenPayment, Till},
@@ -33,17 +34,30 @@ pub(crate) struct Visitor {
     pub(crate) is_head: bool,
     /// The path template by which the request came.
     pub(crate) template: &'static str,
-    /// Proofs of payment, for each till.
-    pub(crate) proofs: Vec<Vec<HeaderValue>>,
+    /// Proofs of payment.
+    pub(crate) proofs: Proofs,
 }
 
-/// Proofs of payment in a request, for each till.
-pub(crate) fn proofs_in(server: &Server, headers: &HeaderMap) -> Vec<Vec<HeaderValue>> {
+/// Proofs of payment in a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Proofs {
+    /// For each till.
+    by_till: Vec<Vec<HeaderValue>>,
+    /// True if it has a payment of x402, and the server no till for it.
+    has_foreign: bool,
+}
+
+/// Proofs of payment in a request.
+pub(crate) fn proofs_in(server: &Server, headers: &HeaderMap) -> Proofs {
     let of = |till: &Arc<dyn Till>| {
         let values = headers.get_all(till.header()).iter().filter(|value| till.is_proof(value.as_bytes()));
         values.take(MAX_PROOFS).cloned().collect()
     };
-    server.tills.iter().map(of).collect()
+    let has_x402 = server.tills.iter().any(|till| till.header() == PAYMENT_SIGNATURE);
+    Proofs {
+        by_till: server.tills.iter().map(of).collect(),
+        has_foreign: !has_x402 && headers.contains_key(PAYMENT_SIGNATURE),
+    }
 }
 
 /// True if a value of `Authorization` is a proof of payment, not a session.
@@ -52,8 +66,8 @@ pub(crate) fn is_proof(server: &Server, authorization: &[u8]) -> bool {
 }
 
 /// The longest time that redeeming one of these proofs takes.
-pub(crate) fn redeeming_limit(server: &Server, proofs: &[Vec<HeaderValue>]) -> Duration {
-    let given = server.tills.iter().zip(proofs).filter(|(_, proofs)| !proofs.is_empty());
+pub(crate) fn redeeming_limit(server: &Server, proofs: &Proofs) -> Duration {
+    let given = server.tills.iter().zip(&proofs.by_till).filter(|(_, proofs)| !proofs.is_empty());
     given.map(|(till, _)| till.redeeming_limit()).max().unwrap_or_default()
 }
 
@@ -95,10 +109,11 @@ pub(crate) fn answer<'a>(
 /// 402 with an offer; 409 if the payment is in use; 503 if it cannot be checked at present.
 fn enter(server: &Server, ask: &Ask<'_>, visitor: &Visitor) -> Result<Entry, ApiError> {
     let unused = |why: &str| ask.call.warn(UNUSED, format!("a payment was not used, because {why}"));
-    let mut proofs = server.tills.iter().zip(&visitor.proofs).filter(|(_, proofs)| !proofs.is_empty());
+    let Proofs { by_till, has_foreign } = &visitor.proofs;
+    let mut proofs = server.tills.iter().zip(by_till).filter(|(_, proofs)| !proofs.is_empty());
     let is_billable = server.config.is_billable(ask.op) && !visitor.is_own;
     if !is_billable || ask.call.has_session {
-        if proofs.next().is_some() {
+        if proofs.next().is_some() || *has_foreign {
             unused(if is_billable { "a pass or wallet session opens the call" } else { "the call is free" });
         }
         return Ok(Entry::Open);
@@ -107,7 +122,14 @@ fn enter(server: &Server, ask: &Ask<'_>, visitor: &Visitor) -> Result<Entry, Api
     let mut sold = SoldCall::new(ask.op, visitor.template, &ask.input, network, &config.base_url);
     let mut refused = Vec::new();
     // One is used: that of the first protocol.
-    if let Some((till, proofs)) = proofs.next() {
+    let first = proofs.next();
+    if proofs.next().is_some() {
+        unused("another one was given, and one is used");
+    }
+    if *has_foreign {
+        unused("this server sells no calls by x402");
+    }
+    if let Some((till, proofs)) = first {
         if !till.sells(&ask.op.offer) {
             refused.push(Warning::new(
                 UNUSED,
@@ -122,9 +144,6 @@ fn enter(server: &Server, ask: &Ask<'_>, visitor: &Visitor) -> Result<Entry, Api
                 Err(NotTaken::Refused(warning)) => refused.push(warning),
             }
         }
-    }
-    if proofs.next().is_some() {
-        unused("another one was given, and one is used");
     }
     sold.refused = refused.first().map(|warning| warning.code);
     let tills = server.tills.iter().filter(|till| till.sells(&ask.op.offer));

@@ -4,6 +4,7 @@
 pub(crate) mod bridge;
 pub(crate) mod delivery;
 pub(crate) mod gate;
+pub(crate) mod headers;
 pub(crate) mod offer;
 pub(crate) mod sold;
 pub(crate) mod till;

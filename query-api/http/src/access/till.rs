@@ -11,11 +11,6 @@ use crate::{
     requests::ask::Call,
 };
 
-/// The header with what a payment must fulfil: base64 of JSON in x402, or the requirements of a pass as compact JSON.
-pub(crate) const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
-/// The header with the receipt of a payment (x402).
-pub(crate) const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("payment-response");
-
 /// Sells single calls by one protocol. `offer` and `take` may block for a moment: they run on threads that may.
 pub trait Till: Send + Sync + fmt::Debug {
     /// Name of the protocol in small letters: the member of `payment_options`.

@@ -1,7 +1,16 @@
 //! The access to operations in the mode in force: one source for the gate, the catalogs and all documents.
 
-use super::{mode::{AccessMode, X402Gate}, offer::Tier, operation::RegisteredOperation};
+use super::{
+    mode::{AccessMode, X402Gate},
+    offer::Tier,
+    operation::RegisteredOperation,
+};
 use crate::config::HttpConfig;
+
+/// The payment method of calls that are paid over Lightning, in catalogs.
+const LIGHTNING_L402: &str = "lightning_l402";
+/// The payment method of calls that are paid by x402, in catalogs.
+const X402: &str = "x402";
 
 /// The access that an operation gives its clients now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,6 +92,20 @@ impl HttpConfig {
     #[must_use]
     pub fn sells_by_x402(&self, op: &RegisteredOperation) -> bool {
         self.is_billable(op) && op.offer.x402_usd.is_some() && self.is_x402_open()
+    }
+
+    /// Returns the ways in which a call of this operation can be paid now.
+    #[must_use]
+    pub fn payment_methods_of(&self, op: &RegisteredOperation) -> Vec<&'static str> {
+        let lightning = self.sells_over_lightning(op).then_some(LIGHTNING_L402);
+        lightning.into_iter().chain(self.sells_by_x402(op).then_some(X402)).collect()
+    }
+
+    /// Returns the ways in which calls can be paid now.
+    #[must_use]
+    pub fn payment_methods(&self) -> Vec<&'static str> {
+        let lightning = self.payment_backend().map(|_| LIGHTNING_L402);
+        lightning.into_iter().chain(self.is_x402_open().then_some(X402)).collect()
     }
 
     /// True if calls of this operation must be paid, or made with the key of a pass or a wallet session.

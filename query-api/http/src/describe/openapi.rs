@@ -162,6 +162,7 @@ fn operation(
             answer["headers"].as_object_mut().map(|headers| headers.shift_remove("ETag"));
         }
     }
+    security::add_receipt(&mut answer, op, config);
     if op.info.accepts_new {
         let mut accepted = answer.clone();
         accepted["description"] = "Accepted: it is new.".into();
@@ -213,12 +214,8 @@ fn operation(
     entry
 }
 
-/// Errors that an operation may return.
-pub(crate) fn failures(
-    op: &RegisteredOperation,
-    formats: &[TextFormat],
-    config: &HttpConfig,
-) -> impl Iterator<Item = ErrorCode> {
+/// Errors about the payment of a call.
+pub(super) fn failures_of_sales(op: &RegisteredOperation, config: &HttpConfig) -> impl Iterator<Item = ErrorCode> {
     let of_sales = config.is_billable(op).then_some(ErrorCode::PaymentRequired);
     let of_x402 = config.sells_by_x402(op).then_some([
         ErrorCode::InvalidPayment,
@@ -226,8 +223,16 @@ pub(crate) fn failures(
         ErrorCode::FacilitatorUnavailable,
         ErrorCode::PaymentPending,
     ]);
-    let of_sales = of_sales.into_iter().chain(of_x402.into_iter().flatten());
-    op.info.errors.iter().copied().chain(of_sales).chain(common(op, formats))
+    of_sales.into_iter().chain(of_x402.into_iter().flatten())
+}
+
+/// Errors that an operation may return.
+pub(crate) fn failures(
+    op: &RegisteredOperation,
+    formats: &[TextFormat],
+    config: &HttpConfig,
+) -> impl Iterator<Item = ErrorCode> {
+    op.info.errors.iter().copied().chain(failures_of_sales(op, config)).chain(common(op, formats))
 }
 
 /// Errors that any operation may return.

@@ -9,7 +9,10 @@ use crate::{config::HttpConfig, contract::operation::RegisteredOperation};
 const SESSION: &str = "walletSession";
 const BRIDGE: &str = "bridgeKey";
 const L402: &str = "l402";
+const X402: &str = "x402";
 
+/// Name of the header with the receipt of a payment.
+const RECEIPT: &str = "PAYMENT-RESPONSE";
 /// Name of the response and schema of a call that must be paid.
 const CALL: &str = "CallPaymentRequired";
 
@@ -32,6 +35,11 @@ pub(super) fn schemes(config: &HttpConfig) -> Value {
             <macaroon>:<preimage>`, with the macaroon of the 402 answer and the preimage of its paid invoice. It opens \
             one answer to the same request."});
     }
+    if config.is_x402_open() {
+        schemes[X402] = json!({"type": "apiKey", "in": "header", "name": "PAYMENT-SIGNATURE", "description": "A payment \
+            of x402 version 2: base64 of JSON with one of the offers in `PAYMENT-REQUIRED`, signed. It opens one answer \
+            to the same request, and is carried out before the answer is sent."});
+    }
     schemes
 }
 
@@ -41,10 +49,16 @@ pub(super) fn requirement(op: &RegisteredOperation, config: &HttpConfig) -> Opti
         // The first object: some requests need neither.
         return Some(json!([{}, {SESSION: []}, {BRIDGE: []}]));
     }
-    config.is_billable(op).then(|| match config.sells_over_lightning(op) {
-        true => json!([{L402: []}, {SESSION: []}, {BRIDGE: []}]),
-        false => json!([{SESSION: []}, {BRIDGE: []}]),
-    })
+    let paid = [(L402, config.sells_over_lightning(op)), (X402, config.sells_by_x402(op))];
+    let paid = paid.into_iter().filter(|(_, is_sold)| *is_sold).map(|(name, _)| name);
+    config.is_billable(op).then(|| paid.chain([SESSION, BRIDGE]).map(|name| json!({name: []})).collect())
+}
+
+/// Adds the receipt of a payment to the headers of the answer of an operation that is sold by x402.
+pub(super) fn add_receipt(answer: &mut Value, op: &RegisteredOperation, config: &HttpConfig) {
+    if config.sells_by_x402(op) {
+        answer["headers"][RECEIPT] = headers(&[RECEIPT])[RECEIPT].take();
+    }
 }
 
 /// Name of the response with this status.
@@ -67,6 +81,16 @@ pub(super) fn describe_sales(components: &mut Value, config: &HttpConfig) {
         names.push("WWW-Authenticate");
         components["headers"]["WWW-Authenticate"] = json!({"description": "The offer of the call: `L402` with the \
             macaroon and the invoice.", "schema": {"type": "string"}});
+    }
+    if config.is_x402_open() {
+        names.push(RECEIPT);
+        components["headers"][RECEIPT] = json!({"description": "The receipt of a payment of x402, as base64 of JSON: \
+            `success` and `transaction`. A refused settlement answers 402 with `success` false. An error such as 404 has \
+            it too if the payment was carried out.", "schema": {"type": "string"}});
+        components["headers"]["PAYMENT-REQUIRED"]["description"] =
+            "`PaymentRequired` of x402 version 2 as base64 of JSON, \
+            if the call is sold by x402; otherwise the requirements of a bridge pass, as compact JSON."
+                .into();
     }
     components["responses"][CALL] = json!({
         "description": "The call must be paid, or made with the key of a pass or a wallet session.",

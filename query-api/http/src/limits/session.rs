@@ -9,7 +9,7 @@ use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use crate::answers::meta::Warning;
+use crate::{access::headers::PAYMENT_SIGNATURE, answers::meta::Warning};
 
 /// The header of bridge keys.
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-wr-api-key");
@@ -32,9 +32,9 @@ pub(crate) struct Access {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// True if a request has a session or key, valid or not. Its answer must not be shared.
+/// True if a request has a session, key or payment, valid or not. Its answer must not be shared.
 pub(crate) fn presents_any(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY)
+    [header::AUTHORIZATION, API_KEY, PAYMENT_SIGNATURE].iter().any(|name| headers.contains_key(name))
 }
 
 /// Why a session or key counts as absent.

@@ -28,7 +28,7 @@ use super::{
     parameters::{from_object, target_of},
 };
 use crate::{
-    access::till::{PAYMENT_REQUIRED, PAYMENT_RESPONSE},
+    access::headers::{PAYMENT_REQUIRED, PAYMENT_RESPONSE},
     answers::{
         code::ErrorCode,
         error::{ApiError, Location, PROBLEM},

@@ -8,7 +8,7 @@ use axum::{
 
 use super::names::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID};
 use crate::{
-    access::till::{PAYMENT_REQUIRED, PAYMENT_RESPONSE},
+    access::headers::{PAYMENT_REQUIRED, PAYMENT_RESPONSE},
     answers::error::ApiError,
     requests::http::{ROWS_READ, WARNING},
 };

@@ -14,10 +14,6 @@ use crate::{context::Ctx, operation::Operation, service::access::NO_BACKEND};
 /// Plans, payment methods and prices.
 pub(crate) struct BillingCatalog;
 
-/// The payment method of single calls.
-const LIGHTNING_L402: &str = "lightning_l402";
-/// The payment method of single calls that are sold in dollars.
-const X402: &str = "x402";
 /// Why nothing is sold during the beta.
 const BETA: &str = "nothing is sold during the public beta";
 
@@ -32,7 +28,7 @@ pub(crate) struct BillingCatalogOutput {
     billing_paused_reason: Option<&'static str>,
     checkout_buy_path: &'static str,
     plans: Vec<Plan>,
-    /// Ways to pay. `lightning_l402` pays for single calls; each plan names its own.
+    /// Ways to pay. `lightning_l402` and `x402` pay for single calls; each plan names its own ways.
     payment_methods: Vec<&'static str>,
     /// Reason for an empty list.
     payment_methods_reason: Option<&'static str>,
@@ -80,6 +76,9 @@ pub(crate) struct PricedCapability {
     future_x402_price_usd: Option<&'static str>,
     /// Unit of the price.
     price_unit: Option<Unit>,
+    /// Ways to pay for a call now, of `payment_methods`; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    payment_methods: Vec<&'static str>,
 }
 
 /// How a test code becomes a key.
@@ -109,8 +108,7 @@ impl Operation for BillingCatalog {
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<BillingCatalogOutput, ApiError> {
         let (config, mode) = (ctx.config, ctx.config.access_mode);
         let at = |path: &str| format!("{}{path}", config.base_url);
-        let lightning = config.payment_backend().map(|_| LIGHTNING_L402);
-        let calls = lightning.into_iter().chain(config.is_x402_open().then_some(X402));
+        let calls = config.payment_methods().into_iter();
         let payment_methods: Vec<&str> = calls.chain(config.pass_methods()).collect();
         Ok(BillingCatalogOutput {
             product_mode: mode.product_mode(),
@@ -158,7 +156,8 @@ fn capabilities(ctx: &Ctx<'_>) -> Vec<PricedCapability> {
         found.entry(name).or_default().push(op);
     }
     let priced = found.into_iter().filter_map(|(capability, operations)| {
-        let offer = operations.first()?.offer;
+        let first = operations.first()?;
+        let offer = first.offer;
         Some(PricedCapability {
             capability,
             post_beta_tier: offer.tier,
@@ -166,6 +165,7 @@ fn capabilities(ctx: &Ctx<'_>) -> Vec<PricedCapability> {
             future_native_l402_price_sats: offer.price_sats,
             future_x402_price_usd: offer.x402_usd,
             price_unit: offer.unit,
+            payment_methods: ctx.config.payment_methods_of(first),
             endpoints: operations.into_iter().flat_map(endpoints).collect(),
         })
     });

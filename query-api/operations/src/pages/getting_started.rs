@@ -28,18 +28,21 @@ struct Paying<'a> {
     sells: bool,
     /// Path of a call that must be paid.
     paid: &'a str,
+    /// Path of a call that can be paid by x402; `None` if there are none.
+    paid_by_x402: Option<&'a str>,
 }
 
-/// How to pay, with the first operation that must be paid and that a path alone asks for.
+/// How to pay, with the first operations that must be paid and that a path alone asks for.
 fn paying<'a>(operations: &'a [RegisteredOperation], config: &'a ApiConfig) -> Safe<Paying<'a>> {
+    let config = &config.http;
     let is_example = |op: &&RegisteredOperation| {
-        config.http.is_billable(op)
-            && op.info.method == Method::Get
-            && op.offer.price_sats.is_some()
-            && !op.input.fields.iter().any(|field| field.required)
+        op.info.method == Method::Get && !op.input.fields.iter().any(|field| field.required)
     };
-    let paid = operations.iter().find(is_example).map_or("", |op| op.info.path);
-    Safe(Paying { base: &config.http.base_url, sells: config.http.payment_backend().is_some(), paid })
+    let mut examples = operations.iter().filter(is_example).filter(|op| config.is_billable(op));
+    let by_x402 = examples.clone().find(|op| config.sells_by_x402(op)).map(|op| op.info.path);
+    let paid = examples.find(|op| op.offer.price_sats.is_some()).map_or("", |op| op.info.path);
+    let sells = config.payment_backend().is_some();
+    Safe(Paying { base: &config.base_url, sells, paid, paid_by_x402: by_x402 })
 }
 
 pub(super) fn getting_started(operations: &[RegisteredOperation], config: &ApiConfig) -> String {

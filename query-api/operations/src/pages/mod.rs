@@ -25,7 +25,7 @@ pub(crate) fn all(operations: &[RegisteredOperation], config: &ApiConfig) -> Vec
 
 #[cfg(test)]
 mod tests {
-    use cairn_http::{AccessMode, HttpConfig, PassMethod, PassOffer};
+    use cairn_http::{AccessMode, HttpConfig, PassMethod, PassOffer, X402Gate};
 
     use super::{checkout::html as checkout, getting_started::getting_started};
     use crate::{
@@ -75,8 +75,18 @@ mod tests {
             "{html}"
         );
         assert!(html.contains("curl -H 'X-WR-API-Key: cairn_key_…' 'http://x/v1/"), "{html}");
+        assert!(!html.contains("PAYMENT-SIGNATURE"), "{html}");
         let html = getting_started(&operations, &unsold);
         assert!(!html.contains("L402") && html.contains("no Lightning backend"), "{html}");
+        let by_x402 =
+            |config: &ApiConfig| -> ApiConfig { HttpConfig { x402: X402Gate::Open, ..config.http.clone() }.into() };
+        for (config, over_lightning) in [(by_x402(&live), true), (by_x402(&unsold), false)] {
+            let html = getting_started(&operations, &config);
+            let command = "curl -H 'PAYMENT-SIGNATURE: &lt;payment&gt;' 'http://x/v1/chain/awakenings'";
+            assert!(html.contains(command), "{html}");
+            assert_eq!(html.contains("Authorization: L402"), over_lightning, "{html}");
+            assert_eq!(html.contains("no Lightning backend"), !over_lightning, "{html}");
+        }
     }
 
     #[test]

@@ -82,6 +82,9 @@ pub(crate) struct Capability {
     /// Unit of the price; absent if there is none, or if compact.
     #[serde(skip_serializing_if = "Option::is_none")]
     price_unit: Option<Unit>,
+    /// Ways to pay for a call now; absent if there are none, or if compact.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    payment_methods: Vec<&'static str>,
 }
 
 /// An interface to the operations.
@@ -136,6 +139,7 @@ impl Operation for Capabilities {
                 cost: full.then_some(info.cost.name()),
                 future_price_sats: offer.price_sats.filter(|_| full),
                 price_unit: offer.unit.filter(|_| full),
+                payment_methods: if full { ctx.config.payment_methods_of(op) } else { Vec::new() },
             };
             match areas.iter_mut().find(|area| area.name == info.area) {
                 Some(area) => area.operations.push(capability),

@@ -57,6 +57,9 @@ pub(crate) struct CatalogEntry {
     /// Price in USD for x402, if one is planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     future_x402_price_usd: Option<&'static str>,
+    /// Ways to pay for a call now; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    payment_methods: Vec<&'static str>,
     /// Requests that need a wallet session; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     conditional_access: Option<ConditionalAccess>,
@@ -132,6 +135,7 @@ fn entry(op: &RegisteredOperation, path: &'static str, config: &HttpConfig, show
         future_native_l402_price_sats: offer.price_sats,
         price_unit: offer.unit,
         future_x402_price_usd: offer.x402_usd,
+        payment_methods: config.payment_methods_of(op),
         conditional_access: (effective == EffectiveTier::Conditional).then(|| access(info, showcase)),
     }
 }

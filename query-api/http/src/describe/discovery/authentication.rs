@@ -7,11 +7,15 @@ use crate::{
     contract::{access::EffectiveTier, operation::RegisteredOperation},
 };
 
+/// The header with a payment.
+const PAYMENT: &str = "PAYMENT-SIGNATURE";
+
 /// A way to authenticate.
 enum Way {
     Session,
     BridgeKey,
-    Payment,
+    L402,
+    X402,
 }
 
 /// A way to authenticate, with its purpose.
@@ -26,21 +30,23 @@ impl Scheme {
         match self.way {
             Way::Session => "wallet_session",
             Way::BridgeKey => "bridge_key",
-            Way::Payment => "l402",
+            Way::L402 => "l402",
+            Way::X402 => "x402",
         }
     }
 
     /// The scheme in our own form.
     fn described(&self) -> Value {
         let (kind, header) = match self.way {
-            Way::Session | Way::Payment => ("http", "Authorization"),
+            Way::Session | Way::L402 => ("http", "Authorization"),
             Way::BridgeKey => ("apiKey", "X-WR-API-Key"),
+            Way::X402 => ("apiKey", PAYMENT),
         };
         let mut scheme = json!({"id": self.id(), "type": kind});
         match self.way {
             Way::Session => scheme["scheme"] = "bearer".into(),
-            Way::Payment => scheme["scheme"] = "L402".into(),
-            Way::BridgeKey => {}
+            Way::L402 => scheme["scheme"] = "L402".into(),
+            Way::BridgeKey | Way::X402 => {}
         }
         scheme["in"] = "header".into();
         scheme["name"] = header.into();
@@ -51,11 +57,16 @@ impl Scheme {
     /// The scheme in the form of agent cards.
     pub(super) fn for_card(&self) -> Value {
         let description = &self.description;
+        let http = |scheme: &str| json!({"httpAuthSecurityScheme": {"scheme": scheme, "description": description}});
+        let key = |name: &str| {
+            json!({"apiKeySecurityScheme": {"name": name, "location": "header",
+            "description": description}})
+        };
         match self.way {
-            Way::Session => json!({"httpAuthSecurityScheme": {"scheme": "Bearer", "description": description}}),
-            Way::BridgeKey => json!({"apiKeySecurityScheme": {"name": "X-WR-API-Key", "location": "header",
-                "description": description}}),
-            Way::Payment => json!({"httpAuthSecurityScheme": {"scheme": "L402", "description": description}}),
+            Way::Session => http("Bearer"),
+            Way::BridgeKey => key("X-WR-API-Key"),
+            Way::L402 => http("L402"),
+            Way::X402 => key(PAYMENT),
         }
     }
 
@@ -63,7 +74,8 @@ impl Scheme {
     pub(super) fn opens(&self, op: &RegisteredOperation, config: &HttpConfig) -> bool {
         match self.way {
             Way::Session | Way::BridgeKey => true,
-            Way::Payment => config.sells_over_lightning(op),
+            Way::L402 => config.sells_over_lightning(op),
+            Way::X402 => config.sells_by_x402(op),
         }
     }
 }
@@ -87,10 +99,13 @@ pub(super) fn schemes(operations: &[RegisteredOperation], config: &HttpConfig) -
     };
     let session = format!("A wallet session: `Authorization: Bearer <token>`. {needed}");
     let key = "The key of a bridge pass: `X-WR-API-Key: <key>`. It gives the same access as a wallet session.";
-    let payment = "A paid call: `Authorization: L402 <macaroon>:<preimage>`, with the macaroon of the 402 answer and the \
+    let l402 = "A paid call: `Authorization: L402 <macaroon>:<preimage>`, with the macaroon of the 402 answer and the \
                    preimage of its paid invoice. It opens one answer to the same request.";
-    let payment = config.payment_backend().map(|_| (Way::Payment, payment.to_owned()));
-    let ways = [(Way::Session, session), (Way::BridgeKey, key.to_owned())].into_iter().chain(payment);
+    let l402 = config.payment_backend().map(|_| (Way::L402, l402.to_owned()));
+    let x402 = "A call paid by x402 version 2: `PAYMENT-SIGNATURE: <payment>`, with a signed entry of `accepts` of the \
+                402 answer. It opens one answer to the same request.";
+    let x402 = config.is_x402_open().then(|| (Way::X402, x402.to_owned()));
+    let ways = [(Way::Session, session), (Way::BridgeKey, key.to_owned())].into_iter().chain(l402).chain(x402);
     ways.map(|(way, description)| Scheme { way, description }).collect()
 }
 

@@ -9,12 +9,11 @@ use super::{
     links::{MCP, links},
 };
 use crate::{
-    answers::code::ErrorCode,
     config::HttpConfig,
     contract::{cost::Cost, input::Field, method::Method, offer::Tier, operation::RegisteredOperation},
     describe::{
         about::About,
-        openapi::example_of,
+        openapi::{example_of, failures_of_sales},
         paying::{how_to_pay, price_now},
     },
 };
@@ -108,8 +107,7 @@ pub(super) fn full(operations: &[RegisteredOperation], about: &About, openapi: &
         if config.gates_enabled && op.info.conditional {
             let _ = writeln!(text, "Gated: some requests need a wallet session or a key (see Access).");
         }
-        let of_sales = config.is_billable(op).then_some(&ErrorCode::PaymentRequired);
-        for code in op.info.errors.iter().chain(of_sales) {
+        for code in op.info.errors.iter().copied().chain(failures_of_sales(op, config)) {
             let _ = writeln!(text, "Error: {} `{}`.", code.status().as_u16(), code.name());
         }
         for alias in &op.agreed_aliases {
