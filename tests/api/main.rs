@@ -94,11 +94,11 @@ mod wallets;
 mod week_volume;
 mod weekly;
 mod x402;
-mod x402_table;
-mod x402_words;
 #[allow(dead_code, reason = "shared with the tests of cairn-access")]
 #[path = "../../query-api/access/tests/x402/payer.rs"]
 mod x402_payer;
+mod x402_table;
+mod x402_words;
 
 #[path = "../state/database.rs"]
 #[allow(dead_code, reason = "the tests of the service state need more of it")]

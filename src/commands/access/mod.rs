@@ -28,7 +28,9 @@ pub(crate) fn access(command: &AccessCommand) -> Result<Exit, Failure> {
         }),
         AccessCommand::Reconcile(args) => reconcile::reconcile(args),
         AccessCommand::Unknown(args) => with_state(&args.at.url()?, async |state| outcomes::unknown(state, args).await),
-        AccessCommand::Conclude(args) => with_state(&args.at.url()?, async |state| outcomes::conclude(state, args).await),
+        AccessCommand::Conclude(args) => {
+            with_state(&args.at.url()?, async |state| outcomes::conclude(state, args).await)
+        }
         AccessCommand::Pay(args) => pay::pay(args),
     }
 }

@@ -74,9 +74,8 @@ pub(super) async fn conclude(state: &State, args: &AccessConclude) -> Result<Exi
         }
     };
     let concluded = state.reconcile_x402_payment(&key, &outcome, now_secs()).await.map_err(|error| match error {
-        StateError::Sale => {
-            Failure::usage("--refused cannot be stored").hint("a reason has 1 to 500 characters, and no control characters")
-        }
+        StateError::Sale => Failure::usage("--refused cannot be stored")
+            .hint("a reason has 1 to 500 characters, and no control characters"),
         other => other.into(),
     })?;
     if concluded {
@@ -146,14 +145,17 @@ mod tests {
         let unknown = SettlementOutcome::Unknown { reason: "a time-out".to_owned() };
         assert!(state.finish_settling(&lease, &unknown, 51).await.unwrap());
         let rows: Vec<_> = state.open_settlements(now_secs(), 9).await.unwrap().iter().map(row).collect();
-        assert_eq!(rows, [[
-            name(&new.key).as_str(),
-            "wallet_summary",
-            "10000",
-            "1970-01-01T00:00:50Z",
-            "1970-01-01T00:01:40Z",
-            "a time-out",
-        ]]);
+        assert_eq!(
+            rows,
+            [[
+                name(&new.key).as_str(),
+                "wallet_summary",
+                "10000",
+                "1970-01-01T00:00:50Z",
+                "1970-01-01T00:01:40Z",
+                "a time-out",
+            ]]
+        );
         assert_eq!(state.settlements_to_ask(now_secs(), 9).await.unwrap(), [], "its authorization ended long ago");
         let (payment, hash) = (name(&new.key), format!("0x{}", "EF".repeat(32)));
         let run = async |words: &[&str]| {

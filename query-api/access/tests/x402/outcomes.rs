@@ -231,8 +231,7 @@ async fn outcomes_are_found_out_without_a_client() {
     assert_eq!(round(NOW + 120).await, Reconciled { settled: 1, open: 1, refused: 0 });
     assert_eq!(shop.fake.called(), ["settle Again"; 4]);
     // Both changed in the same second, so either may have been asked about first.
-    let is_settled =
-        |state| matches!(state, X402PaymentState::Settled { delivered_at: None, .. });
+    let is_settled = |state| matches!(state, X402PaymentState::Settled { delivered_at: None, .. });
     let (owed, open) = if is_settled(state_of(shop.row(&first).await)) { (first, second) } else { (second, first) };
     let reply = shop.pay(THING, &owed).await;
     assert_eq!((reply.status, &reply.body["text"]), (200, &"the goods".into()), "{}", reply.body);
