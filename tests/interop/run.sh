@@ -47,6 +47,7 @@ done
 "$here/analysts.sh" "http://$listen" "${CARGO_TARGET_DIR:-target}/release/cairn" "$work/data"
 "$here/stores.sh" "${CARGO_TARGET_DIR:-target}/release/cairn" "$work/data"
 "$here/l402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
+"$here/x402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 
 # What schemathesis cannot know: sending a transaction needs a node, and anchoring a hash a wallet, which the demo has
 # not, and says so by a 503 that is in the document; and an unconfirmed transaction has to be one that waits here and now.
