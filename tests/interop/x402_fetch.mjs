@@ -8,8 +8,10 @@ import assert from 'node:assert/strict';
 
 import { goods } from './l402_shop.mjs';
 import { NETWORK, readChain } from './x402_chain.mjs';
-import { Buyer, PRICE, bought, post } from './x402_shop.mjs';
+import { Buyer, PRICE, bought, post, receiptOf } from './x402_shop.mjs';
 
+/// Fewer than a server has in hand at a time, which are 16.
+const AT_ONCE = 8;
 const [base, folder] = process.argv.slice(2);
 const { chain, payTo, wallets, contractWallet } = readChain(folder);
 const url = (path) => new URL(path, base).href;
@@ -54,6 +56,14 @@ assert.equal((await buy(buyer, '/v1/tx/verify', post({ txid, expected_address: a
 // A second answer to the same request is paid again.
 await buy(buyer, `/v1/wallets/${address}/summary`);
 
+// Payments at the same time: the facilitator sends each transaction with a nonce of its own.
+const before = await chain.balance(payTo);
+const targets = Array.from({ length: AT_ONCE }, (_, at) => `/v1/chain/awakenings?limit=${at + 1}`);
+const answers = await Promise.all(targets.map((target) => buyer.fetch(url(target))));
+const transactions = new Set(answers.map((answer) => receiptOf(answer)?.transaction));
+assert.deepEqual([answers.map((answer) => answer.status), transactions.size], [Array(AT_ONCE).fill(200), AT_ONCE]);
+assert.equal(await chain.balance(payTo), before + BigInt(AT_ONCE) * PRICE);
+
 // What is free needs no payment.
 const free = await buyer.fetch(url(`/v1/tx/${txid}/status`));
 assert.deepEqual([free.status, free.headers.get('payment-response')], [200, null]);
@@ -61,4 +71,4 @@ assert.deepEqual([free.status, free.headers.get('payment-response')], [200, null
 // Only the chain can check signatures of a contract.
 const contract = new Buyer(chain, wallets.owner, contractWallet);
 assert.equal((await buy(contract, `/v1/wallets/${address}/summary`)).address, address);
-console.log('@x402/fetch: 6 answers bought by a key, 1 by a contract wallet');
+console.log(`@x402/fetch: ${6 + AT_ONCE} answers bought by a key, 1 by a contract wallet`);
