@@ -8,7 +8,7 @@ import json
 import sys
 
 from mcp import ClientSession
-from mcp.client.streamable_http import streamablehttp_client
+from mcp.client.streamable_http import streamable_http_client
 from x402 import x402Client
 from x402.mcp import x402MCPSession
 
@@ -17,7 +17,7 @@ from x402_shop import NETWORK, PRICE, Chain, goods
 
 async def calls(base, chain, txid, address):
     payer = x402Client.from_config(chain.client_config("mcp"))
-    async with streamablehttp_client(f"{base}/mcp/") as (read, write, _), ClientSession(read, write) as session:
+    async with streamable_http_client(f"{base}/mcp/") as (read, write, _), ClientSession(read, write) as session:
         client = x402MCPSession(session, payer)
         await client.initialize()
         # Without a payment, the tool offers the call, and has no data.
