@@ -100,7 +100,7 @@ pub(crate) fn count_passes(registry: &Registry, state: State) {
 fn start<F, Fut>(counted: prometheus::Result<Counted>, state: State, count: F)
 where
     F: Fn(State) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Vec<u64>, StateError>> + Send,
+    Fut: Future<Output = Result<Vec<u64>, StateError>> + Send + 'static,
 {
     match counted {
         Ok(counted) => drop(tokio::spawn(counted.follow(state, count))),

@@ -13,7 +13,7 @@ use cairn_model::{CancelToken, Network};
 use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TimestampConfig, TroubleSlot};
 use cairn_payments::PaymentDescriptor;
 use cairn_reader::Damages;
-use cairn_state::{State, StateUrl};
+use cairn_state::StateUrl;
 use prometheus::Registry;
 use tokio::runtime::Handle;
 

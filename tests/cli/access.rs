@@ -219,7 +219,7 @@ fn payments_that_were_never_redeemed_are_found() {
     assert_eq!(said(&world, &simulated).0, CSV_HEADER);
 
     // Checkouts too, whatever their expiry; and the payment is noted.
-    let of_pass = invoice("of a pass");
+    let of_pass = invoice("pass");
     let sold = with_state(&world, async |state| {
         assert!(state.add_simulated_invoice(&of_pass).await.unwrap());
         let old = now_secs() - 20 * 86_400;

@@ -43,7 +43,7 @@ pub(super) fn reconcile(args: &AccessReconcile) -> Result<Exit, Failure> {
             true => Found::default(),
             false => walked_checkouts(state, kind, &invoices).await?,
         };
-        Ok((challenges, checkouts))
+        Ok::<_, Failure>((challenges, checkouts))
     })?;
     let now = now_secs();
     let mut rows: Vec<Vec<String>> = challenges.paid.iter().map(|paid| row(paid, now)).collect();
