@@ -9,7 +9,10 @@ use std::{
 
 use bitcoin::{Address, Amount, ScriptBuf, TxOut, address::NetworkUnchecked};
 use cairn_standin::{Payment, StandIn};
-use cairn_state::{ChallengeSecrets, NewChallenge, Offering, State, StateUrl};
+use cairn_state::{
+    ChallengeSecrets, NewChallenge, NewCheckout, Offering, OpeningCheckout, PaymentInvoice, SeenPayment, State,
+    StateUrl,
+};
 use cairn_support::{Cast, Client, loopback};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
@@ -39,6 +42,8 @@ pub struct Accepted {
     codes: Vec<String>,
     /// A challenge of a sold call.
     challenge: Option<String>,
+    /// A paid checkout, and its secret.
+    checkout: Option<(String, String)>,
 }
 
 static ACCEPTED: Mutex<Accepted> = Mutex::new(Accepted {
@@ -47,6 +52,7 @@ static ACCEPTED: Mutex<Accepted> = Mutex::new(Accepted {
     unpaid: Vec::new(),
     codes: Vec::new(),
     challenge: None,
+    checkout: None,
 });
 
 /// Returns what was accepted so far.
@@ -101,6 +107,11 @@ impl Accepted {
         self.challenge.clone()
     }
 
+    /// Returns a checkout to ask for, and its secret.
+    pub fn checkout(&self) -> Option<(String, String)> {
+        self.checkout.clone()
+    }
+
     /// Returns the payment of a report that is not paid yet, and forgets it.
     pub fn payment(&mut self) -> Option<Payment> {
         self.unpaid.pop().map(|output| Payment { outputs: vec![output], ..Payment::at(FEERATE) })
@@ -112,6 +123,35 @@ fn submit(cast: &Cast, path: &str, body: &Value) -> (u16, Value) {
     let server = cast.served.address().unwrap().parse().unwrap();
     let answer = loopback::Client::from(99, server).send(path, Some(body)).unwrap();
     (answer.status, answer.json())
+}
+
+/// Works on the database of the servers.
+fn with_state<T>(cast: &Cast, work: impl AsyncFnOnce(&State) -> T) -> T {
+    let url = StateUrl::in_folder(&cast.world.path("data"));
+    Runtime::new().unwrap().block_on(async { work(&State::open(&url).await.unwrap()).await })
+}
+
+/// Stores a checkout that is paid, as a server that sells passes does. Returns its id and its secret.
+fn bought(cast: &Cast) -> (String, String) {
+    let now = cairn_clock::now_secs();
+    let new = NewCheckout {
+        plan: "wallet-monthly".to_owned(),
+        price_sats: 5,
+        valid_secs: 31 * 86_400,
+        expires_at: now + 3_600,
+    };
+    let invoice =
+        PaymentInvoice { provider: "simulated".to_owned(), payment_hash: [2; 32], invoice: "lnbcrt".to_owned() };
+    with_state(cast, async |state| {
+        let client = state.client_keys(now, 0).await.unwrap().hashes(|key| key.mac(&["soak"]));
+        let opened = match state.open_lightning_checkout(new, invoice, &client, now).await.unwrap() {
+            OpeningCheckout::Opened(opened) => *opened,
+            other => panic!("{other:?}"),
+        };
+        let id = opened.checkout.id;
+        state.note_checkout_payment(&id, &SeenPayment::of_invoice(5, now, 5), now).await.unwrap();
+        (id, opened.secret.expose().to_owned())
+    })
 }
 
 /// Stores a challenge, as a server that sells calls does. Returns its id.
@@ -132,9 +172,7 @@ fn offered(cast: &Cast) -> String {
         invoice_expires_at: now + 540,
         expires_at: now + 600,
     };
-    let url = StateUrl::in_folder(&cast.world.path("data"));
-    Runtime::new().unwrap().block_on(async {
-        let state = State::open(&url).await.unwrap();
+    with_state(cast, async |state| {
         let client = state.client_keys(now, 0).await.unwrap().hashes(|key| key.mac(&["soak"]));
         match state.add_challenge(new, &client, now).await.unwrap() {
             Offering::Offered(challenge) => challenge.id,
@@ -148,6 +186,7 @@ pub fn begin(cast: &Cast, node: &StandIn) {
     let issue = |_| cast.world.stdout("keys codes issue --datadir data").trim().to_owned();
     accepted().codes = (0..CODES).map(issue).collect();
     accepted().challenge = Some(offered(cast));
+    accepted().checkout = Some(bought(cast));
     node.world().create_wallet(WALLET);
     node.world().fund_wallet(WALLET, 200, 1_000_000).unwrap();
     let mut client = cast.client();

@@ -39,10 +39,18 @@ pub static SUBJECTS: Mutex<Subjects> = Mutex::new(Subjects {
     raws: Vec::new(),
 });
 
+/// Where a parameter stands in a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Path,
+    Query,
+    Header,
+}
+
 /// A parameter, or a member of a body.
 struct Parameter {
     name: String,
-    in_path: bool,
+    place: Place,
     required: bool,
     format: String,
     example: Value,
@@ -59,14 +67,12 @@ pub struct Operation {
     answered: AtomicU64,
 }
 
-/// A request: its path and body.
+/// A request: its path, its body, and headers besides the usual ones.
 pub struct Request {
     pub path: String,
     pub body: Option<Value>,
+    pub headers: Vec<(String, String)>,
 }
-
-/// Operations about what is sold: nothing is during the beta.
-const OF_SALES: [&str; 4] = ["l402_challenge", "create_checkout", "checkout", "refresh_checkout"];
 
 /// All operations and tools.
 pub struct Load {
@@ -99,9 +105,7 @@ impl Load {
             let never = all.iter().filter(|one| one.answered.load(Ordering::Relaxed) == 0);
             never.map(|one| one.name.clone()).collect()
         };
-        let mut of_operations = silent(&self.operations);
-        of_operations.retain(|name| !OF_SALES.contains(&name.as_str()));
-        assert_eq!(of_operations, Vec::<String>::new(), "operations without a single good answer");
+        assert_eq!(silent(&self.operations), Vec::<String>::new(), "operations without a single good answer");
         assert_eq!(silent(&self.tools), Vec::<String>::new(), "tools without a single good answer");
         let counts: BTreeMap<&str, u64> =
             self.operations.iter().map(|one| (one.name.as_str(), one.answered.load(Ordering::Relaxed))).collect();
@@ -122,7 +126,11 @@ impl Operation {
     fn of(path: &str, method: &str, op: &Value) -> Self {
         let parameter = |one: &Value| Parameter {
             name: one["name"].as_str().unwrap().to_owned(),
-            in_path: one["in"] == "path",
+            place: match one["in"].as_str() {
+                Some("path") => Place::Path,
+                Some("header") => Place::Header,
+                _ => Place::Query,
+            },
             required: one["required"] == true,
             format: one["schema"]["format"].as_str().unwrap_or_default().to_owned(),
             example: one["example"].clone(),
@@ -149,7 +157,7 @@ impl Operation {
         let properties = schema["properties"].as_object().unwrap_or(&no_properties);
         let parameter = |(name, field): (&String, &Value)| Parameter {
             name: name.clone(),
-            in_path: false,
+            place: Place::Query,
             required: required.iter().any(|one| one == name.as_str()),
             format: field["format"].as_str().unwrap_or_default().to_owned(),
             example: field["examples"].get(0).or_else(|| field.get("default")).cloned().unwrap_or_default(),
@@ -183,15 +191,15 @@ impl Operation {
                 given.into_iter().map(|(parameter, value)| (parameter.name.clone(), value)).collect();
             let params = json!({"name": self.name, "arguments": arguments});
             let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
-            return Request { path: "/mcp/".to_owned(), body: Some(body) };
+            return Request { path: "/mcp/".to_owned(), body: Some(body), headers: Vec::new() };
         };
-        let (mut path, mut query) = (template.clone(), Vec::new());
+        let (mut path, mut query, mut headers) = (template.clone(), Vec::new(), Vec::new());
         for (parameter, value) in given {
-            let text = encoded(&text_of(&value));
-            if parameter.in_path {
-                path = path.replace(&format!("{{{}}}", parameter.name), &text);
-            } else {
-                query.push(format!("{}={text}", parameter.name));
+            let (name, text) = (&parameter.name, text_of(&value));
+            match parameter.place {
+                Place::Path => path = path.replace(&format!("{{{name}}}"), &encoded(&text)),
+                Place::Query => query.push(format!("{name}={}", encoded(&text))),
+                Place::Header => headers.push((name.clone(), text)),
             }
         }
         if !query.is_empty() {
@@ -200,7 +208,7 @@ impl Operation {
         let members = self.body.iter().flatten();
         let body: Map<String, Value> =
             members.map(|(name, example)| (name.clone(), self.value(name, "", example, &subjects, rng))).collect();
-        Request { path, body: (method == "post").then_some(Value::Object(body)) }
+        Request { path, body: (method == "post").then_some(Value::Object(body)), headers }
     }
 
     fn value(&self, name: &str, format: &str, example: &Value, subjects: &Subjects, rng: &mut ChaCha8Rng) -> Value {
@@ -213,6 +221,8 @@ impl Operation {
             ("hash_hex", _) => accepted().hash(rng).into(),
             ("report_id", _) => accepted().report(rng).into(),
             ("challenge_id", _) => accepted().challenge().map_or_else(|| example.clone(), Value::from),
+            ("checkout_id", _) => accepted().checkout().map_or_else(|| example.clone(), |(id, _)| id.into()),
+            ("X-Checkout-Secret", _) => accepted().checkout().map_or_else(|| example.clone(), |(_, text)| text.into()),
             ("code", _) => accepted().code().map_or_else(|| example.clone(), Value::from),
             ("tx_hex", _) => one(&subjects.raws, rng),
             ("endpoint", _) => "recent_blocks".into(),

@@ -101,13 +101,19 @@ impl Client {
 
     /// Sends a request with a JSON body, or a GET without; the answer.
     pub fn send(&mut self, path: &str, body: Option<&Value>) -> io::Result<Answer> {
+        self.send_with(path, body, &[])
+    }
+
+    /// Like `send`, with more headers.
+    pub fn send_with(&mut self, path: &str, body: Option<&Value>, headers: &[(String, String)]) -> io::Result<Answer> {
+        let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let request = match body {
-            None => format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+            None => format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}\r\n"),
             Some(body) => {
                 let (body, head) = (body.to_string(), "Host: 127.0.0.1\r\nContent-Type: application/json");
                 let accept = "Accept: application/json, text/event-stream";
                 let length = body.len();
-                format!("POST {path} HTTP/1.1\r\n{head}\r\n{accept}\r\nContent-Length: {length}\r\n\r\n{body}")
+                format!("POST {path} HTTP/1.1\r\n{head}\r\n{accept}\r\n{more}Content-Length: {length}\r\n\r\n{body}")
             }
         };
         self.stream.write_all(request.as_bytes())?;

@@ -36,7 +36,7 @@ impl State {
         let (open, reverted): (i64, i64) =
             on!(&self.reads, pool => sqlx::query_as(WAITING).bind(at).fetch_one(pool).await)
                 .map_err(StateError::database("cannot count checkouts"))?;
-        let mut sold = [(0, 0); 2];
+        let mut sold: [(i64, i64); 2] = [(0, 0); 2];
         for (method, sums) in ["lightning", "onchain"].into_iter().zip(&mut sold) {
             *sums = on!(&self.reads, pool => sqlx::query_as(SOLD).bind(method).fetch_one(pool).await)
                 .map_err(StateError::database("cannot count passes"))?;
