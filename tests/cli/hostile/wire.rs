@@ -210,9 +210,8 @@ pub(super) fn fault(request: &Request, answer: &Answer) -> Option<String> {
     }
     let code = body["error"].as_str().unwrap_or_default();
     let may_be = match answer.status {
-        501 => code == "not_implemented",
-        // The demo has no node, and nobody anchors its hashes.
-        503 => matches!(code, "node_unavailable" | "anchoring_unavailable"),
+        // The demo has no node, nobody anchors its hashes, and it sells nothing.
+        503 => matches!(code, "node_unavailable" | "anchoring_unavailable" | "checkout_paused"),
         status => status < 500,
     };
     if !may_be {
