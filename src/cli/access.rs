@@ -21,11 +21,11 @@ pub(crate) enum AccessCommand {
     Reopen(AccessReopen),
     /// Lists the challenges that were opened again, the newest first, with the reasons.
     Reopened(AccessReopened),
-    /// Asks the Lightning node about each challenge that was never redeemed and each checkout that is not known as paid,
-    /// and lists those that are paid.
+    /// Asks the Lightning node about each challenge that was never redeemed and each checkout that is not known as
+    /// paid, and lists those that are paid.
     Reconcile(AccessReconcile),
-    /// Lists the x402 payments whose outcome is not known, with the reason. A server asks the facilitator about them every
-    /// minute, until a day after their authorization ended.
+    /// Lists the x402 payments whose outcome is not known, with the reason. A server asks the facilitator about them
+    /// every minute, until a day after their authorization ended.
     Unknown(AccessUnknown),
     /// Records the outcome of an x402 payment that the operator has found out on the chain.
     Conclude(AccessConclude),
@@ -105,8 +105,8 @@ pub(crate) struct AccessUnknown {
 pub(crate) struct AccessConclude {
     #[command(flatten)]
     pub(crate) at: KeysAt,
-    /// The payment is on the chain, in this transaction (0x and 64 hexadecimal digits). Its client gets the answer when it
-    /// repeats the request.
+    /// The payment is on the chain, in this transaction (0x and 64 hexadecimal digits). Its client gets the answer when
+    /// it repeats the request.
     #[arg(long, value_name = "HASH", group = "outcome")]
     pub(crate) transaction: Option<String>,
     /// The payment is not on the chain, for this reason, and its authorization has ended or was cancelled.

@@ -97,8 +97,8 @@ impl Access {
         }
     }
 
-    /// Returns the pass that is sold, and how it is paid; `None` if no price is set. `takes_onchain` is true if there is
-    /// a descriptor for payments.
+    /// Returns the pass that is sold, and how it is paid; `None` if no price is set. `takes_onchain` is true if there
+    /// is a descriptor for payments.
     pub(crate) fn pass(&self, takes_onchain: bool) -> Option<PassOffer> {
         let over_lightning = self.lightning.kind().map(|_| PassMethod::Lightning);
         let methods = over_lightning.into_iter().chain(takes_onchain.then_some(PassMethod::Onchain));

@@ -93,6 +93,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("ORIGINS", "https://app.example"),
     ("PAIR", "BTC/USD"),
     ("SECONDS", "60"),
+    ("SATS", "50000"),
     ("SIZE", "4G"),
     ("TIME", "31d"),
     ("URL", "https://cairn.example"),

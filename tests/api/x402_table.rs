@@ -103,7 +103,7 @@ async fn a_payment_opens_its_call_once_and_no_other() {
     }
 }
 
-/// All bodies of an operation have one URL, so the row alone tells them apart.
+/// All bodies of an operation have one URL: the row alone distinguishes them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_for_one_body_opens_no_other() {
     let shop = Shop::over(&everything_world(), settings()).await;

@@ -42,10 +42,8 @@ fn free(index: u32) -> Option<IndexUse> {
 }
 
 fn taken(opening: OpeningCheckout) -> OpenedCheckout {
-    match opening {
-        OpeningCheckout::Opened(opened) => *opened,
-        other => panic!("{other:?}"),
-    }
+    let OpeningCheckout::Opened(opened) = opening else { panic!("no checkout was opened") };
+    *opened
 }
 
 /// Opens a checkout on chain, in a database with a counter.
@@ -249,7 +247,7 @@ async fn only_a_higher_tip_changes_what_was_accepted(database: &TestDatabase) {
     }
     let back = see(&state, &checkout, &at(14), NOW + 6).await;
     assert_eq!((back.reverted_at, back.judged_height), (None, Some(14)));
-    // What is not accepted is as it was last seen.
+    // Before it is accepted, a payment is as it was last seen.
     let open = on_chain(&state, "b", NOW).await.checkout;
     let part = SeenPayment { received_sats: 5, ..missing(9) };
     assert_eq!(see(&state, &open, &part, NOW).await.received_sats, 5);
@@ -350,7 +348,7 @@ async fn passes_are_summed_by_day(database: &TestDatabase) {
         on_chain_sats: PRICE,
     };
     assert_eq!(state.pass_counts(first_day).await.unwrap(), sold);
-    // A payment that is gone is no sale; it is one again when it is back.
+    // A payment that is gone does not count as a sale until it is back.
     see(&state, &on_chain, &missing(8), first_day + DAY).await;
     assert_eq!(sums().await, lightning);
     let counts = state.sales_counts(first_day + 3_600).await.unwrap();

@@ -46,12 +46,13 @@ pub use contract::{
     mode::{AccessMode, X402Gate},
     nearest::nearest,
     offer::{AgreedOperation, Offer, Package, Tier, Unit},
-    operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, SecretHeader, StreamSpec},
+    operation::{Detail, FileBody, Freshness, Info, NoInput, RegisteredOperation, StreamSpec},
     output::{
         CSV, Column, File, Format, Formatted, HTML, JSON, MARKDOWN, Media, Output, Parts, Png, SerializedAnswer, Table,
         TableRow,
     },
     pass::{CheckoutPause, PASS_DAYS, PASS_PLAN, PassMethod, PassOffer},
+    secret_header::SecretHeader,
     tool::{Effect, MAX_TOOL_ANSWER, Tool},
 };
 pub use describe::{

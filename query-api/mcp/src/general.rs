@@ -31,8 +31,8 @@ pub(crate) fn search_tool() -> Tool {
                 "description": "Maximum number of results."},
         },
     });
-    let description = "Finds the endpoints that answer a question. Use when no tool fits the question. Not for data \
-        about the chain itself.";
+    let description = "Finds the endpoints that answer a question, also those that are not tools. Use when no tool fits \
+        the question. Not for data about the chain itself.";
     Tool::new(SEARCH, description, object(input)).with_annotations(reads((true, false)))
 }
 

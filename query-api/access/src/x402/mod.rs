@@ -13,6 +13,8 @@
 //! its answer without another settlement. Outcomes that stay unknown are found out in the background, too.
 
 mod books;
+mod desk;
+mod failures;
 mod offer;
 mod payment;
 mod reconcile;

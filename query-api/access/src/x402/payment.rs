@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::{
     books::{Books, recorded},
+    desk::Desk,
+    failures::{pending_error, unavailable},
     settler::{Place, Settler},
-    taking::{pending_error, unavailable},
-    till::X402Till,
 };
 use crate::proof::in_use;
 
@@ -53,7 +53,7 @@ impl fmt::Debug for TakenX402 {
 
 impl TakenX402 {
     pub(super) fn new(
-        till: &X402Till,
+        desk: &Desk,
         lease: X402Lease,
         step: Step,
         payment: Payment,
@@ -61,7 +61,7 @@ impl TakenX402 {
         offer: CallOffer,
         capability: &'static str,
     ) -> Self {
-        let (settler, patience) = (till.settler.clone(), till.patience);
+        let (settler, patience) = (desk.settler.clone(), desk.patience);
         TakenX402 { lease: Some(lease), step: Some(step), payment, books, settler, patience, offer, capability }
     }
 

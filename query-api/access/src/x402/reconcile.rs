@@ -72,11 +72,11 @@ impl X402Till {
             tracing::error!(payer = row.content.key.payer, "a stored x402 payment is damaged");
             return unknown("the stored payment is damaged");
         };
-        let Ok(place) = self.settler.place(payment.nonce_key()) else {
+        let Ok(place) = self.desk.settler.place(payment.nonce_key()) else {
             return unknown("a request of its client asks at the same time");
         };
         let key = row.content.key.clone();
-        let settling = self.settler.settle(place, payment, Attempt::Again, key, books.clone());
+        let settling = self.desk.settler.settle(place, payment, Attempt::Again, key, books.clone());
         let settling = settling.map_err(|_| ApiError::internal())?;
         let Some(outcome) = settling.wait(PATIENCE) else { return Ok(None) };
         match &outcome {

@@ -3,7 +3,7 @@
 use std::{slice, time::Duration};
 
 use axum::http::HeaderValue;
-use cairn_http::{ApiError, Call, ErrorCode, NotTaken, SoldCall, Warning};
+use cairn_http::{ApiError, Call, ErrorCode, NotTaken, SoldCall};
 use cairn_state::{NewX402Payment, X402Payment, X402PaymentKey, X402PaymentState, X402Taking};
 use cairn_x402::{
     Attempt, Payment, PaymentPayload, Refusal, ResourceInfo, SettleOutcome, VERSION, VerifyOutcome,
@@ -12,11 +12,12 @@ use cairn_x402::{
 
 use super::{
     books::{Books, recorded},
+    desk::Desk,
+    failures::{not_accepted, pending, refused, unavailable, used_elsewhere},
     offer,
     payment::{Step, TakenX402},
     settings::{NoTerms, Terms},
     settler::{NoPlace, Place},
-    till::X402Till,
 };
 use crate::{proof::in_use, request::fingerprint_of};
 
@@ -24,22 +25,20 @@ use crate::{proof::in_use, request::fingerprint_of};
 const LEASE_MARGIN_SECS: u64 = 15;
 /// How long a request waits for the outcome of a payment that was not known.
 const RECONCILE_PATIENCE: Duration = Duration::from_secs(10);
-/// Seconds after which a client asks again for an outcome that is not known.
-const PENDING_RETRY_SECS: u32 = 10;
 /// Maximum length of a stored payment in bytes.
 const MAX_STORED_BYTES: usize = 8_192;
 
 /// Takes the payment of a request.
 pub(crate) fn take(
-    till: &X402Till,
+    desk: &Desk,
     sold: &SoldCall<'_>,
     proofs: &[HeaderValue],
     call: &Call<'_>,
 ) -> Result<TakenX402, NotTaken> {
     let payload = read(proofs).map_err(NotTaken::Failed)?;
-    let terms = till.settings.terms(sold).map_err(|NoTerms(code, detail)| refused(code, detail))?;
+    let terms = desk.settings.terms(sold).map_err(|NoTerms(code, detail)| refused(code, detail))?;
     let books = Books::open(call).map_err(NotTaken::Failed)?;
-    let taker = Taker { till, terms: &terms, books: &books, fingerprint: fingerprint_of(sold) };
+    let taker = Taker { desk, terms: &terms, books: &books, fingerprint: fingerprint_of(sold) };
     let (new, payment, known) = taker.verified(payload, sold)?;
     let mut place = match known {
         None => Some(taker.checked(&payment)?),
@@ -48,11 +47,11 @@ pub(crate) fn take(
     let ttl = call.config.request_timeout.as_secs().saturating_add(LEASE_MARGIN_SECS);
     let taken = |lease, step| {
         let offer = offer::of_terms(&terms, sold, "settlement_refused");
-        TakenX402::new(till, lease, step, payment.clone(), books.clone(), offer, sold.capability)
+        TakenX402::new(desk, lease, step, payment.clone(), books.clone(), offer, sold.capability)
     };
     // The second time after its outcome was found out.
     for _ in 0..2 {
-        let taking = books.ask(async |state| state.take_x402_payment(&new, &till.holder, ttl, books.now()).await);
+        let taking = books.ask(async |state| state.take_x402_payment(&new, &desk.holder, ttl, books.now()).await);
         match taking.map_err(NotTaken::Failed)? {
             X402Taking::Taken(lease) => {
                 let place = match place.take() {
@@ -100,38 +99,7 @@ fn read(proofs: &[HeaderValue]) -> Result<PaymentPayload, ApiError> {
         .map_err(|error| ApiError::new(ErrorCode::InvalidPayment, format!("PAYMENT-SIGNATURE: {error}")))
 }
 
-pub(super) fn refused(code: &'static str, detail: impl Into<String>) -> NotTaken {
-    NotTaken::Refused(Warning::new(code, detail))
-}
-
-fn not_accepted(refusal: &Refusal) -> NotTaken {
-    refused(refusal.code(), format!("the payment is not accepted: {refusal}"))
-}
-
-fn used_elsewhere() -> NotTaken {
-    refused("payment_used_elsewhere", "the payment pays another request; sign a new payment for this one")
-}
-
-/// 503 while nobody knows the outcome.
-pub(super) fn pending_error(why: &str) -> ApiError {
-    let detail = format!(
-        "it is not known yet whether the payment was carried out: {why}; repeat the same request with the same payment, \
-         which is charged once"
-    );
-    ApiError::new(ErrorCode::PaymentPending, detail).retryable(Some(PENDING_RETRY_SECS))
-}
-
-fn pending(why: &str) -> NotTaken {
-    NotTaken::Failed(pending_error(why))
-}
-
-/// 503 while payments cannot be checked or settled.
-pub(super) fn unavailable(why: &str, retry_after: u32) -> ApiError {
-    let detail = format!("{why}; nothing was charged: repeat the same request with the same payment");
-    ApiError::unavailable(ErrorCode::FacilitatorUnavailable, detail, retry_after)
-}
-
-/// A verified payment. The flag is true if the payer has signed for certain; otherwise only the facilitator can tell.
+/// A verified payment. The flag is true if the payer has signed for certain; otherwise only the facilitator knows.
 fn proven(verified: Result<Payment, Refusal>) -> Result<(Payment, bool), Refusal> {
     match verified {
         Ok(payment) => Ok((payment, true)),
@@ -146,9 +114,19 @@ pub(super) fn stored_payment(row: &X402Payment) -> Option<Payment> {
     proven(verify_stored(payload, row.taken_at)).ok().map(|(payment, _)| payment)
 }
 
+/// Refuses a payment with a nonce that is being settled or was settled, unless it is the same payment as the first one.
+fn repeats(first: Option<&Payment>, payment: &Payment, is_proven: bool) -> Result<(), NotTaken> {
+    // A signature that is not verified here must be the one that the facilitator has seen.
+    if first.is_some_and(|first| first.digest() == payment.digest() && (is_proven || first == payment)) {
+        return Ok(());
+    }
+    let detail = "another payment has used the nonce; repeat that payment unchanged, or sign one with a new nonce";
+    Err(refused("nonce_reused", detail))
+}
+
 /// A request that takes a payment.
 struct Taker<'a> {
-    till: &'a X402Till,
+    desk: &'a Desk,
     terms: &'a Terms,
     books: &'a Books,
     fingerprint: [u8; 32],
@@ -173,6 +151,9 @@ impl Taker<'_> {
         let text = self.stored(&payload)?;
         let known = self.books.find(&key).map_err(NotTaken::Failed)?;
         let known = known.filter(|row| row.state != X402PaymentState::Taken);
+        if known.as_ref().is_some_and(|row| row.content.fingerprint != self.fingerprint) {
+            return Err(used_elsewhere());
+        }
         // A retry may come after the end of its payment, and after a change of the terms.
         let first = known.as_ref().and_then(|row| Some((stored_payment(row)?, row.taken_at)));
         let (offer, resource, at) = match &first {
@@ -181,11 +162,11 @@ impl Taker<'_> {
         };
         let verified = proven(verify(payload, slice::from_ref(offer), resource, at));
         let (payment, is_proven) = verified.map_err(|refusal| not_accepted(&refusal))?;
-        if known.is_none() && !is_proven && !self.till.settings.contract_wallets {
+        if known.is_none() && !is_proven && !self.desk.settings.contract_wallets {
             return Err(not_accepted(&Refusal::UnsupportedSignature(Box::new(payment))));
         }
-        if let Some(row) = &known {
-            self.repeats(row, first.as_ref().map(|(first, _)| first), &payment, is_proven)?;
+        if known.is_some() {
+            repeats(first.as_ref().map(|(first, _)| first), &payment, is_proven)?;
         }
         let number = |number: u128| u64::try_from(number).map_err(|_| not_accepted(&Refusal::NotOffered));
         let new = NewX402Payment {
@@ -219,30 +200,9 @@ impl Taker<'_> {
         }
     }
 
-    /// Refuses a payment with a nonce that is being settled or was settled, unless it is the same payment for the same
-    /// request.
-    fn repeats(
-        &self,
-        row: &X402Payment,
-        first: Option<&Payment>,
-        payment: &Payment,
-        is_proven: bool,
-    ) -> Result<(), NotTaken> {
-        if row.content.fingerprint != self.fingerprint {
-            return Err(used_elsewhere());
-        }
-        // A signature that is not verified here must be the one that the facilitator has seen.
-        let is_same = first.is_some_and(|first| first.digest() == payment.digest() && (is_proven || first == payment));
-        if is_same {
-            return Ok(());
-        }
-        let detail = "another payment has used the nonce; repeat that payment unchanged, or sign one with a new nonce";
-        Err(refused("nonce_reused", detail))
-    }
-
     /// Takes a payment in hand.
     fn place(&self, payment: &Payment) -> Result<Place, NotTaken> {
-        self.till.settler.place(payment.nonce_key()).map_err(|why| {
+        self.desk.settler.place(payment.nonce_key()).map_err(|why| {
             NotTaken::Failed(match why {
                 NoPlace::Same => in_use(1),
                 NoPlace::Full => unavailable("too many payments are being settled", 2),
@@ -252,12 +212,12 @@ impl Taker<'_> {
 
     /// Has a new payment checked by the facilitator, before the operation runs.
     fn checked(&self, payment: &Payment) -> Result<Place, NotTaken> {
-        if !self.till.settings.is_open {
+        if !self.desk.settings.is_open {
             let detail = "the operator has not opened the settlement of x402 payments; nothing was charged";
             return Err(refused("live_settlement_closed", detail));
         }
         let place = self.place(payment)?;
-        match self.till.settler.check(payment) {
+        match self.desk.settler.check(payment) {
             Ok(VerifyOutcome::Valid) => Ok(place),
             Ok(VerifyOutcome::Invalid { reason }) => {
                 let detail = format!("the facilitator does not accept the payment: {reason}; nothing was charged");
@@ -270,7 +230,7 @@ impl Taker<'_> {
 
     /// Finds out the outcome of a payment. On success the row has it.
     fn reconcile(&self, row: &X402Payment, payment: &Payment, call: &Call<'_>) -> Result<(), NotTaken> {
-        let settler = &self.till.settler;
+        let settler = &self.desk.settler;
         let busy = |_: NoPlace| pending("the facilitator has not answered yet");
         let place = settler.place(payment.nonce_key()).map_err(busy)?;
         let key = &row.content.key;

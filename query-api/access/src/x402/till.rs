@@ -8,15 +8,11 @@ use cairn_x402::{Amount, Facilitator, FacilitatorError, OfferError};
 
 use crate::lease::PATIENCE;
 
-use super::{offer, settings::X402Settings, settler::Settler, taking};
+use super::{desk::Desk, offer, settings::X402Settings, settler::Settler, taking};
 
 /// Sells calls by x402, with a facilitator that carries payments out.
 pub struct X402Till {
-    pub(super) settings: X402Settings,
-    pub(super) settler: Settler,
-    /// Name of this process in leases.
-    pub(super) holder: String,
-    pub(super) patience: Duration,
+    pub(super) desk: Desk,
 }
 
 /// How long a request waits until its payment is settled.
@@ -26,7 +22,7 @@ const DATABASE_CALLS: u32 = 5;
 
 impl fmt::Debug for X402Till {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("X402Till").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("X402Till").field("settings", &self.desk.settings).finish_non_exhaustive()
     }
 }
 
@@ -37,14 +33,15 @@ impl X402Till {
     /// Fails if no client could pay by these settings.
     pub fn new(settings: X402Settings, facilitator: Arc<dyn Facilitator>, holder: String) -> Result<Self, OfferError> {
         settings.check()?;
-        Ok(X402Till { settings, settler: Settler::new(facilitator), holder, patience: SETTLE_PATIENCE })
+        let desk = Desk { settings, settler: Settler::new(facilitator), holder, patience: SETTLE_PATIENCE };
+        Ok(X402Till { desk })
     }
 
     /// Sets how long a request waits until its payment is settled. The facilitator may take longer: the next request
     /// with the payment then gets the answer.
     #[must_use]
     pub fn patient_for(self, patience: Duration) -> Self {
-        X402Till { patience, ..self }
+        X402Till { desk: Desk { patience, ..self.desk } }
     }
 
     /// Asks the facilitator whether it settles such payments.
@@ -52,8 +49,8 @@ impl X402Till {
     /// # Errors
     /// Fails if it does not answer.
     pub fn is_supported(&self) -> Result<bool, FacilitatorError> {
-        let supported = self.settler.facilitator().supported()?;
-        Ok(supported.includes(&self.settings.requirements(Amount::from_units(1))))
+        let supported = self.desk.settler.facilitator().supported()?;
+        Ok(supported.includes(&self.desk.settings.requirements(Amount::from_units(1))))
     }
 }
 
@@ -75,11 +72,11 @@ impl Till for X402Till {
     }
 
     fn redeeming_limit(&self) -> Duration {
-        self.patience + DATABASE_CALLS * PATIENCE
+        self.desk.patience + DATABASE_CALLS * PATIENCE
     }
 
     fn offer(&self, sold: &SoldCall<'_>, _: &Call<'_>) -> CallOffer {
-        offer::offer(&self.settings, sold)
+        offer::offer(&self.desk.settings, sold)
     }
 
     fn no_offer(&self, sold: &SoldCall<'_>, code: &'static str, detail: &str) -> CallOffer {
@@ -92,7 +89,7 @@ impl Till for X402Till {
         proofs: &[HeaderValue],
         call: &Call<'_>,
     ) -> Result<Box<dyn TakenPayment>, NotTaken> {
-        let taken = taking::take(self, sold, proofs, call)?;
+        let taken = taking::take(&self.desk, sold, proofs, call)?;
         Ok(Box::new(taken))
     }
 }

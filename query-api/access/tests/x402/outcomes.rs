@@ -213,7 +213,8 @@ async fn many_slow_settlements_hold_no_further_calls_up() {
 /// A client that never comes back is owed its answer all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn outcomes_are_found_out_without_a_client() {
-    let shop = Shop::new().await;
+    static CLOCK: AtomicU64 = AtomicU64::new(NOW);
+    let shop = Shop::with(settings(), LONG, || CLOCK.load(Ordering::SeqCst) * 1_000).await;
     let (first, second) = (shop.payment(THING, "first").await, shop.payment(THING, "second").await);
     shop.fake.settles(&[Outcome::Unclear, Outcome::Unclear]);
     for payment in [&first, &second] {
@@ -230,6 +231,7 @@ async fn outcomes_are_found_out_without_a_client() {
     shop.fake.settles(&[Outcome::Settled, Outcome::Unclear]);
     assert_eq!(round(NOW + 120).await, Reconciled { settled: 1, open: 1, refused: 0 });
     assert_eq!(shop.fake.called(), ["settle Again"; 4]);
+    CLOCK.store(NOW + 121, Ordering::SeqCst);
     // Both changed in the same second, so either may have been asked about first.
     let is_settled = |state| matches!(state, X402PaymentState::Settled { delivered_at: None, .. });
     let (owed, open) = if is_settled(state_of(shop.row(&first).await)) { (first, second) } else { (second, first) };

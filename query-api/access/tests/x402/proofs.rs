@@ -59,7 +59,7 @@ async fn a_batch_is_priced_by_address() {
     let other = shop.batch(&["a", "b", "d"], Some(&payment)).await;
     assert_eq!((other.status, other.warning()), (402, "payment_used_elsewhere"));
     let more = shop.batch(&["a", "b", "c", "d"], Some(&payment)).await;
-    assert_eq!((more.status, more.warning()), (402, "invalid_payment_requirements"));
+    assert_eq!((more.status, more.warning()), (402, "payment_used_elsewhere"));
 }
 
 /// Changes to a good payment, and the word of the refusal.

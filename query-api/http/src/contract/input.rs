@@ -11,7 +11,7 @@ use super::{
     format::{self, TextFormat},
     method::Method,
     nearest::nearest,
-    operation::SecretHeader,
+    secret_header::SecretHeader,
 };
 use crate::answers::{
     error::{ApiError, Location},

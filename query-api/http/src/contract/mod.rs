@@ -12,4 +12,5 @@ pub(crate) mod offer;
 pub(crate) mod operation;
 pub(crate) mod output;
 pub(crate) mod pass;
+pub(crate) mod secret_header;
 pub(crate) mod tool;

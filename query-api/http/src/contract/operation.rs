@@ -13,6 +13,7 @@ use crate::{
         method::Method,
         offer::{AgreedOperation, Offer},
         output::{JSON, Output},
+        secret_header::SecretHeader,
         tool::Tool,
     },
 };
@@ -51,16 +52,6 @@ pub struct FileBody {
     /// Bytes of the largest file whose base64 fits into the field. A larger one is refused before the operation sees
     /// it.
     pub max_fitting: usize,
-}
-
-/// A request header whose value only its sender may know. It becomes a field of the input. No answer, error or log
-/// repeats it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SecretHeader {
-    /// Name of the header.
-    pub name: &'static str,
-    /// Name of the field. Its type is an optional string: a request without the header is the operation's to refuse.
-    pub field: &'static str,
 }
 
 /// Description of an operation.

@@ -21,7 +21,7 @@ use tokio::{runtime::Handle, time::timeout};
 use super::{
     ask::{Answer, Ask, Call},
     body::{self, Kind},
-    parameters::{from_request, secret_in},
+    parameters::from_request,
 };
 use crate::{
     access::{
@@ -121,13 +121,12 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     let (mut raw, body) = match input {
         Input::Ready(raw) => (raw, None),
         Input::Http(mut parts, sent) => {
-            let mut raw = from_request(&mut parts).await?;
-            raw.secret = secret_in(&parts.headers, info.secret_header);
+            let raw = from_request(&mut parts, info.secret_header).await?;
             let body = match info.method {
                 Method::Get => None,
                 Method::Post => {
-                    let has_fields = server.operations.get(at).is_some_and(|op| op.input.has_body());
-                    let kind = if has_fields { Kind::of(&parts.headers, &info)? } else { Kind::Unread };
+                    let is_read = server.operations.get(at).is_some_and(|op| op.input.has_body());
+                    let kind = if is_read { Kind::of(&parts.headers, &info)? } else { Kind::Unread };
                     Some((kind, received(server, sent, caller.client.as_ref(), &share).await?))
                 }
             };

@@ -15,15 +15,16 @@ use crate::{
     contract::{
         input::{Members, Raw},
         method::Method,
-        operation::{RegisteredOperation, SecretHeader},
+        operation::RegisteredOperation,
+        secret_header::SecretHeader,
     },
 };
 
 /// Parameters that a query string may have.
 const MAX_PARAMETERS: usize = 100;
 
-/// Path and query parameters, decoded.
-pub(super) async fn from_request(parts: &mut Parts) -> Result<Raw, ApiError> {
+/// Path and query parameters, decoded, and the secret in its header.
+pub(super) async fn from_request(parts: &mut Parts, secret: Option<SecretHeader>) -> Result<Raw, ApiError> {
     let path = RawPathParams::from_request_parts(parts, &())
         .await
         .map_err(|_| ApiError::new(ErrorCode::InvalidPath, "the path is not valid UTF-8"))?;
@@ -40,11 +41,11 @@ pub(super) async fn from_request(parts: &mut Parts) -> Result<Raw, ApiError> {
     if query.iter().any(|(_, value)| value.contains(char::REPLACEMENT_CHARACTER)) && !is_text(&parts.uri) {
         return Err(unreadable("the query string is not valid UTF-8"));
     }
-    Ok(Raw { path, query, ..Raw::default() })
+    Ok(Raw { path, query, secret: secret_in(&parts.headers, secret), ..Raw::default() })
 }
 
 /// The value of a header with a secret. A header that is given more than once has none.
-pub(super) fn secret_in(headers: &HeaderMap, header: Option<SecretHeader>) -> Option<String> {
+fn secret_in(headers: &HeaderMap, header: Option<SecretHeader>) -> Option<String> {
     let mut values = headers.get_all(header?.name).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
     value.to_str().ok().map(|text| text.trim().to_owned())

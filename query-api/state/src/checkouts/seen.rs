@@ -69,8 +69,8 @@ impl Checkout {
     /// The checkout after its payment was seen in this way at `now` (seconds since 1970). A payment that was accepted
     /// stays accepted in another block, whatever its confirmations there; one that was reverted needs them again.
     ///
-    /// A chain takes a block away only for a longer branch. So once a payment was accepted, a tip that is not higher than
-    /// those before changes nothing: it is of an index that is behind, or on a branch that lost.
+    /// A chain takes a block away only for a longer branch. So once a payment was accepted, a tip that is not higher
+    /// than those before changes nothing: it is of an index that is behind, or on a branch that lost.
     #[must_use]
     pub fn seen(&self, seen: &SeenPayment, now: u64) -> Checkout {
         if self.judged_height.is_some_and(|judged| seen.tip_height.is_none_or(|tip| tip <= judged)) {

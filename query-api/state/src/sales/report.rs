@@ -142,9 +142,10 @@ impl State {
         })
     }
 
-    /// Sums of what was redeemed, settled or bought from the day of `from` to the day of `until`, both included (seconds
-    /// since 1970), by day, capability and method, in this order. A sale counts on the day of its first redemption, also
-    /// if an operator opened it again. A pass counts with its price on the day that it begins, unless its payment is gone.
+    /// Sums of what was redeemed, settled or bought from the day of `from` to the day of `until`, both included
+    /// (seconds since 1970), by day, capability and method, in this order. A sale counts on the day of its first
+    /// redemption, also if an operator opened it again. A pass counts with its price on the day that it begins, unless
+    /// its payment is gone.
     ///
     /// # Errors
     /// Fails if the range has no day or more than [`MAX_SALES_DAYS`].

@@ -139,8 +139,8 @@ impl State {
         released.map_err(StateError::database("cannot give a payment back"))
     }
 
-    /// Gives back a payment that is being settled. The caller is certain that nothing was sent to anyone. It can then pay
-    /// any request. Returns false if the lease is another one's by now. `now` is in seconds since 1970.
+    /// Gives back a payment that is being settled. The caller is certain that nothing was sent to anyone. It can then
+    /// pay any request. Returns false if the lease is another one's by now. `now` is in seconds since 1970.
     ///
     /// # Errors
     /// Fails if the time is out of range.
