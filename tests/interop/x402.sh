@@ -64,7 +64,7 @@ fi
 started+=($!)
 chain_id='{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
 answers anvil "$!" curl -fsS -H 'content-type: application/json' -d "$chain_id" "http://$chain"
-MODULES="$tools/node_modules" timeout 60 node "$here/x402_chain.mjs" "http://$chain" "$work"
+MODULES="$tools/node_modules" timeout 180 node "$here/x402_chain.mjs" "http://$chain" "$work"
 network='' token='' pay_to=''
 # shellcheck source=/dev/null
 . "$work/settings.sh"
@@ -87,12 +87,12 @@ unset CAIRN_STATE_URL
 started+=($!)
 answers cairn "$!" curl -fsS "$base/api/health"
 
-MODULES="$tools/node_modules" timeout 120 node "$here/x402_fetch.mjs" "$base" "$work"
-timeout 120 "$tools/bin/python" "$here/x402_http.py" "$base" "$work"
-timeout 120 "$tools/bin/python" "$here/x402_mcp.py" "$base" "$work"
+MODULES="$tools/node_modules" timeout 240 node "$here/x402_fetch.mjs" "$base" "$work"
+timeout 240 "$tools/bin/python" "$here/x402_http.py" "$base" "$work"
+timeout 240 "$tools/bin/python" "$here/x402_mcp.py" "$base" "$work"
 
 # The next client starts and kills the facilitator itself.
 kill "$node"
 wait "$node" || true
-MODULES="$tools/node_modules" timeout 240 node "$here/x402_failures.mjs" "$base" "$work" "$program/facilitator.mjs" \
+MODULES="$tools/node_modules" timeout 480 node "$here/x402_failures.mjs" "$base" "$work" "$program/facilitator.mjs" \
     "$cairn" "$work/data"

@@ -10,8 +10,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const require = createRequire(`${process.env.MODULES}/`);
-const { createTestClient, defineChain, http, parseAbi, parseEther, parseEventLogs, publicActions, walletActions } =
-    require('viem');
+const viem = require('viem');
+const { createTestClient, defineChain, http, publicActions, walletActions } = viem;
+const { parseAbi, parseEther, parseEventLogs, parseGwei } = viem;
 const { generatePrivateKey, privateKeyToAccount } = require('viem/accounts');
 
 export const CHAIN_ID = 31_337;
@@ -37,7 +38,7 @@ export class Chain {
             nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
             rpcUrls: { default: { http: [rpc] } },
         });
-        const options = { chain, mode: 'anvil', transport: http(rpc, { timeout: 10_000 }), pollingInterval: 100 };
+        const options = { chain, mode: 'anvil', transport: http(rpc, { timeout: 30_000 }), pollingInterval: 100 };
         this.client = createTestClient(options).extend(publicActions).extend(walletActions);
         this.token = token;
     }
@@ -50,11 +51,20 @@ export class Chain {
         return this.read('balanceOf', address);
     }
 
-    /// Sends a call of the token from an account without its key. Does not wait for a block.
+    /// Sends a call of the token from an account without its key. Does not wait for a block. Its fee is so high that it
+    /// precedes others in a block.
     async send(from, functionName, ...args) {
         await this.client.impersonateAccount({ address: from });
         await this.client.setBalance({ address: from, value: parseEther('1') });
-        return this.client.writeContract({ account: from, address: this.token, abi: TOKEN, functionName, args });
+        const fees = { maxFeePerGas: parseGwei('200'), maxPriorityFeePerGas: parseGwei('100') };
+        return this.client.writeContract({
+            account: from,
+            address: this.token,
+            abi: TOKEN,
+            functionName,
+            args,
+            ...fees,
+        });
     }
 
     async mint(to, value) {
@@ -63,7 +73,7 @@ export class Chain {
 
     /// Waits until a block has the transaction, and returns its receipt.
     async mined(hash) {
-        const receipt = await this.client.waitForTransactionReceipt({ hash, timeout: 20_000 });
+        const receipt = await this.client.waitForTransactionReceipt({ hash, timeout: 60_000 });
         assert.equal(receipt.status, 'success', hash);
         return receipt;
     }
@@ -89,18 +99,20 @@ export class Chain {
         await this.client.setAutomine(false);
     }
 
+    /// Has a block with all transactions that wait, and one with each further one.
     async release() {
+        await this.client.mine({ blocks: 1 });
         await this.client.setAutomine(true);
         await this.client.mine({ blocks: 1 });
     }
 
     /// Waits until this number of transactions wait for a block.
     async waiting(count) {
-        for (let attempt = 0; attempt < 100; attempt += 1) {
+        for (let attempt = 0; attempt < 600; attempt += 1) {
             if (Number((await this.client.getTxpoolStatus()).pending) >= count) return;
             await new Promise((resolve) => setTimeout(resolve, 100));
         }
-        assert.fail(`no ${count} transactions wait for a block after 10 s`);
+        assert.fail(`no ${count} transactions wait for a block after a minute`);
     }
 }
 
@@ -128,7 +140,7 @@ async function main(rpc, folder) {
     const deploy = async ({ abi, evm }, ...args) => {
         const options = { abi, bytecode: `0x${evm.bytecode.object}`, args, account: deployer };
         const hash = await client.deployContract(options);
-        return (await client.waitForTransactionReceipt({ hash, timeout: 20_000 })).contractAddress;
+        return (await client.waitForTransactionReceipt({ hash, timeout: 60_000 })).contractAddress;
     };
     const token = await deploy(contracts.Token);
     await client.setCode({ address: MULTICALL, bytecode: `0x${contracts.Calls.evm.deployedBytecode.object}` });

@@ -29,7 +29,7 @@ const PAUSE_MS = 5_500;
 let facilitator;
 async function start() {
     facilitator = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
-    await once(facilitator.stdout, 'data', { signal: AbortSignal.timeout(20_000) });
+    await once(facilitator.stdout, 'data', { signal: AbortSignal.timeout(60_000) });
     facilitator.stdout.resume();
 }
 async function kill() {
@@ -39,6 +39,12 @@ async function kill() {
     await ended;
 }
 process.on('exit', () => facilitator?.kill('SIGKILL'));
+
+/// The name of a payment on the command line.
+function nameOf(payment) {
+    const { from, nonce } = payment.payload.authorization;
+    return [NETWORK, chain.token, from, nonce].join('/').toLowerCase();
+}
 
 /// Runs `cairn access`, and returns what it prints.
 async function access(...words) {
@@ -59,23 +65,24 @@ const isUsed = (payment) => {
 
 /// Repeats a request with its payment while the server asks for that.
 async function patiently(payment) {
-    for (let attempt = 0; attempt < 20; attempt += 1) {
+    for (let attempt = 0; attempt < 60; attempt += 1) {
         const answer = await buyer.pay(url, payment);
         if (answer.status !== 409 && answer.status !== 503) return answer;
         assert(Number(answer.headers.get('retry-after')) >= 1, 'Retry-After');
         await answer.body.cancel();
         await sleep(1_000);
     }
-    return assert.fail('no answer after 20 attempts');
+    return assert.fail('no answer after 60 attempts');
 }
 
 /// The same payment opens one answer, one after the other and at the same time, and none of another request.
 async function sentTwice() {
     const payment = await buyer.sign(url);
     await charges(1, async (before) => {
+        await refused(await buyer.pay(other, payment), 402, 'payment_required', 'resource_mismatch');
         await bought(await buyer.pay(url, payment), { chain, payTo, payer, before });
         await refused(await buyer.pay(url, payment), 402, 'payment_required', 'payment_already_used');
-        await refused(await buyer.pay(other, payment), 402, 'payment_required', 'resource_mismatch');
+        await refused(await buyer.pay(other, payment), 402, 'payment_required', 'payment_used_elsewhere');
     });
     const concurrent = await buyer.sign(url);
     const answers = await charges(1, () => Promise.all(Array.from({ length: 6 }, () => buyer.pay(url, concurrent))));
@@ -128,7 +135,7 @@ async function withoutMoney() {
     await charges(0, async () => {
         const answer = await poor.fetch(url);
         const body = await refused(answer, 402, 'payment_required', 'payment_not_valid');
-        assert.match(body.warnings[0].detail, /invalid_exact_evm_insufficient_balance/);
+        assert.match(body.warnings[0].message, /invalid_exact_evm_insufficient_balance/);
     });
     await chain.mint(poor.address, PRICE);
     const payment = await poor.sign(url);
@@ -155,6 +162,34 @@ async function withoutMoney() {
     const before = await chain.balance(payTo);
     await bought(await poor.fetch(url), { chain, payTo, payer: poor.address, before });
     console.log('x402: no money: 402 before the check, and 402 with a receipt after it');
+}
+
+/// The payer spends the money in the block of the payment, before it. The facilitator reports a transaction that failed,
+/// which proves little, so that the operator looks at the chain.
+async function spentInItsBlock() {
+    const poor = new Buyer(chain, wallets.poor);
+    await chain.mint(poor.address, PRICE);
+    const payment = await poor.sign(url);
+    await charges(0, async () => {
+        await chain.hold();
+        let asked;
+        try {
+            asked = poor.pay(url, payment);
+            await chain.waiting(1);
+            await chain.send(poor.address, 'transfer', payer, PRICE);
+            await chain.waiting(2);
+        } finally {
+            await chain.release();
+        }
+        const pending = await asked;
+        assert.equal(receiptOf(pending), null);
+        await refused(pending, 503, 'payment_pending');
+        await refused(await poor.pay(url, payment), 503, 'payment_pending');
+        assert.equal(await isUsed(payment), false);
+        await access('conclude', nameOf(payment), '--refused', 'the transaction failed');
+        await refused(await poor.pay(url, payment), 402, 'payment_required', 'settlement_refused');
+    });
+    console.log('x402: money spent in the block of the payment: 503 payment_pending, refused by the operator');
 }
 
 /// A chain without blocks for longer than a request waits: the same payment gets its answer later.
@@ -215,7 +250,7 @@ async function killedWhileSettling() {
         await start();
         await refused(await buyer.pay(url, payment), 503, 'payment_pending');
         const { from, nonce } = payment.payload.authorization;
-        const name = [NETWORK, chain.token, from, nonce].join('/').toLowerCase();
+        const name = nameOf(payment);
         assert((await access('unknown')).includes(name), name);
         await access('conclude', name, '--transaction', await chain.transactionOf(from, nonce));
         assert(!(await access('unknown')).includes(name), name);
@@ -253,6 +288,7 @@ for (const test of [
     sentTwice,
     changed,
     withoutMoney,
+    spentInItsBlock,
     slowChain,
     clientLeaves,
     killedWhileSettling,

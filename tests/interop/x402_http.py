@@ -12,7 +12,7 @@ from x402.http.utils import decode_payment_response_header
 
 from x402_shop import Chain, goods
 
-TIMEOUT_SECS = 45
+TIMEOUT_SECS = 90
 
 
 def bought(chain, answer, wallet, before):

@@ -12,7 +12,7 @@ const { privateKeyToAccount } = require('viem/accounts');
 
 /// The price of every call that is sold by x402: one cent.
 export const PRICE = 10_000n;
-const TIMEOUT_MS = 45_000;
+const TIMEOUT_MS = 90_000;
 
 /// Pays calls from one wallet.
 export class Buyer {
