@@ -221,6 +221,9 @@ const MUTATIONS: usize = 3_000;
 fn mutated(text: &str, rng: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..rng.random_range(1..4) {
+        if bytes.is_empty() {
+            break;
+        }
         let at = rng.random_range(0..bytes.len());
         match rng.random_range(0..4) {
             0 => bytes[at] = rng.random_range(0x20..0x7f),

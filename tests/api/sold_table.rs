@@ -39,7 +39,7 @@ pub struct Example {
     pub target: String,
     body: Option<String>,
     /// True if it takes `view`.
-    has_view: bool,
+    pub has_view: bool,
 }
 
 impl Example {

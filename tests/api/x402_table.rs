@@ -9,7 +9,7 @@ use crate::{
     sold::warnings,
     sold_table::{Example, examples, premium},
     support::{everything_world, get, post, send},
-    x402::{Shop, settings, signed},
+    x402::{Shop, is_of_another_call, settings, signed},
     x402_payer::{decoded, encoded},
 };
 
@@ -79,10 +79,12 @@ async fn a_payment_opens_its_call_once_and_no_other() {
         let elsewhere = if example.target == elsewhere { shop.summary.clone() } else { elsewhere };
         let reply = shop.pay(&elsewhere, &payment).await;
         assert_eq!((reply.status, warnings(&reply)), (402, vec!["resource_mismatch"]), "{name}");
-        if method == "GET" {
+        if method == "GET" && example.has_view {
             let end = if example.target.contains('?') { '&' } else { '?' };
             let reply = shop.pay(&format!("{}{end}view=compact", example.target), &payment).await;
             assert_eq!((reply.status, warnings(&reply)), (402, vec!["resource_mismatch"]), "{name}: {}", reply.text);
+        }
+        if method == "GET" {
             assert_eq!(example.send(router, "HEAD", &paid).await.status, 402, "{name}");
         }
         assert_eq!(shop.fake.called(), Vec::<String>::new(), "{name}");
@@ -97,8 +99,10 @@ async fn a_payment_opens_its_call_once_and_no_other() {
         // A forged resource does not help: the row of the payment has its request.
         let mut forged = payment.clone();
         forged["resource"] = decoded(get(router, &elsewhere).await.header("payment-required"))["resource"].clone();
-        let reply = shop.pay(&elsewhere, &forged).await;
-        assert_eq!((reply.status, warnings(&reply)), (402, vec!["payment_used_elsewhere"]), "{name}: {}", reply.text);
+        for payment in [&forged, &payment] {
+            let reply = shop.pay(&elsewhere, payment).await;
+            assert!(reply.status == 402 && is_of_another_call(&reply), "{name}: {}", reply.text);
+        }
         assert_eq!(shop.fake.called(), Vec::<String>::new(), "{name}");
     }
 }

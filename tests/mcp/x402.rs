@@ -141,7 +141,7 @@ async fn useless_payments_open_nothing() {
     assert!(reply.text.contains("x402/payment"), "{}", reply.text);
     // Free tools do not use it.
     let free = said(&shop.call(&json!({"endpoint": "/v1/chain/recent-blocks"}), Some(&signed)).await);
-    assert_eq!(free["data"]["_meta"]["warnings"][0]["code"], "payment_not_used", "{free}");
+    assert!(free["data"]["_meta"]["warnings"].to_string().contains("payment_not_used"), "{free}");
     assert_eq!(shop.fake.called(), Vec::<String>::new());
     assert_eq!(said(&shop.call(&arguments, Some(&signed)).await)["ok"], true);
 }
