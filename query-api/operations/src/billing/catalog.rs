@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cairn_http::{
-    ApiError, CHECKOUT_PAGE, CheckoutPause, Cost, EffectiveTier, Freshness, GETTING_STARTED_PAGE, Info, NoInput, PASS_DAYS, PASS_PLAN,
-    RegisteredOperation, Tier, Tool, Unit,
+    ApiError, CHECKOUT_PAGE, CheckoutPause, Cost, EffectiveTier, Freshness, GETTING_STARTED_PAGE, Info, NoInput,
+    PASS_DAYS, PASS_PLAN, RegisteredOperation, Tier, Tool, Unit,
 };
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -126,7 +126,10 @@ impl Operation for CreateCheckout {
         };
         let opened = opened(ctx, opening)?;
         if input.customer_email.is_some() {
-            ctx.warn("customer_email_not_kept", "customer_email is not kept: keep claim_secret, which is all that counts");
+            ctx.warn(
+                "customer_email_not_kept",
+                "customer_email is not kept: keep claim_secret, which is all that counts",
+            );
         }
         Ok(answer(opened, method))
     }
@@ -143,11 +146,8 @@ fn by_invoice(ctx: &Ctx<'_>, new: NewCheckout, client: &ClientHashes) -> Result<
     let invoices = ctx.invoices.ok_or_else(|| paused(cairn_http::CheckoutPause::NoMethod))?;
     let expiry = u32::try_from(LIGHTNING_SECS.saturating_sub(INVOICE_MARGIN_SECS)).unwrap_or_default();
     let made = invoices.create(new.price_sats, MEMO, expiry).map_err(away)?;
-    let invoice = PaymentInvoice {
-        provider: made.provider.to_owned(),
-        payment_hash: made.payment_hash,
-        invoice: made.bolt11,
-    };
+    let invoice =
+        PaymentInvoice { provider: made.provider.to_owned(), payment_hash: made.payment_hash, invoice: made.bolt11 };
     ctx.with_state(async |state| state.open_lightning_checkout(new, invoice, client, now).await)
 }
 
