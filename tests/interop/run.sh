@@ -47,6 +47,7 @@ done
 "$here/analysts.sh" "http://$listen" "${CARGO_TARGET_DIR:-target}/release/cairn" "$work/data"
 "$here/stores.sh" "${CARGO_TARGET_DIR:-target}/release/cairn" "$work/data"
 "$here/l402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
+"$here/lightning.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/x402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 
 # What schemathesis cannot know: sending a transaction needs a node, and anchoring a hash a wallet, which the demo has
