@@ -152,8 +152,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     // Dropped with this future: when it is done, late, or abandoned.
     let _waits = work.guard();
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);
-    let (span, runtime) = (tracing::Span::current(), Handle::current());
-    let mine = Arc::clone(&delivery);
+    let (span, runtime, mine) = (tracing::Span::current(), Handle::current(), Arc::clone(&delivery));
     let working = server.queue.run(move || {
         // Held until the work ends, even if the client has disconnected.
         let _permit = permit;
