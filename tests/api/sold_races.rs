@@ -37,6 +37,8 @@ async fn race(database: &TestDatabase) {
                 match reply.status {
                     200 => drop(answered.fetch_add(1, Ordering::SeqCst)),
                     402 => assert_eq!(warnings(&reply), ["credential_redeemed"], "{}", reply.text),
+                    // Fifty at once may wait longer than two seconds for the database of a busy machine.
+                    503 => assert_eq!(reply.body["error"], "state_unavailable", "{}", reply.text),
                     _ => assert_problem(&reply, 409, "payment_in_use"),
                 }
             }

@@ -188,11 +188,7 @@ async fn free_calls_do_not_ask_the_database() {
         }
         assert_eq!(shop.state.asked(), before, "documents and pages in {access_mode:?}");
     }
-    assert_eq!(
-        own.iter().map(String::as_str).collect::<Vec<_>>(),
-        ASKS_STATE,
-        "operations that keep rows of their own"
-    );
+    assert_eq!(own.iter().map(String::as_str).collect::<Vec<_>>(), ASK_STATE);
     assert!(counted >= 250, "{counted}");
 }
 
