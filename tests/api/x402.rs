@@ -12,24 +12,10 @@ use crate::{
     priced,
     sold::{self, get_with, live_config, selling_by, warnings},
     support::{Reply, World, assert_problem, assert_valid, everything_world, get, get_ok, send},
-    x402_payer::{ASSET, Fake, Outcome, PAY_TO, PAYER, TRANSACTION, decoded, domain, encoded, nonce, payment},
+    x402_payer::{Fake, Outcome, PAYER, TRANSACTION, decoded, encoded, nonce, payment, settings},
 };
 
 const SUMMARY: &str = "/v1/wallets/{address}/summary";
-
-/// The usual settings.
-pub fn settings() -> X402Settings {
-    X402Settings {
-        network: "eip155:84532".parse().unwrap(),
-        asset: ASSET.parse().unwrap(),
-        domain: domain(),
-        decimals: 6,
-        pay_to: PAY_TO.parse().unwrap(),
-        max_timeout_seconds: 60,
-        contract_wallets: false,
-        is_open: true,
-    }
-}
 
 /// A till of x402, and its facilitator.
 pub fn x402_till(settings: X402Settings) -> (Arc<dyn Till>, Arc<Fake>) {

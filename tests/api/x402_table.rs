@@ -9,8 +9,8 @@ use crate::{
     sold::warnings,
     sold_table::{Example, examples, premium},
     support::{everything_world, get, post, send},
-    x402::{Shop, is_of_another_call, settings, signed},
-    x402_payer::{decoded, encoded},
+    x402::{Shop, is_of_another_call, signed},
+    x402_payer::{decoded, encoded, settings},
 };
 
 /// The operations that are sold in dollars.

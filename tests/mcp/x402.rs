@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::{Router, body::Body, http::Request};
-use cairn_access::{X402Settings, X402Till};
+use cairn_access::X402Till;
 use cairn_http::{AccessMode, HttpConfig, X402Gate};
 use cairn_mcp::{Options, routes};
 use cairn_operations::{ApiConfig, ApiState, router_with};
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::{
     rig::{app, ask, raw, result, said},
     support::{World, everything_world, open_config, script_hash, send},
-    x402_payer::{ASSET, Fake, PAY_TO, TRANSACTION, decoded, domain, encoded, nonce, payment},
+    x402_payer::{Fake, TRANSACTION, decoded, encoded, nonce, payment, settings},
 };
 
 struct Shop {
@@ -32,18 +32,8 @@ impl Shop {
     async fn over(world: &World) -> Self {
         let folder = temp_dir();
         let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
-        let settings = X402Settings {
-            network: "eip155:84532".parse().unwrap(),
-            asset: ASSET.parse().unwrap(),
-            domain: domain(),
-            decimals: 6,
-            pay_to: PAY_TO.parse().unwrap(),
-            max_timeout_seconds: 60,
-            contract_wallets: false,
-            is_open: true,
-        };
         let fake = Arc::new(Fake::default());
-        let till = X402Till::new(settings, Arc::<Fake>::clone(&fake), "mcp".to_owned()).unwrap();
+        let till = X402Till::new(settings(), Arc::<Fake>::clone(&fake), "mcp".to_owned()).unwrap();
         let http = HttpConfig { access_mode: AccessMode::Live, x402: X402Gate::Open, ..open_config().http };
         let api = ApiState::new(Arc::clone(&world.slot) as _, ApiConfig::from(http));
         let api = ApiState { state: Some(state), tills: vec![Arc::new(till)], ..api };

@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::{runtime::Handle, task::spawn_blocking};
 
 use crate::{
-    payer::{ASSET, Outcome, PAYER, TRANSACTION},
-    shop::{NOW, Shop, THING, settings},
+    payer::{ASSET, Outcome, PAYER, TRANSACTION, settings},
+    shop::{NOW, Shop, THING},
 };
 
 const LONG: Duration = Duration::from_secs(20);

@@ -11,6 +11,7 @@ use bitcoin::{
     hashes::Hash,
     secp256k1::{Message, Secp256k1, SecretKey},
 };
+use cairn_access::X402Settings;
 use cairn_x402::{
     Address, Attempt, Eip712Name, Facilitator, FacilitatorError, Network, Payment, PaymentRequirements, Refusal,
     ResourceInfo, Scheme, SettleOutcome, Supported, Uncertainty, VerifyOutcome, decode_payment_signature, verify,
@@ -29,6 +30,20 @@ pub const TRANSACTION: &str = "0xcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdc
 /// The token's domain.
 pub fn domain() -> Eip712Name {
     Eip712Name { name: "USDC".to_owned(), version: "2".to_owned() }
+}
+
+/// The usual settings of a seller.
+pub fn settings() -> X402Settings {
+    X402Settings {
+        network: "eip155:84532".parse().unwrap(),
+        asset: ASSET.parse().unwrap(),
+        domain: domain(),
+        decimals: 6,
+        pay_to: PAY_TO.parse().unwrap(),
+        max_timeout_seconds: 60,
+        contract_wallets: false,
+        is_open: true,
+    }
 }
 
 /// The JSON in a header of x402.

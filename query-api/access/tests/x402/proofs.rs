@@ -8,8 +8,8 @@ use cairn_x402::{FacilitatorError, VerifyOutcome};
 use serde_json::{Value, json};
 
 use crate::{
-    payer::{PAY_TO, PAYER, TRANSACTION, encoded, nonce, payment},
-    shop::{NOW, Shop, THING, settings},
+    payer::{PAY_TO, PAYER, TRANSACTION, encoded, nonce, payment, settings},
+    shop::{NOW, Shop, THING},
 };
 
 const LONG: Duration = Duration::from_secs(20);

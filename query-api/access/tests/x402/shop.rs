@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
-use crate::payer::{ASSET, Fake, PAY_TO, PAYER, decoded, domain, encoded, payment};
+use crate::payer::{ASSET, Fake, PAYER, decoded, encoded, payment, settings};
 
 /// When the servers of the tests believe to be, in seconds since 1970.
 pub const NOW: u64 = 1_800_000_000;
@@ -103,20 +103,6 @@ fn sold(method: &'static str, path: &'static str, usd: Option<&'static str>, uni
         x402_usd: usd,
     };
     AgreedOperation { method, path, offer, summary: "" }
-}
-
-/// The usual settings.
-pub fn settings() -> X402Settings {
-    X402Settings {
-        network: "eip155:84532".parse().unwrap(),
-        asset: ASSET.parse().unwrap(),
-        domain: domain(),
-        decimals: 6,
-        pay_to: PAY_TO.parse().unwrap(),
-        max_timeout_seconds: 60,
-        contract_wallets: false,
-        is_open: true,
-    }
 }
 
 /// An answer.
