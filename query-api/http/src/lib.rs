@@ -63,7 +63,7 @@ pub use ipnet::IpNet;
 pub use limits::{budget::WINDOW, stream_slots::StreamSlots};
 pub use pages::{
     escaping::{Html, segment},
-    shell::{FORM_POLICY, POLICY, page},
+    shell::{POLICY, Page, versioned},
 };
 pub use requests::{
     ask::{Answer, AnswerNotes, Aside, Ask, Backend, Call, Content, Metric, Versions},

@@ -14,12 +14,8 @@ use crate::{
         error::not_allowed,
         validators::{matches, matches_any, set_validators},
     },
-    pages::shell::{FORM_POLICY, POLICY},
+    pages::shell::POLICY,
 };
-
-/// Content security policy of pages: no external resources.
-pub(crate) const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; \
-    connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Marks an answer whose bytes are there anyway.
 #[derive(Clone, Copy)]
@@ -43,24 +39,10 @@ impl Document {
         Document { path: path.into(), media_type, body, etag, headers: Vec::new() }
     }
 
-    /// An HTML page that may load scripts of this server.
+    /// An HTML page.
     pub fn page(path: impl Into<String>, body: String) -> Self {
         let page = Document::new(path, "text/html; charset=utf-8", body);
-        page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY))
-    }
-
-    /// A page without scripts.
-    #[must_use]
-    pub fn plain_page(path: impl Into<String>, body: String) -> Self {
-        let page = Document::new(path, "text/html; charset=utf-8", body);
         page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
-    }
-
-    /// A page without scripts whose forms this server takes.
-    #[must_use]
-    pub fn form_page(path: impl Into<String>, body: String) -> Self {
-        let page = Document::new(path, "text/html; charset=utf-8", body);
-        page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(FORM_POLICY))
     }
 
     /// A JSON document.

@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, header},
 };
 
-use super::shell::{ICON, ICON_PATH};
+use super::shell::{ICON, ICON_PATH, STYLE, STYLE_PATH};
 use crate::answers::document::Document;
 
 /// Answers are many, cheap to ask for, and of no use in a search engine; pages and descriptions are for everybody.
@@ -17,6 +17,7 @@ pub(crate) fn documents() -> Vec<Document> {
         |document: Document| document.with(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=86400"));
     vec![
         kept(Document::new(ICON_PATH, "image/svg+xml", ICON)),
+        kept(Document::new(STYLE_PATH, "text/css; charset=utf-8", STYLE)),
         kept(Document::new("/favicon.ico", "image/x-icon", icon())),
         kept(Document::new("/robots.txt", "text/plain; charset=utf-8", ROBOTS)),
     ]

@@ -24,7 +24,7 @@ use crate::{
         tool::Effect,
     },
     limits::{client::Client, session},
-    pages::shell::POLICY,
+    pages::shell::FILE_POLICY,
     server::Server,
 };
 
@@ -160,8 +160,7 @@ fn respond(answer: Answer) -> Response {
             let mut response = body.into_response();
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
             if media_type == HTML {
-                let policy = HeaderValue::from_static(POLICY);
-                response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+                response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, FILE_POLICY.clone());
             }
             if notes.is_paid {
                 response.headers_mut().extend(notes.headers);

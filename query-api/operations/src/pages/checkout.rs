@@ -13,8 +13,8 @@ use axum::{
     routing::any,
 };
 use cairn_http::{
-    Api, CHECKOUT_PAGE, Document, ErrorCode, FORM_POLICY, PASS_PLAN, PassMethod, PassOffer, RegisteredOperation, Reply,
-    page as shell,
+    Api, CHECKOUT_PAGE, Document, ErrorCode, PASS_PLAN, POLICY, Page as Shell, PassMethod, PassOffer,
+    RegisteredOperation, Reply,
 };
 use serde_json::{Map, Value, json};
 
@@ -27,14 +27,6 @@ pub(super) const OPEN: &str = "/checkout/open";
 pub(super) const PAYMENT: &str = "/checkout/payment";
 /// Bytes of a form. All that these have is shorter.
 const MAX_FORM_BYTES: usize = 2_048;
-/// Styles in addition to those of all pages.
-const MORE_STYLE: &str = "
-form { display: flex; flex-direction: column; align-items: flex-start; gap: .7rem; max-width: 40rem }
-fieldset { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .9rem; display: flex; gap: .3rem 1.2rem; flex-wrap: wrap }
-label { display: block } input:not([type=radio]) { font: inherit; width: 100%; min-width: 18rem; padding: .3rem .5rem }
-button { font: inherit; padding: .4rem 1rem; cursor: pointer } img { background: #fff; image-rendering: pixelated }
-";
-
 #[derive(Template)]
 #[template(path = "checkout.html")]
 struct Checkout<'a> {
@@ -119,16 +111,12 @@ pub(super) fn html(operations: &[RegisteredOperation], config: &ApiConfig) -> St
         sold: config.http.pass_for_sale().ok(),
         exceptions: exceptions(operations, config),
     };
-    shell("Checkout", if page.sold.is_some() { MORE_STYLE } else { "" }, &page)
+    framed(&page)
 }
 
 /// The page as a document. It has forms while a pass is sold.
 pub(super) fn document(operations: &[RegisteredOperation], config: &ApiConfig) -> Document {
-    let html = html(operations, config);
-    match config.http.pass_for_sale() {
-        Ok(_) => Document::form_page(CHECKOUT_PAGE, html),
-        Err(_) => Document::plain_page(CHECKOUT_PAGE, html),
-    }
+    Document::page(CHECKOUT_PAGE, html(operations, config))
 }
 
 /// The routes of the forms.
@@ -214,9 +202,14 @@ async fn call(api: &Api, operation: &str, input: Value, secret: &str, parts: &Pa
 fn page(status: StatusCode, content: &impl std::fmt::Display) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(FORM_POLICY)),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
         (header::CACHE_CONTROL, HeaderValue::from_static("private, no-store")),
         (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     ];
-    (status, headers, shell("Checkout", MORE_STYLE, content)).into_response()
+    (status, headers, framed(content)).into_response()
+}
+
+/// The content in the frame of all pages.
+fn framed(content: &impl std::fmt::Display) -> String {
+    Shell { title: "Checkout", place: "", scripts: &[], styles: &[], content }.html()
 }

@@ -1,7 +1,7 @@
 //! The page for newcomers. It uses no script and no external resource.
 
 use askama::{Template, filters::Safe};
-use cairn_http::{Method, RegisteredOperation, page as shell, segment};
+use cairn_http::{GETTING_STARTED_PAGE, Method, Page as Shell, RegisteredOperation, segment};
 
 use super::exceptions::{Exceptions, exceptions};
 use crate::config::ApiConfig;
@@ -57,5 +57,5 @@ pub(super) fn getting_started(operations: &[RegisteredOperation], config: &ApiCo
         exceptions: exceptions(operations, config),
         paying: paying(operations, config),
     };
-    shell("Getting started", "", &page)
+    Shell { title: "Getting started", place: GETTING_STARTED_PAGE, scripts: &[], styles: &[], content: &page }.html()
 }

@@ -1,18 +1,12 @@
-//! The page at `/`: what the service is, with working links.
+//! The page about the API: what the service is, with working links.
 
 use askama::Template;
-use cairn_http::{Info, Method, RegisteredOperation, page as shell, segment};
+use cairn_http::{Info, Method, Page as Shell, RegisteredOperation, segment};
 
 use crate::config::{ApiConfig, Featured};
 
-/// Styles in addition to those of all pages.
-const MORE_STYLE: &str = "
-ul.cards { list-style: none; padding: 0; display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)) }
-ul.cards li { border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; display: flex; flex-direction: column; gap: .4rem }
-ul.cards p { margin: 0 } ul.cards p:last-child { margin-top: auto; display: flex; flex-wrap: wrap; gap: 0 1rem }
-ul.cards strong::first-letter { text-transform: uppercase }
-td:first-child { width: 24rem } @media (max-width: 40rem) { td:first-child { width: auto } }
-";
+/// Path of the page.
+pub(super) const ABOUT: &str = "/about";
 
 #[derive(Template)]
 #[template(path = "landing.html")]
@@ -35,7 +29,7 @@ pub(crate) fn page(operations: &[RegisteredOperation], config: &ApiConfig) -> St
         showcase: config.showcase_addresses.iter().map(|address| (address.as_str(), begin(address))).collect(),
         operations: operations.iter().map(|op| (&op.info, opens(op))).collect(),
     };
-    shell("Cairn", MORE_STYLE, &landing)
+    Shell { title: "Cairn's API", place: ABOUT, scripts: &[], styles: &[], content: &landing }.html()
 }
 
 #[cfg(test)]

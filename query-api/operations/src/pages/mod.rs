@@ -16,9 +16,9 @@ pub(crate) const EVIDENCE_KEYS: &str = "/.well-known/cairn-evidence-keys.json";
 
 pub(crate) fn all(operations: &[RegisteredOperation], config: &ApiConfig) -> Vec<Document> {
     vec![
-        Document::plain_page("/", landing::page(operations, config)),
+        Document::page(landing::ABOUT, landing::page(operations, config)),
         checkout::document(operations, config),
-        Document::plain_page(GETTING_STARTED_PAGE, getting_started::getting_started(operations, config)),
+        Document::page(GETTING_STARTED_PAGE, getting_started::getting_started(operations, config)),
         Document::json(EVIDENCE_KEYS, &keys_document(&config.evidence.published())),
     ]
 }

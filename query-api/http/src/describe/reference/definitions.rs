@@ -2,8 +2,11 @@
 
 use askama::{Template, filters::Safe};
 
-use super::frame::shell;
+use super::frame;
 use crate::{describe::about::Definition, pages::escaping::prose};
+
+/// Path of their list.
+const PLACE: &str = "/api/reference/definitions/";
 
 #[derive(Template)]
 #[template(path = "reference/definition.html")]
@@ -22,10 +25,10 @@ struct Index<'a> {
 pub(super) fn pages(definitions: &'static [Definition]) -> impl Iterator<Item = (&'static str, String)> {
     definitions.iter().map(|Definition { id, title, text }| {
         let page = Page { id, paragraphs: text.iter().map(|text| prose(text)).collect() };
-        (*id, shell(title, &page))
+        (*id, frame::page(title, PLACE, &page))
     })
 }
 
 pub(super) fn index(definitions: &[Definition]) -> String {
-    shell("Definitions", &Index { definitions })
+    frame::page("Definitions", PLACE, &Index { definitions })
 }

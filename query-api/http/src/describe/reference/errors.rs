@@ -2,7 +2,7 @@
 
 use askama::{Template, filters::Safe};
 
-use super::frame::shell;
+use super::frame;
 use crate::{
     answers::code::ErrorCode,
     config::HttpConfig,
@@ -51,5 +51,5 @@ impl Row {
 
 pub(super) fn page(operations: &[RegisteredOperation], formats: &[TextFormat], config: &HttpConfig) -> String {
     let rows = ErrorCode::ALL.iter().map(|code| Row::of(*code, operations, formats, config)).collect();
-    shell("Errors", &Page { rows })
+    frame::page("Errors", "", &Page { rows })
 }

@@ -3,7 +3,7 @@
 use askama::{Template, filters::Safe};
 use serde_json::Value;
 
-use super::frame::shell;
+use super::frame;
 use crate::{
     answers::error::Location,
     config::HttpConfig,
@@ -91,7 +91,7 @@ pub(super) fn page(operations: &[RegisteredOperation], openapi: &Value, about: &
         }
     }
     let description = prose(openapi["info"]["description"].as_str().unwrap_or_default());
-    shell("Reference", &Page { description, areas })
+    frame::page("Reference", frame::ROOT, &Page { description, areas })
 }
 
 impl Operation {

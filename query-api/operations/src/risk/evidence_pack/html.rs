@@ -1,18 +1,9 @@
 //! The report as one page without scripts.
 
 use askama::Template;
-use cairn_http::page as shell;
+use cairn_http::Page as Shell;
 
 use super::report::{Block, Report};
-
-/// Styles in addition to those of all pages.
-const MORE_STYLE: &str = "
-.pack table { font-size: .85rem } .pack td { overflow-wrap: anywhere; vertical-align: top }
-.pack svg { max-width: 100%; height: auto; border: 1px solid var(--line) }
-.pack svg text { font: 10px sans-serif; fill: currentColor } .pack svg rect { fill: none; stroke: currentColor }
-.pack svg .asked rect { stroke-width: 3 } .pack svg path { fill: none; stroke: currentColor; opacity: .5 }
-@media print { nav.top, a.skip { display: none } .pack section { break-inside: auto } }
-";
 
 #[derive(Template)]
 #[template(path = "evidence_pack.html")]
@@ -20,9 +11,9 @@ struct Page<'r> {
     blocks: &'r [Block],
 }
 
-/// Writes the page.
+/// Writes the page. It is a file that people keep.
 pub(super) fn page(report: &Report) -> String {
-    shell(&report.title, MORE_STYLE, &Page { blocks: &report.blocks })
+    Shell { title: &report.title, place: "", scripts: &[], styles: &[], content: &Page { blocks: &report.blocks } }.file()
 }
 
 #[cfg(test)]

@@ -1,0 +1,11 @@
+//! The pages of an address: overview, transactions, profit and loss.
+
+use std::sync::Arc;
+
+use axum::Router;
+
+use crate::site::Site;
+
+pub(crate) fn routes() -> Router<Arc<Site>> {
+    Router::new()
+}

@@ -1,0 +1,11 @@
+//! The page of a block.
+
+use std::sync::Arc;
+
+use axum::Router;
+
+use crate::site::Site;
+
+pub(crate) fn routes() -> Router<Arc<Site>> {
+    Router::new()
+}

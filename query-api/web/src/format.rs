@@ -1,0 +1,83 @@
+//! Figures as people read them. Nothing is rounded that a ledger would keep: satoshis are written to the last one.
+
+/// An amount in BTC with all its satoshis: `12.34 BTC`, `-0.00000001 BTC`.
+pub(crate) fn btc(sats: i64) -> String {
+    let (sign, sats) = (if sats < 0 { "-" } else { "" }, sats.unsigned_abs());
+    let (whole, part) = (sats / 100_000_000, sats % 100_000_000);
+    let part = format!("{part:08}");
+    let part = part.trim_end_matches('0');
+    let part = if part.len() < 2 { format!("{part:0<2}") } else { part.to_owned() };
+    format!("{sign}{}.{part} BTC", grouped(whole))
+}
+
+/// An amount with its sign: `+1.00 BTC`.
+pub(crate) fn signed_btc(sats: i64) -> String {
+    if sats > 0 { format!("+{}", btc(sats)) } else { btc(sats) }
+}
+
+/// A whole number in groups of three digits, apart by narrow spaces.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 2);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A decimal number in groups of three digits before its point.
+pub(crate) fn decimal(text: &str) -> String {
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (whole, part) = rest.split_once('.').map_or((rest, None), |(whole, part)| (whole, Some(part)));
+    match (whole.parse::<u64>(), part) {
+        (Ok(whole), Some(part)) => format!("{sign}{}.{part}", grouped(whole)),
+        (Ok(whole), None) => format!("{sign}{}", grouped(whole)),
+        (Err(_), _) => text.to_owned(),
+    }
+}
+
+/// A time (RFC 3339) to the minute: `2024-03-01 12:30`. Other texts stay as they are.
+pub(crate) fn minute(time: &str) -> String {
+    match time.split_once('T') {
+        Some((day, clock)) if clock.len() >= 5 && clock.is_char_boundary(5) => format!("{day} {}", &clock[..5]),
+        _ => time.to_owned(),
+    }
+}
+
+/// A text from a code: `coin_days` as `coin days`.
+pub(crate) fn words(code: &str) -> String {
+    code.replace('_', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_exact() {
+        for (sats, text) in [
+            (0, "0.00 BTC"),
+            (1, "0.00000001 BTC"),
+            (-1, "-0.00000001 BTC"),
+            (150_000_000, "1.50 BTC"),
+            (2_100_000_000_000_000, "21\u{202f}000\u{202f}000.00 BTC"),
+            (i64::MIN, "-92\u{202f}233\u{202f}720\u{202f}368.54775808 BTC"),
+        ] {
+            assert_eq!(btc(sats), text);
+        }
+        assert_eq!((signed_btc(100_000_000).as_str(), signed_btc(-1).as_str()), ("+1.00 BTC", "-0.00000001 BTC"));
+    }
+
+    #[test]
+    fn decimals_are_grouped() {
+        for (given, text) in
+            [("1234.5", "1\u{202f}234.5"), ("-1234567", "-1\u{202f}234\u{202f}567"), ("12", "12"), ("n/a", "n/a")]
+        {
+            assert_eq!(decimal(given), text);
+        }
+        assert_eq!((minute("2024-03-01T12:30:59Z").as_str(), minute("soon").as_str()), ("2024-03-01 12:30", "soon"));
+    }
+}

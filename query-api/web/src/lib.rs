@@ -1,0 +1,53 @@
+//! The pages for people. A page asks the operations for what it shows, as any client of the API does: with the same
+//! checks, limits and prices. It has no other way to the index, and links the answers that it was made from.
+//!
+//! ```text
+//! request ─► a page's module ─► ask (one operation, one answer) ─► template ─► frame of all pages
+//!                                   │
+//!                                   └─► source: block, and the path of the same answer as JSON
+//! ```
+
+mod address;
+mod answer;
+mod ask;
+mod assets;
+mod block;
+mod chart;
+mod format;
+mod home;
+mod links;
+mod meta;
+mod query;
+mod route;
+mod search;
+mod site;
+mod tabs;
+mod trace;
+mod tx;
+mod wallet;
+
+use std::sync::Arc;
+
+use axum::Router;
+
+use crate::site::Site;
+pub use crate::{
+    ask::{Operations, Request},
+    site::Options,
+};
+
+/// The routes of the pages, for [`cairn_http::router_with`].
+pub fn routes(operations: Arc<dyn Operations>, options: Options) -> Router {
+    let site = Arc::new(Site::new(operations, options));
+    let pages = [
+        assets::routes,
+        address::routes,
+        block::routes,
+        home::routes,
+        search::routes,
+        trace::routes,
+        tx::routes,
+        wallet::routes,
+    ];
+    pages.into_iter().fold(Router::new(), |all, one| all.merge(one())).with_state(site)
+}

@@ -1,0 +1,74 @@
+//! The pages of an address as tabs.
+
+use askama::{Template, filters::HtmlSafe};
+
+use crate::links::address_path;
+
+/// A page of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tab {
+    Overview,
+    Transactions,
+    Pnl,
+    Flow,
+    Cluster,
+    Risk,
+    Reports,
+}
+
+impl Tab {
+    pub(crate) const ALL: [Tab; 7] =
+        [Tab::Overview, Tab::Transactions, Tab::Pnl, Tab::Flow, Tab::Cluster, Tab::Risk, Tab::Reports];
+
+    /// What follows the address in its path.
+    pub(crate) const fn suffix(self) -> &'static str {
+        match self {
+            Tab::Overview => "",
+            Tab::Transactions => "/transactions",
+            Tab::Pnl => "/pnl",
+            Tab::Flow => "/flow",
+            Tab::Cluster => "/cluster",
+            Tab::Risk => "/risk",
+            Tab::Reports => "/reports",
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Tab::Overview => "Overview",
+            Tab::Transactions => "Transactions",
+            Tab::Pnl => "Profit and loss",
+            Tab::Flow => "Flow of money",
+            Tab::Cluster => "Cluster",
+            Tab::Risk => "Risk evidence",
+            Tab::Reports => "Reports",
+        }
+    }
+}
+
+/// Writes the tabs of an address.
+#[derive(Template)]
+#[template(path = "tabs.html")]
+pub(crate) struct Tabs {
+    path: String,
+    current: Tab,
+}
+
+impl HtmlSafe for Tabs {}
+
+/// The tabs of an address, on this page of it.
+pub(crate) fn tabs(address: &str, current: Tab) -> Tabs {
+    Tabs { path: address_path(address), current }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_current_tab_is_marked() {
+        let html = tabs("a/b", Tab::Pnl).to_string();
+        assert!(html.contains("<a href=\"/address/a%2Fb/pnl\" aria-current=\"page\">"), "{html}");
+        assert_eq!(html.matches("aria-current").count(), 1);
+    }
+}

@@ -1,0 +1,11 @@
+//! The pages that follow money and evidence around an address.
+
+use std::sync::Arc;
+
+use axum::Router;
+
+use crate::site::Site;
+
+pub(crate) fn routes() -> Router<Arc<Site>> {
+    Router::new()
+}

@@ -1,0 +1,11 @@
+//! The pages of transactions.
+
+use std::sync::Arc;
+
+use axum::Router;
+
+use crate::site::Site;
+
+pub(crate) fn routes() -> Router<Arc<Site>> {
+    Router::new()
+}
