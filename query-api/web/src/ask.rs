@@ -49,6 +49,7 @@ pub(crate) struct Told<T> {
 #[serde(default)]
 pub(crate) struct Refused {
     pub(crate) status: u16,
+    #[serde(rename = "error")]
     pub(crate) code: String,
     pub(crate) title: String,
     pub(crate) detail: String,
@@ -143,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_problem_is_read_from_its_body() {
-        let body = r#"{"type":"t","title":"No such block","status":404,"code":"block_not_found","detail":"d","x":[1]}"#;
+        let body =
+            r#"{"type":"t","title":"No such block","status":404,"error":"block_not_found","detail":"d","x":[1]}"#;
         let refused: Refused = serde_json::from_str(body).unwrap();
         assert!(refused.is_not_found() && refused.code == "block_not_found" && refused.detail == "d");
         let broken: Refused = serde_json::from_str("[]").unwrap_or_default();

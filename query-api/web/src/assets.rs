@@ -50,7 +50,11 @@ pub(crate) static SITE_STYLE: Asset = asset!(
 pub(crate) static SITE_SCRIPT: Asset =
     asset!("/assets/site.js", "text/javascript; charset=utf-8", include_str!("../assets/site.js"));
 
-static ALL: [&Asset; 2] = [&SITE_STYLE, &SITE_SCRIPT];
+/// The script of the page of the chain.
+pub(crate) static HOME_SCRIPT: Asset =
+    asset!("/assets/home.js", "text/javascript; charset=utf-8", include_str!("../assets/home.js"));
+
+static ALL: [&Asset; 3] = [&SITE_STYLE, &SITE_SCRIPT, &HOME_SCRIPT];
 
 impl Asset {
     /// Its path with its version.

@@ -153,7 +153,7 @@ mod tests {
                 assert_eq!(svg.is_empty(), values.is_empty());
                 if !values.is_empty() {
                     assert!(
-                        svg.contains("aria-label=\"a &quot;chart&quot;\"") && svg.contains("<title>&lt;0&gt;</title>")
+                        svg.contains("aria-label=\"a &#34;chart&#34;\"") && svg.contains("<title>&#60;0&#62;</title>")
                     );
                     assert!(svg.contains(">then<") && svg.contains(">now<"));
                 }

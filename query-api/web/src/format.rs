@@ -1,7 +1,35 @@
 //! Figures as people read them. Nothing is rounded that a ledger would keep: satoshis are written to the last one.
 
+/// A number, or a reference to one: templates hold both.
+pub(crate) trait Plain<T> {
+    fn plain(self) -> T;
+}
+
+macro_rules! plain {
+    ($($number:ty),*) => {$(
+        impl Plain<$number> for $number {
+            fn plain(self) -> $number {
+                self
+            }
+        }
+        impl Plain<$number> for &$number {
+            fn plain(self) -> $number {
+                *self
+            }
+        }
+        impl Plain<$number> for &&$number {
+            fn plain(self) -> $number {
+                **self
+            }
+        }
+    )*};
+}
+
+plain!(i64, u64);
+
 /// An amount in BTC with all its satoshis: `12.34 BTC`, `-0.00000001 BTC`.
-pub(crate) fn btc(sats: i64) -> String {
+pub(crate) fn btc(sats: impl Plain<i64>) -> String {
+    let sats = sats.plain();
     let (sign, sats) = (if sats < 0 { "-" } else { "" }, sats.unsigned_abs());
     let (whole, part) = (sats / 100_000_000, sats % 100_000_000);
     let part = format!("{part:08}");
@@ -11,13 +39,14 @@ pub(crate) fn btc(sats: i64) -> String {
 }
 
 /// An amount with its sign: `+1.00 BTC`.
-pub(crate) fn signed_btc(sats: i64) -> String {
+pub(crate) fn signed_btc(sats: impl Plain<i64>) -> String {
+    let sats = sats.plain();
     if sats > 0 { format!("+{}", btc(sats)) } else { btc(sats) }
 }
 
 /// A whole number in groups of three digits, apart by narrow spaces.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
+pub(crate) fn grouped(number: impl Plain<u64>) -> String {
+    let digits = number.plain().to_string();
     let mut text = String::with_capacity(digits.len() * 2);
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {

@@ -13,6 +13,7 @@ mod ask;
 mod assets;
 mod block;
 mod chart;
+mod entity;
 mod format;
 mod home;
 mod links;
@@ -22,6 +23,8 @@ mod route;
 mod search;
 mod site;
 mod tabs;
+#[cfg(test)]
+mod testing;
 mod trace;
 mod tx;
 mod wallet;
@@ -43,6 +46,7 @@ pub fn routes(operations: Arc<dyn Operations>, options: Options) -> Router {
         assets::routes,
         address::routes,
         block::routes,
+        entity::routes,
         home::routes,
         search::routes,
         trace::routes,

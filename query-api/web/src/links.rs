@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use askama::filters::HtmlSafe;
-use cairn_http::{Html, segment};
+use askama::filters::{Escaper, Html, HtmlSafe};
+use cairn_http::segment;
+
+use crate::format::Plain;
 
 /// HTML that is safe as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -21,7 +23,7 @@ impl HtmlSafe for Markup {}
 pub(crate) fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     // Writing to a String cannot fail.
-    let _ = askama::filters::Escaper::write_escaped_str(&Html, &mut html, text);
+    let _ = Html.write_escaped_str(&mut html, text);
     html
 }
 
@@ -56,7 +58,8 @@ pub(crate) fn tx(txid: &str) -> Markup {
 }
 
 /// A link to a block by its height.
-pub(crate) fn block(height: u64) -> Markup {
+pub(crate) fn block(height: impl Plain<u64>) -> Markup {
+    let height = height.plain();
     Markup(format!("<a href=\"/block/{height}\">{height}</a>"))
 }
 
@@ -82,7 +85,7 @@ mod tests {
 
     #[test]
     fn links_are_escaped_and_short() {
-        assert_eq!(address("a<\"b").0, "<a href=\"/address/a%3C%22b\"><code>a&lt;&quot;b</code></a>");
+        assert_eq!(address("a<\"b").0, "<a href=\"/address/a%3C%22b\"><code>a&#60;&#34;b</code></a>");
         assert_eq!(short("0123456789abcdefghij"), "01234567…efghij");
         assert_eq!(short("short"), "short");
         assert!(tx("0123456789abcdefghij").0.contains("title=\"0123456789abcdefghij\""));

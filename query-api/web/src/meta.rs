@@ -72,7 +72,7 @@ mod tests {
         let body = r#"{"a":1,"_meta":{"endpoint":"/v1/x","tip":{"height":7,"hash":"00ab","lag_blocks":null},
             "warnings":[{"code":"c","message":"a <b>"},{"code":"d"}]}}"#;
         let html = Source::read(body.as_bytes(), "/v1/x?a=\"".to_owned()).unwrap().to_string();
-        for part in ["href=\"/block/00ab\"", "block 7", "href=\"/v1/x?a=&quot;\"", "a &lt;b&gt;", ">d<"] {
+        for part in ["href=\"/block/00ab\"", "block 7", "href=\"/v1/x?a=&#34;\"", "a &#60;b&#62;", ">d<"] {
             assert!(html.contains(part), "{part}: {html}");
         }
         let posted = r#"{"_meta":{"endpoint":"POST /v1/x","tip":null}}"#;

@@ -1,4 +1,4 @@
-//! The page of the chain as it is now.
+//! The pages of entities and mining pools.
 
 use std::sync::Arc;
 
