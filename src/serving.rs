@@ -7,13 +7,14 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::{CheckoutPause, HttpConfig, Metrics, Till};
+use cairn_http::{Api, CheckoutPause, HttpConfig, Metrics, Till};
 use cairn_link::IndexSource;
 use cairn_model::{CancelToken, Network};
 use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TimestampConfig, TroubleSlot};
 use cairn_payments::PaymentDescriptor;
 use cairn_reader::Damages;
 use cairn_state::StateUrl;
+use cairn_web::Story;
 use prometheus::Registry;
 use tokio::runtime::Handle;
 
@@ -39,6 +40,7 @@ pub(crate) struct Server {
     listener: TcpListener,
     admin: Option<TcpListener>,
     config: ApiConfig,
+    pages: cairn_web::Options,
     access: Access,
     node: Option<Arc<dyn NodeAccess>>,
     ledger: Option<Arc<dyn LedgerAccess>>,
@@ -117,7 +119,22 @@ impl Server {
         }
         let (registry, damages, troubles) = (Registry::new(), Arc::default(), Arc::default());
         let access = http.access.clone();
-        Ok(Server { listener, admin, config, access, node, ledger: None, state: None, registry, damages, troubles })
+        let stories = config.featured.iter().cloned();
+        let stories = stories.map(|Featured { title, description, address }| Story { title, description, address });
+        let pages = cairn_web::Options { stories: stories.collect(), for_search_engines: http.search_engines };
+        Ok(Server {
+            listener,
+            admin,
+            config,
+            pages,
+            access,
+            node,
+            ledger: None,
+            state: None,
+            registry,
+            damages,
+            troubles,
+        })
     }
 
     /// Sets the network of the index, for examples.
@@ -215,17 +232,24 @@ impl Server {
                 let admin = tokio::net::TcpListener::from_std(admin)?;
                 tracing::info!(address = %admin.local_addr()?, "serving operators");
                 // It ends with the runtime, so that operators can watch requests drain.
-                tokio::spawn(cairn_http::serve_admin(admin, cairn_operations::admin_router(&state), std::future::pending()));
+                tokio::spawn(cairn_http::serve_admin(
+                    admin,
+                    cairn_operations::admin_router(&state),
+                    std::future::pending(),
+                ));
             }
             // Streams do not end by themselves.
             let options = cairn_mcp::Options { stop: cancel.clone(), ..cairn_mcp::Options::default() };
+            let pages = self.pages;
+            let more =
+                |api: &Api| cairn_mcp::routes(api, options).merge(cairn_web::routes(Arc::new(api.clone()), pages));
             let shutdown = cancel.cancelled();
             let drained = async {
                 cancel.cancelled().await;
                 tokio::time::sleep(DRAIN).await;
             };
             tokio::select! {
-                result = cairn_operations::serve(listener, state, |api| cairn_mcp::routes(api, options), shutdown) => result,
+                result = cairn_operations::serve(listener, state, more, shutdown) => result,
                 () = drained => {
                     tracing::warn!("some requests did not finish in time");
                     Ok(())

@@ -164,6 +164,10 @@ pub(crate) struct Http {
     /// If true, transaction pages after the first need a wallet session.
     #[arg(long, env = "CAIRN_GATES", value_name = "BOOL", default_value = "true", action = ArgAction::Set)]
     pub(crate) gates: bool,
+    /// If true, search engines may list the pages of addresses and transactions. The pages of the chain, of blocks,
+    /// entities and pools may always be listed.
+    #[arg(long, env = "CAIRN_SEARCH_ENGINES", value_name = "BOOL", default_value = "false", action = ArgAction::Set)]
+    pub(crate) search_engines: bool,
     /// If true, agents' tools may take output descriptors and extended public keys (`wallet_lookup`). The model, and
     /// whoever keeps its conversations, then sees them.
     #[arg(long, env = "CAIRN_PRIVATE_TOOLS", value_name = "BOOL", default_value = "false", action = ArgAction::Set)]

@@ -133,7 +133,9 @@ fn cases() -> Vec<Case> {
     paths.extend(unconfirmed.into_iter().chain([format!("/v1/mempool/tx/{}", worst.inputs.compute_txid())]));
     let others = ["/v1/chain/projected-blocks", "/v1/fees/recommended", "/v1/network/mempool/stress", "/v1/wallets"];
     paths.extend(others.map(str::to_owned));
-    paths.extend(["/openapi.json", "/llms-full.txt", "/v1/capabilities", "/v1/beta-status", "/"].map(str::to_owned));
+    paths.extend(
+        ["/openapi.json", "/llms-full.txt", "/v1/capabilities", "/v1/beta-status", "/about"].map(str::to_owned),
+    );
     paths.extend(["/v1/billing/catalog", "/v1/l402/challenges/ch_0", "/v1/billing/checkout/co_0"].map(str::to_owned));
     paths.push(format!("/{}", "x".repeat(60_000)));
     paths.push(format!("/v1/wallets?{}", "y=1&".repeat(10_000)));

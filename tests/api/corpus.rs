@@ -16,8 +16,9 @@ use record::{Asked, Got, Recorder};
 use serde_json::{Value, json};
 
 const JSON: &str = "application/json";
-const DOCUMENTS: [&str; 18] = [
-    "/",
+const DOCUMENTS: [&str; 19] = [
+    "/about",
+    "/style.css",
     "/openapi.json",
     "/llms.txt",
     "/llms-full.txt",

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use crate::{
+    description::OF_THE_PAGES,
     mempool_ops::settle,
     support::{DOCUMENT, World, assert_problem, assert_valid, everything_world, get, get_ok, open_config, script_hash},
     unconfirmed::Waiting,
@@ -62,7 +63,9 @@ fn addresses(text: &str) -> BTreeSet<String> {
         found.extend(relative.map(|rest| format!("/{rest}")));
     }
     // An address with a place to fill in is not complete yet.
-    let complete = |target: &String| !target.contains(['{', '<']) && !target.contains("&lt;");
+    let complete = |target: &String| {
+        !target.contains(['{', '<']) && !target.contains("&lt;") && !OF_THE_PAGES.contains(&target.as_str())
+    };
     found.into_iter().map(|target| target.trim_end_matches(['.', '\'']).to_owned()).filter(complete).collect()
 }
 
@@ -71,7 +74,7 @@ async fn every_address_that_is_named_answers() {
     let world = &everything_world();
     let (router, _waiting) = world_router(world).await;
     let begin = [
-        "/",
+        "/about",
         "/llms.txt",
         "/llms-full.txt",
         "/.well-known/agent-card.json",
@@ -89,7 +92,7 @@ async fn every_address_that_is_named_answers() {
     let mut anchors = BTreeSet::new();
     while let Some(target) = queue.pop_front() {
         let (page, anchor) = target.split_once('#').unwrap_or((&target, ""));
-        let page = if page.is_empty() { "/" } else { page };
+        let page = if page.is_empty() { "/about" } else { page };
         anchors.insert((page.to_owned(), anchor.to_owned()));
         if pages.contains_key(page) {
             continue;

@@ -191,7 +191,7 @@ async fn unchanged_answers_are_not_sent_again() {
         "/v1/dashboard",
         "/openapi.json",
         "/v1/wallets",
-        "/",
+        "/about",
         "/favicon.svg",
     ] {
         let first = get(&router, path).await;
@@ -239,7 +239,7 @@ async fn what_is_public_is_shown() {
     let router = world.router(config());
     assert_eq!(get(&router, "/v1/capabilities").await.body["showcase_addresses"], json!([shown]));
     assert!(get(&router, "/v1/capabilities?compact=true").await.body.get("showcase_addresses").is_none());
-    assert!(get(&router, "/").await.text.contains(&format!("<code>{shown}</code>")));
+    assert!(get(&router, "/about").await.text.contains(&format!("<code>{shown}</code>")));
     let gated = world.router(ApiConfig { http: HttpConfig { gates_enabled: true, ..open_config().http }, ..config() });
     let health = get(&gated, "/api/health").await.body;
     let rows = health["primary_package"]["endpoint_catalog"].as_array().unwrap();

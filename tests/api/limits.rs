@@ -61,8 +61,8 @@ async fn every_answer_says_what_is_left() {
         expected = left(&reply);
     }
     // Another port is the same client; another address is not.
-    assert!(left(&ask(&router, "192.0.2.1:2000", "/").await) < 90);
-    assert_eq!(left(&ask(&router, "192.0.2.2:1000", "/").await), 99);
+    assert!(left(&ask(&router, "192.0.2.1:2000", "/about").await) < 90);
+    assert_eq!(left(&ask(&router, "192.0.2.2:1000", "/about").await), 99);
 }
 
 #[tokio::test]
@@ -84,8 +84,8 @@ async fn a_spent_budget_is_429_until_some_comes_back() {
     let wait: u32 = reply.header("retry-after").parse().unwrap();
     assert!((1..=4).contains(&wait));
     // Every page of the same network of 64 bits counts, the landing page too.
-    assert_eq!(ask(&router, "[2001:db8::ffff:2]:9", "/").await.status, 429);
-    assert_eq!(ask(&router, "[2001:db8:0:1::1]:9", "/").await.status, 200);
+    assert_eq!(ask(&router, "[2001:db8::ffff:2]:9", "/about").await.status, 429);
+    assert_eq!(ask(&router, "[2001:db8:0:1::1]:9", "/about").await.status, 200);
     // A heavy request that there is not enough for is refused, and a light one still passes.
     let router = empty(ApiConfig::from(HttpConfig { rate_limit: 20, ..open_config().http }));
     assert_eq!(ask(&router, peer, "/v1/blocks/1").await.status, 503);

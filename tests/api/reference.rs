@@ -34,7 +34,7 @@ async fn every_failure_and_every_operation_is_explained() {
 #[tokio::test]
 async fn pages_load_nothing_from_elsewhere() {
     let pages = [
-        "/",
+        "/about",
         "/checkout",
         "/getting-started",
         "/api/reference/",

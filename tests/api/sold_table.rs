@@ -194,7 +194,7 @@ async fn free_calls_do_not_ask_the_database() {
 
 /// Routes without an operation: pages, documents, and what agents read.
 const FREE_ROUTES: [&str; 13] = [
-    "/",
+    "/about",
     "/openapi.json",
     "/llms.txt",
     "/llms-full.txt",

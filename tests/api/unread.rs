@@ -31,7 +31,7 @@ async fn lengths(server: &Server, target: &str, headers: &str) -> [(String, Opti
 #[tokio::test]
 async fn head_gives_the_length_of_get() {
     let server = server(limited(5000)).await;
-    for target in ["/api/health", "/openapi.json", "/", "/favicon.svg", "/v1/wallets", "/v1/tx/zz", "/nothing"] {
+    for target in ["/api/health", "/openapi.json", "/about", "/favicon.svg", "/v1/wallets", "/v1/tx/zz", "/nothing"] {
         let [get, head] = lengths(&server, target, "").await;
         assert_eq!(get, head, "{target}");
         assert!(get.1.is_some_and(|length| length != "0"), "{target}");

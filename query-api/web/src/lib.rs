@@ -36,7 +36,7 @@ use axum::Router;
 use crate::site::Site;
 pub use crate::{
     ask::{Operations, Request},
-    site::Options,
+    site::{Options, Story},
 };
 
 /// The routes of the pages, for [`cairn_http::router_with`].

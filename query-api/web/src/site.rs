@@ -7,8 +7,21 @@ use crate::ask::Operations;
 /// Choices of the operator.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// Where a story of the chain begins, for readers who look around.
+    pub stories: Vec<Story>,
     /// True if search engines may list the pages of addresses, wallets and transactions.
     pub for_search_engines: bool,
+}
+
+/// An address that is worth a look.
+#[derive(Clone, Debug)]
+pub struct Story {
+    /// Who it is.
+    pub title: String,
+    /// A sentence.
+    pub description: String,
+    /// The address.
+    pub address: String,
 }
 
 pub(crate) struct Site {

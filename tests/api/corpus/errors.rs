@@ -246,7 +246,7 @@ impl Corpus<'_> {
 
     async fn bad_methods(&mut self) {
         for path in [
-            "/",
+            "/about",
             "/openapi.json",
             "/v1/chain/recent-blocks",
             "/v1/tx/zz",

@@ -102,7 +102,7 @@ pub fn http() -> Vec<Vec<u8>> {
     let World { busy, txid, block, .. } = World::get();
     let get = |target: &str| format!("GET {target}\nhost: cairn.test\n\n");
     let mut all: Vec<String> = [
-        "/",
+        "/about",
         "/openapi.json",
         "/llms.txt",
         "/livez",

@@ -120,6 +120,14 @@ impl Client {
         self.answer()
     }
 
+    /// Sends a form; the answer.
+    pub fn submit(&mut self, path: &str, form: &str) -> io::Result<Answer> {
+        let head = "Host: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded";
+        let length = form.len();
+        write!(self.stream, "POST {path} HTTP/1.1\r\n{head}\r\nContent-Length: {length}\r\n\r\n{form}")?;
+        self.answer()
+    }
+
     /// The answer to the request that was sent.
     fn answer(&mut self) -> io::Result<Answer> {
         let head = loop {

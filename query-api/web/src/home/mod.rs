@@ -25,7 +25,7 @@ use crate::{
     assets::HOME_SCRIPT,
     format, links,
     route::PageRoutes,
-    site::Site,
+    site::{Site, Story},
 };
 
 /// Newest blocks and alerts that are listed.
@@ -34,7 +34,8 @@ const ALERTS: u32 = 6;
 
 #[derive(Template)]
 #[template(path = "home/home.html")]
-struct Home {
+struct Home<'s> {
+    stories: &'s [Story],
     summary: Part<Summary>,
     fees: Part<Fees>,
     stress: Part<Stress>,
@@ -59,7 +60,7 @@ async fn home(State(site): State<Arc<Site>>, parts: Parts) -> Response {
         site.ask(from, "whale_alerts", json!({"limit": ALERTS, "range": "7d"})),
         site.ask(from, "exchange_flows_summary", json!({})),
     );
-    let home = Home { summary, fees, stress, projected, recent, alerts, flows };
+    let home = Home { stories: &site.options.stories, summary, fees, stress, projected, recent, alerts, flows };
     // All of them are refused together: by the rate limit, or before anything is indexed.
     if let (Err(refused), Err(_)) = (&home.summary, &home.recent) {
         return answer::refused(&site, "Cairn", "/", refused);
