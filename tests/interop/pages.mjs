@@ -1,18 +1,23 @@
-// Looks at every page below an address in a browser, at two widths and in two colour schemes: errors, requests to other
-// hosts, overflow, contrast, focus, what is left without scripts, and whether operations can be tried out.
+// Looks at the pages below an address in a browser, at three widths, in two colour schemes, with more contrast and less
+// motion: errors, requests to other hosts, overflow, contrast, focus, axe-core's rules, what is left without scripts, and
+// whether operations can be tried out. Of pages of one kind (blocks, transactions, …) it looks at a few.
 //
-// Usage: pages.mjs BASE_URL, with PLAYWRIGHT, BROWSER, PROFILE and perhaps PICTURES in the environment.
+// Usage: pages.mjs BASE_URL, with PLAYWRIGHT, AXE, BROWSER, PROFILE and perhaps PICTURES in the environment.
 
 import { createRequire } from "node:module";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const { PLAYWRIGHT, BROWSER, PROFILE, PICTURES } = process.env;
+const { PLAYWRIGHT, AXE, BROWSER, PROFILE, PICTURES } = process.env;
+const axe = readFileSync(AXE, "utf8");
 const { chromium } = createRequire(import.meta.url)(PLAYWRIGHT);
 const base = new URL(process.argv[2]);
 
-const WIDTHS = [375, 1440];
+const WIDTHS = [375, 768, 1440];
 const SCHEMES = ["light", "dark"];
+// Pages of one kind that are looked at: the chain has many.
+const OF_A_KIND = 3;
+const KINDS = /^\/(address|tx|block|block-height|entity|pool|search)(\/|\?|$)/;
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"];
 // What the demo may lack.
@@ -113,6 +118,33 @@ function inspect() {
   return { faults: [...new Set(faults)], weakest, links, ids };
 }
 
+/// The kind of a page: its path without the names in it.
+function kindOf(path) {
+  const [name, , ...rest] = path.split("?")[0].split("/").slice(1);
+  return KINDS.test(path) ? [name, ...rest].join("/") : path.split("?")[0];
+}
+
+/// True for the first pages of a kind.
+function isWanted(path) {
+  const kind = kindOf(path);
+  if (kind === path) return true;
+  if (!kinds.has(kind)) kinds.set(kind, new Set());
+  const known = kinds.get(kind);
+  if (known.size < OF_A_KIND) known.add(path);
+  return known.has(path);
+}
+
+/// Faults of axe-core that are serious or critical.
+async function rules(page, where) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(async () => {
+    const result = await window.axe.run(document, { resultTypes: ["violations"] });
+    return result.violations.filter((one) => ["serious", "critical"].includes(one.impact))
+      .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+  });
+  for (const what of found) fault(where, `axe: ${what}`);
+}
+
 /// A page that tells of whatever goes wrong on it.
 async function open(context, where) {
   const page = await context.newPage();
@@ -208,6 +240,7 @@ async function shown(form) {
 const launch = { executablePath: BROWSER, headless: true, args: FLAGS };
 const browser = await chromium.launchPersistentContext(PROFILE, { ...launch, viewport: { width: 1440, height: 900 } });
 const todo = ["/"];
+const kinds = new Map();
 const checked = new Map();
 const status = new Map();
 let weakest = 21;
@@ -219,7 +252,8 @@ try {
   for (let path = todo.shift(); path; path = todo.shift()) {
     if (checked.has(path)) continue;
     for (const scheme of SCHEMES) {
-      await page.emulateMedia({ colorScheme: scheme });
+      const asked = scheme === "dark" ? { contrast: "more", reducedMotion: "reduce" } : { contrast: null, reducedMotion: null };
+      await page.emulateMedia({ colorScheme: scheme, ...asked });
       for (const width of WIDTHS) {
         where = `${path} (${width} px, ${scheme})`;
         await page.setViewportSize({ width, height: width < 600 ? 812 : 900 });
@@ -235,15 +269,20 @@ try {
         for (const link of found.links) {
           const url = new URL(link);
           if (url.host !== base.host) { fault(where, `links to another host: ${link}`); continue; }
-          if (!status.has(url.pathname + url.search)) {
+          const target = url.pathname + url.search;
+          if (!status.has(target) && isWanted(target)) {
             const reply = await browser.request.get(url.href, { maxRedirects: 0 });
             const type = reply.headers()["content-type"] || "";
-            status.set(url.pathname + url.search, reply.status());
-            if (reply.status() !== 200) fault(where, `links to ${link}: ${reply.status()}`);
-            if (type.startsWith("text/html")) todo.push(url.pathname);
+            status.set(target, reply.status());
+            const leads = [302, 303, 307, 308].includes(reply.status());
+            if (reply.status() !== 200 && !leads) fault(where, `links to ${link}: ${reply.status()}`);
+            const place = leads ? new URL(reply.headers().location, url) : url;
+            if (type.startsWith("text/html") || leads) todo.push(place.pathname + place.search);
           }
         }
         if (scheme === "light" && width === 1440) stops += await keyboard(page, where);
+        const isEnd = (scheme === "light" && width === 1440) || (scheme === "dark" && width === 375);
+        if (isEnd) await rules(page, where);
         if (path === "/api/reference/" && scheme === "light") {
           forms = await tryOut(page, where);
           const after = await page.evaluate(inspect);
@@ -263,7 +302,7 @@ try {
     const links = await page.evaluate(() => [...document.querySelectorAll("a[href*='#']")].map((a) => a.href));
     for (const link of links) {
       const url = new URL(link);
-      const ids = checked.get(url.pathname);
+      const ids = checked.get(url.pathname + url.search);
       if (ids && !ids.includes(decodeURIComponent(url.hash.slice(1)))) fault(path, `links to ${link}, which is not there`);
     }
   }

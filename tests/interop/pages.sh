@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A browser that we did not write looks at every page of the server at $1, as a phone and as a desk would show it, in
-# the light and in the dark. A folder as $2 receives pictures of the pages.
+# A browser that we did not write looks at the pages of the server at $1, as a phone and as a desk would show them, in
+# the light and in the dark, with axe-core's rules. A folder as $2 receives pictures of the pages.
 # The driver's version is pinned and lies in the user's cache; the browser is the system's (Debian: chromium).
 set -euo pipefail
 
@@ -15,10 +15,10 @@ if [ -z "$browser" ]; then
 fi
 # shellcheck source=tests/interop/install-pinned.sh
 . "$here/install-pinned.sh"
-install_pinned interop-pages playwright-core@1.65.1
+install_pinned interop-pages playwright-core@1.65.1 axe-core@4.14.1
 
 # Below the home folder: a browser that comes as a snap may not read elsewhere.
 profile=$(mktemp -d -p "$tools")
 trap 'rm -rf "$profile"' EXIT
-PLAYWRIGHT="$tools/node_modules/playwright-core/index.js" BROWSER="$browser" PROFILE="$profile" PICTURES="$pictures" \
-    timeout 300 node "$here/pages.mjs" "$base"
+PLAYWRIGHT="$tools/node_modules/playwright-core/index.js" AXE="$tools/node_modules/axe-core/axe.min.js" BROWSER="$browser" PROFILE="$profile" PICTURES="$pictures" \
+    timeout 900 node "$here/pages.mjs" "$base"
