@@ -54,7 +54,11 @@ pub(crate) static SITE_SCRIPT: Asset =
 pub(crate) static HOME_SCRIPT: Asset =
     asset!("/assets/home.js", "text/javascript; charset=utf-8", include_str!("../assets/home.js"));
 
-static ALL: [&Asset; 3] = [&SITE_STYLE, &SITE_SCRIPT, &HOME_SCRIPT];
+/// The script of transactions that are not confirmed.
+pub(crate) static FOLLOW_SCRIPT: Asset =
+    asset!("/assets/follow.js", "text/javascript; charset=utf-8", include_str!("../assets/follow.js"));
+
+static ALL: [&Asset; 4] = [&SITE_STYLE, &SITE_SCRIPT, &HOME_SCRIPT, &FOLLOW_SCRIPT];
 
 impl Asset {
     /// Its path with its version.
