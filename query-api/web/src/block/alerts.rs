@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::visible::visible;
 use crate::format::Plain;
+use crate::visible::visible;
 
 /// Blocks from the tip for which the list of the last seven days is read: about two weeks of blocks.
 pub(super) const COVERED_BLOCKS: u64 = 2_016;

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::Number;
 
-use super::{drawing, header, visible::visible};
-use crate::links::Markup;
+use super::{drawing, header};
+use crate::{format, links::Markup, visible::visible};
 
 /// Most weight of a block, in weight units.
 pub(super) const MAX_WEIGHT: u64 = 4_000_000;
@@ -96,6 +96,11 @@ pub(super) struct Transaction {
 }
 
 impl Pool {
+    /// Another pool whose tag the coinbase has, inert.
+    pub(super) fn other(&self) -> Option<String> {
+        self.other_pool.as_deref().map(visible)
+    }
+
     /// How the pool is known, in words.
     pub(super) fn evidence(&self) -> String {
         match self.by.as_str() {
@@ -155,7 +160,7 @@ impl Percentiles {
 impl Detail {
     /// The monotone time, if it differs from that of the header.
     pub(super) fn other_time(&self) -> Option<&str> {
-        self.monotone_time.as_deref().filter(|time| *time != self.time)
+        self.monotone_time.as_deref().filter(|time| format::minute(time) != format::minute(&self.time))
     }
 
     /// How full it is, in percent with one decimal.

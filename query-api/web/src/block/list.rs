@@ -11,7 +11,7 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Number, json};
 
-use super::{detail::Pool, visible::visible};
+use super::detail::Pool;
 use crate::{
     answer::{self, Kind, Shown},
     ask::{Refused, Told},
@@ -19,6 +19,7 @@ use crate::{
     query::Parameters,
     route::see,
     site::Site,
+    visible::visible,
 };
 
 /// Blocks on a page.

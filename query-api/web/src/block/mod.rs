@@ -6,7 +6,6 @@ mod drawing;
 mod header;
 mod list;
 mod treemap;
-mod visible;
 
 use std::sync::Arc;
 

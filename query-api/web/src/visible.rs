@@ -12,7 +12,7 @@ fn is_hidden(character: char) -> bool {
 }
 
 /// The text with such characters as `\u{202e}`.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, character| {
         if is_hidden(character) {
             // Writing to a String cannot fail.
