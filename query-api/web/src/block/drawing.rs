@@ -30,7 +30,7 @@ pub(super) fn bands(block: &Detail) -> Markup {
         rows.iter().map(|(share, rate)| format!("{share} % of the weight at most {rate}")).collect();
     let name = format!("Feerates of block {} in sat/vB by weight: {}", block.height, said.join(", "));
     let mut svg =
-        format!("<svg class=\"bands\" viewBox=\"0 0 720 92\" role=\"img\" aria-label=\"{}\">", escaped(&name));
+        format!("<svg class=\"bands\" viewBox=\"0 0 720 96\" role=\"img\" aria-label=\"{}\">", escaped(&name));
     let mut from = 0.0;
     let mut last = 0.0;
     let ends = rows.iter().filter_map(|(share, rate)| Some((u32::try_from(*share).ok()?, rate.as_f64()?)));
@@ -47,8 +47,8 @@ pub(super) fn bands(block: &Detail) -> Markup {
         let rate = escaped(&rate.to_string());
         let _ = write!(
             svg,
-            "<path class=\"axis\" d=\"M{x:.1} 2V50\"/><text x=\"{x:.1}\" y=\"64\" text-anchor=\"middle\">{rate}</text>\
-             <text x=\"{x:.1}\" y=\"80\" text-anchor=\"middle\" class=\"less-loud\">{share} %</text>"
+            "<path class=\"axis\" d=\"M{x:.1} 2V50\"/><text x=\"{x:.1}\" y=\"72\" text-anchor=\"middle\">{rate}</text>\
+             <text x=\"{x:.1}\" y=\"88\" text-anchor=\"middle\" class=\"less-loud\">{share} %</text>"
         );
     }
     svg.push_str("</svg>");
