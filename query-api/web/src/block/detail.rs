@@ -3,8 +3,7 @@
 use serde::Deserialize;
 use serde_json::Number;
 
-use super::{drawing, header};
-use crate::{format, links::Markup, visible::visible};
+use crate::{format, visible::visible};
 
 /// Most weight of a block, in weight units.
 pub(super) const MAX_WEIGHT: u64 = 4_000_000;
@@ -95,6 +94,14 @@ pub(super) struct Transaction {
     pub(super) output_sats: i64,
 }
 
+/// The bits of a version, which answers give as a signed number.
+pub(super) fn version(version: i64) -> Option<u32> {
+    match i32::try_from(version) {
+        Ok(signed) => Some(u32::from_le_bytes(signed.to_le_bytes())),
+        Err(_) => u32::try_from(version).ok(),
+    }
+}
+
 impl Pool {
     /// Another pool whose tag the coinbase has, inert.
     pub(super) fn other(&self) -> Option<String> {
@@ -171,21 +178,6 @@ impl Detail {
 
     /// The version in hexadecimal.
     pub(super) fn version_hex(&self) -> String {
-        header::version(self.version).map_or_else(|| self.version.to_string(), |version| format!("0x{version:08x}"))
-    }
-
-    /// The 80 bytes of the header in hexadecimal.
-    pub(super) fn header_hex(&self) -> Option<String> {
-        header::hex(self)
-    }
-
-    /// The feerates of the whole block as a drawing.
-    pub(super) fn bands(&self) -> Markup {
-        drawing::bands(self)
-    }
-
-    /// The transactions of this page as a drawing.
-    pub(super) fn cells(&self) -> Markup {
-        drawing::cells(&self.transactions)
+        version(self.version).map_or_else(|| self.version.to_string(), |version| format!("0x{version:08x}"))
     }
 }

@@ -60,7 +60,8 @@ pub(super) fn fullness(weight: impl Plain<u64>) -> Markup {
     let parts = weight.plain().min(MAX_WEIGHT).saturating_mul(720).div_ceil(MAX_WEIGHT);
     Markup(format!(
         "<svg class=\"fullness\" viewBox=\"0 0 720 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
-         <rect class=\"empty\" width=\"720\" height=\"10\"/><rect class=\"full\" width=\"{parts}\" height=\"10\"/></svg>"
+         <rect class=\"empty\" width=\"720\" height=\"10\"/>\
+         <rect class=\"full\" width=\"{parts}\" height=\"10\"/></svg>"
     ))
 }
 

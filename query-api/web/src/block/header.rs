@@ -1,17 +1,9 @@
 //! The header of a block in its 80 bytes.
 
-use super::detail::Detail;
+use super::detail::{Detail, version};
 
 /// Bytes of a header.
 const BYTES: usize = 80;
-
-/// The bits of a version, which answers give as a signed number.
-pub(super) fn version(version: i64) -> Option<u32> {
-    match i32::try_from(version) {
-        Ok(signed) => Some(u32::from_le_bytes(signed.to_le_bytes())),
-        Err(_) => u32::try_from(version).ok(),
-    }
-}
 
 /// Hexadecimal digits of a little-endian number.
 fn little_endian(number: u32) -> String {

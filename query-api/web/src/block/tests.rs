@@ -16,8 +16,10 @@ fn answer(pool: &str, rates: &str, confirmations: u64) -> String {
         "address":null}}],"outputs_omitted":0}},"totals":{{"input_count":62,"output_count":21,"transferred_sats":9,
         "fees_sats":25770,"subsidy_sats":78125000,"coinbase_sats":78150760,"unclaimed_sats":10}},
         "fee_percentiles":{rates},"transactions":[{{"index":0,"txid":"aa","vsize":145,"fee_sats":0,
-        "fee_rate_sat_vb":null,"input_count":1,"output_count":2,"output_sats":7}},{{"index":1,"txid":"\"><b>","vsize":1255,
-        "fee_sats":3560,"fee_rate_sat_vb":2.836,"input_count":8,"output_count":2,"output_sats":4}}],"next_tx_offset":50}}"#
+        "fee_rate_sat_vb":null,"input_count":1,"output_count":2,"output_sats":7}},{{"index":1,"txid":"\"><b>",
+        "vsize":1255,
+        "fee_sats":3560,"fee_rate_sat_vb":2.836,"input_count":8,"output_count":2,"output_sats":4}}],
+        "next_tx_offset":50}}"#
     )
 }
 
@@ -65,7 +67,8 @@ async fn redirects_lead_to_the_hash() {
     assert_eq!(response.status(), StatusCode::FOUND);
     assert_eq!(response.headers()[header::LOCATION], format!("../block/{HASH}"));
     let listed = r#"{"blocks":[{"height":7,"hash":"ab","time":"2024-01-01T00:00:00Z","tx_count":1,"size":1,"weight":4,
-        "fees_sats":0,"fee_range":null,"pool":null,"pool_reason":"<none>","coinbase":{"text":"<x>"}}],"next_cursor":"c&d"}"#;
+        "fees_sats":0,"fee_range":null,"pool":null,"pool_reason":"<none>","coinbase":{"text":"<x>"}}],
+        "next_cursor":"c&d"}"#;
     let response = get(Canned::new().told("recent_blocks", listed), "/block/tip").await;
     assert_eq!(
         (response.status(), response.headers()[header::LOCATION].as_bytes()),

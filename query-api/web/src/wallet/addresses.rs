@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Number;
 
-use super::wallet::Balance;
+use super::lookup::Balance;
 use crate::visible::visible;
 
 #[derive(Deserialize)]
@@ -20,7 +20,14 @@ pub(super) struct Row {
     pub(super) tx_count: Option<u64>,
     pub(super) received_sats: Option<i64>,
     pub(super) value_usd: Option<Number>,
+    price: Option<Price>,
     pub(super) assessment: Option<Assessment>,
+}
+
+#[derive(Deserialize)]
+struct Price {
+    #[serde(default)]
+    stale: bool,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +41,11 @@ struct Label {
 }
 
 impl Row {
+    /// True if the price of its value is out of date.
+    pub(super) fn is_old(&self) -> bool {
+        self.price.as_ref().is_some_and(|price| price.stale)
+    }
+
     /// The label of the address, inert.
     pub(super) fn label(&self) -> Option<String> {
         self.assessment.as_ref()?.label.as_ref()?.value.as_deref().map(visible)

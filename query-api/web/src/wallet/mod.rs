@@ -3,7 +3,7 @@
 
 mod addresses;
 mod entered;
-mod wallet;
+mod lookup;
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use self::{
     addresses::Rows,
     entered::{Asked, Entered},
-    wallet::{Gains, Wallet},
+    lookup::{Gains, Wallet},
 };
 use crate::{
     answer::{Kind, Shown},
@@ -32,8 +32,6 @@ use crate::{
 
 /// Most bytes of a form.
 const MAX_FORM_BYTES: usize = 64 << 10;
-/// Used addresses that the table lists. The others follow as lines.
-const LISTED: usize = 50;
 /// Transactions of the history.
 const TRANSACTIONS: u64 = 25;
 /// Gap limit of the API without another one.

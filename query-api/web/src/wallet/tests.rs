@@ -58,7 +58,8 @@ async fn refusals_keep_their_words_and_the_form() {
 async fn addresses_are_rows() {
     let rows = r#"{"results":[{"address":"1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa","balance":{"confirmed_sats":5,
         "unconfirmed_sats":0,"total_sats":5},"tx_count":1,"received_sats":5,"value_usd":null,
-        "assessment":{"label":{"value":"<u>x\u202e"}}},{"address":"1bad","error":"invalid_address","detail":"not <valid>"}]}"#;
+        "assessment":{"label":{"value":"<u>x\u202e"}}},{"address":"1bad","error":"invalid_address",
+        "detail":"not <valid>"}]}"#;
     let canned = Canned::new().told("batch_overview", rows);
     let html = body_of(post(canned, "/wallet", "wallet=1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa").await).await;
     for part in ["&#60;u&#62;x\\u{202e}", "not &#60;valid&#62;", "0.00000005 BTC", "no price is known"] {

@@ -3,8 +3,10 @@
 use serde::Deserialize;
 use serde_json::Number;
 
-use super::LISTED;
 use crate::{format, visible::visible};
+
+/// Used addresses that the table lists. The others follow as lines.
+const LISTED: usize = 50;
 
 #[derive(Deserialize)]
 pub(super) struct Wallet {
@@ -103,6 +105,9 @@ struct Holdings {
     market_value: Option<Number>,
     unrealized_gain: Option<Number>,
     price: Option<Number>,
+    price_as_of: Option<String>,
+    price_source: Option<String>,
+    price_stale: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -225,6 +230,14 @@ impl Pnl {
             "fifo" => "first in, first out",
             other => other,
         }
+    }
+
+    /// Time and source of the price; says so if it is out of date.
+    pub(super) fn price_note(&self) -> Option<String> {
+        let at = format::minute(self.holdings.price_as_of.as_deref()?);
+        let source = self.holdings.price_source.as_deref().map_or_else(|| "two sources".to_owned(), visible);
+        let old = if self.holdings.price_stale == Some(true) { "; it is out of date" } else { "" };
+        Some(format!("The price is that of {at} from {source}{old}"))
     }
 
     /// Amounts of money with their names.
