@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin};
 
-use axum::http::{StatusCode, request::Parts};
+use axum::http::{HeaderMap, StatusCode, request::Parts};
 use cairn_http::{Api, Reply};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -20,6 +20,9 @@ pub struct Request<'r> {
     pub bytes: usize,
     /// The request for the page. Its client is charged.
     pub from: &'r Parts,
+    /// True if a form of a page has the parameters. It may ask operations whose input is private, and is refused if a
+    /// page of another site has sent it.
+    pub is_form: bool,
 }
 
 /// Whatever answers operations.
@@ -31,8 +34,23 @@ pub trait Operations: Send + Sync {
 impl Operations for Api {
     fn call<'r>(&'r self, request: Request<'r>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send + 'r>> {
         Box::pin(async move {
-            let Request { operation, input, bytes, from } = request;
-            Api::call(self, operation, input, bytes, from).await
+            let Request { operation, input, bytes, from, is_form } = request;
+            if !is_form {
+                return Api::call(self, operation, input, bytes, from).await;
+            }
+            match self.call_for_form(operation, input, bytes, from).await {
+                Ok(reply) => reply,
+                Err(error) => Some(Reply {
+                    status: error.status.as_u16(),
+                    media_type: String::new(),
+                    request_id: None,
+                    body: error.body("", "", "").into(),
+                    url: String::new(),
+                    is_document: false,
+                    is_paid: false,
+                    payment_headers: HeaderMap::new(),
+                }),
+            }
         })
     }
 }
@@ -102,7 +120,7 @@ impl Site {
         };
         input.retain(|_, value| !value.is_null());
         let bytes = from.uri.path_and_query().map_or(0, |target| target.as_str().len());
-        self.send(Request { operation, input, bytes, from }).await
+        self.send(Request { operation, input, bytes, from, is_form: false }).await
     }
 
     /// The same with the size of a body that the parameters came in.

@@ -27,6 +27,7 @@ mod tabs;
 mod testing;
 mod trace;
 mod tx;
+mod visible;
 mod wallet;
 
 use std::sync::Arc;
