@@ -95,7 +95,16 @@ fn pages_show_all_that_the_list_says() {
     let address: SocketAddr = running.address().parse().unwrap();
     let mut client = Client::from(1, address);
     let actors = actors().unwrap();
-    let names: BTreeMap<&str, &str> = actors.iter().map(|actor| (actor.name, actor.addresses[0].as_str())).collect();
+    let mut names: BTreeMap<&str, String> =
+        actors.iter().map(|actor| (actor.name, actor.addresses[0].to_string())).collect();
+    // A transaction that moved coins, and one that waits.
+    let sleeper = names["sleeper"].clone();
+    let moved = client.get(&format!("/v1/wallets/{sleeper}/overview")).json()["last_seen"]["txid"].clone();
+    let newest = client.get(&format!("/v1/wallets/{sleeper}/transactions?limit=1")).json();
+    let waiting = newest["transactions"][0]["txid"].clone();
+    for (name, txid) in [("moved", moved), ("waiting", waiting)] {
+        names.insert(name, txid.as_str().unwrap().to_owned());
+    }
     let text = std::fs::read_to_string(workspace_root().join("docs/pages.md")).unwrap();
     let pages = pages(&text, &names);
     assert!(pages.len() >= 4, "{pages:?}");

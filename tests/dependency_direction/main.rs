@@ -19,7 +19,7 @@ use rules::{
 /// Names in the rules that must be found in the real graph: a rule about a renamed crate would hold for ever.
 const MUST_EXIST: &str = "cairn cairn-clock cairn-model cairn-tables cairn-reader cairn-writer cairn-link cairn-sources \
     cairn-inputs cairn-fetch cairn-events cairn-node cairn-mempool cairn-stages cairn-pipeline cairn-follow cairn-domain cairn-keys cairn-timestamps cairn-payments cairn-state \
-    cairn-http cairn-operations cairn-mcp cairn-demo rmcp rocksdb librocksdb-sys axum tokio clap \
+    cairn-http cairn-operations cairn-mcp cairn-web cairn-demo rmcp rocksdb librocksdb-sys axum tokio clap \
     indicatif cairn-anchoring cairn-access cairn-l402 cairn-x402 cairn-lightning";
 
 #[derive(Clone, Default)]

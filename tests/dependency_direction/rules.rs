@@ -174,13 +174,25 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         who: Crate("cairn-operations"),
-        never: &[Crate("cairn-mcp"), Crate("rmcp"), Crate("cairn-access")],
+        never: &[Crate("cairn-mcp"), Crate("cairn-web"), Crate("rmcp"), Crate("cairn-access")],
         why: "MCP tools derive from the operations, which do not know how they are paid",
     },
     Rule {
         who: Crate("cairn-mcp"),
         never: &[Crate("cairn-operations"), Crate("cairn-reader"), Crate("rocksdb")],
         why: "MCP calls operations through the framework",
+    },
+    Rule {
+        who: Crate("cairn-web"),
+        never: &[
+            Under("schema/reader"),
+            Under("schema/domain"),
+            Crate("cairn-operations"),
+            Crate("cairn-mcp"),
+            Crate("bitcoin"),
+            Crate("rocksdb"),
+        ],
+        why: "pages show what operations answer, and have no other way to the index",
     },
     Rule {
         who: Crate("cairn-state"),

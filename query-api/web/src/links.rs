@@ -79,15 +79,6 @@ pub(crate) fn short(text: &str) -> String {
     format!("{first}…{last}")
 }
 
-/// Free text with its control characters, and those that change the direction of text, written as escapes.
-pub(crate) fn visible(text: &str) -> String {
-    let is_hidden = |c: char| {
-        (c.is_control() && c != '\n')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().map(|c| if is_hidden(c) { format!("\\u{{{:x}}}", u32::from(c)) } else { c.to_string() }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,10 +89,5 @@ mod tests {
         assert_eq!(short("0123456789abcdefghij"), "01234567…efghij");
         assert_eq!(short("short"), "short");
         assert!(tx("0123456789abcdefghij").0.contains("title=\"0123456789abcdefghij\""));
-    }
-
-    #[test]
-    fn hidden_characters_are_seen() {
-        assert_eq!(visible("a\u{202e}b\u{7}c\n"), "a\\u{202e}b\\u{7}c\n");
     }
 }

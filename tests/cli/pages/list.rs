@@ -18,12 +18,12 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// An example with the addresses of the demo's actors.
-fn filled(example: &str, names: &BTreeMap<&str, &str>) -> String {
+fn filled(example: &str, names: &BTreeMap<&str, String>) -> String {
     names.iter().fold(example.to_owned(), |text, (name, address)| text.replace(&format!("{{{name}}}"), address))
 }
 
 /// All pages of the list. Rows of a table are items; a third cell is a further example.
-pub(super) fn pages(text: &str, names: &BTreeMap<&str, &str>) -> Vec<Page> {
+pub(super) fn pages(text: &str, names: &BTreeMap<&str, String>) -> Vec<Page> {
     let mut pages: Vec<Page> = Vec::new();
     for line in text.lines() {
         if let Some(heading) = line.strip_prefix("## ") {

@@ -42,7 +42,8 @@ pub(super) fn draw(tx: &Transaction) -> Markup {
     let rows = left.len().max(right.len()).max(1);
     let tall = rows as f64 * ROW + 12.0;
     let name = format!("{} inputs and {} outputs, each as wide as its amount", tx.input_count, tx.output_count);
-    let mut svg = format!("<svg class=\"flow\" viewBox=\"0 0 {WIDTH} {tall}\" role=\"group\" aria-label=\"{name}\">");
+    let mut svg =
+        format!("<svg class=\"streams\" viewBox=\"0 0 {WIDTH} {tall}\" role=\"group\" aria-label=\"{name}\">");
     for (streams, is_left) in [(&left, true), (&right, false)] {
         side(&mut svg, streams, is_left, tall);
     }
@@ -54,8 +55,8 @@ pub(super) fn draw(tx: &Transaction) -> Markup {
 fn side(svg: &mut String, streams: &[Stream], is_left: bool, tall: f64) {
     let most = streams.iter().map(|stream| stream.sats).max().unwrap_or_default().max(1) as f64;
     let first = (tall - streams.len() as f64 * ROW) / 2.0;
-    let (edge, bend, middle) = if is_left { (210.0, 285.0, WIDTH / 2.0) } else { (WIDTH - 210.0, 435.0, WIDTH / 2.0) };
-    let (x, anchor) = if is_left { (204.0, "end") } else { (WIDTH - 204.0, "start") };
+    let (edge, bend, middle) = if is_left { (250.0, 305.0, WIDTH / 2.0) } else { (WIDTH - 250.0, 415.0, WIDTH / 2.0) };
+    let (x, anchor) = if is_left { (244.0, "end") } else { (WIDTH - 244.0, "start") };
     let class = if is_left { "in" } else { "out" };
     for (at, stream) in streams.iter().enumerate() {
         let y = first + (at as f64 + 0.5) * ROW;

@@ -127,7 +127,7 @@ mod tests {
             "9 days",
             "/tx/77",
             "id=\"out-1\" class=\"marked\"",
-            "<svg class=\"flow\"",
+            "<svg class=\"streams\"",
         ] {
             assert!(html.contains(part), "{part}: {html}");
         }

@@ -85,7 +85,8 @@ async fn send(State(site): State<Arc<Site>>, parts: Parts, form: Result<Form<Sen
         input.insert("max_fee_rate_sat_vb".to_owned(), json!(limit));
     }
     let bytes = sent.tx_hex.len();
-    let result: Part<Broadcast> = site.send(Request { operation: "tx_broadcast", input, bytes, from: &parts }).await;
+    let result: Part<Broadcast> =
+        site.send(Request { operation: "tx_broadcast", input, bytes, from: &parts, is_form: true }).await;
     let status = result.as_ref().map_or_else(|refused| refused.http_status(), |_| StatusCode::OK);
     shown(&site, status, &PushPage { fault: None, result: Some(result), sent: &sent })
 }

@@ -7,6 +7,8 @@ use serde_json::Value;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Entered {
+    /// The search field calls it `q`.
+    #[serde(alias = "q")]
     wallet: String,
     gap_limit: String,
     currency: String,
