@@ -1,7 +1,15 @@
 //! Serves the pages over a running server: `preview LISTEN SERVER`, such as `preview 127.0.0.1:3002
 //! http://127.0.0.1:3000`. For work on templates and styles: no index is built or opened.
 
-use std::{collections::BTreeMap, env, error::Error, future::Future, pin::Pin, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    env,
+    error::Error,
+    future::Future,
+    io::{Write, stdout},
+    pin::Pin,
+    sync::Arc,
+};
 
 use cairn_http::Reply;
 use cairn_web::{Operations, Options, Request};
@@ -88,7 +96,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [listen, server] = arguments.as_slice() else { return Err("usage: preview LISTEN SERVER".into()) };
     let remote = Shared(Arc::new(Remote::new(server)?));
-    println!("http://{listen} shows {server}");
+    writeln!(stdout(), "http://{listen} shows {server}")?;
     let routes = cairn_web::routes(Arc::new(remote), Options::default());
     let style = axum::routing::get(async || ([("content-type", "text/css")], STYLE));
     let routes = routes.route("/style.css", style);

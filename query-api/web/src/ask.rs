@@ -96,11 +96,6 @@ impl Refused {
     pub(crate) fn http_status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
-
-    /// True if there is nothing of what was asked for.
-    pub(crate) fn is_not_found(&self) -> bool {
-        self.status == 404
-    }
 }
 
 /// A part of a page.
@@ -165,7 +160,7 @@ mod tests {
         let body =
             r#"{"type":"t","title":"No such block","status":404,"error":"block_not_found","detail":"d","x":[1]}"#;
         let refused: Refused = serde_json::from_str(body).unwrap();
-        assert!(refused.is_not_found() && refused.code == "block_not_found" && refused.detail == "d");
+        assert!(refused.status == 404 && refused.code == "block_not_found" && refused.detail == "d");
         let broken: Refused = serde_json::from_str("[]").unwrap_or_default();
         assert_eq!((broken.status, broken.http_status()), (500, StatusCode::INTERNAL_SERVER_ERROR));
     }

@@ -47,7 +47,6 @@ pub(super) struct Recent {
 #[derive(Deserialize)]
 pub(super) struct Block {
     pub(super) height: u64,
-    pub(super) hash: String,
     pub(super) time: String,
     pub(super) tx_count: u64,
     pub(super) weight: Option<u64>,

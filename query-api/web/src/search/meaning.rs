@@ -71,10 +71,9 @@ impl Meaning {
             return Meaning::Hash(token.to_lowercase());
         }
         let digits: String = token.chars().filter(|c| !matches!(c, '_' | '\'')).collect();
-        if digits.len() <= 10 && digits.chars().all(|c| c.is_ascii_digit()) {
-            if let Ok(height) = digits.parse() {
-                return Meaning::Height(height);
-            }
+        let is_number = digits.len() <= 10 && digits.chars().all(|c| c.is_ascii_digit());
+        if let Some(height) = digits.parse().ok().filter(|_| is_number) {
+            return Meaning::Height(height);
         }
         if is_day(token) {
             return Meaning::Day(token.to_owned());

@@ -17,10 +17,7 @@ use axum::{
 use cairn_http::segment;
 use serde::Deserialize;
 
-use self::{
-    hits::{Found, Hit},
-    meaning::Meaning,
-};
+use self::{hits::Found, meaning::Meaning};
 use crate::{
     answer::{Kind, Shown},
     format,
