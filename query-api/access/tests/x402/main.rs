@@ -6,3 +6,4 @@ mod payer;
 mod proofs;
 mod shop;
 mod tools;
+mod waiting;
