@@ -1,30 +1,35 @@
 //! Times what the gate of sold calls adds to a request, over the router without the network, with the service state in
 //! SQLite on this disk. One client asks for transactions (`/v1/tx/{txid}`), one after the other and in turns: in the
 //! beta, in live mode with the key of a pass, with a wallet session, and with a payment over Lightning; then without
-//! anything, which makes an invoice of the simulated node, and once more for the same offer. Printed for each: median
-//! and 99th percentile of an answer's time in microseconds, and the median of the difference to the beta's answer of
-//! the same turn.
+//! anything, which makes an invoice of the simulated node, and once more for the same offer. Then it asks for the
+//! summary of an address, in the beta and with a payment by x402, which a facilitator in another thread checks and
+//! settles over HTTP and answers at once. Printed for each: median and 99th percentile of an answer's time in
+//! microseconds, and the median of the difference to the beta's answer of the same turn.
 //!
 //! `CAIRN_BENCH_TURNS` (600) is the number of turns.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use std::{
     env,
+    net::TcpListener,
     sync::Arc,
+    thread,
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
 use axum::{
-    Router,
+    Json, Router,
     body::{Body, to_bytes},
     http::Request,
+    routing::{get, post},
 };
-use cairn_access::LightningTill;
+use bitcoin::Address;
+use cairn_access::{LightningTill, X402Till};
 use cairn_chaingen::{
     BlockSpec, ChainBuilder, Lock,
     corefiles::{FileOptions, Layout, write_chain},
 };
-use cairn_http::{AccessMode, HttpConfig};
+use cairn_http::{AccessMode, HttpConfig, Till, X402Gate};
 use cairn_lightning::{BackendKind, MemoryStore, Secret, Simulated};
 use cairn_link::IndexSlot;
 use cairn_model::Network;
@@ -33,20 +38,30 @@ use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
 use cairn_sources::BlockFiles;
 use cairn_state::{KeyKind, NewKey, State, StateUrl};
-use serde_json::Value;
+use cairn_x402::{Facilitator, HttpFacilitator, Timeouts};
+use serde_json::{Value, json};
 use tower::ServiceExt;
+
+#[allow(dead_code, reason = "shared with the tests of cairn-access")]
+#[path = "../query-api/access/tests/x402/payer.rs"]
+mod x402_payer;
+
+use x402_payer::{PAYER, TRANSACTION, encoded, nonce, payment, settings};
 
 const BLOCKS: u32 = 130;
 /// Name and header of the credentials that open every call.
 type Credential = (&'static str, &'static str, String);
 
-/// An index of a chain, and the ids of its transactions.
-fn indexed() -> (Engine, Vec<String>, tempfile::TempDir) {
+/// An index of a chain, the ids of its transactions, and an address that was paid.
+fn indexed() -> (Engine, Vec<String>, String, tempfile::TempDir) {
     let mut builder = ChainBuilder::new(3);
     let anyone = builder.keyring().script(&Lock::anyone()).unwrap();
     for _ in 0..BLOCKS {
         builder.mine(&BlockSpec::paying(anyone.clone())).unwrap();
     }
+    let paid = builder.keyring().script(&Lock::P2wpkh { key: 1 }).unwrap();
+    builder.mine(&BlockSpec::paying(paid.clone())).unwrap();
+    let address = Address::from_script(&paid, bitcoin::Network::Regtest).unwrap().to_string();
     let chain = builder.into_chain();
     let txids = chain.active().iter().skip(1).map(|made| made.block.txdata[0].compute_txid().to_string()).collect();
     let folder = cairn_testkit::temp_dir();
@@ -60,7 +75,64 @@ fn indexed() -> (Engine, Vec<String>, tempfile::TempDir) {
     let survey = files.survey(&|_| {}).unwrap();
     engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
     engine.settle().unwrap();
-    (engine, txids, folder)
+    (engine, txids, address, folder)
+}
+
+/// Serves a facilitator that accepts and settles every payment at once. Returns its URL.
+fn facilitator() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    listener.set_nonblocking(true).unwrap();
+    let settled = json!({"success": true, "payer": PAYER, "transaction": TRANSACTION, "network": "eip155:84532"});
+    let router = Router::new()
+        .route("/supported", get(async || Json(json!({ "kinds": [] }))))
+        .route("/verify", post(async || Json(json!({ "isValid": true, "payer": PAYER }))))
+        .route("/settle", post(async move || Json(settled)));
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { axum::serve(tokio::net::TcpListener::from_std(listener).unwrap(), router).await })
+    });
+    url
+}
+
+/// Times payments by x402 for the summary of an address, in turns with the beta, and prints a table.
+async fn pay_by_x402(turns: usize, engine: &Engine, state: &State, beta: &Router, address: &str) {
+    let facilitator = Arc::new(HttpFacilitator::new(&facilitator(), None, Timeouts::default()).unwrap());
+    let (access_mode, x402, base_url) = (AccessMode::Live, X402Gate::Open, "http://cairn.test".to_owned());
+    let http = HttpConfig { access_mode, x402, base_url, ..ApiConfig::default().http };
+    let till = X402Till::new(settings(), Arc::<HttpFacilitator>::clone(&facilitator), "bench".to_owned()).unwrap();
+    let api = ApiState::new(Arc::new(IndexSlot::with(engine.reader())), ApiConfig::from(http));
+    let till = Arc::new(till) as Arc<dyn Till>;
+    let live = router(ApiState { state: Some(state.clone()), tills: vec![till], ..api });
+    let path = format!("/v1/wallets/{address}/summary");
+    let (mut free, mut offered, mut paid, mut alone) = (Vec::new(), Times::default(), Times::default(), Vec::new());
+    for turn in 0..turns {
+        let (base, _) = timed(beta, &path, None, 200).await;
+        free.push(base);
+        let (micros, offer) = timed(&live, &path, None, 402).await;
+        offered.add(micros, base);
+        let payment = payment(&offer["payment_options"]["x402"], &nonce(&format!("turn {turn}")), now());
+        paid.add(timed(&live, &path, Some(("payment-signature", &encoded(&payment))), 200).await.0, base);
+        let started = Instant::now();
+        tokio::task::block_in_place(|| (0..2).for_each(|_| drop(facilitator.supported().unwrap())));
+        alone.push(started.elapsed().as_secs_f64() * 1e6);
+    }
+    println!(
+        "\n| GET /v1/wallets/{{address}}/summary | µs, median | µs, 99 % | median of the difference to the beta, µs |\n|---|---|---|---|"
+    );
+    println!("| beta | {:.0} | {:.0} | |", median(&mut free, 0.5), median(&mut free, 0.99));
+    paid.print("live, with a payment by x402 (checked, settled and on disk before the answer)");
+    offered.print("live, 402 with the offer of x402");
+    println!(
+        "| two empty requests to the facilitator | {:.0} | {:.0} | |",
+        median(&mut alone, 0.5),
+        median(&mut alone, 0.99)
+    );
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
 /// Sends a request. Returns its time in microseconds, and the body.
@@ -104,7 +176,7 @@ impl Times {
 fn main() {
     let turns: usize = env::var("CAIRN_BENCH_TURNS").map_or(600, |text| text.parse().expect("CAIRN_BENCH_TURNS"));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let (engine, txids, _index) = indexed();
+    let (engine, txids, address, _index) = indexed();
     let folder = cairn_testkit::temp_dir();
     runtime.block_on(async {
         let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
@@ -118,10 +190,9 @@ fn main() {
             router(ApiState { state: Some(state.clone()), tills: vec![Arc::new(till)], ..api })
         };
         let (beta, live) = (served(AccessMode::Beta), served(AccessMode::Live));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let issue = async |kind| {
             let new = NewKey { kind, label: String::new(), expires_at: None };
-            state.issue(new, now).await.unwrap().1.expose().to_owned()
+            state.issue(new, now()).await.unwrap().1.expose().to_owned()
         };
         let opening: [Credential; 2] = [
             ("the key of a pass", "x-wr-api-key", issue(KeyKind::Bridge).await),
@@ -154,5 +225,6 @@ fn main() {
         paid.print("live, with a payment (redeemed on disk before the answer)");
         offered.print("live, 402 with a new invoice");
         again.print("live, 402 with the same offer");
+        pay_by_x402(turns, &engine, &state, &beta, &address).await;
     });
 }

@@ -11,9 +11,11 @@ import json
 import sys
 import urllib.request
 
-# What the demo may lack: a mempool, a node, prices, a wallet that anchors, what clients hand in; and what is told to be absent.
+# What the demo may lack: a mempool, a node, prices, a wallet that anchors, and what clients hand in, open or buy.
 MAY_BE_ABSENT = {
     "anchoring_unavailable",
+    "challenge_not_found",
+    "checkout_not_found",
     "mempool_syncing",
     "mempool_unavailable",
     "node_unavailable",
@@ -41,10 +43,9 @@ def argument(parameter):
 
 
 def given(operation):
-    """The required parameters, and the first of each group of which one is required."""
-    parameters = {parameter["name"]: parameter for parameter in operation.get("parameters", [])}
-    names = [name for name, parameter in parameters.items() if parameter.get("required")]
-    return {name: argument(parameters[name]) for name in names}
+    """The required parameters, by the names that the client gives them: in small letters, with underscores."""
+    required = [parameter for parameter in operation.get("parameters", []) if parameter.get("required")]
+    return {parameter["name"].lower().replace("-", "_"): argument(parameter) for parameter in required}
 
 
 def unconfirmed(base):

@@ -23,10 +23,12 @@ const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-ru
 // What the demo may lack.
 const ABSENT = ["node_unavailable", "mempool_unavailable", "mempool_syncing"];
 // No transaction can be named that is unconfirmed for ever.
-// Nobody has handed in the ids and hashes of the examples.
+// Nobody has handed in, opened or been offered what the examples identify.
 const UNKNOWN = {
   "/v1/mempool/tx/{txid}": "tx_not_found",
+  "/v1/billing/checkout/{checkout_id}": "checkout_not_found",
   "/v1/community/reports/{report_id}/status": "report_not_found",
+  "/v1/l402/challenges/{challenge_id}": "challenge_not_found",
   "/v1/timestamp/{hash_hex}": "timestamp_not_found",
   "/v1/timestamp/{hash_hex}/proof": "timestamp_not_found",
 };

@@ -93,6 +93,8 @@ fn challenge(seller: &Seller, sold: &SoldCall<'_>, call: &Call<'_>) -> Result<Ch
     let fingerprint = fingerprint_of(sold);
     let client = hashes(call)?;
     let key = Sha256::new().chain_update(&client.current).chain_update(fingerprint).finalize().into();
+    // The rest waits for the node, or for another request that waits for it.
+    call.give_place_back();
     let made = seller.flights.alone(key, PATIENCE, || {
         let now = call.now_ms / 1_000;
         let open =

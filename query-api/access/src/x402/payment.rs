@@ -207,7 +207,8 @@ impl TakenPayment for TakenX402 {
     }
 
     fn redeem(mut self: Box<Self>, call: &Call<'_>) -> Result<Receipt, ApiError> {
-        call.work.give_turn_back();
+        // The answer is ready: only the facilitator and the database are waited for.
+        call.give_place_back();
         let (Some(lease), Some(step)) = (self.lease.take(), self.step.take()) else {
             return Err(ApiError::internal());
         };

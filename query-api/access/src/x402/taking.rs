@@ -41,7 +41,7 @@ pub(crate) fn take(
     let taker = Taker { desk, terms: &terms, books: &books, fingerprint: fingerprint_of(sold) };
     let (new, payment, known) = taker.verified(payload, sold)?;
     let mut place = match known {
-        None => Some(taker.checked(&payment)?),
+        None => Some(taker.checked(&payment, call)?),
         Some(_) => None,
     };
     let ttl = call.config.request_timeout.as_secs().saturating_add(LEASE_MARGIN_SECS);
@@ -211,12 +211,13 @@ impl Taker<'_> {
     }
 
     /// Has a new payment checked by the facilitator, before the operation runs.
-    fn checked(&self, payment: &Payment) -> Result<Place, NotTaken> {
+    fn checked(&self, payment: &Payment, call: &Call<'_>) -> Result<Place, NotTaken> {
         if !self.desk.settings.is_open {
             let detail = "the operator has not opened the settlement of x402 payments; nothing was charged";
             return Err(refused("live_settlement_closed", detail));
         }
         let place = self.place(payment)?;
+        call.give_place_back();
         match self.desk.settler.check(payment) {
             Ok(VerifyOutcome::Valid) => Ok(place),
             Ok(VerifyOutcome::Invalid { reason }) => {
@@ -236,6 +237,7 @@ impl Taker<'_> {
         let key = &row.content.key;
         let settling = settler.settle(place, payment.clone(), Attempt::Again, key.clone(), self.books.clone());
         let settling = settling.map_err(|_| pending("this server is busy"))?;
+        call.give_place_back();
         let outcome = settling.wait(RECONCILE_PATIENCE.min(call.work.left() / 2));
         let outcome = outcome.ok_or_else(|| pending("the facilitator has not answered yet"))?;
         match (&outcome, recorded(&outcome)) {

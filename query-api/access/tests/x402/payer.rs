@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Condvar, Mutex},
+    sync::{
+        Condvar, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -117,8 +120,9 @@ pub struct Fake {
     pub outcomes: Mutex<VecDeque<Outcome>>,
     /// The calls so far.
     pub calls: Mutex<Vec<String>>,
-    /// While true, settling waits.
+    /// While true, settling waits, or checks do, too.
     held: Mutex<bool>,
+    holds_checks: AtomicBool,
     freed: Condvar,
 }
 
@@ -153,6 +157,18 @@ impl Fake {
         *self.held.lock().unwrap() = held;
         self.freed.notify_all();
     }
+
+    /// Lets checks wait while settlements do, or no longer.
+    pub fn hold_checks(&self, held: bool) {
+        let _held = self.held.lock().unwrap();
+        self.holds_checks.store(held, Ordering::SeqCst);
+        self.freed.notify_all();
+    }
+
+    fn wait(&self, is_held: impl Fn() -> bool) {
+        let held = self.held.lock().unwrap();
+        drop(self.freed.wait_timeout_while(held, Duration::from_secs(60), |held| *held && is_held()).unwrap());
+    }
 }
 
 impl Facilitator for Fake {
@@ -162,14 +178,14 @@ impl Facilitator for Fake {
 
     fn verify(&self, _: &Payment) -> Result<VerifyOutcome, FacilitatorError> {
         self.calls.lock().unwrap().push("verify".to_owned());
+        self.wait(|| self.holds_checks.load(Ordering::SeqCst));
         self.verdicts.lock().unwrap().pop_front().unwrap_or(Ok(VerifyOutcome::Valid))
     }
 
     fn settle(&self, payment: &Payment, attempt: Attempt) -> SettleOutcome {
         self.calls.lock().unwrap().push(format!("settle {attempt:?}"));
         let outcome = self.outcomes.lock().unwrap().pop_front().unwrap_or(Outcome::Settled);
-        let held = self.held.lock().unwrap();
-        drop(self.freed.wait_timeout_while(held, Duration::from_secs(60), |held| *held).unwrap());
+        self.wait(|| true);
         match outcome {
             Outcome::Settled => SettleOutcome::Settled {
                 transaction: TRANSACTION.to_owned(),

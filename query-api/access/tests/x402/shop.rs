@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Condvar, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -58,6 +58,9 @@ struct Toy {
     asked: AtomicUsize,
     /// True while it fails.
     is_broken: AtomicBool,
+    /// While true, the free operation waits.
+    is_held: Mutex<bool>,
+    freed: Condvar,
 }
 
 impl Backend for Toy {
@@ -73,6 +76,10 @@ impl Backend for Toy {
         match ask.input["name"].as_str() {
             Some("none") => return Err(ApiError::new(ErrorCode::EntityNotFound, "there is none")),
             Some("panic") => panic!("a fault"),
+            Some("held") => {
+                let held = self.is_held.lock().unwrap();
+                drop(self.freed.wait_timeout_while(held, Duration::from_secs(60), |held| *held).unwrap());
+            }
             _ => {}
         }
         let written = Said { text: "the goods".to_owned() }.write(Selection::All, &ask.call.work)?;
@@ -147,19 +154,30 @@ impl Shop {
     pub async fn with(settings: X402Settings, patience: Duration, clock: fn() -> u64) -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
-        Shop::keeping(settings, patience, clock, state, Arc::default(), folder)
+        Shop::keeping(settings, patience, clock, HttpConfig::default(), state, Arc::default(), folder)
+    }
+
+    /// A server with few places for requests, and this time limit.
+    pub async fn narrow(max_concurrent_reads: usize, request_timeout: Duration) -> Self {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let state = State::open(&StateUrl::in_folder(folder.path())).await.unwrap();
+        let http = HttpConfig { max_concurrent_reads, request_timeout, ..HttpConfig::default() };
+        let (patience, clock) = (Duration::from_secs(20), || NOW * 1_000);
+        Shop::keeping(settings(), patience, clock, http, state, Arc::default(), folder)
     }
 
     /// The same server with other settings.
     pub fn reopened(&self, settings: X402Settings) -> Self {
         let (state, fake, folder) = (self.state.clone(), Arc::clone(&self.fake), Arc::clone(&self._folder));
-        Shop::keeping(settings, Duration::from_secs(20), self.clock, state, fake, folder)
+        let http = HttpConfig::default();
+        Shop::keeping(settings, Duration::from_secs(20), self.clock, http, state, fake, folder)
     }
 
     fn keeping(
         settings: X402Settings,
         patience: Duration,
         clock: fn() -> u64,
+        http: HttpConfig,
         state: State,
         fake: Arc<Fake>,
         folder: Arc<TempDir>,
@@ -167,11 +185,14 @@ impl Shop {
         let toy = Arc::new(Toy::default());
         let till = X402Till::new(settings, Arc::<Fake>::clone(&fake), "test".to_owned()).unwrap().patient_for(patience);
         let till = Arc::new(till);
+        let mut free = sold("GET", "/v1/free/{name}", None, Unit::Request);
+        free.offer.tier = Tier::Free;
         let agreed = vec![
             sold("GET", "/v1/things/{name}", Some("0.01"), Unit::Request),
             sold("POST", "/v1/things/batch", Some("0.05"), Unit::Address),
             sold("GET", "/v1/dear/{name}", None, Unit::Request),
             sold("GET", "/v1/odd/{name}", Some("0.0000001"), Unit::Request),
+            free,
         ];
         let things = |name, path| RegisteredOperation::of::<ThingInput, Said>(Info::get(name, path, "t"), &agreed);
         let batch = Info { method: Method::Post, ..Info::get("batch", "/v1/things/batch", "t") };
@@ -180,13 +201,14 @@ impl Shop {
                 base_url: "https://cairn.test".to_owned(),
                 access_mode: AccessMode::Live,
                 rate_limit: 0,
-                ..HttpConfig::default()
+                ..http
             },
             configured: String::new(),
             operations: vec![
                 things("thing", "/v1/things/{name}"),
                 things("dear", "/v1/dear/{name}"),
                 things("odd", "/v1/odd/{name}"),
+                things("free", "/v1/free/{name}"),
                 RegisteredOperation::of::<BatchInput, Said>(batch, &agreed),
             ],
             agreed,
@@ -251,6 +273,12 @@ impl Shop {
     /// Makes the operations fail, or work again.
     pub fn is_broken(&self, is_broken: bool) {
         self.toy.is_broken.store(is_broken, Ordering::SeqCst);
+    }
+
+    /// Lets calls of `/v1/free/held` wait, or go on.
+    pub fn hold(&self, held: bool) {
+        *self.toy.is_held.lock().unwrap() = held;
+        self.toy.freed.notify_all();
     }
 
     /// How often the operations were asked since the last time.

@@ -97,7 +97,8 @@ pub(crate) fn answer<'a>(
             // The client has paid for the whole answer.
             ask.if_none_match = None;
             ask.call.price_sats.set(payment.price_sats());
-            let answered = run(ask);
+            // Taking the payment may have waited for another program.
+            let answered = ask.call.take_place_again().and_then(|()| run(ask));
             leave(payment, answered, &ask.call, delivery)
         }
     }
@@ -141,24 +142,27 @@ fn enter(server: &Server, ask: &Ask<'_>, visitor: &Visitor) -> Result<Entry, Api
             match till.take(&sold, proofs, &ask.call) {
                 Ok(payment) => return Ok(Entry::Paid(payment)),
                 Err(NotTaken::Failed(error)) => return Err(error),
-                Err(NotTaken::Refused(warning)) => refused.push(warning),
+                Err(NotTaken::Refused(warning)) => {
+                    ask.call.take_place_again()?;
+                    refused.push(warning);
+                }
             }
         }
     }
     sold.refused = refused.first().map(|warning| warning.code);
+    if let Some(quote) = sold.info.quoted_by.filter(|_| !visitor.is_head) {
+        sold.price_sats = quoted(server, ask, quote);
+    }
     let tills = server.tills.iter().filter(|till| till.sells(&ask.op.offer));
-    let offers = tills.map(|till| (till.name(), offer(server, &**till, &mut sold, ask, visitor)));
+    let offers = tills.map(|till| (till.name(), offer(&**till, &sold, ask, visitor)));
     let error = payment_required(config, ask.op, offers.collect());
     Err(error.warned(refused))
 }
 
 /// Offers a call at its price of now.
-fn offer(server: &Server, till: &dyn Till, sold: &mut SoldCall<'_>, ask: &Ask<'_>, visitor: &Visitor) -> CallOffer {
+fn offer(till: &dyn Till, sold: &SoldCall<'_>, ask: &Ask<'_>, visitor: &Visitor) -> CallOffer {
     if visitor.is_head {
         return till.no_offer(sold, "head_request", "HEAD is not sold; ask with GET for an offer");
-    }
-    if let Some(quote) = sold.info.quoted_by {
-        sold.price_sats = quoted(server, ask, quote);
     }
     till.offer(sold, &ask.call)
 }

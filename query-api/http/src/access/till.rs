@@ -11,7 +11,8 @@ use crate::{
     requests::ask::Call,
 };
 
-/// Sells single calls by one protocol. `offer` and `take` may block for a moment: they run on threads that may.
+/// Sells single calls by one protocol. `offer` and `take` may block for a moment: they run on threads that may. Before
+/// they wait for another program, they call [`Call::give_place_back`], so that other requests can run meanwhile.
 pub trait Till: Send + Sync + fmt::Debug {
     /// Name of the protocol in small letters: the member of `payment_options`.
     fn name(&self) -> &'static str;

@@ -27,6 +27,8 @@ pub(crate) struct Admission {
     classes: [Arc<Class>; 3],
     waiting: Arc<AtomicUsize>,
     max_waiting: usize,
+    /// Requests that wait for other programs without a place.
+    outside: Arc<AtomicUsize>,
 }
 
 /// Heavy requests get this fraction of the places.
@@ -174,7 +176,12 @@ impl Admission {
     /// `waiting` is their current number.
     pub(crate) fn new(all: usize, max_waiting: usize, waiting: Arc<AtomicUsize>) -> Self {
         let class = |cost| Arc::new(Class { places: places(cost, all), state: Mutex::default() });
-        Admission { classes: Cost::ALL.map(class), waiting, max_waiting }
+        Admission { classes: Cost::ALL.map(class), waiting, max_waiting, outside: Arc::default() }
+    }
+
+    /// The number of requests that wait for other programs without a place.
+    pub(crate) fn outside(&self) -> &Arc<AtomicUsize> {
+        &self.outside
     }
 
     /// Waits for a place.

@@ -1,6 +1,7 @@
 //! Who may ask, and how much.
 
 pub(crate) mod admission;
+pub(crate) mod admitted;
 pub(crate) mod budget;
 pub(crate) mod client;
 pub(crate) mod memory;

@@ -33,6 +33,7 @@ use crate::{
         output::{JSON, Parts, SerializedAnswer},
     },
     describe::about::About,
+    limits::admitted::Admitted,
 };
 
 /// Implementation of the operations of a service.
@@ -141,6 +142,7 @@ pub struct Call<'a> {
     pub is_head: bool,
     /// Its budget, and the use so far.
     pub work: Rc<Work>,
+    pub(crate) admitted: Rc<Admitted<'a>>,
     /// Answers that were made before anyone asked; `None` before the first.
     pub snapshot: Option<Arc<Snapshot>>,
     /// Warnings for `_meta.warnings`.
@@ -208,6 +210,7 @@ impl<'a> Call<'a> {
     pub(crate) fn for_another(&self) -> Call<'a> {
         Call {
             work: Rc::clone(&self.work),
+            admitted: Rc::clone(&self.admitted),
             snapshot: self.snapshot.clone(),
             warnings: RefCell::default(),
             notes: RefCell::default(),
@@ -231,6 +234,23 @@ impl<'a> Call<'a> {
     pub fn client_under(&self, key: &ServiceSecret, scope: &str) -> String {
         let network = self.network.map_or_else(|| "no client".to_owned(), |network| network.to_string());
         key.mac(&[scope, &network])
+    }
+
+    /// Gives the request's place among the running ones to others, before a wait for another program. The rest of the
+    /// request must be short, since it runs without a place. Only a till that takes a payment may be followed by more:
+    /// the operation runs once the request has a place again.
+    pub fn give_place_back(&self) {
+        self.work.give_turn_back();
+        self.admitted.give_back();
+    }
+
+    /// Waits for a place, if it has none.
+    ///
+    /// # Errors
+    /// Returns 503 `overloaded` if no place becomes free in time. Fails if nobody waits for the answer any more.
+    pub(crate) fn take_place_again(&self) -> Result<(), ApiError> {
+        self.work.poll()?;
+        self.admitted.enter_again(&self.runtime, self.work.left())
     }
 
     /// True unless the client has left while its payment was redeemed: it will not get this answer.

@@ -34,6 +34,7 @@ use crate::{
     },
     contract::{cost::Cost, input::Raw, method::Method, operation::RegisteredOperation},
     limits::{
+        admitted::Admitted,
         client::Client,
         memory::{SMALL, Share},
         size::units_of_body,
@@ -154,10 +155,9 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     let (shared, if_none_match) = (Arc::clone(server), caller.if_none_match);
     let (span, runtime, mine) = (tracing::Span::current(), Handle::current(), Arc::clone(&delivery));
     let working = server.queue.run(move || {
-        // Held until the work ends, even if the client has disconnected.
-        let _permit = permit;
         span.in_scope(|| {
             let op = shared.operations.get(at).ok_or_else(ApiError::internal)?;
+            let admitted = Rc::new(Admitted::new(&shared.admission, op.info.cost, caller.client, permit));
             work.begin();
             let work = Rc::new(work);
             let _rest =
@@ -181,6 +181,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
                 has_session: access.has_session,
                 is_head: visitor.is_head,
                 work: Rc::clone(&work),
+                admitted: Rc::clone(&admitted),
                 snapshot: shared.snapshot.get(),
                 warnings: RefCell::new(warnings),
                 notes: RefCell::default(),

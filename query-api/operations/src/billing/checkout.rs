@@ -145,6 +145,7 @@ fn by_invoice(ctx: &Ctx<'_>, new: NewCheckout, client: &ClientHashes) -> Result<
     }
     let invoices = ctx.invoices.ok_or_else(|| paused(cairn_http::CheckoutPause::NoMethod))?;
     let expiry = u32::try_from(LIGHTNING_SECS.saturating_sub(INVOICE_MARGIN_SECS)).unwrap_or_default();
+    ctx.give_place_back();
     let made = invoices.create(new.price_sats, MEMO, expiry).map_err(away)?;
     let invoice =
         PaymentInvoice { provider: made.provider.to_owned(), payment_hash: made.payment_hash, invoice: made.bolt11 };

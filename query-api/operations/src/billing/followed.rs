@@ -163,6 +163,7 @@ impl FollowedCheckout {
         if asks_node && followed.checkout.first_paid_at.is_none() {
             let gone = LightningUnavailable { kind: "not_configured" };
             let invoices = ctx.invoices.ok_or_else(|| away(gone))?;
+            ctx.give_place_back();
             if let InvoiceStatus::Paid { at, received_sats } = invoices.look_up(&payment_hash).map_err(away)? {
                 let price = followed.checkout.content.price_sats;
                 followed.note(ctx, &SeenPayment::of_invoice(price, at, received_sats))?;
