@@ -2,6 +2,7 @@
 
 mod drawing;
 mod flow;
+mod reports;
 
 use std::sync::Arc;
 
@@ -10,5 +11,5 @@ use axum::Router;
 use crate::{route::PageRoutes, site::Site};
 
 pub(crate) fn routes() -> Router<Arc<Site>> {
-    Router::new().page("/address/{address}/flow", flow::page)
+    Router::new().page("/address/{address}/flow", flow::page).page("/address/{address}/reports", reports::page)
 }
