@@ -3,6 +3,7 @@
 mod drawing;
 mod flow;
 mod reports;
+mod risk;
 
 use std::sync::Arc;
 
@@ -11,5 +12,8 @@ use axum::Router;
 use crate::{route::PageRoutes, site::Site};
 
 pub(crate) fn routes() -> Router<Arc<Site>> {
-    Router::new().page("/address/{address}/flow", flow::page).page("/address/{address}/reports", reports::page)
+    Router::new()
+        .page("/address/{address}/flow", flow::page)
+        .page("/address/{address}/reports", reports::page)
+        .page("/address/{address}/risk", risk::page)
 }
