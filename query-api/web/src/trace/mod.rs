@@ -1,5 +1,6 @@
 //! The pages that follow money and evidence around an address.
 
+mod cluster;
 mod drawing;
 mod flow;
 mod reports;
@@ -13,6 +14,7 @@ use crate::{route::PageRoutes, site::Site};
 
 pub(crate) fn routes() -> Router<Arc<Site>> {
     Router::new()
+        .page("/address/{address}/cluster", cluster::page)
         .page("/address/{address}/flow", flow::page)
         .page("/address/{address}/reports", reports::page)
         .page("/address/{address}/risk", risk::page)

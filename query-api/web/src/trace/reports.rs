@@ -95,7 +95,8 @@ mod tests {
                     "evidence_txids":["ab"],"evidence_url":"https://x.test/\"><b>","published_height":7,
                     "published_at":"2024-01-01T00:00:00Z","contested":true,
                     "reply":{"text":"not <i>","replied_at":"2024-01-02T00:00:00Z"}},
-                {"report_id":"r2","category":"theft","description":null,"text_removed":"erased_on_request","up":0,"down":0}],
+                {"report_id":"r2","category":"theft","description":null,"text_removed":"erased_on_request",
+                    "up":0,"down":0}],
                 "next_cursor":"n&1","caveats":["Nobody has verified these reports"]}"#,
         );
         let html = body_of(get(canned, "/address/a1/reports").await).await;
