@@ -23,7 +23,7 @@ use crate::{
 
 /// Nodes that are drawn at most, and drawn if nothing else is asked for.
 const MOST_NODES: u64 = 60;
-const NODES: u64 = 40;
+const NODES: u64 = 20;
 /// Addresses of the way back.
 const WAY: usize = 10;
 /// Rows of the table of edges.
