@@ -11,10 +11,14 @@ pub(crate) enum Tab {
     Transactions,
     Pnl,
     Flow,
+    Cluster,
+    Risk,
+    Reports,
 }
 
 impl Tab {
-    pub(crate) const ALL: [Tab; 4] = [Tab::Overview, Tab::Transactions, Tab::Pnl, Tab::Flow];
+    pub(crate) const ALL: [Tab; 7] =
+        [Tab::Overview, Tab::Transactions, Tab::Pnl, Tab::Flow, Tab::Cluster, Tab::Risk, Tab::Reports];
 
     /// What follows the address in its path.
     pub(crate) const fn suffix(self) -> &'static str {
@@ -23,6 +27,9 @@ impl Tab {
             Tab::Transactions => "/transactions",
             Tab::Pnl => "/pnl",
             Tab::Flow => "/flow",
+            Tab::Cluster => "/cluster",
+            Tab::Risk => "/risk",
+            Tab::Reports => "/reports",
         }
     }
 
@@ -32,6 +39,9 @@ impl Tab {
             Tab::Transactions => "Transactions",
             Tab::Pnl => "Profit and loss",
             Tab::Flow => "Flow of money",
+            Tab::Cluster => "Cluster",
+            Tab::Risk => "Risk evidence",
+            Tab::Reports => "Reports",
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::{
 
 /// Nodes that are drawn at most, and drawn if nothing else is asked for.
 const MOST_NODES: u64 = 60;
-const NODES: u64 = 40;
+const NODES: u64 = 20;
 /// Addresses of the way back.
 const WAY: usize = 10;
 /// Rows of the table of edges.
@@ -237,13 +237,16 @@ mod tests {
     use crate::testing::{Canned, body_of, get};
 
     const GRAPH: &str = r#"{"nodes":[
-        {"id":"a1","kind":"address","address":"a1","label":null,"depth":0,"value_in_sats":5,"value_out_sats":0,"x":0,"y":0},
+        {"id":"a1","kind":"address","address":"a1","depth":0,"value_in_sats":5,"value_out_sats":0},
         {"id":"b\"2","kind":"address","address":"b\"2","label":{"value":"B <script>"},"depth":1,"value_in_sats":0,
             "value_out_sats":5,"x":-240,"y":0},
-        {"id":"coinbase","kind":"coinbase","address":null,"label":null,"depth":1,"value_in_sats":0,"value_out_sats":1,"x":-240,"y":40}],
-        "edges":[{"source":"b\"2","target":"a1","value_sats":5,"count":2,"txids":["ab"],"first":null,"last":"2024-01-01T00:00:00Z"}],
+        {"id":"coinbase","kind":"coinbase","address":null,"label":null,"depth":1,"value_in_sats":0,
+            "value_out_sats":1,"x":-240,"y":40}],
+        "edges":[{"source":"b\"2","target":"a1","value_sats":5,"count":2,"txids":["ab"],
+            "first":null,"last":"2024-01-01T00:00:00Z"}],
         "filters":{"hops":1,"direction":"both","min_btc":0.1,"node_limit":40,"fold":"none"},
-        "accounting":{"seen_sats":9,"shown_sats":5,"self_sats":1,"below_min_btc_sats":1,"omitted_sats":1,"not_followed_sats":1},
+        "accounting":{"seen_sats":9,"shown_sats":5,"self_sats":1,"below_min_btc_sats":1,
+            "omitted_sats":1,"not_followed_sats":1},
         "truncated_reasons":["history_cap"]}"#;
 
     #[tokio::test]

@@ -1,7 +1,10 @@
 //! The pages that follow money and evidence around an address.
 
+mod cluster;
 mod drawing;
 mod flow;
+mod reports;
+mod risk;
 
 use std::sync::Arc;
 
@@ -10,5 +13,9 @@ use axum::Router;
 use crate::{route::PageRoutes, site::Site};
 
 pub(crate) fn routes() -> Router<Arc<Site>> {
-    Router::new().page("/address/{address}/flow", flow::page)
+    Router::new()
+        .page("/address/{address}/cluster", cluster::page)
+        .page("/address/{address}/flow", flow::page)
+        .page("/address/{address}/reports", reports::page)
+        .page("/address/{address}/risk", risk::page)
 }

@@ -1,0 +1,252 @@
+//! The page of the evidence about an address: claims, signals and paths, without a verdict.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    extract::{Path, State},
+    http::{StatusCode, request::Parts},
+    response::Response,
+};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::join;
+
+use crate::{
+    answer::{self, Kind, Shown},
+    ask::{Part, Told},
+    format, links,
+    site::Site,
+    tabs::{Tab, Tabs, tabs},
+};
+
+/// Transactions of a signal, paths and rows of a direction that are listed.
+const TXIDS: usize = 5;
+const PATHS: usize = 10;
+const ROWS: usize = 20;
+
+#[derive(Deserialize)]
+struct Check {
+    depth: u64,
+    trust_card: Section<Card>,
+    risk_signals: Section<Signals>,
+    sanctions_exposure: Section<Exposure>,
+}
+
+/// A part of the answer, or why it is missing.
+#[derive(Deserialize)]
+struct Section<T> {
+    status: String,
+    reason: Option<String>,
+    detail: Option<String>,
+    data: Option<T>,
+}
+
+impl<T> Section<T> {
+    /// Why there is nothing to show.
+    fn missing(&self) -> String {
+        let reason = self.detail.as_ref().or(self.reason.as_ref()).unwrap_or(&self.status);
+        format::words(reason)
+    }
+}
+
+#[derive(Deserialize)]
+struct Card {
+    label: Option<Label>,
+    confidence_level: Option<u64>,
+    confidence_tier: Option<String>,
+    evidence_tier: Option<String>,
+    assessment: Option<Assessment>,
+    risk_indicator: Option<String>,
+    #[serde(default)]
+    contested: bool,
+    #[serde(default)]
+    caveats: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Label {
+    category: Option<String>,
+    value: Option<String>,
+    entity: Option<String>,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Assessment {
+    headline: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Signals {
+    signals: Vec<Signal>,
+    note: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Signal {
+    id: String,
+    state: String,
+    reason: Option<String>,
+    level: Option<u64>,
+    strength: Option<String>,
+    #[serde(default)]
+    txids: Vec<String>,
+    #[serde(default)]
+    txids_total: u64,
+    #[serde(default)]
+    benign_explanations: Vec<String>,
+    definition: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Exposure {
+    sources: Option<Direction>,
+    destinations: Option<Direction>,
+    #[serde(default)]
+    caveats: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Direction {
+    examined: Examined,
+    #[serde(default)]
+    by_list: Vec<Row>,
+    #[serde(default)]
+    paths: Vec<Trace>,
+}
+
+#[derive(Deserialize)]
+struct Examined {
+    transactions: u64,
+    of: u64,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    category: Option<String>,
+    list: Option<String>,
+    ownership: Amount,
+    counterparty: Amount,
+    indirect: Amount,
+}
+
+#[derive(Deserialize)]
+struct Amount {
+    haircut_sats: i64,
+}
+
+#[derive(Deserialize)]
+struct Trace {
+    source: Origin,
+    listing: Option<String>,
+    haircut_sats: i64,
+    #[serde(default)]
+    hops: Vec<Hop>,
+}
+
+#[derive(Deserialize)]
+struct Origin {
+    address: String,
+    entity: Option<String>,
+    list: Option<String>,
+    listed_at: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Hop {
+    txid: String,
+}
+
+impl Exposure {
+    /// The directions that were examined, with their names.
+    fn directions(&self) -> Vec<(&'static str, &Direction)> {
+        let both = [("Where its money came from", &self.sources), ("Where its money went", &self.destinations)];
+        both.into_iter().filter_map(|(name, one)| Some((name, one.as_ref()?))).collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct Coverage {
+    feed: Option<Feed>,
+    reason: Option<String>,
+    #[serde(default)]
+    caveats: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Feed {
+    issued_on: Option<String>,
+    checked_at: Option<String>,
+    #[serde(default)]
+    stale: bool,
+    rows: Option<u64>,
+}
+
+#[derive(Template)]
+#[template(path = "trace/risk.html")]
+struct RiskPage {
+    tabs: Tabs,
+    address: String,
+    told: Told<Check>,
+    coverage: Part<Coverage>,
+}
+
+pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<String>, parts: Parts) -> Response {
+    let (check, coverage) = join!(
+        site.ask::<Check>(&parts, "risk_check", json!({"address": address})),
+        site.ask(&parts, "ofac_coverage", json!({})),
+    );
+    match check {
+        Err(refused) => answer::refused(&site, "Risk evidence", "", &refused),
+        Ok(told) => {
+            let title = format!("Risk evidence: {}", links::short(&address));
+            let content = RiskPage { tabs: tabs(&address, Tab::Risk), address, told, coverage };
+            let (kind, status) = (Kind::Unlisted, StatusCode::OK);
+            Shown { title: &title, place: "", kind, status, scripts: &[], content: &content }.answer(&site)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Canned, body_of, get};
+
+    const CHECK: &str = r#"{"depth":1,
+        "trust_card":{"status":"ok","data":{"label":{"category":"scam","value":"L <script>","entity":null},
+            "assessment":{"headline":"said by <b>"},"confidence_level":40,"contested":true}},
+        "risk_signals":{"status":"unavailable","reason":"labels_not_loaded","detail":null,"data":null},
+        "sanctions_exposure":{"status":"ok","data":{"destinations":null,"sources":{"examined":{"transactions":1,"of":2},
+            "by_list":[{"list":"x <i>","ownership":{"haircut_sats":0},"counterparty":{"haircut_sats":5},
+                "indirect":{"haircut_sats":1}}],
+            "paths":[{"source":{"address":"s1","entity":"e <u>","list":"x","listed_at":"2024-01-01"},"listing":"after",
+                "haircut_sats":5,"hops":[{"txid":"ab"}]}]}}}}"#;
+
+    #[tokio::test]
+    async fn names_are_inert_and_missing_parts_have_reasons() {
+        let canned = Canned::new().told("risk_check", CHECK).refused("ofac_coverage", 503, "busy", "ask <later>");
+        let html = body_of(get(canned, "/address/a1/risk").await).await;
+        for part in [
+            "L &#60;script&#62;",
+            "said by &#60;b&#62;",
+            "x &#60;i&#62;",
+            "e &#60;u&#62;",
+            "labels not loaded",
+            "ask &#60;later&#62;",
+            "/tx/ab",
+            "/address/s1",
+            "1 of 2",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(!html.contains("L <script>"));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_keeps_its_status() {
+        let canned = Canned::new().refused("risk_check", 400, "invalid_address", "<x> is not an address");
+        let response = get(canned, "/address/x/risk").await;
+        assert_eq!(response.status(), 400);
+        assert!(body_of(response).await.contains("&#60;x&#62;"));
+    }
+}
