@@ -14,6 +14,7 @@ mod assets;
 mod block;
 mod chart;
 mod entity;
+mod feerate;
 mod format;
 mod home;
 mod links;

@@ -7,6 +7,7 @@ use super::{
     treemap,
 };
 use crate::{
+    feerate::band,
     format::{self, Plain},
     links::{self, Markup, escaped},
 };
@@ -14,14 +15,6 @@ use crate::{
 /// Size of the drawings in units of their own.
 const WIDTH: f64 = 720.0;
 const CELLS_HEIGHT: f64 = 240.0;
-/// Lower ends of the bands of feerates in sat/vB: a band is a colour. The page of the chain has the same.
-const BANDS: [f64; 7] = [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 300.0];
-
-/// The band of a feerate, from 0 to 7.
-fn band(rate: f64) -> usize {
-    BANDS.iter().filter(|&&from| rate >= from).count()
-}
-
 /// Two bars: the feerates of the block by share of its weight, and how full the block is.
 pub(super) fn bands(block: &Detail) -> Markup {
     let Some(percentiles) = &block.fee_percentiles else { return Markup::default() };
@@ -101,11 +94,4 @@ pub(super) fn cells(transactions: &[Transaction]) -> Markup {
 mod tests {
     use super::*;
 
-    #[test]
-    fn feerates_have_bands() {
-        assert_eq!([0.0, 1.999, 2.0, 19.0, 300.0].map(band), [0, 0, 1, 3, 7]);
-        assert!(fullness(1).0.contains("width=\"1\""));
-        assert!(fullness(u64::MAX).0.contains("class=\"full\" width=\"720\""));
-        assert_eq!(cells(&[]).0, "");
-    }
 }

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::Number;
 
+use crate::feerate;
+
 /// Weight of a full block.
 const FULL: u64 = 4_000_000;
 /// Height of the drawing of a block in units of its own.
 const TALL: u64 = 100;
-/// Lower ends of the bands of feerates in sat/vB: a band is a colour.
-const BANDS: [f64; 7] = [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 300.0];
 
 #[derive(Deserialize)]
 pub(super) struct Projection {
@@ -69,8 +69,7 @@ fn filled(weight: u64) -> u64 {
 
 /// The band of the median feerate, from 0 to 7.
 fn band(range: Option<&Range>) -> usize {
-    let median = range.and_then(|range| range.median_sat_vb.as_f64()).unwrap_or_default();
-    BANDS.iter().filter(|&&from| median >= from).count()
+    feerate::band(range.and_then(|range| range.median_sat_vb.as_f64()).unwrap_or_default())
 }
 
 impl Projected {
