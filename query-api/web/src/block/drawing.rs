@@ -89,9 +89,3 @@ pub(super) fn cells(transactions: &[Transaction]) -> Markup {
     svg.push_str("</svg>");
     Markup(svg)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-}
