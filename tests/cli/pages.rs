@@ -91,7 +91,7 @@ fn open(client: &mut Client, example: &str) -> Answer {
 #[test]
 fn pages_show_all_that_the_list_says() {
     let world = World::empty(CAIRN);
-    let running = world.start(DEMO);
+    let mut running = world.start(DEMO);
     let address: SocketAddr = running.address().parse().unwrap();
     let mut client = Client::from(1, address);
     let actors = actors().unwrap();
@@ -128,7 +128,7 @@ fn pages_show_all_that_the_list_says() {
                 None => faults.push(format!("{title}: {item} is not there")),
             }
         }
-        let unlisted = shown.keys().filter(|item| !listed.contains(item));
+        let unlisted = shown.keys().filter(|item| !listed.contains(item.as_str()));
         faults.extend(unlisted.map(|item| format!("{title}: {item} is not in docs/pages.md")));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -150,7 +150,7 @@ fn is_page(path: &str) -> bool {
 #[test]
 fn links_lead_to_pages_and_nothing_comes_from_elsewhere() {
     let world = World::empty(CAIRN);
-    let running = world.start(DEMO);
+    let mut running = world.start(DEMO);
     let address: SocketAddr = running.address().parse().unwrap();
     let mut client = Client::from(1, address);
     let mut queue: VecDeque<(String, String)> = VecDeque::from([("/".to_owned(), String::new())]);
