@@ -1,4 +1,4 @@
-//! What an address has, when it moved, and who it belongs to.
+//! The overview of an address: its coins, when they moved, and who it belongs to.
 
 use std::sync::Arc;
 
