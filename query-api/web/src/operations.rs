@@ -1,4 +1,4 @@
-//! What answers the questions of pages: the API of this server, or a test.
+//! Questions of pages to operations. The API of this server answers them, or a test.
 
 use std::{future::Future, pin::Pin};
 
