@@ -39,7 +39,7 @@ async fn unknown_routes_are_shown_the_way() {
 async fn other_methods_are_refused_with_allow() {
     let world = &everything_world();
     let router = world.open_router();
-    for path in ["/v1/chain/recent-blocks", "/openapi.json", "/", "/v1/tx/zz"] {
+    for path in ["/v1/chain/recent-blocks", "/openapi.json", "/about", "/v1/tx/zz"] {
         for method in ["POST", "DELETE", "PUT", "PATCH", "BREW"] {
             let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
             let reply = send(&router, request).await;
