@@ -65,8 +65,8 @@ pub(super) struct Departure {
 #[derive(Deserialize)]
 pub(super) struct Transaction {
     pub(super) wtxid: Option<String>,
-    pub(super) version: u64,
-    pub(super) locktime: u64,
+    pub(super) version: Option<u64>,
+    pub(super) locktime: Option<u64>,
     pub(super) size: Option<u64>,
     pub(super) vsize: Option<u64>,
     pub(super) weight: Option<u64>,
@@ -85,6 +85,15 @@ pub(super) struct Transaction {
     pub(super) rbf: Option<bool>,
     #[serde(default)]
     pub(super) is_coinbase: bool,
+    pub(super) raw_reason: Option<String>,
+}
+
+impl Transaction {
+    /// A number of the raw transaction, or why it is not known.
+    pub(super) fn number(&self, number: &Option<u64>) -> String {
+        let why = || format!("unknown ({})", self.raw_reason.as_deref().unwrap_or("no raw bytes"));
+        number.map_or_else(why, |number| number.to_string())
+    }
 }
 
 #[derive(Deserialize)]
@@ -94,8 +103,7 @@ pub(super) struct Input {
     pub(super) label: Option<Label>,
     pub(super) age_days: Option<u64>,
     pub(super) script_sig_hex: Option<String>,
-    #[serde(default)]
-    pub(super) witness: Vec<String>,
+    pub(super) witness: Option<Vec<String>>,
     pub(super) too_long_reason: Option<String>,
 }
 

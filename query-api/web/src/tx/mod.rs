@@ -135,6 +135,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn missing_raw_bytes_leave_inputs_and_outputs() {
+        let bare =
+            TX.replace("\"version\":2,\"locktime\":0", "\"version\":null,\"locktime\":null,\"raw_reason\":\"pruned\"");
+        let bare = bare.replace("\"witness\":[\"00ff\"]", "\"witness\":null");
+        let html = body_of(get(confirmed().told("tx_lookup", &bare), "/tx/ab").await).await;
+        assert!(
+            html.contains("unknown (pruned)") && html.contains("witness unknown") && html.contains("9 days"),
+            "{html}"
+        );
+    }
+
+    #[tokio::test]
     async fn what_is_not_paid_for_leaves_the_rest() {
         let canned = confirmed().refused("tx_lookup", 402, "payment_required", "pay for it");
         let response = get(canned, "/tx/ab").await;
