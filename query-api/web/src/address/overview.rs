@@ -255,6 +255,41 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn claims_and_scripts_are_inert() {
+        let overview = r#"{"address":"x","balance":{"confirmed_sats":5},"activity":{"as_of":"2024-03-31T00:00:00Z"},
+            "related_scripts":[{"script_type":"pubkey","address":null,"script_hash":"ab","relation":"same_key",
+                "confirmed_sats":7,"tx_count":2}]}"#;
+        let detail = r#"{"total":1,"groups":[{"claim_type":"controlled_by","claims":[{"claim_id":"c:1","state":"ended",
+            "source":"<s>","label":"<l>","note":"\u202en","confidence_level":40,"evidence_tier":"third_party"}]}]}"#;
+        let dust = r#"{"observed":true,"campaigns":[{"basis":"op_return","text":"<t>","first_time":"a","last_time":"b",
+            "last_txid":"cd","recipient_count":100}],"co_spent_dust":[{"spent_txid":"ef","linked_script_count":3}]}"#;
+        let history = r#"{"currency":"EUR","points":[{"date":"2024-03-01","balance_sats":5,"received_sats":5,"sent_sats":0,
+            "value":null,"value_reason":"no <price>"}]}"#;
+        let canned = Canned::new()
+            .told("wallet_overview", overview)
+            .told("wallet_detail", detail)
+            .told("surveillance_status", dust)
+            .told("wallet_balance_history", history);
+        let html = body_of(get(canned, "/address/x?range=1m&currency=EUR").await).await;
+        for part in [
+            "“&#60;l&#62;”",
+            "&#60;s&#62;",
+            "\\u{202e}n",
+            "controlled by, ended",
+            "“&#60;t&#62;”",
+            "3 other addresses",
+            "/address/scripthash:ab",
+            "same key: 0.00000007 BTC, 2 transactions",
+            "No value is known: no &#60;price&#62;",
+            "currency=EUR&#38;from=2024-02-28&#38;to=2024-03-31",
+            "?range=1y&amp;currency=EUR#history",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(!html.contains("<l>") && !html.contains("<t>") && !html.contains('\u{202e}'));
+    }
+
+    #[tokio::test]
     async fn an_invalid_address_is_said() {
         let canned = Canned::new().refused("wallet_overview", 400, "invalid_address", "neither an address <x>");
         let response = get(canned, "/address/x").await;

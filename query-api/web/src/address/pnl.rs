@@ -84,6 +84,17 @@ struct Year {
     realized_gain: Option<Number>,
 }
 
+impl Year {
+    /// Colour of the gain; its sign says the same.
+    fn class(&self) -> &'static str {
+        match self.realized_gain.as_ref().and_then(Number::as_f64) {
+            Some(gain) if gain > 0.0 => "more",
+            Some(gain) if gain < 0.0 => "less",
+            _ => "",
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Step {
     kind: String,
@@ -162,6 +173,12 @@ impl PnlPage {
     /// Like `money`, for cells of a table.
     fn cell(&self, amount: &Option<Number>) -> String {
         amount.as_ref().map_or_else(|| "unknown".to_owned(), |amount| format::decimal(&amount.to_string()))
+    }
+
+    /// Like `cell`, with a sign.
+    fn signed(&self, amount: &Option<Number>) -> String {
+        let is_gain = amount.as_ref().and_then(Number::as_f64).is_some_and(|amount| amount > 0.0);
+        if is_gain { format!("+{}", self.cell(amount)) } else { self.cell(amount) }
     }
 
     fn steps(&self) -> &[Step] {
