@@ -52,6 +52,7 @@ pub(super) struct Consensus {
 #[derive(Deserialize)]
 pub(super) struct Listing {
     pub(super) authority: String,
+    pub(super) entity: Option<String>,
     pub(super) first_snapshot: String,
     pub(super) newest_snapshot: String,
 }

@@ -1,4 +1,4 @@
-//! What an address has, when it moved, and who it belongs to.
+//! The overview of an address: its coins, when they moved, and who it belongs to.
 
 use std::sync::Arc;
 
@@ -127,7 +127,9 @@ struct Surveillance {
     #[serde(default)]
     dust_payment_count: u64,
     #[serde(default)]
-    truncated: bool,
+    examined_tx_count: u64,
+    #[serde(default)]
+    tx_count: u64,
     note: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a text that somebody searches for can mean. Only its form is looked at here; whether such a thing exists is for
+//! The possible meanings of a text that somebody searches for. Only its form is looked at here; whether such a thing exists is for
 //! the operations to say.
 
 use cairn_http::looks_secret;
