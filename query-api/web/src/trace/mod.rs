@@ -5,6 +5,7 @@ mod drawing;
 mod flow;
 mod reports;
 mod risk;
+mod stops;
 
 use std::sync::Arc;
 
