@@ -79,6 +79,7 @@
     add(group, "title", {}, `${name}${kind}, ${amount}`);
     add(group, "rect", { width, height, rx: 6 });
     add(group, "text", {}, short(name));
+    group.append(" ");
     add(group, "text", {}, amount);
     boxes.set(node.id, { group, column, order });
   }

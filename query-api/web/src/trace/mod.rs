@@ -1,7 +1,9 @@
 //! The pages that follow money and evidence around an address.
 
+mod claims;
 mod cluster;
 mod drawing;
+mod exposure;
 mod flow;
 mod reports;
 mod risk;
