@@ -173,7 +173,8 @@
     for (const edge of graph.edges) {
       const name = key(edge.source, edge.target);
       if (edges.has(name) || !boxes.has(edge.source) || !boxes.has(edge.target)) continue;
-      edges.set(name, { source: edge.source, target: edge.target, sats: edge.value_sats, path: add(lines, "path", {}) });
+      const { source, target, value_sats: sats } = edge;
+      edges.set(name, { source, target, sats, path: add(lines, "path", {}) });
       addRow(edge, nodes);
     }
     draw();
