@@ -139,7 +139,7 @@ struct FlowPage {
     /// Where money from the address stops, and the number of stops that are not listed.
     stops: Vec<Stop>,
     further: usize,
-    /// What the addresses of the stops hold; `None` if no stop has one.
+    /// Balances of the addresses of the stops; `None` if no stop has one.
     balances: Option<Part<Balances>>,
     /// Everything that left the address, as far as one drawing goes.
     follow: String,
@@ -226,7 +226,7 @@ impl FlowPage {
         self.stops.iter().filter_map(|stop| stop.address.as_deref()).collect()
     }
 
-    /// What the address of a stop holds.
+    /// The confirmed balance of the address of a stop.
     fn holds(&self, stop: &Stop) -> Option<i64> {
         self.balances.as_ref()?.as_ref().ok()?.data.of(stop.address.as_deref()?)
     }
@@ -244,7 +244,7 @@ impl FlowPage {
     }
 }
 
-/// Where the money that left the address of the graph stops.
+/// Finds where the money that left the address of the graph stops.
 fn stops_of(graph: &Graph) -> (Vec<Stop>, usize) {
     let Some(start) = graph.nodes.iter().find(|node| node.depth == 0) else { return Default::default() };
     let boxes = graph.nodes.iter().map(|node| stops::Reached {

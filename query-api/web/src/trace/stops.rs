@@ -1,4 +1,4 @@
-//! Where drawn money stops: the boxes that did not pass on all that reached them, and what their addresses hold now.
+//! Where drawn money stops: the boxes that did not pass on all that reached them, with the balances of their addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,9 +29,9 @@ pub(super) struct Stop {
     pub(super) id: String,
     kind: String,
     pub(super) address: Option<String>,
-    /// What reached it along the payments that are drawn.
+    /// The sum that reached it along the payments that are drawn.
     pub(super) arrived: i64,
-    /// What it did not pass on along them.
+    /// The part that it did not pass on along them.
     pub(super) rest: i64,
 }
 
@@ -79,7 +79,7 @@ fn reached<'a>(start: &'a str, payments: &[Paid<'a>]) -> BTreeSet<&'a str> {
 }
 
 impl Stop {
-    /// What is known of the money now.
+    /// Describes where the money is now, given the balance of the address.
     pub(super) fn state(&self, holds: Option<i64>) -> String {
         match (self.kind.as_str(), holds) {
             ("address", Some(held)) if held >= self.rest => "holds at least as much".to_owned(),
@@ -111,7 +111,7 @@ struct Balance {
 }
 
 impl Balances {
-    /// What an address holds in blocks; `None` if its row has an error.
+    /// The confirmed balance of an address; `None` if its row has an error.
     pub(super) fn of(&self, address: &str) -> Option<i64> {
         let row = self.results.iter().find(|row| row.address == address)?;
         Some(row.balance.as_ref()?.confirmed_sats)
