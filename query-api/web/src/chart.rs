@@ -20,7 +20,7 @@ pub(crate) struct Point {
     pub(crate) x: f64,
     /// Value.
     pub(crate) y: f64,
-    /// What a pointer on it is told: time and value in words.
+    /// Time and value in words, for the pointer.
     pub(crate) label: String,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Shape {
 
 /// A chart of one series.
 pub(crate) struct Chart<'a> {
-    /// What it shows, in a sentence.
+    /// Its subject, in a sentence.
     pub(crate) name: &'a str,
     pub(crate) shape: Shape,
     /// Points by `x`, ascending.

@@ -19,6 +19,7 @@ mod format;
 mod home;
 mod links;
 mod meta;
+mod operations;
 mod query;
 mod route;
 mod search;
@@ -37,7 +38,7 @@ use axum::Router;
 
 use crate::site::Site;
 pub use crate::{
-    ask::{Operations, Request},
+    operations::{Operations, Request},
     site::{Options, Story},
 };
 

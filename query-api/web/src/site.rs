@@ -1,8 +1,8 @@
-//! What all pages share.
+//! The parts that all pages share.
 
 use std::sync::Arc;
 
-use crate::ask::Operations;
+use crate::operations::Operations;
 
 /// Choices of the operator.
 #[derive(Clone, Debug, Default)]

@@ -20,7 +20,7 @@ impl Tab {
     pub(crate) const ALL: [Tab; 7] =
         [Tab::Overview, Tab::Transactions, Tab::Pnl, Tab::Flow, Tab::Cluster, Tab::Risk, Tab::Reports];
 
-    /// What follows the address in its path.
+    /// The end of its path, after the address.
     pub(crate) const fn suffix(self) -> &'static str {
         match self {
             Tab::Overview => "",

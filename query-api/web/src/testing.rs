@@ -11,7 +11,7 @@ use cairn_http::Reply;
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
-use crate::ask::{Operations, Request};
+use crate::operations::{Operations, Request};
 
 /// Answers by the name of the operation. All others answer 404.
 #[derive(Default)]

@@ -8,7 +8,7 @@ pub(super) struct Page {
     pub(super) title: String,
     /// Paths on the demo, or `POST`, a path and a form.
     pub(super) examples: Vec<String>,
-    /// What it must show.
+    /// The items that it must show.
     pub(super) items: BTreeSet<String>,
 }
 

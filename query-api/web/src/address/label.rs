@@ -14,6 +14,8 @@ pub(super) struct Card {
     pub(super) listings: Vec<Listing>,
     pub(super) risk_indicator: Option<String>,
     #[serde(default)]
+    pub(super) historical_flags: Vec<Flag>,
+    #[serde(default)]
     pub(super) contested: bool,
     pub(super) best_claim: Option<Claim>,
     #[serde(default)]
@@ -34,11 +36,23 @@ pub(super) struct Assessment {
     pub(super) label: Option<String>,
 }
 
+/// A flag that sources raised at some time.
+#[derive(Deserialize)]
+pub(super) struct Flag {
+    pub(super) flag: String,
+    pub(super) first_seen: Option<String>,
+    pub(super) last_seen: Option<String>,
+    #[serde(default)]
+    pub(super) present: bool,
+}
+
 /// A list that has the address, such as one of sanctions.
 #[derive(Deserialize)]
 pub(super) struct Listing {
-    pub(super) list: Option<String>,
-    pub(super) source: Option<String>,
+    pub(super) authority: Option<String>,
+    pub(super) entity: Option<String>,
+    pub(super) first_snapshot: Option<String>,
+    pub(super) newest_snapshot: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! What an address has, when it moved, and who it belongs to.
+//! The overview of an address: its coins, when they moved, and who it belongs to.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
-use serde_json::{Number, json};
+use serde_json::{Number, Value, json};
 use tokio::join;
 
 use super::{
@@ -103,15 +103,31 @@ struct Related {
     address: Option<String>,
     script_hash: Option<String>,
     script_type: Option<String>,
-    balance_sats: Option<i64>,
+    confirmed_sats: Option<i64>,
+    relation: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Surveillance {
-    observed: bool,
+    #[serde(default)]
+    campaigns: Vec<Campaign>,
+    #[serde(default)]
+    co_spent_dust: Vec<Value>,
     #[serde(default)]
     dust_payment_count: u64,
+    #[serde(default)]
+    examined_tx_count: u64,
+    #[serde(default)]
+    tx_count: u64,
     note: Option<String>,
+}
+
+/// Dust that was sent to many addresses at once.
+#[derive(Deserialize)]
+struct Campaign {
+    text: Option<String>,
+    first_time: Option<String>,
+    recipient_count: Option<u64>,
 }
 
 #[derive(Template)]

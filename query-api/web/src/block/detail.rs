@@ -117,7 +117,7 @@ impl Pool {
         }
     }
 
-    /// What identifies it, in one word.
+    /// Its identifier, in one word.
     pub(super) fn by_word(&self) -> String {
         visible(&self.by)
     }

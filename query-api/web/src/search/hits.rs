@@ -19,10 +19,10 @@ use crate::{
 /// Most names that are listed.
 const MOST_NAMES: u32 = 25;
 
-/// What was found.
+/// The result of a search.
 #[derive(Default)]
 pub(super) struct Found {
-    /// What was understood and what was not, in sentences.
+    /// Sentences about what was understood and what was not.
     pub(super) understood: Vec<String>,
     pub(super) hits: Vec<Hit>,
     /// A day, and where its figures come from.

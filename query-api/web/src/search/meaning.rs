@@ -1,5 +1,5 @@
-//! What a text that somebody searches for can mean. Only its form is looked at here; whether such a thing exists is for
-//! the operations to say.
+//! The possible meanings of a text that somebody searches for. Only its form is looked at here; whether such a thing
+//! exists is for the operations to say.
 
 use cairn_http::looks_secret;
 

@@ -1,6 +1,6 @@
-//! Search: what a text can mean, and where its page is. One hit leads to its page; several are listed; where there is
-//! nothing, the page says what was understood. The search field sends its text in a body, so that the keys of a wallet
-//! never stand in a URL.
+//! Search: the meanings of a text, and where their pages are. One hit leads to its page; several are listed; where
+//! there is nothing, the page says what was understood. The search field sends its text in a body, so that the keys of
+//! a wallet never stand in a URL.
 
 mod hits;
 mod meaning;

@@ -14,8 +14,9 @@ use serde_json::json;
 
 use crate::{
     answer::{Kind, Shown},
-    ask::{Part, Request},
+    ask::Part,
     links,
+    operations::Request,
     route::PageRoutes,
     site::Site,
 };
@@ -46,7 +47,7 @@ struct PushPage<'a> {
     /// Why nothing was sent, before any operation was asked.
     fault: Option<String>,
     result: Option<Part<Broadcast>>,
-    /// What was sent, so that it can be mended.
+    /// The form as it was sent, so that it can be mended.
     sent: &'a Sent,
 }
 

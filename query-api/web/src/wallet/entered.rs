@@ -14,7 +14,7 @@ pub(super) struct Entered {
     currency: String,
 }
 
-/// What a form asks about.
+/// The subject of a form.
 #[derive(PartialEq, Debug)]
 pub(super) enum Asked<'a> {
     /// Addresses, one a line.
@@ -51,7 +51,7 @@ fn from_core(text: &str) -> Option<Value> {
 }
 
 impl Entered {
-    /// What it asks about; `None` if nothing is entered.
+    /// Its subject; `None` if nothing is entered.
     pub(super) fn asked(&self) -> Option<Asked<'_>> {
         if let Some(wallet) = from_core(&self.wallet) {
             return Some(Asked::Wallet(wallet));

@@ -24,8 +24,9 @@ use self::{
 };
 use crate::{
     answer::{Kind, Shown},
-    ask::{Part, Refused, Request, Told},
+    ask::{Part, Refused, Told},
     format, links,
+    operations::Request,
     route::PageRoutes,
     site::Site,
 };
@@ -37,7 +38,7 @@ const TRANSACTIONS: u64 = 25;
 /// Gap limit of the API without another one.
 const GAP_LIMIT: u64 = 20;
 
-/// What the page shows around the form.
+/// The answer that stands above the form.
 #[derive(Default)]
 enum Answer {
     #[default]

@@ -13,7 +13,8 @@ struct Page<'r> {
 
 /// Writes the page. It is a file that people keep.
 pub(super) fn page(report: &Report) -> String {
-    Shell { title: &report.title, place: "", scripts: &[], styles: &[], content: &Page { blocks: &report.blocks } }.file()
+    Shell { title: &report.title, place: "", scripts: &[], styles: &[], content: &Page { blocks: &report.blocks } }
+        .file()
 }
 
 #[cfg(test)]
