@@ -1,5 +1,4 @@
-//! What a transaction meant at its time: its value in money, its fee against those of others, and how long its coins
-//! had lain.
+//! A transaction in its time: its value in money, its fee against those of others, and how long its coins had lain.
 
 use serde::Deserialize;
 use serde_json::Number;
