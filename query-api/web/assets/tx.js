@@ -7,8 +7,8 @@
   const place = /^#(vout|vin)=(\d{1,9})$/.exec(location.hash);
   if (place) {
     const [, side, index] = place;
-    const [name, row] = side === "vout" ? ["out", "out"] : ["in", "in"];
-    location.replace(`${location.pathname}?${name}=${index}#${row}-${index}`);
+    const name = side === "vout" ? "out" : "in";
+    location.replace(`${location.pathname}?${name}=${index}#${name}-${index}`);
     return;
   }
 
@@ -42,7 +42,10 @@
         const whole = await page(location.pathname + location.search);
         put(document.querySelector("[data-rest]"), whole?.querySelector("[data-rest]"));
       }
-      if (!fresh.querySelector("[data-follow]")) old.removeAttribute("data-follow");
+      if (!fresh.querySelector("[data-follow]")) {
+        old.removeAttribute("data-follow");
+        old.querySelector("[data-again]")?.remove();
+      }
     } catch {
       // The page stays as it is until the server answers again.
     } finally {
