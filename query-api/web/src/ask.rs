@@ -1,4 +1,4 @@
-//! Asks operations. A page shows an operation's answer, or the reason why there is none.
+//! Asks operations. A page shows the answer of an operation, or its refusal.
 
 use axum::http::{StatusCode, request::Parts};
 use serde::{Deserialize, de::DeserializeOwned};

@@ -10,7 +10,7 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use crate::{
     answer::{Kind, Shown},
@@ -81,7 +81,7 @@ async fn send(State(site): State<Arc<Site>>, parts: Parts, form: Result<Form<Sen
             );
         }
     };
-    let serde_json::Value::Object(mut input) = json!({"tx_hex": sent.tx_hex.trim()}) else { return form_again(&site) };
+    let mut input = Map::from_iter([("tx_hex".to_owned(), json!(sent.tx_hex.trim()))]);
     if let Some(limit) = limit {
         input.insert("max_fee_rate_sat_vb".to_owned(), json!(limit));
     }
@@ -90,10 +90,6 @@ async fn send(State(site): State<Arc<Site>>, parts: Parts, form: Result<Form<Sen
         site.send(Request { operation: "tx_broadcast", input, bytes, from: &parts, is_form: true }).await;
     let status = result.as_ref().map_or_else(|refused| refused.http_status(), |_| StatusCode::OK);
     shown(&site, status, &PushPage { fault: None, result: Some(result), sent: &sent })
-}
-
-fn form_again(site: &Site) -> Response {
-    shown(site, StatusCode::OK, &PushPage { fault: None, result: None, sent: &Sent::default() })
 }
 
 fn shown(site: &Site, status: StatusCode, content: &PushPage<'_>) -> Response {
