@@ -58,7 +58,11 @@ pub(crate) static HOME_SCRIPT: Asset =
 pub(crate) static FOLLOW_SCRIPT: Asset =
     asset!("/assets/follow.js", "text/javascript; charset=utf-8", include_str!("../assets/follow.js"));
 
-static ALL: [&Asset; 4] = [&SITE_STYLE, &SITE_SCRIPT, &HOME_SCRIPT, &FOLLOW_SCRIPT];
+/// The script of flows of money.
+pub(crate) static TRACE_SCRIPT: Asset =
+    asset!("/assets/trace.js", "text/javascript; charset=utf-8", include_str!("../assets/trace.js"));
+
+static ALL: [&Asset; 5] = [&SITE_STYLE, &SITE_SCRIPT, &HOME_SCRIPT, &FOLLOW_SCRIPT, &TRACE_SCRIPT];
 
 impl Asset {
     /// Its path with its version.

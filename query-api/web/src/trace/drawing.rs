@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 /// Size of the box of a node, and the space from one to the next.
 pub(super) const WIDTH: i64 = 168;
 pub(super) const HEIGHT: i64 = 38;
-const COLUMN: i64 = 232;
-const ROW: i64 = 46;
-const MARGIN: i64 = 8;
+pub(super) const COLUMN: i64 = 232;
+pub(super) const ROW: i64 = 46;
+pub(super) const MARGIN: i64 = 8;
 /// Width of the widest edge, in tenths of a pixel.
 const WIDEST: i128 = 140;
 

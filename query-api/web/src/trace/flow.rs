@@ -11,18 +11,23 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Number, json};
 
-use super::drawing::{self, Drawing};
+use super::{
+    drawing::{self, Curve, Drawing},
+    stops::{self, Balances, Stop},
+};
 use crate::{
     answer::{self, Kind, Shown},
-    ask::Told,
+    ask::{Part, Told},
+    assets::TRACE_SCRIPT,
     format, links,
     query::Parameters,
     site::Site,
     tabs::{Tab, Tabs, tabs},
+    visible::visible,
 };
 
 /// Nodes that are drawn at most, and drawn if nothing else is asked for.
-const MOST_NODES: u64 = 60;
+const MAX_NODES: u64 = 60;
 const NODES: u64 = 20;
 /// Addresses of the way back.
 const WAY: usize = 10;
@@ -98,7 +103,8 @@ impl Node {
     fn name(&self) -> String {
         let label = self.label.as_ref().and_then(|label| label.value.clone());
         let known = label.or_else(|| self.entity.clone());
-        known.unwrap_or_else(|| self.address.clone().unwrap_or_else(|| format::words(&self.kind)))
+        let name = known.unwrap_or_else(|| self.address.clone().unwrap_or_else(|| format::words(&self.kind)));
+        visible(&name)
     }
 
     fn sats(&self) -> i64 {
@@ -108,6 +114,7 @@ impl Node {
 
 /// A node with its place.
 struct Placed {
+    id: String,
     x: i64,
     y: i64,
     text: String,
@@ -129,6 +136,13 @@ struct FlowPage {
     way: Vec<Step>,
     nodes: Vec<Placed>,
     drawing: Drawing,
+    /// Where money from the address stops, and the number of stops that are not listed.
+    stops: Vec<Stop>,
+    further: usize,
+    /// Balances of the addresses of the stops; `None` if no stop has one.
+    balances: Option<Part<Balances>>,
+    /// Everything that left the address, as far as one drawing goes.
+    follow: String,
     told: Told<Graph>,
 }
 
@@ -177,6 +191,7 @@ impl FlowPage {
             let hop = if is_start { "start".to_owned() } else { format!("hop {}", node.depth) };
             let path = node.address.as_ref().filter(|_| !is_start);
             Some(Placed {
+                id: node.id.clone(),
                 x,
                 y,
                 text: links::short(&name),
@@ -194,7 +209,26 @@ impl FlowPage {
         let way: Vec<Step> = way.collect();
         let via = way.iter().map(|step| step.address.as_str()).collect::<Vec<_>>().join(",");
         let action = format!("{}/flow", links::address_path(address));
-        FlowPage { tabs: tabs(address, Tab::Flow), address: address.to_owned(), action, via, way, nodes, drawing, told }
+        let (tabs, address) = (tabs(address, Tab::Flow), address.to_owned());
+        let (stops, further) = stops_of(graph);
+        let follow = format!("{action}?hops=4&direction=out&min_btc=0&node_limit={MAX_NODES}");
+        let balances = None;
+        FlowPage { tabs, address, action, via, way, nodes, drawing, stops, further, balances, follow, told }
+    }
+
+    /// Payments with their curves.
+    fn lines(&self) -> impl Iterator<Item = (&Option<Curve>, &Edge)> {
+        self.drawing.curves.iter().zip(&self.told.data.edges)
+    }
+
+    /// Addresses of the stops.
+    fn stop_addresses(&self) -> Vec<&str> {
+        self.stops.iter().filter_map(|stop| stop.address.as_deref()).collect()
+    }
+
+    /// The confirmed balance of the address of a stop.
+    fn holds(&self, stop: &Stop) -> Option<i64> {
+        self.balances.as_ref()?.as_ref().ok()?.data.of(stop.address.as_deref()?)
     }
 
     /// The name of a node, as a link where it has an address.
@@ -210,6 +244,22 @@ impl FlowPage {
     }
 }
 
+/// Finds where the money that left the address of the graph stops.
+fn stops_of(graph: &Graph) -> (Vec<Stop>, usize) {
+    let Some(start) = graph.nodes.iter().find(|node| node.depth == 0) else { return Default::default() };
+    let boxes = graph.nodes.iter().map(|node| stops::Reached {
+        id: &node.id,
+        kind: &node.kind,
+        address: node.address.as_deref(),
+    });
+    let payments = graph.edges.iter().map(|edge| stops::Paid {
+        source: &edge.source,
+        target: &edge.target,
+        sats: edge.value_sats,
+    });
+    stops::stops(&start.id, &boxes.collect::<Vec<_>>(), &payments.collect::<Vec<_>>())
+}
+
 pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<String>, parts: Parts) -> Response {
     let parameters = Parameters::of(&parts);
     let input = json!({
@@ -217,16 +267,21 @@ pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<Stri
         "hops": parameters.number("hops").unwrap_or(1),
         "direction": parameters.get("direction"),
         "min_btc": parameters.get("min_btc").and_then(|text| text.parse::<Number>().ok()),
-        "node_limit": parameters.number("node_limit").unwrap_or(NODES).min(MOST_NODES),
+        "node_limit": parameters.number("node_limit").unwrap_or(NODES).min(MAX_NODES),
         "fold": parameters.get("fold"),
     });
     match site.ask::<Graph>(&parts, "wallet_flow_graph", input).await {
         Err(refused) => answer::refused(&site, "Flow of money", "", &refused),
         Ok(told) => {
-            let content = FlowPage::new(&address, parameters.get("via").unwrap_or_default(), told);
+            let mut content = FlowPage::new(&address, parameters.get("via").unwrap_or_default(), told);
+            let stopped = content.stop_addresses();
+            if !stopped.is_empty() {
+                content.balances = Some(site.ask(&parts, "batch_overview", json!({"addresses": stopped})).await);
+            }
             let title = format!("Flow of money: {}", links::short(&address));
             let (kind, status) = (Kind::Unlisted, StatusCode::OK);
-            Shown { title: &title, place: "", kind, status, scripts: &[], content: &content }.answer(&site)
+            Shown { title: &title, place: "", kind, status, scripts: &[TRACE_SCRIPT.path()], content: &content }
+                .answer(&site)
         }
     }
 }
@@ -255,12 +310,41 @@ mod tests {
         let response = get(canned, "/address/a1/flow?via=c3,%22%3E,d4").await;
         assert_eq!(response.headers()["x-robots-tag"], "noindex");
         let html = body_of(response).await;
-        for part in
-            ["B &#60;script&#62;", "/address/b%222/flow?hops=1", "via=c3,d4,a1", "history cap", "not in a block"]
-        {
+        for part in [
+            "B &#60;script&#62;",
+            "/address/b%222/flow?hops=1",
+            "via=c3,d4,a1",
+            "history cap",
+            "not in a block",
+            "No payment",
+        ] {
             assert!(html.contains(part), "{part}: {html}");
         }
         assert!(!html.contains("B <script>") && html.contains("value=\"c3,d4\""), "{html}");
+    }
+
+    /// A graph whose start pays one address.
+    const PAYS: &str = r#"{"nodes":[
+        {"id":"a1","kind":"address","address":"a1","depth":0,"value_in_sats":0,"value_out_sats":5},
+        {"id":"b2","kind":"address","address":"b2","label":{"value":"B \u202e"},"depth":1,"value_in_sats":5,
+            "value_out_sats":0,"x":240}],
+        "edges":[{"source":"a1","target":"b2","value_sats":5,"count":1,"txids":["ab"],"first":null,"last":null}],
+        "filters":{"hops":1,"direction":"out","min_btc":0,"node_limit":20,"fold":"none"},
+        "accounting":{"seen_sats":5,"shown_sats":5,"self_sats":0,"below_min_btc_sats":0,
+            "omitted_sats":0,"not_followed_sats":0}}"#;
+
+    #[tokio::test]
+    async fn stops_say_what_they_hold_or_why_nobody_knows() {
+        let canned = Canned::new()
+            .told("wallet_flow_graph", PAYS)
+            .told("batch_overview", r#"{"results":[{"address":"b2","balance":{"confirmed_sats":7}}]}"#);
+        let html = body_of(get(canned, "/address/a1/flow").await).await;
+        assert!(html.contains("holds at least as much") && html.contains("0.00000007 BTC"), "{html}");
+        assert!(html.contains("B \\u{202e}") && !html.contains('\u{202e}'), "{html}");
+        let canned =
+            Canned::new().told("wallet_flow_graph", PAYS).refused("batch_overview", 429, "rate_limited", "wait <5 s>");
+        let html = body_of(get(canned, "/address/a1/flow").await).await;
+        assert!(html.contains("wait &#60;5 s&#62;") && html.contains("balance unknown"), "{html}");
     }
 
     #[tokio::test]

@@ -1,10 +1,13 @@
 //! The pages that follow money and evidence around an address.
 
+mod claims;
 mod cluster;
 mod drawing;
+mod exposure;
 mod flow;
 mod reports;
 mod risk;
+mod stops;
 
 use std::sync::Arc;
 

@@ -12,18 +12,18 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::join;
 
+use super::exposure::{Exposure, PATHS, ROWS};
 use crate::{
     answer::{self, Kind, Shown},
     ask::{Part, Told},
     format, links,
+    query::Parameters,
     site::Site,
     tabs::{Tab, Tabs, tabs},
 };
 
-/// Transactions of a signal, paths and rows of a direction that are listed.
+/// Transactions of a signal that are listed.
 const TXIDS: usize = 5;
-const PATHS: usize = 10;
-const ROWS: usize = 20;
 
 #[derive(Deserialize)]
 struct Check {
@@ -31,6 +31,7 @@ struct Check {
     trust_card: Section<Card>,
     risk_signals: Section<Signals>,
     sanctions_exposure: Section<Exposure>,
+    risk_exposure: Option<Section<Exposure>>,
 }
 
 /// A part of the answer, or why it is missing.
@@ -100,73 +101,6 @@ struct Signal {
 }
 
 #[derive(Deserialize)]
-struct Exposure {
-    sources: Option<Direction>,
-    destinations: Option<Direction>,
-    #[serde(default)]
-    caveats: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Direction {
-    examined: Examined,
-    #[serde(default)]
-    by_list: Vec<Row>,
-    #[serde(default)]
-    paths: Vec<Trace>,
-}
-
-#[derive(Deserialize)]
-struct Examined {
-    transactions: u64,
-    of: u64,
-}
-
-#[derive(Deserialize)]
-struct Row {
-    category: Option<String>,
-    list: Option<String>,
-    ownership: Amount,
-    counterparty: Amount,
-    indirect: Amount,
-}
-
-#[derive(Deserialize)]
-struct Amount {
-    haircut_sats: i64,
-}
-
-#[derive(Deserialize)]
-struct Trace {
-    source: Origin,
-    listing: Option<String>,
-    haircut_sats: i64,
-    #[serde(default)]
-    hops: Vec<Hop>,
-}
-
-#[derive(Deserialize)]
-struct Origin {
-    address: String,
-    entity: Option<String>,
-    list: Option<String>,
-    listed_at: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Hop {
-    txid: String,
-}
-
-impl Exposure {
-    /// The directions that were examined, with their names.
-    fn directions(&self) -> Vec<(&'static str, &Direction)> {
-        let both = [("Where its money came from", &self.sources), ("Where its money went", &self.destinations)];
-        both.into_iter().filter_map(|(name, one)| Some((name, one.as_ref()?))).collect()
-    }
-}
-
-#[derive(Deserialize)]
 struct Coverage {
     feed: Option<Feed>,
     reason: Option<String>,
@@ -193,8 +127,9 @@ struct RiskPage {
 }
 
 pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<String>, parts: Parts) -> Response {
+    let depth = Parameters::of(&parts).number("depth");
     let (check, coverage) = join!(
-        site.ask::<Check>(&parts, "risk_check", json!({"address": address})),
+        site.ask::<Check>(&parts, "risk_check", json!({"address": address, "depth": depth})),
         site.ask(&parts, "ofac_coverage", json!({})),
     );
     match check {
@@ -219,8 +154,13 @@ mod tests {
         "sanctions_exposure":{"status":"ok","data":{"destinations":null,"sources":{"examined":{"transactions":1,"of":2},
             "by_list":[{"list":"x <i>","ownership":{"haircut_sats":0},"counterparty":{"haircut_sats":5},
                 "indirect":{"haircut_sats":1}}],
+            "unresolved":[{"reason":"hop_limit","haircut_sats":3},{"reason":"new_<reason>","haircut_sats":2}],
             "paths":[{"source":{"address":"s1","entity":"e <u>","list":"x","listed_at":"2024-01-01"},"listing":"after",
-                "haircut_sats":5,"hops":[{"txid":"ab"}]}]}}}}"#;
+                "haircut_sats":5,"hops":[{"txid":"ab"}]}]}}},
+        "risk_exposure":{"status":"ok","data":{"sources":null,"destinations":{"examined":{"transactions":2,"of":2},
+            "by_category":[{"category":"mixer","ownership":{"haircut_sats":0},"counterparty":{"haircut_sats":9},
+                "indirect":{"haircut_sats":0}}],"unresolved":[{"reason":"held","haircut_sats":7}],
+            "fees":{"haircut_sats":4}}}}}"#;
 
     #[tokio::test]
     async fn names_are_inert_and_missing_parts_have_reasons() {
@@ -236,6 +176,11 @@ mod tests {
             "/tx/ab",
             "/address/s1",
             "1 of 2",
+            "beyond these hops",
+            "new &#60;reason&#62;",
+            "not spent yet",
+            "mixer",
+            "0.00000009 BTC",
         ] {
             assert!(html.contains(part), "{part}: {html}");
         }
