@@ -1,17 +1,17 @@
-//! Balance and value of an address over time, as charts and as a table.
+//! Balance, value and activity of an address over time, as charts and as tables.
 
 use serde::Deserialize;
 use serde_json::Number;
 
 use crate::{
     chart::{Chart, Point, Shape},
-    format::{btc, decimal},
+    format::{btc, decimal, signed_btc},
     links::Markup,
 };
 
-/// Points of a chart: more are no wider than a hair.
-const DRAWN: usize = 360;
-/// Rows of the table: the newest changes.
+/// Points of a chart. More would be narrower than a pixel of a phone, and make the page heavy.
+const DRAWN: usize = 180;
+/// Rows of a table: the newest days or months with a change.
 const ROWS: usize = 50;
 
 #[derive(Deserialize)]
@@ -28,6 +28,26 @@ pub(super) struct Day {
     pub(super) sent_sats: i64,
     pub(super) value: Option<Number>,
     pub(super) value_reason: Option<String>,
+}
+
+/// What moved in a month.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct Month {
+    /// Year and month: `2024-03`.
+    pub(super) name: String,
+    pub(super) received_sats: i64,
+    pub(super) sent_sats: i64,
+}
+
+impl Month {
+    /// Change of the balance in the month.
+    pub(super) fn net_sats(&self) -> i64 {
+        self.received_sats.saturating_sub(self.sent_sats)
+    }
+
+    fn moved(&self) -> bool {
+        self.received_sats != 0 || self.sent_sats != 0
+    }
 }
 
 impl History {
@@ -74,6 +94,54 @@ impl History {
         self.points.iter().rev().filter(moved).take(ROWS).collect()
     }
 
+    /// All months of the days, ascending.
+    fn months(&self) -> Vec<Month> {
+        let mut months: Vec<Month> = Vec::new();
+        for day in &self.points {
+            let name = day.date.get(..7).unwrap_or(&day.date);
+            match months.last_mut() {
+                Some(month) if month.name == name => {
+                    month.received_sats = month.received_sats.saturating_add(day.received_sats);
+                    month.sent_sats = month.sent_sats.saturating_add(day.sent_sats);
+                }
+                _ => months.push(Month {
+                    name: name.to_owned(),
+                    received_sats: day.received_sats,
+                    sent_sats: day.sent_sats,
+                }),
+            }
+        }
+        months
+    }
+
+    /// The newest months in which something moved.
+    pub(super) fn active_months(&self) -> Vec<Month> {
+        self.months().into_iter().rev().filter(Month::moved).take(ROWS).collect()
+    }
+
+    /// The change of the balance by month as a chart; nothing if nothing moved.
+    pub(super) fn activity(&self) -> Markup {
+        let months = self.months();
+        let (Some(first), Some(last), true) = (months.first(), months.last(), months.iter().any(Month::moved)) else {
+            return Markup::default();
+        };
+        let label = |month: &Month| {
+            let (received, sent) = (btc(month.received_sats), btc(month.sent_sats));
+            format!("{}: {} (received {received}, sent {sent})", month.name, signed_btc(month.net_sats()))
+        };
+        let points: Vec<Point> = months
+            .iter()
+            .enumerate()
+            .map(|(at, month)| Point { x: at as f64, y: month.net_sats() as f64, label: label(month) })
+            .collect();
+        let nets = || months.iter().map(Month::net_sats);
+        let (least, most) = (nets().min().unwrap_or_default().min(0), nets().max().unwrap_or_default().max(0));
+        let name = format!("Change of the balance by month, {} to {}", first.name, last.name);
+        let (ends, bounds) = ([first.name.as_str(), last.name.as_str()], [btc(least), btc(most)]);
+        let bounds = [bounds[0].as_str(), bounds[1].as_str()];
+        Chart { name: &name, shape: Shape::Bars, points: &points, ends, bounds }.draw()
+    }
+
     /// Why days have no value, if any has none.
     pub(super) fn reason(&self) -> Option<&str> {
         self.points.iter().rev().find_map(|day| day.value_reason.as_deref())
@@ -106,6 +174,27 @@ mod tests {
         );
         assert!(history.value().0.contains("1.5 EUR") && !history.value().0.contains("day 0:"));
         assert_eq!((history.changes().len(), history.reason()), (ROWS, Some("no price")));
+        assert!(history.activity().0.is_empty() || !history.activity().0.contains("NaN"));
         assert!(History { currency: "EUR".to_owned(), points: Vec::new() }.value().0.is_empty());
+    }
+    #[test]
+    fn days_are_summed_by_month() {
+        let day = |date: &str, received_sats, sent_sats| Day {
+            date: date.to_owned(),
+            balance_sats: 0,
+            received_sats,
+            sent_sats,
+            value: None,
+            value_reason: None,
+        };
+        let points =
+            vec![day("2024-01-30", 5, 0), day("2024-01-31", 2, 1), day("2024-02-01", 0, 0), day("2024-03-01", 0, 9)];
+        let history = History { currency: "EUR".to_owned(), points };
+        let months: Vec<(String, i64)> =
+            history.active_months().into_iter().map(|month| (month.name.clone(), month.net_sats())).collect();
+        assert_eq!(months, [("2024-03".to_owned(), -9), ("2024-01".to_owned(), 6)]);
+        let svg = history.activity().0;
+        assert!(svg.contains("2024-01: +0.00000006 BTC") && svg.contains("bar less"), "{svg}");
+        assert_eq!(svg.matches("<rect").count(), 3);
     }
 }

@@ -1,10 +1,13 @@
 //! The pages of an address: overview, transactions, profit and loss.
 
+mod currency;
+mod gate;
 mod history;
 mod label;
 mod list;
 mod overview;
 mod pnl;
+mod range;
 
 use std::sync::Arc;
 

@@ -9,13 +9,15 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
-use serde_json::{Number, Value, json};
+use serde_json::{Number, json};
 use tokio::join;
 
 use super::{
+    currency,
     history::History,
-    label::{Card, Sources},
+    label::{Card, Claims},
     list::List,
+    range::{Days, RANGES},
 };
 use crate::{
     answer::{self, Kind, Shown},
@@ -26,8 +28,11 @@ use crate::{
     tabs::{Tab, Tabs, tabs},
 };
 
-/// Newest transactions.
+/// Newest transactions, and claims of sources.
 const ROWS: u32 = 10;
+const CLAIMS: u32 = 20;
+/// Campaigns of dust that are shown.
+const CAMPAIGNS: usize = 5;
 
 #[derive(Deserialize)]
 struct Overview {
@@ -72,10 +77,14 @@ struct Price {
     usd: Option<Number>,
     as_of: Option<String>,
     source: Option<String>,
+    #[serde(default)]
+    stale: bool,
 }
 
 #[derive(Deserialize)]
 struct Activity {
+    /// Time of the tip, at which the spans end.
+    as_of: Option<String>,
     #[serde(rename = "24h")]
     day: Option<Span>,
     #[serde(rename = "7d")]
@@ -103,16 +112,18 @@ struct Related {
     address: Option<String>,
     script_hash: Option<String>,
     script_type: Option<String>,
-    confirmed_sats: Option<i64>,
     relation: Option<String>,
+    confirmed_sats: Option<i64>,
+    tx_count: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Surveillance {
+    observed: bool,
     #[serde(default)]
     campaigns: Vec<Campaign>,
     #[serde(default)]
-    co_spent_dust: Vec<Value>,
+    co_spent_dust: Vec<CoSpent>,
     #[serde(default)]
     dust_payment_count: u64,
     #[serde(default)]
@@ -122,12 +133,22 @@ struct Surveillance {
     note: Option<String>,
 }
 
-/// Dust that was sent to many addresses at once.
+/// A campaign that paid dust to the address.
 #[derive(Deserialize)]
 struct Campaign {
+    basis: String,
     text: Option<String>,
-    first_time: Option<String>,
-    recipient_count: Option<u64>,
+    first_time: String,
+    last_time: String,
+    last_txid: String,
+    recipient_count: u64,
+}
+
+/// Dust that was spent together with other coins.
+#[derive(Deserialize)]
+struct CoSpent {
+    spent_txid: String,
+    linked_script_count: u64,
 }
 
 #[derive(Template)]
@@ -136,38 +157,58 @@ struct OverviewPage {
     tabs: Tabs,
     told: Told<Overview>,
     card: Part<Card>,
-    sources: Part<Sources>,
+    claims: Part<Claims>,
     history: Part<History>,
     newest: Part<List>,
     surveillance: Part<Surveillance>,
     currency: String,
+    days: Days,
+}
+
+impl OverviewPage {
+    fn address(&self) -> &str {
+        let Overview { address, canonical_address, .. } = &self.told.data;
+        canonical_address.as_deref().unwrap_or(address)
+    }
+
+    fn path(&self) -> String {
+        links::address_path(self.address())
+    }
+
+    /// Path of the history as CSV, with the days and the currency of the charts.
+    fn csv(&self) -> String {
+        let day = |name: &str, day: &Option<String>| {
+            day.as_deref().map(|day| format!("&{name}={}", cairn_http::segment(day))).unwrap_or_default()
+        };
+        let (address, currency) = (cairn_http::segment(self.address()), cairn_http::segment(&self.currency));
+        let days = day("from", &self.days.from) + &day("to", &self.days.to);
+        format!("/v1/wallets/{address}/balance-history?format=csv&currency={currency}{days}")
+    }
 }
 
 pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<String>, parts: Parts) -> Response {
     let (parameters, from) = (Parameters::of(&parts), &parts);
+    let title = format!("Address {}", links::short(&address));
     let told = match site.ask::<Overview>(from, "wallet_overview", json!({"address": address})).await {
         Ok(told) => told,
-        Err(refused) => return answer::refused(&site, "Address", "", &refused),
+        Err(refused) => return answer::refused(&site, &title, "", &refused),
     };
     let currency = parameters.get("currency").unwrap_or("USD").to_owned();
-    let input = json!({
-        "address": address,
-        "currency": currency,
-        "from": parameters.get("from"),
-        "to": parameters.get("to"),
-    });
-    let (card, sources, history, newest, surveillance) = join!(
+    let tip = told.data.activity.as_ref().and_then(|activity| activity.as_of.as_deref()?.get(..10));
+    let days = Days::chosen(&parameters, tip);
+    let input = json!({"address": address, "currency": currency, "from": days.from, "to": days.to});
+    let (card, claims, history, newest, surveillance) = join!(
         site.ask(from, "wallet_trust_safety", json!({"address": address})),
-        site.ask(from, "wallet_contributors", json!({"address": address})),
+        site.ask(from, "wallet_detail", json!({"address": address, "limit": CLAIMS})),
         site.ask(from, "wallet_balance_history", input),
-        site.ask(from, "wallet_transactions", json!({"address": address, "limit": ROWS})),
+        site.ask(from, "wallet_transactions", json!({"address": address, "limit": ROWS, "currency": currency})),
         site.ask(from, "surveillance_status", json!({"address": address})),
     );
     let shown = told.data.canonical_address.as_deref().unwrap_or(&told.data.address);
-    let content =
-        OverviewPage { tabs: tabs(shown, Tab::Overview), told, card, sources, history, newest, surveillance, currency };
+    let tabs = tabs(shown, Tab::Overview);
+    let content = OverviewPage { tabs, told, card, claims, history, newest, surveillance, currency, days };
     let (kind, status) = (Kind::Unlisted, StatusCode::OK);
-    Shown { title: "Address", place: "", kind, status, scripts: &[], content: &content }.answer(&site)
+    Shown { title: &title, place: "", kind, status, scripts: &[], content: &content }.answer(&site)
 }
 
 #[cfg(test)]
@@ -187,7 +228,7 @@ mod tests {
 
     #[tokio::test]
     async fn unknown_has_reasons_and_refusals_leave_the_rest() {
-        let canned = overview().refused("wallet_contributors", 402, "payment_required", "pay").told(
+        let canned = overview().refused("wallet_detail", 402, "payment_required", "pay").told(
             "wallet_trust_safety",
             r#"{"label":{"value":"<i>x","category":"exchange","entity":"e"},"confidence_level":40,"contested":true,
                 "caveats":["c <d>"],"best_claim":{"claim_id":"k","source":"s <t>"}}"#,
@@ -216,26 +257,45 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn claims_and_scripts_are_inert() {
+        let overview = r#"{"address":"x","balance":{"confirmed_sats":5},"activity":{"as_of":"2024-03-31T00:00:00Z"},
+            "related_scripts":[{"script_type":"pubkey","address":null,"script_hash":"ab","relation":"same_key",
+                "confirmed_sats":7,"tx_count":2}]}"#;
+        let detail = r#"{"total":1,"groups":[{"claim_type":"controlled_by","claims":[{"claim_id":"c:1","state":"ended",
+            "source":"<s>","label":"<l>","note":"\u202en","confidence_level":40,"evidence_tier":"third_party"}]}]}"#;
+        let dust = r#"{"observed":true,"campaigns":[{"basis":"op_return","text":"<t>","first_time":"a","last_time":"b",
+            "last_txid":"cd","recipient_count":100}],"co_spent_dust":[{"spent_txid":"ef","linked_script_count":3}]}"#;
+        let history = r#"{"currency":"EUR","points":[{"date":"2024-03-01","balance_sats":5,"received_sats":5,"sent_sats":0,
+            "value":null,"value_reason":"no <price>"}]}"#;
+        let canned = Canned::new()
+            .told("wallet_overview", overview)
+            .told("wallet_detail", detail)
+            .told("surveillance_status", dust)
+            .told("wallet_balance_history", history);
+        let html = body_of(get(canned, "/address/x?range=1m&currency=EUR").await).await;
+        for part in [
+            "“&#60;l&#62;”",
+            "&#60;s&#62;",
+            "\\u{202e}n",
+            "controlled by, ended",
+            "“&#60;t&#62;”",
+            "3 other addresses",
+            "/address/scripthash:ab",
+            "same key: 0.00000007 BTC, 2 transactions",
+            "No value is known: no &#60;price&#62;",
+            "currency=EUR&#38;from=2024-02-28&#38;to=2024-03-31",
+            "?range=1y&amp;currency=EUR#history",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(!html.contains("<l>") && !html.contains("<t>") && !html.contains('\u{202e}'));
+    }
+
+    #[tokio::test]
     async fn an_invalid_address_is_said() {
         let canned = Canned::new().refused("wallet_overview", 400, "invalid_address", "neither an address <x>");
         let response = get(canned, "/address/x").await;
         assert_eq!(response.status(), StatusCode::BAD_REQUEST);
         assert!(body_of(response).await.contains("neither an address &#60;x&#62;"));
-    }
-
-    #[tokio::test]
-    async fn gates_of_the_list_are_said() {
-        let canned = Canned::new().refused("wallet_transactions", 402, "payment_required", "needs a session");
-        let response = get(canned, "/address/x/transactions?cursor=abc").await;
-        assert_eq!(response.status(), StatusCode::PAYMENT_REQUIRED);
-        let canned = Canned::new().told(
-            "wallet_transactions",
-            r#"{"address":"x","total":30,"next_cursor":"n/2","transactions":[{"txid":"ab","net_sats":-5,"net_value":null,
-                "value_reason":"no price","counterparties":[{"value":"<u>"}],"status":{"height":7},"time":"2024-01-01T00:00:00Z"}]}"#,
-        );
-        let html = body_of(get(canned, "/address/x/transactions").await).await;
-        for part in ["cursor=n%2F2", "-0.00000005 BTC", "&#60;u&#62;", "/block/7", "no price"] {
-            assert!(html.contains(part), "{part}: {html}");
-        }
     }
 }

@@ -11,8 +11,9 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Number, json};
 
+use super::{currency, gate};
 use crate::{
-    answer::{self, Kind, Shown},
+    answer::{Kind, Shown},
     ask::Told,
     chart::{Chart, Point, Shape},
     format,
@@ -24,9 +25,11 @@ use crate::{
 
 /// Steps that are explained.
 const STEPS: usize = 50;
-/// Currencies that the form offers; the path takes all that the server has rates for.
-const CURRENCIES: [&str; 5] = ["USD", "EUR", "GBP", "CHF", "JPY"];
-const METHODS: [&str; 2] = ["average", "fifo"];
+/// Cost methods: name in the query, and words.
+const METHODS: [(&str, &str); 2] = [("average", "average cost"), ("fifo", "first in, first out")];
+/// Importers that a file of movements is made for: name in the query, and name.
+const IMPORTERS: [(&str, &str); 3] =
+    [("koinly", "Koinly"), ("cointracker", "CoinTracker"), ("cointracking", "CoinTracking")];
 
 #[derive(Deserialize)]
 struct Pnl {
@@ -42,6 +45,8 @@ struct Pnl {
     explained: Option<Vec<Step>>,
     #[serde(default)]
     explained_omitted: u64,
+    #[serde(default)]
+    unpriced_transactions: u64,
 }
 
 #[derive(Deserialize)]
@@ -50,11 +55,19 @@ struct Holdings {
     cost_basis: Option<Number>,
     market_value: Option<Number>,
     unrealized_gain: Option<Number>,
+    price: Option<Number>,
+    price_as_of: Option<String>,
+    price_source: Option<String>,
+    #[serde(default)]
+    price_stale: bool,
 }
 
 #[derive(Deserialize)]
 struct Sums {
     realized_gain: Option<Number>,
+    proceeds: Option<Number>,
+    disposed_cost: Option<Number>,
+    fee_cost: Option<Number>,
 }
 
 #[derive(Deserialize)]
@@ -63,10 +76,23 @@ struct Year {
     transactions: u64,
     acquired_sats: i64,
     mined_sats: i64,
+    mined_value: Option<Number>,
     disposed_sats: i64,
     proceeds: Option<Number>,
     disposed_cost: Option<Number>,
+    fee_cost: Option<Number>,
     realized_gain: Option<Number>,
+}
+
+impl Year {
+    /// Colour of the gain; its sign says the same.
+    fn class(&self) -> &'static str {
+        match self.realized_gain.as_ref().and_then(Number::as_f64) {
+            Some(gain) if gain > 0.0 => "more",
+            Some(gain) if gain < 0.0 => "less",
+            _ => "",
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -75,8 +101,31 @@ struct Step {
     txid: String,
     time: String,
     quantity_sats: i64,
+    value: Option<Number>,
+    cost: Option<Number>,
+    gain: Option<Number>,
+    #[serde(default)]
+    lots: Vec<Lot>,
+    #[serde(default)]
+    lots_omitted: u64,
     arithmetic: Option<String>,
     reason: Option<String>,
+}
+
+/// Coins that a step adds, or takes from those that came in first.
+#[derive(Deserialize)]
+struct Lot {
+    txid: String,
+    vout: u64,
+    sats: i64,
+    cost: Option<Number>,
+}
+
+impl Step {
+    /// True if coins leave: there are proceeds, a cost and a gain.
+    fn leaves(&self) -> bool {
+        matches!(self.kind.as_str(), "disposal" | "fee")
+    }
 }
 
 #[derive(Template)]
@@ -89,8 +138,16 @@ struct PnlPage {
 }
 
 impl PnlPage {
-    fn is_chosen(&self, one: &str) -> bool {
-        [&self.told.data.currency, &self.told.data.method].into_iter().any(|chosen| chosen == one)
+    /// Path of a CSV with the choices of the page.
+    fn csv(&self, more: &str) -> String {
+        let Pnl { address, currency, method, .. } = &self.told.data;
+        let year = self.year.map(|year| format!("&year={year}")).unwrap_or_default();
+        let address = cairn_http::segment(address);
+        format!("/v1/wallets/{address}/pnl?format=csv&currency={currency}&method={method}{year}{more}")
+    }
+
+    fn importer(&self, profile: &str) -> String {
+        self.csv(&format!("&csv_profile={profile}"))
     }
 
     fn path(&self) -> String {
@@ -106,9 +163,22 @@ impl PnlPage {
         }
     }
 
+    /// An amount of money; its reason stands elsewhere.
+    fn amount(&self, amount: &Option<Number>) -> String {
+        let Pnl { currency, .. } = &self.told.data;
+        let known = |amount: &Number| format!("{} {currency}", format::decimal(&amount.to_string()));
+        amount.as_ref().map_or_else(|| "unknown".to_owned(), known)
+    }
+
     /// Like `money`, for cells of a table.
     fn cell(&self, amount: &Option<Number>) -> String {
         amount.as_ref().map_or_else(|| "unknown".to_owned(), |amount| format::decimal(&amount.to_string()))
+    }
+
+    /// Like `cell`, with a sign.
+    fn signed(&self, amount: &Option<Number>) -> String {
+        let is_gain = amount.as_ref().and_then(Number::as_f64).is_some_and(|amount| amount > 0.0);
+        if is_gain { format!("+{}", self.cell(amount)) } else { self.cell(amount) }
     }
 
     fn steps(&self) -> &[Step] {
@@ -124,7 +194,7 @@ impl PnlPage {
 }
 
 pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<String>, parts: Parts) -> Response {
-    const TITLE: &str = "Profit and loss of an address";
+    let title = format!("Address {}: profit and loss", links::short(&address));
     let parameters = Parameters::of(&parts);
     let year = parameters.number("year");
     let input = json!({
@@ -135,12 +205,12 @@ pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<Stri
         "explain": year.map(|_| true),
     });
     match site.ask::<Pnl>(&parts, "wallet_pnl", input).await {
-        Err(refused) => answer::refused(&site, TITLE, "", &refused),
+        Err(refused) => gate::refused(&site, &title, &address, Tab::Pnl, &refused),
         Ok(told) => {
             let chart = draw(&told.data);
             let content = PnlPage { tabs: tabs(&told.data.address, Tab::Pnl), told, chart, year };
             let (kind, status) = (Kind::Unlisted, StatusCode::OK);
-            Shown { title: TITLE, place: "", kind, status, scripts: &[], content: &content }.answer(&site)
+            Shown { title: &title, place: "", kind, status, scripts: &[], content: &content }.answer(&site)
         }
     }
 }
@@ -181,6 +251,7 @@ mod tests {
                 "years":[{"year":2024,"transactions":2,"acquired_sats":1,"mined_sats":0,"disposed_sats":1,"proceeds":1234.5,
                     "disposed_cost":1237.75,"realized_gain":-3.25}],
                 "explained":[{"kind":"disposal","txid":"ab","time":"2024-01-01T00:00:00Z","quantity_sats":1,
+                    "value":1234.5,"cost":1237.75,"gain":-3.25,"lots":[{"txid":"cd","vout":1,"sats":1,"cost":null}],
                     "arithmetic":"gain 1234.5 − 1237.75 = −3.25 <b>"}]}"#,
         );
         let html = body_of(get(canned, "/address/x/pnl?year=2024&currency=EUR").await).await;
@@ -189,8 +260,12 @@ mod tests {
             "gain 1234.5 − 1237.75 = −3.25 &#60;b&#62;",
             "no price &#60;then&#62;",
             "<svg class=\"chart\"",
-            "/v1/wallets/x/pnl?format=csv",
+            "/v1/wallets/x/pnl?format=csv&#38;currency=EUR&#38;method=fifo&#38;year=2024",
+            "csv_profile=koinly",
             "value=\"EUR\" selected",
+            "value=\"fifo\" selected",
+            "1\u{202f}234.5 EUR − cost 1\u{202f}237.75 EUR = <strong>-3.25 EUR</strong>",
+            "cost unknown",
         ] {
             assert!(html.contains(part), "{part}: {html}");
         }
