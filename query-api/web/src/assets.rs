@@ -54,15 +54,15 @@ pub(crate) static SITE_SCRIPT: Asset =
 pub(crate) static HOME_SCRIPT: Asset =
     asset!("/assets/home.js", "text/javascript; charset=utf-8", include_str!("../assets/home.js"));
 
-/// The script of transactions that are not confirmed.
-pub(crate) static FOLLOW_SCRIPT: Asset =
-    asset!("/assets/follow.js", "text/javascript; charset=utf-8", include_str!("../assets/follow.js"));
+/// The script of transactions.
+pub(crate) static TX_SCRIPT: Asset =
+    asset!("/assets/tx.js", "text/javascript; charset=utf-8", include_str!("../assets/tx.js"));
 
 /// The script of flows of money.
 pub(crate) static TRACE_SCRIPT: Asset =
     asset!("/assets/trace.js", "text/javascript; charset=utf-8", include_str!("../assets/trace.js"));
 
-static ALL: [&Asset; 5] = [&SITE_STYLE, &SITE_SCRIPT, &HOME_SCRIPT, &FOLLOW_SCRIPT, &TRACE_SCRIPT];
+static ALL: [&Asset; 5] = [&SITE_STYLE, &SITE_SCRIPT, &HOME_SCRIPT, &TX_SCRIPT, &TRACE_SCRIPT];
 
 impl Asset {
     /// Its path with its version.

@@ -3,64 +3,10 @@
 use serde::Deserialize;
 use serde_json::Number;
 
-/// Confirmations from which the interface calls a transaction final.
-const FINAL: u64 = 6;
+use crate::format::words as words_of;
 
-#[derive(Deserialize)]
-pub(super) struct Standing {
-    pub(super) txid: String,
-    pub(super) state: String,
-    pub(super) confirmations: u64,
-    pub(super) block: Option<Block>,
-    pub(super) block_index: Option<u64>,
-    pub(super) mempool_first_seen: Option<String>,
-    pub(super) eta: Option<Eta>,
-    pub(super) departed: Option<Departure>,
-    pub(super) reason: Option<String>,
-}
-
-impl Standing {
-    /// Whether the payment is final, in a sentence.
-    pub(super) fn sentence(&self) -> String {
-        let count = self.confirmations;
-        match self.state.as_str() {
-            "confirmed" if count >= FINAL => {
-                format!("Final: {count} confirmations. Only a deep reorganization of the chain could undo it.")
-            }
-            "confirmed" => {
-                let word = if count == 1 { "confirmation" } else { "confirmations" };
-                format!(
-                    "Not final yet: {count} {word} of {FINAL}. A short reorganization of the chain can still undo it."
-                )
-            }
-            "mempool" => "Not final: it waits in the mempool, and can still be replaced or dropped.".to_owned(),
-            "conflicted" => "Not final: another transaction spends the same coins.".to_owned(),
-            _ => "Not found.".to_owned(),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-pub(super) struct Block {
-    pub(super) height: u64,
-    pub(super) hash: String,
-    pub(super) time: String,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Eta {
-    pub(super) blocks: Option<u64>,
-    pub(super) at_least_blocks: Option<u64>,
-    pub(super) seconds: Option<u64>,
-    pub(super) reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Departure {
-    pub(super) reason: String,
-    pub(super) replaced_by: Option<String>,
-    pub(super) left_at: Option<String>,
-}
+/// Locktimes from which they are times; smaller ones are heights.
+const TIMES: u64 = 500_000_000;
 
 #[derive(Deserialize)]
 pub(super) struct Transaction {
@@ -72,6 +18,8 @@ pub(super) struct Transaction {
     pub(super) weight: Option<u64>,
     pub(super) fee_sats: Option<i64>,
     pub(super) fee_rate_sat_vb: Option<Number>,
+    pub(super) input_sats: Option<i64>,
+    pub(super) output_sats: Option<i64>,
     pub(super) input_count: u64,
     pub(super) output_count: u64,
     pub(super) inputs: Vec<Input>,
@@ -85,15 +33,52 @@ pub(super) struct Transaction {
     pub(super) rbf: Option<bool>,
     #[serde(default)]
     pub(super) is_coinbase: bool,
+    pub(super) coinbase: Option<Coinbase>,
+    pub(super) status: Option<Past>,
+    /// Why fields that need the raw bytes are null.
     pub(super) raw_reason: Option<String>,
 }
 
 impl Transaction {
-    /// A number of the raw transaction, or why it is not known.
-    pub(super) fn number(&self, number: &Option<u64>) -> String {
-        let why = || format!("unknown ({})", self.raw_reason.as_deref().unwrap_or("no raw bytes"));
-        number.map_or_else(why, |number| number.to_string())
+    /// Why a field that needs the raw bytes is null.
+    pub(super) fn raw_reason(&self) -> &str {
+        self.raw_reason.as_deref().unwrap_or("the raw bytes are not available")
     }
+
+    /// The locktime with its meaning.
+    pub(super) fn locktime_words(&self) -> Option<String> {
+        let locktime = self.locktime?;
+        Some(match locktime {
+            0 => "0: no lock".to_owned(),
+            1..TIMES => format!("{locktime}: not before block {}", locktime + 1),
+            _ => format!("{locktime}: not before this time in seconds since 1970"),
+        })
+    }
+
+    /// The transactions that it replaced in the mempool.
+    pub(super) fn replaced(&self) -> &[String] {
+        self.status.as_ref().map_or(&[], |status| status.replaces.as_slice())
+    }
+
+    /// First indexes of the lists on the page.
+    pub(super) fn first_input(&self) -> u64 {
+        self.inputs.first().map_or(0, |input| input.index)
+    }
+
+    pub(super) fn first_output(&self) -> u64 {
+        self.outputs.first().map_or(0, |output| output.index)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Coinbase {
+    pub(super) text: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Past {
+    #[serde(default)]
+    replaces: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -103,8 +88,16 @@ pub(super) struct Input {
     pub(super) label: Option<Label>,
     pub(super) age_days: Option<u64>,
     pub(super) script_sig_hex: Option<String>,
+    pub(super) sequence: Option<u64>,
     pub(super) witness: Option<Vec<String>>,
     pub(super) too_long_reason: Option<String>,
+}
+
+impl Input {
+    /// The witness items, if they are known and not too long.
+    pub(super) fn items(&self) -> &[String] {
+        self.witness.as_deref().unwrap_or_default()
+    }
 }
 
 #[derive(Deserialize)]
@@ -121,6 +114,27 @@ pub(super) struct Prevout {
 #[derive(Deserialize)]
 pub(super) struct Label {
     pub(super) value: String,
+    entity: Option<String>,
+    confidence_tier: Option<String>,
+    state: Option<String>,
+}
+
+impl Label {
+    /// Path of the page of the entity.
+    pub(super) fn path(&self) -> Option<String> {
+        self.entity.as_deref().map(|entity| format!("/entity/{}", cairn_http::segment(entity)))
+    }
+
+    /// How sure it is, in words.
+    pub(super) fn certainty(&self) -> String {
+        let words = [self.state.as_deref(), self.confidence_tier.as_deref().filter(|tier| !tier.is_empty())];
+        match words {
+            [Some(state), Some(tier)] => format!("{}, {tier} confidence", words_of(state)),
+            [Some(one), None] => words_of(one),
+            [None, Some(tier)] => format!("{tier} confidence"),
+            [None, None] => "confidence unknown".to_owned(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -140,6 +154,7 @@ pub(super) struct Output {
 #[derive(Deserialize)]
 pub(super) struct Spender {
     pub(super) txid: String,
+    pub(super) vin: Option<u64>,
     pub(super) height: Option<u64>,
 }
 
@@ -189,13 +204,20 @@ pub(super) struct Pending {
     pub(super) descendants: Relatives,
     #[serde(default)]
     pub(super) replaces: Vec<String>,
+    #[serde(default)]
+    pub(super) parents: Vec<String>,
+    #[serde(default)]
+    pub(super) children: Vec<String>,
     pub(super) bip125_replaceable: Option<bool>,
 }
 
 impl Pending {
-    /// Both kinds of relatives, each with how the transaction stands to them.
-    pub(super) fn relatives(&self) -> [(&'static str, &Relatives); 2] {
-        [("spends", &self.ancestors), ("is spent by", &self.descendants)]
+    /// Both kinds of relatives: how the transaction stands to them, all of them, and the next ones.
+    pub(super) fn relatives(&self) -> [(&'static str, &Relatives, &[String]); 2] {
+        [
+            ("needs", &self.ancestors, self.parents.as_slice()),
+            ("is needed by", &self.descendants, self.children.as_slice()),
+        ]
     }
 }
 
@@ -208,12 +230,18 @@ pub(super) struct Relatives {
     pub(super) txids: Vec<String>,
     #[serde(default)]
     pub(super) txids_omitted: u64,
+    /// True if there are more than were counted.
+    #[serde(default)]
+    pub(super) truncated: bool,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Data {
     #[serde(default)]
     pub(super) outputs: Vec<Carrier>,
+    pub(super) next_outputs_from: Option<u64>,
+    #[serde(default)]
+    pub(super) inscriptions_truncated: bool,
     pub(super) inscriptions: Option<Vec<Inscription>>,
     pub(super) inscriptions_reason: Option<String>,
 }
@@ -224,8 +252,19 @@ pub(super) struct Carrier {
     pub(super) value_sats: i64,
     pub(super) text: Option<String>,
     pub(super) data_hex: Option<String>,
+    pub(super) script_bytes: Option<u64>,
+    #[serde(default)]
+    pub(super) pushes: Vec<Push>,
     #[serde(default)]
     pub(super) protocols: Vec<Protocol>,
+}
+
+/// A push of a script.
+#[derive(Deserialize)]
+pub(super) struct Push {
+    pub(super) hex: Option<String>,
+    pub(super) number: Option<i64>,
+    pub(super) text: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -1,8 +1,11 @@
 //! The pages of transactions: what one moved, where it stands, and the form that sends one.
 
 mod answers;
+mod context;
+mod cut;
 mod flow;
 mod push;
+mod standing;
 
 use std::sync::Arc;
 
@@ -16,38 +19,80 @@ use axum::{
 use serde_json::json;
 use tokio::join;
 
-use self::answers::{Data, Pending, Side, Standing, Transaction};
+use self::{
+    answers::{Data, Pending, Side, Transaction},
+    context::{BlockFees, Day, Now, Price, Recommended},
+    standing::Standing,
+};
 use crate::{
     answer::{self, Kind, Shown},
-    ask::{Part, Told},
-    assets::FOLLOW_SCRIPT,
-    format,
+    ask::{Part, Refused, Told},
+    assets::TX_SCRIPT,
+    format::{self, Plain},
     links::{self, Markup},
+    meta::Source,
     query::Parameters,
     route::{PageRoutes, see},
     site::Site,
 };
 
 /// Inputs and outputs of a page.
-const ROWS: u32 = 50;
+const ROWS: u64 = 50;
+/// OP_RETURN outputs and inscriptions of a page.
+const CARRIERS: usize = 20;
 
 #[derive(Template)]
 #[template(path = "tx/tx.html")]
 struct TxPage<'a> {
     txid: &'a str,
+    /// True if only the state was asked for.
+    is_state: bool,
     status: Told<Standing>,
     tx: Option<Part<Transaction>>,
     pending: Option<Part<Pending>>,
     data: Option<Part<Data>>,
+    price: Option<Result<Known, Refused>>,
+    fees: Option<Result<Told<Fees>, Refused>>,
     flow: Markup,
-    /// The output that the reader asked for.
-    marked: Option<u64>,
+    /// The rows that the reader asked for.
+    marked_input: Option<u64>,
+    marked_output: Option<u64>,
+}
+
+/// A price or the reason why there is none, and where that is from.
+struct Known {
+    price: Result<Price, String>,
+    source: Source,
+}
+
+/// Feerates to compare with.
+enum Fees {
+    Block(BlockFees),
+    Now(Recommended),
+}
+
+impl Fees {
+    fn against(&self, rate: &serde_json::Number) -> String {
+        match self {
+            Fees::Block(fees) => fees.against(rate),
+            Fees::Now(fees) => fees.against(rate),
+        }
+    }
 }
 
 impl TxPage<'_> {
-    /// True for the output that the reader asked for.
-    fn is_marked(&self, vout: &u64) -> bool {
-        self.marked == Some(*vout)
+    fn is_marked_input(&self, index: &u64) -> bool {
+        self.marked_input == Some(*index)
+    }
+
+    fn is_marked_output(&self, index: &u64) -> bool {
+        self.marked_output == Some(*index)
+    }
+
+    /// Path of the page with other rows. The rows of the other list stay.
+    fn rows(&self, inputs_from: impl Plain<u64>, outputs_from: impl Plain<u64>) -> String {
+        let (inputs_from, outputs_from) = (inputs_from.plain(), outputs_from.plain());
+        format!("/tx/{}?inputs_from={inputs_from}&outputs_from={outputs_from}", cairn_http::segment(self.txid))
     }
 }
 
@@ -60,37 +105,83 @@ async fn page(State(site): State<Arc<Site>>, Path(txid): Path<String>, parts: Pa
     if let Some((txid, vout)) = txid.split_once(':').filter(|(_, vout)| vout.parse::<u32>().is_ok()) {
         return see(StatusCode::SEE_OTHER, &format!("{}?out={vout}#out-{vout}", cairn_http::segment(txid)));
     }
-    let parameters = Parameters::of(&parts);
-    let from = &parts;
+    let (parameters, from) = (Parameters::of(&parts), &parts);
     let status = match site.ask::<Standing>(from, "tx_status", json!({"txid": txid})).await {
         Ok(status) => status,
         Err(refused) => return answer::refused(&site, "Transaction", "", &refused),
     };
-    let is_known = matches!(status.data.state.as_str(), "confirmed" | "mempool");
-    let is_pending = status.data.state == "mempool";
+    let (is_state, is_pending) = (parameters.get("part") == Some("state"), status.data.is_pending());
+    let is_known = is_pending || status.data.is_confirmed();
+    let is_whole = is_known && !is_state;
+    // A row that is asked for is on the page.
+    let (input, output) = (parameters.number("in"), parameters.number("out"));
+    let first = |name: &str, row: Option<u64>| parameters.number(name).or(row.map(|row| row / ROWS * ROWS));
     let lookup = json!({
         "txid": txid,
         "io_limit": ROWS,
-        "inputs_from": parameters.number("inputs_from"),
-        "outputs_from": parameters.number("outputs_from"),
+        "inputs_from": first("inputs_from", input),
+        "outputs_from": first("outputs_from", output),
     });
-    let (tx, pending, data) = join!(
-        async { if is_known { Some(site.ask::<Transaction>(from, "tx_lookup", lookup).await) } else { None } },
+    let (tx, pending, data, price, fees) = join!(
+        async { if is_whole { Some(site.ask::<Transaction>(from, "tx_lookup", lookup).await) } else { None } },
         async {
             let input = json!({"txid": txid, "relatives_limit": 25, "io_limit": 1});
-            if is_pending { Some(site.ask(from, "mempool_tx", input).await) } else { None }
+            if is_whole && is_pending { Some(site.ask(from, "mempool_tx", input).await) } else { None }
         },
-        async { if is_known { Some(site.ask(from, "op_return_decode", json!({"txid": txid})).await) } else { None } },
+        async { if is_whole { Some(site.ask(from, "op_return_decode", json!({"txid": txid})).await) } else { None } },
+        async { if is_whole { Some(price_at(&site, from, &status.data).await) } else { None } },
+        async { if is_whole { Some(fees_at(&site, from, &status.data).await) } else { None } },
     );
     let flow = tx.as_ref().and_then(|tx| tx.as_ref().ok()).map(|told| flow::draw(&told.data)).unwrap_or_default();
-    let (http, marked) = (if is_known { StatusCode::OK } else { StatusCode::NOT_FOUND }, parameters.number("out"));
-    let shown = status.data.txid.clone();
-    let content = TxPage { txid: &shown, status, tx, pending, data, flow, marked };
-    // A confirmed transaction has nothing more to wait for.
-    let follows = content.status.data.state != "confirmed";
-    let scripts: &[&str] = if follows { &[FOLLOW_SCRIPT.path()] } else { &[] };
+    let http = if is_known { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    let txid = status.data.txid.clone();
+    let content = TxPage {
+        txid: &txid,
+        is_state,
+        status,
+        tx,
+        pending,
+        data,
+        price,
+        fees,
+        flow,
+        marked_input: input,
+        marked_output: output,
+    };
+    let scripts = &[TX_SCRIPT.path()];
     Shown { title: "Transaction", place: "", kind: Kind::Unlisted, status: http, scripts, content: &content }
         .answer(&site)
+}
+
+/// The price on the day of a transaction's block, or now.
+async fn price_at(site: &Site, from: &Parts, standing: &Standing) -> Result<Known, Refused> {
+    match &standing.block {
+        Some(block) => {
+            let day = block.time.split('T').next().unwrap_or_default();
+            let input = json!({"currency": context::CURRENCY, "from": day, "to": day});
+            let told: Told<Day> = site.ask(from, "price_history", input).await?;
+            Ok(Known { price: told.data.price(), source: told.source })
+        }
+        None => {
+            let told: Told<Now> = site.ask(from, "price", json!({"currency": context::CURRENCY})).await?;
+            Ok(Known { price: told.data.price(), source: told.source })
+        }
+    }
+}
+
+/// The feerates of a transaction's block, or those that are recommended now.
+async fn fees_at(site: &Site, from: &Parts, standing: &Standing) -> Part<Fees> {
+    match &standing.block {
+        Some(block) => {
+            let input = json!({"height_or_hash": block.hash, "tx_limit": 1});
+            let Told { data, source } = site.ask(from, "block_detail", input).await?;
+            Ok(Told { data: Fees::Block(data), source })
+        }
+        None => {
+            let Told { data, source } = site.ask(from, "fees_recommended", json!({})).await?;
+            Ok(Told { data: Fees::Now(data), source })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -131,19 +222,8 @@ mod tests {
         ] {
             assert!(html.contains(part), "{part}: {html}");
         }
-        assert!(!html.contains("<script>x") && !html.contains("follow.js"));
-    }
-
-    #[tokio::test]
-    async fn missing_raw_bytes_leave_inputs_and_outputs() {
-        let bare =
-            TX.replace("\"version\":2,\"locktime\":0", "\"version\":null,\"locktime\":null,\"raw_reason\":\"pruned\"");
-        let bare = bare.replace("\"witness\":[\"00ff\"]", "\"witness\":null");
-        let html = body_of(get(confirmed().told("tx_lookup", &bare), "/tx/ab").await).await;
-        assert!(
-            html.contains("unknown (pruned)") && html.contains("witness unknown") && html.contains("9 days"),
-            "{html}"
-        );
+        // It is final: nothing is followed.
+        assert!(!html.contains("<script>x") && !html.contains("data-follow"));
     }
 
     #[tokio::test]
@@ -166,12 +246,54 @@ mod tests {
         let response = get(canned, "/tx/ab").await;
         assert_eq!(response.status(), StatusCode::NOT_FOUND);
         let html = body_of(response).await;
-        assert!(html.contains("in no block") && html.contains("/tx/cd") && html.contains("follow.js"), "{html}");
+        assert!(
+            html.contains("in no block")
+                && html.contains("/tx/cd")
+                && html.contains("data-follow=\"/tx/ab?part=state\""),
+            "{html}"
+        );
     }
 
     #[tokio::test]
     async fn an_outpoint_leads_to_its_output() {
         let response = get(Canned::new(), "/tx/ab:3").await;
         assert_eq!(response.headers()[header::LOCATION], "ab?out=3#out-3");
+    }
+
+    #[tokio::test]
+    async fn nulls_say_why() {
+        let raw = TX
+            .replace("\"version\":2,\"locktime\":0", "\"version\":null,\"locktime\":null")
+            .replace("\"rbf\":true", "\"rbf\":null,\"raw_reason\":\"the node is <away>\"")
+            .replace("[\"00ff\"],\"script_sig_hex\":\"\"", "null,\"script_sig_hex\":null");
+        let canned = confirmed()
+            .told("tx_lookup", &raw)
+            .told("price_history", r#"{"reason":"no <source>","candles":[]}"#)
+            .refused("block_detail", 503, "index_behind", "wait <a> while");
+        let html = body_of(get(canned, "/tx/ab").await).await;
+        for part in ["unknown<small>the node is &#60;away&#62;", "no &#60;source&#62;", "wait &#60;a&#62; while"] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(!html.contains("unknown<small></small>"), "{html}");
+    }
+
+    #[tokio::test]
+    async fn values_and_fees_of_its_time() {
+        let canned = confirmed()
+            .told("tx_lookup", TX)
+            .told("price_history", r#"{"reason":null,"candles":[{"closes_at":"2024-01-02T00:00:00Z","close":40000,"close_reason":null,"source":"s<"}]}"#)
+            .told("block_detail", r#"{"fee_percentiles":{"p10_sat_vb":0.1,"p50_sat_vb":0.2,"p90_sat_vb":9}}"#);
+        let html = body_of(get(canned, "/tx/ab").await).await;
+        for part in
+            ["40\u{202f}000 USD", "from s&#60;", "0.11 sat/vB is below the median of its block", "0.0000027 BTC days"]
+        {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_state_alone_asks_for_nothing_else() {
+        let html = body_of(get(confirmed().told("tx_lookup", TX), "/tx/ab?part=state").await).await;
+        assert!(html.contains("data-sentence") && !html.contains("data-item=\"flow\""), "{html}");
     }
 }

@@ -10,7 +10,7 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
-use serde_json::{Map, json};
+use serde_json::{Map, Value};
 
 use crate::{
     answer::{Kind, Shown},
@@ -25,12 +25,42 @@ const PATH: &str = "/tx/push";
 /// Bytes of a form: a transaction of the highest weight that nodes relay, in hexadecimal.
 const MOST_BYTES: usize = 1 << 20;
 
+/// How a PSBT begins, in base64 and in hexadecimal.
+const PSBT: [&str; 2] = ["cHNidP8", "70736274ff"];
+
 #[derive(Deserialize, Default)]
 struct Sent {
     #[serde(default)]
     tx_hex: String,
     #[serde(default)]
     max_fee_rate_sat_vb: String,
+    #[serde(default)]
+    max_burn_sats: String,
+}
+
+impl Sent {
+    /// The parameters of the operation, or why the form has none.
+    fn input(&self) -> Result<Map<String, Value>, String> {
+        // Copied text often has line breaks in it.
+        let hex: String = self.tx_hex.split_whitespace().collect();
+        if PSBT.iter().any(|start| hex.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))) {
+            let fault = "This is a PSBT, and nodes take only whole transactions. Sign and finalize it in a wallet, and \
+                         paste the transaction that the wallet exports as hexadecimal digits.";
+            return Err(fault.to_owned());
+        }
+        let mut input = Map::from_iter([("tx_hex".to_owned(), Value::from(hex))]);
+        for (name, value, rule) in [
+            ("max_fee_rate_sat_vb", &self.max_fee_rate_sat_vb, "The highest feerate is a whole number of sat/vB"),
+            ("max_burn_sats", &self.max_burn_sats, "The most to burn is a whole number of satoshis"),
+        ] {
+            let value = value.trim();
+            if !value.is_empty() {
+                let number = value.parse::<u64>().map_err(|_| format!("{rule}, such as 50, or empty."))?;
+                input.insert(name.to_owned(), Value::from(number));
+            }
+        }
+        Ok(input)
+    }
 }
 
 #[derive(Deserialize)]
@@ -68,23 +98,13 @@ async fn send(State(site): State<Arc<Site>>, parts: Parts, form: Result<Form<Sen
             return shown(&site, error.status(), &page);
         }
     };
-    let limit = sent.max_fee_rate_sat_vb.trim();
-    let limit = match limit.parse::<u32>() {
-        Ok(limit) => Some(limit),
-        Err(_) if limit.is_empty() => None,
-        Err(_) => {
-            let fault = "The highest feerate is a whole number of sat/vB, such as 50, or empty.".to_owned();
-            return shown(
-                &site,
-                StatusCode::UNPROCESSABLE_ENTITY,
-                &PushPage { fault: Some(fault), result: None, sent: &sent },
-            );
+    let input = match sent.input() {
+        Ok(input) => input,
+        Err(fault) => {
+            let page = PushPage { fault: Some(fault), result: None, sent: &sent };
+            return shown(&site, StatusCode::UNPROCESSABLE_ENTITY, &page);
         }
     };
-    let mut input = Map::from_iter([("tx_hex".to_owned(), json!(sent.tx_hex.trim()))]);
-    if let Some(limit) = limit {
-        input.insert("max_fee_rate_sat_vb".to_owned(), json!(limit));
-    }
     let bytes = sent.tx_hex.len();
     let result: Part<Broadcast> =
         site.send(Request { operation: "tx_broadcast", input, bytes, from: &parts, is_form: true }).await;
@@ -126,6 +146,25 @@ mod tests {
         assert!(body_of(response).await.contains("whole number"));
         let response = post(Canned::new(), "/tx/push", &format!("tx_hex={}", "0".repeat(MOST_BYTES))).await;
         assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(body_of(response).await.contains("1048576 bytes"));
         assert_eq!(get(Canned::new(), "/tx/push").await.status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn a_psbt_is_not_sent() {
+        for form in ["tx_hex=+cHNidP8BAHUC", "tx_hex=70736274FF01"] {
+            let canned = Canned::new().told("tx_broadcast", r#"{"txid":"abcd","state":"accepted","vsize":9}"#);
+            let response = post(canned, "/tx/push", form).await;
+            assert_eq!(response.status(), StatusCode::UNPROCESSABLE_ENTITY);
+            let html = body_of(response).await;
+            assert!(html.contains("This is a PSBT") && !html.contains("/tx/abcd"), "{html}");
+        }
+    }
+
+    #[test]
+    fn spaces_and_limits_of_a_form() {
+        let (tx_hex, max_burn_sats) = (" 00\r\n01 ".to_owned(), "7".to_owned());
+        let sent = Sent { tx_hex, max_burn_sats, ..Sent::default() };
+        assert_eq!(Value::Object(sent.input().unwrap()), serde_json::json!({"tx_hex": "0001", "max_burn_sats": 7}));
     }
 }
