@@ -40,7 +40,7 @@ fn demo_serves_its_actors_and_is_made_once() {
     has_a_dashboard(&address);
     let documents = world.stdout("events list --datadir demo --json");
     assert_eq!(documents.matches("\"source\":\"demo-invented\"").count(), 3, "{documents}");
-    assert_eq!(documents.matches("\"kind\":\"claims\"").count(), 10, "{documents}");
+    assert_eq!(documents.matches("\"kind\":\"claims\"").count(), 12, "{documents}");
 
     says_who_they_are(&address);
 
