@@ -117,6 +117,7 @@ pub(super) fn list(ring: &mut Keyring) -> Result<Vec<Actor>, Error> {
                 Participant::Deposits.lock(0),
                 Participant::Deposits.lock(1),
                 Participant::Deposits.lock(2),
+                Participant::Deposits.lock(theft::FRESH_DEPOSIT),
             ],
         )?,
         actor(

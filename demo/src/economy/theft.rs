@@ -6,7 +6,7 @@
 
 use bitcoin::{OutPoint, ScriptBuf};
 
-use super::actors::{Actor, Participant};
+use super::actors::{Actor, PEOPLE, Participant};
 use super::address;
 use super::purses::Economy;
 use super::risk_story::{Cases, Role};
@@ -52,6 +52,9 @@ const TO_EXCHANGE: u64 = 320 * CENT;
 const TO_MIXER: u64 = 240 * CENT;
 const TO_PEEL: u64 = 150 * CENT;
 const KEPT: u64 = 390 * CENT;
+/// Number of the deposit address of the exchange that gets a part. Nobody else pays there, and the exchange does not
+/// sweep it before the end, so that the money still stands there.
+pub(super) const FRESH_DEPOSIT: u32 = PEOPLE + 4;
 /// Blocks of the peels, after the first of the cases, and satoshis of each peel.
 const PEELS: [u32; 3] = [57, 61, 66];
 const PEEL: u64 = 25 * CENT;
@@ -118,7 +121,7 @@ impl Cases {
             THEFT => self.steal(economy)?,
             DIVISION => self.divide(economy)?,
             55 => {
-                let deposit = economy.fixed(Participant::Deposits, 0)?;
+                let deposit = economy.fixed(Participant::Deposits, FRESH_DEPOSIT)?;
                 self.move_on(economy, den(Den::ToExchange, 0), Vec::new(), &deposit)?;
             }
             56 => {
@@ -291,7 +294,7 @@ mod tests {
         let at = |lock: Lock| standing.get(&script(lock)).copied().unwrap_or_default();
         // Fees come out of what moves.
         let about = |found: u64, sats: u64| assert!(found <= sats && found > sats - CENT / 10, "{found} of {sats}");
-        about(at(Participant::Deposits.lock(0)), TO_EXCHANGE);
+        about(at(Participant::Deposits.lock(FRESH_DEPOSIT)), TO_EXCHANGE);
         about(at(Participant::Mixer.lock(0)), TO_MIXER);
         for step in 0..PEELS.len() {
             assert_eq!(at(Role::ThiefPeel(step as u32).who().lock(0)), PEEL);

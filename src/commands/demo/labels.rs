@@ -136,6 +136,8 @@ const DOCUMENTS: [DemoDocument; 12] = [
             exchange(Fact::of("exchange", 1, ControlledBy, SelfDisclosed)).does(Behaviour::ColdWallet),
             // It is spent together with the deposits of all customers, so those belong to the exchange as well.
             exchange(Fact::of("exchange", 2, ControlledBy, SelfDisclosed)).says("deposit address"),
+            // A part of the loot ends here. It is never spent, so no cluster shows that it belongs to the exchange.
+            exchange(Fact::of("exchange", 5, ControlledBy, SelfDisclosed)).says("deposit address"),
         ],
     ),
     (
