@@ -163,6 +163,11 @@ fn shows_the_theft(address: &str) {
     let card = |wallet: &str| get_json(address, &format!("/v1/wallets/{wallet}/trust-safety"));
     let detail = get_json(address, &format!("/v1/wallets/{}/detail", thief[0])).to_string();
     assert!(detail.contains("theft") && detail.contains("12.5 BTC taken from a saver"), "{detail}");
+    let text = fs::read_to_string(cairn_testkit::workspace_root().join("docs/operators.md")).unwrap();
+    assert!(
+        [thief[0].as_str(), thief[1].as_str(), SAVER_ACCOUNT_KEY].iter().all(|name| text.contains(name)),
+        "operators.md"
+    );
     // Two sources do not agree on whether this address belongs to a service.
     assert_eq!(card(&thief[1])["assessment"]["state"], "conflicted");
 

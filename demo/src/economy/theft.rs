@@ -61,7 +61,7 @@ const PEEL: u64 = 25 * CENT;
 
 /// Addresses of the thief, as numbers of fixed locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Den {
+enum ThiefAddress {
     /// Receives the stolen coins.
     First = 0,
     /// Keeps a part, as does the next one.
@@ -76,11 +76,11 @@ enum Den {
     Peeling = 6,
 }
 
-fn den(at: Den, step: usize) -> Lock {
+fn thief_lock(at: ThiefAddress, step: usize) -> Lock {
     Role::Thief.who().lock(at as u32 + step as u32)
 }
 
-fn saver(branch: u32, index: u32) -> Lock {
+fn saver_lock(branch: u32, index: u32) -> Lock {
     Lock::Bip84(Bip84Key { account: 0, branch, index })
 }
 
@@ -90,14 +90,18 @@ pub(super) fn list(ring: &mut Keyring) -> Result<[Actor; 2], Error> {
         let scripts = locks.iter().map(|lock| ring.script(lock)).collect::<Result<Vec<ScriptBuf>, Error>>()?;
         Ok::<_, Error>(scripts.iter().filter_map(|script| address(script)).collect())
     };
-    let received = SALES.map(|(_, index, _)| saver(RECEIVE, index));
+    let received = SALES.map(|(_, index, _)| saver_lock(RECEIVE, index));
     Ok([
         Actor {
             name: "thief",
             title: "The thief",
             description: "Took 12.5 BTC from the saver on the last day. Follow the money: some reached the exchange, \
                           some the mixer, some was peeled off, and the rest stands still at two addresses.",
-            addresses: addresses(&[den(Den::First, 0), den(Den::FirstKept, 0), den(Den::SecondKept, 0)])?,
+            addresses: addresses(&[
+                thief_lock(ThiefAddress::First, 0),
+                thief_lock(ThiefAddress::FirstKept, 0),
+                thief_lock(ThiefAddress::SecondKept, 0),
+            ])?,
             account_key: None,
             has_unconfirmed: false,
         },
@@ -122,41 +126,41 @@ impl Cases {
             DIVISION => self.divide(economy)?,
             55 => {
                 let deposit = economy.fixed(Participant::Deposits, FRESH_DEPOSIT)?;
-                self.move_on(economy, den(Den::ToExchange, 0), Vec::new(), &deposit)?;
+                self.move_on(economy, thief_lock(ThiefAddress::ToExchange, 0), Vec::new(), &deposit)?;
             }
             56 => {
-                let next = self.den(economy, Den::SecondToMixer, 0)?;
-                self.move_on(economy, den(Den::FirstToMixer, 0), Vec::new(), &next)?;
+                let next = self.thief_script(economy, ThiefAddress::SecondToMixer, 0)?;
+                self.move_on(economy, thief_lock(ThiefAddress::FirstToMixer, 0), Vec::new(), &next)?;
             }
             60 => {
                 let mixer = economy.fixed(Participant::Mixer, 0)?;
-                self.move_on(economy, den(Den::SecondToMixer, 0), Vec::new(), &mixer)?;
+                self.move_on(economy, thief_lock(ThiefAddress::SecondToMixer, 0), Vec::new(), &mixer)?;
             }
             _ => {}
         }
         if let Some((_, index, sats)) = SALES.iter().find(|(when, ..)| *when == at) {
-            let (own, to) = (self.script(economy, Role::Broker)?, self.wallet(economy, RECEIVE, *index)?);
+            let (own, to) = (self.script(economy, Role::Broker)?, self.saver_script(economy, RECEIVE, *index)?);
             self.pay(economy, "sale", Role::Broker, vec![(to, *sats)], &own)?;
         }
         if let Some((_, index, change, sats)) = PURCHASES.iter().find(|(when, ..)| *when == at) {
             let coins = self.coins_of_saver(economy, &[(RECEIVE, *index)])?;
-            let (to, own) = (self.script(economy, Role::Baker)?, self.wallet(economy, CHANGE, *change)?);
+            let (to, own) = (self.script(economy, Role::Baker)?, self.saver_script(economy, CHANGE, *change)?);
             self.spend(economy, "purchase", &coins, vec![(to, *sats)], &own)?;
         }
         if let Some(step) = PEELS.iter().position(|when| *when == at) {
             let to = self.script(economy, Role::ThiefPeel(step as u32))?;
-            let rest = self.den(economy, Den::Peeling, step + 1)?;
-            self.move_on(economy, den(Den::Peeling, step), vec![(to, PEEL)], &rest)?;
+            let rest = self.thief_script(economy, ThiefAddress::Peeling, step + 1)?;
+            self.move_on(economy, thief_lock(ThiefAddress::Peeling, step), vec![(to, PEEL)], &rest)?;
         }
         Ok(())
     }
 
-    fn den(&self, economy: &mut Economy, at: Den, step: usize) -> Result<ScriptBuf, Error> {
-        economy.own(Role::Thief.who(), &den(at, step))
+    fn thief_script(&self, economy: &mut Economy, at: ThiefAddress, step: usize) -> Result<ScriptBuf, Error> {
+        economy.own(Role::Thief.who(), &thief_lock(at, step))
     }
 
-    fn wallet(&self, economy: &mut Economy, branch: u32, index: u32) -> Result<ScriptBuf, Error> {
-        economy.own(Role::Saver.who(), &saver(branch, index))
+    fn saver_script(&self, economy: &mut Economy, branch: u32, index: u32) -> Result<ScriptBuf, Error> {
+        economy.own(Role::Saver.who(), &saver_lock(branch, index))
     }
 
     /// The whale pays the broker with its newest coins, as many as that needs.
@@ -180,7 +184,7 @@ impl Cases {
     fn coins_of_saver(&mut self, economy: &mut Economy, of: &[(u32, u32)]) -> Result<Vec<OutPoint>, Error> {
         let mut coins = Vec::new();
         for (branch, index) in of {
-            let script = self.wallet(economy, *branch, *index)?;
+            let script = self.saver_script(economy, *branch, *index)?;
             coins.extend(self.take(&script));
         }
         Ok(coins)
@@ -189,7 +193,8 @@ impl Cases {
     /// Pays the thief with most coins of the saver. The change goes back.
     fn steal(&mut self, economy: &mut Economy) -> Result<(), Error> {
         let coins = self.coins_of_saver(economy, &LOOT)?;
-        let (thief, own) = (self.den(economy, Den::First, 0)?, self.wallet(economy, CHANGE, LOOT_CHANGE)?);
+        let (thief, own) =
+            (self.thief_script(economy, ThiefAddress::First, 0)?, self.saver_script(economy, CHANGE, LOOT_CHANGE)?);
         self.spend(economy, "theft", &coins, vec![(thief, STOLEN_SATS)], &own)
     }
 
@@ -197,15 +202,15 @@ impl Cases {
     fn divide(&mut self, economy: &mut Economy) -> Result<(), Error> {
         let mut payees = Vec::new();
         for (at, sats) in [
-            (Den::ToExchange, TO_EXCHANGE),
-            (Den::FirstToMixer, TO_MIXER),
-            (Den::Peeling, TO_PEEL),
-            (Den::FirstKept, KEPT),
+            (ThiefAddress::ToExchange, TO_EXCHANGE),
+            (ThiefAddress::FirstToMixer, TO_MIXER),
+            (ThiefAddress::Peeling, TO_PEEL),
+            (ThiefAddress::FirstKept, KEPT),
         ] {
-            payees.push((self.den(economy, at, 0)?, sats));
+            payees.push((self.thief_script(economy, at, 0)?, sats));
         }
-        let rest = self.den(economy, Den::SecondKept, 0)?;
-        self.move_on(economy, den(Den::First, 0), payees, &rest)
+        let rest = self.thief_script(economy, ThiefAddress::SecondKept, 0)?;
+        self.move_on(economy, thief_lock(ThiefAddress::First, 0), payees, &rest)
     }
 
     /// Spends all coins of an address of the thief; what `payees` leave goes to `rest`.
@@ -261,7 +266,7 @@ mod tests {
 
     /// Follows the stolen coins. Returns the satoshis that stand at each script at the tip, and the fees on the way.
     fn followed() -> (BTreeMap<ScriptBuf, u64>, u64) {
-        let thief = script(den(Den::First, 0));
+        let thief = script(thief_lock(ThiefAddress::First, 0));
         let (mut coins, mut fees): (HashMap<OutPoint, (ScriptBuf, u64)>, u64) = (HashMap::new(), 0);
         for tx in demo().0.active().iter().flat_map(|mined| &mined.block.txdata) {
             let inputs = tx.input.iter().map(|input| input.previous_output);
@@ -299,18 +304,18 @@ mod tests {
         for step in 0..PEELS.len() {
             assert_eq!(at(Role::ThiefPeel(step as u32).who().lock(0)), PEEL);
         }
-        about(at(den(Den::Peeling, PEELS.len())), TO_PEEL - PEELS.len() as u64 * PEEL);
-        let [first, second] = [Den::FirstKept, Den::SecondKept].map(|of| at(den(of, 0)));
+        about(at(thief_lock(ThiefAddress::Peeling, PEELS.len())), TO_PEEL - PEELS.len() as u64 * PEEL);
+        let [first, second] = [ThiefAddress::FirstKept, ThiefAddress::SecondKept].map(|of| at(thief_lock(of, 0)));
         assert_eq!(first, KEPT);
         about(second, STOLEN_SATS - TO_EXCHANGE - TO_MIXER - TO_PEEL - KEPT);
         assert_eq!(standing.len(), 5 + PEELS.len());
         // Nothing is left where the loot came in.
-        assert_eq!(held(&script(den(Den::First, 0))), 0);
+        assert_eq!(held(&script(thief_lock(ThiefAddress::First, 0))), 0);
     }
 
     #[test]
     fn one_transaction_takes_several_coins_of_the_saver() {
-        let thief = script(den(Den::First, 0));
+        let thief = script(thief_lock(ThiefAddress::First, 0));
         let blocks = demo().0.active();
         let txs = blocks.iter().flat_map(|mined| mined.block.txdata.iter().skip(1).zip(&mined.spent));
         let paying: Vec<_> =
@@ -319,7 +324,7 @@ mod tests {
         let payment = tx.output.iter().find(|output| output.script_pubkey == thief).unwrap();
         assert_eq!(payment.value.to_sat(), STOLEN_SATS);
         let robbed: BTreeSet<_> = spent.iter().map(|coin| &coin.txout.script_pubkey).collect();
-        assert_eq!(robbed, LOOT.map(|(branch, index)| script(saver(branch, index))).iter().collect());
+        assert_eq!(robbed, LOOT.map(|(branch, index)| script(saver_lock(branch, index))).iter().collect());
     }
 
     /// The published key, and it alone, yields all addresses of the saver.
