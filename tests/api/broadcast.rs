@@ -54,7 +54,16 @@ impl Scripted {
         self.answers.lock().unwrap().push_back(Err(Refused::Rejected { code, reason: reason.to_owned() }));
     }
 
-    fn calls(&self) -> usize {
+    pub fn answers(&self, answer: Result<Txid, Refused>) {
+        self.answers.lock().unwrap().push_back(answer);
+    }
+
+    /// Transactions that it was asked about.
+    pub fn checked(&self) -> Vec<Vec<u8>> {
+        self.checked.lock().unwrap().clone()
+    }
+
+    pub fn calls(&self) -> usize {
         self.sent.lock().unwrap().len()
     }
 
