@@ -120,7 +120,12 @@ impl Server {
         let (registry, damages, troubles) = (Registry::new(), Arc::default(), Arc::default());
         let access = http.access.clone();
         let stories = config.featured.iter().cloned();
-        let stories = stories.map(|Featured { title, description, address }| Story { title, description, address });
+        let stories = stories.map(|Featured { title, description, address, account_key }| Story {
+            title,
+            description,
+            address,
+            account_key,
+        });
         let pages = cairn_web::Options { stories: stories.collect(), for_search_engines: http.search_engines };
         Ok(Server {
             listener,

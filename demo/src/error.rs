@@ -56,6 +56,9 @@ pub enum Error {
     /// The derivation of a key index is not a valid secret key (never seen; one in 2^127).
     #[error("key derivation: {0}")]
     Key(#[from] bitcoin::secp256k1::Error),
+    /// A key of a wallet could not be derived: a step of its path is 2^31 or higher.
+    #[error("key derivation: {0}")]
+    Bip32(#[from] bitcoin::bip32::Error),
     /// A chain was asked for that the subsidy cannot pay for, or with contradictory parameters.
     #[error("parameters: {0}")]
     Parameters(&'static str),

@@ -44,12 +44,12 @@ mod economy;
 mod error;
 
 pub use build::{
-    BlockSpec, COINBASE_MATURITY, Chain, ChainBuilder, Coin, Commitment, Event, HALVING_INTERVAL, KeyForm, Keyring,
-    Lock, MAX_SCRIPT_SIZE, Mined, Parent, Style, block_on, is_unspendable, subsidy,
+    Bip84Key, BlockSpec, COINBASE_MATURITY, Chain, ChainBuilder, Coin, Commitment, Event, HALVING_INTERVAL, KeyForm,
+    Keyring, Lock, MAX_SCRIPT_SIZE, Mined, Parent, Style, block_on, is_unspendable, subsidy,
 };
 pub use economy::{
     Actor, DEMO_BLOCKS, DemoCoin, DemoDraft, DemoPrice, DemoRate, DemoWallet, END_TIME, Payee, Question, RECENT_BLOCKS,
-    RiskCase, Showcase, Unconfirmed, WAITING_SPAN, actors, chain, chain_and_cases, chain_and_mempool, chain_and_owners,
-    coin, labelled_cases, prices, script_of, showcase,
+    RiskCase, SAVER_ACCOUNT_KEY, STOLEN_SATS, Showcase, Unconfirmed, WAITING_SPAN, actors, chain, chain_and_cases,
+    chain_and_mempool, chain_and_owners, coin, labelled_cases, prices, script_of, showcase,
 };
 pub use error::Error;

@@ -110,6 +110,7 @@ async fn links_of_the_landing_page_work() {
         title: "Someone".to_owned(),
         description: "An example.".to_owned(),
         address: crate::support::script_hash(script),
+        account_key: None,
     };
     let router = world.router(cairn_operations::ApiConfig { featured: vec![featured], ..open_config() });
     let waiting = Waiting::at_tip(world);

@@ -34,8 +34,12 @@ pub async fn world_router(world: &World) -> (Router, Waiting<'_>) {
 /// The same with service state.
 pub async fn world_router_with(world: &World, state: Option<State>) -> (Router, Waiting<'_>) {
     let script = world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap();
-    let featured =
-        Featured { title: "Someone".to_owned(), description: "An example.".to_owned(), address: script_hash(script) };
+    let featured = Featured {
+        title: "Someone".to_owned(),
+        description: "An example.".to_owned(),
+        address: script_hash(script),
+        account_key: None,
+    };
     let mut waiting = Waiting::at_tip(world);
     let coin = waiting.coins(1_000_000).next().unwrap();
     let tx = waiting.make(&[coin], &[], 1000);

@@ -72,8 +72,12 @@ impl Shop {
     pub fn keeping(world: &World, http: HttpConfig, state: State) -> Self {
         let script = world.oracle.scripts().max_by_key(|s| world.oracle.history(s).len()).unwrap();
         let address = script_hash(script);
-        let featured =
-            Featured { title: "Someone".to_owned(), description: "An example.".to_owned(), address: address.clone() };
+        let featured = Featured {
+            title: "Someone".to_owned(),
+            description: "An example.".to_owned(),
+            address: address.clone(),
+            account_key: None,
+        };
         let config = ApiConfig { featured: vec![featured], ..ApiConfig::from(http) };
         let wallet = simulated();
         let router = selling(world, &state, &config, Arc::<Simulated>::clone(&wallet), "one");

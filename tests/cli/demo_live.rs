@@ -18,7 +18,7 @@ const LIVE: &str = "demo --datadir demo --listen 127.0.0.1:0 --rate-limit 0";
 const HASH: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 
 /// A POST request with JSON; status and answer.
-fn post(address: &str, path: &str, body: &Value) -> (u16, Value) {
+pub(crate) fn post(address: &str, path: &str, body: &Value) -> (u16, Value) {
     let (mut stream, body) = (TcpStream::connect(address).unwrap(), body.to_string());
     write!(
         stream,

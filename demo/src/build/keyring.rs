@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use bitcoin::hashes::{Hash, HashEngine, sha256};
+use bitcoin::bip32::Xpub;
+use bitcoin::hashes::Hash;
 use bitcoin::key::{Keypair, TapTweak, UntweakedPublicKey};
 use bitcoin::script::{Builder, ScriptBuf};
 use bitcoin::secp256k1::{self, All, Message, Secp256k1};
@@ -10,17 +11,18 @@ use bitcoin::sighash::{EcdsaSighashType, Prevouts, SighashCache, TapSighashType}
 use bitcoin::taproot::{LeafVersion, TapLeafHash, TaprootBuilder, TaprootSpendInfo};
 use bitcoin::{Amount, Network, Script, Transaction, TxOut, Witness};
 
+use super::account::{self, KeyId};
 use super::lock::{KeyForm, Lock, checksig_script, multisig_script, push_bytes};
 use crate::error::Error;
 
-/// Keys derived from a seed by index, and every lock that was made with them.
+/// Keys derived from a seed, by index or by their path in a wallet, and every lock that was made with them.
 ///
 /// Signing looks the spent script up here, so a coin needs no further bookkeeping to be spent.
 #[derive(Debug)]
 pub struct Keyring {
     secp: Secp256k1<All>,
     seed: u64,
-    keys: HashMap<u32, Keypair>,
+    keys: HashMap<KeyId, Keypair>,
     locks: HashMap<ScriptBuf, Lock>,
 }
 
@@ -38,8 +40,8 @@ impl Keyring {
 
     /// Makes the scriptPubKey of a lock and remembers how to spend it.
     pub fn script(&mut self, lock: &Lock) -> Result<ScriptBuf, Error> {
-        for index in key_indexes(lock) {
-            self.derive(index)?;
+        for key in keys_of(lock) {
+            self.derive(key)?;
         }
         let script = match lock {
             Lock::P2pk { key, form } => checksig_script(&self.public(*key, *form)?),
@@ -53,6 +55,7 @@ impl Keyring {
                 ScriptBuf::new_p2sh(&self.multisig(*needed, keys, KeyForm::Compressed)?.to_p2wsh().script_hash())
             }
             Lock::P2wpkh { key } => self.p2wpkh(*key)?,
+            Lock::Bip84(key) => self.p2wpkh(*key)?,
             Lock::P2wsh { needed, keys } => self.multisig(*needed, keys, KeyForm::Compressed)?.to_p2wsh(),
             Lock::P2trKey { key } => ScriptBuf::new_p2tr(&self.secp, self.xonly(*key)?, None),
             Lock::P2trScript { internal, leaves } => {
@@ -121,24 +124,28 @@ impl Keyring {
         Ok(())
     }
 
-    fn derive(&mut self, index: u32) -> Result<(), Error> {
-        if !self.keys.contains_key(&index) {
-            let mut engine = sha256::Hash::engine();
-            engine.input(b"cairn chaingen key");
-            engine.input(&self.seed.to_le_bytes());
-            engine.input(&index.to_le_bytes());
-            let bytes = sha256::Hash::from_engine(engine).to_byte_array();
-            self.keys.insert(index, Keypair::from_seckey_slice(&self.secp, &bytes)?);
+    /// Returns the extended public key of a BIP 84 account of test networks, `m/84'/1'/account'`. It derives the keys
+    /// of all locks [`Lock::Bip84`] of this account.
+    ///
+    /// # Errors
+    /// Fails if the number of the account is 2^31 or higher.
+    pub fn account_key(&self, account: u32) -> Result<Xpub, Error> {
+        account::public_key(&self.secp, self.seed, account)
+    }
+
+    fn derive(&mut self, key: KeyId) -> Result<(), Error> {
+        if !self.keys.contains_key(&key) {
+            self.keys.insert(key, account::pair(&self.secp, self.seed, key)?);
         }
         Ok(())
     }
 
-    fn pair(&self, index: u32) -> Result<&Keypair, Error> {
-        self.keys.get(&index).ok_or(Error::Key(secp256k1::Error::InvalidSecretKey))
+    fn pair(&self, key: impl Into<KeyId>) -> Result<&Keypair, Error> {
+        self.keys.get(&key.into()).ok_or(Error::Key(secp256k1::Error::InvalidSecretKey))
     }
 
-    fn public(&self, index: u32, form: KeyForm) -> Result<Vec<u8>, Error> {
-        let key = self.pair(index)?.public_key();
+    fn public(&self, key: impl Into<KeyId>, form: KeyForm) -> Result<Vec<u8>, Error> {
+        let key = self.pair(key)?.public_key();
         Ok(match form {
             KeyForm::Compressed => key.serialize().to_vec(),
             KeyForm::Uncompressed => key.serialize_uncompressed().to_vec(),
@@ -155,8 +162,8 @@ impl Keyring {
         Ok(self.pair(index)?.x_only_public_key().0)
     }
 
-    fn p2wpkh(&self, index: u32) -> Result<ScriptBuf, Error> {
-        let key = self.public(index, KeyForm::Compressed)?;
+    fn p2wpkh(&self, key: impl Into<KeyId>) -> Result<ScriptBuf, Error> {
+        let key = self.public(key, KeyForm::Compressed)?;
         Ok(ScriptBuf::new_p2wpkh(&bitcoin::WPubkeyHash::hash(&key)))
     }
 
@@ -181,21 +188,23 @@ impl Keyring {
     }
 }
 
-/// The key indexes that a lock refers to.
-fn key_indexes(lock: &Lock) -> Vec<u32> {
-    match lock {
+/// Returns the keys that a lock refers to.
+fn keys_of(lock: &Lock) -> Vec<KeyId> {
+    let indexes = match lock {
         Lock::P2pk { key, .. }
         | Lock::P2pkh { key, .. }
         | Lock::P2shP2wpkh { key }
         | Lock::P2wpkh { key }
-        | Lock::P2trKey { key } => vec![*key],
+        | Lock::P2trKey { key } => std::slice::from_ref(key),
         Lock::BareMultisig { keys, .. }
         | Lock::P2shMultisig { keys, .. }
         | Lock::P2shP2wsh { keys, .. }
-        | Lock::P2wsh { keys, .. } => keys.clone(),
-        Lock::P2trScript { internal, leaves } => vec![*internal, leaves[0], leaves[1]],
-        Lock::Open { .. } => Vec::new(),
-    }
+        | Lock::P2wsh { keys, .. } => keys,
+        Lock::P2trScript { internal, leaves } => return [*internal, leaves[0], leaves[1]].map(KeyId::Index).to_vec(),
+        Lock::Bip84(key) => return vec![KeyId::Bip84(*key)],
+        Lock::Open { .. } => &[],
+    };
+    indexes.iter().copied().map(KeyId::Index).collect()
 }
 
 /// Signs one input.
@@ -240,6 +249,7 @@ impl Signer<'_, '_> {
                 (pushes(&[redeem]), self.witness_multisig(*needed, keys, &script, value)?)
             }
             Lock::P2wpkh { key } => (ScriptBuf::new(), self.witness_key(*key, value)?),
+            Lock::Bip84(key) => (ScriptBuf::new(), self.witness_key(*key, value)?),
             Lock::P2wsh { needed, keys } => {
                 let script = ring.multisig(*needed, keys, KeyForm::Compressed)?;
                 (ScriptBuf::new(), self.witness_multisig(*needed, keys, &script, value)?)
@@ -264,7 +274,7 @@ impl Signer<'_, '_> {
         Ok(Unlock { script_sig, witness })
     }
 
-    fn ecdsa(&self, key: u32, hash: [u8; 32]) -> Result<Vec<u8>, Error> {
+    fn ecdsa(&self, key: impl Into<KeyId>, hash: [u8; 32]) -> Result<Vec<u8>, Error> {
         let message = Message::from_digest(hash);
         let signature = self.ring.secp.sign_ecdsa(&message, &self.ring.pair(key)?.secret_key());
         Ok(bitcoin::ecdsa::Signature { signature, sighash_type: self.kind }.to_vec())
@@ -286,7 +296,8 @@ impl Signer<'_, '_> {
         Ok(items)
     }
 
-    fn witness_key(&mut self, key: u32, value: Amount) -> Result<Witness, Error> {
+    fn witness_key(&mut self, key: impl Into<KeyId>, value: Amount) -> Result<Witness, Error> {
+        let key = key.into();
         let hash = self
             .cache
             .p2wpkh_signature_hash(self.index, &self.ring.p2wpkh(key)?, value, self.kind)

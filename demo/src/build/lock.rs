@@ -4,6 +4,8 @@ use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_DROP, OP_EQUAL, OP
 use bitcoin::script::{Builder, PushBytesBuf, ScriptBuf};
 use bitcoin::{Witness, opcodes};
 
+use super::account::Bip84Key;
+
 /// How a public key is written in a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyForm {
@@ -15,7 +17,8 @@ pub enum KeyForm {
     Hybrid,
 }
 
-/// How an output is locked. Keys are given by their index in the [`Keyring`](crate::Keyring).
+/// How an output is locked. Keys are given by their index in the [`Keyring`](crate::Keyring), or by their path in its
+/// wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// Pay to public key.
@@ -67,6 +70,8 @@ pub enum Lock {
         /// Key index.
         key: u32,
     },
+    /// Pay to the witness public key hash of a key of a wallet: `m/84'/1'/account'/branch/index` (BIP 84).
+    Bip84(Bip84Key),
     /// Multisig behind a witness script hash.
     P2wsh {
         /// Signatures needed.

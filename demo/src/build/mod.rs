@@ -1,5 +1,6 @@
 //! Builds chains of consensus-valid regtest blocks, transaction by transaction, with real signatures.
 
+mod account;
 mod block;
 mod builder;
 mod chain;
@@ -8,6 +9,7 @@ mod keyring;
 mod lock;
 mod spec;
 
+pub use account::Bip84Key;
 pub use block::{HALVING_INTERVAL, Parent, block_on, subsidy};
 pub use builder::{COINBASE_MATURITY, ChainBuilder};
 pub use chain::{Chain, Event, Mined};

@@ -2,7 +2,7 @@
 
 use bitcoin::{Address, ScriptBuf};
 
-use super::address;
+use super::{address, theft};
 use crate::build::{KeyForm, Keyring, Lock};
 use crate::error::Error;
 
@@ -11,10 +11,16 @@ use crate::error::Error;
 pub struct Actor {
     /// A short name.
     pub name: &'static str,
+    /// The heading of its story.
+    pub title: &'static str,
     /// Its activity, in a sentence.
     pub description: &'static str,
     /// Its fixed addresses (regtest), the most characteristic first. It may use further ones.
     pub addresses: Vec<Address>,
+    /// Extended public key of its account (BIP 84), if its wallet is one.
+    pub account_key: Option<&'static str>,
+    /// True if unconfirmed transactions of the demo pay it or spend its coins.
+    pub has_unconfirmed: bool,
 }
 
 /// An address to show.
@@ -94,44 +100,65 @@ fn addresses(ring: &mut Keyring, locks: &[Lock]) -> Result<Vec<Address>, Error> 
 }
 
 pub(super) fn list(ring: &mut Keyring) -> Result<Vec<Actor>, Error> {
-    let mut actor = |name, description, locks: &[Lock]| {
-        Ok::<_, Error>(Actor { name, description, addresses: addresses(ring, locks)? })
+    let mut actor = |name, title, description, locks: &[Lock]| {
+        let has_unconfirmed = name != "lost";
+        let addresses = addresses(ring, locks)?;
+        Ok::<_, Error>(Actor { name, title, description, addresses, account_key: None, has_unconfirmed })
     };
-    Ok(vec![
+    let mut all = vec![
         actor(
             "exchange",
-            "Cairn Exchange: customers pay to deposit addresses, which are swept into one hot wallet; withdrawals \
-             leave in batches; what is too much goes to a 2-of-3 vault.",
+            "Cairn Exchange",
+            "Customers pay to deposit addresses, which are swept into one hot wallet; withdrawals leave in batches; \
+             what is too much goes to a 2-of-3 vault.",
             &[
                 Participant::Hot.lock(0),
                 Participant::Cold.lock(0),
                 Participant::Deposits.lock(0),
                 Participant::Deposits.lock(1),
                 Participant::Deposits.lock(2),
+                Participant::Deposits.lock(theft::FRESH_DEPOSIT),
             ],
         )?,
-        actor("pool", "Stone Pool: mines most blocks and pays its members in batches.", &[Participant::Pool.lock(0)])?,
+        actor(
+            "pool",
+            "Stone Pool",
+            "Mines most blocks and pays its members in batches.",
+            &[Participant::Pool.lock(0)],
+        )?,
         actor(
             "whale",
+            "The whale",
             "Buys for years in large pieces, sells a part in one day in 2021.",
             &[Participant::Whale.lock(0), Participant::Whale.lock(1)],
         )?,
         actor(
             "mixer",
+            "The mixer",
             "Coordinates joint transactions with equal outputs and takes a small fee.",
             &[Participant::Mixer.lock(0)],
         )?,
         actor(
             "merchant",
-            "A shop: one new address per sale, a donation address, a yearly OP_RETURN with the hash of its books.",
+            "Waystone Shop",
+            "One new address per sale, a donation address, a yearly OP_RETURN with the hash of its books.",
             &[Participant::Merchant.lock(0), Participant::Merchant.lock(1), Participant::Merchant.lock(2)],
         )?,
         actor(
             "sleeper",
-            "Mined in the first weeks of 2011 and moved nothing until 2024. A second key from those days is lost.",
-            &[Participant::Sleeper.lock(0), Participant::Lost.lock(0)],
+            "The sleeper",
+            "Mined in the first weeks of 2011 and moved nothing until 2024.",
+            &[Participant::Sleeper.lock(0)],
         )?,
-    ])
+        actor(
+            "lost",
+            "The lost key",
+            "Mined in the first weeks of 2011 as well; the key is lost, and nothing ever moved.",
+            &[Participant::Lost.lock(0)],
+        )?,
+    ];
+    all.extend(theft::list(ring)?);
+    Ok(all)
 }
 
 pub(super) fn showcase(ring: &mut Keyring) -> Result<[Showcase; 3], Error> {

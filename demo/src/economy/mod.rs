@@ -13,6 +13,7 @@ mod prices;
 mod purses;
 mod risk_cases;
 mod risk_story;
+mod theft;
 mod unconfirmed;
 mod wallet;
 
@@ -31,6 +32,7 @@ use unconfirmed::MempoolBuilder;
 pub use actors::{Actor, Showcase};
 pub use prices::{DemoPrice, DemoRate, prices};
 pub use risk_cases::{Question, RiskCase};
+pub use theft::{SAVER_ACCOUNT_KEY, STOLEN_SATS};
 pub use unconfirmed::{Unconfirmed, WAITING_SPAN};
 pub use wallet::{DemoCoin, DemoDraft, DemoWallet, Payee, coin, script_of};
 

@@ -126,7 +126,8 @@ impl Economy {
         self.fixed(who, n)
     }
 
-    fn own(&mut self, who: Participant, lock: &Lock) -> Result<ScriptBuf, Error> {
+    /// The script of a lock, which belongs to a participant from now on.
+    pub(super) fn own(&mut self, who: Participant, lock: &Lock) -> Result<ScriptBuf, Error> {
         let script = self.builder.keyring().script(lock)?;
         self.owners.insert(script.clone(), who);
         Ok(script)

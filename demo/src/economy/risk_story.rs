@@ -1,11 +1,11 @@
 //! The last day of the demo: a case for each detector of risk signals, and one for each reason at which a trace of
-//! money stops. The participants of these cases deal only with each other. A part of the whale's newest purchase pays
-//! for all of it, and what they pay to others is never spent. So all other transactions of the chain, and the mempool,
-//! are the same as without them.
+//! money stops. The participants of these cases deal only with each other. Coins that nobody else uses pay for all of
+//! it, the whale's newest ones, and what they pay to others is never spent. So all other transactions of the chain, and
+//! the mempool, are the same as without them.
 
 use std::collections::HashMap;
 
-use bitcoin::{OutPoint, ScriptBuf, Txid};
+use bitcoin::{OutPoint, Script, ScriptBuf, Txid};
 
 use super::actors::{Actor, Participant};
 use super::address;
@@ -54,6 +54,12 @@ pub(super) enum Role {
     AfterMixer,
     SecondAfterMixer,
     AfterRound,
+    Broker,
+    Saver,
+    Thief,
+    Baker,
+    /// Received what the thief peeled off.
+    ThiefPeel(u32),
     /// Holds what is left after this many peels.
     Peel(u32),
     /// Received a peel.
@@ -82,8 +88,13 @@ impl Role {
             Self::AfterMixer => 14,
             Self::SecondAfterMixer => 15,
             Self::AfterRound => 16,
+            Self::Broker => 17,
+            Self::Saver => 18,
+            Self::Thief => 19,
+            Self::Baker => 29,
             Self::Peel(step) => 20 + step,
             Self::Peeled(step) => 40 + step,
+            Self::ThiefPeel(step) => 60 + step,
             Self::Staff(number) => 100 + number,
         })
     }
@@ -93,7 +104,9 @@ impl Role {
 pub(super) fn labelled(ring: &mut Keyring) -> Result<Vec<Actor>, Error> {
     let courier = ring.script(&Role::Courier.who().lock(0))?;
     let description = "Carries money for others, and is put on a list while it does.";
-    Ok(vec![Actor { name: "courier", description, addresses: address(&courier).into_iter().collect() }])
+    let addresses = address(&courier).into_iter().collect();
+    let (title, account_key) = ("The courier", None);
+    Ok(vec![Actor { name: "courier", title, description, addresses, account_key, has_unconfirmed: false }])
 }
 
 /// The cases while they happen.
@@ -147,7 +160,7 @@ impl Cases {
                 self.all_to(economy, "beacon", Role::Beacon, Role::Beacon)?;
             }
         }
-        Ok(())
+        self.theft(economy, at)
     }
 
     /// The transactions of some steps, in the order in which they were made.
@@ -155,12 +168,17 @@ impl Cases {
         steps.iter().filter_map(|step| self.txids.get(step)).flatten().copied().collect()
     }
 
-    fn script(&self, economy: &mut Economy, role: Role) -> Result<ScriptBuf, Error> {
+    pub(super) fn script(&self, economy: &mut Economy, role: Role) -> Result<ScriptBuf, Error> {
         economy.fixed(role.who(), 0)
     }
 
+    /// Takes the coins that a script holds.
+    pub(super) fn take(&mut self, script: &Script) -> Vec<OutPoint> {
+        self.coins.remove(script).unwrap_or_default()
+    }
+
     /// Spends all coins of someone; what `payees` leave goes to `rest`.
-    fn pay(
+    pub(super) fn pay(
         &mut self,
         economy: &mut Economy,
         id: &'static str,
@@ -169,11 +187,11 @@ impl Cases {
         rest: &ScriptBuf,
     ) -> Result<(), Error> {
         let script = self.script(economy, from)?;
-        let coins = self.coins.remove(&script).unwrap_or_default();
+        let coins = self.take(&script);
         self.spend(economy, id, &coins, payees, rest)
     }
 
-    fn spend(
+    pub(super) fn spend(
         &mut self,
         economy: &mut Economy,
         id: &'static str,

@@ -381,7 +381,7 @@ fn input_vsize(lock: &Lock) -> u64 {
         Lock::P2pk { .. } => 115,
         Lock::P2pkh { form: KeyForm::Compressed, .. } => 149,
         Lock::P2shP2wpkh { .. } => 92,
-        Lock::P2wpkh { .. } => 69,
+        Lock::P2wpkh { .. } | Lock::Bip84(_) => 69,
         Lock::P2wsh { .. } => 106,
         Lock::P2trKey { .. } => 58,
         Lock::P2trScript { .. } => 84,

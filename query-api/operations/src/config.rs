@@ -234,6 +234,8 @@ pub struct Featured {
     pub description: String,
     /// Its address, or `scripthash:<hex>`.
     pub address: String,
+    /// Extended public key of its account, if its whole wallet is public.
+    pub account_key: Option<String>,
 }
 
 #[cfg(test)]

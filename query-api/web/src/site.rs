@@ -22,6 +22,8 @@ pub struct Story {
     pub description: String,
     /// The address.
     pub address: String,
+    /// Extended public key of its account, if its whole wallet is public.
+    pub account_key: Option<String>,
 }
 
 pub(crate) struct Site {

@@ -245,7 +245,7 @@ fn identity() -> Result<String, Failure> {
         STAGES.iter().chain(LATE).map(|stage| format!("{} {}", stage.name, stage.version)).collect();
     let joined = joined_at(0, BlockHash([0; 32])).version;
     Ok(format!(
-        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools, labels, profiles, a contest and a day of cases {showcase} tables {} labels {joined}",
+        "cairn {version} seed {SEED} blocks {DEMO_BLOCKS} until {END_TIME} a mempool, prices, pools, labels, profiles, a contest, a day of cases and a theft {showcase} tables {} labels {joined}",
         stages.join(", ")
     ))
 }

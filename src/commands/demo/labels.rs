@@ -1,6 +1,6 @@
 //! The demo's invented labels, as documents for its ledger: claims of made-up sources about its actors. They include
-//! all tiers of evidence, sources that agree, two that disagree, a contested claim, and an address that a list no
-//! longer has.
+//! all tiers of evidence, sources that agree, two that disagree on an owner, two that disagree on whether an address
+//! belongs to a service, a report of a theft, a contested claim, and an address that a list no longer has.
 
 use cairn_demo::{Actor, END_TIME};
 use cairn_domain::script_sha256;
@@ -76,7 +76,7 @@ const fn listed(actor: &'static str, words: &'static str) -> Fact {
 }
 
 /// Claims of the sources, oldest first.
-const DOCUMENTS: [DemoDocument; 10] = [
+const DOCUMENTS: [DemoDocument; 12] = [
     // Claims that the later document of the list lacks are delisted.
     (
         "demo-authority",
@@ -136,6 +136,8 @@ const DOCUMENTS: [DemoDocument; 10] = [
             exchange(Fact::of("exchange", 1, ControlledBy, SelfDisclosed)).does(Behaviour::ColdWallet),
             // It is spent together with the deposits of all customers, so those belong to the exchange as well.
             exchange(Fact::of("exchange", 2, ControlledBy, SelfDisclosed)).says("deposit address"),
+            // A part of the loot ends here. It is never spent, so no cluster shows that it belongs to the exchange.
+            exchange(Fact::of("exchange", 5, ControlledBy, SelfDisclosed)).says("deposit address"),
         ],
     ),
     (
@@ -164,6 +166,31 @@ const DOCUMENTS: [DemoDocument; 10] = [
         DAY_SECS / 2,
         true,
         &[listed("mixer", "entry 1: Joint Path"), listed("courier", "entry 3: a courier")],
+    ),
+    // A part of the loot stands still at the second address of the thief. One source says that it is at a service, the
+    // next one that a private person holds it.
+    (
+        "demo-tags",
+        "tags",
+        DAY_SECS / 6,
+        false,
+        &[Fact::of("thief", 1, ControlledBy, ThirdParty)
+            .is("hillside-wallet", "Hillside Wallet", Category::WalletService)
+            .says("Hillside Wallet: customers")],
+    ),
+    (
+        "demo-victims",
+        "thefts",
+        DAY_SECS / 8,
+        false,
+        &[
+            Fact::of("thief", 0, ParticipatedIn, Investigated)
+                .does(Behaviour::Theft)
+                .says("12.5 BTC taken from a saver"),
+            Fact::of("thief", 1, ControlledBy, ThirdParty)
+                .is("night-hand", "Night Hand", Category::User)
+                .says("a private person: 3.9 BTC of the loot"),
+        ],
     ),
 ];
 

@@ -171,9 +171,10 @@ fn serve_live(
 fn examples(actors: &[Actor], showcase: &[Showcase]) -> Examples {
     let featured = actors.iter().filter_map(|actor| {
         Some(Featured {
-            title: actor.name.to_owned(),
+            title: actor.title.to_owned(),
             description: actor.description.to_owned(),
             address: actor.addresses.first()?.to_string(),
+            account_key: actor.account_key.map(str::to_owned),
         })
     });
     Examples { showcase: showcase.iter().map(|s| s.address.to_string()).collect(), featured: featured.collect() }
@@ -196,6 +197,11 @@ fn welcome(url: &str, what: &str, height: u32, actors: &[Actor], showcase: &[Sho
         let address = actor.addresses.first().map(ToString::to_string).unwrap_or_default();
         text += &format!("  {:<9} {address}\n", actor.name);
     }
+    for actor in actors {
+        if let Some(key) = actor.account_key {
+            text += &format!("\nThe whole wallet of the {}, for {url}/wallet:\n\n  {key}\n", actor.name);
+        }
+    }
     let of = |name: &str| {
         let actor = actors.iter().find(|a| a.name == name);
         actor.and_then(|a| a.addresses.first()).map(ToString::to_string).unwrap_or_default()
@@ -206,6 +212,7 @@ fn welcome(url: &str, what: &str, height: u32, actors: &[Actor], showcase: &[Sho
         format!("/v1/wallets/{}/transactions?limit=5", of("merchant")),
         format!("/v1/wallets/{}/balance-history", showcase.get(1).map(|s| s.address.to_string()).unwrap_or_default()),
         format!("/v1/wallets/{}/trust-safety", of("sleeper")),
+        format!("/v1/wallets/{}/flow-graph?direction=out&hops=4", of("thief")),
         "/v1/entities/cairn-exchange".to_owned(),
         "/v1/labels/search?q=exchange".to_owned(),
         "/v1/pools/list".to_owned(),

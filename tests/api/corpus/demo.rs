@@ -172,6 +172,7 @@ impl Demo {
             title: "Someone".to_owned(),
             description: "An example.".to_owned(),
             address: address.clone(),
+            account_key: None,
         };
         let http = HttpConfig { rate_limit: 0, ..open_config().http };
         ApiConfig { featured: self.named.iter().take(3).map(featured).collect(), ..http.into() }

@@ -46,8 +46,8 @@ fn the_demo_keeps_its_bytes() {
     // Another chain needs another `identity` in src/commands/demo/folder.rs, or folders of the old one stay in use.
     assert_eq!(
         found,
-        "tip 32ed051fe900dea29a0de55735c3360eb3eae2476858fb106888404eac1781dc\n\
-         3008 blocks of 10977862 bytes: a12929114af318c27389bb9d00e5bbc70830631ab76c117e43c6351d475686c1\n\
+        "tip 55a0a517a75fc564e06b5aef4809eb8d2d2ca4281efa6a683b05e7fc2415d607\n\
+         3008 blocks of 10982594 bytes: c19951e4ef9e9c93121947ae31cfaf526a6677e0311214f2da093cd17ea009b1\n\
          1319 unconfirmed transactions of 3544704 bytes: \
          a0d16daf7f91ace3b7e9a1d93e7605193c0217ddce76ea9466ccb0f878d82cdd\n"
     );

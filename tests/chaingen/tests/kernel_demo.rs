@@ -73,7 +73,7 @@ fn the_actors_do_what_is_said_of_them() {
     let chain = demo_chain();
     let actors = demo::actors().unwrap();
     let names: Vec<_> = actors.iter().map(|actor| actor.name).collect();
-    assert_eq!(names, ["exchange", "pool", "whale", "mixer", "merchant", "sleeper"]);
+    assert_eq!(names, ["exchange", "pool", "whale", "mixer", "merchant", "sleeper", "lost", "thief", "saver"]);
     for actor in &actors {
         for address in &actor.addresses {
             assert!(receives(chain, address) > 0, "{} {address} is never paid", actor.name);

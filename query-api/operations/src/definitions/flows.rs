@@ -249,7 +249,7 @@ pub(super) const EXCHANGE_FLOWS_PAGE: Definition = Definition {
          it: nobody could have seen the backfilled part here on that day.",
         "An inflow does not prove a sale, nor an outflow a purchase. Scripts that no list names are missing, so all \
          sums are lower bounds, as far as the labels are right.",
-        "Example, of the demo chain: on 2025-12-30 cairn-exchange takes part in 270 transactions. 139420853139 satoshis come in, \
+        "Example, of the demo chain: on 2025-12-30 cairn-exchange takes part in 271 transactions. 139740852725 satoshis come in, \
          131961403213 go out, 604823634673 come back to it, and its part of the fees is 362390. In mode pit its scripts begin to \
          count on 2025-10-04, the day from which the lists name it: then 521368287703 satoshis are reclassified.",
     ],

@@ -47,8 +47,12 @@ mod tests {
 
     #[test]
     fn examples_are_linked_and_escaped() {
-        let featured =
-            vec![Featured { title: "<Pool>".to_owned(), description: "a & b".to_owned(), address: "x/\"y".to_owned() }];
+        let featured = vec![Featured {
+            title: "<Pool>".to_owned(),
+            description: "a & b".to_owned(),
+            address: "x/\"y".to_owned(),
+            account_key: None,
+        }];
         let html = page(&registered(), &ApiConfig { featured, ..ApiConfig::default() });
         assert!(html.contains("&lt;Pool&gt;") && html.contains("a &amp; b"));
         assert!(html.contains("/v1/wallets/x%2F%22y/overview"));

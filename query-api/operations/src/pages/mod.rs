@@ -35,7 +35,12 @@ mod tests {
 
     #[test]
     fn pages_are_whole_in_themselves_and_escaped() {
-        let featured = vec![Featured { title: String::new(), description: String::new(), address: "x<y".to_owned() }];
+        let featured = vec![Featured {
+            title: String::new(),
+            description: String::new(),
+            address: "x<y".to_owned(),
+            account_key: None,
+        }];
         let http = HttpConfig { base_url: "http://a&b".to_owned(), ..HttpConfig::default() };
         let config = ApiConfig { featured, ..http.into() };
         let operations = registered();

@@ -72,8 +72,14 @@ async fn home(State(site): State<Arc<Site>>, parts: Parts) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use axum::{body::Body, http::Request};
+    use tower::ServiceExt;
+
     use super::*;
-    use crate::testing::{Canned, body_of, get};
+    use crate::{
+        Options,
+        testing::{Canned, body_of, get},
+    };
 
     #[tokio::test]
     async fn a_refused_part_leaves_the_rest() {
@@ -85,6 +91,25 @@ mod tests {
         assert!(html.contains("no &#60;price&#62;") && html.contains("&#60;Pool&#62;"), "{html}");
         assert!(html.contains("/pool/p%2Fq") && html.contains("class=\"refused\""), "{html}");
         assert!(!html.contains("<Pool>"));
+    }
+
+    /// The key of a story goes to the page of wallets in a body, since URLs are logged.
+    #[tokio::test]
+    async fn the_key_of_a_story_stands_in_a_form_and_in_no_url() {
+        let story = |title: &str, account_key: Option<&str>| Story {
+            title: title.to_owned(),
+            description: String::new(),
+            address: "a".to_owned(),
+            account_key: account_key.map(str::to_owned),
+        };
+        let options = Options { stories: vec![story("one", Some("tpub<1")), story("two", None)], ..Options::default() };
+        let canned = Arc::new(Canned::new().told("recent_blocks", r#"{"blocks":[]}"#));
+        let request = Request::get("/").body(Body::empty()).unwrap();
+        let html = body_of(crate::routes(canned, options).oneshot(request).await.unwrap()).await;
+        assert_eq!(html.matches("action=\"/wallet\"").count(), 1, "{html}");
+        assert!(html.contains("name=\"wallet\" value=\"tpub&#60;1\"") && html.contains("<code>tpub&#60;1</code>"));
+        let targets = html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        assert!(targets.into_iter().all(|target| !target.contains("tpub")), "{html}");
     }
 
     #[tokio::test]
