@@ -8,13 +8,24 @@ base=$1
 pictures=${2:-}
 here=$(cd "$(dirname "$0")" && pwd)
 
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+# shellcheck source=tests/interop/install-pinned.sh
+. "$here/install-pinned.sh"
+
+# Firefox, too: its engine lays out and reports in its own way.
+firefox=$(command -v firefox-esr || command -v firefox || true)
+if [ -z "$firefox" ]; then
+    echo "interop: skipped interop-firefox: no Firefox (Debian: firefox-esr)" >&2
+else
+    install_pinned interop-firefox node@22.23.3 puppeteer-core@25.16.0
+    PUPPETEER="$tools/node_modules/puppeteer-core" FIREFOX="$firefox" \
+        timeout 300 "$tools/node_modules/.bin/node" "$here/firefox.mjs" "$base"
+fi
+
+browser=$(find_chromium)
 if [ -z "$browser" ]; then
     echo "interop: skipped interop-pages: no Chromium (Debian: chromium)" >&2
     exit 0
 fi
-# shellcheck source=tests/interop/install-pinned.sh
-. "$here/install-pinned.sh"
 install_pinned interop-pages playwright-core@1.65.1 axe-core@4.14.1
 
 # Below the home folder: a browser that comes as a snap may not read elsewhere.
