@@ -53,7 +53,8 @@ try {
         return {
           window: root.clientWidth,
           needed: root.scrollWidth,
-          links: [...document.querySelectorAll("a[href]")].map((link) => link.href),
+          // In drawings, `href` of a link is not a text.
+          links: [...document.querySelectorAll("a[href]")].map((link) => new URL(link.getAttribute("href"), document.baseURI).href),
           text: document.querySelector("main")?.innerText.length ?? 0,
         };
       });

@@ -2,12 +2,12 @@
 // that fails, with the elements that it names.
 //
 // Usage: lighthouse.mjs BASE_URL RUNS, with LIGHTHOUSE, LAUNCHER (folders of the packages) and CHROME_PATH in the
-// environment.
+// environment, and API, the server of the API, if the pages are those of the preview.
 
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 
-const { LIGHTHOUSE, LAUNCHER } = process.env;
+const { LIGHTHOUSE, LAUNCHER, API } = process.env;
 const load = (folder, file) => import(pathToFileURL(join(folder, file)).href);
 const { default: lighthouse, desktopConfig } = await load(LIGHTHOUSE, "core/index.js");
 const { launch } = await load(LAUNCHER, "dist/index.js");
@@ -18,7 +18,7 @@ const CATEGORIES = ["performance", "accessibility", "best-practices"];
 const LEAST = 95;
 const FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic"];
 
-const api = async (path) => (await fetch(new URL(path, base))).json();
+const api = async (path) => (await fetch(new URL(path, API || base))).json();
 const { members } = await api("/v1/entities/cairn-exchange");
 const { address } = members.find((member) => member.address);
 const { transactions } = await api(`/v1/wallets/${address}/transactions?limit=50`);

@@ -116,7 +116,8 @@ function inspect() {
     if (next > level + 1) faults.push(`from h${level} to h${next}: ${name(heading)}`);
     level = next;
   }
-  const links = [...document.querySelectorAll("a[href]")].map((a) => a.href);
+  // In drawings, `href` of a link is not a text.
+  const links = [...document.querySelectorAll("a[href]")].map((a) => new URL(a.getAttribute("href"), document.baseURI).href);
   return { faults: [...new Set(faults)], weakest, links, ids };
 }
 

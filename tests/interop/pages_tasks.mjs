@@ -3,11 +3,12 @@
 // that is filled in and sent.
 //
 // Usage: pages_tasks.mjs BASE_URL, with PLAYWRIGHT and BROWSER in the environment, and perhaps SAVER_TPUB, the extended
-// public key of the demo's saver, if no story on the home page has it.
+// public key of the demo's saver, if no story on the home page has it, and API, the server of the API, if the pages are
+// those of the preview.
 
 import { createRequire } from "node:module";
 
-const { PLAYWRIGHT, BROWSER, SAVER_TPUB } = process.env;
+const { API, PLAYWRIGHT, BROWSER, SAVER_TPUB } = process.env;
 const { chromium } = createRequire(import.meta.url)(PLAYWRIGHT);
 const base = new URL(process.argv[2]);
 
@@ -51,7 +52,7 @@ const words = (code) => code.replaceAll("_", " ");
 async function api(path, body) {
   const headers = { accept: "application/json", "content-type": "application/json" };
   const request = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
-  const answer = await fetch(new URL(path, base), request);
+  const answer = await fetch(new URL(path, API || base), request);
   expect(answer.ok, `the API answers ${answer.status} to ${path}: ${(await answer.clone().text()).slice(0, 200)}`);
   return answer.json();
 }
@@ -101,8 +102,11 @@ class Reader {
 
   async tab(name) { await this.click(this.page.locator("nav.tabs a", { hasText: name }), `the tab "${name}"`); }
 
-  /// A story of the home page whose text has one of these words.
-  story(pattern) { return this.item("stories").locator("li").filter({ hasText: pattern }).first(); }
+  /// A story of the home page whose heading has one of these words.
+  story(pattern) {
+    const heading = this.page.locator("strong", { hasText: pattern });
+    return this.item("stories").locator("li").filter({ has: heading }).first();
+  }
 
   path() { return new URL(this.page.url()).pathname + new URL(this.page.url()).search; }
 
@@ -208,7 +212,7 @@ const tasks = {
       const address = links.map((link) => /^\/address\/([^/?]+)/.exec(link)?.[1]).find(Boolean);
       const node = graph.nodes.find((one) => (address ? one.address === address : box.startsWith(one.label?.value ?? one.id)));
       expect(node, `the API has no box ${box}`);
-      same(satsOf(arrived), sum(graph.edges.filter((edge) => edge.target === node.id && reaches(graph, thief, edge.source))), `arrived at ${box}`);
+      same(satsOf(arrived), sum(graph.edges.filter((edge) => edge.target === node.id && reaches(graph, edge.source))), `arrived at ${box}`);
       rest += satsOf(left);
       if (address) {
         const overview = await api(`/v1/wallets/${address}/overview`);
@@ -223,8 +227,9 @@ const tasks = {
   },
 
   "Is this payment final?": async (reader) => {
-    const { addresses } = await exchange();
-    const { transactions } = await api(`/v1/wallets/${addresses}/transactions?limit=50`);
+    const { members } = await api("/v1/entities/cairn-exchange");
+    const { address } = members.find((member) => member.address);
+    const { transactions } = await api(`/v1/wallets/${address}/transactions?limit=50`);
     const confirmed = transactions.find(({ status }) => status.state === "confirmed");
     expect(confirmed, "the exchange has no confirmed transaction");
     await reader.search(confirmed.txid);
@@ -291,7 +296,7 @@ const sum = (edges) => edges.reduce((all, edge) => all + edge.value_sats, 0);
 const startOf = (graph) => graph.nodes.find(({ depth }) => depth === 0).id;
 
 /// True if money from the start of the graph reaches the box, or if it is the start.
-function reaches(graph, start, id) {
+function reaches(graph, id) {
   const found = new Set([startOf(graph)]);
   for (let size = 0; size < found.size;) {
     size = found.size;
@@ -306,12 +311,6 @@ function numbersOf(value) {
   return value && typeof value === "object" ? Object.values(value).flatMap(numbersOf) : [];
 }
 
-/// An address of the exchange.
-async function exchange() {
-  const { members } = await api("/v1/entities/cairn-exchange");
-  return { addresses: members.find(({ address }) => address).address };
-}
-
 const browser = await chromium.launch({ executablePath: BROWSER, headless: true, args: FLAGS });
 const failures = [];
 try {
@@ -324,7 +323,7 @@ try {
       try {
         await reader.page.goto(base.href);
         const answer = await task(reader);
-        const steps = reader.steps.length ? `${reader.steps.length} steps (${reader.steps.join("; ")})` : "no step";
+        const steps = reader.steps.length ? `${reader.steps.length} ${reader.steps.length === 1 ? "step" : "steps"} (${reader.steps.join("; ")})` : "no step";
         console.log(`tasks: ${name} ${steps}: ${answer}`);
         break;
       } catch (error) {
