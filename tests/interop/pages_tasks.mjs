@@ -44,7 +44,7 @@ const satsOf = (text) => {
 };
 const decimal = (number) => {
   const [, sign, whole, part] = /^(-?)(\d+)(\.\d+)?$/.exec(String(number));
-  return sign + grouped(whole) + (part ?? "");
+  return sign + grouped(whole) + (part ? part.padEnd(3, "0") : "");
 };
 const minute = (time) => time.replace("T", " ").slice(0, 16);
 const words = (code) => code.replaceAll("_", " ");
