@@ -1,5 +1,5 @@
-// Looks at the pages below an address in a browser, at three widths, in two colour schemes, with more contrast and less
-// motion: errors, requests to other hosts, overflow, contrast, focus, axe-core's rules, what is left without scripts, and
+// Looks at the pages below an address in a browser, at three widths, and in the dark with more contrast and less motion:
+// errors, requests to other hosts, overflow, contrast, focus, axe-core's rules, what is left without scripts, and
 // whether operations can be tried out. Of pages of one kind (blocks, transactions, …) it looks at a few.
 //
 // Usage: pages.mjs BASE_URL, with PLAYWRIGHT, AXE, BROWSER, PROFILE and perhaps PICTURES in the environment.
@@ -35,7 +35,13 @@ const UNKNOWN = {
 const mayFail = (path) => [...ABSENT, UNKNOWN[path]];
 
 const faults = [];
-const fault = (where, what) => { if (faults.length < 100) faults.push(`${where}: ${what}`); };
+const known = new Set();
+/// Notes a fault of a page once, with the first of its views that has it.
+const fault = (where, what) => {
+  const name = `${where.replace(/ \(\d+ px, \w+\)/, "")}: ${what}`;
+  if (faults.length < 100 && !known.has(name)) faults.push(`${where}: ${what}`);
+  known.add(name);
+};
 
 /// What a page looks like, from within.
 function inspect() {
@@ -97,7 +103,7 @@ function inspect() {
 
   const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
   for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) faults.push(`two elements have the id ${id}`);
-  for (const [selector, count] of [["h1", 1], ["main", 1], ["title", 1], ["meta[name=viewport]", 1]]) {
+  for (const [selector, count] of [["h1", 1], ["main", 1], ["head > title", 1], ["meta[name=viewport]", 1]]) {
     const found = document.querySelectorAll(selector).length;
     if (found !== count) faults.push(`${found} of ${selector}`);
   }
@@ -148,7 +154,7 @@ async function rules(page, where) {
   for (const what of found) fault(where, `axe: ${what}`);
 }
 
-/// A page that tells of whatever goes wrong on it.
+/// A page that reports errors, and requests to other hosts.
 async function open(context, where) {
   const page = await context.newPage();
   page.on("console", (message) => {
@@ -156,7 +162,11 @@ async function open(context, where) {
     if (bad) fault(where(), `console: ${message.text()}`);
   });
   page.on("pageerror", (error) => fault(where(), `error: ${error.message}`));
-  page.on("requestfailed", (request) => fault(where(), `failed: ${request.url()} ${request.failure()?.errorText}`));
+  page.on("requestfailed", (request) => {
+    // A page that is left closes its stream of events.
+    const isStream = new URL(request.url()).pathname === "/v1/events";
+    if (!isStream) fault(where(), `failed: ${request.url()} ${request.failure()?.errorText}`);
+  });
   page.on("request", (request) => {
     const url = new URL(request.url());
     if (url.protocol !== "data:" && url.host !== base.host) fault(where(), `asks another host: ${url}`);
