@@ -11,7 +11,9 @@ use crate::{config::Node, exit::Failure};
 /// How long a request waits for the node.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Bitcoin Core's error codes for a rejected transaction: undecodable, and the three of `sendrawtransaction`.
-const REJECTIONS: [i64; 4] = [-22, -25, -26, -27];
+const REJECTIONS: [i64; 4] = [-22, -25, REJECTED, -27];
+/// The transaction breaks a rule.
+const REJECTED: i64 = -26;
 
 /// A node that requests may ask.
 pub(crate) struct Gateway(NodeClient);
@@ -27,22 +29,39 @@ impl Gateway {
     }
 }
 
+/// In satoshis per 1,000 virtual bytes.
+fn max_feerate(limits: BroadcastLimits) -> Option<u64> {
+    limits.max_fee_rate_sat_vb.map(|rate| u64::from(rate) * 1_000)
+}
+
+fn refused(what: &'static str, error: NodeError) -> Refused {
+    match error {
+        NodeError::Rpc { code, message, .. } if REJECTIONS.contains(&code) => {
+            Refused::Rejected { code, reason: message }
+        }
+        other => {
+            unreachable(what, &other);
+            Refused::Unavailable
+        }
+    }
+}
+
 fn unreachable(what: &'static str, error: &NodeError) {
     tracing::warn!(%error, "request to the node failed: {what}");
 }
 
 impl NodeAccess for Gateway {
     fn broadcast(&self, raw: &[u8], limits: BroadcastLimits) -> Result<Txid, Refused> {
-        let max_feerate = limits.max_fee_rate_sat_vb.map(|rate| u64::from(rate) * 1_000);
-        self.0.send_raw_transaction(raw, max_feerate, limits.max_burn_sats).map_err(|error| match error {
-            NodeError::Rpc { code, message, .. } if REJECTIONS.contains(&code) => {
-                Refused::Rejected { code, reason: message }
-            }
-            other => {
-                unreachable("broadcast a transaction", &other);
-                Refused::Unavailable
-            }
-        })
+        let sent = self.0.send_raw_transaction(raw, max_feerate(limits), limits.max_burn_sats);
+        sent.map_err(|error| refused("broadcast a transaction", error))
+    }
+
+    fn check(&self, raw: &[u8], limits: BroadcastLimits) -> Result<(), Refused> {
+        match self.0.test_mempool_accept(raw, max_feerate(limits)) {
+            Ok(None) => Ok(()),
+            Ok(Some(reason)) => Err(Refused::Rejected { code: REJECTED, reason }),
+            Err(error) => Err(refused("check a transaction", error)),
+        }
     }
 
     fn raw_transaction(&self, txid: &Txid, block: Option<&BlockHash>) -> Result<Option<Vec<u8>>, Unreachable> {

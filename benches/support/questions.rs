@@ -56,8 +56,12 @@ pub(crate) struct LocalApi {
 impl LocalApi {
     pub(crate) fn of(reader: Arc<Reader>) -> Self {
         let config = ApiConfig::from(HttpConfig { gates_enabled: false, ..ApiConfig::default().http });
+        Self::over(router(ApiState::new(Arc::new(IndexSlot::with(reader)), config)))
+    }
+
+    pub(crate) fn over(router: Router) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        LocalApi { router: router(ApiState::new(Arc::new(IndexSlot::with(reader)), config)), runtime }
+        LocalApi { router, runtime }
     }
 
     pub(crate) fn ask(&self, question: &Question) -> Answered {

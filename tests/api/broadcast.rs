@@ -29,6 +29,8 @@ pub struct Scripted {
     sent: Mutex<Vec<Vec<u8>>>,
     /// The limits of the last broadcast.
     pub limits: Mutex<BroadcastLimits>,
+    /// Transactions that it was asked about without sending them.
+    checked: Mutex<Vec<Vec<u8>>>,
     raw: Mutex<HashMap<(Txid, Option<BlockHash>), Bytes>>,
     fetched: Mutex<usize>,
     /// The mempool of the index that asks.
@@ -41,6 +43,7 @@ impl Scripted {
             answers: Mutex::default(),
             sent: Mutex::default(),
             limits: Mutex::default(),
+            checked: Mutex::default(),
             raw: Mutex::default(),
             fetched: Mutex::default(),
             slot: world.slot.pool(),
@@ -51,7 +54,16 @@ impl Scripted {
         self.answers.lock().unwrap().push_back(Err(Refused::Rejected { code, reason: reason.to_owned() }));
     }
 
-    fn calls(&self) -> usize {
+    pub fn answers(&self, answer: Result<Txid, Refused>) {
+        self.answers.lock().unwrap().push_back(answer);
+    }
+
+    /// Transactions that it was asked about.
+    pub fn checked(&self) -> Vec<Vec<u8>> {
+        self.checked.lock().unwrap().clone()
+    }
+
+    pub fn calls(&self) -> usize {
         self.sent.lock().unwrap().len()
     }
 
@@ -75,6 +87,13 @@ impl NodeAccess for Scripted {
         let tx: Transaction = bitcoin::consensus::deserialize(raw).unwrap();
         let accepted = Ok(Txid(tx.compute_txid().to_byte_array()));
         self.answers.lock().unwrap().pop_front().unwrap_or(accepted)
+    }
+
+    fn check(&self, raw: &[u8], limits: BroadcastLimits) -> Result<(), Refused> {
+        self.the_mempool_is_free();
+        self.checked.lock().unwrap().push(raw.to_vec());
+        *self.limits.lock().unwrap() = limits;
+        self.answers.lock().unwrap().pop_front().map_or(Ok(()), |answer| answer.map(drop))
     }
 
     fn raw_transaction(&self, txid: &Txid, block: Option<&BlockHash>) -> Bytes {

@@ -49,7 +49,7 @@ async fn limits_of_the_client_reach_the_node_and_refusals_name_them() {
     // A body that is not a transaction is named.
     for (body, says) in [
         ("", "is empty"),
-        ("cHNidP8BAHUCAAAAASaBcTce3/KF6Tet7qSze3gADAVmy7OtZGQXE8pCFxv2", "is a PSBT"),
+        ("cHNidP8BAHUCAAAAASaBcTce3/KF6Tet7qSze3gADAVmy7OtZGQXE8pCFxv2", "is a damaged PSBT"),
         (&tx[..tx.len() - 2], "is cut"),
         (format!("{tx}00").as_str(), "has 1 more bytes"),
     ] {

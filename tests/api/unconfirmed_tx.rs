@@ -365,6 +365,10 @@ impl NodeAccess for Has {
         Err(Refused::Unavailable)
     }
 
+    fn check(&self, _: &[u8], _: BroadcastLimits) -> Result<(), Refused> {
+        Err(Refused::Unavailable)
+    }
+
     fn raw_transaction(&self, _: &Txid, block: Option<&BlockHash>) -> Result<Option<Vec<u8>>, Unreachable> {
         assert!(block.is_none(), "it is in no block");
         Ok(Some(self.0.clone()))

@@ -34,6 +34,37 @@ fn signed(node: &Node, address: &str, sats: u64, rate: u32) -> String {
     made["hex"].as_str().unwrap().to_owned()
 }
 
+/// A check says what the node says, and sends nothing; the node's own PSBT is sent as its transaction.
+fn checks(node: &Node, served: &Served, hex: &str) {
+    let (status, body) = served.post("/v1/tx/broadcast", &json!({ "tx_hex": hex, "dry_run": true }));
+    let said = &node.rpc("testmempoolaccept", json!([[hex]]))[0];
+    assert_eq!(
+        (status, &body["state"], &body["check"]["allowed"]),
+        (200, &json!("not_sent"), &said["allowed"]),
+        "{body}"
+    );
+    let fee = body["decoded"]["fee_sats"].as_f64().unwrap() / 1e8;
+    assert!((fee - said["fees"]["base"].as_f64().unwrap()).abs() < 1e-9, "{body} {said}");
+    let decoded = node.rpc("decoderawtransaction", json!([hex]));
+    for (own, theirs) in body["decoded"]["outputs"].as_array().unwrap().iter().zip(decoded["vout"].as_array().unwrap())
+    {
+        assert_eq!(own["address"], theirs["scriptPubKey"]["address"]);
+        assert_eq!(own["script_hex"], theirs["scriptPubKey"]["hex"]);
+    }
+    let address = node.new_address("bech32");
+    let funded = node.rpc("walletcreatefundedpsbt", json!([[], [{ address: btc(200_000) }], 0, { "fee_rate": 3 }]));
+    let open = funded["psbt"].as_str().unwrap();
+    let (_, body) = served.post("/v1/tx/broadcast", &json!({ "tx_hex": open, "dry_run": true }));
+    assert_eq!(body["check"]["code"], "invalid_transaction", "{body}");
+    // Signed, and left for us to finalize.
+    let signed = node.rpc("walletprocesspsbt", json!([open, true, "ALL", true, false]));
+    let (_, body) = served.post("/v1/tx/broadcast", &json!({ "tx_hex": signed["psbt"], "dry_run": true }));
+    assert_eq!(body["check"]["allowed"], true, "{body}");
+    let whole = node.rpc("finalizepsbt", json!([signed["psbt"]]));
+    assert_eq!(body["txid"], node.rpc("decoderawtransaction", json!([whole["hex"]]))["txid"]);
+    assert_eq!(body["wtxid"], node.rpc("decoderawtransaction", json!([whole["hex"]]))["hash"]);
+}
+
 fn broadcasts(node: &mut Node, served: &mut Served) {
     served.settle(node);
     let address = node.new_address("bech32m");
@@ -41,6 +72,7 @@ fn broadcasts(node: &mut Node, served: &mut Served) {
     let txid = node.rpc("decoderawtransaction", json!([hex]))["txid"].as_str().unwrap().to_owned();
     let unknown = served.get(&format!("/v1/tx/{txid}/status"));
     assert_eq!(unknown["state"], "unknown");
+    checks(node, served, &hex);
     let accepted = sends(served, &hex, "accepted");
     assert_eq!(accepted["txid"], *txid);
     let pool = agrees(node, served);

@@ -105,6 +105,10 @@ fn pages_show_all_that_the_list_says() {
     for (name, txid) in [("moved", moved), ("waiting", waiting)] {
         names.insert(name, txid.as_str().unwrap().to_owned());
     }
+    // Another transaction that nobody has seen: the one that waits, with another locktime.
+    let hex = client.get(&format!("/v1/tx/{}?include_hex=true", names["waiting"])).json()["hex"].clone();
+    let hex = hex.as_str().unwrap();
+    names.insert("signed", format!("{}01000000", &hex[..hex.len() - 8]));
     let text = std::fs::read_to_string(workspace_root().join("docs/pages.md")).unwrap();
     let pages = pages(&text, &names);
     assert!(pages.len() >= 4, "{pages:?}");

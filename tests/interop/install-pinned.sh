@@ -27,3 +27,8 @@ install_pinned() {
     fi
     echo "$*" >"$tools/installed"
 }
+
+# find_chromium: prints the path of the system's Chromium, or nothing.
+find_chromium() {
+    command -v chromium || command -v chromium-browser || command -v google-chrome || true
+}

@@ -1,5 +1,5 @@
-// Looks at the pages below an address in a browser, at three widths, in two colour schemes, with more contrast and less
-// motion: errors, requests to other hosts, overflow, contrast, focus, axe-core's rules, what is left without scripts, and
+// Looks at the pages below an address in a browser, at three widths, and in the dark with more contrast and less motion:
+// errors, requests to other hosts, overflow, contrast, focus, axe-core's rules, what is left without scripts, and
 // whether operations can be tried out. Of pages of one kind (blocks, transactions, …) it looks at a few.
 //
 // Usage: pages.mjs BASE_URL, with PLAYWRIGHT, AXE, BROWSER, PROFILE and perhaps PICTURES in the environment.
@@ -13,8 +13,8 @@ const axe = readFileSync(AXE, "utf8");
 const { chromium } = createRequire(import.meta.url)(PLAYWRIGHT);
 const base = new URL(process.argv[2]);
 
-const WIDTHS = [375, 768, 1440];
-const SCHEMES = ["light", "dark"];
+// Colours do not depend on the width, nor widths on the colours.
+const VIEWS = { light: [375, 768, 1440], dark: [375] };
 // Pages of one kind that are looked at: the chain has many.
 const OF_A_KIND = 3;
 const KINDS = /^\/(address|tx|block|block-height|entity|pool|search)(\/|\?|$)/;
@@ -35,7 +35,13 @@ const UNKNOWN = {
 const mayFail = (path) => [...ABSENT, UNKNOWN[path]];
 
 const faults = [];
-const fault = (where, what) => { if (faults.length < 100) faults.push(`${where}: ${what}`); };
+const known = new Set();
+/// Notes a fault of a page once, with the first of its views that has it.
+const fault = (where, what) => {
+  const name = `${where.replace(/ \(\d+ px, \w+\)/, "")}: ${what}`;
+  if (faults.length < 100 && !known.has(name)) faults.push(`${where}: ${what}`);
+  known.add(name);
+};
 
 /// What a page looks like, from within.
 function inspect() {
@@ -97,7 +103,7 @@ function inspect() {
 
   const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
   for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) faults.push(`two elements have the id ${id}`);
-  for (const [selector, count] of [["h1", 1], ["main", 1], ["title", 1], ["meta[name=viewport]", 1]]) {
+  for (const [selector, count] of [["h1", 1], ["main", 1], ["head > title", 1], ["meta[name=viewport]", 1]]) {
     const found = document.querySelectorAll(selector).length;
     if (found !== count) faults.push(`${found} of ${selector}`);
   }
@@ -116,7 +122,8 @@ function inspect() {
     if (next > level + 1) faults.push(`from h${level} to h${next}: ${name(heading)}`);
     level = next;
   }
-  const links = [...document.querySelectorAll("a[href]")].map((a) => a.href);
+  // In drawings, `href` of a link is not a text.
+  const links = [...document.querySelectorAll("a[href]")].map((a) => new URL(a.getAttribute("href"), document.baseURI).href);
   return { faults: [...new Set(faults)], weakest, links, ids };
 }
 
@@ -147,7 +154,7 @@ async function rules(page, where) {
   for (const what of found) fault(where, `axe: ${what}`);
 }
 
-/// A page that tells of whatever goes wrong on it.
+/// A page that reports errors, and requests to other hosts.
 async function open(context, where) {
   const page = await context.newPage();
   page.on("console", (message) => {
@@ -155,7 +162,11 @@ async function open(context, where) {
     if (bad) fault(where(), `console: ${message.text()}`);
   });
   page.on("pageerror", (error) => fault(where(), `error: ${error.message}`));
-  page.on("requestfailed", (request) => fault(where(), `failed: ${request.url()} ${request.failure()?.errorText}`));
+  page.on("requestfailed", (request) => {
+    // A page that is left closes its stream of events.
+    const isStream = new URL(request.url()).pathname === "/v1/events";
+    if (!isStream) fault(where(), `failed: ${request.url()} ${request.failure()?.errorText}`);
+  });
   page.on("request", (request) => {
     const url = new URL(request.url());
     if (url.protocol !== "data:" && url.host !== base.host) fault(where(), `asks another host: ${url}`);
@@ -253,25 +264,31 @@ try {
   const page = await open(browser, () => where);
   for (let path = todo.shift(); path; path = todo.shift()) {
     if (checked.has(path)) continue;
-    for (const scheme of SCHEMES) {
+    const seen = { ids: [], places: [], text: "" };
+    for (const [scheme, widths] of Object.entries(VIEWS)) {
       const asked = scheme === "dark" ? { contrast: "more", reducedMotion: "reduce" } : { contrast: null, reducedMotion: null };
       await page.emulateMedia({ colorScheme: scheme, ...asked });
-      for (const width of WIDTHS) {
+      for (const width of widths) {
         where = `${path} (${width} px, ${scheme})`;
         await page.setViewportSize({ width, height: width < 600 ? 812 : 900 });
-        const answer = await page.goto(new URL(path, base).href);
-        if (answer.status() !== 200) fault(where, `status ${answer.status()}`);
-        // What is folded up is part of the page.
+        // It is read once in each scheme. Other widths lay out the same page again.
+        if (width === widths[0]) {
+          const answer = await page.goto(new URL(path, base).href);
+          if (answer.status() !== 200) fault(where, `status ${answer.status()}`);
+          if (scheme === "light") seen.text = await page.evaluate(textOf);
+        }
         if (PICTURES) await picture(page, path, `${width}-${scheme}`);
-        await page.evaluate(() => { for (const details of document.querySelectorAll("details")) details.open = true; });
+        // What is folded up is part of the page.
+        await fold(page, false);
         const found = await page.evaluate(inspect);
         for (const what of found.faults) fault(where, what);
         weakest = Math.min(weakest, found.weakest);
-        checked.set(path, found.ids);
+        seen.ids.push(...found.ids);
         for (const link of found.links) {
           const url = new URL(link);
           if (url.host !== base.host) { fault(where, `links to another host: ${link}`); continue; }
           const target = url.pathname + url.search;
+          if (url.hash) seen.places.push(link);
           if (!status.has(target) && isWanted(target)) {
             const reply = await browser.request.get(url.href, { maxRedirects: 0 });
             const type = reply.headers()["content-type"] || "";
@@ -282,50 +299,70 @@ try {
             if (type.startsWith("text/html") || leads) todo.push(place.pathname + place.search);
           }
         }
-        if (scheme === "light" && width === 1440) stops += await keyboard(page, where);
-        const isEnd = (scheme === "light" && width === 1440) || (scheme === "dark" && width === 375);
-        if (isEnd) await rules(page, where);
-        if (path === "/api/reference/" && scheme === "light") {
+        const isLast = width === widths.at(-1);
+        if (scheme === "light" && isLast) stops += await keyboard(page, where);
+        if (isLast) await rules(page, where);
+        if (path === "/api/reference/" && scheme === "light" && isLast) {
           forms = await tryOut(page, where);
-          const after = await page.evaluate(inspect);
-          for (const what of after.faults) fault(`${where}, with answers`, what);
-          if (PICTURES) {
-            for (const tried of ["wallet_transactions", "qr_code"]) {
-              await page.locator(`#${tried}`).screenshot({ path: join(PICTURES, `${tried}-${width}.png`) });
+          for (const narrow of widths) {
+            await page.setViewportSize({ width: narrow, height: 900 });
+            const after = await page.evaluate(inspect);
+            for (const what of after.faults) fault(`${path} (${narrow} px, with answers)`, what);
+            if (PICTURES) {
+              for (const tried of ["wallet_transactions", "qr_code"]) {
+                await page.locator(`#${tried}`).screenshot({ path: join(PICTURES, `${tried}-${narrow}.png`) });
+              }
             }
           }
         }
+        if (PICTURES) await fold(page, true);
       }
     }
+    checked.set(path, seen);
   }
   // Links to a place on a page lead to one.
-  for (const path of checked.keys()) {
-    await page.goto(new URL(path, base).href);
-    const links = await page.evaluate(() => [...document.querySelectorAll("a[href*='#']")].map((a) => a.href));
-    for (const link of links) {
+  for (const [path, { places }] of checked) {
+    for (const link of new Set(places)) {
       const url = new URL(link);
-      const ids = checked.get(url.pathname + url.search);
+      const ids = checked.get(url.pathname + url.search)?.ids;
       if (ids && !ids.includes(decodeURIComponent(url.hash.slice(1)))) fault(path, `links to ${link}, which is not there`);
     }
   }
   // Without scripts the same can be read.
   const plain = await chromium.launch(launch);
-  const context = await plain.newContext({ javaScriptEnabled: false, viewport: { width: 1440, height: 900 } });
+  const context = await plain.newContext({ javaScriptEnabled: false, viewport: { width: 375, height: 812 } });
   const still = await open(context, () => where);
-  for (const path of checked.keys()) {
+  for (const [path, { text }] of checked) {
     where = `${path} (no scripts)`;
     await still.goto(new URL(path, base).href);
-    await page.goto(new URL(path, base).href);
-    const [without, with_] = [await still.locator("main").innerText(), await page.evaluate(() => {
-      for (const form of document.querySelectorAll("form.try")) form.remove();
-      return document.querySelector("main").innerText;
-    })];
-    if (without.replace(/\s+/g, " ") !== with_.replace(/\s+/g, " ")) fault(where, "the text is not the same");
+    const without = (await still.locator("main").innerText()).replace(/\s+/g, " ").trim();
+    if (without !== text) fault(where, `the text is not the same: ${difference(without, text)}`);
     if (without.length < 80) fault(where, "next to nothing to read");
   }
   await plain.close();
 } finally {
   await browser.close();
+}
+
+/// Opens all that is folded up, or folds it.
+async function fold(page, closed) {
+  await page.evaluate((open) => { for (const details of document.querySelectorAll("details")) details.open = open; }, !closed);
+}
+
+/// The text of a page as it is first read, without the forms that scripts add.
+function textOf() {
+  const forms = [...document.querySelectorAll("form.try")];
+  for (const form of forms) form.hidden = true;
+  const text = document.querySelector("main").innerText.replace(/\s+/g, " ").trim();
+  for (const form of forms) form.hidden = false;
+  return text;
+}
+
+/// The place at which two texts differ.
+function difference(one, other) {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  return `"${one.slice(at, at + 60)}" and "${other.slice(at, at + 60)}"`;
 }
 
 async function picture(page, path, suffix) {
@@ -336,7 +373,8 @@ async function picture(page, path, suffix) {
   await page.screenshot({ path: join(PICTURES, `${name}-${suffix}.png`), fullPage: true, clip });
 }
 
-console.log(`pages: ${checked.size} pages at ${WIDTHS.join(" and ")} px in ${SCHEMES.join(" and ")}, `
+const views = Object.entries(VIEWS).map(([scheme, widths]) => `${widths.join(", ")} px ${scheme}`).join(", ");
+console.log(`pages: ${checked.size} pages at ${views}, `
   + `${status.size} links, weakest contrast ${weakest.toFixed(1)}, ${stops} stops of the keyboard, `
   + `${forms[0]} forms tried, ${forms[1]} answered with data`);
 if (faults.length > 0) {

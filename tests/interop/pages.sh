@@ -1,24 +1,37 @@
 #!/usr/bin/env bash
-# A browser that we did not write looks at the pages of the server at $1, as a phone and as a desk would show them, in
-# the light and in the dark, with axe-core's rules. A folder as $2 receives pictures of the pages.
-# The driver's version is pinned and lies in the user's cache; the browser is the system's (Debian: chromium).
+# Browsers that we did not write look at the pages of the server at $1: Chromium as a phone and as a desk would show them,
+# in the light and in the dark, with axe-core's rules; Firefox, whose engine lays out and reports in its own way, over
+# WebDriver BiDi. A folder as $2 receives pictures of the pages.
+# The drivers' versions are pinned and lie in the user's cache; the browsers are the system's (Debian: chromium,
+# firefox-esr).
 set -euo pipefail
 
 base=$1
 pictures=${2:-}
 here=$(cd "$(dirname "$0")" && pwd)
-
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-if [ -z "$browser" ]; then
-    echo "interop: skipped interop-pages: no Chromium (Debian: chromium)" >&2
-    exit 0
-fi
 # shellcheck source=tests/interop/install-pinned.sh
 . "$here/install-pinned.sh"
-install_pinned interop-pages playwright-core@1.65.1 axe-core@4.14.1
+failed=0
 
-# Below the home folder: a browser that comes as a snap may not read elsewhere.
-profile=$(mktemp -d -p "$tools")
-trap 'rm -rf "$profile"' EXIT
-PLAYWRIGHT="$tools/node_modules/playwright-core/index.js" AXE="$tools/node_modules/axe-core/axe.min.js" BROWSER="$browser" PROFILE="$profile" PICTURES="$pictures" \
-    timeout 900 node "$here/pages.mjs" "$base"
+browser=$(find_chromium)
+if [ -z "$browser" ]; then
+    echo "interop: skipped interop-pages: no Chromium (Debian: chromium)" >&2
+else
+    install_pinned interop-pages playwright-core@1.65.1 axe-core@4.14.1
+    # Below the home folder: a browser that comes as a snap may not read elsewhere.
+    profile=$(mktemp -d -p "$tools")
+    trap 'rm -rf "$profile"' EXIT
+    PLAYWRIGHT="$tools/node_modules/playwright-core/index.js" AXE="$tools/node_modules/axe-core/axe.min.js" \
+        BROWSER="$browser" PROFILE="$profile" PICTURES="$pictures" \
+        timeout 900 node "$here/pages.mjs" "$base" || failed=1
+fi
+
+firefox=$(command -v firefox-esr || command -v firefox || true)
+if [ -z "$firefox" ]; then
+    echo "interop: skipped interop-firefox: no Firefox (Debian: firefox-esr)" >&2
+else
+    install_pinned interop-firefox node@22.23.3 puppeteer-core@25.16.0
+    PUPPETEER="$tools/node_modules/puppeteer-core" FIREFOX="$firefox" \
+        timeout 300 "$tools/node_modules/.bin/node" "$here/firefox.mjs" "$base" || failed=1
+fi
+exit "$failed"

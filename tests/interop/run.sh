@@ -41,6 +41,8 @@ done
 "$here/mcp.sh" "http://$listen" "${CARGO_TARGET_DIR:-target}/release/cairn" "$work/data"
 "$here/generated.sh" "http://$listen" "$document"
 "$here/pages.sh" "http://$listen"
+"$here/pages_tasks.sh" "http://$listen"
+"$here/lighthouse.sh" "http://$listen"
 "$here/qr.sh" "http://$listen"
 "$here/descriptors.sh" "http://$listen"
 "$here/events.sh" "http://$listen"

@@ -147,6 +147,17 @@ pub struct MempoolEntry {
     pub spent_by: Vec<Txid>,
 }
 
+/// One result of `testmempoolaccept`.
+#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Acceptance {
+    /// True if the node would take the transaction into its mempool.
+    #[serde(default)]
+    pub(crate) allowed: bool,
+    /// Why it would not.
+    #[serde(default, rename = "reject-reason")]
+    pub(crate) reject_reason: Option<String>,
+}
+
 /// `getmempoolinfo`. Feerates are in satoshis per 1 000 virtual bytes.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 pub struct MempoolInfo {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     amount::{Bytes, Hash},
     answers::{
-        ChainInfo, MempoolEntry, MempoolInfo, MiningInfo, NetworkInfo, RawMempool, TxOutSetInfo, ZmqNotification,
+        Acceptance, ChainInfo, MempoolEntry, MempoolInfo, MiningInfo, NetworkInfo, RawMempool, TxOutSetInfo,
+        ZmqNotification,
     },
     client::{MAX_ANSWER, NodeClient},
     error::NodeError,
@@ -100,6 +101,26 @@ impl NodeClient {
         params.extend(max_burn_sats.map(|sats| decimals(Some(sats))));
         let params = Value::Array(params);
         self.call::<Hash<Txid>>("sendrawtransaction", &params).map(|txid| txid.0)
+    }
+
+    /// Asks if the node would accept a transaction into its mempool, without sending it. `None` if it would; otherwise
+    /// its reject reason. A limit that is not given is the node's own.
+    pub fn test_mempool_accept(
+        &self,
+        raw: &[u8],
+        max_feerate_sats_per_kvb: Option<u64>,
+    ) -> Result<Option<String>, NodeError> {
+        const METHOD: &str = "testmempoolaccept";
+        let params = json!([[hex::encode(raw)], decimals(max_feerate_sats_per_kvb)]);
+        let mut said: Vec<Acceptance> = self.call(METHOD, &params)?;
+        let said = said.pop().ok_or_else(|| bad_answer(METHOD, "it has no result".to_owned()))?;
+        match said {
+            Acceptance { allowed: true, .. } => Ok(None),
+            Acceptance { reject_reason: Some(reason), .. } => Ok(Some(reason)),
+            Acceptance { reject_reason: None, .. } => {
+                Err(bad_answer(METHOD, "it has neither a permission nor a reason".to_owned()))
+            }
+        }
     }
 
     /// Txids in the mempool, and the number of its next `sequence` message. `expected` is about how many there are: an

@@ -1,5 +1,5 @@
 //! Output descriptors (BIP 380 and those that follow) and extended public keys (BIP 32, SLIP 132): the scripts of a
-//! whole wallet. Plain text in, scripts out: no chain, no network, no log.
+//! whole wallet; and partially signed transactions (BIP 174). No chain, no network, no log.
 //!
 //! Its input is private: it shows every address of the wallet. So no error holds any part of it, and
 //! private keys are refused.
@@ -10,6 +10,7 @@ mod expression;
 mod extended;
 mod key;
 mod musig;
+mod psbt;
 mod refusal;
 mod secrets;
 mod template;
@@ -17,6 +18,7 @@ mod template;
 use bitcoin::Network;
 
 pub use branch::Branch;
+pub use psbt::{MAX_PSBT_BYTES, PSBT_MAGIC, PsbtFlaw, PsbtState, read_psbt};
 pub use refusal::{Flaw, MAX_BRANCHES, MAX_BYTES, Refusal};
 
 /// The branches of a descriptor, or of an extended public key.

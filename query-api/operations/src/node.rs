@@ -37,6 +37,12 @@ pub trait NodeAccess: Send + Sync + 'static {
     /// Fails if the node rejects it, or is unreachable.
     fn broadcast(&self, raw: &[u8], limits: BroadcastLimits) -> Result<Txid, Refused>;
 
+    /// Asks if the node would accept a transaction, without sending it. Only the limit of the feerate counts.
+    ///
+    /// # Errors
+    /// Fails if the node would reject it, or is unreachable.
+    fn check(&self, raw: &[u8], limits: BroadcastLimits) -> Result<(), Refused>;
+
     /// Bytes of a transaction in the given block, or in the mempool without one; `None` if it is not there.
     fn raw_transaction(&self, txid: &Txid, block: Option<&BlockHash>) -> Result<Option<Vec<u8>>, Unreachable>;
 }

@@ -57,12 +57,13 @@ pub(crate) fn grouped(number: impl Plain<u64>) -> String {
     text
 }
 
-/// A decimal number in groups of three digits before its point.
+/// A decimal number in groups of three digits before its point. Amounts of money have no single decimal: numbers of JSON
+/// lose their last zero.
 pub(crate) fn decimal(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, part) = rest.split_once('.').map_or((rest, None), |(whole, part)| (whole, Some(part)));
     match (whole.parse::<u64>(), part) {
-        (Ok(whole), Some(part)) => format!("{sign}{}.{part}", grouped(whole)),
+        (Ok(whole), Some(part)) => format!("{sign}{}.{part:0<2}", grouped(whole)),
         (Ok(whole), None) => format!("{sign}{}", grouped(whole)),
         (Err(_), _) => text.to_owned(),
     }
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn decimals_are_grouped() {
         for (given, text) in
-            [("1234.5", "1\u{202f}234.5"), ("-1234567", "-1\u{202f}234\u{202f}567"), ("12", "12"), ("n/a", "n/a")]
+            [("1234.5", "1\u{202f}234.50"), ("-1234567", "-1\u{202f}234\u{202f}567"), ("12", "12"), ("n/a", "n/a")]
         {
             assert_eq!(decimal(given), text);
         }

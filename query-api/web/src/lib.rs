@@ -35,6 +35,7 @@ mod wallet;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 
 use crate::site::Site;
 pub use crate::{
@@ -56,5 +57,6 @@ pub fn routes(operations: Arc<dyn Operations>, options: Options) -> Router {
         tx::routes,
         wallet::routes,
     ];
-    pages.into_iter().fold(Router::new(), |all, one| all.merge(one())).with_state(site)
+    let all = pages.into_iter().fold(Router::new(), |all, one| all.merge(one()));
+    all.layer(from_fn_with_state(Arc::clone(&site), route::readable)).with_state(site)
 }

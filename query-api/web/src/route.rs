@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::Request,
+    extract::{Request, State},
     handler::Handler,
     http::{HeaderValue, Method, StatusCode, header},
+    middleware::Next,
     response::{IntoResponse, Response},
     routing::{MethodRouter, any, get},
 };
 use cairn_http::Api;
+use percent_encoding::percent_decode_str;
 
-use crate::site::Site;
+use crate::{answer, ask::Refused, site::Site};
 
 /// Methods of a page that is only read.
 const READ: &str = "GET, HEAD, OPTIONS";
@@ -63,10 +65,42 @@ async fn without_slash(request: Request) -> Response {
     see(StatusCode::PERMANENT_REDIRECT, &format!("../{name}{query}"))
 }
 
+/// Refuses paths that are not text: no page takes them, and what would refuse them is not a page.
+pub(crate) async fn readable(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    if percent_decode_str(request.uri().path()).decode_utf8().is_ok() {
+        return next.run(request).await;
+    }
+    let refusal = Refused {
+        status: StatusCode::BAD_REQUEST.as_u16(),
+        code: "invalid_path".to_owned(),
+        title: "The path cannot be read".to_owned(),
+        detail: "The path has bytes that are not UTF-8; write other characters than ASCII as percent-encoded UTF-8."
+            .to_owned(),
+        ..Refused::default()
+    };
+    answer::refused(&site, "The path cannot be read", "", &refusal)
+}
+
 /// A redirect to a place.
 pub(crate) fn see(status: StatusCode, place: &str) -> Response {
     match HeaderValue::from_str(place) {
         Ok(place) => (status, [(header::LOCATION, place)]).into_response(),
         Err(_) => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Canned, body_of, get};
+
+    #[tokio::test]
+    async fn paths_that_are_not_text_are_refused_by_a_page() {
+        for path in ["/address/%ff", "/tx/%C3%28", "/entity/%80/"] {
+            let response = get(Canned::new(), path).await;
+            assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{path}");
+            let html = body_of(response).await;
+            assert!(html.contains("<h1>The path cannot be read</h1>") && html.contains("UTF-8"), "{html}");
+        }
     }
 }

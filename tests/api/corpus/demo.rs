@@ -198,6 +198,10 @@ impl NodeAccess for Obliging {
         }
     }
 
+    fn check(&self, raw: &[u8], limits: BroadcastLimits) -> Result<(), Refused> {
+        self.broadcast(raw, limits).map(drop)
+    }
+
     fn raw_transaction(&self, _: &Txid, _: Option<&BlockHash>) -> Result<Option<Vec<u8>>, Unreachable> {
         Ok(None)
     }

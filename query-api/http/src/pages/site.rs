@@ -8,8 +8,11 @@ use axum::{
 use super::shell::{ICON, ICON_PATH, STYLE, STYLE_PATH};
 use crate::answers::document::Document;
 
-/// Answers are many, cheap to ask for, and of no use in a search engine; pages and descriptions are for everybody.
-const ROBOTS: &str = "User-agent: *\nAllow: /v1/capabilities\nAllow: /v1/beta-status\nDisallow: /v1/\nDisallow: /mcp\n";
+/// Answers are many, cheap to ask for, and of no use in a search engine; pages and descriptions are for everybody. Flows
+/// and searches have no end of links, so no robot should follow them. Which other pages search engines list, the pages
+/// say themselves.
+const ROBOTS: &str = "User-agent: *\nAllow: /v1/capabilities\nAllow: /v1/beta-status\nDisallow: /v1/\nDisallow: /mcp\nDisallow: /search\n\
+                      Disallow: /address/*/flow\nDisallow: /address/*/risk\n";
 
 /// All of them. They are kept for a day, and then asked for by their version.
 pub(crate) fn documents() -> Vec<Document> {

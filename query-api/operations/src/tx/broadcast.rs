@@ -2,17 +2,19 @@
 
 use bitcoin::hashes::Hash;
 use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Info, Location, Tool};
-use cairn_model::Txid;
+use cairn_model::{Txid, is_unspendable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
-    submitted::decode,
-    verdict::{Verdict, verdict},
+    decoded::DecodedTx,
+    submitted::{Submitted, decode, unsigned_reason},
+    verdict::{MAX_BURN, Verdict, verdict},
 };
 use crate::{
     context::{BlockRef, Ctx, block_ref, confirmations, index_post},
-    node::{BroadcastLimits, Refused},
+    node::{BroadcastLimits, NodeAccess, Refused},
     operation::Operation,
     values::rfc3339_ms,
 };
@@ -23,9 +25,13 @@ pub(crate) struct TxBroadcast;
 /// The transaction.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct TxBroadcastInput {
-    /// The signed transaction in hexadecimal, serialized with its witness. Maximum weight: 400 000.
-    #[schemars(extend("pattern" = "^\\s*([0-9a-fA-F]{2})+\\s*$"), example = EXAMPLE)]
+    /// The signed transaction in hexadecimal, serialized with its witness; or a PSBT (BIP 174) in base64 or hexadecimal
+    /// that has all its signatures. Maximum weight: 400 000.
+    #[schemars(extend("pattern" = "^\\s*(([0-9a-fA-F]{2})+|cHNidP[A-Za-z0-9+/\\s]+={0,2})\\s*$"), example = EXAMPLE)]
     tx_hex: String,
+    /// True to decode and check the transaction without sending it.
+    #[serde(default)]
+    dry_run: bool,
     /// Highest feerate to accept. A transaction that pays more is rejected with `max_fee_exceeded`. Default: the node's
     /// own limit (10 000 in Bitcoin Core).
     #[schemars(range(min = 1, max = 100_000))]
@@ -53,6 +59,31 @@ pub(crate) struct TxBroadcastOutput {
     confirmations: Option<u32>,
     /// Block of the transaction; null unless the index has it.
     block: Option<BlockRef>,
+    /// With `dry_run`, if the node would accept it; otherwise null.
+    check: Option<BroadcastCheck>,
+    /// With `dry_run`, the content of the transaction; otherwise null.
+    decoded: Option<DecodedTx>,
+}
+
+/// If the node would accept the transaction now.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct BroadcastCheck {
+    /// Null if it is unknown, and `reason` says why.
+    allowed: Option<bool>,
+    /// Code of the error that sending it would cause; null if none is expected.
+    code: Option<&'static str>,
+    /// Why it is not allowed, or why that is unknown.
+    reason: Option<String>,
+    /// The node's message, if it rejects the transaction.
+    reject_reason: Option<Value>,
+    /// True if the same transaction may be accepted later.
+    retryable: bool,
+}
+
+impl BroadcastCheck {
+    fn known() -> Self {
+        BroadcastCheck { reason: Some("the transaction is already known: see state".to_owned()), ..Self::default() }
+    }
 }
 
 /// Result of the broadcast.
@@ -65,6 +96,8 @@ pub(crate) enum BroadcastState {
     AlreadyInMempool,
     /// The transaction is in a block.
     AlreadyConfirmed,
+    /// It was only checked (`dry_run`).
+    NotSent,
 }
 
 /// Maximum weight of transactions that nodes relay.
@@ -86,7 +119,8 @@ impl Operation for TxBroadcast {
     const INFO: Info = Info {
         summary: "Broadcast a signed transaction to the Bitcoin network",
         description: "Passes a signed transaction to the node, which checks it and relays it to its peers. The body is \
-            JSON, or only the hexadecimal digits as text/plain. Sending a transaction that the mempool or the chain \
+            JSON, or only the hexadecimal digits or the PSBT as text/plain. With `dry_run` nothing is sent: the answer \
+            shows inputs, outputs and fee, and if the node would accept the transaction. Sending a transaction that the mempool or the chain \
             already has is a success, and `state` says so. If the node rejects it, the answer is 400 with a stable \
             code, and the node's message in `reject_reason`. `retryable` is true if the same transaction may be \
             accepted later (missing_inputs: its parents may still arrive; non_final: its locktime is not reached; \
@@ -120,64 +154,131 @@ impl Operation for TxBroadcast {
     type Output = TxBroadcastOutput;
 
     fn run(ctx: &Ctx<'_>, input: TxBroadcastInput) -> Result<TxBroadcastOutput, ApiError> {
-        let (tx, raw) = decode(input.tx_hex.trim()).map_err(|what| invalid(&what))?;
-        let txid = Txid(tx.compute_txid().to_byte_array());
-        let wtxid = Txid(tx.compute_wtxid().to_byte_array());
-        let output = |state| TxBroadcastOutput {
-            txid: txid.to_string(),
-            wtxid: wtxid.to_string(),
-            state,
-            vsize: tx.vsize() as u64,
-            weight: tx.weight().to_wu(),
-            mempool_first_seen: None,
-            confirmations: Some(0),
-            block: None,
-        };
-        let confirmed = output(BroadcastState::AlreadyConfirmed);
-        let confirmed = match confirmed_in(ctx, &txid) {
-            Some((confirmations, block)) => {
-                return Ok(TxBroadcastOutput { confirmations: Some(confirmations), block: Some(block), ..confirmed });
-            }
-            None => TxBroadcastOutput { confirmations: None, ..confirmed },
-        };
-        let waiting = output(BroadcastState::AlreadyInMempool);
-        if let Some(there) = in_mempool(ctx, &txid) {
-            if there.wtxid != wtxid {
-                other_witness(ctx);
-            }
-            return Ok(TxBroadcastOutput { mempool_first_seen: Some(rfc3339_ms(there.first_seen_ms)), ..waiting });
-        }
-        // Checked only now, because a block may contain a larger one.
-        if tx.weight().to_wu() > MAX_WEIGHT {
-            return Err(invalid(&format!("is too large: its weight exceeds {MAX_WEIGHT}")));
-        }
-        let Some(node) = ctx.node else {
-            let detail = "this server has no node to broadcast transactions; its operator can configure one (--node)";
-            return Err(ApiError::new(ErrorCode::NodeUnavailable, detail));
-        };
+        let submitted = decode(input.tx_hex.trim()).map_err(|what| invalid(&what))?;
         let limits =
             BroadcastLimits { max_fee_rate_sat_vb: input.max_fee_rate_sat_vb, max_burn_sats: input.max_burn_sats };
-        match node.broadcast(&raw, limits) {
-            Ok(said) if said == txid => Ok(output(BroadcastState::Accepted)),
-            Ok(said) => {
-                tracing::error!(%txid, %said, "the node returned another txid for a transaction");
-                Err(ApiError::internal())
-            }
-            Err(Refused::Unavailable) => Err(unavailable()),
-            Err(Refused::Rejected { code, reason }) => match verdict(code, &reason) {
-                Verdict::Waiting => Ok(waiting),
-                Verdict::OtherWitness => {
-                    other_witness(ctx);
-                    Ok(waiting)
-                }
-                Verdict::Confirmed => Ok(confirmed),
-                Verdict::Refused(refusal) => Err(refusal.into_error(&reason, limits)),
-                Verdict::NodeFailed => {
-                    tracing::error!(code, reason, "the node could not check a transaction");
-                    Err(unavailable())
-                }
-            },
+        let known = known(ctx, &submitted);
+        if input.dry_run {
+            let check = if known.is_some() { BroadcastCheck::known() } else { check(ctx, &submitted, limits) };
+            let output = known.unwrap_or_else(|| output(&submitted, BroadcastState::NotSent));
+            let decoded = Some(DecodedTx::of(ctx, &submitted.tx)?);
+            return Ok(TxBroadcastOutput { check: Some(check), decoded, ..output });
         }
+        match known {
+            Some(known) => Ok(known),
+            None => send(ctx, &submitted, limits),
+        }
+    }
+}
+
+fn output(submitted: &Submitted, state: BroadcastState) -> TxBroadcastOutput {
+    let tx = &submitted.tx;
+    TxBroadcastOutput {
+        txid: Txid(tx.compute_txid().to_byte_array()).to_string(),
+        wtxid: Txid(tx.compute_wtxid().to_byte_array()).to_string(),
+        state,
+        vsize: tx.vsize() as u64,
+        weight: tx.weight().to_wu(),
+        mempool_first_seen: None,
+        confirmations: (state != BroadcastState::AlreadyConfirmed).then_some(0),
+        block: None,
+        check: None,
+        decoded: None,
+    }
+}
+
+/// The answer for a transaction that index or mempool have.
+fn known(ctx: &Ctx<'_>, submitted: &Submitted) -> Option<TxBroadcastOutput> {
+    let txid = Txid(submitted.tx.compute_txid().to_byte_array());
+    if let Some((confirmations, block)) = confirmed_in(ctx, &txid) {
+        let output = output(submitted, BroadcastState::AlreadyConfirmed);
+        return Some(TxBroadcastOutput { confirmations: Some(confirmations), block: Some(block), ..output });
+    }
+    let there = in_mempool(ctx, &txid)?;
+    if there.wtxid.0 != submitted.tx.compute_wtxid().to_byte_array() {
+        other_witness(ctx);
+    }
+    let output = output(submitted, BroadcastState::AlreadyInMempool);
+    Some(TxBroadcastOutput { mempool_first_seen: Some(rfc3339_ms(there.first_seen_ms)), ..output })
+}
+
+/// A transaction that the node may be asked about, and the node.
+fn askable<'c>(ctx: &'c Ctx<'_>, submitted: &Submitted) -> Result<&'c dyn NodeAccess, ApiError> {
+    if let Some(input) = submitted.unsigned {
+        return Err(invalid(&unsigned_reason(input)));
+    }
+    // Checked only after the look-up, because a block may contain a larger one.
+    if submitted.tx.weight().to_wu() > MAX_WEIGHT {
+        return Err(invalid(&format!("is too large: its weight exceeds {MAX_WEIGHT}")));
+    }
+    let detail = "this server has no node to broadcast transactions; its operator can configure one (--node)";
+    ctx.node.ok_or_else(|| ApiError::new(ErrorCode::NodeUnavailable, detail))
+}
+
+fn send(ctx: &Ctx<'_>, submitted: &Submitted, limits: BroadcastLimits) -> Result<TxBroadcastOutput, ApiError> {
+    let node = askable(ctx, submitted)?;
+    let state = match node.broadcast(&submitted.raw, limits) {
+        Ok(said) if said.0 == submitted.tx.compute_txid().to_byte_array() => BroadcastState::Accepted,
+        Ok(said) => {
+            tracing::error!(%said, "the node returned another txid for a transaction");
+            return Err(ApiError::internal());
+        }
+        Err(refused) => refusal(ctx, refused, limits)?,
+    };
+    Ok(output(submitted, state))
+}
+
+/// The state of a transaction that the node did not accept because it has it; otherwise the error.
+fn refusal(ctx: &Ctx<'_>, refused: Refused, limits: BroadcastLimits) -> Result<BroadcastState, ApiError> {
+    let (code, reason) = match refused {
+        Refused::Unavailable => return Err(unavailable()),
+        Refused::Rejected { code, reason } => (code, reason),
+    };
+    match verdict(code, &reason) {
+        Verdict::Waiting => Ok(BroadcastState::AlreadyInMempool),
+        Verdict::OtherWitness => {
+            other_witness(ctx);
+            Ok(BroadcastState::AlreadyInMempool)
+        }
+        Verdict::Confirmed => Ok(BroadcastState::AlreadyConfirmed),
+        Verdict::Refused(refusal) => Err(refusal.into_error(&reason, limits)),
+        Verdict::NodeFailed => {
+            tracing::error!(code, reason, "the node could not check a transaction");
+            Err(unavailable())
+        }
+    }
+}
+
+/// Asks the node if it would accept a transaction.
+fn check(ctx: &Ctx<'_>, submitted: &Submitted, limits: BroadcastLimits) -> BroadcastCheck {
+    let checked = askable(ctx, submitted).and_then(|node| match node.check(&submitted.raw, limits) {
+        Ok(()) => burns_too_much(submitted, limits),
+        Err(refused) => refusal(ctx, refused, limits).map(drop),
+    });
+    let error = match checked {
+        Ok(()) => return BroadcastCheck { allowed: Some(true), ..BroadcastCheck::default() },
+        Err(error) => error,
+    };
+    let is_unknown = error.code == ErrorCode::NodeUnavailable;
+    let fields = error.errors.iter().map(|field| format!("{} {}", field.name, field.message));
+    let fields = fields.collect::<Vec<_>>().join("; ");
+    BroadcastCheck {
+        allowed: (!is_unknown).then_some(false),
+        code: Some(error.code.name()),
+        reason: Some(if fields.is_empty() { error.detail.clone() } else { fields }),
+        reject_reason: error.extra.get("reject_reason").cloned(),
+        retryable: error.retryable,
+    }
+}
+
+/// The limit that nodes hold only when they send: what unspendable outputs may burn.
+fn burns_too_much(submitted: &Submitted, limits: BroadcastLimits) -> Result<(), ApiError> {
+    let burnt = submitted.tx.output.iter().filter(|output| is_unspendable(output.script_pubkey.as_bytes()));
+    match burnt.map(|output| output.value.to_sat()).max() {
+        Some(most) if most > limits.max_burn_sats.unwrap_or(0) => {
+            Err(MAX_BURN.into_error("max-burn-exceeded", limits))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -53,9 +53,9 @@ pub(crate) struct Prevout {
     address: Option<String>,
     script_hex: String,
     /// Height of the output's block; null while it is unconfirmed.
-    height: Option<u32>,
+    pub(super) height: Option<u32>,
     /// True if the output belongs to a coinbase.
-    coinbase: bool,
+    pub(super) coinbase: bool,
 }
 
 /// An output.
@@ -78,7 +78,7 @@ pub(crate) struct OutputRow {
     /// False if the output can never be spent: OP_RETURN, oversized script, or genesis.
     spendable: bool,
     /// Label of the script; null if no claim gives one.
-    label: Option<ShortLabel>,
+    pub(super) label: Option<ShortLabel>,
     /// Input that spends the output, including unconfirmed inputs if there is a mempool; null while unspent.
     spent_by: Option<SpentBy>,
 }
@@ -119,7 +119,7 @@ const TOO_LONG: &str = "too_long";
 
 impl PartBounds {
     /// Makes the rows of a list with `count` of them. `row` makes one, and says how many bytes its scripts take.
-    fn read<R>(
+    pub(super) fn read<R>(
         self,
         ctx: &Ctx<'_>,
         count: u32,
@@ -223,7 +223,7 @@ pub(super) fn inputs(
 }
 
 /// The rows, each with its label.
-fn labeled<R>(
+pub(super) fn labeled<R>(
     (mut rows, next): ListPart<R>,
     labels: Vec<Option<ShortLabel>>,
     set: impl Fn(&mut R, Option<ShortLabel>),
@@ -282,7 +282,7 @@ fn birth(view: &View<'_>, mempool: &Mempool, input: &MempoolInput) -> Result<Opt
 }
 
 /// A spent output, shown as unconfirmed.
-fn prevout(txid: &Txid, vout: u32, value: u64, script: &[u8], network: Network) -> Prevout {
+pub(super) fn prevout(txid: &Txid, vout: u32, value: u64, script: &[u8], network: Network) -> Prevout {
     Prevout {
         txid: txid.to_string(),
         vout,
@@ -380,7 +380,7 @@ pub(super) fn unconfirmed_outputs(
 }
 
 /// A row, and the bytes that its script takes.
-fn output_row(
+pub(super) fn output_row(
     index: u32,
     value: u64,
     script: &[u8],

@@ -1,5 +1,6 @@
 //! Transactions.
 
+mod decoded;
 mod found;
 mod io;
 mod pending;

@@ -94,7 +94,7 @@ const TOO_LONG_CHAIN: Refusal =
     Refusal { code: ErrorCode::TooLongMempoolChain, detail: "it has too many unconfirmed relatives", retryable: true };
 const MAX_FEE: Refusal =
     Refusal { code: ErrorCode::MaxFeeExceeded, detail: "its feerate exceeds the limit", retryable: false };
-const MAX_BURN: Refusal = Refusal {
+pub(super) const MAX_BURN: Refusal = Refusal {
     code: ErrorCode::MaxBurnExceeded,
     detail: "an unspendable output burns more than the limit",
     retryable: false,

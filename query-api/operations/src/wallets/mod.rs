@@ -1,6 +1,7 @@
 //! Wallets: everything about one script.
 
 pub(crate) mod claims;
+mod coin_age;
 pub(crate) mod coinjoin_tx;
 mod counterparties;
 mod immature;

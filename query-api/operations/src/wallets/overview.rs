@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Wallet,
+    coin_age::{CoinAge, coin_age},
     immature::immature_sats,
     related::{RelatedScript, related},
 };
@@ -30,6 +31,9 @@ pub(crate) struct Overview;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct OverviewInput {
     address: AddressParam,
+    /// True to add the ages of the coins; not for more than 1 000 coins.
+    #[serde(default)]
+    include_coin_age: bool,
     /// `compact` omits explanatory and nested fields.
     #[serde(default)]
     #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
@@ -50,6 +54,11 @@ pub(crate) struct OverviewOutput {
     balance: Balance,
     /// Number of unspent outputs of confirmed transactions, including those that an unconfirmed transaction spends.
     utxo_count: u64,
+    /// Ages of these coins; null unless `include_coin_age` is true, and as `coin_age_reason` says.
+    coin_age: Option<CoinAge>,
+    /// Why `coin_age` is null although `include_coin_age` is true: `no_coins`, `no_amount`, or `too_many_coins` (more
+    /// than 1 000); otherwise null.
+    coin_age_reason: Option<&'static str>,
     /// Number of confirmed transactions that fund the script or spend from it.
     tx_count: u64,
     /// Number of unconfirmed transactions that fund the script or spend from it; null without a mempool.
@@ -193,7 +202,8 @@ impl Balance {
 impl Operation for Overview {
     const INFO: Info = Info {
         summary: "Balance, coins, activity and first and last transaction of an address",
-        description: "The state of one script at the tip, with a constant number of reads for any length of history. \
+        description: "The state of one script at the tip, with a constant number of reads for any length of history, and one more \
+            for each coin with `include_coin_age`. \
             Counts and sums cover confirmed transactions, unless the name contains `unconfirmed`. Index and mempool \
             have the same tip, so `balance.total_sats` counts nothing twice. Without a mempool, the unconfirmed fields \
             are null and `balance.unconfirmed_reason` says why. `value_usd` is the confirmed balance at the newest \
@@ -217,6 +227,7 @@ impl Operation for Overview {
             "activity",
             "assessment",
             "utxo_count",
+            "coin_age",
             "related_scripts",
             "caveats",
         ],
@@ -244,6 +255,11 @@ impl Operation for Overview {
         let first_seen = sums.map(|t| seen(view, t.first.tx_num)).transpose()?;
         let last_seen = sums.map(|t| seen(view, t.last)).transpose()?;
         let activity = activity(view, wallet.found.as_ref())?;
+        let age = match input.include_coin_age {
+            true => Some(coin_age(view, wallet.found.as_ref())?),
+            false => None,
+        };
+        let coin_age_reason = age.as_ref().and_then(|age| age.as_ref().err().copied());
         let (related_scripts, related_scripts_reason) = related(view, &wallet)?;
         let assessment = Assessment::find(ctx, &wallet.script_hash, sums.is_some())?;
         let price = ctx.dollars()?;
@@ -253,6 +269,8 @@ impl Operation for Overview {
             script_type: wallet.script_type(),
             balance: balance_now,
             utxo_count: sums.map_or(0, |t| t.coin_count()),
+            coin_age: age.and_then(Result::ok),
+            coin_age_reason,
             tx_count: sums.map_or(0, |t| t.tx_count),
             unconfirmed_tx_count: pending.map(|p| p.tx_count),
             received_sats: received,

@@ -172,7 +172,7 @@ mod tests {
             svg.matches("class=\"spot\"").count() <= DRAWN + 1 && svg.contains("day 4999: 0.00004999 BTC"),
             "{svg}"
         );
-        assert!(history.value().0.contains("1.5 EUR") && !history.value().0.contains("day 0:"));
+        assert!(history.value().0.contains("1.50 EUR") && !history.value().0.contains("day 0:"));
         assert_eq!((history.changes().len(), history.reason()), (ROWS, Some("no price")));
         assert!(history.activity().0.is_empty() || !history.activity().0.contains("NaN"));
         assert!(History { currency: "EUR".to_owned(), points: Vec::new() }.value().0.is_empty());

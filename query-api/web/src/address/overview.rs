@@ -41,6 +41,8 @@ struct Overview {
     script_type: Option<String>,
     balance: Balance,
     utxo_count: Option<u64>,
+    coin_age: Option<CoinAge>,
+    coin_age_reason: Option<String>,
     tx_count: Option<u64>,
     unconfirmed_tx_count: Option<u64>,
     received_sats: Option<i64>,
@@ -63,6 +65,13 @@ struct Balance {
     immature_sats: Option<i64>,
     unconfirmed_sats: Option<i64>,
     unconfirmed_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct CoinAge {
+    mean_days: Number,
+    oldest_days: u64,
+    youngest_days: u64,
 }
 
 #[derive(Deserialize)]
@@ -189,7 +198,10 @@ impl OverviewPage {
 pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<String>, parts: Parts) -> Response {
     let (parameters, from) = (Parameters::of(&parts), &parts);
     let title = format!("Address {}", links::short(&address));
-    let told = match site.ask::<Overview>(from, "wallet_overview", json!({"address": address})).await {
+    let told = match site
+        .ask::<Overview>(from, "wallet_overview", json!({"address": address, "include_coin_age": true}))
+        .await
+    {
         Ok(told) => told,
         Err(refused) => return answer::refused(&site, &title, "", &refused),
     };
@@ -220,7 +232,7 @@ mod tests {
     fn overview() -> Canned {
         Canned::new().told(
             "wallet_overview",
-            r#"{"address":"a<b","balance":{"confirmed_sats":5,"unconfirmed_sats":null,"unconfirmed_reason":"no mempool"},
+            r#"{"address":"a<b","coin_age":null,"coin_age_reason":"too_many_coins","balance":{"confirmed_sats":5,"unconfirmed_sats":null,"unconfirmed_reason":"no mempool"},
                 "tx_count":1,"received_sats":5,"sent_sats":0,"first_seen":null,"last_seen":null,"value_usd":null,"price":null,
                 "caveats":["old <price>"]}"#,
         )
@@ -241,6 +253,7 @@ mod tests {
         let html = body_of(response).await;
         for part in [
             "no mempool",
+            "unknown<small>too many coins</small>",
             "old &#60;price&#62;",
             "&#60;i&#62;x",
             "contested",
@@ -258,7 +271,7 @@ mod tests {
 
     #[tokio::test]
     async fn claims_and_scripts_are_inert() {
-        let overview = r#"{"address":"x","balance":{"confirmed_sats":5},"activity":{"as_of":"2024-03-31T00:00:00Z"},
+        let overview = r#"{"address":"x","coin_age":{"mean_days":12.5,"oldest_days":40,"youngest_days":1},"balance":{"confirmed_sats":5},"activity":{"as_of":"2024-03-31T00:00:00Z"},
             "related_scripts":[{"script_type":"pubkey","address":null,"script_hash":"ab","relation":"same_key",
                 "confirmed_sats":7,"tx_count":2}]}"#;
         let detail = r#"{"total":1,"groups":[{"claim_type":"controlled_by","claims":[{"claim_id":"c:1","state":"ended",
@@ -280,6 +293,7 @@ mod tests {
             "controlled by, ended",
             "“&#60;t&#62;”",
             "3 other addresses",
+            "12.5 days<small>",
             "/address/scripthash:ab",
             "same key: 0.00000007 BTC, 2 transactions",
             "No value is known: no &#60;price&#62;",

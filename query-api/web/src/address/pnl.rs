@@ -264,7 +264,7 @@ mod tests {
             "csv_profile=koinly",
             "value=\"EUR\" selected",
             "value=\"fifo\" selected",
-            "1\u{202f}234.5 EUR − cost 1\u{202f}237.75 EUR = <strong>-3.25 EUR</strong>",
+            "1\u{202f}234.50 EUR − cost 1\u{202f}237.75 EUR = <strong>-3.25 EUR</strong>",
             "cost unknown",
         ] {
             assert!(html.contains(part), "{part}: {html}");

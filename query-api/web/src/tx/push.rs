@@ -1,4 +1,4 @@
-//! The form that sends a transaction. Nothing of what is pasted is kept.
+//! The form that checks a transaction and then sends it. Nothing of what is pasted is kept.
 
 use std::sync::Arc;
 
@@ -12,10 +12,11 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::{answers::Label, cut};
 use crate::{
     answer::{Kind, Shown},
     ask::Part,
-    links,
+    format, links,
     operations::Request,
     route::PageRoutes,
     site::Site,
@@ -25,9 +26,6 @@ const PATH: &str = "/tx/push";
 /// Bytes of a form: a transaction of the highest weight that nodes relay, in hexadecimal.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How a PSBT begins, in base64 and in hexadecimal.
-const PSBT: [&str; 2] = ["cHNidP8", "70736274ff"];
-
 #[derive(Deserialize, Default)]
 struct Sent {
     #[serde(default)]
@@ -36,19 +34,24 @@ struct Sent {
     max_fee_rate_sat_vb: String,
     #[serde(default)]
     max_burn_sats: String,
+    /// `send` to send; anything else only checks.
+    #[serde(default)]
+    act: String,
 }
 
 impl Sent {
+    fn is_to_be_sent(&self) -> bool {
+        self.act == "send"
+    }
+
     /// The parameters of the operation, or why the form has none.
     fn input(&self) -> Result<Map<String, Value>, String> {
         // Copied text often has line breaks in it.
         let hex: String = self.tx_hex.split_whitespace().collect();
-        if PSBT.iter().any(|start| hex.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))) {
-            let fault = "This is a PSBT, and nodes take only whole transactions. Sign and finalize it in a wallet, and \
-                         paste the transaction that the wallet exports as hexadecimal digits.";
-            return Err(fault.to_owned());
-        }
         let mut input = Map::from_iter([("tx_hex".to_owned(), Value::from(hex))]);
+        if !self.is_to_be_sent() {
+            input.insert("dry_run".to_owned(), Value::from(true));
+        }
         for (name, value, rule) in [
             ("max_fee_rate_sat_vb", &self.max_fee_rate_sat_vb, "The highest feerate is a whole number of sat/vB"),
             ("max_burn_sats", &self.max_burn_sats, "The most to burn is a whole number of satoshis"),
@@ -68,7 +71,71 @@ struct Broadcast {
     txid: String,
     state: String,
     vsize: u64,
+    weight: Option<u64>,
     confirmations: Option<u64>,
+    check: Option<Check>,
+    decoded: Option<Decoded>,
+}
+
+impl Broadcast {
+    /// True if sending it makes sense: nobody has it yet, and nothing is known against it.
+    fn is_sendable(&self) -> bool {
+        self.state == "not_sent" && self.check.as_ref().is_some_and(|check| check.allowed != Some(false))
+    }
+
+    fn check(&self) -> Check {
+        self.check.clone().unwrap_or_default()
+    }
+}
+
+/// If the node would take it.
+#[derive(Deserialize, Clone, Default)]
+struct Check {
+    allowed: Option<bool>,
+    reason: Option<String>,
+    reject_reason: Option<String>,
+}
+
+/// The content of the transaction.
+#[derive(Deserialize)]
+struct Decoded {
+    fee_sats: Option<i64>,
+    fee_rate_sat_vb: Option<serde_json::Number>,
+    fee_reason: Option<String>,
+    input_count: u64,
+    inputs: Vec<Input>,
+    inputs_omitted: u64,
+    output_sats: i64,
+    output_count: u64,
+    outputs: Vec<Output>,
+    outputs_omitted: u64,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    index: u64,
+    txid: String,
+    vout: u64,
+    prevout: Option<Coin>,
+    conflicts_with: Option<String>,
+    label: Option<Label>,
+}
+
+#[derive(Deserialize)]
+struct Coin {
+    value_sats: i64,
+    address: Option<String>,
+    height: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Output {
+    index: u64,
+    value_sats: i64,
+    address: Option<String>,
+    script_type: Option<String>,
+    spendable: bool,
+    label: Option<Label>,
 }
 
 #[derive(Template)]
@@ -150,21 +217,44 @@ mod tests {
         assert_eq!(get(Canned::new(), "/tx/push").await.status(), StatusCode::OK);
     }
 
+    const CHECKED: &str = r#"{"txid":"abcd","state":"not_sent","vsize":90,"weight":360,"confirmations":0,
+        "check":{"allowed":true,"reason":null,"reject_reason":null},
+        "decoded":{"fee_sats":270,"fee_rate_sat_vb":3.0,"fee_reason":null,"input_count":2,"inputs_omitted":1,"inputs":[
+            {"index":0,"txid":"ef","vout":1,"prevout":null,"conflicts_with":"c0","label":null}],
+        "output_sats":5000,"output_count":1,"outputs_omitted":0,"outputs":[
+            {"index":0,"value_sats":5000,"address":"bc<1","script_type":"v0_p2wpkh","spendable":true,
+             "label":{"value":"Bad <b>"}}]}}"#;
+
     #[tokio::test]
-    async fn a_psbt_is_not_sent() {
-        for form in ["tx_hex=+cHNidP8BAHUC", "tx_hex=70736274FF01"] {
-            let canned = Canned::new().told("tx_broadcast", r#"{"txid":"abcd","state":"accepted","vsize":9}"#);
-            let response = post(canned, "/tx/push", form).await;
-            assert_eq!(response.status(), StatusCode::UNPROCESSABLE_ENTITY);
-            let html = body_of(response).await;
-            assert!(html.contains("This is a PSBT") && !html.contains("/tx/abcd"), "{html}");
+    async fn a_checked_one_is_shown_and_can_be_sent() {
+        let canned = Canned::new().told("tx_broadcast", CHECKED);
+        let html = body_of(post(canned, "/tx/push", "tx_hex=00").await).await;
+        for part in
+            ["would accept it", "0.00005 BTC", "3.0 sat/vB", "bc&#60;1", "Bad &#60;b&#62;", "value=\"send\"", "/tx/c0"]
+        {
+            assert!(html.contains(part), "{part}: {html}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_refused_one_is_shown_and_cannot_be_sent() {
+        let refused =
+            CHECKED.replace(r#""allowed":true,"reason":null"#, r#""allowed":false,"reason":"its <fee> is too low""#);
+        let html = body_of(post(Canned::new().told("tx_broadcast", &refused), "/tx/push", "tx_hex=00").await).await;
+        assert!(html.contains("its &#60;fee&#62; is too low") && !html.contains("value=\"send\""), "{html}");
+        let unknown = CHECKED.replace(r#""allowed":true,"reason":null"#, r#""allowed":null,"reason":"no node""#);
+        let html = body_of(post(Canned::new().told("tx_broadcast", &unknown), "/tx/push", "tx_hex=00").await).await;
+        assert!(html.contains("no node") && html.contains("value=\"send\""), "{html}");
     }
 
     #[test]
     fn spaces_and_limits_of_a_form() {
         let (tx_hex, max_burn_sats) = (" 00\r\n01 ".to_owned(), "7".to_owned());
         let sent = Sent { tx_hex, max_burn_sats, ..Sent::default() };
-        assert_eq!(Value::Object(sent.input().unwrap()), serde_json::json!({"tx_hex": "0001", "max_burn_sats": 7}));
+        let expected = serde_json::json!({"tx_hex": "0001", "dry_run": true, "max_burn_sats": 7});
+        assert_eq!(Value::Object(sent.input().unwrap()), expected);
+        let sent = Sent { act: "send".to_owned(), ..sent };
+        let expected = serde_json::json!({"tx_hex": "0001", "max_burn_sats": 7});
+        assert_eq!(Value::Object(sent.input().unwrap()), expected);
     }
 }

@@ -1,0 +1,154 @@
+//! Times the pages of an address with a very long history beside those of one with three transactions, in one run, over
+//! the router, without the network: page after page in turns. Printed for each: median and 99th percentile of both, the
+//! ratio of the medians, and the rows of the index that each read.
+//!
+//! `CAIRN_BENCH_PAYMENTS` (1,300,000) is the number of transactions of the busy address, `CAIRN_BENCH_TIMES` (200) how
+//! often each page is asked for.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, dead_code)]
+
+#[path = "support/questions.rs"]
+mod questions;
+
+use std::{collections::VecDeque, sync::Arc};
+
+use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
+use cairn_chaingen::{
+    BlockSpec, Chain, ChainBuilder, Lock, Style,
+    corefiles::{FileOptions, Layout, write_chain},
+};
+use cairn_domain::address_of;
+use cairn_http::{HttpConfig, Metrics};
+use cairn_link::IndexSlot;
+use cairn_model::Network;
+use cairn_operations::{ApiConfig, ApiState, router_with};
+use cairn_pipeline::{Engine, NoProgress, SyncOptions};
+use cairn_reader::Facts;
+use cairn_sources::BlockFiles;
+use cairn_support::setting;
+use prometheus::Registry;
+use questions::{LocalApi, Question};
+
+/// Transactions of a block.
+const PER_BLOCK: u64 = 2_000;
+/// What a payment pays, in satoshis.
+const PAID: u64 = 10_000;
+/// Coins that the busy address keeps at most.
+const KEPT: usize = 50;
+/// The pages, after the address.
+const PAGES: [&str; 5] = ["", "/transactions", "/flow", "/cluster", "/reports"];
+
+/// A chain in which one script is paid and pays on, over and over; and its address with that of a quiet one.
+fn chain(payments: u64) -> (Chain, [String; 2]) {
+    let mut builder = ChainBuilder::new(54);
+    let mut script = |key| builder.keyring().script(&Lock::P2wpkh { key }).unwrap();
+    let (busy, quiet, payer) = (script(0), script(1), script(2));
+    builder.mine(&BlockSpec::paying(payer.clone())).unwrap();
+    for _ in 0..101 {
+        builder.mine(&BlockSpec::default()).unwrap();
+    }
+    let funds = *builder.spendable().iter().find(|at| builder.coin(at).unwrap().txout.script_pubkey == payer).unwrap();
+    let output = |script: &ScriptBuf, sats| TxOut { value: Amount::from_sat(sats), script_pubkey: script.clone() };
+    let mut funds = (funds, builder.coin(&funds).unwrap().txout.value.to_sat());
+    let mut pay = |builder: &mut ChainBuilder, to: &ScriptBuf| {
+        let left = funds.1 - PAID - 200;
+        let outputs = vec![output(to, PAID), output(&payer, left)];
+        let txid = builder.spend(&[funds.0], outputs, &Style::default()).and_then(|tx| builder.add(tx)).unwrap();
+        funds = (OutPoint { txid, vout: 1 }, left);
+        OutPoint { txid, vout: 0 }
+    };
+    for _ in 0..3 {
+        pay(&mut builder, &quiet);
+        builder.mine(&BlockSpec::default()).unwrap();
+    }
+    let (mut own, mut made) = (VecDeque::new(), 0_u64);
+    while made < payments {
+        // It is paid until it has enough coins, and then pays on as often as it is paid.
+        own.push_back(pay(&mut builder, &busy));
+        made += 1;
+        if own.len() > KEPT {
+            let coin = own.pop_front().unwrap();
+            let outputs = vec![output(&payer, PAID - 500)];
+            builder.spend(&[coin], outputs, &Style::default()).and_then(|tx| builder.add(tx)).unwrap();
+            made += 1;
+        }
+        if made % PER_BLOCK < 2 {
+            builder.mine(&BlockSpec::default()).unwrap();
+        }
+    }
+    builder.mine(&BlockSpec::default()).unwrap();
+    let address = |script: &ScriptBuf| address_of(script.as_bytes(), Network::Regtest).unwrap();
+    let addresses = [address(&busy), address(&quiet)];
+    (builder.into_chain(), addresses)
+}
+
+fn index(folder: &std::path::Path, chain: &Chain) -> Engine {
+    let blocks = folder.join("blocks");
+    std::fs::create_dir(&blocks).unwrap();
+    let files = FileOptions::new(bitcoin::Network::Regtest, [1, 2, 3, 4, 5, 6, 7, 8]);
+    write_chain(&blocks, chain, &Layout::tidy(files)).unwrap();
+    let facts = Facts { blocks_dir: Some(blocks.clone()), ..Facts::of(Network::Regtest) };
+    let mut engine = Engine::open(&folder.join("data"), &facts).unwrap();
+    let files = BlockFiles::open(&blocks, Network::Regtest).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    engine.sync(&files, &survey, &SyncOptions::default(), &NoProgress).unwrap();
+    engine.follow_up(&NoProgress, true).unwrap();
+    engine.settle().unwrap();
+    engine
+}
+
+/// Rows that all operations have read so far.
+fn rows(registry: &Registry) -> u64 {
+    let all = registry.gather();
+    let of = all.iter().filter(|family| family.name() == "cairn_http_rows_read_total");
+    of.flat_map(|family| family.get_metric()).map(|metric| metric.get_counter().value() as u64).sum()
+}
+
+fn percentile(millis: &mut [f64], percent: usize) -> f64 {
+    millis.sort_by(f64::total_cmp);
+    millis[(millis.len() - 1) * percent / 100]
+}
+
+fn main() {
+    let payments = setting("CAIRN_BENCH_PAYMENTS", 1_300_000);
+    let times = setting("CAIRN_BENCH_TIMES", 200) as usize;
+    let folder = cairn_testkit::temp_dir();
+    let (chain, addresses) = chain(payments);
+    let engine = index(folder.path(), &chain);
+    drop(chain);
+    let registry = Registry::new();
+    let config = ApiConfig::from(HttpConfig { rate_limit: 0, gates_enabled: false, ..ApiConfig::default().http });
+    let state = ApiState::new(Arc::new(IndexSlot::with(engine.reader())), config);
+    let state = ApiState { metrics: Arc::new(Metrics::of(registry.clone())), ..state };
+    let pages = |api: &cairn_http::Api| cairn_web::routes(Arc::new(api.clone()), cairn_web::Options::default());
+    let api = LocalApi::over(router_with(state, pages));
+    println!("{payments} transactions of the busy address, 3 of the other; {times} times each, in turns\n");
+    println!("| page | busy ms, median | 99 % | other ms, median | 99 % | ratio | busy rows | other rows |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for page in PAGES {
+        let questions = addresses.each_ref().map(|address| Question::get(format!("/address/{address}{page}")));
+        // The first time warms.
+        let read = questions.each_ref().map(|question| {
+            api.ask(question);
+            let before = rows(&registry);
+            api.ask(question);
+            rows(&registry) - before
+        });
+        let mut millis = [Vec::new(), Vec::new()];
+        for _ in 0..times {
+            for (question, taken) in questions.iter().zip(&mut millis) {
+                taken.push(api.ask(question).millis);
+            }
+        }
+        let [busy, other] = millis.each_mut().map(|taken| (percentile(taken, 50), percentile(taken, 99)));
+        println!(
+            "| /address/…{page} | {:.1} | {:.1} | {:.1} | {:.1} | {:.2} | {} | {} |",
+            busy.0,
+            busy.1,
+            other.0,
+            other.1,
+            busy.0 / other.0,
+            read[0],
+            read[1]
+        );
+    }
+}
