@@ -233,8 +233,11 @@ mod tests {
     use std::sync::OnceLock;
 
     use bitcoin::bip32::{ChildNumber, Xpub};
-    use bitcoin::secp256k1::Secp256k1;
-    use bitcoin::{Address, CompressedPublicKey, Network, Script};
+    use bitcoin::ecdsa::Signature;
+    use bitcoin::hashes::Hash;
+    use bitcoin::secp256k1::{Message, Secp256k1};
+    use bitcoin::sighash::{EcdsaSighashType, SighashCache};
+    use bitcoin::{Address, CompressedPublicKey, Network, PublicKey, Script};
 
     use super::super::{KEY_SEED, actors, chain_and_owners};
     use super::*;
@@ -323,6 +326,18 @@ mod tests {
         let [(tx, spent)] = &paying[..] else { panic!("{} transactions pay the thief", paying.len()) };
         let payment = tx.output.iter().find(|output| output.script_pubkey == thief).unwrap();
         assert_eq!(payment.value.to_sat(), STOLEN_SATS);
+        // The keys of the wallet sign for its coins.
+        let (secp, mut cache) = (Secp256k1::new(), SighashCache::new(*tx));
+        for (at, coin) in spent.iter().enumerate() {
+            let (script, value) = (&coin.txout.script_pubkey, coin.txout.value);
+            let hash = cache.p2wpkh_signature_hash(at, script, value, EcdsaSighashType::All).unwrap();
+            let items = tx.input[at].witness.to_vec();
+            let (key, signature) =
+                (PublicKey::from_slice(&items[1]).unwrap(), Signature::from_slice(&items[0]).unwrap());
+            assert_eq!(script, &ScriptBuf::new_p2wpkh(&key.wpubkey_hash().unwrap()));
+            let message = Message::from_digest(hash.to_byte_array());
+            secp.verify_ecdsa(&message, &signature.signature, &key.inner).unwrap();
+        }
         let robbed: BTreeSet<_> = spent.iter().map(|coin| &coin.txout.script_pubkey).collect();
         assert_eq!(robbed, LOOT.map(|(branch, index)| script(saver_lock(branch, index))).iter().collect());
     }
