@@ -104,10 +104,10 @@ impl DecodedTx {
             let (txid, vout) = &points[at as usize];
             let coin = coins[at as usize].as_ref();
             unlabeled.push(coin.map_or(&[], |coin| &coin.script));
-            let prevout = coin.map(|coin| Prevout {
-                height: coin.height,
-                coinbase: coin.coinbase,
-                ..prevout(txid, *vout, coin.value, &coin.script, view.network())
+            let prevout = coin.map(|coin| {
+                let mut shown = prevout(txid, *vout, coin.value, &coin.script, view.network());
+                (shown.height, shown.coinbase) = (coin.height, coin.coinbase);
+                shown
             });
             let rival = pool.and_then(|pool| pool.mempool.spender(txid, *vout)).filter(|by| *by != own);
             let row = DecodedInput {

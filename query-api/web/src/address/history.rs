@@ -30,7 +30,7 @@ pub(super) struct Day {
     pub(super) value_reason: Option<String>,
 }
 
-/// What moved in a month.
+/// Movements of a month.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Month {
     /// Year and month: `2024-03`.
