@@ -100,7 +100,7 @@ fn index(folder: &std::path::Path, chain: &Chain) -> Engine {
 fn rows(registry: &Registry) -> u64 {
     let all = registry.gather();
     let of = all.iter().filter(|family| family.name() == "cairn_http_rows_read_total");
-    of.flat_map(|family| family.get_metric()).map(|metric| metric.get_counter().value() as u64).sum()
+    of.flat_map(|family| family.get_metric()).map(|metric| metric.get_counter().get_value() as u64).sum()
 }
 
 fn percentile(millis: &mut [f64], percent: usize) -> f64 {
