@@ -108,10 +108,10 @@ function inspect() {
     if (found !== count) faults.push(`${found} of ${selector}`);
   }
   if (!document.documentElement.lang) faults.push("no language");
-  for (const input of document.querySelectorAll("input, select, textarea")) {
+  for (const input of document.querySelectorAll("input:not([type=hidden]), select, textarea")) {
     if (!input.labels.length && !input.ariaLabel) faults.push(`no label: ${input.name}`);
   }
-  for (const control of document.querySelectorAll("button, input, summary")) {
+  for (const control of document.querySelectorAll("button, input:not([type=hidden]), summary")) {
     const box = control.getBoundingClientRect();
     const small = shown(control) && box.height < 24;
     if (small) faults.push(`${box.height} px high: ${name(control)} ${control.name || ""}`);
