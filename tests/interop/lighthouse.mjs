@@ -21,8 +21,7 @@ const FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-qui
 const api = async (path) => (await fetch(new URL(path, API || base))).json();
 const { members } = await api("/v1/entities/cairn-exchange");
 const { address } = members.find((member) => member.address);
-const { transactions } = await api(`/v1/wallets/${address}/transactions?limit=50`);
-const { txid } = transactions.find(({ status }) => status.state === "confirmed");
+const { last_seen: { txid } } = await api(`/v1/wallets/${address}/overview`);
 const pages = {
   home: "/",
   block: "/block/2800",

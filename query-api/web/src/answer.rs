@@ -51,7 +51,8 @@ impl<C: Display> Shown<'_, C> {
             (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
             (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
             (header::CACHE_CONTROL, HeaderValue::from_static(kept)),
-            (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+            // A page without a referrer sends its forms with `Origin: null`, which the server refuses.
+            (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
         ];
         let mut response = (status, headers, page.html()).into_response();
         let is_listed = kind == Kind::Public || (kind == Kind::Unlisted && site.options.for_search_engines);

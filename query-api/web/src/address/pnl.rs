@@ -215,7 +215,7 @@ pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<Stri
     }
 }
 
-/// The realized gain of each year as bars; nothing if none is known.
+/// The realized gain of each year as bars; nothing if none is known, or all are zero.
 fn draw(pnl: &Pnl) -> Markup {
     let known = pnl.years.iter().filter_map(|year| Some((year, year.realized_gain.as_ref()?)));
     let words = |gain: &Number| format!("{} {}", format::decimal(&gain.to_string()), pnl.currency);
@@ -227,6 +227,9 @@ fn draw(pnl: &Pnl) -> Markup {
         .collect();
     let by_gain = |a: &&Number, b: &&Number| a.as_f64().unwrap_or_default().total_cmp(&b.as_f64().unwrap_or_default());
     let gains: Vec<&Number> = known.map(|(_, gain)| gain).collect();
+    if gains.iter().all(|gain| gain.as_f64() == Some(0.0)) {
+        return Markup::default();
+    }
     let (Some(least), Some(most)) = (gains.iter().copied().min_by(by_gain), gains.iter().copied().max_by(by_gain))
     else {
         return Markup::default();

@@ -57,6 +57,11 @@ struct Entity {
     #[serde(default)]
     members: Vec<Member>,
     next_cursor: Option<String>,
+    /// Addresses that are named without being members.
+    #[serde(default)]
+    named: Vec<Member>,
+    #[serde(default)]
+    named_count: u64,
 }
 
 #[derive(Deserialize)]
@@ -144,7 +149,8 @@ mod tests {
             .told(
                 "entity_lookup",
                 r#"{"name":"a","display_name":"A <script>","category":null,"category_reason":"sources differ","address_count":1,
-                    "last_activity_at":null,"last_activity_reason":"never seen","members":[{"address":"x\"y","contested":true}]}"#,
+                    "last_activity_at":null,"last_activity_reason":"never seen","members":[{"address":"x\"y","contested":true}],
+                    "named":[{"address":"only-named"}],"named_count":3}"#,
             )
             .told(
                 "entity_recent_activity",
@@ -153,7 +159,16 @@ mod tests {
         let response = get(canned, "/entity/a").await;
         assert!(response.headers().get("x-robots-tag").is_none());
         let html = body_of(response).await;
-        for part in ["A &lt;script&gt;", "sources differ", "never seen", "contested", "too many", "/address/x%22y"] {
+        for part in [
+            "A &lt;script&gt;",
+            "sources differ",
+            "never seen",
+            "contested",
+            "too many",
+            "/address/x%22y",
+            "/address/only-named",
+            "1 of 3",
+        ] {
             assert!(html.contains(part), "{part}: {html}");
         }
         assert!(!html.contains("<script>"));

@@ -18,6 +18,8 @@ async fn a_wallet_shows_reasons_and_nothing_of_what_was_entered() {
         post(Canned::new().told("wallet_lookup", WALLET), "/wallet", "wallet=wpkh(tpubSECRET/0/*)&gap_limit=7").await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.headers()[header::CACHE_CONTROL], "private, no-store");
+    // Browsers name no origin with the form of a page that has no referrer.
+    assert_eq!(response.headers()[header::REFERRER_POLICY], "same-origin");
     let html = body_of(response).await;
     for part in [
         "no &#60;mempool&#62;",
