@@ -1,5 +1,5 @@
-// Pages of each kind in Firefox, driven by WebDriver BiDi, at three widths: nothing on the console, no request to another
-// host, and nothing wider than the window.
+// Pages of each kind in Firefox, driven by WebDriver BiDi, at three widths: nothing on the console, no request to
+// another host, and nothing wider than the window.
 //
 // Usage: firefox.mjs BASE_URL, with PUPPETEER (the folder of the package) and FIREFOX in the environment.
 
@@ -11,7 +11,7 @@ const { default: puppeteer } = await import(pathToFileURL(join(PUPPETEER, "lib/p
 const base = new URL(process.argv[2]);
 
 const WIDTHS = [375, 768, 1440];
-// Kinds of pages that are opened, as paths after the first of each kind that a page links.
+// Kinds of pages: the first page of each kind that another page links is opened.
 const KINDS = [/^\/block\/[^/]+$/, /^\/address\/[^/]+$/, /^\/tx\/[^/]+$/, /^\/entity\/[^/]+$/, /^\/pool\/[^/]+$/,
   /^\/address\/[^/]+\/[a-z]+$/, /^\/blocks$/, /^\/wallet$/, /^\/tx\/push$/, /^\/api\/reference\/?$/];
 

@@ -1,5 +1,5 @@
-// Looks at the pages below an address in a browser, at three widths, and in the dark with more contrast and less motion:
-// errors, requests to other hosts, overflow, contrast, focus, axe-core's rules, what is left without scripts, and
+// Looks at the pages below an address in a browser, at three widths, and in the dark with more contrast and less
+// motion: errors, requests to other hosts, overflow, contrast, focus, axe-core's rules, the text without scripts, and
 // whether operations can be tried out. Of pages of one kind (blocks, transactions, …) it looks at a few.
 //
 // Usage: pages.mjs BASE_URL, with PLAYWRIGHT, AXE, BROWSER, PROFILE and perhaps PICTURES in the environment.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Browsers that we did not write look at the pages of the server at $1: Chromium as a phone and as a desk would show them,
-# in the light and in the dark, with axe-core's rules; Firefox, whose engine lays out and reports in its own way, over
-# WebDriver BiDi. A folder as $2 receives pictures of the pages.
+# Browsers that we did not write look at the pages of the server at $1: Chromium as a phone and as a desk would show
+# them, in the light and in the dark, with axe-core's rules; Firefox over WebDriver BiDi, since its engine lays out and
+# reports in its own way. A folder as $2 receives pictures of the pages.
 # The drivers' versions are pinned and lie in the user's cache; the browsers are the system's (Debian: chromium,
 # firefox-esr).
 set -euo pipefail

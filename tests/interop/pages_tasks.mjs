@@ -1,6 +1,6 @@
-// Ten questions that a reader answers in a browser: each starts on the home page, takes at most five steps, only clicks and
-// types, and compares the answer on the page with the answer of the API of the same server. A step is a click, or a form
-// that is filled in and sent.
+// Ten questions that a reader answers in a browser: each starts on the home page, takes at most five steps, only clicks
+// and types, and compares the answer on the page with the answer of the API of the same server. A step is a click, or a
+// form that is filled in and sent.
 //
 // Usage: pages_tasks.mjs BASE_URL, with PLAYWRIGHT and BROWSER in the environment, and perhaps SAVER_TPUB, the extended
 // public key of the demo's saver, if no story on the home page has it, and API, the server of the API, if the pages are
