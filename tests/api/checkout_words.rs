@@ -74,7 +74,7 @@ async fn the_page_sells_without_a_script() {
     assert!(opened.header("content-type").starts_with("text/html"));
     assert_eq!(
         (opened.header("cache-control"), opened.header("referrer-policy")),
-        ("private, no-store", "no-referrer")
+        ("private, no-store", "same-origin")
     );
     assert!(opened.text.contains("<img class=\"qr\" src=\"/v1/qr?data=LIGHTNING:LNBCRT"), "{}", opened.text);
     let (id, secret) = (hidden(&opened, "checkout_id"), hidden(&opened, "checkout_secret"));

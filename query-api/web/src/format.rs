@@ -69,6 +69,23 @@ pub(crate) fn decimal(text: &str) -> String {
     }
 }
 
+/// A hashrate from a number of EH/s, in the unit in which it has one to three digits before its point.
+pub(crate) fn hashrate(exahashes: &serde_json::Number) -> String {
+    const UNITS: [&str; 7] = ["EH/s", "PH/s", "TH/s", "GH/s", "MH/s", "kH/s", "H/s"];
+    let Some(mut rate) = exahashes.as_f64().filter(|rate| *rate > 0.0) else { return format!("{exahashes} EH/s") };
+    // All of EH/s is shown as it is given.
+    if rate >= 1.0 {
+        return format!("{} EH/s", decimal(&exahashes.to_string()));
+    }
+    let mut unit = 0;
+    while rate < 1.0 && unit + 1 < UNITS.len() {
+        rate *= 1_000.0;
+        unit += 1;
+    }
+    let places = if rate >= 1.0 { 2 } else { 6 };
+    format!("{rate:.places$} {}", UNITS.get(unit).copied().unwrap_or_default())
+}
+
 /// A time (RFC 3339) to the minute: `2024-03-01 12:30`. Other texts stay as they are.
 pub(crate) fn minute(time: &str) -> String {
     match time.split_once('T') {
@@ -99,6 +116,19 @@ mod tests {
             assert_eq!(btc(sats), text);
         }
         assert_eq!((signed_btc(100_000_000).as_str(), signed_btc(-1).as_str()), ("+1.00 BTC", "-0.00000001 BTC"));
+    }
+
+    #[test]
+    fn hashrates_have_a_fitting_unit() {
+        for (given, text) in [
+            ("1034.5", "1\u{202f}034.50 EH/s"),
+            ("0.25", "250.00 PH/s"),
+            ("3.301654e-15", "3.30 kH/s"),
+            ("3.301654e-21", "0.003302 H/s"),
+            ("0", "0 EH/s"),
+        ] {
+            assert_eq!(hashrate(&serde_json::from_str(given).unwrap()), text);
+        }
     }
 
     #[test]

@@ -204,7 +204,8 @@ fn page(status: StatusCode, content: &impl std::fmt::Display) -> Response {
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
         (header::CACHE_CONTROL, HeaderValue::from_static("private, no-store")),
-        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        // With `no-referrer`, browsers would send the forms with `Origin: null`, which is refused.
+        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     ];
     (status, headers, framed(content)).into_response()
 }
