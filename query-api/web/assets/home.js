@@ -9,6 +9,11 @@
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let reading = false;
 
+  // On a small screen, the row of blocks begins where the next block and the newest one meet.
+  const row = () => document.querySelector(".row.scroll");
+  const newest = row()?.querySelector("ol.newest");
+  if (newest) row().scrollLeft = newest.offsetLeft - row().offsetLeft - row().clientWidth / 2;
+
   async function renew() {
     if (reading || document.hidden) return;
     reading = true;
@@ -19,7 +24,11 @@
       const old = place();
       // Nothing moves under the hands of someone who reads or types in it.
       if (!fresh || !old || old.contains(document.activeElement)) return;
-      const change = () => old.replaceWith(document.adoptNode(fresh));
+      const left = row()?.scrollLeft ?? 0;
+      const change = () => {
+        old.replaceWith(document.adoptNode(fresh));
+        if (row()) row().scrollLeft = left;
+      };
       if (document.startViewTransition && !still.matches) document.startViewTransition(change);
       else change();
     } catch {
