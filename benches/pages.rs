@@ -30,7 +30,7 @@ use questions::{LocalApi, Question};
 
 /// Transactions of a block.
 const PER_BLOCK: u64 = 2_000;
-/// What a payment pays, in satoshis.
+/// Satoshis of a payment.
 const PAID: u64 = 10_000;
 /// Coins that the busy address keeps at most.
 const KEPT: usize = 50;

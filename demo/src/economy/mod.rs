@@ -51,7 +51,10 @@ const KEY_SEED: u64 = 0xca12_de40;
 
 /// Everyone with a name, with the addresses worth looking at.
 pub fn actors() -> Result<Vec<Actor>, Error> {
-    actors::list(&mut Keyring::new(KEY_SEED))
+    let mut ring = Keyring::new(KEY_SEED);
+    let mut all = actors::list(&mut ring)?;
+    all.extend(theft::list(&mut ring)?);
+    Ok(all)
 }
 
 /// Participants of the cases of the last day whom the demo's labels name.

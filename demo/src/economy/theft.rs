@@ -6,7 +6,7 @@
 
 use bitcoin::{OutPoint, ScriptBuf};
 
-use super::actors::{Actor, PEOPLE, Participant};
+use super::actors::{Actor, FRESH_DEPOSIT, Participant};
 use super::address;
 use super::purses::Economy;
 use super::risk_story::{Cases, Role};
@@ -52,9 +52,6 @@ const TO_EXCHANGE: u64 = 320 * CENT;
 const TO_MIXER: u64 = 240 * CENT;
 const TO_PEEL: u64 = 150 * CENT;
 const KEPT: u64 = 390 * CENT;
-/// Number of the deposit address of the exchange that gets a part. Nobody else pays there, and the exchange does not
-/// sweep it before the end, so that the money still stands there.
-pub(super) const FRESH_DEPOSIT: u32 = PEOPLE + 4;
 /// Blocks of the peels, after the first of the cases, and satoshis of each peel.
 const PEELS: [u32; 3] = [57, 61, 66];
 const PEEL: u64 = 25 * CENT;

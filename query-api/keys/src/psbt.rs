@@ -134,7 +134,7 @@ mod tests {
             panic!("it is incomplete")
         };
         assert_eq!((input, tx.input.len()), (1, 3));
-        // A signature of another transaction is none.
+        // A signature of another transaction does not count.
         let mut wrong = psbt(1, 1);
         wrong.unsigned_tx.output[0].value = Amount::from_sat(1);
         assert!(matches!(read_psbt(&wrong.serialize()), Ok(PsbtState::Incomplete { input: 0, .. })));

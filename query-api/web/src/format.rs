@@ -57,8 +57,8 @@ pub(crate) fn grouped(number: impl Plain<u64>) -> String {
     text
 }
 
-/// A decimal number in groups of three digits before its point. Amounts of money have no single decimal: numbers of JSON
-/// lose their last zero.
+/// A decimal number in groups of three digits before its point. Amounts of money have no single decimal: numbers of
+/// JSON lose their last zero.
 pub(crate) fn decimal(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, part) = rest.split_once('.').map_or((rest, None), |(whole, part)| (whole, Some(part)));

@@ -8,9 +8,9 @@ use axum::{
 use super::shell::{ICON, ICON_PATH, STYLE, STYLE_PATH};
 use crate::answers::document::Document;
 
-/// Answers are many, cheap to ask for, and of no use in a search engine; pages and descriptions are for everybody. Flows
-/// and searches have no end of links, so no robot should follow them. Which other pages search engines list, the pages
-/// say themselves.
+/// Answers are many, cheap to ask for, and of no use in a search engine; pages and descriptions are for everybody.
+/// Flows and searches have no end of links, so no robot should follow them. Pages say themselves if search engines may
+/// list them.
 const ROBOTS: &str = "User-agent: *\nAllow: /v1/capabilities\nAllow: /v1/beta-status\nDisallow: /v1/\nDisallow: /mcp\nDisallow: /search\n\
                       Disallow: /address/*/flow\nDisallow: /address/*/risk\n";
 

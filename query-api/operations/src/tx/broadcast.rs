@@ -275,9 +275,7 @@ fn check(ctx: &Ctx<'_>, submitted: &Submitted, limits: BroadcastLimits) -> Broad
 fn burns_too_much(submitted: &Submitted, limits: BroadcastLimits) -> Result<(), ApiError> {
     let burnt = submitted.tx.output.iter().filter(|output| is_unspendable(output.script_pubkey.as_bytes()));
     match burnt.map(|output| output.value.to_sat()).max() {
-        Some(most) if most > limits.max_burn_sats.unwrap_or(0) => {
-            Err(MAX_BURN.into_error("max-burn-exceeded", limits))
-        }
+        Some(most) if most > limits.max_burn_sats.unwrap_or(0) => Err(MAX_BURN.into_error("max-burn-exceeded", limits)),
         _ => Ok(()),
     }
 }

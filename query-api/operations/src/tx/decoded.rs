@@ -1,6 +1,7 @@
 //! The content of a transaction that was not sent yet: the coins that it spends, and what it pays.
 
 use bitcoin::{Transaction, hashes::Hash};
+use cairn_domain::mempool::Mempool;
 use cairn_http::ApiError;
 use cairn_model::{Txid, is_unspendable};
 use cairn_reader::UnspentCoin;
@@ -9,7 +10,7 @@ use serde::Serialize;
 
 use super::io::{OutputRow, PartBounds, Prevout, labeled, output_row, prevout};
 use crate::{
-    context::{Ctx, MempoolView},
+    context::Ctx,
     values::{SatVb, sat_vb},
     vocabulary::label::{ShortLabel, Unlabeled},
 };
@@ -76,8 +77,8 @@ impl Coin {
         Coin { value, script, height: Some(height), coinbase }
     }
 
-    fn unconfirmed(pool: &MempoolView<'_>, (txid, vout): &(Txid, u32)) -> Option<Self> {
-        let tx = pool.mempool.get(txid)?;
+    fn unconfirmed(pool: &Mempool, (txid, vout): &(Txid, u32)) -> Option<Self> {
+        let tx = pool.get(txid)?;
         let output = tx.outputs.get(*vout as usize)?;
         Some(Coin { value: output.value, script: output.script.clone(), height: None, coinbase: false })
     }
@@ -89,7 +90,15 @@ impl DecodedTx {
         let view = ctx.view()?;
         let point = |at: &bitcoin::OutPoint| (Txid(at.txid.to_byte_array()), at.vout);
         let points: Vec<(Txid, u32)> = tx.input.iter().map(|input| point(&input.previous_output)).collect();
-        let pool = ctx.unconfirmed();
+        // As it is now: what was sent while the request waited counts.
+        let pinned = ctx.slot.pin();
+        let pool = match pinned.absent(Some(&view.tip().hash)) {
+            None => Some(pinned.mempool()),
+            Some(absent) => {
+                ctx.warn("mempool_unavailable", &format!("unconfirmed coins are not known: {}", absent.reason()));
+                None
+            }
+        };
         let own = Txid(tx.compute_txid().to_byte_array());
         let mut coins: Vec<Option<Coin>> =
             view.transactions().coins(&points)?.into_iter().map(|coin| coin.map(Coin::confirmed)).collect();
@@ -109,7 +118,7 @@ impl DecodedTx {
                 (shown.height, shown.coinbase) = (coin.height, coin.coinbase);
                 shown
             });
-            let rival = pool.and_then(|pool| pool.mempool.spender(txid, *vout)).filter(|by| *by != own);
+            let rival = pool.and_then(|pool| pool.spender(txid, *vout)).filter(|by| *by != own);
             let row = DecodedInput {
                 index: at,
                 txid: txid.to_string(),

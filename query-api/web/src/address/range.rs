@@ -36,7 +36,7 @@ impl Days {
     }
 }
 
-/// The day so many months earlier, at most the 28th of its month.
+/// The day some months earlier, at most the 28th of its month.
 fn months_before(day: &str, months: u32) -> Option<String> {
     let mut parts = day.split('-').map(str::parse::<u32>);
     let (year, month, day) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
