@@ -105,6 +105,9 @@ fn pages_show_all_that_the_list_says() {
     for (name, txid) in [("moved", moved), ("waiting", waiting)] {
         names.insert(name, txid.as_str().unwrap().to_owned());
     }
+    let exchange = names["exchange"].clone();
+    let card = client.get(&format!("/v1/wallets/{exchange}/trust-safety")).json();
+    names.insert("claim", card["best_claim"]["claim_id"].as_str().unwrap().to_owned());
     // Another transaction that nobody has seen: the one that waits, with another locktime.
     let hex = client.get(&format!("/v1/tx/{}?include_hex=true", names["waiting"])).json()["hex"].clone();
     let hex = hex.as_str().unwrap();

@@ -1,5 +1,6 @@
 //! The pages of an address: overview, transactions, profit and loss.
 
+mod contest;
 mod currency;
 mod gate;
 mod history;
@@ -11,13 +12,18 @@ mod range;
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Router, extract::DefaultBodyLimit};
 
 use crate::{route::PageRoutes, site::Site};
+
+/// Most bytes of a form.
+const MAX_FORM_BYTES: usize = 64 << 10;
 
 pub(crate) fn routes() -> Router<Arc<Site>> {
     Router::new()
         .page("/address/{address}", overview::page)
         .page("/address/{address}/transactions", list::page)
         .page("/address/{address}/pnl", pnl::page)
+        .form("/address/{address}/contest", contest::page, contest::send)
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
