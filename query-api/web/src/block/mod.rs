@@ -1,6 +1,7 @@
 //! The pages of blocks: one block, the list of all, and the redirects to a block by height or to the tip.
 
 mod alerts;
+mod day;
 mod detail;
 mod drawing;
 mod header;
@@ -17,9 +18,11 @@ use axum::{
     response::Response,
 };
 use serde_json::json;
+use tokio::join;
 
 use self::{
     alerts::{Alerts, COVERED_BLOCKS},
+    day::Onchain,
     detail::Detail,
     list::{blocks, tip},
 };
@@ -46,6 +49,7 @@ struct Block {
     first: u64,
     /// Large transactions of the last days; `None` if the block is older.
     alerts: Option<Part<Alerts>>,
+    onchain: Part<Onchain>,
 }
 
 pub(crate) fn routes() -> Router<Arc<Site>> {
@@ -64,12 +68,17 @@ async fn block(State(site): State<Arc<Site>>, Path(asked): Path<String>, parts: 
         Err(refused) => return answer::refused(&site, "Block", "", &refused),
     };
     let is_recent = told.data.confirmations <= COVERED_BLOCKS;
-    let alerts = match is_recent {
-        true => Some(site.ask(&parts, "whale_alerts", json!({"range": "7d", "limit": ALERTS})).await),
-        false => None,
-    };
+    let (alerts, onchain) = join!(
+        async {
+            match is_recent {
+                true => Some(site.ask(&parts, "whale_alerts", json!({"range": "7d", "limit": ALERTS})).await),
+                false => None,
+            }
+        },
+        site.ask(&parts, "onchain_stats", json!({"as_of": told.data.height, "view": "compact"})),
+    );
     let title = format!("Block {}", told.data.height);
-    let content = Block { told, first, alerts };
+    let content = Block { told, first, alerts, onchain };
     Shown { title: &title, place: "", kind: Kind::Public, status: StatusCode::OK, scripts: &[], content: &content }
         .answer(&site)
 }

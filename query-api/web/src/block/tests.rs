@@ -29,7 +29,8 @@ const RATES: &str = r#"{"p10_sat_vb":2.3,"p25_sat_vb":2.8,"p50_sat_vb":5.9,"p75_
 async fn hostile_texts_stay_inert_and_a_refused_part_leaves_the_rest() {
     let pool = r#""pool":{"name":"<i>Pool","slug":"a/b","by":"tag","other_pool":"<u>"}"#;
     let canned = Canned::new().told("block_detail", &answer(pool, RATES, 3));
-    let canned = canned.refused("whale_alerts", 503, "overloaded", "ask <again>");
+    let day = r#"{"day":{"date":"2016-11-21","blocks":3,"coin_days_destroyed":1234.5},"day_complete":false}"#;
+    let canned = canned.refused("whale_alerts", 503, "overloaded", "ask <again>").told("onchain_stats", day);
     let html = body_of(get(canned, "/block/1000").await).await;
     for absent in ["<script>alert", "<i>", "<u>", "<b>", "\u{202e}"] {
         assert!(!html.contains(absent), "{absent}");
@@ -45,6 +46,7 @@ async fn hostile_texts_stay_inert_and_a_refused_part_leaves_the_rest() {
         "5.9 sat/vB",
         "offset=50#transactions",
         "lost for good",
+        "2016-11-21, which is not over, destroyed <strong>1\u{202f}234.50 coin days",
     ] {
         assert!(html.contains(part), "{part}: {html}");
     }
