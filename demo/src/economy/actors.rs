@@ -34,8 +34,8 @@ pub struct Showcase {
 
 /// Count of people without a name.
 pub(super) const PEOPLE: u32 = 80;
-/// Number of the deposit address of the exchange that gets a part of the theft. Nobody else pays there, and the exchange
-/// does not sweep it before the end, so that the money still stands there.
+/// Number of the deposit address of the exchange that gets a part of the theft. Nobody else pays there, and the
+/// exchange does not sweep it before the end, so that the money still stands there.
 pub(super) const FRESH_DEPOSIT: u32 = PEOPLE + 4;
 
 /// Participants, as indexes of purses.

@@ -38,7 +38,7 @@ pub(super) struct Fields {
 
 impl Fields {
     fn input(&self, address: &str) -> Map<String, Value> {
-        // What is signed has line breaks, which forms write as two characters.
+        // A signed message has line breaks, which forms write as two characters.
         let signed = self.signed_message.replace("\r\n", "\n");
         let kind = if self.claim_id.is_empty() { "missing_label" } else { "label_correction" };
         let given = [
