@@ -40,6 +40,14 @@ async fn every_block_by_height_and_by_hash() {
         for (field, value) in claimed {
             assert_eq!(body["totals"][field], value, "{field} of {height}");
         }
+        // Satoshi-seconds of all spent coins.
+        let now = u64::from(oracle.monotone_time(height as u32));
+        let spent = (0..block.txdata.len()).flat_map(|i| oracle.spent(cairn_model::TxNum((first + i) as u64)));
+        let destroyed: u128 = spent
+            .map(|coin| u128::from(coin.value_sats) * u128::from(now - u64::from(oracle.monotone_time(coin.height))))
+            .sum();
+        let days = body["totals"]["coin_days_destroyed"].as_f64().unwrap();
+        assert!((days - (destroyed / 86_400) as f64 / 1e8).abs() < 1e-7 * days.max(1.0), "{days} of {height}");
         assert_eq!(body["fee_percentiles"].is_null(), block.txdata.len() == 1);
         let shown = body["transactions"].as_array().unwrap();
         assert_eq!(shown.len(), block.txdata.len().min(100));

@@ -214,6 +214,18 @@ async fn cohorts_are_the_cluster_and_the_pattern_of_the_label() {
         }
         assert_eq!(of(&body, "label_pattern"), Vec::<Value>::new());
     }
+    // As many as are asked for: at the end, all of them.
+    for limit in [1, 2, members.len(), 1_000] {
+        let body = get_ok(&router, INTELLIGENCE, &format!("{}?sample_limit={limit}", path(&largest[0]))).await;
+        let sample = of(&body, "cluster")[0]["sample"].as_array().unwrap().clone();
+        let found: BTreeSet<&str> = sample.iter().filter_map(Value::as_str).collect();
+        assert_eq!((found.len(), sample.len()), ((members.len() - 1).min(limit), found.len()), "{body}");
+        assert!(found.iter().all(|of| members.contains(*of) && *of != name(&largest[0])), "{body}");
+    }
+    for limit in [0, 1_001] {
+        let reply = get(&router, &format!("{}?sample_limit={limit}", path(&largest[0]))).await;
+        assert_problem(&reply, 422, "validation_error");
+    }
     // A script that no transaction ties to another has no cluster to speak of.
     let alone = world.oracle.scripts().find(|script| clusters.members(script).len() < 2).unwrap().clone();
     let body = get_ok(&router, INTELLIGENCE, &path(&alone)).await;

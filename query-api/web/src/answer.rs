@@ -15,7 +15,7 @@ use crate::{
     site::Site,
 };
 
-const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
+pub(crate) const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
 /// Who may keep and list a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -143,6 +143,8 @@ pub struct BriefTx {
     pub input_sats: u64,
     /// Sum of the outputs' values.
     pub output_sats: u64,
+    /// Sum over the spent coins of their value times the seconds (monotone block time) that they were not moved.
+    pub destroyed_sat_secs: u128,
 }
 
 impl BriefTx {
@@ -231,7 +233,12 @@ impl<'v> TransactionView<'v> {
     /// Transactions of one block from index `from` on, at most `count`, with the fields that a list of them shows. One
     /// row read for each 64 of them, each of which is decoded once.
     pub fn brief(self, height: Height, from: u32, count: u32) -> Result<Vec<BriefTx>, ReadError> {
-        let Some(first_tx) = self.view.chain().get(height).map(|block| block.first_tx) else { return Ok(Vec::new()) };
+        let Some(block) = self.view.chain().get(height) else { return Ok(Vec::new()) };
+        let (first_tx, spent_at) = (block.first_tx, block.mono_time);
+        let destroyed = |coin: &cairn_tables::block_log::LoggedInput| {
+            let born_at = self.view.chain().get(coin.birth).map_or(spent_at, |block| block.mono_time);
+            u128::from(coin.value) * u128::from(spent_at.saturating_sub(born_at))
+        };
         let next = self.view.chain().get(height + 1).map_or(self.view.tip().tx_end, |block| block.first_tx);
         let end = from.saturating_add(count).min(next.0.saturating_sub(first_tx.0) as u32);
         let (mut found, mut decoded) = (Vec::new(), Decoded::default());
@@ -253,6 +260,7 @@ impl<'v> TransactionView<'v> {
                 output_count: tx.outputs.len() as u32,
                 input_sats: decoded.inputs_of(tx).iter().map(|i| i.value).sum(),
                 output_sats: decoded.outputs_of(tx).iter().map(|o| o.value).sum(),
+                destroyed_sat_secs: decoded.inputs_of(tx).iter().map(destroyed).sum(),
             }));
             at += decoded.txs.len() as u32;
         }

@@ -8,13 +8,13 @@ use cairn_tables::{block_log::BlockLog, headers::HeaderRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CoinbaseClaim, CoinbaseTag, block_rates, coinbase_tag};
+use super::{CoinbaseClaim, CoinbaseTag, coinbase_tag, tx_facts};
 use crate::{
     context::{CLAIMS, Ctx, TIP, block_ref, confirmations, index_get, lacks},
     operation::Operation,
     parameters::{identifier::BlockParam, limit::Limit},
     pools::{BlockPool, Judge},
-    values::{Btc, SatVb, rfc3339, sat_vb},
+    values::{Btc, Decimal, SatVb, rfc3339, sat_vb},
     vocabulary::cursor::{CursorParam, Cursors},
 };
 
@@ -114,6 +114,9 @@ pub(crate) struct BlockTotals {
     transferred_btc: Btc,
     fees_sats: u64,
     fees_btc: Btc,
+    /// Coin days that the block destroyed: the sum over all spent coins of amount in bitcoin × age in days (monotone
+    /// block time). The days of `onchain_stats` sum them up.
+    coin_days_destroyed: Decimal<8>,
     #[serde(flatten)]
     claimed: CoinbaseClaim,
 }
@@ -187,7 +190,8 @@ impl Operation for BlockDetail {
             false => None,
         };
         let (pool, pool_reason) = BlockPool::find(&mut Judge::new(ctx)?, height, &row.coinbase_script)?;
-        let percentiles = fee_percentiles(&mut block_rates(view, height)?);
+        let mut facts = tx_facts(view, height)?;
+        let percentiles = fee_percentiles(&mut facts.rates);
         let shown_to = input.tx_offset.saturating_add(input.tx_limit.get()).min(row.tx_count);
         Ok(BlockDetailOutput {
             height,
@@ -217,6 +221,7 @@ impl Operation for BlockDetail {
                 transferred_btc: Btc::of(row.output_sats.saturating_sub(row.coinbase_sats)),
                 fees_sats: row.fees,
                 fees_btc: Btc::of(row.fees),
+                coin_days_destroyed: Decimal(i128::try_from(facts.destroyed_sat_days).unwrap_or(i128::MAX)),
                 claimed: CoinbaseClaim::of(view, height, &row),
             },
             fee_percentiles: percentiles.map(|[p10, p25, p50, p75, p90]| Percentiles {

@@ -2,7 +2,7 @@
 
 use cairn_domain::{FeeRate, printable_ascii};
 use cairn_http::ApiError;
-use cairn_model::Height;
+use cairn_model::{DAY_SECS, Height};
 use cairn_reader::View;
 use cairn_tables::headers::HeaderRow;
 use schemars::JsonSchema;
@@ -66,8 +66,20 @@ pub(crate) fn fee_range(rates: &mut [(FeeRate, u64)]) -> Option<FeeRange> {
     Some(FeeRange { min_sat_vb: SatVb(min), median_sat_vb: SatVb(median), max_sat_vb: SatVb(max) })
 }
 
-/// Feerate and weight of every transaction of a block except the coinbase. Reads one row per 64 transactions.
-pub(crate) fn block_rates(view: &View<'_>, height: Height) -> Result<Vec<(FeeRate, u64)>, ApiError> {
+/// Facts that only all transactions of a block together show, without its coinbase.
+pub(crate) struct TxFacts {
+    /// Feerate and weight of each.
+    pub(crate) rates: Vec<(FeeRate, u64)>,
+    /// Coin-days that they destroyed, in satoshi-days: the sum over all spent coins of value × age.
+    pub(crate) destroyed_sat_days: u128,
+}
+
+/// Reads all transactions of a block: one row for each 64 of them.
+pub(crate) fn tx_facts(view: &View<'_>, height: Height) -> Result<TxFacts, ApiError> {
     let txs = view.transactions().brief(height, 1, u32::MAX)?;
-    Ok(txs.iter().filter_map(|tx| Some((FeeRate::of(tx.fee_sats(), tx.vsize)?, tx.weight))).collect())
+    let destroyed: u128 = txs.iter().map(|tx| tx.destroyed_sat_secs).sum();
+    Ok(TxFacts {
+        rates: txs.iter().filter_map(|tx| Some((FeeRate::of(tx.fee_sats(), tx.vsize)?, tx.weight))).collect(),
+        destroyed_sat_days: destroyed / u128::from(DAY_SECS),
+    })
 }

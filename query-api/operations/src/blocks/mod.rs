@@ -6,4 +6,4 @@ crate::area::area! {
     detail::BlockDetail,
 }
 
-pub(crate) use facts::{CoinbaseClaim, CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range};
+pub(crate) use facts::{CoinbaseClaim, CoinbaseTag, FeeRange, coinbase_tag, fee_range, tx_facts};

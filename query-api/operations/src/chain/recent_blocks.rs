@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    blocks::{CoinbaseClaim, CoinbaseTag, FeeRange, block_rates, coinbase_tag, fee_range},
+    blocks::{CoinbaseClaim, CoinbaseTag, FeeRange, coinbase_tag, fee_range, tx_facts},
     context::{CLAIMS, Ctx, TIP, index_get, lacks},
     operation::Operation,
     parameters::limit::Limit,
@@ -112,7 +112,7 @@ fn block(view: &View<'_>, judge: &mut Judge<'_, '_>, height: u64) -> Result<Rece
     let height = u32::try_from(height).unwrap_or(u32::MAX);
     let row = view.header(height)?.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?;
     let (pool, pool_reason) = BlockPool::find(judge, height, &row.coinbase_script)?;
-    let mut rates = block_rates(view, height)?;
+    let mut rates = tx_facts(view, height)?.rates;
     let weight: u64 = rates.iter().map(|(_, weight)| *weight).sum();
     Ok(RecentBlock {
         height,

@@ -37,10 +37,18 @@ pub(crate) struct Intelligence;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct IntelligenceInput {
     address: AddressParam,
+    /// Addresses to list of each cohort.
+    #[serde(default = "sample_limit")]
+    #[schemars(range(min = 1, max = 1_000))]
+    sample_limit: u16,
     /// `compact` omits explanatory and nested fields.
     #[serde(default)]
     #[allow(dead_code, reason = "applied to the answer of any operation that takes it")]
     view: Detail,
+}
+
+fn sample_limit() -> u16 {
+    5
 }
 
 /// The best label of an address, its activity, addresses that have something in common with it, and recent alerts.
@@ -250,6 +258,7 @@ impl BatchedOperation for Intelligence {
         shared: &mut SharedIntelligence,
     ) -> Result<IntelligenceOutput, ApiError> {
         let view = ctx.view()?;
+        let samples = usize::from(input.sample_limit);
         let said = ScriptClaims::find_shared(ctx, input.address, None, &mut shared.claims)?;
         let stated = said.stated();
         let card = card(&stated, &said.facts);
@@ -257,7 +266,7 @@ impl BatchedOperation for Intelligence {
         let activity = WalletActivity::of(ctx, view, &said.wallet)?;
         let entity = card.best.as_ref().and_then(|best| best.entity());
         let hash = &said.wallet.script_hash;
-        let found = cohorts(view, hash, member.as_ref(), entity, &mut shared.cohorts)?;
+        let found = cohorts(view, samples, hash, member.as_ref(), entity, &mut shared.cohorts)?;
         let scanned = scan(ctx, view, said.wallet.found.as_ref(), member.as_ref(), &mut shared.recent)?;
         let (label_codes, mut caveats) = ClaimCode::told(&card.caveats);
         let more = ScanCaveat::of(found.has_suspect_merge, &scanned);

@@ -68,6 +68,7 @@ pub(super) struct Totals {
     pub(super) output_count: u64,
     pub(super) transferred_sats: i64,
     pub(super) fees_sats: i64,
+    pub(super) coin_days_destroyed: Option<Number>,
     pub(super) subsidy_sats: i64,
     pub(super) coinbase_sats: i64,
     pub(super) unclaimed_sats: i64,

@@ -14,7 +14,7 @@ fn answer(pool: &str, rates: &str, confirmations: u64) -> String {
         "weight":24274,"tx_count":70,{pool},"coinbase":{{"txid":"aa","script_hex":"02e8",
         "text":"<script>alert(1)</script>\u202e","outputs":[{{"value_sats":5,"script_type":"pubkey",
         "address":null}}],"outputs_omitted":0}},"totals":{{"input_count":62,"output_count":21,"transferred_sats":9,
-        "fees_sats":25770,"subsidy_sats":78125000,"coinbase_sats":78150760,"unclaimed_sats":10}},
+        "fees_sats":25770,"coin_days_destroyed":77.5,"subsidy_sats":78125000,"coinbase_sats":78150760,"unclaimed_sats":10}},
         "fee_percentiles":{rates},"transactions":[{{"index":0,"txid":"aa","vsize":145,"fee_sats":0,
         "fee_rate_sat_vb":null,"input_count":1,"output_count":2,"output_sats":7}},{{"index":1,"txid":"\"><b>",
         "vsize":1255,
@@ -46,6 +46,7 @@ async fn hostile_texts_stay_inert_and_a_refused_part_leaves_the_rest() {
         "5.9 sat/vB",
         "offset=50#transactions",
         "lost for good",
+        "<dd>77.50<small>",
         "2016-11-21, which is not over, destroyed <strong>1\u{202f}234.50 coin days",
     ] {
         assert!(html.contains(part), "{part}: {html}");

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::join;
 
-use super::claims::Claims;
+use super::{claims::Claims, members};
 use crate::{
     answer::{self, Kind, Shown},
     ask::{Part, Told},
@@ -24,6 +24,8 @@ use crate::{
 
 /// Claims of a page.
 const CLAIMS: u32 = 50;
+/// Addresses of the cluster, and of those with the same label.
+const SAMPLE: u32 = 20;
 
 /// The conclusion from the claims, which every reader may see.
 #[derive(Deserialize)]
@@ -135,7 +137,7 @@ pub(super) async fn page(State(site): State<Arc<Site>>, Path(address): Path<Stri
     let cursor = Parameters::of(&parts).get("cursor").map(str::to_owned);
     let (card, known, claims) = join!(
         site.ask::<Card>(&parts, "wallet_trust_safety", json!({"address": address})),
-        site.ask(&parts, "address_intelligence", json!({"address": address})),
+        site.ask(&parts, "address_intelligence", json!({"address": address, "sample_limit": SAMPLE})),
         site.ask(&parts, "wallet_detail", json!({"address": address, "limit": CLAIMS, "cursor": cursor})),
     );
     match card {

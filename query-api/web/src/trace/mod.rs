@@ -5,6 +5,7 @@ mod cluster;
 mod drawing;
 mod exposure;
 mod flow;
+mod members;
 mod reports;
 mod risk;
 mod stops;
@@ -18,6 +19,7 @@ use crate::{route::PageRoutes, site::Site};
 pub(crate) fn routes() -> Router<Arc<Site>> {
     Router::new()
         .page("/address/{address}/cluster", cluster::page)
+        .page("/address/{address}/cluster.csv", members::file)
         .page("/address/{address}/flow", flow::page)
         .page("/address/{address}/reports", reports::page)
         .page("/address/{address}/risk", risk::page)

@@ -18,10 +18,8 @@ use serde::Serialize;
 
 use crate::{context::lacks, register::is_a_person, tx_sides::name_of};
 
-/// Most addresses of a sample.
-const SAMPLES: usize = 5;
-/// Scripts that are looked at for a sample: some may be left out, and the address itself is.
-const LOOKED_AT: usize = 8;
+/// Scripts that are looked at for a sample beyond its size: some may be left out, and the address itself is.
+const MORE: usize = 3;
 /// Why a label gives no cohort.
 const A_PERSON: &str = "the label is about a natural person";
 
@@ -55,7 +53,7 @@ pub(crate) struct Cohort {
     key: String,
     /// Number of scripts in the cohort, including the address itself.
     count: u64,
-    /// Some of the other addresses, at most 5; `scripthash:<hex>` where a script has no address.
+    /// Some of the other addresses, at most `sample_limit`; `scripthash:<hex>` where a script has no address.
     sample: Vec<String>,
 }
 
@@ -84,16 +82,17 @@ pub(super) struct CohortCache {
 }
 
 impl<K: PartialEq> Known<K> {
-    fn cohort(&self, basis: Basis, key_kind: CohortKey, own: &K) -> Cohort {
+    fn cohort(&self, basis: Basis, key_kind: CohortKey, own: &K, samples: usize) -> Cohort {
         let others = self.members.iter().filter(|(of, _)| of != own).map(|(_, address)| address.clone());
-        Cohort { basis, key_kind, key: self.key.clone(), count: self.count, sample: others.take(SAMPLES).collect() }
+        Cohort { basis, key_kind, key: self.key.clone(), count: self.count, sample: others.take(samples).collect() }
     }
 }
 
-/// Finds the cohorts of a script. `entity` is the one of its best label. Some 40 rows read for each cohort that no
-/// other row of the batch has read.
+/// Finds the cohorts of a script, each with so many members. `entity` is the one of its best label. For each cohort that
+/// no other row of the batch has read, some eight rows for each member.
 pub(super) fn cohorts(
     view: &View<'_>,
+    samples: usize,
     hash: &[u8; 32],
     member: Option<&Membership>,
     entity: Option<&EntityName>,
@@ -104,13 +103,13 @@ pub(super) fn cohorts(
         let (known, is_suspect) = match cache.clusters.get(&root) {
             Some(known) => known.clone(),
             None => {
-                let read = cluster(view, root)?;
+                let read = cluster(view, root, samples)?;
                 cache.clusters.insert(root, read.clone());
                 read
             }
         };
         found.has_suspect_merge = is_suspect;
-        found.rows.push(known.cohort(Basis::Cluster, CohortKey::ClusterRootTxid, &member.script));
+        found.rows.push(known.cohort(Basis::Cluster, CohortKey::ClusterRootTxid, &member.script, samples));
     }
     let hash = ScriptHash(*hash);
     let kept = view.labels().of_hash(&hash)?;
@@ -125,7 +124,7 @@ pub(super) fn cohorts(
     let known = match cache.patterns.get(&pattern) {
         Some(known) => known.clone(),
         None => {
-            let read = if pattern.0 { of_entity(view, &pattern.1)? } else { of_words(view, &pattern.1)? };
+            let read = if pattern.0 { of_entity(view, &pattern.1, samples)? } else { of_words(view, &pattern.1, samples)? };
             cache.patterns.insert(pattern.clone(), read.clone());
             read
         }
@@ -133,7 +132,7 @@ pub(super) fn cohorts(
     match known {
         Some(known) => {
             let key = if pattern.0 { CohortKey::Entity } else { CohortKey::LabelWords };
-            found.rows.push(known.cohort(Basis::LabelPattern, key, &hash));
+            found.rows.push(known.cohort(Basis::LabelPattern, key, &hash, samples));
         }
         None if pattern.0 => found.reason = Some(A_PERSON),
         None => {}
@@ -148,17 +147,20 @@ fn words_of(kept: &ScriptLabel) -> Option<String> {
 }
 
 /// A cluster, and whether it has a suspect merge.
-fn cluster(view: &View<'_>, root: ClusterRoot) -> Result<(Known<ScriptId>, bool), ApiError> {
+fn cluster(view: &View<'_>, root: ClusterRoot, samples: usize) -> Result<(Known<ScriptId>, bool), ApiError> {
     let at = view.as_of_tip();
     let missing = || lacks::<BlockLog>(format!("transaction {}", root.0.0));
     let (txid, _) = view.transactions().txid(root.0)?.ok_or_else(missing)?;
     let count = view.clusters().size(root, at)?.map_or(0, |size| size.scripts);
-    let page = view.clusters().members(root, at, &MemberPlace::default(), SAMPLES + 1)?;
-    let mut members = Vec::new();
-    for script in page.into_iter().flat_map(|page| page.scripts) {
-        let bytes = view.scripts().bytes_of(script)?;
-        let bytes = bytes.ok_or_else(|| lacks::<TotalsTable>(format!("script {script:?}")))?;
-        members.push((script, name_of(&bytes, view)));
+    let (mut members, mut place) = (Vec::new(), Some(MemberPlace::default()));
+    while let Some(from) = place.take().filter(|_| members.len() <= samples) {
+        let Some(page) = view.clusters().members(root, at, &from, samples + 1 - members.len())? else { break };
+        for script in page.scripts {
+            let bytes = view.scripts().bytes_of(script)?;
+            let bytes = bytes.ok_or_else(|| lacks::<TotalsTable>(format!("script {script:?}")))?;
+            members.push((script, name_of(&bytes, view)));
+        }
+        place = page.next;
     }
     // Sums that cannot be read count as a merge: nothing is ruled out by them.
     let is_suspect = LeftOut::of(&view.clusters().below(root.0)?).is_none_or(|left_out| left_out.suspects > 0);
@@ -166,28 +168,33 @@ fn cluster(view: &View<'_>, root: ClusterRoot) -> Result<(Known<ScriptId>, bool)
 }
 
 /// The scripts of an entity; `None` if it counts as a natural person, or if no label names it.
-fn of_entity(view: &View<'_>, name: &str) -> Result<Option<Known<ScriptHash>>, ApiError> {
+fn of_entity(view: &View<'_>, name: &str, samples: usize) -> Result<Option<Known<ScriptHash>>, ApiError> {
     let Ok(entity) = name.parse::<EntityName>() else { return Ok(None) };
     let Some(row) = view.entities().get(&entity)?.filter(|row| !is_a_person(row)) else { return Ok(None) };
     let count = row.members.saturating_add(row.named);
-    let members = sample(view, NameKind::Entity, name)?;
+    let members = sample(view, NameKind::Entity, name, samples)?;
     Ok(Some(Known { key: name.to_owned(), count, members }))
 }
 
 /// The scripts with a label of these words; `None` if there are none.
-fn of_words(view: &View<'_>, text: &str) -> Result<Option<Known<ScriptHash>>, ApiError> {
+fn of_words(view: &View<'_>, text: &str, samples: usize) -> Result<Option<Known<ScriptHash>>, ApiError> {
     match view.labels().count_of_text(text)? {
         0 => Ok(None),
         count => {
-            let members = sample(view, NameKind::Text, text)?;
+            let members = sample(view, NameKind::Text, text, samples)?;
             Ok(Some(Known { key: text.to_owned(), count, members }))
         }
     }
 }
 
 /// Some scripts of a name, without those whose label is about a natural person.
-fn sample(view: &View<'_>, kind: NameKind, name: &str) -> Result<Vec<(ScriptHash, String)>, ApiError> {
-    let scripts = view.labels().scripts_of_name(kind, name, LOOKED_AT)?;
+fn sample(
+    view: &View<'_>,
+    kind: NameKind,
+    name: &str,
+    samples: usize,
+) -> Result<Vec<(ScriptHash, String)>, ApiError> {
+    let scripts = view.labels().scripts_of_name(kind, name, samples + MORE)?;
     let labels = view.labels().of_hashes(&scripts)?;
     let row = |(hash, kept): (ScriptHash, Option<ScriptLabel>)| {
         let kept = kept.filter(|kept| !kept.label.as_ref().is_some_and(|label| label.is_person))?;
