@@ -88,8 +88,8 @@ impl<K: PartialEq> Known<K> {
     }
 }
 
-/// Finds the cohorts of a script, each with so many members. `entity` is the one of its best label. For each cohort that
-/// no other row of the batch has read, some eight rows for each member.
+/// Finds the cohorts of a script, each with at most `samples` members. `entity` is the one of its best label. For each
+/// cohort that no other row of the batch has read, some eight rows for each member.
 pub(super) fn cohorts(
     view: &View<'_>,
     samples: usize,
@@ -124,7 +124,8 @@ pub(super) fn cohorts(
     let known = match cache.patterns.get(&pattern) {
         Some(known) => known.clone(),
         None => {
-            let read = if pattern.0 { of_entity(view, &pattern.1, samples)? } else { of_words(view, &pattern.1, samples)? };
+            let read =
+                if pattern.0 { of_entity(view, &pattern.1, samples)? } else { of_words(view, &pattern.1, samples)? };
             cache.patterns.insert(pattern.clone(), read.clone());
             read
         }
@@ -188,12 +189,7 @@ fn of_words(view: &View<'_>, text: &str, samples: usize) -> Result<Option<Known<
 }
 
 /// Some scripts of a name, without those whose label is about a natural person.
-fn sample(
-    view: &View<'_>,
-    kind: NameKind,
-    name: &str,
-    samples: usize,
-) -> Result<Vec<(ScriptHash, String)>, ApiError> {
+fn sample(view: &View<'_>, kind: NameKind, name: &str, samples: usize) -> Result<Vec<(ScriptHash, String)>, ApiError> {
     let scripts = view.labels().scripts_of_name(kind, name, samples + MORE)?;
     let labels = view.labels().of_hashes(&scripts)?;
     let row = |(hash, kept): (ScriptHash, Option<ScriptLabel>)| {
