@@ -1,4 +1,5 @@
 //! The example of BIP 174 ("Test Vectors"): a PSBT with all signatures, and the same as its input finalizer leaves it.
+#![allow(clippy::unwrap_used)]
 
 use cairn_keys::{PsbtState, read_psbt};
 

@@ -95,7 +95,7 @@ impl DecodedTx {
         let pool = match pinned.absent(Some(&view.tip().hash)) {
             None => Some(pinned.mempool()),
             Some(absent) => {
-                ctx.warn("mempool_unavailable", &format!("unconfirmed coins are not known: {}", absent.reason()));
+                ctx.warn("mempool_unavailable", format!("unconfirmed coins are not known: {}", absent.reason()));
                 None
             }
         };
