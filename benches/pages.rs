@@ -31,7 +31,7 @@ use questions::{LocalApi, Question};
 /// Transactions of a block.
 const PER_BLOCK: u64 = 2_000;
 /// Satoshis of a payment.
-const PAID: u64 = 10_000;
+const PAID: u64 = 5_000;
 /// Coins that the busy address keeps at most.
 const KEPT: usize = 50;
 /// The pages, after the address.
