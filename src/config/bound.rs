@@ -2,7 +2,7 @@
 
 /// Memory of serving besides the index and the mempool, with the default limits of connections and requests at a time:
 /// code, threads, connections, bodies and answers on their way, sessions, budgets of clients.
-pub(crate) const SERVING: u64 = 112 << 20;
+pub(crate) const SERVING: u64 = 128 << 20;
 /// Connections that [`SERVING`] has room for.
 const CONNECTIONS: u64 = 4096;
 /// Memory of each further connection.
@@ -77,9 +77,9 @@ mod tests {
             Sizes { memory: 4 << 30, cache: 1 << 30, mempool: 512 << 20, connections: 4096, reads: 32, fetches: false };
         assert_eq!(
             sizes.bounds(),
-            "# memory bound of cairn run: 5744 MiB = --memory 4 GiB + --cache 1 GiB + --mempool-memory 512 MiB + 112 MiB\n\
+            "# memory bound of cairn run: 5760 MiB = --memory 4 GiB + --cache 1 GiB + --mempool-memory 512 MiB + 128 MiB\n\
              # memory bound of cairn index: 4608 MiB = --memory 4 GiB + --mempool-memory 512 MiB\n\
-             # memory bound of cairn serve: 1648 MiB = --cache 1 GiB + --mempool-memory 512 MiB + 112 MiB\n"
+             # memory bound of cairn serve: 1664 MiB = --cache 1 GiB + --mempool-memory 512 MiB + 128 MiB\n"
         );
         let fetching = Sizes { fetches: true, ..sizes }.bounds();
         assert!(fetching.contains(
@@ -89,7 +89,7 @@ mod tests {
         let serve = more.lines().last().unwrap_or_default();
         assert_eq!(
             serve,
-            "# memory bound of cairn serve: 876 MiB = --cache 128 MiB + --mempool-memory 512 MiB + 112 MiB + further \
+            "# memory bound of cairn serve: 892 MiB = --cache 128 MiB + --mempool-memory 512 MiB + 128 MiB + further \
              connections 100 MiB + further reads 24 MiB"
         );
     }
