@@ -35,7 +35,7 @@ const PAID: u64 = 5_000;
 /// Coins that the busy address keeps at most.
 const KEPT: usize = 50;
 /// The pages, after the address.
-const PAGES: [&str; 5] = ["", "/transactions", "/flow", "/cluster", "/reports"];
+const PAGES: [&str; 4] = ["", "/transactions", "/flow", "/cluster"];
 
 /// A chain in which one script is paid and pays on, over and over; and its address with that of a quiet one.
 fn chain(payments: u64) -> (Chain, [String; 2]) {

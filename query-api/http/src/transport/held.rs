@@ -25,10 +25,6 @@ use crate::{
     server::Server,
 };
 
-/// Marks an answer that is sent as it is, since there is no room to compress it.
-#[derive(Clone, Copy)]
-pub(super) struct Uncompressed;
-
 /// Memory of compression while an answer waits for a client that does not read.
 const COMPRESSING: u64 = 512 << 10;
 
@@ -53,15 +49,10 @@ pub(super) async fn hold(State(server): State<Arc<Server>>, request: Request, ne
     if size <= SMALL {
         return response;
     }
-    let share = server.flight.share(client.as_ref());
     if response.extensions().get::<AlreadyInMemory>().is_some() {
-        let compresses = compresses && share.grow(COMPRESSING);
-        let mut response = response.map(|body| Body::new(Pieces::of(body, compresses.then_some(share))));
-        if !compresses {
-            response.extensions_mut().insert(Uncompressed);
-        }
-        return response;
+        return response.map(|body| Body::new(Pieces::of(body, None)));
     }
+    let share = server.flight.share(client.as_ref());
     if !share.grow(size + if compresses { COMPRESSING } else { 0 }) {
         return no_room().into_response();
     }

@@ -10,7 +10,7 @@ use std::{
 use axum::{
     Router,
     extract::{Request, State},
-    http::{Extensions, HeaderMap, Method, StatusCode, Version},
+    http::Method,
     middleware::from_fn_with_state,
     response::{IntoResponse, Response},
     routing::any,
@@ -136,8 +136,7 @@ fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
     let worth_it = SizeAbove::new(COMPRESS_ABOVE)
         .and(NotForContentType::IMAGES)
         .and(NotForContentType::SSE)
-        .and(NotForContentType::const_new("application/octet-stream"))
-        .and(|_: StatusCode, _: Version, _: &HeaderMap, of: &Extensions| of.get::<held::Uncompressed>().is_none());
+        .and(NotForContentType::const_new("application/octet-stream"));
     let compression = CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth_it);
     routes
         .layer(CatchPanicLayer::custom(middleware::panicked))
