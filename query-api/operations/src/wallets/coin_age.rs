@@ -23,7 +23,7 @@ pub(crate) struct CoinAge {
     youngest_days: u32,
 }
 
-/// The ages of the confirmed coins, or why there are none. One row read for each coin.
+/// The ages of the confirmed coins, or the reason why they are unknown. One row read for each coin.
 pub(super) fn coin_age(
     view: &View<'_>,
     script: Option<&FoundScript>,

@@ -54,7 +54,7 @@ struct Candle {
 }
 
 impl Day {
-    /// The price, or why there is none.
+    /// The price, or the reason why it is unknown.
     pub(super) fn price(&self) -> Result<Price, String> {
         let missing = || "the source has no price of this day".to_owned();
         let candle = self.candles.first().ok_or_else(|| self.reason.clone().unwrap_or_else(missing))?;
@@ -76,7 +76,7 @@ pub(super) struct Now {
 }
 
 impl Now {
-    /// The price, or why there is none.
+    /// The price, or the reason why it is unknown.
     pub(super) fn price(&self) -> Result<Price, String> {
         let missing = || "no source has a price".to_owned();
         let price = self.price.as_ref().ok_or_else(|| self.price_reason.clone().unwrap_or_else(missing))?;

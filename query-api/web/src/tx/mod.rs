@@ -59,7 +59,7 @@ struct TxPage<'a> {
     marked_output: Option<u64>,
 }
 
-/// A price or the reason why there is none, and where that is from.
+/// A price, or the reason why it is unknown, with its source.
 struct Known {
     price: Result<Price, String>,
     source: Source,
