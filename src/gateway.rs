@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use cairn_model::{BlockHash, CancelToken, Txid};
 use cairn_node::{NodeClient, NodeError, RetryPolicy};
-use cairn_operations::{BroadcastLimits, NodeAccess, Refused, Unreachable};
+use cairn_operations::{BroadcastLimits, NodeAccess, Question, Refused, Unreachable};
+use serde_json::Value;
 
 use crate::{config::Node, exit::Failure};
 
@@ -69,5 +70,19 @@ impl NodeAccess for Gateway {
             unreachable("get a transaction", &error);
             Unreachable
         })
+    }
+
+    fn raw_block(&self, hash: &BlockHash) -> Result<Option<Vec<u8>>, Unreachable> {
+        self.0.raw_block(hash).map_err(|error| {
+            unreachable("get a block", &error);
+            Unreachable
+        })
+    }
+
+    fn ask(&self, question: &Question) -> Result<Value, Refused> {
+        match self.0.call(question.method(), &question.params()) {
+            Err(NodeError::Rpc { code, message, .. }) => Err(Refused::Rejected { code, reason: message }),
+            answer => answer.map_err(|error| refused(question.method(), error)),
+        }
     }
 }

@@ -7,7 +7,8 @@ use std::{
     time::Duration,
 };
 
-use cairn_http::{Api, CheckoutPause, HttpConfig, Metrics, Till};
+use cairn_chain::Chain;
+use cairn_http::{Api, CheckoutPause, HttpConfig, Metrics, OtherInterface, Till};
 use cairn_link::IndexSource;
 use cairn_model::{CancelToken, Network};
 use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TimestampConfig, TroubleSlot};
@@ -39,6 +40,7 @@ const LAST: Duration = Duration::from_millis(500);
 pub(crate) struct Server {
     listener: TcpListener,
     admin: Option<TcpListener>,
+    esplora: Option<TcpListener>,
     config: ApiConfig,
     pages: cairn_web::Options,
     access: Access,
@@ -67,6 +69,7 @@ impl Server {
     pub(crate) fn bind(http: &Http, examples: Examples, node: Option<Arc<dyn NodeAccess>>) -> Result<Self, Failure> {
         let listener = listen(http.listen, "--listen")?;
         let admin = http.admin_listen.map(|address| listen(address, "--admin-listen")).transpose()?;
+        let esplora = http.protocols.esplora.map(|address| listen(address, "--esplora")).transpose()?;
         let local = listener.local_addr()?;
         let base_url = match &http.base_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
@@ -130,6 +133,7 @@ impl Server {
         Ok(Server {
             listener,
             admin,
+            esplora,
             config,
             pages,
             access,
@@ -248,13 +252,26 @@ impl Server {
             let pages = self.pages;
             let more =
                 |api: &Api| cairn_mcp::routes(api, options).merge(cairn_web::routes(Arc::new(api.clone()), pages));
+            let esplora = self.esplora.map(tokio::net::TcpListener::from_std).transpose()?;
+            if let Some(listener) = &esplora {
+                tracing::info!(url = format!("http://{}", reachable(listener.local_addr()?)), "serving Esplora's API");
+            }
+            let chain = Chain::new(Arc::clone(&state.index), state.node.clone());
+            let others = |api: &Api| {
+                let of = |listener| OtherInterface {
+                    listener,
+                    routes: cairn_esplora::routes(api, chain),
+                    dialect: cairn_esplora::DIALECT,
+                };
+                esplora.map(of).into_iter().collect()
+            };
             let shutdown = cancel.cancelled();
             let drained = async {
                 cancel.cancelled().await;
                 tokio::time::sleep(DRAIN).await;
             };
             tokio::select! {
-                result = cairn_operations::serve(listener, state, more, shutdown) => result,
+                result = cairn_operations::serve(listener, state, more, others, shutdown) => result,
                 () = drained => {
                     tracing::warn!("some requests did not finish in time");
                     Ok(())

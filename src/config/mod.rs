@@ -20,6 +20,7 @@ mod origins;
 mod payments;
 mod prices;
 mod private_key;
+mod protocols;
 mod reference;
 mod sanctions;
 mod scrub;
@@ -49,6 +50,7 @@ pub(crate) use limits::{AuditLimit, LEAST as LEAST_MEMORY, Limits, Memory, Mempo
 pub(crate) use node::Node;
 pub(crate) use payments::{Payments, payment_mark};
 pub(crate) use prices::{Addresses, Prices};
+pub(crate) use protocols::Protocols;
 pub(crate) use reference::reference;
 pub(crate) use sanctions::Sanctions;
 pub(crate) use scrub::Scrub;
@@ -202,6 +204,8 @@ pub(crate) struct Http {
     pub(crate) payments: Payments,
     #[command(flatten)]
     pub(crate) timestamps: Timestamps,
+    #[command(flatten)]
+    pub(crate) protocols: Protocols,
     #[command(flatten)]
     pub(crate) limits: ClientLimits,
     /// Address and port of the admin listener: /metrics (Prometheus), /livez and /readyz. Default: no admin listener.

@@ -10,7 +10,7 @@ use axum::{Router, body::Body, http::Request};
 use bitcoin::{ScriptBuf, Transaction, consensus::serialize, hashes::Hash};
 use cairn_link::MempoolSlot;
 use cairn_model::{BlockHash, MempoolDelta, Txid};
-use cairn_operations::{ApiState, BroadcastLimits, NodeAccess, Refused, Unreachable, router};
+use cairn_operations::{ApiState, BroadcastLimits, NodeAccess, Question, Refused, Unreachable, router};
 use serde_json::{Value, json};
 
 use crate::{
@@ -100,6 +100,14 @@ impl NodeAccess for Scripted {
         self.the_mempool_is_free();
         *self.fetched.lock().unwrap() += 1;
         self.raw.lock().unwrap().get(&(*txid, block.copied())).cloned().unwrap_or(Ok(None))
+    }
+
+    fn raw_block(&self, _: &BlockHash) -> Result<Option<Vec<u8>>, Unreachable> {
+        Err(Unreachable)
+    }
+
+    fn ask(&self, _: &Question) -> Result<Value, Refused> {
+        Err(Refused::Unavailable)
     }
 }
 

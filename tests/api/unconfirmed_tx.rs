@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use bitcoin::{OutPoint, ScriptBuf, Transaction, Witness, consensus::serialize, hashes::Hash};
 use cairn_link::Absent;
 use cairn_model::{BlockHash, MempoolDelta, MempoolInput, MempoolTx, RemoveReason, Txid};
-use cairn_operations::{ApiState, BroadcastLimits, NodeAccess, Refused, Unreachable, router};
+use cairn_operations::{ApiState, BroadcastLimits, NodeAccess, Question, Refused, Unreachable, router};
 use serde_json::{Value, json};
 
 use crate::{
@@ -372,6 +372,14 @@ impl NodeAccess for Has {
     fn raw_transaction(&self, _: &Txid, block: Option<&BlockHash>) -> Result<Option<Vec<u8>>, Unreachable> {
         assert!(block.is_none(), "it is in no block");
         Ok(Some(self.0.clone()))
+    }
+
+    fn raw_block(&self, _: &BlockHash) -> Result<Option<Vec<u8>>, Unreachable> {
+        Err(Unreachable)
+    }
+
+    fn ask(&self, _: &Question) -> Result<Value, Refused> {
+        Err(Refused::Unavailable)
     }
 }
 

@@ -87,6 +87,11 @@ impl NodeClient {
         self.batch(METHOD, &params)?.into_iter().map(|outcome| absent(bytes(outcome), NOT_FOUND)).collect()
     }
 
+    /// Bytes of a block; `None` if the node does not know it.
+    pub fn raw_block(&self, hash: &BlockHash) -> Result<Option<Vec<u8>>, NodeError> {
+        absent(self.call::<Bytes>("getblock", &json!([hash.to_string(), 0])), NOT_FOUND).map(|found| found.map(|b| b.0))
+    }
+
     /// Broadcasts a transaction. A limit that is not given is the node's own; `max_burn_sats` needs Bitcoin Core 25.
     ///
     /// # Errors

@@ -70,12 +70,14 @@ pub use requests::{
     fingerprint::Fingerprint,
     inside::{AdmittedRequest, AnswerSchema, Api, OperationDescription, Reply},
     snapshot::Snapshot,
+    work::Asker,
 };
 pub use server::Service;
 pub use transport::{
     admin::{admin_router, serve_admin},
     hosts::Hosts,
     metrics::Metrics,
-    router::{router, router_with, serve},
+    middleware::Dialect,
+    router::{OtherInterface, router, router_with, serve},
     threads::runtime,
 };

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use cairn_chain::NodeAccess;
 use cairn_http::{Answer, ApiError, Aside, Ask, Backend, DataState, Freshness, Metric, TipMeta, Versions};
 use cairn_link::{Absent, IndexSource, PinnedMempool};
 use cairn_model::day_of;
@@ -25,7 +26,6 @@ use crate::{
     invoices::InvoiceAccess,
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
-    node::NodeAccess,
     node_bytes::{NodeAnswer, NodeBytes, TxRequest},
     operation::Runner,
     pools::KnownTags,

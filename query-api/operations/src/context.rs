@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use cairn_chain::NodeAccess;
 use cairn_domain::{
     mempool::{Mempool, Projection},
     price::{Missing, Price},
@@ -31,7 +32,6 @@ use crate::{
     invoices::InvoiceAccess,
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
-    node::NodeAccess,
     node_bytes::NodeBytes,
     pools::KnownTags,
     register::RegisterSlot,

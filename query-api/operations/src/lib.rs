@@ -30,7 +30,6 @@ mod ledger_cache;
 mod market;
 mod mempool;
 mod network;
-mod node;
 mod node_bytes;
 mod operation;
 mod page_request;
@@ -60,11 +59,11 @@ mod wallets;
 mod window;
 mod young;
 
+pub use cairn_chain::{BroadcastLimits, NodeAccess, Question, Refused, Unreachable};
 pub use config::{
     ApiConfig, EvidenceConfig, Featured, PaymentsConfig, ReportsModeration, SanctionsConfig, TimestampConfig, VotesPer,
 };
 pub use invoices::{InvoiceAccess, InvoiceStatus, LightningInvoice, LightningUnavailable};
 pub use ledger::{LedgerAccess, NotTaken};
-pub use node::{BroadcastLimits, NodeAccess, Refused, Unreachable};
 pub use start::{ApiState, admin_router, openapi_document, router, router_with, serve};
 pub use troubles::TroubleSlot;

@@ -3,12 +3,11 @@
 use std::cell::RefCell;
 
 use bitcoin::{Transaction, consensus::deserialize, hashes::Hash};
+use cairn_chain::{NodeAccess, Unreachable};
 use cairn_http::ApiError;
 use cairn_model::{BlockHash, Txid};
 use cairn_reader::{StoredTx, View};
 use cairn_tables::headers::HeaderRow;
-
-use crate::node::{NodeAccess, Unreachable};
 
 const UNREACHABLE: &str = "no block files are available, and the node is unreachable";
 const NOT_THERE: &str = "no block files are available, and the node does not have the transaction";

@@ -3,7 +3,8 @@
 use std::{fmt, future::Future, io, sync::Arc};
 
 use axum::Router;
-use cairn_http::{Api, Metrics, Service, Till};
+use cairn_chain::NodeAccess;
+use cairn_http::{Api, Metrics, OtherInterface, Service, Till};
 use cairn_link::IndexSource;
 use cairn_reader::Damages;
 use serde_json::Value;
@@ -18,7 +19,6 @@ use crate::{
     invoices::InvoiceAccess,
     ledger::LedgerAccess,
     ledger_cache::LedgerSlot,
-    node::NodeAccess,
     pages,
     parameters::FORMATS,
     register::RegisterSlot,
@@ -138,18 +138,20 @@ pub fn admin_router(state: &ApiState) -> Router {
     cairn_http::admin_router(&state.clone().into_service())
 }
 
-/// Serves the API with further routes (see [`router_with`]) until `shutdown` resolves.
+/// Serves the API with further routes (see [`router_with`]) and other interfaces until `shutdown` resolves.
 pub async fn serve<F>(
     listener: TcpListener,
     state: ApiState,
     more: impl FnOnce(&Api) -> Router,
+    others: impl FnOnce(&Api) -> Vec<OtherInterface>,
     shutdown: F,
 ) -> io::Result<()>
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let calendar = Calendar::new(&state.config.timestamps, state.state.as_ref(), &state.index);
-    cairn_http::serve(listener, state.into_service(), |api| with_own_routes(calendar, api, more), shutdown).await
+    let more = |api: &Api| with_own_routes(calendar, api, more);
+    cairn_http::serve(listener, state.into_service(), more, others, shutdown).await
 }
 
 /// Adds the routes of the calendar and of the checkout's forms to further ones.

@@ -13,7 +13,7 @@ use cairn_model::{
     BlockHash, MempoolDelta, MempoolInput, MempoolOutput, MempoolTx, MempoolWatch, NodeFloor, RemoveReason, SourceKind,
     SourceStatus, Txid,
 };
-use cairn_operations::{ApiConfig, ApiState, BroadcastLimits, Featured, NodeAccess, Refused, Unreachable};
+use cairn_operations::{ApiConfig, ApiState, BroadcastLimits, Featured, NodeAccess, Question, Refused, Unreachable};
 
 use crate::support::{World, address, open_config, script_hash};
 
@@ -204,6 +204,14 @@ impl NodeAccess for Obliging {
 
     fn raw_transaction(&self, _: &Txid, _: Option<&BlockHash>) -> Result<Option<Vec<u8>>, Unreachable> {
         Ok(None)
+    }
+
+    fn raw_block(&self, _: &BlockHash) -> Result<Option<Vec<u8>>, Unreachable> {
+        Err(Unreachable)
+    }
+
+    fn ask(&self, _: &Question) -> Result<serde_json::Value, Refused> {
+        Err(Refused::Unavailable)
     }
 }
 

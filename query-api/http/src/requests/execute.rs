@@ -22,6 +22,7 @@ use super::{
     ask::{Answer, Ask, Call},
     body::{self, Kind},
     parameters::from_request,
+    running::{ExtraCharge, panicked},
 };
 use crate::{
     access::{
@@ -32,7 +33,7 @@ use crate::{
         code::ErrorCode,
         error::{ApiError, Location},
     },
-    contract::{cost::Cost, input::Raw, method::Method, operation::RegisteredOperation},
+    contract::{input::Raw, method::Method, operation::RegisteredOperation},
     limits::{
         admitted::Admitted,
         client::Client,
@@ -222,11 +223,7 @@ async fn answer(server: &Arc<Server>, at: usize, input: Input, caller: Caller<'_
     }
     match done {
         Ok(Ok(Ok(answer))) => answer,
-        Ok(Ok(Err(panic))) => {
-            let error = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-            tracing::error!(error = error.unwrap_or_default(), "an operation panicked");
-            Err(ApiError::internal())
-        }
+        Ok(Ok(Err(panic))) => Err(panicked(&*panic)),
         // The runtime ends.
         Ok(Err(_)) => Err(ApiError::internal()),
         Err(_) => Err(Stopped::Late.into()),
@@ -245,24 +242,6 @@ async fn received(server: &Server, body: Body, client: Option<&Client>, share: &
         server.charge(client, units_of_body(bytes.len()))?;
     }
     Ok(bytes)
-}
-
-/// Charges the units that a request has used beyond its deposit, even if it failed.
-struct ExtraCharge<'s> {
-    server: &'s Server,
-    client: Option<&'s Client>,
-    cost: Cost,
-    work: &'s Work,
-}
-
-impl Drop for ExtraCharge<'_> {
-    fn drop(&mut self) {
-        let used = self.work.used();
-        let rest = Cost::units_of(&used).saturating_sub(self.cost.units());
-        if let Some(client) = self.client.filter(|_| rest > 0) {
-            self.server.budgets.owe(client, rest);
-        }
-    }
 }
 
 /// Adds the parameters that reduce the work to an error about too much work.

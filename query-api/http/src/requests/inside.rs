@@ -433,7 +433,7 @@ async fn read(response: Response, url: String) -> Reply {
 }
 
 /// The client that a request is counted for.
-fn client_of(from: &Parts, server: &Server) -> Option<Client> {
+pub(super) fn client_of(from: &Parts, server: &Server) -> Option<Client> {
     let ConnectInfo(peer) = from.extensions.get::<ConnectInfo<SocketAddr>>()?;
     Some(Client::of(*peer, &from.headers, &server.config))
 }

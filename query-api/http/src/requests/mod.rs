@@ -12,4 +12,6 @@ pub(crate) mod inside;
 pub(crate) mod parameters;
 pub(crate) mod precompute;
 pub(crate) mod queue;
+mod running;
 pub(crate) mod snapshot;
+pub(crate) mod work;

@@ -40,8 +40,27 @@ use crate::{
 /// without a pause, one client's refusals would keep the processors busy.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(10);
 
+/// Routes with their layers: those of the API, or of another interface over HTTP.
+#[derive(Clone)]
+pub(crate) struct Surrounded {
+    pub(crate) server: Arc<Server>,
+    /// `None` for the API.
+    pub(crate) dialect: Option<Dialect>,
+}
+
+/// What differs between the API and another interface over HTTP.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    /// Writes an error: its status is kept if this does not set another one.
+    pub error: fn(&ApiError) -> Response,
+}
+
 /// Outermost layer: assigns the request id, applies the rate limit, writes error bodies, counts.
-pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn outermost(
+    State(Surrounded { server, dialect }): State<Surrounded>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let began = Instant::now();
     let in_flight = server.metrics.begin();
     let id = server.new_id();
@@ -66,7 +85,9 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
     if charged.is_err() {
         tokio::time::sleep(REFUSAL_PAUSE).await;
     }
-    let may = charged.and_then(|()| head::check(&request, peer.is_some())).and_then(|()| may_send(&server, &request));
+    let may = charged.and_then(|()| head::check(&request, peer.is_some()));
+    // Other interfaces have no sessions and nothing that costs money: a page of another site gains nothing by them.
+    let may = if dialect.is_none() { may.and_then(|()| may_send(&server, &request)) } else { may };
     let mut response = match may {
         Err(error) => error.into_response(),
         Ok(()) if is_options && path == "*" => cors::of_server(),
@@ -82,7 +103,10 @@ pub(crate) async fn outermost(State(server): State<Arc<Server>>, mut request: Re
         }
     };
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
-        let mut rendered = error.render(&server.config.base_url, &id, &path);
+        let mut rendered = match dialect {
+            None => error.render(&server.config.base_url, &id, &path),
+            Some(dialect) => (dialect.error)(&error),
+        };
         for (name, value) in response.headers() {
             match *name {
                 header::CONTENT_LENGTH | header::CONTENT_TYPE => {}

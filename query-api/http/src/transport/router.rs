@@ -2,8 +2,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     future::Future,
-    io,
+    io, iter,
     sync::Arc,
 };
 
@@ -26,7 +27,12 @@ use tower_http::{
     },
 };
 
-use super::{connections, held, middleware, stream};
+use super::{
+    connections::{self, Door, permits::ReachedLimit},
+    held,
+    middleware::{self, Dialect, Surrounded},
+    stream,
+};
 use crate::{
     answers::{
         code::ErrorCode,
@@ -51,8 +57,29 @@ pub fn router_with(service: Service, more: impl FnOnce(&Api) -> Router) -> Route
 
 fn with_more(server: &Arc<Server>, more: impl FnOnce(&Api) -> Router) -> Router {
     let own = routes_of(server);
-    let more = more(&Api { router: surround(own.clone(), server), server: Arc::clone(server) });
-    surround(own.merge(more.with_state(())), server)
+    let more = more(&api_of(server));
+    surround(own.merge(more.with_state(())), server, None)
+}
+
+fn api_of(server: &Arc<Server>) -> Api {
+    Api { router: surround(routes_of(server), server, None), server: Arc::clone(server) }
+}
+
+/// Another interface over HTTP on a listener of its own, which shares limits and connections with the API. Its routes
+/// have the same layers, and its errors their own form.
+pub struct OtherInterface {
+    /// Accepts its connections.
+    pub listener: TcpListener,
+    /// Its routes, with a fallback.
+    pub routes: Router,
+    /// Its form of errors.
+    pub dialect: Dialect,
+}
+
+impl fmt::Debug for OtherInterface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OtherInterface").field("listener", &self.listener).finish_non_exhaustive()
+    }
 }
 
 /// Target of a route.
@@ -131,7 +158,7 @@ fn routes_of(server: &Arc<Server>) -> Router<Arc<Server>> {
 const COMPRESS_ABOVE: u64 = 1024;
 
 /// Adds the layers to all routes.
-fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
+fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>, dialect: Option<Dialect>) -> Router {
     // Images are already compressed, and an event stream must not be buffered.
     let worth_it = SizeAbove::new(COMPRESS_ABOVE)
         .and(NotForContentType::IMAGES)
@@ -142,7 +169,7 @@ fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>) -> Router {
         .layer(CatchPanicLayer::custom(middleware::panicked))
         .layer(from_fn_with_state(Arc::clone(server), held::hold))
         .layer(compression)
-        .layer(from_fn_with_state(Arc::clone(server), middleware::outermost))
+        .layer(from_fn_with_state(Surrounded { server: Arc::clone(server), dialect }, middleware::outermost))
         .with_state(Arc::clone(server))
 }
 
@@ -188,22 +215,30 @@ async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> R
     refused.with("did_you_mean", suggestions).with("links", links).into_response()
 }
 
-/// Serves a service with further routes (see [`router_with`]) until `shutdown` resolves. Running requests are finished
-/// first.
+/// Serves a service with further routes (see [`router_with`]), and other interfaces, until `shutdown` resolves. Running
+/// requests are finished first.
 pub async fn serve<F>(
     listener: TcpListener,
     service: Service,
     more: impl FnOnce(&Api) -> Router,
+    others: impl FnOnce(&Api) -> Vec<OtherInterface>,
     shutdown: F,
 ) -> io::Result<()>
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let server = Arc::new(Server::new(service));
-    let refusing = |limit| {
-        let refuse = move || async move { connections::refused(limit) };
-        surround(Router::new().fallback(refuse), &server)
+    let door = |listener, routes, dialect| {
+        let refusing = [ReachedLimit::Server, ReachedLimit::Client].map(|limit| {
+            let refuse = move || async move { connections::refused(limit) };
+            surround(Router::new().fallback(refuse), &server, dialect)
+        });
+        Door { listener, router: routes, refusing }
     };
+    let others = others(&api_of(&server)).into_iter().map(|OtherInterface { listener, routes, dialect }| {
+        door(listener, surround(routes.with_state(()), &server, Some(dialect)), Some(dialect))
+    });
+    let doors = iter::once(door(listener, with_more(&server, more), None)).chain(others).collect();
     let (go_on, stop) = watch::channel(());
     let finding_out = tokio::spawn(aside::keep(Arc::clone(&server), stop.clone()));
     let precomputing = tokio::spawn(precompute::keep(Arc::clone(&server), stop));
@@ -213,7 +248,7 @@ where
         shutdown.await;
         ending.streams.close();
     };
-    let served = connections::serve(listener, with_more(&server, more), refusing, Arc::clone(&server), shutdown).await;
+    let served = connections::serve(doors, Arc::clone(&server), shutdown).await;
     drop(go_on);
     for (task, what) in [(precomputing, "precomputes answers"), (finding_out, "works beside requests")] {
         if let Err(error) = task.await {

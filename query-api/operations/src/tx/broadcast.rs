@@ -1,6 +1,7 @@
 //! `POST /v1/tx/broadcast`.
 
 use bitcoin::hashes::Hash;
+use cairn_chain::{BroadcastLimits, NodeAccess, Refused};
 use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Info, Location, Tool};
 use cairn_model::{Txid, is_unspendable};
 use schemars::JsonSchema;
@@ -14,7 +15,6 @@ use super::{
 };
 use crate::{
     context::{BlockRef, Ctx, block_ref, confirmations, index_post},
-    node::{BroadcastLimits, NodeAccess, Refused},
     operation::Operation,
     values::rfc3339_ms,
 };

@@ -4,7 +4,7 @@
 use cairn_http::{ApiError, ErrorCode};
 use serde_json::json;
 
-use crate::node::BroadcastLimits;
+use cairn_chain::BroadcastLimits;
 
 /// Meaning of a node's rejection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

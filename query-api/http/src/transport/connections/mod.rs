@@ -5,7 +5,7 @@
 
 mod deadline;
 mod linger;
-mod permits;
+pub(crate) mod permits;
 mod socket;
 
 use std::{
@@ -28,6 +28,7 @@ use axum::{
     extract::{ConnectInfo, Request},
     http::{StatusCode, header},
 };
+use futures_util::future::join_all;
 use hyper::{body::Incoming, server::conn::http1::Builder, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -55,72 +56,87 @@ const REFUSING: Duration = Duration::from_secs(2);
 /// After a failure to accept: there are no file descriptors left, most likely.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Accepts connections and answers their requests until `shutdown` resolves; then finishes those under way.
+/// A listener, with what it serves.
+pub(crate) struct Door {
+    pub(crate) listener: TcpListener,
+    pub(crate) router: Router,
+    /// What a connection beyond the limit of the server gets, and beyond that of the client.
+    pub(crate) refusing: [Router; 2],
+}
+
+/// What all doors share.
+struct House {
+    permits: Arc<ConnectionPermits>,
+    refusals: Arc<ConnectionPermits>,
+    server: Arc<Server>,
+    stopped: watch::Receiver<()>,
+}
+
+/// Accepts connections at all doors and answers their requests until `shutdown` resolves; then finishes those under way.
 ///
 /// # Errors
 /// Fails only if the clock is so wrong that HTTP cannot write the time. Connections that cannot be accepted are logged.
-pub(crate) async fn serve<F>(
-    listener: TcpListener,
-    router: Router,
-    refusing: impl Fn(ReachedLimit) -> Router,
-    server: Arc<Server>,
-    shutdown: F,
-) -> io::Result<()>
+pub(crate) async fn serve<F>(doors: Vec<Door>, server: Arc<Server>, shutdown: F) -> io::Result<()>
 where
     F: Future<Output = ()>,
 {
-    let permits = ConnectionPermits::new(server.config.max_connections, server.config.max_connections_per_client);
-    let refusals = ConnectionPermits::new(MAX_REFUSING, MAX_REFUSING);
-    let routers = [refusing(ReachedLimit::Server), refusing(ReachedLimit::Client)];
-    let limit = server.config.request_timeout;
-    let (stopping, stopped) = watch::channel(());
-    let mut shutdown = pin!(shutdown);
     if !is_printable((server.clock)()) {
         return Err(io::Error::other(BAD_CLOCK));
     }
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = &mut shutdown => break,
-        };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            // It was given up before it was taken.
-            Err(error) if is_of_connection(&error) => continue,
-            Err(error) => {
-                tracing::warn!(%error, "a connection cannot be accepted");
-                sleep(PAUSE).await;
-                continue;
-            }
-        };
-        let client = Client::at(peer.ip().to_canonical());
-        let is_proxy = server.config.trusted_proxies.iter().any(|net| net.contains(&peer.ip().to_canonical()));
-        let one = Connection { stream, peer, server: Arc::clone(&server), stopped: stopped.clone() };
-        match permits.take((!is_proxy).then_some(client)) {
-            Ok(permit) => {
-                let router = router.clone();
-                tokio::spawn(async move {
-                    one.serve(router, limit, true).await;
-                    drop(permit);
-                });
-            }
-            Err(full) => {
-                let [of_server, of_client] = &routers;
-                let router = if full == ReachedLimit::Server { of_server } else { of_client }.clone();
-                let Ok(permit) = refusals.take(None) else { continue };
-                tokio::spawn(async move {
-                    // Whatever comes of it.
-                    let _ = tokio::time::timeout(REFUSING, one.serve(router, REFUSING, false)).await;
-                    drop(permit);
-                });
+    let (stopping, stopped) = watch::channel(());
+    let permits = ConnectionPermits::new(server.config.max_connections, server.config.max_connections_per_client);
+    let refusals = ConnectionPermits::new(MAX_REFUSING, MAX_REFUSING);
+    let house = House { permits, refusals, server, stopped };
+    tokio::select! {
+        _ = join_all(doors.into_iter().map(|door| door.accept(&house))) => {}
+        () = shutdown => {}
+    }
+    stopping.send_replace(());
+    drop(house);
+    stopping.closed().await;
+    Ok(())
+}
+
+impl Door {
+    /// Accepts connections for as long as this is polled.
+    async fn accept(self, house: &House) {
+        let House { permits, refusals, server, stopped } = house;
+        let limit = server.config.request_timeout;
+        loop {
+            let (stream, peer) = match self.listener.accept().await {
+                Ok(accepted) => accepted,
+                // It was given up before it was taken.
+                Err(error) if is_of_connection(&error) => continue,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection cannot be accepted");
+                    sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            let client = Client::at(peer.ip().to_canonical());
+            let is_proxy = server.config.trusted_proxies.iter().any(|net| net.contains(&peer.ip().to_canonical()));
+            let one = Connection { stream, peer, server: Arc::clone(server), stopped: stopped.clone() };
+            match permits.take((!is_proxy).then_some(client)) {
+                Ok(permit) => {
+                    let router = self.router.clone();
+                    tokio::spawn(async move {
+                        one.serve(router, limit, true).await;
+                        drop(permit);
+                    });
+                }
+                Err(full) => {
+                    let [of_server, of_client] = &self.refusing;
+                    let router = if full == ReachedLimit::Server { of_server } else { of_client }.clone();
+                    let Ok(permit) = refusals.take(None) else { continue };
+                    tokio::spawn(async move {
+                        // Whatever comes of it.
+                        let _ = tokio::time::timeout(REFUSING, one.serve(router, REFUSING, false)).await;
+                        drop(permit);
+                    });
+                }
             }
         }
     }
-    drop(listener);
-    stopping.send_replace(());
-    drop(stopped);
-    stopping.closed().await;
-    Ok(())
 }
 
 /// Whether only the connection failed, and not the listener.

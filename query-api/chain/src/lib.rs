@@ -1,0 +1,17 @@
+//! The chain as one request of another protocol sees it.
+//!
+//! [`Chain::read`] pins index and mempool at one tip, and gives a reader ([`Pinned`]) to the caller. What only the node
+//! has (bytes of transactions, if there are no block files) is fetched while nothing is pinned; then the caller reads
+//! again.
+
+mod history;
+mod merkle;
+mod node;
+mod pinned;
+mod whole;
+
+pub use history::{Entry, Script};
+pub use merkle::{branch, root};
+pub use node::{BroadcastLimits, NodeAccess, Question, Refused, Unreachable};
+pub use pinned::{Chain, Pinned};
+pub use whole::{At, Whole};

@@ -1,0 +1,1 @@
+//! The Electrum protocol.

@@ -1,0 +1,31 @@
+//! The HTTP API of Esplora: the routes of Blockstream's electrs and of mempool.space's `/api`, at the root of a listener
+//! of their own and below `/api`. Where both differ, `docs/esplora.md` says which is served.
+//!
+//! A route is a function of the pinned chain ([`cairn_chain::Pinned`]) that is registered in [`routes`]. All take part in
+//! the limits, places and time-outs of the API ([`cairn_http::Api::work`]).
+
+mod answer;
+mod blocks;
+mod params;
+mod state;
+
+use axum::{Router, http::Uri};
+use cairn_chain::Chain;
+use cairn_http::{Api, Dialect};
+
+use answer::Refusal;
+use state::Esplora;
+
+/// How Esplora's API says errors: as a line of text.
+pub const DIALECT: Dialect = Dialect { error: answer::of_api };
+
+/// The routes, at the root and below `/api`.
+pub fn routes(api: &Api, chain: Chain) -> Router {
+    let state = Esplora::new(api.clone(), chain);
+    let routes = blocks::routes();
+    Router::new().merge(routes.clone()).nest("/api", routes).fallback(unknown).with_state(state)
+}
+
+async fn unknown(uri: Uri) -> Refusal {
+    Refusal::not_found(format!("endpoint does not exist {:?}", uri.path()))
+}

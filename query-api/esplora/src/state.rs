@@ -1,0 +1,75 @@
+//! What all routes share.
+
+use std::{fmt, rc::Rc};
+
+use axum::http::request::Parts;
+use cairn_chain::{Chain, Pinned};
+use cairn_http::{Api, ApiError, Cost, Work};
+
+use crate::answer::{Answer, Refusal};
+
+/// The API whose limits hold, and the chain.
+#[derive(Clone)]
+pub(crate) struct Esplora {
+    api: Api,
+    chain: Chain,
+}
+
+impl fmt::Debug for Esplora {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Esplora").finish_non_exhaustive()
+    }
+}
+
+impl Esplora {
+    pub(crate) fn new(api: Api, chain: Chain) -> Self {
+        Esplora { api, chain }
+    }
+
+    /// The API whose limits hold.
+    pub(crate) fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// Answers from index and mempool at one tip, as work of this class. `read` may run twice (see [`Chain::read`]).
+    pub(crate) async fn read(
+        self,
+        cost: Cost,
+        from: &Parts,
+        mut read: impl FnMut(&Pinned<'_>) -> Result<Answer, Refusal> + Send + 'static,
+    ) -> Result<Answer, Refusal> {
+        let chain = self.chain.clone();
+        self.work(cost, from, move |work| {
+            // A refusal is an outcome of reading, unless it is of the limits or the index.
+            chain.read(work, |pinned| match read(pinned) {
+                Err(Refusal::Failed(error)) => Err(error),
+                outcome => Ok(outcome),
+            })?
+        })
+        .await
+    }
+
+    /// Does other work, such as questions to the node.
+    pub(crate) async fn work(
+        self,
+        cost: Cost,
+        from: &Parts,
+        work: impl FnOnce(&Rc<Work>) -> Result<Answer, Refusal> + Send + 'static,
+    ) -> Result<Answer, Refusal> {
+        let asker = self.api.asker(from);
+        let worked = self.api.work(cost, asker, move |counted| match work(counted) {
+            Err(Refusal::Failed(error)) => Err(error),
+            Err(said) => Ok(Err(said)),
+            Ok(answer) => {
+                counted.answered(answer.len()).map_err(ApiError::from)?;
+                Ok(Ok(answer))
+            }
+        });
+        worked.await?
+    }
+
+    /// The chain, for work that asks the node.
+    pub(crate) fn chain(&self) -> Chain {
+        self.chain.clone()
+    }
+}

@@ -1,0 +1,82 @@
+//! Work that is not an operation, for protocols besides the API: with the same rate limit, places, limits, time-out and
+//! errors.
+
+use std::{net::SocketAddr, rc::Rc, sync::Arc};
+
+use axum::http::request::Parts;
+use cairn_work::{Stopped, Work};
+use tokio::time::timeout;
+
+use super::{
+    inside::{Api, client_of},
+    running::{ExtraCharge, panicked},
+};
+use crate::{answers::error::ApiError, contract::cost::Cost, limits::client::Client};
+
+/// Who asks: the client that work is charged to.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    client: Option<Client>,
+    /// Units that its request has paid already.
+    paid: u32,
+}
+
+impl Api {
+    /// The client of a request over HTTP, which has paid as a light one.
+    #[must_use]
+    pub fn asker(&self, from: &Parts) -> Asker {
+        Asker { client: client_of(from, &self.server), paid: Cost::Light.units() }
+    }
+
+    /// The peer of a connection of another protocol, which has paid nothing.
+    #[must_use]
+    pub fn peer(&self, peer: SocketAddr) -> Asker {
+        Asker { client: Some(Client::at(peer.ip().to_canonical())), paid: 0 }
+    }
+
+    /// Runs work of a cost class on a thread that may block: charges its client, waits for a place, and stops it at the
+    /// limits of its class, or if this future is dropped.
+    ///
+    /// # Errors
+    /// Returns 429 `rate_limited`, 503 `overloaded` or `deadline_exceeded`, 413 or 422 beyond the limits, what the work
+    /// returns, and 500 if it panicked.
+    pub async fn work<T: Send + 'static>(
+        &self,
+        cost: Cost,
+        asker: Asker,
+        work: impl FnOnce(&Rc<Work>) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (server, Asker { client, paid }) = (Arc::clone(&self.server), asker);
+        if let Some(client) = &client {
+            server.charge(client, cost.units().saturating_sub(paid))?;
+        }
+        let limit = server.config.request_timeout;
+        let share = server.flight.share(client.as_ref());
+        let permit = server.admission.enter(cost, client.as_ref(), limit).await?;
+        let counted = Work::within(cost.limits(limit)).held_by(Box::new(share));
+        let counted = counted.in_turns(Arc::clone(&server.turns), permit.beside());
+        // Dropped with this future: when it is done, late, or abandoned.
+        let _waits = counted.guard();
+        let (shared, span) = (Arc::clone(&server), tracing::Span::current());
+        let working = server.queue.run(move || {
+            span.in_scope(|| {
+                // Its place is free again when the work ends, even if nobody waits for it any more.
+                let _place = permit;
+                counted.begin();
+                let counted = Rc::new(counted);
+                let _rest = ExtraCharge { server: &shared, client: client.as_ref(), cost, work: &counted };
+                work(&counted).map_err(|error| match &error.source {
+                    Some(source) => shared.backend.explain(&**source),
+                    None => error,
+                })
+            })
+        });
+        match timeout(limit, working).await {
+            Ok(Ok(Ok(answer))) => answer,
+            Ok(Ok(Err(panic))) => Err(panicked(&*panic)),
+            // The runtime ends.
+            Ok(Err(_)) => Err(ApiError::internal()),
+            Err(_) => Err(Stopped::Late.into()),
+        }
+    }
+}
