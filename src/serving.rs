@@ -271,7 +271,7 @@ impl Server {
                 tokio::time::sleep(DRAIN).await;
             };
             tokio::select! {
-                result = cairn_operations::serve(listener, state, more, others, shutdown) => result,
+                result = cairn_operations::serve_all(listener, state, more, others, shutdown) => result,
                 () = drained => {
                     tracing::warn!("some requests did not finish in time");
                     Ok(())

@@ -78,6 +78,6 @@ pub use transport::{
     hosts::Hosts,
     metrics::Metrics,
     middleware::Dialect,
-    router::{OtherInterface, router, router_with, serve},
+    router::{OtherInterface, router, router_with, serve, serve_all},
     threads::runtime,
 };

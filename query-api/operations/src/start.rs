@@ -138,8 +138,21 @@ pub fn admin_router(state: &ApiState) -> Router {
     cairn_http::admin_router(&state.clone().into_service())
 }
 
-/// Serves the API with further routes (see [`router_with`]) and other interfaces until `shutdown` resolves.
+/// Serves the API with further routes (see [`router_with`]) until `shutdown` resolves.
 pub async fn serve<F>(
+    listener: TcpListener,
+    state: ApiState,
+    more: impl FnOnce(&Api) -> Router,
+    shutdown: F,
+) -> io::Result<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    serve_all(listener, state, more, |_| Vec::new(), shutdown).await
+}
+
+/// As [`serve`], with other interfaces beside the API.
+pub async fn serve_all<F>(
     listener: TcpListener,
     state: ApiState,
     more: impl FnOnce(&Api) -> Router,
@@ -151,7 +164,7 @@ where
 {
     let calendar = Calendar::new(&state.config.timestamps, state.state.as_ref(), &state.index);
     let more = |api: &Api| with_own_routes(calendar, api, more);
-    cairn_http::serve(listener, state.into_service(), more, others, shutdown).await
+    cairn_http::serve_all(listener, state.into_service(), more, others, shutdown).await
 }
 
 /// Adds the routes of the calendar and of the checkout's forms to further ones.

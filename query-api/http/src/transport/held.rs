@@ -10,7 +10,7 @@ use std::{
 use axum::{
     body::{Body, Bytes, HttpBody},
     extract::{Request, State},
-    http::header,
+    http::{HeaderValue, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -24,6 +24,10 @@ use crate::{
     },
     server::Server,
 };
+
+/// Marks an answer that is sent as it is, since there is no room to compress it.
+#[derive(Clone, Copy)]
+pub(super) struct Uncompressed;
 
 /// Memory of compression while an answer waits for a client that does not read.
 const COMPRESSING: u64 = 512 << 10;
@@ -49,10 +53,17 @@ pub(super) async fn hold(State(server): State<Arc<Server>>, request: Request, ne
     if size <= SMALL {
         return response;
     }
-    if response.extensions().get::<AlreadyInMemory>().is_some() {
-        return response.map(|body| Body::new(Pieces::of(body, None)));
-    }
     let share = server.flight.share(client.as_ref());
+    if response.extensions().get::<AlreadyInMemory>().is_some() {
+        let has_room = !compresses || share.grow(COMPRESSING);
+        let mut response = response.map(|body| Body::new(Pieces::of(body, Some(share))));
+        if !has_room {
+            response.extensions_mut().insert(Uncompressed);
+            // Another client may get it compressed.
+            response.headers_mut().append(header::VARY, HeaderValue::from_static("accept-encoding"));
+        }
+        return response;
+    }
     if !share.grow(size + if compresses { COMPRESSING } else { 0 }) {
         return no_room().into_response();
     }

@@ -11,7 +11,7 @@ use std::{
 use axum::{
     Router,
     extract::{Request, State},
-    http::Method,
+    http::{Extensions, HeaderMap, Method, StatusCode, Version},
     middleware::from_fn_with_state,
     response::{IntoResponse, Response},
     routing::any,
@@ -163,7 +163,8 @@ fn surround(routes: Router<Arc<Server>>, server: &Arc<Server>, dialect: Option<D
     let worth_it = SizeAbove::new(COMPRESS_ABOVE)
         .and(NotForContentType::IMAGES)
         .and(NotForContentType::SSE)
-        .and(NotForContentType::const_new("application/octet-stream"));
+        .and(NotForContentType::const_new("application/octet-stream"))
+        .and(|_: StatusCode, _: Version, _: &HeaderMap, of: &Extensions| of.get::<held::Uncompressed>().is_none());
     let compression = CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth_it);
     routes
         .layer(CatchPanicLayer::custom(middleware::panicked))
@@ -215,9 +216,22 @@ async fn unknown_route(State(server): State<Arc<Server>>, request: Request) -> R
     refused.with("did_you_mean", suggestions).with("links", links).into_response()
 }
 
-/// Serves a service with further routes (see [`router_with`]), and other interfaces, until `shutdown` resolves. Running
-/// requests are finished first.
+/// Serves a service with further routes (see [`router_with`]) until `shutdown` resolves. Running requests are finished
+/// first.
 pub async fn serve<F>(
+    listener: TcpListener,
+    service: Service,
+    more: impl FnOnce(&Api) -> Router,
+    shutdown: F,
+) -> io::Result<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    serve_all(listener, service, more, |_| Vec::new(), shutdown).await
+}
+
+/// As [`serve`], with other interfaces beside the API.
+pub async fn serve_all<F>(
     listener: TcpListener,
     service: Service,
     more: impl FnOnce(&Api) -> Router,

@@ -11,8 +11,8 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::{
-    About, Answer, Ask, Backend, Column, DataState, Format, Formatted, HttpConfig, Info, Method as OpMethod, Metric,
-    Metrics, NoInput, Offer, Output, Selection, TableRow,
+    About, Answer, Ask, Backend, Column, DataState, Document, Format, Formatted, HttpConfig, Info, Method as OpMethod,
+    Metric, Metrics, NoInput, Offer, Output, Selection, TableRow,
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -331,4 +331,70 @@ async fn a_clock_that_http_cannot_write_is_told() {
             Err(error) => assert!(!fits && error.to_string().contains("set the clock"), "{error}"),
         }
     }
+}
+
+#[tokio::test]
+async fn without_room_a_document_is_sent_as_it_is() {
+    let mut service = service(HttpConfig::default());
+    service.pages.push(Document::new("/long", "text/plain", "long ".repeat(100_000)));
+    let server = Arc::new(Server::new(service));
+    let router = with_more(&server, |_| Router::new());
+    let ask = async || {
+        let request = Request::get("/long").header("accept-encoding", "gzip").body(Body::empty()).unwrap();
+        let (parts, body) = router.clone().oneshot(request).await.unwrap().into_parts();
+        let (coding, vary) = (parts.headers.get("content-encoding").cloned(), parts.headers["vary"].clone());
+        (coding, vary, to_bytes(body, 1 << 20).await.unwrap().len())
+    };
+    let (coding, vary, bytes) = ask().await;
+    assert!(coding.is_some_and(|coding| coding == "gzip") && bytes < 50_000);
+    let all = server.flight.share(None);
+    assert!(all.grow(40 << 20));
+    assert_eq!(ask().await, (None, vary.clone(), 500_000));
+    drop(all);
+    // What was held for it is free again.
+    let (coding, again, _) = ask().await;
+    assert!(coding.is_some() && again == vary && server.flight.share(None).grow(40 << 20));
+}
+
+#[tokio::test]
+async fn other_interfaces_say_errors_in_their_own_form() {
+    let bind = || TcpListener::bind("127.0.0.1:0");
+    let (listener, other) = (bind().await.unwrap(), bind().await.unwrap());
+    let address = other.local_addr().unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let others = |api: &Api| {
+        let api = api.clone();
+        let work = move |from: axum::http::request::Parts| async move {
+            let wants = from.uri.path().to_owned();
+            let work = move |_: &std::rc::Rc<crate::Work>| match wants.as_str() {
+                "/panics" => panic!("a secret of the server"),
+                "/fails" => Err(ApiError::new(ErrorCode::TxNotFound, "no such thing")),
+                _ => Ok("done"),
+            };
+            api.work(crate::Cost::Light, api.asker(&from), work).await
+        };
+        let error = |error: &ApiError| (error.status, format!("said: {}", error.detail)).into_response();
+        vec![OtherInterface { listener: other, routes: Router::new().fallback(work), dialect: Dialect { error } }]
+    };
+    let service = service(HttpConfig::default());
+    let server = tokio::spawn(serve_all(listener, service, |_| Router::new(), others, async {
+        let _ = stopped.await;
+    }));
+    let ask = async |path: &str| {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let request = format!("POST {path} HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n");
+        tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut text).await.unwrap();
+        text
+    };
+    for (path, status, says) in
+        [("/", "200", "done"), ("/fails", "404", "said: no such thing"), ("/panics", "500", "said: ")]
+    {
+        let text = ask(path).await;
+        assert!(text.starts_with(&format!("HTTP/1.1 {status} ")) && text.contains(says), "{text}");
+        assert!(!text.contains("secret") && !text.contains("urn:cairn"), "{text}");
+    }
+    stop.send(()).unwrap();
+    server.await.unwrap().unwrap();
 }
