@@ -11,6 +11,7 @@ mod extended;
 mod key;
 mod musig;
 mod psbt;
+mod psbt_v2;
 mod refusal;
 mod secrets;
 mod template;

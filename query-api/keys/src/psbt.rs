@@ -1,10 +1,12 @@
-//! Partially signed bitcoin transactions (BIP 174): the whole transaction, if all signatures are there.
+//! Partially signed bitcoin transactions (BIP 174, BIP 370): the whole transaction, if all signatures are there.
 //!
 //! A PSBT shows keys and coins of a wallet, so no error holds any part of it.
 
 use bitcoin::{Psbt, Transaction, secp256k1::Secp256k1};
 use miniscript::psbt::PsbtExt;
 use thiserror::Error;
+
+use crate::psbt_v2::to_version_0;
 
 /// First bytes of a PSBT.
 pub const PSBT_MAGIC: &[u8] = b"psbt\xff";
@@ -33,8 +35,8 @@ pub enum PsbtFlaw {
     /// It is too large.
     #[error("is a PSBT that is too large: at most {} bytes are read", MAX_PSBT_BYTES)]
     TooLarge,
-    /// It is not as BIP 174 says.
-    #[error("is a damaged PSBT: it cannot be read as BIP 174 defines (version 0)")]
+    /// It is not as BIP 174 or BIP 370 says.
+    #[error("is a damaged PSBT: it can be read neither as BIP 174 (version 0) nor as BIP 370 (version 2) defines")]
     Damaged,
     /// It has too many inputs to finalize.
     #[error("is a PSBT with more than {} inputs to finalize: finalize it in a wallet", MAX_FINALIZED)]
@@ -50,7 +52,8 @@ pub fn read_psbt(bytes: &[u8]) -> Result<PsbtState, PsbtFlaw> {
     if bytes.len() > MAX_PSBT_BYTES {
         return Err(PsbtFlaw::TooLarge);
     }
-    let mut rest = bytes;
+    let of_version_2 = bytes.strip_prefix(PSBT_MAGIC).and_then(to_version_0).map(|maps| [PSBT_MAGIC, &maps].concat());
+    let mut rest = of_version_2.as_deref().unwrap_or(bytes);
     let mut psbt = Psbt::deserialize_from_reader(&mut rest).map_err(|_| PsbtFlaw::Damaged)?;
     if !rest.is_empty() {
         return Err(PsbtFlaw::Damaged);
