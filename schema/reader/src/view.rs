@@ -363,8 +363,8 @@ impl<'r> View<'r> {
         Ok(Scan { iter, view: self, started: false, table: PhantomData })
     }
 
-    /// Rows in ascending order of their keys, from `from` as long as keys are `of` what is asked for. The first row beyond
-    /// them is read, too.
+    /// Rows in ascending order of their keys, from `from` as long as keys are `of` what is asked for. The first row
+    /// beyond them is read, too.
     pub(crate) fn scan_while<T: Table>(
         &self,
         from: T::Key,

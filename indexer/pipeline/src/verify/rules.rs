@@ -50,7 +50,8 @@ rules! {
     facts tx_nums::TxNums => LookUp, |(prefix, tx_num), (), tallies| tallies.find(Fact::TxNums, (prefix.0, *tx_num));
     facts heights::HeightByHash => LookUp,
         |(prefix, height), (), tallies| tallies.find(Fact::HeightByHash, (prefix.0, *height));
-    facts heights::HeightByTime => LookUp, |(time, height), (), tallies| tallies.find(Fact::HeightByTime, (*time, *height));
+    facts heights::HeightByTime => LookUp,
+        |(time, height), (), tallies| tallies.find(Fact::HeightByTime, (*time, *height));
     // Only the heights: the balance of coins checks the rows.
     facts journal::OverwrittenCoins => LookUp, |height, _, tallies| tallies.find(Fact::Overwritten, *height);
 
