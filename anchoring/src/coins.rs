@@ -27,9 +27,6 @@ pub enum CoinsError {
 
 /// Chooses the fewest coins that pay for an anchor at a feerate (satoshis per 1,000 virtual bytes), so that it is small
 /// enough: the largest coins first.
-///
-/// # Errors
-/// See [`CoinsError`].
 pub fn choose_coins(coins: &[WalletCoin], feerate: u64) -> Result<Vec<(Txid, u32)>, CoinsError> {
     let mut usable: Vec<&WalletCoin> = coins.iter().filter(|coin| coin.spendable && coin.confirmations > 0).collect();
     usable.sort_by_key(|coin| (std::cmp::Reverse(coin.amount), coin.txid, coin.vout));

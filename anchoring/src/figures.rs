@@ -60,7 +60,6 @@ impl Figures {
         })
     }
 
-    /// Shows the state of the wallet.
     pub(crate) fn wallet_is(&self, state: WalletState) {
         for of in [
             WalletState::Ready,

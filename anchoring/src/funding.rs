@@ -37,7 +37,6 @@ pub(crate) enum Unsigned {
     Limit(u64),
 }
 
-/// An order for a transaction.
 pub(crate) struct Order<'o> {
     pub(crate) root: &'o [u8; 32],
     pub(crate) reason: Reason,

@@ -16,69 +16,36 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// [`StateError::LeaseLost`] if another process has it.
 pub trait Ledger {
     /// Takes the lease or renews it; `None` while another process has it.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn lease(&self, holder: &str, ttl_secs: u64, now: u64) -> Result<Option<AnchorLease>, StateError>;
 
     /// Gives the lease back.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn release(&self, lease: &AnchorLease) -> Result<(), StateError>;
 
     /// Batches that are neither final nor given up, the oldest first.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn open_batches(&self) -> Result<Vec<Batch>, StateError>;
 
     /// The batch with this number.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn batch(&self, id: i64) -> Result<Option<Batch>, StateError>;
 
     /// The transactions of a batch, the oldest first.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn candidates(&self, batch: i64) -> Result<Vec<Candidate>, StateError>;
 
     /// The hashes that wait for a batch, counted up to the largest batch.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn waiting(&self) -> Result<WaitingTimestamps, StateError>;
 
     /// Fees in satoshis of the transactions that were stored since a time.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn fees_since(&self, since: u64) -> Result<u64, StateError>;
 
     /// Collects the hashes that wait into a batch; `None` if nothing waits.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn make_batch(&self, lease: &AnchorLease, now: u64) -> Result<Option<Batch>, StateError>;
 
     /// Stores a signed transaction, before it is sent.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn add_candidate(&self, lease: &AnchorLease, batch: i64, new: &NewCandidate, now: u64) -> Result<(), StateError>;
 
     /// Stores that the node has a transaction.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn mark_sent(&self, lease: &AnchorLease, batch: i64, txid: &[u8; 32], now: u64) -> Result<(), StateError>;
 
     /// Stores that a block has a transaction.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn confirm(
         &self,
         lease: &AnchorLease,
@@ -88,21 +55,12 @@ pub trait Ledger {
     ) -> Result<(), StateError>;
 
     /// Stores that no block has a transaction any more.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn unconfirm(&self, lease: &AnchorLease, batch: i64, now: u64) -> Result<(), StateError>;
 
     /// Stores that a batch is final.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn finish(&self, lease: &AnchorLease, batch: i64, now: u64) -> Result<(), StateError>;
 
     /// Publishes a report for the servers.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     fn report(&self, lease: &AnchorLease, report: &AnchorerReport) -> Result<(), StateError>;
 }
 

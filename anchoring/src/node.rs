@@ -14,15 +14,9 @@ pub trait Node {
     fn wallet_info(&self) -> Result<WalletInfo, NodeError>;
 
     /// Balance of the wallet.
-    ///
-    /// # Errors
-    /// Fails if the node does not answer.
     fn balances(&self) -> Result<WalletBalances, NodeError>;
 
     /// Confirmed coins of the wallet that nothing spends.
-    ///
-    /// # Errors
-    /// Fails if the node does not answer.
     fn coins(&self) -> Result<Vec<WalletCoin>, NodeError>;
 
     /// Lets the wallet choose coins and change.
@@ -38,27 +32,15 @@ pub trait Node {
     fn sign(&self, psbt: &[u8]) -> Result<ProcessedPsbt, NodeError>;
 
     /// Makes the transaction from a PSBT with all signatures.
-    ///
-    /// # Errors
-    /// Fails if the node does not answer.
     fn finalize(&self, psbt: &[u8]) -> Result<FinalizedPsbt, NodeError>;
 
     /// Whether the node's mempool has these transactions.
-    ///
-    /// # Errors
-    /// Fails if the node does not answer.
     fn in_mempool(&self, txids: &[Txid]) -> Result<Vec<bool>, NodeError>;
 
     /// Lowest feerate that enters the mempool, in satoshis per 1,000 virtual bytes.
-    ///
-    /// # Errors
-    /// Fails if the node does not answer.
     fn min_feerate(&self) -> Result<u64, NodeError>;
 
     /// Hash of the node's tip.
-    ///
-    /// # Errors
-    /// Fails if the node does not answer.
     fn tip(&self) -> Result<BlockHash, NodeError>;
 
     /// Sends a transaction; the node refuses a feerate above the given one.

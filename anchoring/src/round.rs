@@ -66,7 +66,6 @@ pub struct Anchorer<L, N, C> {
     lease: Option<AnchorLease>,
 }
 
-/// Facts of one round.
 struct Round {
     lease: AnchorLease,
     now: u64,
@@ -100,9 +99,6 @@ impl<L: Ledger, N: Node, C: Chain> Anchorer<L, N, C> {
     }
 
     /// Gives the lease back, so that another process can go on at once.
-    ///
-    /// # Errors
-    /// Fails if the database does.
     pub fn release(&mut self) -> Result<(), StateError> {
         match self.lease.take() {
             Some(lease) => self.ledger.release(&lease),
@@ -144,7 +140,6 @@ impl<L: Ledger, N: Node, C: Chain> Anchorer<L, N, C> {
         worked.and(reported).map(|()| RoundEnd::Done)
     }
 
-    /// The feerate that is paid now.
     fn feerate(&self, is_away: bool) -> u64 {
         // A node that does not answer shows in the state of the wallet.
         let least = if is_away { 0 } else { self.node.min_feerate().unwrap_or_default() };

@@ -61,9 +61,6 @@ pub struct SignedAnchor {
 
 impl UnsignedAnchor {
     /// Checks a PSBT of the wallet: it has the root once, at most one other output, and is small enough.
-    ///
-    /// # Errors
-    /// See [`TransactionFlaw`].
     pub fn check(psbt: Vec<u8>, fee_sats: u64, root: &[u8; 32]) -> Result<Self, TransactionFlaw> {
         let parsed = Psbt::deserialize(&psbt).map_err(|error| TransactionFlaw::Encoding(error.to_string()))?;
         let tx = parsed.unsigned_tx.clone();
@@ -79,9 +76,6 @@ impl UnsignedAnchor {
     }
 
     /// Checks the signed transaction that was made from this one.
-    ///
-    /// # Errors
-    /// See [`TransactionFlaw`].
     pub fn signed(&self, raw: Vec<u8>) -> Result<SignedAnchor, TransactionFlaw> {
         let tx = read(&raw)?;
         if inputs(&tx) != self.inputs || tx.output != self.tx.output || tx.lock_time != self.tx.lock_time {
@@ -95,12 +89,10 @@ impl UnsignedAnchor {
     }
 }
 
-/// The coins that a stored transaction spends.
 pub(crate) fn spent_coins(raw: &[u8]) -> Result<Vec<(Txid, u32)>, TransactionFlaw> {
     Ok(inputs(&read(raw)?))
 }
 
-/// Reads a transaction.
 pub(crate) fn read(raw: &[u8]) -> Result<Transaction, TransactionFlaw> {
     consensus::deserialize(raw).map_err(|error| TransactionFlaw::Encoding(error.to_string()))
 }

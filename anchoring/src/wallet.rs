@@ -30,7 +30,6 @@ impl WalletLook {
 pub(crate) struct DayFees {
     /// Those of the last 24 hours.
     pub(crate) spent: u64,
-    /// The limit.
     pub(crate) limit: u64,
 }
 

@@ -35,7 +35,6 @@ const MAX_ADDRESSES: usize = 4;
 /// Why a connection was not made or given up, besides what ureq knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stopped {
-    /// The work is cancelled.
     Cancelled,
     /// The address is not in the public network.
     Private(IpAddr),
@@ -94,7 +93,6 @@ impl Resolver for Names {
     }
 }
 
-/// Makes connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Dialer {
     pub(crate) cancel: CancelToken,
@@ -181,7 +179,6 @@ fn is_time(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// A connection.
 pub(crate) struct Wire {
     stream: TcpStream,
     buffers: LazyBuffers,

@@ -5,7 +5,6 @@ use prometheus::{IntCounter, Registry};
 
 use crate::FollowError;
 
-/// Metrics of the follower.
 pub(crate) struct Figures {
     connected: IntCounter,
     disconnected: IntCounter,
@@ -16,7 +15,6 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Registers the metrics.
     pub(crate) fn register(registry: &Registry) -> Result<Self, FollowError> {
         let counter = |name, help| {
             let counter = IntCounter::new(name, help)?;

@@ -123,7 +123,6 @@ fn drive(index: &mut OpenIndex, source: &mut dyn ActiveSource, until: Until) -> 
     }
 }
 
-/// Publishes an error.
 fn note(index: &OpenIndex, source: &dyn ActiveSource, error: &FollowError) {
     let part = error.part(source.part());
     let next = match part {

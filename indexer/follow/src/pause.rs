@@ -4,7 +4,6 @@ use std::time::Duration;
 
 /// The first pause; it doubles.
 const FIRST: Duration = Duration::from_millis(250);
-/// The longest pause.
 const LONGEST: Duration = Duration::from_secs(4);
 
 /// The pause before the next try.

@@ -15,7 +15,6 @@ const MAX_RESERVE: u64 = 256 << 20;
 /// The same as a share of a small disk.
 const RESERVE_SHARE: u64 = 32;
 
-/// The disk of an index.
 pub(crate) struct Disk(PathBuf);
 
 /// Why nothing can be written to it.

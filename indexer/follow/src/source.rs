@@ -23,9 +23,6 @@ pub enum Reached {
 pub trait ActiveSource: Send {
     /// Brings the index closer to the source's best chain, but not above `to` by itself. It waits for a temporary fault
     /// to end.
-    ///
-    /// # Errors
-    /// Fails if the source can no longer be followed, or if the index fails.
     fn advance(&mut self, index: &mut OpenIndex, to: Option<Height>) -> Result<Reached, FollowError>;
 
     /// At the tip: waits for a possible new tip, for a bounded time, and follows the mempool if there is one.

@@ -16,7 +16,6 @@ const LOG_EACH: Duration = Duration::from_secs(10);
 /// Maximum length of a logged reason in characters.
 const MAX_LOGGED: usize = 500;
 
-/// The troubles of a follower.
 pub(crate) struct Troubles {
     readers: Publishers,
     known: Mutex<BTreeMap<Part, LoggedTrouble>>,

@@ -31,7 +31,6 @@ pub(crate) struct Candle {
     pub(crate) quote: Quote,
 }
 
-/// The rows of a series so far.
 struct SeriesRows {
     series: Series,
     fingerprints: CandleFingerprints,
@@ -89,7 +88,6 @@ impl<'a> Collector<'a> {
         if self.held.len() >= PROBE { self.settle() } else { Ok(()) }
     }
 
-    /// The file is read.
     pub(crate) fn finish(mut self) -> Result<Report, InputError> {
         if self.settled.is_none() && !self.held.is_empty() {
             self.settle()?;
@@ -207,7 +205,6 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// A time, for a message.
 fn when(time: i64) -> String {
     jiff::Timestamp::from_second(time).map_or_else(|_| time.to_string(), |timestamp| timestamp.to_string())
 }

@@ -36,7 +36,6 @@ struct Frame {
     is_row: bool,
 }
 
-/// Reads rows.
 pub(crate) struct JsonRows<R> {
     input: R,
     line: u64,

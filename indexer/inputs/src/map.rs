@@ -13,7 +13,6 @@ use crate::{
     words::parse_zone,
 };
 
-/// The keys, with what each takes.
 const KEYS: [(&str, &str); 15] = [
     ("time", "a column"),
     ("close", "a column"),
@@ -218,6 +217,28 @@ impl FromStr for ColumnMap {
     }
 }
 
+/// Where a column is that a map names; `first` is the first row of the file.
+pub(crate) fn find_column(
+    first: &[String],
+    has_header: bool,
+    (key, column): (&'static str, &str),
+) -> Result<usize, InputError> {
+    let at = if has_header {
+        first.iter().position(|name| name.eq_ignore_ascii_case(column))
+    } else {
+        column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|at| *at < first.len())
+    };
+    at.ok_or_else(|| InputError::NoSuchColumn {
+        key,
+        column: excerpt(column),
+        has: if has_header {
+            excerpt_of(first.iter().map(String::as_str))
+        } else {
+            format!("columns 1 to {}", first.len())
+        },
+    })
+}
+
 impl ColumnMap {
     /// How cells are separated.
     pub(crate) fn delimiter(&self) -> u8 {
@@ -227,22 +248,7 @@ impl ColumnMap {
     /// How the file is read.
     pub(crate) fn plan(&self, head: &Head) -> Result<Plan, InputError> {
         let first = head.row(0).ok_or(InputError::Empty)?;
-        let find = |key: &'static str, column: &String| -> Result<usize, InputError> {
-            let at = if self.has_header {
-                first.iter().position(|name| name.eq_ignore_ascii_case(column))
-            } else {
-                column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|at| *at < first.len())
-            };
-            at.ok_or_else(|| InputError::NoSuchColumn {
-                key,
-                column: excerpt(column),
-                has: if self.has_header {
-                    excerpt_of(first.iter().map(String::as_str))
-                } else {
-                    format!("columns 1 to {}", first.len())
-                },
-            })
-        };
+        let find = |key: &'static str, column: &String| find_column(first, self.has_header, (key, column));
         let optional = |key, column: &Option<String>| column.as_ref().map(|column| find(key, column)).transpose();
         let range = match &self.range {
             Some([open, high, low]) => Some([find("open", open)?, find("high", high)?, find("low", low)?]),

@@ -127,7 +127,6 @@ impl Plan {
         if price.is_zero() { Err(Fault::new(Code::Zero, column, cells.get(column))) } else { Ok(price) }
     }
 
-    /// A candle.
     pub(crate) fn quote<'a>(&self, cells: &'a Cells, columns: &Columns) -> Result<Quote, Fault<'a>> {
         let close = self.price(cells, columns.close)?;
         let mut range = None;
@@ -163,7 +162,6 @@ fn is_no_value(text: &str) -> bool {
     text.is_empty() || text.eq_ignore_ascii_case("null") || text.eq_ignore_ascii_case("n/a")
 }
 
-/// An error in a cell.
 #[derive(Debug)]
 pub(crate) struct Fault<'a> {
     pub(crate) code: Code,

@@ -229,7 +229,6 @@ fn count_row(collector: &mut Collector<'_>) {
     collector.report.rows = collector.report.rows.saturating_add(1);
 }
 
-/// Reads rows of cells.
 struct Rows {
     given: Option<Pair>,
     /// The symbol of the row before, which saves reading it again.

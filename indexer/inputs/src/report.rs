@@ -9,58 +9,66 @@ use crate::error::excerpt;
 /// Bad rows that a report has in full. All are counted.
 pub const MAX_LISTED: usize = 100;
 
-cairn_model::words! {
+/// Declares an enum of codes of rows: each with its name and the beginning of its message, which also documents it.
+macro_rules! codes {
+    ($(#[$meta:meta])* $name:ident: $($(#[$doc:meta])* $variant:ident => $word:literal, $meaning:literal;)+) => {
+        cairn_model::words! {
+            $(#[$meta])*
+            #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+            pub enum $name {
+                $(
+                    $(#[$doc])*
+                    #[doc = $meaning]
+                    $variant = $word
+                ),+
+            }
+            /// A stable name.
+            pub fn as_str, Display;
+        }
+
+        impl $name {
+            /// Its meaning, as the beginning of a message.
+            const fn meaning(self) -> &'static str {
+                match self {
+                    $($name::$variant => $meaning),+
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use codes;
+
+codes! {
     /// An error of a row.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-    pub enum Code {
-        /// A price is zero.
-        Zero = "zero",
-        /// A number is below zero.
-        Negative = "negative",
-        /// A cell is not a number; nor are NaN and infinity.
-        NotANumber = "not_a_number",
-        /// A number has more than 28 digits.
-        TooManyDigits = "too_many_digits",
-        /// A number is beyond 10^15.
-        TooLarge = "too_large",
-        /// The row has no value: `null`, `N/A` or an empty cell.
-        NoValue = "no_value",
-        /// The high is below the low, or open or close are not between them.
-        Range = "range",
-        /// A cell is not a time.
-        BadTime = "bad_time",
-        /// The local time does not exist: clocks were put forward.
-        SkippedTime = "skipped_time",
-        /// The local time exists twice: clocks were put back.
-        AmbiguousTime = "ambiguous_time",
-        /// The time is not a multiple of the interval.
-        Misaligned = "misaligned",
-        /// The candle is not closed yet.
-        Future = "future",
-        /// Before 1970, or before 2009-01-03 where bitcoin is quoted.
-        TooEarly = "too_early",
-        /// The candle was there before, with the same values.
-        Repeated = "repeated",
-        /// The candle was there before, with other values. The first is kept.
-        Conflicting = "conflicting",
-        /// The row stands neither after the row before nor, in a file with the newest row first, before it. It is
-        /// taken: rows are sorted anyway.
-        OutOfOrder = "out_of_order",
-        /// The row has more or fewer cells than it should.
-        ColumnCount = "column_count",
-        /// The row is longer than 64 KiB.
-        TooLong = "too_long",
-        /// The row has a NUL byte.
-        Nul = "nul",
-        /// The row is not UTF-8.
-        Encoding = "encoding",
-        /// A quote opens and does not close, or closes in the middle of a cell.
-        Quoting = "quoting",
-        /// The row is for something else than the rows before, or names no pair.
-        Symbol = "symbol",
-    }
-    /// A stable name.
-    pub fn as_str, Display;
+    Code:
+
+    Zero => "zero", "a price cannot be zero";
+    Negative => "negative", "below zero";
+    /// A cell is not a number; nor are NaN and infinity.
+    NotANumber => "not_a_number", "not a number";
+    TooManyDigits => "too_many_digits", "more than 28 digits";
+    TooLarge => "too_large", "beyond 10^15";
+    /// The row has no value: `null`, `N/A` or an empty cell.
+    NoValue => "no_value", "no value";
+    Range => "range", "the high is below the low, or the open or close is not between them";
+    BadTime => "bad_time", "not a time of this layout";
+    SkippedTime => "skipped_time", "clocks were put forward: this local time does not exist";
+    AmbiguousTime => "ambiguous_time", "clocks were put back: this local time exists twice";
+    Misaligned => "misaligned", "not a multiple of the interval";
+    Future => "future", "the candle is not closed yet";
+    TooEarly => "too_early", "before 1970, or before 2009-01-03 for bitcoin";
+    Repeated => "repeated", "the same candle with the same values was there before";
+    Conflicting => "conflicting", "the same candle with other values was there before; the first is kept";
+    /// The row stands neither after the row before nor, in a file with the newest row first, before it. It is
+    /// taken: rows are sorted anyway.
+    OutOfOrder => "out_of_order", "not in the order of the rows before; taken all the same";
+    ColumnCount => "column_count", "wrong number of columns";
+    TooLong => "too_long", "longer than 65536 bytes";
+    Nul => "nul", "a NUL byte";
+    Encoding => "encoding", "not UTF-8";
+    Quoting => "quoting", "a quote is not closed, or closes in the middle of a cell";
+    Symbol => "symbol", "names no pair, or another than the rows before";
 }
 
 impl Code {
@@ -68,34 +76,6 @@ impl Code {
     #[must_use]
     pub const fn is_refused(self) -> bool {
         !matches!(self, Code::OutOfOrder)
-    }
-
-    /// Its meaning, as the beginning of a message.
-    const fn meaning(self) -> &'static str {
-        match self {
-            Code::Zero => "a price cannot be zero",
-            Code::Negative => "below zero",
-            Code::NotANumber => "not a number",
-            Code::TooManyDigits => "more than 28 digits",
-            Code::TooLarge => "beyond 10^15",
-            Code::NoValue => "no value",
-            Code::Range => "the high is below the low, or the open or close is not between them",
-            Code::BadTime => "not a time of this layout",
-            Code::SkippedTime => "clocks were put forward: this local time does not exist",
-            Code::AmbiguousTime => "clocks were put back: this local time exists twice",
-            Code::Misaligned => "not a multiple of the interval",
-            Code::Future => "the candle is not closed yet",
-            Code::TooEarly => "before 1970, or before 2009-01-03 for bitcoin",
-            Code::Repeated => "the same candle with the same values was there before",
-            Code::Conflicting => "the same candle with other values was there before; the first is kept",
-            Code::OutOfOrder => "not in the order of the rows before; taken all the same",
-            Code::ColumnCount => "wrong number of columns",
-            Code::TooLong => "longer than 65536 bytes",
-            Code::Nul => "a NUL byte",
-            Code::Encoding => "not UTF-8",
-            Code::Quoting => "a quote is not closed, or closes in the middle of a cell",
-            Code::Symbol => "names no pair, or another than the rows before",
-        }
     }
 }
 

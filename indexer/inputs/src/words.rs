@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use cairn_events::{Currency, Interval};
+use cairn_events::{Currency, Interval, Series};
 use jiff::tz::TimeZone;
 
 /// A pair of currencies: BTC/USD is the price of a bitcoin in dollars.
@@ -17,6 +17,12 @@ pub struct Pair {
 impl Pair {
     /// Bitcoin in dollars.
     pub const BTC_USD: Pair = Pair { base: Currency::BTC, quote: Currency::USD };
+
+    /// The pair of a series.
+    #[must_use]
+    pub fn of(series: Series) -> Self {
+        Pair { base: series.base, quote: series.quote }
+    }
 
     /// Whether bitcoin is one of the two currencies.
     pub(crate) fn has_bitcoin(self) -> bool {

@@ -15,7 +15,6 @@ use crate::{
 /// Number of transactions whose coins are requested at once.
 const CHUNK: usize = 256;
 
-/// The requested coins, with the results.
 type FoundCoins = HashMap<(Txid, u32), Option<ConfirmedCoin>>;
 
 /// Result of resolving the inputs of a transaction.
@@ -122,7 +121,6 @@ impl MempoolWatcher {
         }
     }
 
-    /// Resolves the coins of all inputs.
     fn look(&self, body: &Body, verified: bool, found: &FoundCoins) -> Resolution {
         let mut spent = Vec::with_capacity(body.tx.input.len());
         for input in &body.tx.input {

@@ -6,7 +6,6 @@ use cairn_model::Txid;
 
 use crate::body::Body;
 
-/// Stage of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
     /// Its bytes must be fetched.
@@ -27,7 +26,6 @@ pub(crate) enum Stage {
     LeftOut(u64),
 }
 
-/// An arriving transaction.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     /// Position of its entry into the node's mempool among all observed changes.
@@ -60,7 +58,6 @@ impl Arrival {
     }
 }
 
-/// All arrivals.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     map: HashMap<Txid, Arrival>,

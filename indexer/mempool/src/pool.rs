@@ -5,9 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Txid};
+use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Txid, each_once};
 
-/// A transaction that readers have.
 #[derive(Debug)]
 pub(crate) struct PublishedTx {
     pub(crate) tx: Arc<MempoolTx>,
@@ -15,7 +14,6 @@ pub(crate) struct PublishedTx {
     pub(crate) order: u64,
 }
 
-/// The transactions.
 #[derive(Debug, Default)]
 pub(crate) struct PublishedMempool {
     entries: HashMap<Txid, PublishedTx>,
@@ -84,10 +82,7 @@ impl PublishedMempool {
 
     /// The transactions that spend from this one, which need not be here. Each once, in the order of their txids.
     pub(crate) fn children(&self, txid: &Txid) -> Vec<Txid> {
-        let mut children: Vec<Txid> = self.spends.range((*txid, 0)..=(*txid, u32::MAX)).map(|(_, by)| *by).collect();
-        children.sort_unstable();
-        children.dedup();
-        children
+        each_once(self.spends.range((*txid, 0)..=(*txid, u32::MAX)).map(|(_, by)| *by))
     }
 
     /// Those of these transactions that are here, and all their dependents; each after its dependents.

@@ -10,14 +10,19 @@ use crate::MempoolOptions;
 /// An event that concerns the mempool.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// The node has this tip.
     Tip(BlockHash),
     /// The node disconnected this block.
     TakenOff(BlockHash),
     /// A transaction entered the mempool.
-    Accepted { txid: Txid, sequence: u64 },
+    Accepted {
+        txid: Txid,
+        sequence: u64,
+    },
     /// A transaction left it.
-    Removed { txid: Txid, sequence: u64 },
+    Removed {
+        txid: Txid,
+        sequence: u64,
+    },
     /// A transaction was published.
     Body(Box<[u8]>),
     /// Messages of a topic may be missing.

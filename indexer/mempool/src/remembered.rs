@@ -43,7 +43,6 @@ impl Remembered {
         }
     }
 
-    /// First-seen time.
     pub(crate) fn first_seen(&self, txid: &Txid) -> Option<u64> {
         self.memories.get(txid)?.first_seen_ms
     }

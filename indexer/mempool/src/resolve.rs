@@ -13,7 +13,6 @@ const MAX_WEIGHT: u64 = 4_000_000;
 /// Maximum cost of the signature operations of a block.
 const MAX_SIGOPS: usize = 80_000;
 
-/// The coin of an input.
 #[derive(Clone, Debug)]
 pub(crate) struct Spent {
     pub(crate) value: Sats,

@@ -7,7 +7,6 @@ const FIRST_PAUSE: u64 = 100;
 /// Maximum pause in milliseconds.
 const LONGEST_PAUSE: u64 = 5_000;
 
-/// State of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Rpc {
     /// Before this time (in elapsed milliseconds), no request is sent.

@@ -42,7 +42,6 @@ pub enum WatchError {
     Coins(#[source] CoinsError),
 }
 
-/// State of the chains.
 #[derive(Debug, Default)]
 pub(crate) struct TipState {
     /// Our tip.

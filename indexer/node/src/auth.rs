@@ -50,7 +50,6 @@ impl fmt::Display for NodeAuth {
     }
 }
 
-/// The header of each request.
 pub(crate) struct Credentials {
     auth: NodeAuth,
     header: Mutex<Option<HeaderValue>>,

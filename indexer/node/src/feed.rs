@@ -23,7 +23,6 @@ impl Default for FetchOptions {
     }
 }
 
-/// Blocks of a list, in its order.
 pub(crate) struct BlockFeed {
     client: NodeClient,
     shared: Arc<Shared>,

@@ -13,7 +13,6 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// Idle connections are closed before Bitcoin Core closes them (`rpcservertimeout`, 30 s).
 const IDLE: Duration = Duration::from_secs(15);
 
-/// A whole answer.
 pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
@@ -32,7 +31,6 @@ impl HttpAnswer {
     }
 }
 
-/// Limits of one exchange.
 #[derive(Clone, Copy)]
 pub(crate) struct HttpLimits {
     /// Time limit of the exchange.

@@ -32,7 +32,6 @@ impl RetryPolicy {
     pub const NONE: RetryPolicy = RetryPolicy { first: Duration::ZERO, longest: Duration::ZERO, total: Duration::ZERO };
 }
 
-/// The pauses of one request.
 pub(crate) struct Backoff {
     policy: RetryPolicy,
     started: Instant,

@@ -63,9 +63,6 @@ pub struct TipWatcher {
 
 impl TipWatcher {
     /// Starts watching. ZMQ connects and reconnects in the background.
-    ///
-    /// # Errors
-    /// Fails if an endpoint's address is invalid, or if a thread cannot be started.
     pub fn start(client: &NodeClient, options: WatchOptions) -> Result<Self, NodeError> {
         let cancel = CancelToken::new();
         let limits = QueueLimits { events: options.queue_events, bytes: options.queue_bytes };

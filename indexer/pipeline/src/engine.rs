@@ -96,7 +96,6 @@ pub struct Engine {
     pub(crate) sizes: Option<BulkSizes>,
     /// Folds of late stages, kept in memory.
     pub(crate) folds: KeptFolds,
-    /// The watchlist that is being made.
     pub(crate) watchlist: Background<NewWatchlist>,
     /// Flows of exchanges that are being made.
     pub(crate) flows: FollowedFlows,

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use cairn_model::{BlockHash, Height, Network, Txid};
+use cairn_model::{BlockHash, CancelToken, Height, Network, Txid};
 use cairn_reader::ReadError;
 use cairn_sources::SourceError;
 use cairn_stages::StageError;
@@ -126,6 +126,11 @@ impl PipelineError {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let wrap = WriteError::io(path);
         move |error| PipelineError::Write(wrap(error))
+    }
+
+    /// An error if the work was cancelled.
+    pub(crate) fn if_cancelled(cancel: &CancelToken) -> Result<(), Self> {
+        if cancel.is_cancelled() { Err(PipelineError::Stopped) } else { Ok(()) }
     }
 
     /// True if bytes of the index are wrong or missing, so that only a repair helps.

@@ -19,17 +19,11 @@ pub const DEFAULT_MEMORY: u64 = 4 << 30;
 
 impl Engine {
     /// Opens the index in `datadir`, or creates one with `facts`.
-    ///
-    /// # Errors
-    /// Fails if the index belongs to another network or is a replica, another process writes it, or the disk fails.
     pub fn open(datadir: &Path, facts: &Facts) -> Result<Self, PipelineError> {
         Self::open_within(datadir, facts, DEFAULT_MEMORY)
     }
 
     /// Opens an existing index.
-    ///
-    /// # Errors
-    /// Fails if the index is missing, another process writes it, or the disk fails.
     pub fn open_existing(datadir: &Path) -> Result<Self, PipelineError> {
         Self::open_existing_within(datadir, DEFAULT_MEMORY)
     }

@@ -79,7 +79,6 @@ impl<'a> Sorted<'a> {
         Some(Sorted { bytes, heads })
     }
 
-    /// The records in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Delta<'a>> + '_ {
         InOrder { bytes: self.bytes, heads: self.heads.iter(), read: [NOTHING; READ_AHEAD], at: 0, end: 0 }
     }

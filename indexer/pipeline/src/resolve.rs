@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cairn_model::{
     Block, FilePos, Height, InputFlags, MonoTime, Network, Outpoint, Overwritten, ScriptId, ScriptPrefix,
-    ScriptTemplate, SpentCoin, TxNum, Txid,
+    ScriptTemplate, SpentCoin, TxNum, Txid, each_once,
 };
 use cairn_reader::{Reader, View};
 use cairn_sources::{BlockRef, Decoded, Prevout};
@@ -13,7 +13,6 @@ use rayon::prelude::*;
 
 use crate::{PipelineError, collisions::Collisions};
 
-/// Position of a block in the chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChainPosition {
     pub(crate) height: Height,
@@ -163,9 +162,7 @@ fn stored_coins(
     made_here: &[Option<usize>],
 ) -> Result<Vec<Option<SpentCoin>>, PipelineError> {
     let outside = prevouts.iter().zip(made_here).filter(|(_, made_here)| made_here.is_none());
-    let mut txids: Vec<Txid> = outside.map(|(prevout, _)| prevout.txid).collect();
-    txids.sort_unstable();
-    txids.dedup();
+    let txids = each_once(outside.map(|(prevout, _)| prevout.txid));
     let numbers = look_up(reader, &txids, |view, txid| Ok(view.transactions().by_txid(txid)?.map(|tx| tx.tx_num)))?;
     let number = |txid: &Txid| txids.binary_search(txid).ok().and_then(|at| numbers[at]);
     let outpoints = prevouts.iter().zip(flags).zip(made_here).map(|((prevout, flags), made_here)| {
@@ -207,9 +204,7 @@ fn overwritten(view: &View<'_>, block: &Block) -> Result<Vec<Overwritten>, Pipel
 /// Assigns ordinals to the outputs' scripts. For a known prefix, whole scripts are compared.
 fn give_ids(reader: &Reader, block: &mut Block, collisions: &mut Collisions) -> Result<(), PipelineError> {
     let spendable = block.outputs.iter().filter(|output| output.spendable);
-    let mut prefixes: Vec<ScriptPrefix> = spendable.map(|output| output.id.prefix).collect();
-    prefixes.sort_unstable();
-    prefixes.dedup();
+    let mut prefixes = each_once(spendable.map(|output| output.id.prefix));
     prefixes.retain(|prefix| !collisions.has(*prefix));
     let known = look_up(reader, &prefixes, |view, prefix| {
         let totals = view.get::<TotalsTable>(&ScriptId { prefix: *prefix, ordinal: 0 })?;

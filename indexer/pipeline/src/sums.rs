@@ -26,7 +26,6 @@ fn encoded(sums: &Sums) -> Vec<u8> {
 }
 
 impl SumsByKey {
-    /// Adds a delta of a lane.
     pub(crate) fn add(&mut self, lane: &'static str, key: &[u8], value: &[u8]) -> Result<(), StageError> {
         let sums = decoded(lane, value)?;
         match self.sums.get_mut(key) {

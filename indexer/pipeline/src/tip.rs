@@ -92,7 +92,6 @@ impl Rows for Writes {
 /// Deltas of a stage, by lane, as records.
 type Lanes = Vec<Vec<u8>>;
 
-/// The deltas of a stage for a block.
 struct Deltas<'s> {
     stage: &'s dyn Stage,
     lanes: Lanes,

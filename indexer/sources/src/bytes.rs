@@ -17,7 +17,6 @@ pub enum ReadError {
     TooLarge,
 }
 
-/// Position in a slice.
 #[derive(Clone)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],

@@ -16,7 +16,6 @@ pub(crate) trait Ids {
     fn are_all(&self, header: &[u8; 80], txs: &[TxMeta]) -> bool;
 }
 
-/// Ids by hashing.
 pub(crate) struct Hashed {
     /// Number of bytes of a script's hash in its id.
     pub(crate) prefix_len: usize,

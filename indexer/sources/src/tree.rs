@@ -15,7 +15,6 @@ use crate::{
     segments::Segments,
 };
 
-/// Index of a node.
 pub(crate) type NodeId = u32;
 const NONE: u32 = u32::MAX;
 
@@ -76,7 +75,6 @@ impl HeaderNode {
     }
 }
 
-/// Result of inserting a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Inserted {
     New,

@@ -13,7 +13,6 @@ use cairn_tables::{
     daily::{Daily, Measure},
     old_coins::{DormantDays, MOVED_SATS, MOVEMENTS, MovementRow, OldMovements, OldSum},
     periods::Period,
-    stages::{self, StageInfo},
     sums::Sums,
     tx_sums::{self, TxSums},
 };
@@ -21,7 +20,7 @@ use cairn_tables::{
 use crate::{
     deltas::{Lane, Spread},
     lanes::{Emitter, RowLane, Sink},
-    stage::{MapContext, Stage},
+    stage::{MapContext, Stage, identity},
 };
 
 pub(crate) struct AgesStage;
@@ -95,7 +94,6 @@ fn by_day(coins: impl Iterator<Item = (u32, Sats)>) -> Vec<Birth> {
     coins.chunk_by(|a, b| a.0 == b.0).map(birth).collect()
 }
 
-/// Changes of the supply by day of birth, in rows.
 #[derive(Default)]
 struct Changes(BTreeMap<BirthDays, Vec<(u32, i128)>>);
 
@@ -116,13 +114,7 @@ impl Changes {
 }
 
 impl Stage for AgesStage {
-    fn info(&self) -> StageInfo {
-        stages::AGES
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(AGES, LANES);
 
     fn map(&self, block: &Block, context: &MapContext<'_>, sink: &mut Sink<'_>) {
         let mut emit = Emitter::new(sink);

@@ -8,14 +8,13 @@ use cairn_tables::{
     journal::{OverwrittenCoins, OverwrittenRow},
     keys::HashPrefix,
     prevouts::{self, Prevouts},
-    stages::{self, StageInfo},
     tx_nums::TxNums,
 };
 
 use crate::{
     deltas::{Lane, Spread},
     lanes::{Emitter, RowLane, Sink},
-    stage::{MapContext, Stage},
+    stage::{MapContext, Stage, identity},
 };
 
 pub(crate) struct ChainStage;
@@ -39,13 +38,7 @@ const BY_TIME: RowLane<HeightByTime> = RowLane::of(&LANES);
 const OVERWRITTEN: RowLane<OverwrittenCoins> = RowLane::of(&LANES);
 
 impl Stage for ChainStage {
-    fn info(&self) -> StageInfo {
-        stages::CHAIN
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(CHAIN, LANES);
 
     fn map(&self, block: &Block, context: &MapContext<'_>, sink: &mut Sink<'_>) {
         let mut emit = Emitter::new(sink);

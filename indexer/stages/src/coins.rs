@@ -5,14 +5,14 @@ use cairn_tables::{
     DecodeError, Table, ValueCodec,
     codec::Input,
     coins::{Coin, CoinValue, Coins, CoinsByScript},
-    stages::{self, StageInfo},
+    stages,
 };
 
 use crate::{
     deltas::{COIN_MADE, COIN_SPENT, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
     group::Group,
     lanes::{DeltaLane, Emitter, Sink},
-    stage::{MapContext, Stage},
+    stage::{MapContext, Stage, identity},
 };
 
 pub(crate) struct CoinsStage;
@@ -65,13 +65,7 @@ fn gone(emit: &mut Emitter<'_, '_>, c: &SpentCoin) {
 }
 
 impl Stage for CoinsStage {
-    fn info(&self) -> StageInfo {
-        stages::COINS
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(COINS, LANES);
 
     fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
         let mut emit = Emitter::new(sink);

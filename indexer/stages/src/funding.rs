@@ -1,15 +1,12 @@
 //! `funding`: what made the largest coin of each transaction.
 
 use cairn_model::Block;
-use cairn_tables::{
-    funding::{self, Funding},
-    stages::{self, StageInfo},
-};
+use cairn_tables::funding::{self, Funding};
 
 use crate::{
     deltas::{Lane, Spread},
     lanes::{Emitter, RowLane, Sink},
-    stage::{MapContext, Stage},
+    stage::{MapContext, Stage, identity},
 };
 
 pub(crate) struct FundingStage;
@@ -19,13 +16,7 @@ const LANES: [Lane; 1] = [Lane::put::<Funding>(Spread::Ascending)];
 const FUNDING: RowLane<Funding> = RowLane::of(&LANES);
 
 impl Stage for FundingStage {
-    fn info(&self) -> StageInfo {
-        stages::FUNDING
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(FUNDING, LANES);
 
     fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
         let mut emit = Emitter::new(sink);

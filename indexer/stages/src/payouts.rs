@@ -5,15 +5,12 @@ use std::cmp::Reverse;
 
 use cairn_domain::script_sha256;
 use cairn_model::{Block, OutputMeta};
-use cairn_tables::{
-    payouts::{MAX_PAYOUTS, Payout, Payouts, PayoutsRow},
-    stages::{self, StageInfo},
-};
+use cairn_tables::payouts::{MAX_PAYOUTS, Payout, Payouts, PayoutsRow};
 
 use crate::{
     deltas::{Lane, Spread},
     lanes::{Emitter, RowLane, Sink},
-    stage::{MapContext, Stage},
+    stage::{MapContext, Stage, identity},
 };
 
 pub(crate) struct PayoutsStage;
@@ -23,13 +20,7 @@ const LANES: [Lane; 1] = [Lane::put::<Payouts>(Spread::Ascending)];
 const PAYOUTS: RowLane<Payouts> = RowLane::of(&LANES);
 
 impl Stage for PayoutsStage {
-    fn info(&self) -> StageInfo {
-        stages::PAYOUTS
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(PAYOUTS, LANES);
 
     fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
         let outputs = block.txs.first().map_or(&[][..], |coinbase| block.outputs_of(coinbase));

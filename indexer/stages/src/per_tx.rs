@@ -22,16 +22,11 @@ pub(crate) trait PerTxStage: Send + Sync + 'static {
     const INFO: StageInfo;
     /// Its lanes, from [`lanes`].
     const LANES: [Lane; 2];
-    /// The lane of deltas.
     const DELTAS: DeltaLane<TxNum, Self::Found> = DeltaLane::of(&Self::LANES, Self::LANES[0].name);
-    /// The lane of rows.
     const ROWS: RowLane<Self::Table> = RowLane::of(&Self::LANES);
 
-    /// Its table.
     type Table: Table<Key = TxNum>;
-    /// The value of a delta.
     type Found: ValueCodec;
-    /// Finds the transactions.
     type Finder<'c>: Finder<Found = Self::Found> + 'c;
 
     /// Returns a finder that has heard nothing yet.
@@ -61,7 +56,6 @@ pub(crate) const fn lanes<T: Table>(deltas: &'static str) -> [Lane; 2] {
     ]
 }
 
-/// Emits the row of one transaction.
 fn emit_row<S: PerTxStage>(group: &[Delta<'_>], emit: &mut Emitter<'_, '_>) -> Result<(), StageError> {
     let Some(first) = group.first() else { return Ok(()) };
     let (tx_num, found) = S::DELTAS.read(first)?;

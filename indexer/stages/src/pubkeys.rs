@@ -5,14 +5,13 @@ use cairn_model::Block;
 use cairn_tables::{
     keys::HashPrefix,
     pubkeys::{OUTPUTS, Pubkeys, ShownKey},
-    stages::{self, StageInfo},
     sums::Sums,
 };
 
 use crate::{
     deltas::{Lane, Spread},
     lanes::{Emitter, RowLane, Sink},
-    stage::{MapContext, Stage},
+    stage::{MapContext, Stage, identity},
 };
 
 pub(crate) struct PubkeysStage;
@@ -26,13 +25,7 @@ const PUBKEYS: RowLane<Pubkeys> = RowLane::of(&LANES);
 const P2PK_LENGTHS: [usize; 2] = [35, 67];
 
 impl Stage for PubkeysStage {
-    fn info(&self) -> StageInfo {
-        stages::PUBKEYS
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(PUBKEYS, LANES);
 
     fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
         let shown = block.outputs.iter().filter(|output| P2PK_LENGTHS.contains(&output.script.len()));

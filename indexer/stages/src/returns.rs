@@ -34,7 +34,6 @@ impl PerTxStage for ReturnsStage {
     }
 }
 
-/// The script that is heard.
 struct Script {
     id: ScriptId,
     /// Its first entry that was heard.

@@ -6,7 +6,6 @@ use cairn_tables::{
     history::HistoryEntry,
     periods::Period,
     script_days::{ACTIVE, BANDS, NO_ADDRESS, POSITIONS, RECEIVERS, SENDERS, ScriptDays, band},
-    stages::{self, StageInfo},
     sums::Sums,
 };
 
@@ -16,7 +15,7 @@ use crate::{
     hearing::{HearContext, Listener, ScriptActions},
     lanes::{Emitter, RowLane, Sink},
     scripts::{self, ScriptsStage},
-    stage::{HeardLane, MapContext, Stage},
+    stage::{HeardLane, MapContext, Stage, identity},
 };
 
 pub(crate) struct ScriptDaysStage;
@@ -25,13 +24,7 @@ const LANES: [Lane; 1] = [Lane::add::<ScriptDays>(Spread::Few)];
 const SCRIPT_DAYS: RowLane<ScriptDays> = RowLane::of(&LANES);
 
 impl Stage for ScriptDaysStage {
-    fn info(&self) -> StageInfo {
-        stages::SCRIPT_DAYS
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(SCRIPT_DAYS, LANES);
 
     /// Maps nothing: this stage works on another stage's groups.
     fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}
@@ -45,7 +38,6 @@ impl Stage for ScriptDaysStage {
     }
 }
 
-/// A script on one day.
 struct ScriptDay {
     id: ScriptId,
     has_address: bool,

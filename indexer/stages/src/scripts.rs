@@ -14,7 +14,7 @@ use cairn_tables::{
     encode_key, encode_value,
     history::{ENTRIES_PER_ROW, History, HistoryEntry, HistoryIndex, HistoryRow, IndexRow, ROWS_PER_INDEX},
     pings::PingRow,
-    stages::{self, StageInfo},
+    stages,
     totals::{Totals, TotalsTable},
 };
 
@@ -23,7 +23,7 @@ use crate::{
     deltas::{Delta, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
     group::Group,
     lanes::{DeltaLane, Emitter, Sink},
-    stage::{MapContext, Stage},
+    stage::{MapContext, Stage, identity},
 };
 
 pub(crate) struct ScriptsStage;
@@ -67,7 +67,6 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// The transaction spends from the script.
     pub(crate) fn spends(&self) -> bool {
         // Coins that a coinbase takes from a script are overwritten, not spent (BIP 30).
         self.spent_count > 0 && !self.mined
@@ -341,13 +340,7 @@ fn cut_index(script: &Script<'_>, rows_before: u64, rows: &mut dyn Rows) -> Resu
 }
 
 impl Stage for ScriptsStage {
-    fn info(&self) -> StageInfo {
-        stages::SCRIPTS
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(SCRIPTS, LANES);
 
     fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
         let (mut emit, mut cospent) = (Emitter::new(sink), Cospent::default());

@@ -6,14 +6,14 @@ use cairn_tables::{
     codec::{Input, put_varint},
     encode_value,
     spenders::{Spender, SpenderRow, Spenders},
-    stages::{self, StageInfo},
+    stages,
 };
 
 use crate::{
     deltas::{Delta, FoldDirection, Lane, Merge, Prior, Rows, Spread, StageError},
     group::Group,
     lanes::{DeltaLane, Emitter, Sink},
-    stage::{MapContext, Stage},
+    stage::{MapContext, Stage, identity},
 };
 
 pub(crate) struct SpendsStage;
@@ -54,13 +54,7 @@ fn spender(delta: &Delta<'_>) -> Result<Spender, StageError> {
 }
 
 impl Stage for SpendsStage {
-    fn info(&self) -> StageInfo {
-        stages::SPENDS
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(SPENDS, LANES);
 
     fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
         let mut emit = Emitter::new(sink);

@@ -14,6 +14,21 @@ use crate::{
     times::Times,
 };
 
+/// The identity of a stage of the index: its entry in the registry, and its lanes.
+macro_rules! identity {
+    ($NAME:ident, $LANES:ident) => {
+        fn info(&self) -> cairn_tables::stages::StageInfo {
+            cairn_tables::stages::$NAME
+        }
+
+        fn lanes(&self) -> &'static [crate::deltas::Lane] {
+            &$LANES
+        }
+    };
+}
+
+pub(crate) use identity;
+
 /// Data that stages need besides a block.
 #[derive(Clone, Copy)]
 pub struct MapContext<'c> {

@@ -2,15 +2,12 @@
 
 use cairn_domain::transfers::{self, Consolidation, LargeTransfer};
 use cairn_model::Block;
-use cairn_tables::{
-    stages::{self, StageInfo},
-    transfers::{Consolidations, GatheredRow, LargeRow, LargeTransfers},
-};
+use cairn_tables::transfers::{Consolidations, GatheredRow, LargeRow, LargeTransfers};
 
 use crate::{
     deltas::{Lane, Spread},
     lanes::{Emitter, RowLane, Sink},
-    stage::{MapContext, Stage},
+    stage::{MapContext, Stage, identity},
 };
 
 pub(crate) struct TransfersStage;
@@ -25,13 +22,7 @@ const GATHERED: RowLane<Consolidations> = RowLane::of(&LANES);
 const _: () = assert!(transfers::RULES == 1);
 
 impl Stage for TransfersStage {
-    fn info(&self) -> StageInfo {
-        stages::TRANSFERS
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(TRANSFERS, LANES);
 
     fn map(&self, block: &Block, _: &MapContext<'_>, sink: &mut Sink<'_>) {
         let mut emit = Emitter::new(sink);

@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-/// One operation of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Op<'a> {
-    /// The opcode.
     pub(crate) code: u8,
     /// The pushed data, for opcodes 0 to OP_PUSHDATA4.
     pub(crate) data: Option<&'a [u8]>,

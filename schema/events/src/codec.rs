@@ -54,9 +54,6 @@ impl<'b> Bytes<'b> {
     }
 
     /// A LEB128 number in its shortest form.
-    ///
-    /// # Errors
-    /// Fails if the number is cut short, too large, or not in its shortest form.
     pub fn varint(&mut self) -> Result<u128, Malformed> {
         leb128::take_u128(&mut self.0).map_err(|error| Malformed(error.0))
     }
@@ -67,9 +64,6 @@ impl<'b> Bytes<'b> {
     }
 
     /// A text.
-    ///
-    /// # Errors
-    /// Fails if the text is too long, cut short or not UTF-8.
     pub fn text(&mut self) -> Result<&'b str, Malformed> {
         let length: usize = self.number()?;
         if length > MAX_TEXT {

@@ -26,7 +26,6 @@ use crate::{
 };
 
 const MAGIC: &[u8; 12] = b"cairn-events";
-/// Version of the form.
 const VERSION: u8 = 1;
 /// Longest document in bytes: a quote takes up to some 90, a claim some 60, plus the texts that it does not share with
 /// the one before.
@@ -73,46 +72,35 @@ pub enum FileError {
 /// Bytes of a document.
 #[must_use]
 pub fn encode(document: &Document) -> Vec<u8> {
-    let mut out = Vec::new();
-    let received_at = document.received_at.unwrap_or(0).into();
+    let kind = match &document.body {
+        Body::Quotes(_) => 1,
+        Body::Withdrawal { .. } => 2,
+        Body::Claims { .. } => 3,
+        Body::Listing { rows: Listing::PoolTags(_), .. } => 4,
+        Body::Contest(_) => 5,
+        Body::Listing { rows: Listing::Profiles(_), .. } => 6,
+    };
+    let mut out = vec![kind];
+    put_provenance(&mut out, &document.provenance);
+    put_varint(&mut out, document.received_at.unwrap_or(0).into());
     match &document.body {
         Body::Quotes(rows) => {
-            out.push(1);
-            put_provenance(&mut out, &document.provenance);
-            put_varint(&mut out, received_at);
             rows.chunk_by(|a, b| a.series == b.series).for_each(|rows| put_rows(&mut out, rows));
         }
         Body::Withdrawal { document: hash, reason } => {
-            out.push(2);
-            put_provenance(&mut out, &document.provenance);
-            put_varint(&mut out, received_at);
             out.extend_from_slice(&hash.0);
             put_text(&mut out, reason);
         }
         Body::Claims { list, rows } => {
-            out.push(3);
-            put_provenance(&mut out, &document.provenance);
-            put_varint(&mut out, received_at);
             put_list(&mut out, list);
             let mut shared = Shared::default();
             rows.iter().for_each(|claim| put_claim(&mut out, &mut shared, claim));
         }
         Body::Listing { list, rows } => {
-            out.push(match rows {
-                Listing::PoolTags(_) => 4,
-                Listing::Profiles(_) => 6,
-            });
-            put_provenance(&mut out, &document.provenance);
-            put_varint(&mut out, received_at);
             put_text(&mut out, list.as_str());
             rows.put(&mut out);
         }
-        Body::Contest(contest) => {
-            out.push(5);
-            put_provenance(&mut out, &document.provenance);
-            put_varint(&mut out, received_at);
-            put_contest(&mut out, contest);
-        }
+        Body::Contest(contest) => put_contest(&mut out, contest),
     }
     out
 }

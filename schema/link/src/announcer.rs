@@ -55,7 +55,6 @@ struct Shared {
     cancel: CancelToken,
 }
 
-/// The readers, and the number of the next one.
 #[derive(Default)]
 struct Readers {
     all: Vec<(u64, SyncSender<Frame>)>,
@@ -139,7 +138,6 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// A listener, and which file it is.
 struct Endpoint {
     listener: UnixListener,
     path: PathBuf,

@@ -180,9 +180,6 @@ impl Message {
     }
 
     /// Reads the next frame. Memory grows with the received bytes, not with the declared length.
-    ///
-    /// # Errors
-    /// Fails if the other end has disconnected, or has sent an invalid frame.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;

@@ -9,9 +9,6 @@ pub struct BadLeb128(pub &'static str);
 macro_rules! leb128 {
     ($take:ident, $put:ident, $number:ty) => {
         /// Takes a number off the front of `bytes`.
-        ///
-        /// # Errors
-        /// Fails if the bytes end within the number, it does not fit, or its form is not the shortest.
         #[inline]
         pub fn $take(bytes: &mut &[u8]) -> Result<$number, BadLeb128> {
             let mut value: $number = 0;

@@ -4,6 +4,7 @@
 mod amount;
 mod block;
 mod cancel;
+mod each_once;
 mod ids;
 pub mod leb128;
 mod mempool;
@@ -18,6 +19,7 @@ mod words;
 pub use amount::{BadAmount, MAX_MONEY, parse_btc};
 pub use block::{Block, FilePos, InputFlags, OutputMeta, Overwritten, SpentCoin, TxMeta};
 pub use cancel::{CancelOnDrop, CancelToken, Cancelled};
+pub use each_once::each_once;
 pub use ids::{BlockHash, Height, Outpoint, Sats, ScriptId, ScriptPrefix, TxNum, Txid, is_unspendable};
 pub use mempool::{
     BYTES_PER_SIGOP, BadMempoolBytes, MAX_DELTA_BYTES, MempoolDelta, MempoolInput, MempoolOutput, MempoolSample,

@@ -3,7 +3,6 @@
 
 use cairn_model::TxNum;
 use cairn_tables::{
-    Table,
     ages::{DormantRow, DormantSpends},
     stages::{AGES, CLUSTERS, TRANSFERS},
     transfers::{Consolidations, GatheredRow, LargeChange, LargeTransfers},
@@ -17,9 +16,9 @@ impl MovementView<'_> {
     pub fn transfers_of(self, txs: &[TxNum]) -> Result<Vec<Option<Transfer>>, ReadError> {
         self.view.require(&TRANSFERS)?;
         self.view.require(&CLUSTERS)?;
-        let large = self.rows_of::<LargeTransfers>(txs)?;
+        let large = self.view.rows_of_each::<LargeTransfers>(txs)?;
         let found: Vec<TxNum> = txs.iter().zip(&large).filter_map(|(tx, row)| row.map(|_| *tx)).collect();
-        let mut changes = found.iter().zip(self.rows_of::<LargeChange>(&found)?);
+        let mut changes = found.iter().zip(self.view.rows_of_each::<LargeChange>(&found)?);
         let transfer = |(tx_num, row): (&TxNum, Option<cairn_tables::transfers::LargeRow>)| {
             let Some(row) = row else { return Ok(None) };
             let change = changes.next().and_then(|(_, change)| change).map_or(0, |change| change.0);
@@ -33,25 +32,12 @@ impl MovementView<'_> {
     /// The transactions as ones that gather many coins in few, in their order; `None` for others. One look-up.
     pub fn consolidations_of(self, txs: &[TxNum]) -> Result<Vec<Option<GatheredRow>>, ReadError> {
         self.view.require(&TRANSFERS)?;
-        self.rows_of::<Consolidations>(txs)
+        self.view.rows_of_each::<Consolidations>(txs)
     }
 
     /// The transactions as ones that spend coins of a year and more, in their order; `None` for others. One look-up.
     pub fn dormant_of(self, txs: &[TxNum]) -> Result<Vec<Option<DormantRow>>, ReadError> {
         self.view.require(&AGES)?;
-        self.rows_of::<DormantSpends>(txs)
-    }
-
-    /// The rows of transactions in a table, in their order, in one look-up.
-    pub(crate) fn rows_of<T: Table<Key = TxNum>>(self, txs: &[TxNum]) -> Result<Vec<Option<T::Value>>, ReadError> {
-        let mut sorted = txs.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let rows = self.view.bytes_of_many::<T>(&sorted)?;
-        let row = |tx: &TxNum| {
-            let bytes = sorted.binary_search(tx).ok().and_then(|at| rows.get(at)).and_then(Option::as_ref);
-            Ok(bytes.map(|bytes| T::decode_value(bytes)).transpose()?)
-        };
-        txs.iter().map(row).collect()
+        self.view.rows_of_each::<DormantSpends>(txs)
     }
 }

@@ -66,26 +66,26 @@ impl Damages {
     /// Notes that a table was found damaged while it was read. Returns true if that was not known: then it is worth a
     /// line in the log.
     pub fn note(&self, error: &ReadError) -> bool {
-        let mut found = self.0.lock();
-        let scrub = found.scrub;
-        let table = found.tables.entry(error.damaged_table().unwrap_or(NAMELESS)).or_default();
-        let is_known = table.is_damaged();
-        table.met += 1;
-        match error {
-            ReadError::Damaged { .. } | ReadError::Files(_) | ReadError::Database(_) => table.in_file = Some(scrub),
-            _ => table.in_rows = true,
-        }
-        !is_known
+        let is_in_file = matches!(error, ReadError::Damaged { .. } | ReadError::Files(_) | ReadError::Database(_));
+        self.note_damage(error.damaged_table().unwrap_or(NAMELESS), is_in_file)
     }
 
     /// Notes that the scrubber found a file of this table damaged. Returns true if the table was not known to be.
     pub fn note_file(&self, table: &'static str) -> bool {
+        self.note_damage(table, true)
+    }
+
+    fn note_damage(&self, table: &'static str, is_in_file: bool) -> bool {
         let mut found = self.0.lock();
         let scrub = found.scrub;
         let table = found.tables.entry(table).or_default();
         let is_known = table.is_damaged();
         table.met += 1;
-        table.in_file = Some(scrub);
+        if is_in_file {
+            table.in_file = Some(scrub);
+        } else {
+            table.in_rows = true;
+        }
         !is_known
     }
 

@@ -59,6 +59,10 @@ fn changes_of(days: BirthDays, sums: &Sums, mut each: impl FnMut(u32, bool, i128
     }
 }
 
+fn is_day_until(period: Period, last: u32) -> bool {
+    period.days() == 1 && period.first_day() <= last
+}
+
 fn summed<T: Table>(sums: &mut Sums, more: &Sums) -> Result<(), ReadError> {
     let error = |e: cairn_tables::sums::SumOverflow| ReadError::Broken(format!("table {}: {e}", T::NAME));
     sums.add_all(more).map_err(error)
@@ -84,11 +88,8 @@ impl DayView<'_> {
         let mut rows: BTreeMap<BirthDays, [i128; 2 * BIRTH_DAYS as usize]> = BTreeMap::new();
         let broken = |what: &str| ReadError::Broken(format!("table {}: {what}", SupplyChanges::NAME));
         for period in Period::up_to(day) {
-            for row in self.view.scan::<SupplyChanges>(Some(&(period, BirthDays(0))))? {
-                let ((found, days), changes) = row?;
-                if found != period {
-                    break;
-                }
+            for row in self.view.scan_while::<SupplyChanges>((period, BirthDays(0)), |(found, _)| *found == period)? {
+                let ((_, days), changes) = row?;
                 let sums = rows.entry(days).or_insert([0; 2 * BIRTH_DAYS as usize]);
                 for (position, change) in changes.iter() {
                     let sum = sums.get_mut(position as usize).ok_or_else(|| broken("a position that is not a day"))?;
@@ -118,12 +119,10 @@ impl DayView<'_> {
     ) -> Result<(), E> {
         self.view.require(&AGES)?;
         let (mut of, mut changes): (Option<u32>, Vec<BirthChange>) = (None, Vec::new());
-        for row in self.view.scan::<SupplyChanges>(Some(&(Period::day(*days.start()), BirthDays(0))))? {
+        let first = (Period::day(*days.start()), BirthDays(0));
+        for row in self.view.scan_while::<SupplyChanges>(first, |(period, _)| is_day_until(*period, *days.end()))? {
             let ((period, births), sums) = row.map_err(E::from)?;
             let day = period.first_day();
-            if period.days() != 1 || day > *days.end() {
-                break;
-            }
             if let Some(before) = of.filter(|before| *before != day) {
                 show(before, &changes)?;
                 changes.clear();
@@ -150,12 +149,8 @@ impl DayView<'_> {
         let first = begin.checked_sub(1).and_then(last_at).map_or(0, |before| before + 1);
         let mut spent = BTreeMap::new();
         let Some(last) = last_at(last_second(day)).filter(|last| *last >= first) else { return Ok(spent) };
-        for row in self.view.scan::<SpentByAge>(Some(&first))? {
-            let (height, row) = row?;
-            if height > last {
-                break;
-            }
-            for birth in row.births {
+        for row in self.view.scan_while::<SpentByAge>(first, |height| *height <= last)? {
+            for birth in row?.1.births {
                 *spent.entry(birth.day).or_default() += u128::from(birth.sats);
             }
         }
@@ -178,11 +173,9 @@ impl DayView<'_> {
         mut put: impl FnMut(u32, Sums),
     ) -> Result<(), ReadError> {
         self.view.require(stage)?;
-        for row in self.view.scan::<T>(Some(&Period::day(*days.start())))? {
+        let first = Period::day(*days.start());
+        for row in self.view.scan_while::<T>(first, |period| is_day_until(*period, *days.end()))? {
             let (period, sums) = row?;
-            if period.days() != 1 || period.first_day() > *days.end() {
-                break;
-            }
             put(period.first_day(), sums);
         }
         Ok(())
@@ -227,8 +220,8 @@ impl DayView<'_> {
         let mut sums = Sums::default();
         let mut periods = Period::up_to(day);
         periods.sort_unstable();
-        for row in self.view.bytes_of_many::<T>(&periods)?.into_iter().flatten() {
-            summed::<T>(&mut sums, &T::decode_value(&row)?)?;
+        for row in self.view.rows_of_many::<T>(&periods)?.into_iter().flatten() {
+            summed::<T>(&mut sums, &row)?;
         }
         Ok(sums)
     }

@@ -76,7 +76,6 @@ pub fn family_options_within(family: Family, cache: Option<&Cache>) -> Options {
     options
 }
 
-/// The families that readers need.
 pub(crate) fn readers_families() -> Vec<Family> {
     Family::ALL.into_iter().filter(|f| !f.is_writers_own()).collect()
 }

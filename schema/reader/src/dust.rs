@@ -18,7 +18,7 @@ impl MovementView<'_> {
 
     /// State of transactions as pings, in their order, in one look-up; `None` for others and for forgotten ones.
     pub fn dust_pings(self, txs: &[TxNum]) -> Result<Vec<Option<DustPingRow>>, ReadError> {
-        self.rows_of::<DustPings>(txs)
+        self.view.rows_of_each::<DustPings>(txs)
     }
 
     /// A group of pings. One row read.
@@ -29,8 +29,8 @@ impl MovementView<'_> {
     /// The campaigns that began to count with the transactions of a range, ascending.
     pub fn dust_alerts(self, txs: Range<TxNum>) -> Result<Vec<(TxNum, DustGroup, DustAlertRow)>, ReadError> {
         self.view.late(&DUST)?;
-        let rows = self.view.scan::<DustAlerts>(Some(&(txs.start, DustGroup::Mark([0; 32]))))?;
-        let rows = rows.take_while(|row| row.as_ref().map_or(true, |((tx_num, _), _)| *tx_num < txs.end));
+        let first = (txs.start, DustGroup::Mark([0; 32]));
+        let rows = self.view.scan_while::<DustAlerts>(first, |(tx_num, _)| *tx_num < txs.end)?;
         rows.map(|row| row.map(|((tx_num, group), row)| (tx_num, group, row))).collect()
     }
 }

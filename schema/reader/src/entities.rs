@@ -117,11 +117,9 @@ impl EntityView<'_> {
     pub fn facets(self, name: &EntityName, kind: FacetKind, limit: usize) -> Result<Vec<(String, u64)>, ReadError> {
         let from = EntityFacet::new(name.clone(), kind, "");
         let mut found = Vec::new();
-        for row in self.view.scan::<EntityFacets>(Some(&from))?.take(limit) {
+        let is_of = |facet: &EntityFacet| (&facet.entity, facet.kind) == (name, kind);
+        for row in self.view.scan_while::<EntityFacets>(from, is_of)?.take(limit) {
             let (facet, sums) = row?;
-            if (&facet.entity, facet.kind) != (name, kind) {
-                break;
-            }
             let count = u64::try_from(sums.get(0));
             found.push((facet.text, count.map_err(|_| self.view.broken("a count of entity_facets is below zero"))?));
         }

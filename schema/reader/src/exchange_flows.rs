@@ -36,15 +36,8 @@ impl FlowView<'_> {
     ) -> Result<Vec<(u32, Sums)>, ReadError> {
         let key = |day| FlowKey { generation: head.generation, mode, exchange: exchange.cloned(), day };
         let (first, last) = (key(*days.start()), key(*days.end()));
-        let mut found = Vec::new();
-        for row in self.view.scan::<ExchangeFlows>(Some(&first))? {
-            let (key, sums) = row?;
-            if key > last {
-                break;
-            }
-            found.push((key.day, sums));
-        }
-        Ok(found)
+        let rows = self.view.scan_while::<ExchangeFlows>(first, |key| *key <= last)?;
+        rows.map(|row| row.map(|(key, sums)| (key.day, sums))).collect()
     }
 
     /// The flows of the blocks that follow a height without a gap, as far as they are kept and their blocks are still

@@ -68,9 +68,6 @@ impl Facts {
     }
 
     /// Reads them from the rows of [`Facts::rows`], wherever these were kept; `None` if they name no network.
-    ///
-    /// # Errors
-    /// Fails if this version does not support one of the facts.
     pub fn from_rows(rows: Vec<(String, Fact)>) -> Result<Option<Self>, ReadError> {
         let mut rows: BTreeMap<String, Fact> = rows.into_iter().collect();
         Self::from_texts(|name| Ok(rows.remove(name).map(|fact| fact.0)))

@@ -42,19 +42,13 @@ impl FeedView<'_> {
     pub fn announcements(self, from: u64, limit: usize) -> Result<Vec<(u64, FeedRow)>, ReadError> {
         let end = from.saturating_add(limit.min(MAX_ANNOUNCED) as u64);
         let seqs: Vec<u64> = (from..end).collect();
-        let rows = self.view.bytes_of_many::<Feed>(&seqs)?;
-        let found = seqs.into_iter().zip(rows).filter_map(|(seq, row)| Some((seq, row?)));
-        found.map(|(seq, row)| Ok((seq, Feed::decode_value(&row)?))).collect()
+        let rows = self.view.rows_of_many::<Feed>(&seqs)?;
+        Ok(seqs.into_iter().zip(rows).filter_map(|(seq, row)| Some((seq, row?))).collect())
     }
 
     /// Which of these announcements stand, in their order, in one look-up.
     pub fn stand(self, of: &[AnnouncedKey]) -> Result<Vec<bool>, ReadError> {
-        let mut sorted = of.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let rows = self.view.bytes_of_many::<Announced>(&sorted)?;
-        let stands = |key| sorted.binary_search(key).is_ok_and(|at| rows[at].is_some());
-        Ok(of.iter().map(stands).collect())
+        Ok(self.view.rows_of_each::<Announced>(of)?.iter().map(Option::is_some).collect())
     }
 
     /// The greatest height below `below` that something was announced about and still stands, with the sequence

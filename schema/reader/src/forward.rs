@@ -37,7 +37,6 @@ impl<'v> Forward<'v> {
         self.from = None;
     }
 
-    /// Goes to the next row.
     pub(crate) fn next(&mut self) {
         if let Some(key) = self.rows.key() {
             let from = self.from.get_or_insert_default();

@@ -1,7 +1,7 @@
 //! Streams connected blocks from the journal (`headers`, `block_log`, `prevouts`, `overwritten`) in order. Stages are
 //! rebuilt from it.
 
-use cairn_model::{Block, Height, ScriptPrefix, SpentCoin, TxNum};
+use cairn_model::{Block, Height, ScriptPrefix, TxNum};
 use cairn_tables::{
     Table,
     block_log::{BlockLog, Decoded, LogRow},
@@ -86,16 +86,7 @@ impl JournalBlocks<'_, '_> {
         if outpoints.len() != decoded.inputs.len() || at != end {
             return Err(self.view.broken("prevouts and block_log differ in length"));
         }
-        let coins = decoded.inputs.iter().zip(outpoints);
-        block.inputs = coins
-            .map(|(i, outpoint)| SpentCoin {
-                outpoint,
-                value: i.value,
-                script: i.script,
-                birth: i.birth,
-                flags: i.flags,
-            })
-            .collect();
+        block.inputs = decoded.inputs.iter().zip(outpoints).map(|(input, outpoint)| input.coin(outpoint)).collect();
         let significant = self.view.facts().script_prefix;
         for output in &mut decoded.outputs {
             if output.spendable {

@@ -52,14 +52,7 @@ impl LabelView<'_> {
 
     /// The labels of many scripts, in their order, in one look-up. A script may stand more than once.
     pub fn of_hashes(self, scripts: &[ScriptHash]) -> Result<Vec<Option<ScriptLabel>>, ReadError> {
-        let mut sorted = scripts.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let rows = self.view.bytes_of_many::<Labels>(&sorted)?;
-        let decoded = rows.iter().map(|row| row.as_ref().map(|bytes| Labels::decode_value(bytes)).transpose());
-        let labels = decoded.collect::<Result<Vec<_>, _>>()?;
-        let of = |script| sorted.binary_search(script).ok().and_then(|at| labels.get(at)?.clone());
-        Ok(scripts.iter().map(of).collect())
+        self.view.rows_of_each::<Labels>(scripts)
     }
 
     /// As [`LabelView::of_hashes`], by the scripts themselves.

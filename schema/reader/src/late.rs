@@ -53,8 +53,7 @@ impl<'v> MovementView<'v> {
     pub fn flush_alerts(self, txs: std::ops::Range<TxNum>) -> Result<Vec<(TxNum, InputKey, FlushAlertRow)>, ReadError> {
         self.view.late(&FLUSHES)?;
         let first = (txs.start, InputKey { tx_num: TxNum(0), vin: 0 });
-        let rows = self.view.scan::<FlushAlerts>(Some(&first))?;
-        let rows = rows.take_while(|row| row.as_ref().map_or(true, |((tx_num, _), _)| *tx_num < txs.end));
+        let rows = self.view.scan_while::<FlushAlerts>(first, |(tx_num, _)| *tx_num < txs.end)?;
         rows.map(|row| row.map(|((tx_num, window), row)| (tx_num, window, row))).collect()
     }
 

@@ -78,7 +78,6 @@ pub fn files_memory(db: &Db) -> u64 {
     db.live_files().map_or(0, |files| files.len() as u64 * FILE_BYTES)
 }
 
-/// Memory of the chain in memory.
 pub(crate) fn chain_memory(chain: &ChainIndex) -> u64 {
     u64::from(chain.len()) * size_of::<crate::Brief>() as u64
 }

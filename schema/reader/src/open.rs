@@ -72,16 +72,12 @@ pub struct Reader {
     /// The folder that a secondary instance reads.
     folder: Option<Arc<IndexFolder>>,
     facts: Facts,
-    /// State of the last view.
     seen: RwLock<Option<LastView>>,
     raw: Option<RawBlocks>,
 }
 
 impl Reader {
     /// Opens the current state of the index in `dir` read-only. It does not follow a writer.
-    ///
-    /// # Errors
-    /// Fails if the index is missing, empty, of a newer format, or unreadable.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         Self::open_with(dir, None)
     }

@@ -25,11 +25,8 @@ impl ScriptView<'_> {
         self.view.require(&PUBKEYS)?;
         let prefix = HashPrefix::of_hash160(hash);
         let mut found = Vec::new();
-        for row in self.view.scan::<Pubkeys>(Some(&(prefix, ShownKey(Vec::new()))))? {
-            let ((of, ShownKey(key)), sums) = row?;
-            if of != prefix {
-                break;
-            }
+        for row in self.view.scan_while::<Pubkeys>((prefix, ShownKey(Vec::new())), |(of, _)| *of == prefix)? {
+            let ((_, ShownKey(key)), sums) = row?;
             // Another key's hash may begin with the same bytes.
             if key_hashes(&key).contains(hash) {
                 let outputs =

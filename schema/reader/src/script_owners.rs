@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cairn_events::EntityName;
-use cairn_model::{ScriptId, TxNum};
+use cairn_model::{ScriptId, TxNum, each_once};
 use cairn_tables::labels::ScriptLabel;
 
 use crate::{ReadError, subjects::LabelView};
@@ -60,9 +60,7 @@ impl LabelView<'_> {
         }
         let ids: Vec<ScriptId> = heirs.iter().map(|at| scripts[*at]).collect();
         let members = self.view.clusters().of_scripts(&ids, self.view.as_of_tip())?;
-        let mut roots: Vec<TxNum> = members.iter().filter_map(|member| Some(member.root?.0)).collect();
-        roots.sort_unstable();
-        roots.dedup();
+        let roots = each_once(members.iter().filter_map(|member| Some(member.root?.0)));
         let mut owners: HashMap<TxNum, EntityName> = HashMap::new();
         for (root, row) in roots.iter().zip(self.view.clusters().owners_of_many(&roots)?) {
             owners.extend(

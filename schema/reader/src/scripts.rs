@@ -75,32 +75,15 @@ impl ScriptView<'_> {
     /// Many scripts by their ids, in their order, in one look-up; `None` if no block has the script.
     pub fn by_ids(self, ids: &[ScriptId]) -> Result<Vec<Option<FoundScript>>, ReadError> {
         self.view.require(&SCRIPTS)?;
-        let mut sorted = ids.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let rows = self.view.bytes_of_many::<TotalsTable>(&sorted)?;
-        let found = |id: &ScriptId| -> Result<Option<FoundScript>, ReadError> {
-            let row = sorted.binary_search(id).ok().and_then(|at| rows.get(at)?.as_ref());
-            let totals = row.map(|bytes| TotalsTable::decode_value(bytes)).transpose()?;
-            Ok(totals.map(|totals| FoundScript { id: *id, totals }))
-        };
-        ids.iter().map(found).collect()
+        let rows = self.view.rows_of_each::<TotalsTable>(ids)?;
+        Ok(ids.iter().zip(rows).map(|(id, row)| row.map(|totals| FoundScript { id: *id, totals })).collect())
     }
 
     /// The first transaction of each of many scripts, in their order, in one look-up; `None` if no block has the
     /// script.
     pub fn first_txs(self, ids: &[ScriptId]) -> Result<Vec<Option<TxNum>>, ReadError> {
-        self.view.require(&SCRIPTS)?;
-        let mut sorted = ids.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let rows = self.view.bytes_of_many::<TotalsTable>(&sorted)?;
-        let first = |row: &Option<_>| -> Result<Option<TxNum>, ReadError> {
-            let bytes: &Option<rocksdb::DBPinnableSlice<'_>> = row;
-            Ok(bytes.as_ref().map(|bytes| TotalsTable::decode_value(bytes)).transpose()?.map(|of| of.first.tx_num))
-        };
-        let firsts = rows.iter().map(first).collect::<Result<Vec<_>, _>>()?;
-        Ok(ids.iter().map(|id| sorted.binary_search(id).ok().and_then(|at| firsts[at])).collect())
+        let found = self.by_ids(ids)?.into_iter();
+        Ok(found.map(|script| script.map(|script| script.totals.first.tx_num)).collect())
     }
 
     fn is_output(self, outpoint: Outpoint, script_pubkey: &[u8]) -> Result<bool, ReadError> {
@@ -233,32 +216,17 @@ impl ScriptView<'_> {
 
     /// The whole history, oldest first, row by row. Reads every row.
     pub fn history_rows(self, id: ScriptId) -> Result<impl Iterator<Item = Result<HistoryRow, ReadError>>, ReadError> {
-        let scan = self.view.scan::<History>(Some(&(id, TxNum(0))))?;
-        let rows = scan.map_while(move |row| match row {
-            Ok(((found, _), _)) if found != id => None,
-            Ok(((_, first), row)) => Some(row.absolute(first).map_err(ReadError::from)),
-            Err(e) => Some(Err(e)),
-        });
-        Ok(rows)
+        let rows = self.view.scan_while::<History>((id, TxNum(0)), move |(found, _)| *found == id)?;
+        Ok(rows.map(|row| row.and_then(|((_, first), row)| Ok(row.absolute(first)?))))
     }
 
     /// Unspent coins of a script, oldest first, starting at `from`.
     pub fn coins(self, id: ScriptId, from: Outpoint, limit: usize) -> Result<Vec<(Outpoint, Sats)>, ReadError> {
-        let mut coins = Vec::new();
         if limit == 0 {
-            return Ok(coins);
+            return Ok(Vec::new());
         }
         self.view.require(&COINS)?;
-        for row in self.view.scan::<CoinsByScript>(Some(&(id, from)))? {
-            let ((found, outpoint), CoinValue(value)) = row?;
-            if found != id {
-                break;
-            }
-            coins.push((outpoint, value));
-            if coins.len() == limit {
-                break;
-            }
-        }
-        Ok(coins)
+        let rows = self.view.scan_while::<CoinsByScript>((id, from), |(found, _)| *found == id)?.take(limit);
+        rows.map(|row| row.map(|((_, outpoint), CoinValue(value))| (outpoint, value))).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cairn_model::{Height, Outpoint, OutputMeta, SpentCoin, TxMeta, TxNum, Txid};
+use cairn_model::{Height, Outpoint, OutputMeta, SpentCoin, TxMeta, TxNum, Txid, each_once};
 use cairn_tables::{
     Table,
     block_log::{BlockLog, Decoded, LogRow, LoggedInput, LoggedTx, TXS_PER_ROW},
@@ -57,7 +57,6 @@ pub struct StoredTx {
     /// The first transaction of its row of `block_log`, and the number of inputs before its own in the row.
     row: TxNum,
     first_input: u32,
-    /// The decoded transaction.
     decoded: Rc<Decoded>,
 }
 
@@ -186,9 +185,7 @@ impl<'v> TransactionView<'v> {
     /// Reads the rows of these transactions in one look-up, so that later single look-ups find them without another
     /// read. At most as many as a view keeps.
     pub fn fetch(self, tx_nums: &[TxNum]) -> Result<(), ReadError> {
-        let mut firsts: Vec<TxNum> = tx_nums.iter().filter_map(|n| Some(self.log_place(*n)?.1)).collect();
-        firsts.sort_unstable();
-        firsts.dedup();
+        let mut firsts = each_once(tx_nums.iter().filter_map(|n| Some(self.log_place(*n)?.1)));
         firsts.retain(|first| !self.view.log_rows.borrow().contains_key(first));
         firsts.truncate(KEPT_ROWS.saturating_sub(self.view.log_rows.borrow().len()));
         // One is found as fast without.
@@ -333,14 +330,7 @@ impl<'v> TransactionView<'v> {
             self.view.bytes::<Prevouts>(&tx.row)?.ok_or_else(|| self.view.broken("a row of prevouts is missing"))?;
         let range = tx.first_input..tx.first_input.saturating_add(logged.len() as u32);
         let outpoints = PrevoutRow::unpack_some(&row, tx.row, range)?;
-        let coin = |(i, &outpoint): (&cairn_tables::block_log::LoggedInput, &cairn_model::Outpoint)| SpentCoin {
-            outpoint,
-            value: i.value,
-            script: i.script,
-            birth: i.birth,
-            flags: i.flags,
-        };
-        Ok(logged.iter().zip(&outpoints).map(coin).collect())
+        Ok(logged.iter().zip(outpoints).map(|(input, outpoint)| input.coin(outpoint)).collect())
     }
 
     /// The transaction that made the largest coin which a transaction spends; the first of equal ones. `None` for a

@@ -28,7 +28,7 @@ use std::{
     sync::Arc,
 };
 
-use cairn_model::{BlockHash, Height, MonoTime, Network, TxNum};
+use cairn_model::{BlockHash, Height, MonoTime, Network, TxNum, each_once};
 use cairn_tables::{
     Family, Table,
     checkpoints::Checkpoint,
@@ -88,7 +88,6 @@ pub struct View<'r> {
     pub(crate) log_rows: RefCell<HashMap<TxNum, Option<Rc<[u8]>>>>,
 }
 
-/// The checkpoint of each stage.
 pub(crate) type Checkpointed = Vec<(&'static str, Option<Checkpoint>)>;
 
 /// State of the last view, so that the next one reads less.
@@ -219,11 +218,8 @@ impl<'r> View<'r> {
             chain.truncate(height);
         }
         let from = chain.len();
-        for row in self.scan::<Headers>(Some(&from))? {
+        for row in self.scan_while::<Headers>(from, |height| *height <= self.tip.height)? {
             let (height, row) = row?;
-            if height > self.tip.height {
-                break;
-            }
             if height != chain.len() {
                 return Err(self.broken("a header is missing"));
             }
@@ -340,6 +336,22 @@ impl<'r> View<'r> {
             .collect()
     }
 
+    /// Rows of ascending keys, in one look-up.
+    pub(crate) fn rows_of_many<T: Table>(&self, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, ReadError> {
+        let rows = self.bytes_of_many::<T>(keys)?;
+        rows.into_iter().map(|row| row.map(|bytes| Ok(T::decode_value(&bytes)?)).transpose()).collect()
+    }
+
+    /// Rows of keys in their order, in one look-up. A key may stand more than once.
+    pub(crate) fn rows_of_each<T>(&self, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, ReadError>
+    where
+        T: Table<Key: Ord + Clone, Value: Clone>,
+    {
+        let sorted = each_once(keys.iter().cloned());
+        let rows = self.rows_of_many::<T>(&sorted)?;
+        Ok(keys.iter().map(|key| sorted.binary_search(key).ok().and_then(|at| rows.get(at)?.clone())).collect())
+    }
+
     /// Rows in ascending order of their keys, from `from` (or the first).
     pub fn scan<T: Table>(&self, from: Option<&T::Key>) -> Result<Scan<'_, 'r, T>, ReadError> {
         let mut iter = self.raw_iterator::<T>()?;
@@ -349,6 +361,16 @@ impl<'r> View<'r> {
         }
         self.count()?;
         Ok(Scan { iter, view: self, started: false, table: PhantomData })
+    }
+
+    /// Rows in ascending order of their keys, from `from` as long as keys are `of` what is asked for. The first row
+    /// beyond them is read, too.
+    pub(crate) fn scan_while<T: Table>(
+        &self,
+        from: T::Key,
+        of: impl Fn(&T::Key) -> bool,
+    ) -> Result<impl Iterator<Item = Result<(T::Key, T::Value), ReadError>>, ReadError> {
+        Ok(self.scan::<T>(Some(&from))?.take_while(move |row| row.as_ref().map_or(true, |(key, _)| of(key))))
     }
 
     /// True if the table has a row. One row read, which is not decoded.
@@ -398,18 +420,14 @@ impl<'r> View<'r> {
 
     /// The rows of blocks at ascending heights, in one look-up.
     pub fn headers(&self, heights: &[Height]) -> Result<Vec<Option<HeaderRow>>, ReadError> {
-        let rows = self.bytes_of_many::<Headers>(heights)?;
-        rows.into_iter().map(|row| row.map(|bytes| Ok(Headers::decode_value(&bytes)?)).transpose()).collect()
+        self.rows_of_many::<Headers>(heights)
     }
 
     /// Height of a block of the active chain. Reads one row for each block with the same hash prefix, plus one.
     pub fn height_of(&self, hash: &BlockHash) -> Result<Option<Height>, ReadError> {
         let prefix = HashPrefix::of_block(hash);
-        for row in self.scan::<HeightByHash>(Some(&(prefix, 0)))? {
-            let ((found, height), ()) = row?;
-            if found != prefix {
-                break;
-            }
+        for row in self.scan_while::<HeightByHash>((prefix, 0), |(found, _)| *found == prefix)? {
+            let ((_, height), ()) = row?;
             if self.header(height)?.is_some_and(|h| h.hash == *hash) {
                 return Ok(Some(height));
             }

@@ -39,19 +39,18 @@ impl Volume {
     /// Adds the volume of a block.
     pub fn add(&mut self, block: &BlockVolume) {
         // All coins of a week fit into 64 bits by far: it would take 21 million a block for months to exceed them.
-        self.spent = self.spent.saturating_add(block.spent);
-        self.labelled = self.labelled.saturating_add(block.labelled);
-        for (source, sats) in &block.by_source {
-            let of = self.by_source.entry(source.clone()).or_default();
-            *of = of.saturating_add(*sats);
-        }
+        self.add_sums(block.spent, block.labelled, block.by_source.iter().map(|(source, sats)| (source, sats)));
     }
 
     /// Adds other blocks.
     pub fn add_all(&mut self, other: &Volume) {
-        self.spent = self.spent.saturating_add(other.spent);
-        self.labelled = self.labelled.saturating_add(other.labelled);
-        for (source, sats) in &other.by_source {
+        self.add_sums(other.spent, other.labelled, &other.by_source);
+    }
+
+    fn add_sums<'s>(&mut self, spent: Sats, labelled: Sats, sources: impl IntoIterator<Item = (&'s Slug, &'s Sats)>) {
+        self.spent = self.spent.saturating_add(spent);
+        self.labelled = self.labelled.saturating_add(labelled);
+        for (source, sats) in sources {
             let of = self.by_source.entry(source.clone()).or_default();
             *of = of.saturating_add(*sats);
         }

@@ -13,7 +13,7 @@
 use cairn_model::{DAY_SECS, Height, Sats, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint, put_varint128},
+    codec::{DecodeError, Input, ValueCodec, key_of_fields, put_amount, put_varint, put_varint128},
     periods::Period,
     sums::Sums,
     table::{Home, Origin, Tuning, table},
@@ -64,18 +64,10 @@ impl ValueCodec for SpentRow {
         while b.left() > 0 {
             let day = next.checked_add(b.varint32()?).filter(|day| *day <= u16::MAX.into());
             let day = day.ok_or_else(|| b.error("birth day"))?;
-            births.push(Birth { day, sats: b.amount()?, coins: some(b)? });
+            births.push(Birth { day, sats: b.amount()?, coins: b.some("no coin")? });
             next = day + 1;
         }
         if births.is_empty() { Err(b.error("nothing is spent")) } else { Ok(SpentRow { destroyed, births }) }
-    }
-}
-
-/// Number of coins: at least one.
-fn some(b: &mut Input<'_>) -> Result<u64, DecodeError> {
-    match b.varint()? {
-        0 => Err(b.error("no coin")),
-        coins => Ok(coins),
     }
 }
 
@@ -133,7 +125,7 @@ impl ValueCodec for DormantRow {
             if usize::from(class) >= DORMANT_YEARS.len() || !rises {
                 return Err(b.error("age class"));
             }
-            row.push(Dormant { class, sats: b.amount()?, coins: some(b)?, destroyed: b.varint128()? });
+            row.push(Dormant { class, sats: b.amount()?, coins: b.some("no coin")?, destroyed: b.varint128()? });
         }
         if row.is_empty() { Err(b.error("no coin")) } else { Ok(DormantRow(row)) }
     }
@@ -166,12 +158,4 @@ impl BirthDays {
     }
 }
 
-impl KeyCodec for BirthDays {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0.to_be_bytes());
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(BirthDays(u16::from_be_bytes(b.array()?)))
-    }
-}
+key_of_fields! { BirthDays { 0 } }

@@ -16,11 +16,12 @@
 use std::ops::Range;
 
 use cairn_model::{
-    Block, Height, InputFlags, OutputMeta, Sats, ScriptId, ScriptPrefix, TxMeta, TxNum, Txid, is_unspendable,
+    Block, Height, InputFlags, Outpoint, OutputMeta, Sats, ScriptId, ScriptPrefix, SpentCoin, TxMeta, TxNum, Txid,
+    is_unspendable,
 };
 
 use crate::{
-    codec::{DecodeError, Input, MAX_BLOCK_SIZE, TEMPLATE_SHIFT, ValueCodec, put_amount, put_varint},
+    codec::{DecodeError, Input, MAX_BLOCK_SIZE, TEMPLATE_SHIFT, ValueCodec, put_amount, put_bytes, put_varint},
     table::{Compression, Home, Origin, Table, Tuning, table},
 };
 
@@ -72,6 +73,15 @@ pub struct LoggedInput {
     pub birth: Height,
     /// Facts about coin and input.
     pub flags: InputFlags,
+}
+
+impl LoggedInput {
+    /// The coin of this outpoint, which it spends.
+    #[must_use]
+    pub fn coin(&self, outpoint: Outpoint) -> SpentCoin {
+        let LoggedInput { value, script, birth, flags } = *self;
+        SpentCoin { outpoint, value, script, birth, flags }
+    }
 }
 
 /// Transactions, flat as in [`Block`].
@@ -129,12 +139,9 @@ pub fn encode_block(block: &Block, mut emit: impl FnMut(TxNum, &[u8])) {
         put_varint(&mut out, raw_offset);
         put_varint(&mut out, chunk.len() as u64);
         for tx in chunk {
-            let inputs = block.inputs_of(tx).iter().map(|i| LoggedInput {
-                value: i.value,
-                script: i.script,
-                birth: i.birth,
-                flags: i.flags,
-            });
+            let logged =
+                |&SpentCoin { value, script, birth, flags, .. }: &_| LoggedInput { value, script, birth, flags };
+            let inputs = block.inputs_of(tx).iter().map(logged);
             let outputs = block.outputs_of(tx).iter().map(|o| (o.value, o.id.ordinal, block.script(o)));
             put_tx(&mut out, block.height, tx, inputs, outputs);
             raw_offset += u64::from(tx.size);
@@ -179,7 +186,6 @@ const HAS_ORDINAL: u8 = 0x80;
 /// Bytes before a payload, the payload's length, and the bytes after it.
 type Template = (&'static [u8], usize, &'static [u8]);
 
-/// Template of a tag.
 const TEMPLATES: [Template; RAW as usize] = [
     (&[0x76, 0xa9, 0x14], 20, &[0x88, 0xac]), // P2PKH
     (&[0xa9, 0x14], 20, &[0x87]),             // P2SH
@@ -208,10 +214,7 @@ fn put_script(out: &mut Vec<u8>, script: &[u8], ordinal: u8) {
             let (head, n, _) = TEMPLATES[t];
             out.extend_from_slice(&script[head.len()..head.len() + n]);
         }
-        None => {
-            put_varint(out, script.len() as u64);
-            out.extend_from_slice(script);
-        }
+        None => put_bytes(out, script),
     }
 }
 
@@ -241,8 +244,7 @@ fn take_script(b: &mut Input<'_>, scripts: &mut Vec<u8>) -> Result<(Range<u32>, 
         5 => fill::<33>(b, scripts, TEMPLATES[5])?,
         6 => fill::<65>(b, scripts, TEMPLATES[6])?,
         RAW => {
-            let n = b.count()?;
-            let script = b.take(n)?;
+            let script = b.bytes()?;
             if template_of(script).is_some() {
                 return Err(b.error("script without its tag"));
             }

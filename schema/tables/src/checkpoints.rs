@@ -17,7 +17,7 @@ use bincode::{Decode, Encode};
 use cairn_model::{BlockHash, Height};
 
 use crate::{
-    codec::{DecodeError, Input, ValueCodec, bincode_value, put_varint},
+    codec::{DecodeError, Input, ValueCodec, bincode_value, put_bytes, put_varint},
     stages::{CHAIN, StageInfo},
     table::{Home, Origin, Table},
 };
@@ -87,8 +87,7 @@ const DEPENDENCIES: u64 = 5;
 
 fn put_field(out: &mut Vec<u8>, tag: u64, bytes: &[u8]) {
     put_varint(out, tag);
-    put_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
+    put_bytes(out, bytes);
 }
 
 fn put_number(out: &mut Vec<u8>, tag: u64, number: u64) {
@@ -109,8 +108,7 @@ impl ValueCodec for Checkpoint {
         if !self.dependencies.is_empty() {
             let mut bytes = Vec::new();
             for (name, version) in &self.dependencies {
-                put_varint(&mut bytes, name.len() as u64);
-                bytes.extend_from_slice(name.as_bytes());
+                put_bytes(&mut bytes, name.as_bytes());
                 put_varint(&mut bytes, (*version).into());
             }
             put_field(out, DEPENDENCIES, &bytes);
@@ -144,8 +142,7 @@ fn of_fields(fields: &[u8]) -> Result<Checkpoint, DecodeError> {
             return Err(b.error("fields out of order"));
         }
         last = tag;
-        let length = b.count()?;
-        let field = &mut Input::new(Checkpoints::NAME, b.take(length)?);
+        let field = &mut Input::new(Checkpoints::NAME, b.bytes()?);
         match tag {
             VERSION => version = Some(field.varint32()?),
             HEIGHT => height = Some(field.varint32()?),
@@ -169,8 +166,7 @@ fn of_fields(fields: &[u8]) -> Result<Checkpoint, DecodeError> {
 fn take_dependencies(b: &mut Input<'_>) -> Result<Vec<(String, u32)>, DecodeError> {
     let mut found: Vec<(String, u32)> = Vec::new();
     while b.left() > 0 {
-        let length = b.count()?;
-        let name = str::from_utf8(b.take(length)?).map_err(|_| b.error("not UTF-8"))?;
+        let name = str::from_utf8(b.bytes()?).map_err(|_| b.error("not UTF-8"))?;
         if found.last().is_some_and(|(last, _)| last.as_str() >= name) {
             return Err(b.error("dependencies out of order"));
         }
@@ -179,7 +175,6 @@ fn take_dependencies(b: &mut Input<'_>) -> Result<Vec<(String, u32)>, DecodeErro
     if found.is_empty() { Err(b.error("no dependencies")) } else { Ok(found) }
 }
 
-/// A row of the earlier form.
 #[derive(Encode, Decode)]
 struct Earlier {
     version: u32,

@@ -18,7 +18,7 @@ use cairn_events::{
 };
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, key_of_fields, put_varint},
     events::whole,
     table::{Home, Origin, Tuning, table},
 };
@@ -62,56 +62,23 @@ pub struct ClaimKey {
     pub row: u32,
 }
 
-fn put_slug(out: &mut Vec<u8>, slug: &Slug) {
-    out.extend_from_slice(slug.as_str().as_bytes());
-    out.push(0);
-}
-
-fn slug(b: &mut Input<'_>) -> Result<Slug, DecodeError> {
-    let mut name = Vec::new();
-    loop {
-        match b.byte()? {
-            0 => break,
-            byte => name.push(byte),
-        }
-    }
-    str::from_utf8(&name).ok().and_then(|text| text.parse().ok()).ok_or_else(|| b.error("short name"))
-}
-
-impl KeyCodec for ListKey {
+/// Ends with a zero, so that keys with shorter names come first.
+impl KeyCodec for Slug {
     fn encode(&self, out: &mut Vec<u8>) {
-        put_slug(out, &self.source);
-        put_slug(out, &self.list);
+        out.extend_from_slice(self.as_str().as_bytes());
+        out.push(0);
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(ListKey { source: slug(b)?, list: slug(b)? })
+        let name = b.ended()?;
+        b.parse(name, "short name")
     }
 }
 
-impl KeyCodec for ListVersion {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.retrieved_at.to_be_bytes());
-        out.extend_from_slice(&self.document);
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(ListVersion { retrieved_at: u32::from_be_bytes(b.array()?), document: b.array()? })
-    }
-}
-
-impl KeyCodec for ClaimKey {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.script);
-        self.list.encode(out);
-        self.version.encode(out);
-        out.extend_from_slice(&self.row.to_be_bytes());
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let (script, list, version) = (b.array()?, ListKey::decode(b)?, ListVersion::decode(b)?);
-        Ok(ClaimKey { script, list, version, row: u32::from_be_bytes(b.array()?) })
-    }
+key_of_fields! {
+    ListKey { source, list }
+    ListVersion { retrieved_at, document }
+    ClaimKey { script, list, version, row }
 }
 
 impl ValueCodec for Claim {
@@ -148,12 +115,7 @@ impl KeyCodec for ListDocument {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let list = ListKey::decode(b)?;
-        let is_complete = match b.byte()? {
-            0 => false,
-            1 => true,
-            _ => return Err(b.error("complete")),
-        };
+        let (list, is_complete) = (ListKey::decode(b)?, b.flag_of("complete")?);
         Ok(ListDocument { list, is_complete, version: ListVersion::decode(b)? })
     }
 }
@@ -174,9 +136,8 @@ impl ValueCodec for ListSize {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let number = |b: &mut Input<'_>| u32::try_from(b.varint()?).map_err(|_| b.error("number too large"));
-        let claims = number(b)?;
-        let newest = if b.left() == 0 { None } else { Some(number(b)?) };
+        let claims = b.varint32()?;
+        let newest = if b.left() == 0 { None } else { Some(b.varint32()?) };
         Ok(ListSize { claims, newest })
     }
 }

@@ -14,7 +14,7 @@
 use cairn_model::TxNum;
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec},
+    codec::key_of_fields,
     labels::ScriptHash,
     sums::Sums,
     table::{Home, Origin, table},
@@ -41,15 +41,7 @@ pub struct ClaimChild {
     pub child: TxNum,
 }
 
-impl KeyCodec for ClaimChild {
-    fn encode(&self, out: &mut Vec<u8>) {
-        [self.parent, self.by, self.child].iter().for_each(|node| node.encode(out));
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(ClaimChild { parent: b.tx_num()?, by: b.tx_num()?, child: b.tx_num()? })
-    }
-}
+key_of_fields! { ClaimChild { parent, by, child } }
 
 /// Position of the number of scripts below a child.
 pub const SCRIPTS_BELOW: u32 = 0;

@@ -19,8 +19,8 @@ use cairn_events::EntityName;
 use cairn_model::{Sats, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
-    sums::Sums,
+    codec::{DecodeError, Input, ValueCodec, put_amount, put_bytes, put_varint},
+    sums::{Sums, positions},
     table::{Home, Origin, table},
 };
 
@@ -53,13 +53,7 @@ pub enum BelowSum {
     Suspects = 3,
 }
 
-impl BelowSum {
-    /// Its position in a row.
-    #[must_use]
-    pub const fn position(self) -> u32 {
-        self as u32
-    }
-}
+positions!(BelowSum);
 
 /// Most entities that a row has.
 pub const MAX_OWNERS: usize = 16;
@@ -83,24 +77,17 @@ impl ValueCodec for OwnersRow {
         put_varint(out, self.scripts);
         put_amount(out, self.balance);
         for owner in &self.owners {
-            put_varint(out, owner.as_str().len() as u64);
-            out.extend_from_slice(owner.as_str().as_bytes());
+            put_bytes(out, owner.as_str().as_bytes());
         }
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let is_suspect = match b.byte()? {
-            0 => false,
-            1 => true,
-            _ => return Err(b.error("flags")),
-        };
+        let is_suspect = b.flag_of("flags")?;
         let (scripts, balance) = (b.varint()?, b.amount()?);
         let mut owners: Vec<EntityName> = Vec::new();
         while b.left() > 0 {
-            let length = usize::try_from(b.varint()?).ok().filter(|length| *length <= EntityName::MAX);
-            let name = b.take(length.ok_or_else(|| b.error("text too long"))?)?;
-            let name = str::from_utf8(name).ok().and_then(|text| text.parse().ok());
-            let name = name.ok_or_else(|| b.error("name of an entity"))?;
+            let name = b.short_bytes(EntityName::MAX)?;
+            let name = b.parse(name, "name of an entity")?;
             if owners.last().is_some_and(|last| *last >= name) {
                 return Err(b.error("order"));
             }

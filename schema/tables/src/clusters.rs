@@ -49,14 +49,7 @@ impl ValueCodec for Node {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        node(b).map(Node)
-    }
-}
-
-fn node(b: &mut Input<'_>) -> Result<TxNum, DecodeError> {
-    match b.varint()? {
-        number if number < TxNum::LIMIT => Ok(TxNum(number)),
-        _ => Err(b.error("transaction number")),
+        b.short_tx_num().map(Node)
     }
 }
 
@@ -159,10 +152,10 @@ impl ValueCodec for ClusterRow {
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         match b.byte()? {
-            0 => Ok(ClusterRow::Newcomer { parent: node(b)? }),
+            0 => Ok(ClusterRow::Newcomer { parent: b.short_tx_num()? }),
             Self::ROOT => Ok(ClusterRow::Root(Counts::decode(b)?)),
             Self::MERGED => {
-                let (parent, by) = (node(b)?, node(b)?);
+                let (parent, by) = (b.short_tx_num()?, b.short_tx_num()?);
                 if by <= parent {
                     return Err(b.error("merged before its parent was"));
                 }
@@ -203,10 +196,10 @@ impl Child {
     }
 
     fn read(b: &mut Input<'_>, last: u64) -> Result<Self, DecodeError> {
-        let by = last.checked_add(b.varint()?).filter(|by| *by < TxNum::LIMIT).ok_or_else(|| b.error("joined by"))?;
-        let node = by.checked_sub(b.varint()?).ok_or_else(|| b.error("child"))?;
+        let by = b.tx_num_after(last, "joined by")?;
+        let node = by.0.checked_sub(b.varint()?).map(TxNum).ok_or_else(|| b.error("child"))?;
         let scripts = if node == by { b.varint32()? } else { 0 };
-        Ok(Child { by: TxNum(by), node: TxNum(node), scripts })
+        Ok(Child { by, node, scripts })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Encoding and decoding. Decoding never panics and never allocates more than the input can contain.
 
+use std::str::FromStr;
+
 pub use cairn_model::leb128::{put_u64 as put_varint, put_u128 as put_varint128};
 use cairn_model::{MAX_MONEY, Sats, ScriptTemplate, TxNum, leb128};
 
@@ -26,6 +28,25 @@ pub trait KeyCodec: Sized {
     /// Reads the key back.
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError>;
 }
+
+/// Implements [`KeyCodec`] for a type whose bytes are those of its fields, in this order.
+macro_rules! key_of_fields {
+    ($($key:ident { $($field:tt),+ })*) => {$(
+        impl $crate::KeyCodec for $key {
+            #[inline]
+            fn encode(&self, out: &mut Vec<u8>) {
+                $($crate::KeyCodec::encode(&self.$field, out);)+
+            }
+
+            #[inline]
+            fn decode(bytes: &mut $crate::codec::Input<'_>) -> Result<Self, $crate::DecodeError> {
+                Ok($key { $($field: $crate::KeyCodec::decode(bytes)?),+ })
+            }
+        }
+    )*};
+}
+
+pub(crate) use key_of_fields;
 
 /// The bytes of a table's value: how they are written and read.
 pub trait ValueCodec: Sized {
@@ -90,9 +111,6 @@ impl<'a> Input<'a> {
     }
 
     /// The flags of a coin: true if it is an output of a coinbase, and the template of its script.
-    ///
-    /// # Errors
-    /// Fails if the row is too short, or the byte has other bits.
     pub fn coin_flags(&mut self) -> Result<(bool, ScriptTemplate), DecodeError> {
         let bits = self.byte()?;
         if bits & 0b110 != 0 {
@@ -101,11 +119,7 @@ impl<'a> Input<'a> {
         Ok((bits & 1 != 0, self.template(bits >> TEMPLATE_SHIFT)?))
     }
 
-    /// A LEB128 number.
-    ///
-    /// # Errors
-    /// Fails if the row is too short, the number does not fit into 64 bits, or its encoding is not the shortest: every
-    /// number has only one form.
+    /// A LEB128 number. Every number has only one form, the shortest.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         // Most counts and many distances are one byte.
@@ -141,9 +155,6 @@ impl<'a> Input<'a> {
     }
 
     /// A count of items that take at least one byte each of the rest.
-    ///
-    /// # Errors
-    /// Fails also if the rest is too short for the count.
     pub fn count(&mut self) -> Result<usize, DecodeError> {
         let n = self.varint()?;
         match usize::try_from(n) {
@@ -177,21 +188,58 @@ impl<'a> Input<'a> {
     }
 
     /// A flag: 0 or 1.
-    ///
-    /// # Errors
-    /// Fails if the row is too short, or the byte is neither 0 nor 1.
     pub fn flag(&mut self) -> Result<bool, DecodeError> {
+        self.flag_of("flag")
+    }
+
+    /// A flag with a name for its error.
+    pub(crate) fn flag_of(&mut self, what: &'static str) -> Result<bool, DecodeError> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(self.error("flag")),
+            _ => Err(self.error(what)),
         }
     }
 
+    /// A LEB128 number that is not 0.
+    pub(crate) fn some(&mut self, what: &'static str) -> Result<u64, DecodeError> {
+        match self.varint()? {
+            0 => Err(self.error(what)),
+            number => Ok(number),
+        }
+    }
+
+    /// Bytes written by [`put_bytes`].
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
+        let length = self.count()?;
+        self.take(length)
+    }
+
+    /// As [`Input::bytes`], at most `most`.
+    pub(crate) fn short_bytes(&mut self, most: usize) -> Result<&'a [u8], DecodeError> {
+        let length = usize::try_from(self.varint()?).ok().filter(|length| *length <= most);
+        self.take(length.ok_or_else(|| self.error("text too long"))?)
+    }
+
+    /// A text written by [`put_bytes`], of at most `most` bytes.
+    pub(crate) fn text(&mut self, most: usize) -> Result<&'a str, DecodeError> {
+        str::from_utf8(self.short_bytes(most)?).map_err(|_| self.error("not UTF-8"))
+    }
+
+    /// Bytes that end with a zero, without it.
+    pub(crate) fn ended(&mut self) -> Result<&'a [u8], DecodeError> {
+        let end = self.bytes.iter().position(|byte| *byte == 0).ok_or_else(|| self.error("too short"))?;
+        let text = self.take(end)?;
+        self.take(1)?;
+        Ok(text)
+    }
+
+    /// A short name from its bytes.
+    pub(crate) fn parse<N: FromStr>(&self, name: &[u8], what: &'static str) -> Result<N, DecodeError> {
+        str::from_utf8(name).ok().and_then(|text| text.parse().ok()).ok_or_else(|| self.error(what))
+    }
+
     /// An ordinal, which is written only if it is not 0.
-    ///
-    /// # Errors
-    /// Fails if the row is too short, or the ordinal is 0.
     pub fn ordinal(&mut self) -> Result<u8, DecodeError> {
         match self.byte()? {
             0 => Err(self.error("ordinal")),
@@ -205,11 +253,28 @@ impl<'a> Input<'a> {
         Ok(TxNum::from_be5(self.array()?))
     }
 
+    /// A transaction number as LEB128.
+    pub(crate) fn short_tx_num(&mut self) -> Result<TxNum, DecodeError> {
+        self.tx_num_after(0, "transaction number")
+    }
+
+    /// A transaction number as LEB128 distance from another one.
+    pub(crate) fn tx_num_after(&mut self, last: u64, what: &'static str) -> Result<TxNum, DecodeError> {
+        let number = last.checked_add(self.varint()?).filter(|number| *number < TxNum::LIMIT);
+        number.map(TxNum).ok_or_else(|| self.error(what))
+    }
+
     /// Ends the reading.
     #[inline]
     pub fn finish(&self) -> Result<(), DecodeError> {
         if self.bytes.is_empty() { Ok(()) } else { Err(self.error("too long")) }
     }
+}
+
+/// Appends the length of some bytes, and the bytes.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
 }
 
 /// Appends an amount. Round amounts take fewer bytes, as in Bitcoin Core's `CompressAmount`: trailing decimal zeros

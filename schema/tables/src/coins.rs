@@ -9,20 +9,9 @@
 use cairn_model::{Outpoint, Sats, ScriptId, ScriptPrefix, ScriptTemplate};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, TEMPLATE_SHIFT, ValueCodec, put_amount},
+    codec::{DecodeError, Input, TEMPLATE_SHIFT, ValueCodec, put_amount},
     table::{Home, Origin, Tuning, table},
 };
-
-impl KeyCodec for Outpoint {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.tx_num.encode(out);
-        self.vout.encode(out);
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(Outpoint { tx_num: b.tx_num()?, vout: u32::decode(b)? })
-    }
-}
 
 table! {
     /// Coins by outpoint.

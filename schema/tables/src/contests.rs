@@ -12,7 +12,7 @@ use cairn_events::{ContestAct, ContestParty, StatementHash};
 
 use crate::{
     claims::{ListKey, ListVersion},
-    codec::{DecodeError, Input, KeyCodec, ValueCodec},
+    codec::{DecodeError, Input, ValueCodec, key_of_fields},
     table::{Home, Origin, table},
 };
 
@@ -43,19 +43,7 @@ pub struct ContestState {
     pub by: ContestParty,
 }
 
-impl KeyCodec for ContestKey {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.script);
-        self.list.encode(out);
-        out.extend_from_slice(&self.statement.0);
-        self.version.encode(out);
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let (script, list) = (b.array()?, ListKey::decode(b)?);
-        Ok(ContestKey { script, list, statement: StatementHash(b.array()?), version: ListVersion::decode(b)? })
-    }
-}
+key_of_fields! { ContestKey { script, list, statement, version } }
 
 impl ValueCodec for ContestState {
     fn encode(&self, out: &mut Vec<u8>) {

@@ -6,7 +6,7 @@
 
 use crate::{
     periods::Period,
-    sums::Sums,
+    sums::{Sums, positions},
     table::{Home, Origin, table},
 };
 
@@ -59,13 +59,9 @@ measures! {
     LeftMoment,
 }
 
-impl Measure {
-    /// Its position in a row.
-    #[must_use]
-    pub const fn position(self) -> u32 {
-        self as u32
-    }
+positions!(Measure);
 
+impl Measure {
     /// Its sum in a row.
     #[must_use]
     pub fn of(self, row: &Sums) -> i128 {

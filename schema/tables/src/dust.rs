@@ -21,7 +21,6 @@ use cairn_model::TxNum;
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
-    flushes::tx_num,
     table::{Home, Origin, table},
 };
 
@@ -183,25 +182,23 @@ impl ValueCodec for DustGroupRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let (first, last) = (tx_num(b)?, tx_num(b)?);
+        let (first, last) = (b.short_tx_num()?, b.short_tx_num()?);
         let (txs, recipients) = (b.varint()?, b.varint()?);
         let state = match b.byte()? {
             0 => {
                 let bound = b.varint()?;
                 let (mut pings, mut last): (Vec<(TxNum, u64)>, u64) = (Vec::new(), 0);
                 while b.left() > 0 {
-                    let distance = b.varint()?;
-                    let number = last.checked_add(distance).filter(|number| *number < TxNum::LIMIT);
-                    let number = number.ok_or_else(|| b.error("transaction number"))?;
-                    if pings.len() == MAX_KEPT || distance == 0 && !pings.is_empty() {
+                    let tx_num = b.tx_num_after(last, "transaction number")?;
+                    if pings.len() == MAX_KEPT || tx_num.0 == last && !pings.is_empty() {
                         return Err(b.error("pings of a group"));
                     }
-                    pings.push((TxNum(number), b.varint()?));
-                    last = number;
+                    pings.push((tx_num, b.varint()?));
+                    last = tx_num.0;
                 }
                 DustState::Growing { bound, pings }
             }
-            1 => DustState::Reached { by: tx_num(b)?, scripts: b.varint()? },
+            1 => DustState::Reached { by: b.short_tx_num()?, scripts: b.varint()? },
             _ => return Err(b.error("state of a group")),
         };
         Ok(DustGroupRow { first, last, txs, recipients, state })

@@ -20,7 +20,7 @@ use cairn_model::TxNum;
 use crate::{
     codec::{DecodeError, Input, KeyCodec},
     labels::ScriptHash,
-    sums::Sums,
+    sums::{Sums, positions},
     table::{Home, Origin, Tuning, table},
 };
 
@@ -151,13 +151,9 @@ pub enum EntitySum {
     SuspectBalance = 12,
 }
 
-impl EntitySum {
-    /// Its position in a row.
-    #[must_use]
-    pub const fn position(self) -> u32 {
-        self as u32
-    }
+positions!(EntitySum);
 
+impl EntitySum {
     /// The position of the members and named scripts whose label has this category.
     #[must_use]
     pub const fn of_category(category: Category) -> u32 {
@@ -168,20 +164,7 @@ impl EntitySum {
 /// The first position of categories.
 const CATEGORIES: u32 = 16;
 
-fn end_name(b: &mut Input<'_>) -> Result<EntityName, DecodeError> {
-    let mut name = Vec::new();
-    loop {
-        match b.byte()? {
-            0 => break,
-            byte => name.push(byte),
-        }
-    }
-    parse(b, &name)
-}
-
-fn parse(b: &Input<'_>, name: &[u8]) -> Result<EntityName, DecodeError> {
-    str::from_utf8(name).ok().and_then(|text| text.parse().ok()).ok_or_else(|| b.error("name of an entity"))
-}
+const NAME_OF_ENTITY: &str = "name of an entity";
 
 /// All that is left of the key.
 impl KeyCodec for EntityName {
@@ -191,7 +174,7 @@ impl KeyCodec for EntityName {
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let name = b.take(b.left())?;
-        parse(b, name)
+        b.parse(name, NAME_OF_ENTITY)
     }
 }
 
@@ -206,7 +189,8 @@ impl KeyCodec for EntityScript {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let entity = end_name(b)?;
+        let entity = b.ended()?;
+        let entity = b.parse(entity, NAME_OF_ENTITY)?;
         let class = match b.byte()? {
             0 => ScriptClass::Member,
             1 => ScriptClass::Named,
@@ -226,7 +210,8 @@ impl KeyCodec for EntityFacet {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let entity = end_name(b)?;
+        let entity = b.ended()?;
+        let entity = b.parse(entity, NAME_OF_ENTITY)?;
         let kind = match b.byte()? {
             0 => FacetKind::Name,
             1 => FacetKind::Origin,

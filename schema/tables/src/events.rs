@@ -128,7 +128,6 @@ impl EventRow {
     }
 }
 
-/// Appends a bit for each row.
 fn put_bits(out: &mut Vec<u8>, bits: &[bool]) {
     out.push(bits.len().div_ceil(8) as u8);
     let packed = bits.chunks(8).map(|eight| (0..).zip(eight).fold(0u8, |byte, (at, bit)| byte | u8::from(*bit) << at));
@@ -284,16 +283,6 @@ pub struct DocumentState {
     pub withdrawn: u64,
 }
 
-impl KeyCodec for DocumentHash {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
-    }
-
-    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(DocumentHash(bytes.array()?))
-    }
-}
-
 impl ValueCodec for DocumentState {
     fn encode(&self, out: &mut Vec<u8>) {
         [self.seq, self.withdrawn].into_iter().for_each(|seq| codec::put_varint(out, seq.into()));
@@ -355,23 +344,14 @@ impl KeyCodec for Candle {
 impl KeyCodec for QuoteVersion {
     fn encode(&self, out: &mut Vec<u8>) {
         self.candle.encode(out);
-        out.extend_from_slice(self.source.as_str().as_bytes());
-        out.push(0);
-        out.extend_from_slice(&self.retrieved_at.to_be_bytes());
-        out.extend_from_slice(&self.document);
+        self.source.encode(out);
+        self.retrieved_at.encode(out);
+        self.document.encode(out);
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let candle = Candle::decode(b)?;
-        let mut source = Vec::new();
-        loop {
-            match b.byte()? {
-                0 => break,
-                byte => source.push(byte),
-            }
-        }
-        let source = str::from_utf8(&source).ok().and_then(|text| text.parse().ok());
-        let source = source.ok_or_else(|| b.error("source"))?;
+        let (candle, source) = (Candle::decode(b)?, b.ended()?);
+        let source = b.parse(source, "source")?;
         Ok(QuoteVersion { candle, source, retrieved_at: u32::from_be_bytes(b.array()?), document: b.array()? })
     }
 }

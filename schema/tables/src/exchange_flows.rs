@@ -19,8 +19,8 @@ use cairn_events::EntityName;
 use cairn_model::{BlockHash, Height, Sats};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
-    sums::Sums,
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_bytes, put_varint},
+    sums::{Sums, positions},
     table::{Home, Origin, Table, Tuning, table},
 };
 
@@ -79,13 +79,7 @@ pub enum FlowSum {
     Transactions = 8,
 }
 
-impl FlowSum {
-    /// Its position in a row.
-    #[must_use]
-    pub const fn position(self) -> u32 {
-        self as u32
-    }
-}
+positions!(FlowSum);
 
 /// Key of a row of flows.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -110,44 +104,25 @@ impl KeyCodec for FlowKey {
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let generation = generation(b)?;
-        let mode = match b.byte()? {
-            0 => FlowMode::Latest,
-            1 => FlowMode::PointInTime,
-            _ => return Err(b.error("mode")),
-        };
-        let mut name = Vec::new();
-        loop {
-            match b.byte()? {
-                0 => break,
-                byte => name.push(byte),
-            }
-        }
-        let exchange = if name.is_empty() { None } else { Some(parse(b, &name)?) };
+        let mode = if b.flag_of("mode")? { FlowMode::PointInTime } else { FlowMode::Latest };
+        let name = b.ended()?;
+        let exchange = exchange(b, name)?;
         Ok(FlowKey { generation, mode, exchange, day: u32::from_be_bytes(b.array()?) })
     }
 }
 
 fn generation(b: &mut Input<'_>) -> Result<u8, DecodeError> {
-    match b.byte()? {
-        generation @ (0 | 1) => Ok(generation),
-        _ => Err(b.error("generation")),
-    }
-}
-
-fn parse(b: &Input<'_>, name: &[u8]) -> Result<EntityName, DecodeError> {
-    str::from_utf8(name).ok().and_then(|text| text.parse().ok()).ok_or_else(|| b.error("name of an entity"))
-}
-
-fn put_name(out: &mut Vec<u8>, name: &str) {
-    put_varint(out, name.len() as u64);
-    out.extend_from_slice(name.as_bytes());
+    b.flag_of("generation").map(u8::from)
 }
 
 /// An empty name stands for no exchange.
+fn exchange(b: &Input<'_>, name: &[u8]) -> Result<Option<EntityName>, DecodeError> {
+    if name.is_empty() { Ok(None) } else { b.parse(name, "name of an entity").map(Some) }
+}
+
 fn name(b: &mut Input<'_>) -> Result<Option<EntityName>, DecodeError> {
-    let length = usize::try_from(b.varint()?).ok().filter(|length| *length <= EntityName::MAX);
-    let name = b.take(length.ok_or_else(|| b.error("text too long"))?)?;
-    if name.is_empty() { Ok(None) } else { parse(b, name).map(Some) }
+    let name = b.short_bytes(EntityName::MAX)?;
+    exchange(b, name)
 }
 
 fn some_name(b: &mut Input<'_>) -> Result<EntityName, DecodeError> {
@@ -195,7 +170,7 @@ impl ValueCodec for FlowsHeadRow {
         put_varint(out, self.seq);
         out.extend_from_slice(&self.mark);
         for held in &self.held {
-            put_name(out, held.exchange.as_str());
+            put_bytes(out, held.exchange.as_str().as_bytes());
             put_amount(out, held.latest);
             put_amount(out, held.point_in_time);
         }
@@ -230,14 +205,13 @@ impl ValueCodec for FlowBlockRow {
         out.extend_from_slice(&self.hash.0);
         put_varint(out, self.flows.len() as u64);
         for (exchange, sums) in &self.flows {
-            put_name(out, exchange.as_ref().map_or("", EntityName::as_str));
+            put_bytes(out, exchange.as_ref().map_or("", EntityName::as_str).as_bytes());
             let mut row = Vec::new();
             sums.encode(&mut row);
-            put_varint(out, row.len() as u64);
-            out.extend_from_slice(&row);
+            put_bytes(out, &row);
         }
         for (exchange, sats) in &self.held {
-            put_name(out, exchange.as_str());
+            put_bytes(out, exchange.as_str().as_bytes());
             put_amount(out, *sats);
         }
     }
@@ -248,8 +222,7 @@ impl ValueCodec for FlowBlockRow {
         for _ in 0..b.count()? {
             let exchange = name(b)?;
             follow(b, flows.last().map(|last| &last.0), &exchange)?;
-            let length = b.count()?;
-            let mut row = Input::new(FlowBlocks::NAME, b.take(length)?);
+            let mut row = Input::new(FlowBlocks::NAME, b.bytes()?);
             flows.push((exchange, Sums::decode(&mut row)?));
         }
         let mut held: Vec<(EntityName, Sats)> = Vec::new();

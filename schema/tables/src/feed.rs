@@ -13,7 +13,7 @@
 use cairn_model::{Height, Sats};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
+    codec::{DecodeError, Input, ValueCodec, key_of_fields, put_amount, put_bytes, put_varint},
     table::{Home, Origin, table},
 };
 
@@ -36,16 +36,7 @@ pub struct AnnouncedKey {
     pub seq: u64,
 }
 
-impl KeyCodec for AnnouncedKey {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.height.encode(out);
-        self.seq.encode(out);
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(AnnouncedKey { height: Height::decode(b)?, seq: u64::decode(b)? })
-    }
-}
+key_of_fields! { AnnouncedKey { height, seq } }
 
 /// Kind of an announcement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -146,8 +137,7 @@ impl ValueCodec for FeedRow {
         out.extend_from_slice(&self.id);
         put_amount(out, self.sats);
         put_varint(out, self.number);
-        put_varint(out, self.text.len() as u64);
-        out.extend_from_slice(self.text.as_bytes());
+        put_bytes(out, self.text.as_bytes());
         self.retracts.iter().for_each(|seq| put_varint(out, *seq));
     }
 
@@ -155,9 +145,7 @@ impl ValueCodec for FeedRow {
         let kind = FeedKind::of_code(b.byte()?).ok_or_else(|| b.error("an announcement of unknown kind"))?;
         let (at, height, id) = (b.varint32()?, b.varint32()?, b.array()?);
         let (sats, number) = (b.amount()?, b.varint()?);
-        let length = usize::try_from(b.varint()?).ok().filter(|length| *length <= MAX_TEXT);
-        let text = b.take(length.ok_or_else(|| b.error("text too long"))?)?;
-        let text = str::from_utf8(text).map_err(|_| b.error("not UTF-8"))?.to_owned();
+        let text = b.text(MAX_TEXT)?.to_owned();
         let retracts = if b.left() > 0 { Some(b.varint()?) } else { None };
         Ok(FeedRow { kind, at, height, id, sats, number, text, retracts })
     }

@@ -16,7 +16,7 @@
 use cairn_model::{Sats, ScriptId, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint, put_varint128},
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, key_of_fields, put_amount, put_varint, put_varint128},
     table::{Home, Origin, table},
 };
 
@@ -40,16 +40,7 @@ pub struct InputKey {
     pub vin: u32,
 }
 
-impl KeyCodec for InputKey {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.tx_num.encode(out);
-        self.vin.encode(out);
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(InputKey { tx_num: TxNum::decode(b)?, vin: u32::decode(b)? })
-    }
-}
+key_of_fields! { InputKey { tx_num, vin } }
 
 /// Holder of coins: a cluster, or a script outside all clusters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -77,16 +68,9 @@ impl Holder {
     pub(crate) fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         match b.byte()? {
             0 => Ok(Holder::Script(ScriptId::decode(b)?)),
-            1 => Ok(Holder::Cluster(tx_num(b)?)),
+            1 => Ok(Holder::Cluster(b.short_tx_num()?)),
             _ => Err(b.error("a holder of unknown kind")),
         }
-    }
-}
-
-pub(crate) fn tx_num(b: &mut Input<'_>) -> Result<TxNum, DecodeError> {
-    match b.varint()? {
-        number if number < TxNum::LIMIT => Ok(TxNum(number)),
-        _ => Err(b.error("transaction number")),
     }
 }
 
@@ -128,10 +112,10 @@ impl ValueCodec for FlushRow {
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let (holder, sats, coins, destroyed) = (Holder::decode(b)?, b.amount()?, b.varint()?, b.varint128()?);
-        let (spends, last) = (b.varint()?, tx_num(b)?);
+        let (spends, last) = (b.varint()?, b.short_tx_num()?);
         let mut largest: Vec<(TxNum, Sats)> = Vec::new();
         while b.left() > 0 {
-            let spend = (tx_num(b)?, b.amount()?);
+            let spend = (b.short_tx_num()?, b.amount()?);
             if largest.last().is_some_and(|before| before.0 >= spend.0) {
                 return Err(b.error("spends out of order"));
             }

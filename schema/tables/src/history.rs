@@ -19,6 +19,8 @@ use crate::{
     table::{Home, Origin, Table, Tuning, table},
 };
 
+const TOO_LARGE: &str = "TxNum too large";
+
 /// Entries of a full row.
 pub const ENTRIES_PER_ROW: u64 = 128;
 /// Rows that one row of the index covers.
@@ -71,7 +73,7 @@ pub struct HistoryRow {
 impl HistoryRow {
     /// Decodes the value under a key whose TxNum is `first`.
     pub fn absolute(mut self, first: TxNum) -> Result<Self, DecodeError> {
-        let error = DecodeError { table: History::NAME, what: "TxNum too large" };
+        let error = DecodeError { table: History::NAME, what: TOO_LARGE };
         for e in &mut self.entries {
             e.tx_num = TxNum(e.tx_num.0.checked_add(first.0).filter(|n| *n < TxNum::LIMIT).ok_or(error.clone())?);
         }
@@ -102,7 +104,7 @@ impl HistoryRow {
         let mut tx_num = first.0;
         while b.left() > 0 {
             let head = b.varint()?;
-            tx_num = tx_num.checked_add(head >> 2).ok_or_else(|| b.error("TxNum too large"))?;
+            tx_num = tx_num.checked_add(head >> 2).ok_or_else(|| b.error(TOO_LARGE))?;
             if tx_num >= end.0 {
                 break;
             }
@@ -149,10 +151,7 @@ impl ValueCodec for HistoryRow {
         let mut tx_num = 0u64;
         while b.left() > 0 {
             let head = b.varint()?;
-            tx_num = tx_num
-                .checked_add(head >> 2)
-                .filter(|n| *n < TxNum::LIMIT)
-                .ok_or_else(|| b.error("TxNum too large"))?;
+            tx_num = tx_num.checked_add(head >> 2).filter(|n| *n < TxNum::LIMIT).ok_or_else(|| b.error(TOO_LARGE))?;
             if (head >> 2 == 0) != entries.is_empty() {
                 return Err(b.error("TxNum twice"));
             }
@@ -186,16 +185,14 @@ impl ValueCodec for IndexRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let mut firsts = Vec::new();
-        let mut tx_num = 0u64;
+        let mut firsts: Vec<TxNum> = Vec::new();
         while b.left() > 0 {
-            let distance = b.varint()?;
-            tx_num =
-                tx_num.checked_add(distance).filter(|n| *n < TxNum::LIMIT).ok_or_else(|| b.error("TxNum too large"))?;
-            if distance == 0 && !firsts.is_empty() {
+            let last = firsts.last().copied();
+            let first = b.tx_num_after(last.map_or(0, |last| last.0), TOO_LARGE)?;
+            if last == Some(first) {
                 return Err(b.error("TxNum twice"));
             }
-            firsts.push(TxNum(tx_num));
+            firsts.push(first);
         }
         if firsts.is_empty() || firsts.len() as u64 > ROWS_PER_INDEX {
             return Err(b.error("rows"));

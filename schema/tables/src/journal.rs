@@ -8,7 +8,7 @@
 use cairn_model::{Height, InputFlags, Outpoint, Overwritten, ScriptId, ScriptPrefix, SpentCoin, TxNum};
 
 use crate::{
-    codec::{DecodeError, Input, TEMPLATE_SHIFT, ValueCodec, put_amount, put_varint},
+    codec::{DecodeError, Input, TEMPLATE_SHIFT, ValueCodec, put_amount, put_bytes, put_varint},
     table::{Home, Origin, table},
 };
 
@@ -28,17 +28,14 @@ impl ValueCodec for CollidingScripts {
     fn encode(&self, out: &mut Vec<u8>) {
         for (first, script) in &self.0 {
             out.extend_from_slice(&first.to_be5());
-            put_varint(out, script.len() as u64);
-            out.extend_from_slice(script);
+            put_bytes(out, script);
         }
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let mut scripts = Vec::new();
         while b.left() > 0 {
-            let first = b.tx_num()?;
-            let n = b.count()?;
-            scripts.push((first, b.take(n)?.to_vec()));
+            scripts.push((b.tx_num()?, b.bytes()?.to_vec()));
         }
         Ok(CollidingScripts(scripts))
     }

@@ -1,8 +1,9 @@
 //! Parts of keys.
 
-use cairn_model::{BlockHash, ScriptId, ScriptPrefix, TxNum, Txid};
+use cairn_events::{DocumentHash, StatementHash};
+use cairn_model::{BlockHash, Outpoint, ScriptId, ScriptPrefix, TxNum, Txid};
 
-use crate::codec::{DecodeError, Input, KeyCodec};
+use crate::codec::{DecodeError, Input, KeyCodec, key_of_fields};
 
 /// First 8 bytes of a hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,16 +37,13 @@ impl HashPrefix {
     }
 }
 
-impl KeyCodec for HashPrefix {
-    #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
-    }
-
-    #[inline]
-    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(HashPrefix(bytes.array()?))
-    }
+key_of_fields! {
+    HashPrefix { 0 }
+    ScriptPrefix { 0 }
+    Txid { 0 }
+    DocumentHash { 0 }
+    StatementHash { 0 }
+    Outpoint { tx_num, vout }
 }
 
 /// The key of a table with one row.
@@ -71,18 +69,6 @@ impl KeyCodec for ScriptId {
     }
 }
 
-impl KeyCodec for ScriptPrefix {
-    #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
-    }
-
-    #[inline]
-    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(ScriptPrefix(bytes.array()?))
-    }
-}
-
 impl KeyCodec for TxNum {
     #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
@@ -95,27 +81,34 @@ impl KeyCodec for TxNum {
     }
 }
 
-impl KeyCodec for u32 {
-    #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_be_bytes());
-    }
+/// Numbers have all their bytes, the most significant one first.
+macro_rules! key_of_number {
+    ($($number:ty),*) => {$(
+        impl KeyCodec for $number {
+            #[inline]
+            fn encode(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_be_bytes());
+            }
 
-    #[inline]
-    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(u32::from_be_bytes(bytes.array()?))
-    }
+            #[inline]
+            fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
+                Ok(<$number>::from_be_bytes(bytes.array()?))
+            }
+        }
+    )*};
 }
 
-impl KeyCodec for u64 {
+key_of_number!(u8, u16, u32, u64);
+
+impl<const N: usize> KeyCodec for [u8; N] {
     #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_be_bytes());
+        out.extend_from_slice(self);
     }
 
     #[inline]
     fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(u64::from_be_bytes(bytes.array()?))
+        bytes.array()
     }
 }
 

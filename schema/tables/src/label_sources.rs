@@ -16,7 +16,7 @@ use cairn_events::Slug;
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec},
-    sums::Sums,
+    sums::{Sums, positions},
     table::{Home, Origin, table},
 };
 
@@ -39,8 +39,7 @@ impl KeyCodec for LabelSource {
         if bytes.is_empty() {
             return Ok(LabelSource(None));
         }
-        let slug = str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
-        slug.map(|slug| LabelSource(Some(slug))).ok_or_else(|| b.error("short name"))
+        Ok(LabelSource(Some(b.parse(bytes, "short name")?)))
     }
 }
 
@@ -58,10 +57,4 @@ pub enum SourceSum {
     Spent = 3,
 }
 
-impl SourceSum {
-    /// Its position.
-    #[must_use]
-    pub const fn position(self) -> u32 {
-        self as u32
-    }
-}
+positions!(SourceSum);

@@ -26,7 +26,7 @@ use cairn_model::{BlockHash, Height, ScriptId, ScriptPrefix, TxNum};
 use crate::{
     checkpoints::Checkpoint,
     claims::ListKey,
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
+    codec::{DecodeError, Input, KeyCodec, ValueCodec, key_of_fields, put_bytes, put_varint},
     stages::{CLUSTERS, SCRIPTS},
     table::{Home, Origin, Tuning, table},
 };
@@ -79,15 +79,7 @@ impl ScriptHash {
     }
 }
 
-impl KeyCodec for ScriptHash {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(ScriptHash(b.array()?))
-    }
-}
+key_of_fields! { ScriptHash { 0 } }
 
 /// Label of a script, and its place in the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -190,15 +182,7 @@ impl ScriptLabel {
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_varint(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
-
-fn text(b: &mut Input<'_>, most: usize) -> Result<Arc<str>, DecodeError> {
-    let length = usize::try_from(b.varint()?).ok().filter(|length| *length <= most);
-    let length = length.ok_or_else(|| b.error("text too long"))?;
-    let bytes = b.take(length)?;
-    str::from_utf8(bytes).map(Into::into).map_err(|_| b.error("not UTF-8"))
+    put_bytes(out, text.as_bytes());
 }
 
 fn word<W>(b: &mut Input<'_>, of_code: impl Fn(u8) -> Option<W>) -> Result<W, DecodeError> {
@@ -219,12 +203,11 @@ fn flags(b: &mut Input<'_>, count: u32) -> Result<u8, DecodeError> {
 }
 
 fn source(b: &mut Input<'_>) -> Result<Slug, DecodeError> {
-    text(b, MAX_SLUG)?.parse().map_err(|_| b.error("short name"))
+    b.text(MAX_SLUG)?.parse().map_err(|_| b.error("short name"))
 }
 
 fn name(b: &mut Input<'_>) -> Result<Option<EntityName>, DecodeError> {
-    let text = text(b, EntityName::MAX)?;
-    let name = Some(&text).filter(|text| !text.is_empty()).map(|text| text.parse()).transpose();
+    let name = Some(b.text(EntityName::MAX)?).filter(|text| !text.is_empty()).map(|text| text.parse()).transpose();
     name.map_err(|_| b.error("name of an entity"))
 }
 
@@ -261,7 +244,7 @@ impl Label {
         let (claim_type, tier, level) = (word(b, ClaimType::of_code)?, word(b, EvidenceTier::of_code)?, level(b)?);
         let (category, behaviour) = (optional(b, Category::of_code)?, optional(b, Behaviour::of_code)?);
         let (flags, then) = (flags(b, 3)?, b.varint32()?);
-        let (entity, name, words) = (name(b)?, text(b, MAX_NAME)?, text(b, MAX_NAME)?);
+        let (entity, name, words) = (name(b)?, b.text(MAX_NAME)?.into(), b.text(MAX_NAME)?.into());
         let [is_conflicted, is_contested, is_person] = [1, 2, 4].map(|flag| flags & flag != 0);
         #[rustfmt::skip]
         let label = Label {
@@ -283,15 +266,14 @@ impl Member {
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let (level, entity) = (level(b)?, name(b)?.ok_or_else(|| b.error("name of an entity"))?);
-        let origins = ascending(b, |b| text(b, EntityName::MAX))?;
+        let origins = ascending(b, |b| b.text(EntityName::MAX).map(Arc::from))?;
         Ok(Member { entity, level, origins, own_lists: ascending(b, ListKey::decode)? })
     }
 }
 
 impl ValueCodec for ScriptLabel {
     fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.script.len() as u64);
-        out.extend_from_slice(&self.script);
+        put_bytes(out, &self.script);
         let parts = [self.seen.is_some(), self.label.is_some(), self.member.is_some(), !self.sources.is_empty()];
         let parts = parts.into_iter().chain([self.is_heritable, self.node.is_some()]);
         out.push((0..).zip(parts).fold(0, |flags, (at, is_there)| flags | u8::from(is_there) << at));

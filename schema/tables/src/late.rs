@@ -11,7 +11,7 @@
 use cairn_model::{BlockHash, Height};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec, put_varint},
+    codec::{DecodeError, Input, ValueCodec, key_of_fields, put_bytes},
     table::{Home, Origin, table},
 };
 
@@ -32,16 +32,7 @@ pub struct UndoKey {
     pub height: Height,
 }
 
-impl KeyCodec for UndoKey {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.push(self.stage);
-        self.height.encode(out);
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(UndoKey { stage: b.byte()?, height: Height::decode(b)? })
-    }
-}
+key_of_fields! { UndoKey { stage, height } }
 
 /// The rows that a block replaced, ascending by key: of each how it was, or `None` if there was none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -50,16 +41,6 @@ pub struct UndoRow {
     pub before: BlockHash,
     /// Key and former value of each row.
     pub rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-}
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn bytes(b: &mut Input<'_>) -> Result<Vec<u8>, DecodeError> {
-    let length = b.count()?;
-    Ok(b.take(length)?.to_vec())
 }
 
 impl ValueCodec for UndoRow {
@@ -76,16 +57,12 @@ impl ValueCodec for UndoRow {
         let before = BlockHash(b.array()?);
         let mut rows: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
         while b.left() > 0 {
-            let key = bytes(b)?;
+            let key = b.bytes()?.to_vec();
             if rows.last().is_some_and(|(last, _)| *last >= key) {
                 return Err(b.error("keys out of order"));
             }
-            let row = match b.byte()? {
-                0 => None,
-                1 => Some(bytes(b)?),
-                _ => return Err(b.error("neither a row nor none")),
-            };
-            rows.push((key, row));
+            let has_row = b.flag_of("neither a row nor none")?;
+            rows.push((key, if has_row { Some(b.bytes()?.to_vec()) } else { None }));
         }
         Ok(UndoRow { before, rows })
     }

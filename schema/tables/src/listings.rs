@@ -14,7 +14,7 @@ use cairn_events::{Listed, PoolTag, Profile};
 
 use crate::{
     claims::{ListKey, ListVersion},
-    codec::{DecodeError, Input, KeyCodec, ValueCodec},
+    codec::{DecodeError, Input, ValueCodec, key_of_fields},
     events::whole,
     table::{Home, Origin, Table, table},
 };
@@ -45,18 +45,7 @@ pub struct ListingKey {
     pub row: u32,
 }
 
-impl KeyCodec for ListingKey {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.list.encode(out);
-        self.version.encode(out);
-        out.extend_from_slice(&self.row.to_be_bytes());
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let (list, version) = (ListKey::decode(b)?, ListVersion::decode(b)?);
-        Ok(ListingKey { list, version, row: u32::from_be_bytes(b.array()?) })
-    }
-}
+key_of_fields! { ListingKey { list, version, row } }
 
 /// Values of these tables are rows as events have them.
 macro_rules! value_codec {

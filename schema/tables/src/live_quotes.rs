@@ -5,10 +5,11 @@
 //! 'l' ‖ base (5) ‖ quote (5) → sources │ sources left out │ disputed (1) │ at │ source │ price
 //! ```
 
-use cairn_events::{Currency, LiveQuote, codec::Bytes};
+use cairn_events::{Currency, LiveQuote};
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec},
+    events::whole,
     table::{Home, Origin, table},
 };
 
@@ -53,8 +54,6 @@ impl ValueCodec for LiveRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let mut bytes = Bytes::new(b.take(b.left())?);
-        let row = LiveQuote::read(Currency::BTC, Currency::BTC, &mut bytes).map_err(|e| b.error(e.0))?;
-        if bytes.is_empty() { Ok(LiveRow(row)) } else { Err(b.error("too long")) }
+        whole(b, |b| LiveQuote::read(Currency::BTC, Currency::BTC, b)).map(LiveRow)
     }
 }

@@ -14,19 +14,9 @@
 use cairn_model::{MempoolSample, MempoolTx, Txid};
 
 use crate::{
-    codec::{DecodeError, Input, KeyCodec, ValueCodec},
+    codec::{DecodeError, Input, ValueCodec},
     table::{Compression, Home, Origin, Tuning, table},
 };
-
-impl KeyCodec for Txid {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
-    }
-
-    fn decode(bytes: &mut Input<'_>) -> Result<Self, DecodeError> {
-        Ok(Txid(bytes.array()?))
-    }
-}
 
 table! {
     /// The last stored mempool.
@@ -36,29 +26,24 @@ table! {
         in Home::WritersOwn(Tuning { compression: Compression::Lz4, ..Tuning::PLAIN }), from Origin::Observations;
 }
 
-impl ValueCodec for MempoolTx {
-    fn encode(&self, out: &mut Vec<u8>) {
-        MempoolTx::encode(self, out);
-    }
-
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let all = b.take(b.left())?;
-        MempoolTx::decode(all).map_err(|e| b.error(e.0))
-    }
-}
-
 table! {
     /// Samples of the mempool's statistics. The key is the sample's time.
     pub struct MempoolSamples("mempool_samples": u64 => MempoolSample) in Home::Shared(b'm'), from Origin::Observations;
 }
 
-impl ValueCodec for MempoolSample {
-    fn encode(&self, out: &mut Vec<u8>) {
-        MempoolSample::encode(self, out);
-    }
+/// Values have the form in which processes send them.
+macro_rules! value_as_sent {
+    ($($value:ty),*) => {$(
+        impl ValueCodec for $value {
+            fn encode(&self, out: &mut Vec<u8>) {
+                <$value>::encode(self, out);
+            }
 
-    fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let all = b.take(b.left())?;
-        MempoolSample::decode(all).map_err(|e| b.error(e.0))
-    }
+            fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
+                <$value>::decode(b.take(b.left())?).map_err(|e| b.error(e.0))
+            }
+        }
+    )*};
 }
+
+value_as_sent!(MempoolTx, MempoolSample);

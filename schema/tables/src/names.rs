@@ -170,7 +170,6 @@ fn words_of_entity(entity: &EntityName, name: &str) -> BTreeSet<String> {
     all.into_iter().collect()
 }
 
-/// Weight of a label.
 fn counts(label: &Label) -> Result<Sums, SumOverflow> {
     let category = label.category.map(of_category);
     let behaviour = label.behaviour.map(of_behaviour);

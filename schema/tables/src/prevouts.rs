@@ -37,9 +37,6 @@ impl PrevoutRow {
     }
 
     /// The outpoints.
-    ///
-    /// # Errors
-    /// Fails if a distance points before the first transaction.
     pub fn unpack(&self, first: TxNum) -> Result<Vec<Outpoint>, DecodeError> {
         let end = first.0 + TXS_PER_ROW as u64;
         let outpoint = |&(back, vout): &(u64, u32)| {
@@ -52,9 +49,6 @@ impl PrevoutRow {
 
 impl PrevoutRow {
     /// The outpoints of the inputs `range` of a row under the key `first`.
-    ///
-    /// # Errors
-    /// Fails if the row is damaged up to there, or has fewer inputs.
     pub fn unpack_some(bytes: &[u8], first: TxNum, range: Range<u32>) -> Result<Vec<Outpoint>, DecodeError> {
         let b = &mut Input::new(Prevouts::NAME, bytes);
         if b.count()? < range.end as usize {

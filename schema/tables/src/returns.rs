@@ -36,9 +36,6 @@ impl ValueCodec for ReturnRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        match b.varint()? {
-            0 => Err(b.error("no script")),
-            scripts => Ok(ReturnRow { scripts }),
-        }
+        Ok(ReturnRow { scripts: b.some("no script")? })
     }
 }

@@ -9,6 +9,21 @@ use std::cmp::Ordering;
 
 use crate::codec::{DecodeError, Input, ValueCodec, put_varint, put_varint128};
 
+/// Implements `position` for an enum whose codes are positions of sums.
+macro_rules! positions {
+    ($sum:ident) => {
+        impl $sum {
+            /// Its position in a row.
+            #[must_use]
+            pub const fn position(self) -> u32 {
+                self as u32
+            }
+        }
+    };
+}
+
+pub(crate) use positions;
+
 /// Largest position, exclusive. It bounds the memory of a row.
 pub const POSITIONS: u32 = 1 << 16;
 

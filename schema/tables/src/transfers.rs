@@ -47,11 +47,7 @@ impl ValueCodec for LargeRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let coinjoin = match b.byte()? {
-            0 => false,
-            1 => true,
-            _ => return Err(b.error("a transfer of unknown kind")),
-        };
+        let coinjoin = b.flag_of("a transfer of unknown kind")?;
         Ok(LargeRow { sats: some_sats(b)?, coinjoin })
     }
 }

@@ -13,7 +13,7 @@ use cairn_model::{Sats, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, ValueCodec, put_amount, put_varint},
-    flushes::{Holder, InputKey, tx_num},
+    flushes::{Holder, InputKey},
     table::{Home, Origin, table},
 };
 
@@ -51,12 +51,7 @@ impl ValueCodec for WakeupRow {
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
         let (holder, sats, spent, scripts) = (Holder::decode(b)?, b.amount()?, b.amount()?, b.varint()?);
-        let since = tx_num(b)?;
-        let never = match b.byte()? {
-            0 => false,
-            1 => true,
-            _ => return Err(b.error("flags")),
-        };
+        let (since, never) = (b.short_tx_num()?, b.flag_of("flags")?);
         if sats == 0 || scripts == 0 {
             return Err(b.error("a cluster without coins"));
         }

@@ -16,7 +16,7 @@ use cairn_model::{BlockHash, Height, Sats, ScriptId, TxNum};
 
 use crate::{
     codec::{DecodeError, Input, KeyCodec, ValueCodec, put_amount, put_varint},
-    flushes::{Holder, tx_num},
+    flushes::Holder,
     table::{Home, Origin, table},
 };
 
@@ -126,10 +126,6 @@ impl ValueCodec for WatchRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let (scripts, since) = (b.varint()?, tx_num(b)?);
-        match b.byte()? {
-            never @ (0 | 1) => Ok(WatchRow { scripts, since, never: never == 1 }),
-            _ => Err(b.error("flags")),
-        }
+        Ok(WatchRow { scripts: b.varint()?, since: b.short_tx_num()?, never: b.flag_of("flags")? })
     }
 }

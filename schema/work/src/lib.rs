@@ -126,7 +126,6 @@ pub struct Work {
     /// Processor time of the thread when the work began on it.
     began: Cell<Option<Duration>>,
     stopped: Cell<Option<Stopped>>,
-    /// The part that is running.
     part: Cell<Option<RunningPart>>,
     turns: Option<Arc<Turns>>,
     /// Processor time without a turn.
@@ -263,32 +262,22 @@ impl Work {
         }
     }
 
+    /// Adds to a count, and stops the work above a limit.
+    fn count(&self, of: &Cell<u64>, more: u64, limit: u64, why: fn(u64) -> Stopped) -> Result<(), Stopped> {
+        of.set(of.get().saturating_add(more));
+        if of.get() > limit { self.stop(why(limit)) } else { Ok(()) }
+    }
+
     /// Counts a row that is about to be read.
-    ///
-    /// # Errors
-    /// Fails as [`Work::poll`] does, and if the row is one too many.
     pub fn row(&self) -> Result<(), Stopped> {
-        let rows = self.rows.get().saturating_add(1);
-        self.rows.set(rows);
-        let limit = self.limits.get().rows;
-        if rows > limit {
-            return self.stop(Stopped::Rows(limit));
-        }
+        self.count(&self.rows, 1, self.limits.get().rows, Stopped::Rows)?;
         self.poll()
     }
 
     /// Counts bytes of rows that are about to be decoded or walked. Those that are decoded twice count twice. Many at
     /// once wait for a turn, since nothing polls while they are decoded.
-    ///
-    /// # Errors
-    /// Fails as [`Work::poll`] does, and if the bytes are too many.
     pub fn read(&self, bytes: usize) -> Result<(), Stopped> {
-        let all = self.bytes.get().saturating_add(bytes as u64);
-        self.bytes.set(all);
-        let limit = self.limits.get().bytes;
-        if all > limit {
-            return self.stop(Stopped::Bytes(limit));
-        }
+        self.count(&self.bytes, bytes as u64, self.limits.get().bytes, Stopped::Bytes)?;
         if bytes as u64 > self.largest.get() {
             self.largest.set(bytes as u64);
             self.hold()?;
@@ -312,16 +301,8 @@ impl Work {
     }
 
     /// Counts bytes of the answer that were written.
-    ///
-    /// # Errors
-    /// Fails as [`Work::poll`] does, and if the bytes are too many.
     pub fn answered(&self, bytes: usize) -> Result<(), Stopped> {
-        let all = self.answer.get().saturating_add(bytes as u64);
-        self.answer.set(all);
-        let limit = self.limits.get().answer;
-        if all > limit {
-            return self.stop(Stopped::Answer(limit));
-        }
+        self.count(&self.answer, bytes as u64, self.limits.get().answer, Stopped::Answer)?;
         self.hold()?;
         self.poll()
     }

@@ -77,9 +77,6 @@ impl Drop for Writer {
 
 impl Writer {
     /// Opens the index in `dir`, or creates an empty one.
-    ///
-    /// # Errors
-    /// Fails if another process writes it, its format is newer than this program, or the disk fails.
     pub fn open(dir: &Path) -> Result<Self, WriteError> {
         Self::open_within(dir, DEFAULT_MEMORY)
     }
@@ -327,9 +324,6 @@ impl Writer {
     }
 
     /// Ingests table files into a family; they are moved, not copied. Atomic for the family.
-    ///
-    /// # Errors
-    /// Fails if a file is damaged or overlaps another, or the disk fails.
     pub fn ingest(&self, family: Family, files: Vec<PathBuf>) -> Result<(), WriteError> {
         if files.is_empty() {
             return Ok(());
@@ -398,9 +392,6 @@ impl Writer {
     }
 
     /// The facts, if it has any.
-    ///
-    /// # Errors
-    /// Fails if this version does not support one of the facts.
     pub fn facts(&self) -> Result<Option<Facts>, WriteError> {
         Ok(Facts::read(&self.db)?)
     }

@@ -13,7 +13,6 @@ pub(crate) fn pieces_of(bytes: u64) -> u64 {
     bytes.div_ceil(PIECE as u64).max(1)
 }
 
-/// Size and hashes of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FileHashes {
     pub(crate) bytes: u64,

@@ -63,7 +63,6 @@ pub fn make(
     Ok(manifest)
 }
 
-/// The files of a copy, with their hashes.
 fn hash_all(
     to: &Path,
     hashes: &Hashes,

@@ -19,9 +19,6 @@ pub struct Signer {
 
 impl Signer {
     /// The secret key in a file that `minisign -G` made; with its password, unless it has none (`-W`).
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read or is not such a key, or if the password is missing or wrong.
     pub fn read(path: &Path, password: Option<String>) -> Result<Self, CheckpointError> {
         let text = fs::read_to_string(path).map_err(CheckpointError::at(path))?;
         let wrong = |what: String| CheckpointError::Key(format!("{}: {what}", path.display()));

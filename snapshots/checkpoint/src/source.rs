@@ -127,7 +127,6 @@ impl Source<'_> {
     }
 }
 
-/// Difference of a file.
 pub(crate) fn wrong(found: &FileHashes, file: &FileEntry) -> Option<String> {
     if found.bytes != file.bytes {
         return Some(format!("it has {} bytes, the manifest says {}", found.bytes, file.bytes));

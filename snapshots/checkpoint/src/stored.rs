@@ -43,7 +43,6 @@ pub fn stored_checkpoints(store: &Store) -> Result<Vec<StoredCheckpoint>, Checkp
     Ok(found.collect())
 }
 
-/// The name of the checkpoint that has a file of this name.
 fn name_in<'o>(object: &'o str, file: &str) -> Option<&'o str> {
     object.strip_prefix(CHECKPOINTS)?.strip_prefix('/')?.strip_suffix(file)?.strip_suffix('/')
 }

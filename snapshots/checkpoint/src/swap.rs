@@ -13,9 +13,6 @@ use crate::CheckpointError;
 
 /// Puts the index in the folder `from` in the place of the one in `index`. An old index is in `from` then: there is an
 /// index at any time. A process that reads the old one goes on with its open files.
-///
-/// # Errors
-/// Fails if a process writes the old one, or the file system fails.
 pub(crate) fn put(from: &Path, index: &Path) -> Result<(), CheckpointError> {
     let is_there = index.exists();
     let _lock = if is_there { writers_lock(index)? } else { None };

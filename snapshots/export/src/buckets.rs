@@ -31,7 +31,6 @@ impl Buckets {
         paths.map(open).collect::<Result<_, ExportError>>().map(Buckets)
     }
 
-    /// Appends a record to a file.
     pub(crate) fn put(&self, at: usize, record: &[u8]) -> Result<(), ExportError> {
         let (path, file) = self.0.get(at).ok_or(ExportError::Defect("a record of no group"))?;
         file.lock().write_all(record).map_err(ExportError::at(path))
@@ -64,7 +63,6 @@ pub(crate) fn cut<'b>(bytes: &mut &'b [u8], count: usize) -> Result<&'b [u8], Ex
     Ok(front)
 }
 
-/// Takes an array from the front.
 pub(crate) fn cut_array<const COUNT: usize>(bytes: &mut &[u8]) -> Result<[u8; COUNT], ExportError> {
     let front = cut(bytes, COUNT)?.first_chunk();
     front.copied().ok_or(ExportError::Defect("a record is cut short"))

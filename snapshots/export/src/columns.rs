@@ -147,7 +147,6 @@ impl Column {
 /// Digits of a price after the point.
 pub(crate) const PRICE_DECIMALS: i8 = 12;
 
-/// The schema of a file.
 pub(crate) fn schema(columns: &[Column], format: Format) -> Schema {
     let field = |column: &Column| Field::new(column.name_in(format), column.type_in(format), column.is_nullable);
     Schema::new(columns.iter().filter(|column| column.is_in(format)).map(field).collect::<Vec<_>>())

@@ -19,11 +19,9 @@ pub struct Dataset {
     pub sorted_by: &'static [&'static str],
     /// Its columns.
     pub columns: &'static [Column],
-    /// Source of its rows.
     pub(crate) source: Source,
 }
 
-/// Source of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
     /// Blocks alone: a file of a part does not change as long as its blocks are there.
@@ -36,7 +34,6 @@ pub(crate) enum Source {
     Whole(fn(&Scope<'_>, &View<'_>, &mut Sink) -> Result<(), ExportError>),
 }
 
-/// Writes the rows of a block.
 pub(crate) type BlockRows = fn(&mut Scope<'_>, &Block, &mut Rows) -> Result<(), ExportError>;
 
 /// Further data that rows need.
@@ -58,19 +55,20 @@ pub(crate) struct Scope<'v> {
 }
 
 impl Scope<'_> {
-    /// Monotone time of a block.
-    ///
-    /// # Errors
-    /// Fails if there is no such block: the index contradicts itself.
     pub(crate) fn time_at(&self, height: Height) -> Result<MonoTime, ReadError> {
         let brief = self.chain.get(height);
         brief.map(|brief| brief.mono_time).ok_or_else(|| ReadError::Broken(format!("block {height} is not there")))
     }
 
-    /// Height and monotone time of the block of a transaction.
     pub(crate) fn block_of(&self, tx_num: TxNum) -> Result<(Height, MonoTime), ReadError> {
         let height = self.chain.height_of(tx_num).ok_or(ReadError::Empty)?;
         Ok((height, self.time_at(height)?))
+    }
+
+    /// As [`Sink::settle`]; looks whether the work was cancelled whenever rows were encoded.
+    pub(crate) fn settle(&self, sink: &mut Sink) -> Result<(), ExportError> {
+        sink.settle()?;
+        if sink.rows.len() == 0 { self.check() } else { Ok(()) }
     }
 
     /// An error if the work was cancelled.

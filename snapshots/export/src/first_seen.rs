@@ -60,7 +60,6 @@ impl Spool {
         Ok(Spool(buckets.fill()?))
     }
 
-    /// The rows of a group.
     pub(crate) fn take(&self, group: usize) -> Result<FirstSeen, ExportError> {
         let bytes = self.0.take(group)?;
         let (mut rest, mut rows) = (&bytes[..], Vec::new());

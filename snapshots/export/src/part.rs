@@ -10,7 +10,6 @@ use crate::{
     sink::{Shape, Sink},
 };
 
-/// A file that is to be written.
 pub(crate) struct PlannedFile {
     pub(crate) dataset: &'static Dataset,
     /// Its path from the folder of the export.

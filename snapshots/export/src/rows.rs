@@ -20,7 +20,6 @@ use crate::{
     forms::Format,
 };
 
-/// Values of one column.
 enum Cells {
     Long(Int64Builder),
     Int(Int32Builder),
@@ -150,7 +149,6 @@ impl Rows {
         self.misfit.get_or_insert(what);
     }
 
-    /// No value.
     pub(crate) fn null(&mut self) {
         if let Some(cells) = self.next() {
             cells.null();
@@ -215,12 +213,10 @@ impl Rows {
         }
     }
 
-    /// Satoshis.
     pub(crate) fn sats(&mut self, sats: u64) {
         self.signed(sats.into());
     }
 
-    /// The number of a transaction.
     pub(crate) fn tx(&mut self, tx_num: TxNum) {
         self.number(tx_num.0);
     }
@@ -250,7 +246,6 @@ impl Rows {
         self.bytes(&hash);
     }
 
-    /// The id of a transaction.
     pub(crate) fn txid(&mut self, txid: &Txid) {
         self.shown(txid.0);
     }
@@ -302,7 +297,6 @@ impl Rows {
         }
     }
 
-    /// The day of a moment.
     pub(crate) fn day_of(&mut self, seconds: u32) {
         self.day(day_of(seconds));
     }

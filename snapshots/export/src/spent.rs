@@ -15,7 +15,6 @@ use crate::{
     forms::Format,
 };
 
-/// Answers, by groups of parts.
 pub(crate) struct Answers {
     files: Filled,
     format: Format,

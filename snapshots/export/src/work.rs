@@ -59,7 +59,6 @@ const STAGING: &str = "files";
 /// it.
 const MARK: &str = ".export-unfinished";
 
-/// The folder, and a lock on the export.
 pub(crate) struct WorkFolder<'p> {
     folder: PathBuf,
     out: Destination<'p>,
@@ -126,7 +125,6 @@ impl<'p> WorkFolder<'p> {
         self.folder.join(STAGING)
     }
 
-    /// The copy of the index.
     pub(crate) fn index(&self) -> PathBuf {
         self.folder.join("index")
     }

@@ -22,7 +22,6 @@ const STEP: u32 = 5;
 /// Pauses, in seconds, after which a candle is asked for again that was not there. Hours without trades have none.
 const AGAIN: [u32; 3] = [60, 300, 900];
 
-/// A series of a source.
 pub(super) struct CandleJob {
     pub(super) source: usize,
     series: Series,
@@ -83,7 +82,6 @@ impl CandleJob {
 }
 
 impl<L: Ledger> Fetchers<L> {
-    /// Makes one request for candles.
     pub(super) fn fetch_candles(&mut self, at: usize, now: u32) {
         let Some(job) = self.jobs.get(at) else { return };
         let (what, source) = (job.what(), job.source);
@@ -117,7 +115,7 @@ impl<L: Ledger> Fetchers<L> {
                 *job.last.insert(found.unwrap_or(oldest))
             }
         };
-        let Some((after, until)) = job.wanted(closed, of.provider.page()) else {
+        let Some((after, until)) = job.wanted(closed, of.provider.info().page) else {
             (job.tries, job.due) = (0, job.next_close(now));
             return Ok(());
         };
@@ -129,7 +127,7 @@ impl<L: Ledger> Fetchers<L> {
         if newest.is_some() {
             let count = rows.len() as u64;
             let document =
-                document(of.slug.clone(), of.provider.licence(), &answer, rows).map_err(RequestError::Ledger)?;
+                document(of.slug.clone(), of.provider.info().licence, &answer, rows).map_err(RequestError::Ledger)?;
             self.ledger.hand_in(document).map_err(RequestError::Ledger)?;
             self.figures.candles.with_label_values(&[of.provider.name()]).inc_by(count);
             tracing::debug!(source = of.provider.name(), candles = count, "closed candles fetched");

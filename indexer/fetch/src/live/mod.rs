@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use cairn_events::{Document, LiveQuote, Series, Slug};
 use cairn_inputs::Pair;
-use cairn_model::CancelToken;
+use cairn_model::{CancelToken, each_once};
 
 pub use figures::Figures;
 
@@ -59,15 +59,13 @@ impl Settings {
                 continue;
             }
             let at = sources.len();
-            let mut series: Vec<Series> = self.pairs.iter().flat_map(|pair| provider.series(*pair)).collect();
-            series.sort_unstable();
-            series.dedup();
+            let series = each_once(self.pairs.iter().flat_map(|pair| provider.series(*pair)));
             if series.is_empty() {
                 let pairs = self.pairs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
                 return Err(SettingsError::NoPair { name: provider.name(), pairs });
             }
             let home = self.endpoints.get(provider.name()).cloned();
-            let home = home.map_or_else(|| provider.home().parse(), Ok)?;
+            let home = home.map_or_else(|| provider.info().home.parse(), Ok)?;
             sources.push(Source::new(provider, home)?);
             jobs.extend(series.into_iter().map(|series| CandleJob::new(at, series)));
         }

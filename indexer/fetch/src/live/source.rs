@@ -14,7 +14,6 @@ use crate::{
     providers::{AnswerError, Provider},
 };
 
-/// A source that is asked.
 pub(super) struct Source {
     pub(super) provider: &'static dyn Provider,
     pub(super) slug: Slug,
@@ -57,7 +56,6 @@ impl RequestError {
     }
 }
 
-/// A good answer.
 pub(super) struct GoodAnswer {
     pub(super) content: Vec<u8>,
     /// The server's time, if the answer has it.
@@ -82,7 +80,6 @@ impl Source {
         self.backoff.until()
     }
 
-    /// Asks it.
     pub(super) fn ask(
         &mut self,
         client: &Client,

@@ -60,7 +60,6 @@ pub(super) fn short(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(120).collect()
 }
 
-/// Reads JSON.
 pub(super) fn json<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, AnswerError> {
     serde_json::from_slice(answer).map_err(|error| AnswerError::Form(short(&error.to_string())))
 }

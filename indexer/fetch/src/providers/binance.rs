@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    AnswerError, Provider, Rows, Tick,
+    AnswerError, Info, Provider, Rows, Tick,
     answer::{Cells, candle, json, number, price, rows, short},
     daily_and_hourly, is_limit,
 };
@@ -39,16 +39,8 @@ fn symbol(pair: Pair) -> String {
 }
 
 impl Provider for Binance {
-    fn name(&self) -> &'static str {
-        "binance"
-    }
-
-    fn licence(&self) -> &'static str {
-        "binance-market-data"
-    }
-
-    fn home(&self) -> &'static str {
-        "https://api.binance.com"
+    fn info(&self) -> Info {
+        Info { name: "binance", licence: "binance-market-data", home: "https://api.binance.com", page: 1_000 }
     }
 
     fn series(&self, pair: Pair) -> Vec<Series> {
@@ -68,17 +60,13 @@ impl Provider for Binance {
         Ok(Tick { price: price(number(ticker.price)?)?, at: None })
     }
 
-    fn page(&self) -> u32 {
-        1_000
-    }
-
     fn candles(&self, series: Series, after: u32, until: u32) -> String {
-        let symbol = symbol(Pair { base: series.base, quote: series.quote });
+        let symbol = symbol(Pair::of(series));
         let interval = if series.interval == Interval::Day { "1d" } else { "1h" };
         let last = until.saturating_sub(series.interval.seconds());
         format!(
             "/api/v3/klines?symbol={symbol}&interval={interval}&startTime={after}000&endTime={last}000&limit={}",
-            self.page()
+            self.info().page
         )
     }
 

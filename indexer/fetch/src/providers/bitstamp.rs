@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    AnswerError, Provider, Rows, Tick,
+    AnswerError, Info, Provider, Rows, Tick,
     answer::{Cells, candle, json, number, price, rows, seconds, short},
-    daily_and_hourly, is_limit,
+    is_limit,
 };
 
 pub(super) struct Bitstamp;
@@ -68,20 +68,8 @@ fn check(pair: Pair, found: &str) -> Result<(), AnswerError> {
 }
 
 impl Provider for Bitstamp {
-    fn name(&self) -> &'static str {
-        "bitstamp"
-    }
-
-    fn licence(&self) -> &'static str {
-        "bitstamp-market-data"
-    }
-
-    fn home(&self) -> &'static str {
-        "https://www.bitstamp.net"
-    }
-
-    fn series(&self, pair: Pair) -> Vec<Series> {
-        daily_and_hourly(pair)
+    fn info(&self) -> Info {
+        Info { name: "bitstamp", licence: "bitstamp-market-data", home: "https://www.bitstamp.net", page: 1_000 }
     }
 
     fn ticker(&self, pair: Pair) -> Option<String> {
@@ -94,20 +82,16 @@ impl Provider for Bitstamp {
         Ok(Tick { price: price(number(ticker.last)?)?, at: ticker.timestamp.map(seconds).transpose()? })
     }
 
-    fn page(&self) -> u32 {
-        1_000
-    }
-
     fn candles(&self, series: Series, after: u32, until: u32) -> String {
-        let symbol = symbol(Pair { base: series.base, quote: series.quote });
+        let symbol = symbol(Pair::of(series));
         let step = series.interval.seconds();
-        let limit = (until.saturating_sub(after) / step).clamp(1, self.page());
+        let limit = (until.saturating_sub(after) / step).clamp(1, self.info().page);
         format!("/api/v2/ohlc/{symbol}/?step={step}&limit={limit}&start={after}&end={}", until.saturating_sub(step))
     }
 
     fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, AnswerError> {
         let answer: Answer<'_> = json(answer)?;
-        check(Pair { base: series.base, quote: series.quote }, &answer.data.pair)?;
+        check(Pair::of(series), &answer.data.pair)?;
         Ok(rows(&answer.data.ohlc, |entry| {
             let Entry { open, high, low, close, volume, .. } = entry;
             candle(series, seconds(entry.timestamp)?, &Cells { open, high, low, close, volume })

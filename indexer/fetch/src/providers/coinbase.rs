@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    AnswerError, Provider, Rows, Tick,
+    AnswerError, Info, Provider, Rows, Tick,
     answer::{Cells, candle, json, number, price, rows, seconds, short},
-    daily_and_hourly, is_limit,
+    is_limit,
 };
 
 pub(super) struct Coinbase;
@@ -31,20 +31,8 @@ struct Message {
 }
 
 impl Provider for Coinbase {
-    fn name(&self) -> &'static str {
-        "coinbase"
-    }
-
-    fn licence(&self) -> &'static str {
-        "coinbase-market-data"
-    }
-
-    fn home(&self) -> &'static str {
-        "https://api.exchange.coinbase.com"
-    }
-
-    fn series(&self, pair: Pair) -> Vec<Series> {
-        daily_and_hourly(pair)
+    fn info(&self) -> Info {
+        Info { name: "coinbase", licence: "coinbase-market-data", home: "https://api.exchange.coinbase.com", page: 300 }
     }
 
     fn ticker(&self, pair: Pair) -> Option<String> {
@@ -58,10 +46,6 @@ impl Provider for Coinbase {
             time.ok_or_else(|| AnswerError::Time(short(text)))
         };
         Ok(Tick { price: price(number(ticker.price)?)?, at: ticker.time.map(time).transpose()? })
-    }
-
-    fn page(&self) -> u32 {
-        300
     }
 
     fn candles(&self, series: Series, after: u32, until: u32) -> String {

@@ -12,7 +12,7 @@ use quick_xml::{
 };
 
 use super::{
-    AnswerError, Provider, Rows, Tick,
+    AnswerError, Info, Provider, Rows, Tick,
     answer::{exact, price, short},
 };
 
@@ -25,7 +25,6 @@ fn form(what: impl ToString) -> AnswerError {
     AnswerError::Form(short(&what.to_string()))
 }
 
-/// An attribute of an element.
 fn attribute(of: &BytesStart<'_>, name: &str) -> Result<Option<String>, AnswerError> {
     let found = of.try_get_attribute(name).map_err(form)?;
     found
@@ -49,16 +48,8 @@ fn rate(closes_at: u32, code: &str, rate: &str) -> Result<QuoteRow, AnswerError>
 }
 
 impl Provider for Ecb {
-    fn name(&self) -> &'static str {
-        "ecb"
-    }
-
-    fn licence(&self) -> &'static str {
-        "ecb-statistics"
-    }
-
-    fn home(&self) -> &'static str {
-        "https://www.ecb.europa.eu"
+    fn info(&self) -> Info {
+        Info { name: "ecb", licence: "ecb-statistics", home: "https://www.ecb.europa.eu", page: 90 }
     }
 
     fn series(&self, _: Pair) -> Vec<Series> {
@@ -72,10 +63,6 @@ impl Provider for Ecb {
 
     fn tick(&self, _: Pair, _: &[u8]) -> Result<Tick, AnswerError> {
         Err(form("reference rates are not current prices"))
-    }
-
-    fn page(&self) -> u32 {
-        90
     }
 
     fn candles(&self, _: Series, _: u32, _: u32) -> String {

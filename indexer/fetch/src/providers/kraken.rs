@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    AnswerError, Provider, Rows, Tick,
+    AnswerError, Info, Provider, Rows, Tick,
     answer::{Cells, candle, json, number, price, rows, seconds, short},
-    daily_and_hourly, is_limit,
+    is_limit,
 };
 
 pub(super) struct Kraken;
@@ -60,20 +60,8 @@ fn pair_value<'a>(pair: Pair, answer: &'a [u8]) -> Result<&'a RawValue, AnswerEr
 }
 
 impl Provider for Kraken {
-    fn name(&self) -> &'static str {
-        "kraken"
-    }
-
-    fn licence(&self) -> &'static str {
-        "kraken-market-data"
-    }
-
-    fn home(&self) -> &'static str {
-        "https://api.kraken.com"
-    }
-
-    fn series(&self, pair: Pair) -> Vec<Series> {
-        daily_and_hourly(pair)
+    fn info(&self) -> Info {
+        Info { name: "kraken", licence: "kraken-market-data", home: "https://api.kraken.com", page: 720 }
     }
 
     fn ticker(&self, pair: Pair) -> Option<String> {
@@ -86,19 +74,15 @@ impl Provider for Kraken {
         Ok(Tick { price: price(number(last)?)?, at: None })
     }
 
-    fn page(&self) -> u32 {
-        720
-    }
-
     fn candles(&self, series: Series, after: u32, _: u32) -> String {
-        let pair = Pair { base: series.base, quote: series.quote };
+        let pair = Pair::of(series);
         let minutes = series.interval.seconds() / 60;
         // Candles that open after `since`: the one that opens when the last known one closes is asked for, too.
         format!("/0/public/OHLC?pair={}&interval={minutes}&since={}", symbol(pair), after.saturating_sub(1))
     }
 
     fn rows(&self, series: Series, answer: &[u8]) -> Result<Rows, AnswerError> {
-        let pair = Pair { base: series.base, quote: series.quote };
+        let pair = Pair::of(series);
         let entries: Vec<Vec<&RawValue>> = json(pair_value(pair, answer)?.get().as_bytes())?;
         Ok(rows(&entries, |entry| match entry.as_slice() {
             [opens, open, high, low, close, _, volume, ..] => {

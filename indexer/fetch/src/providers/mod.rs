@@ -41,19 +41,33 @@ pub struct Rows {
     pub bad: Vec<(usize, AnswerError)>,
 }
 
+/// Facts about a provider.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Info {
+    /// Its name: the source of its quotes.
+    pub name: &'static str,
+    /// Short name of the licence, or of the terms, of its data.
+    pub licence: &'static str,
+    /// Scheme and host of its interface.
+    pub home: &'static str,
+    /// Most candles of an answer.
+    pub page: u32,
+}
+
 /// A provider of prices. It says what to ask for and reads the answers; it does not ask itself.
 pub trait Provider: Sync {
-    /// Its name: the source of its quotes.
-    fn name(&self) -> &'static str;
+    /// Its name, its terms, and where it is.
+    fn info(&self) -> Info;
 
-    /// Short name of the licence, or of the terms, of its data.
-    fn licence(&self) -> &'static str;
-
-    /// Scheme and host of its interface.
-    fn home(&self) -> &'static str;
+    /// Its name.
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
 
     /// The series that it has for a pair, one for each interval; empty if it does not quote the pair.
-    fn series(&self, pair: Pair) -> Vec<Series>;
+    fn series(&self, pair: Pair) -> Vec<Series> {
+        daily_and_hourly(pair)
+    }
 
     /// Path and query of the last price of a pair; `None` if it publishes none.
     fn ticker(&self, pair: Pair) -> Option<String>;
@@ -63,9 +77,6 @@ pub trait Provider: Sync {
     /// # Errors
     /// Fails if it is not the answer that the provider documents, or if it is for another pair.
     fn tick(&self, pair: Pair, answer: &[u8]) -> Result<Tick, AnswerError>;
-
-    /// Most candles of an answer.
-    fn page(&self) -> u32;
 
     /// Path and query of the candles of a series that close after one time until another; both are multiples of the
     /// interval, at most a page apart.
@@ -87,7 +98,6 @@ pub(crate) fn is_limit(status: u16) -> bool {
     matches!(status, 418 | 429 | 403)
 }
 
-/// The daily and the hourly series of a pair.
 fn daily_and_hourly(pair: Pair) -> Vec<Series> {
     let of = |interval| Series { base: pair.base, quote: pair.quote, interval };
     vec![of(Interval::Day), of(Interval::Hour)]

@@ -34,10 +34,10 @@ fn names_are_found() {
     assert_eq!(names, ["binance", "bitstamp", "coinbase", "ecb", "kraken"]);
     assert!(named("ftx").is_none());
     for provider in ALL {
-        assert!(provider.home().starts_with("https://"));
+        assert!(provider.info().home.starts_with("https://"));
         assert!(
             provider.name().parse::<cairn_events::Slug>().is_ok()
-                && provider.licence().parse::<cairn_events::Slug>().is_ok()
+                && provider.info().licence.parse::<cairn_events::Slug>().is_ok()
         );
     }
 }

@@ -41,7 +41,6 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    /// Starts the measurement.
     pub(super) fn watch(folder: &Path) -> Self {
         let most = Arc::new(AtomicU64::new(0));
         let (end, ended) = mpsc::channel();

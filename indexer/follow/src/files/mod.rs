@@ -76,7 +76,6 @@ fn survey_step(at: SurveyProgress) -> ProgressStep {
     ProgressStep { phase: Phase::Survey, done: (at.files_done + behind) as u64, total, bytes: 0, of_bytes: 0 }
 }
 
-/// Block files, and the chain in them.
 struct SurveyedFiles {
     files: BlockFiles,
     survey: Survey,

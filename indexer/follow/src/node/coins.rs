@@ -4,7 +4,6 @@ use cairn_mempool::{CoinSource, CoinsError, ConfirmedCoin};
 use cairn_model::Txid;
 use cairn_reader::{UnspentCoin, View};
 
-/// The coins at the tip of a view.
 pub(super) struct IndexCoins<'v>(pub(super) &'v View<'v>);
 
 impl IndexCoins<'_> {

@@ -24,7 +24,6 @@ impl BlockEffects {
         }
     }
 
-    /// The tip that the block is at this height.
     pub(super) fn tip(&self, height: Height) -> IndexTip {
         IndexTip { height, hash: self.hash, time: self.time }
     }

@@ -32,7 +32,6 @@ const REORGANIZATION: Duration = Duration::from_millis(400);
 /// Maximum pause during that time.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// The mempool that is followed.
 pub(super) struct WatchedMempool {
     watcher: MempoolWatcher,
     slot: Arc<MempoolSlot>,
@@ -84,7 +83,6 @@ impl WatchedMempool {
         })
     }
 
-    /// Passes on an event of the node.
     pub(super) fn hear(&mut self, event: &NodeEvent) {
         self.watcher.hear(event, now_ms());
     }

@@ -146,7 +146,6 @@ impl OurChain for EngineChain<'_> {
     }
 }
 
-/// A node that is being followed.
 struct FollowedNode {
     client: NodeClient,
     /// It is followed until it is cancelled: whatever the node answers, it is waited for.

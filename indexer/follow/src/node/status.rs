@@ -14,10 +14,8 @@ const REPEAT: u64 = 2;
 /// Timeout for the node's version and settings.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reports the status of the source.
 pub(super) struct StatusReports {
     client: NodeClient,
-    /// The last report.
     last: SourceStatus,
     /// Version and minimum feerate of blocks; requested again when the node comes back, perhaps as another version.
     rules: Option<(u32, Option<Sats>)>,

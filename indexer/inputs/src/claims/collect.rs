@@ -51,7 +51,6 @@ pub(super) struct Draft<'a> {
 /// An error of a row: its code, the field, and the text in it.
 pub(super) type Fault<'a> = (ClaimCode, &'static str, &'a str);
 
-/// Takes rows.
 pub(super) struct Collector<'a> {
     pub(super) report: ClaimReport,
     pub(super) options: &'a ClaimOptions,

@@ -2,7 +2,10 @@
 
 use std::str::FromStr;
 
-use crate::error::{InputError, excerpt, excerpt_of};
+use crate::{
+    error::{InputError, excerpt},
+    map::find_column,
+};
 
 /// The fields that a column may hold.
 pub(super) const FIELDS: [&str; 20] = [
@@ -28,7 +31,6 @@ pub(super) const FIELDS: [&str; 20] = [
     "currency",
 ];
 
-/// Where the column of each field is.
 pub(super) type Columns = [Option<usize>; FIELDS.len()];
 
 /// Why a text is not a column map of labels.
@@ -96,21 +98,9 @@ impl ClaimMap {
     pub(super) fn find(&self, first: &[String]) -> Result<Columns, InputError> {
         let mut found = Columns::default();
         for ((column, key), place) in self.columns.iter().zip(FIELDS).zip(&mut found) {
-            let Some(column) = column else { continue };
-            let at = if self.has_header {
-                first.iter().position(|name| name.eq_ignore_ascii_case(column))
-            } else {
-                column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|at| *at < first.len())
-            };
-            *place = Some(at.ok_or_else(|| InputError::NoSuchColumn {
-                key,
-                column: excerpt(column),
-                has: if self.has_header {
-                    excerpt_of(first.iter().map(String::as_str))
-                } else {
-                    format!("columns 1 to {}", first.len())
-                },
-            })?);
+            if let Some(column) = column {
+                *place = Some(find_column(first, self.has_header, (key, column))?);
+            }
         }
         Ok(found)
     }

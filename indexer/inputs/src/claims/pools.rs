@@ -36,7 +36,6 @@ struct Pool {
     link: String,
 }
 
-/// The older layout.
 #[derive(Deserialize)]
 struct OlderLayout {
     #[serde(default)]

@@ -7,99 +7,46 @@ use cairn_events::{PoolTag, Profile, Slug, claim::plain};
 use super::options::ClaimLayout;
 use crate::{
     error::excerpt,
-    report::{Code, MAX_LISTED},
+    report::{Code, MAX_LISTED, codes},
 };
 
 /// Keys of a count by name; what comes later is counted as `other`.
 const MAX_KEYS: usize = 256;
 
-/// Declares the codes: name and beginning of the message.
-macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident => $word:literal, $meaning:literal;)+) => {
-        /// An error of a row of labels, or a note.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum ClaimCode {
-            $($(#[$doc])* $variant),+
-        }
-
-        impl ClaimCode {
-            /// All, in order.
-            pub const ALL: &'static [ClaimCode] = &[$(ClaimCode::$variant),+];
-
-            /// A stable name.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(ClaimCode::$variant => $word),+
-                }
-            }
-
-            /// Its meaning, as the beginning of a message.
-            const fn meaning(self) -> &'static str {
-                match self {
-                    $(ClaimCode::$variant => $meaning),+
-                }
-            }
-        }
-    };
-}
-
 codes! {
-    /// No address: wrong characters or a wrong checksum.
+    /// An error of a row of labels, or a note.
+    ClaimCode:
+
     InvalidAddress => "invalid_address", "not a Bitcoin address, or its checksum is wrong";
-    /// An address of another network of Bitcoin.
     WrongNetwork => "wrong_network", "an address of another Bitcoin network";
     /// An address of another asset. Counted by asset, not listed.
     OtherAsset => "other_asset", "an address of another asset";
     /// An address of another asset under Bitcoin's name, or a Bitcoin address under another's.
     ListedUnderOtherAsset => "listed_under_other_asset", "the address is not of the asset that it is listed under";
-    /// The row is about something else than an address.
     NotAnAddress => "not_an_address", "about something else than an address";
-    /// The same claim was there before. The first is kept.
     Repeated => "repeated", "the same claim was there before";
-    /// A word that is not of the vocabulary.
     UnknownWord => "unknown_word", "not a word of the vocabulary";
-    /// A kind of entity or behaviour without a word of ours. The row is taken without it.
     UnknownCategory => "unknown_category", "no category or behaviour of ours; taken without it";
-    /// Not the name of an entity.
     BadEntity => "bad_entity", "not the name of an entity (1 to 64 small letters, digits, dots, hyphens, underscores)";
-    /// No number from 0 to 100.
     BadLevel => "bad_level", "not a level from 0 to 100";
-    /// Neither true nor false.
     BadFlag => "bad_flag", "neither true nor false";
-    /// No time.
     BadTime => "bad_time", "not a date or time since 1970";
-    /// Asserted later than now.
     Future => "future", "asserted in the future";
-    /// An end before its beginning.
     Period => "period", "an end before its beginning";
     /// The row says nothing of its address.
     Empty => "empty", "neither entity nor category, behaviour or label";
-    /// No address of a web page. The row is taken without it.
     NotUrl => "not_a_url", "not an address of the web; left out";
-    /// A text was longer than a claim may have. The row is taken with its beginning.
     Shortened => "shortened", "too long for a claim; cut";
-    /// Characters that control how a text is shown. The row is taken without them.
     Cleaned => "cleaned", "control or direction characters; left out";
-    /// A text begins like a formula of a spreadsheet. The row is taken: it stays a text.
     Formula => "formula", "begins like a formula of a spreadsheet; kept as text";
-    /// A tag of a pool that cannot be looked for, or whose pool has no name. It is left out.
     BadTag => "bad_tag", "no tag of 1 to 100 bytes without control characters, or a pool without a name; left out";
-    /// A profile of a natural person.
     Person => "person", "about a natural person: profiles are of companies and services";
-    /// More names or places than a profile has. The row is taken with the first ones.
     TooMany => "too_many", "more than a profile has (16 aliases, 32 jurisdictions); the others are left out";
-    /// No code of a country. The row is taken without it.
     BadJurisdiction => "bad_jurisdiction", "not the two letters of a country; left out";
-    /// The row has more or fewer cells than it should.
     ColumnCount => "column_count", "wrong number of columns";
-    /// The row is longer than 64 KiB.
     TooLong => "too_long", "longer than 65536 bytes";
-    /// The row has a NUL byte.
     Nul => "nul", "a NUL byte";
-    /// The row is not UTF-8.
     Encoding => "encoding", "not UTF-8";
-    /// A quote opens and does not close, or closes in the middle of a cell.
     Quoting => "quoting", "a quote is not closed, or closes in the middle of a cell";
 }
 
@@ -120,7 +67,6 @@ impl ClaimCode {
         )
     }
 
-    /// The code for an error of a line.
     pub(super) const fn of_line(code: Code) -> Self {
         match code {
             Code::TooLong => ClaimCode::TooLong,
@@ -128,12 +74,6 @@ impl ClaimCode {
             Code::Encoding => ClaimCode::Encoding,
             _ => ClaimCode::Quoting,
         }
-    }
-}
-
-impl fmt::Display for ClaimCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -244,7 +184,6 @@ impl ClaimReport {
     }
 }
 
-/// Counts a name from a file.
 pub(super) fn count_name(counts: &mut BTreeMap<String, u64>, name: &str) {
     let count = match counts.get_mut(name) {
         Some(count) => count,

@@ -17,7 +17,6 @@ use crate::{
 /// Columns of a file.
 const MAX_COLUMNS: usize = 512;
 
-/// Reads a file of rows.
 pub(super) fn read(
     input: impl BufRead,
     map: Option<&ClaimMap>,

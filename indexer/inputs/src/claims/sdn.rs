@@ -68,7 +68,6 @@ impl<R: Read> BufRead for Bounded<R> {
     }
 }
 
-/// The reference values.
 #[derive(Default)]
 struct Reference {
     /// Asset by type of feature.
@@ -79,7 +78,6 @@ struct Reference {
     programmes: HashSet<String>,
 }
 
-/// A party, as long as it is read.
 #[derive(Default)]
 struct Party {
     uid: String,
@@ -92,7 +90,6 @@ struct Party {
     addresses: Vec<(u32, Arc<[u8]>, String)>,
 }
 
-/// A party with addresses.
 struct ListedParty {
     uid: String,
     name: String,
@@ -295,7 +292,6 @@ impl Sdn<'_, '_> {
         Ok(())
     }
 
-    /// An address of the party that is read.
     fn address(&mut self) -> Result<(), InputError> {
         let Some(asset) = self.state.asset.clone() else { return Ok(()) };
         self.count = self.count.saturating_add(1);

@@ -35,7 +35,6 @@ impl Cells {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// Adds a cell.
     pub(crate) fn push(&mut self, cell: &str) {
         let start = self.text.len();
         self.text.push_str(cell);

@@ -22,7 +22,6 @@ impl Line {
     }
 }
 
-/// The lines of a file.
 pub(crate) struct Lines<R> {
     input: R,
     number: u64,

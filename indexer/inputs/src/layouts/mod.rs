@@ -39,7 +39,6 @@ pub struct Layout {
     json: Option<JsonShape>,
 }
 
-/// The rows of a layout in JSON.
 #[derive(Debug)]
 struct JsonShape {
     /// Keys of the cells of a row that is an object, in the order of the plan's columns. Empty if rows are arrays.
@@ -203,7 +202,6 @@ impl Head {
     }
 }
 
-/// Where a column is.
 fn column(names: &[String], wanted: &str) -> Option<usize> {
     names.iter().position(|name| name == wanted)
 }
@@ -213,7 +211,6 @@ fn range(names: &[String]) -> Option<[usize; 3]> {
     Some([column(names, "open")?, column(names, "high")?, column(names, "low")?])
 }
 
-/// Whether names are these.
 fn are(names: &[String], wanted: &[&str]) -> bool {
     names.len() == wanted.len() && names.iter().zip(wanted).all(|(name, wanted)| name == wanted)
 }

@@ -7,7 +7,6 @@ use cairn_model::{BlockHash, Txid};
 use super::topic::Topic;
 use crate::blocks::hash_of;
 
-/// A message that reads.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) topic: Topic,

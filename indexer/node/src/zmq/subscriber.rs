@@ -36,13 +36,10 @@ const MONITOR: &str = "inproc://monitor";
 pub(crate) trait Observer: Send + Sync {
     /// The connection was made or lost.
     fn connection(&self, endpoint: &ZmqEndpoint, connected: bool);
-    /// A message came.
     fn message(&self, topic: Topic, number: u32, content: &Content);
-    /// A gap was found.
     fn gap(&self, gap: &Gap);
 }
 
-/// A running subscription.
 pub(crate) struct Subscriber {
     thread: Option<JoinHandle<()>>,
     cancel: CancelToken,

@@ -21,7 +21,6 @@ impl FileRows {
         FileRows { dir: dir.to_owned(), lane, partition, open: Vec::new() }
     }
 
-    /// Completes the files.
     pub(crate) fn finish(self) -> Result<Vec<(Family, String)>, PipelineError> {
         let complete = |(family, file, name): (Family, SstWriter, String)| {
             file.finish()?;

@@ -20,7 +20,6 @@ use crate::{
     sums::SumsByKey,
 };
 
-/// Name of a lane's spill.
 pub(crate) fn spill_name(lane: &Lane) -> String {
     format!("lane-{}", lane.name)
 }
@@ -90,7 +89,6 @@ fn save(manifest: &mut Manifest, sinks: &mut Sinks, source: &impl Blocks, done: 
 /// Deltas of a few blocks: per job, per partition (one for ascending lanes), records.
 type Cuts = Vec<Vec<Vec<u8>>>;
 
-/// A batch, mapped.
 struct MappedBatch {
     blocks: u64,
     bytes: u64,

@@ -254,7 +254,6 @@ impl Txids {
         u64::from_le_bytes(head) as usize & (self.slots.len() - 1)
     }
 
-    /// Numbers of all transactions with a txid.
     fn numbers<'t>(&'t self, txid: &'t [u8; 32]) -> impl Iterator<Item = u64> + 't {
         let mask = self.slots.len() - 1;
         let first = self.slot(txid);

@@ -53,7 +53,6 @@ pub(crate) fn spill_spent(
     manifest.save_partway(BulkPhase::Join, plan.tx_end, [&mut spill])
 }
 
-/// The journal's blocks.
 pub(crate) struct JournalSource<'r> {
     /// Views are one thread's; the tip does not move while a stage is rebuilt.
     reader: &'r Reader,

@@ -65,7 +65,6 @@ struct BatchLinks {
     notes: Vec<(usize, Vec<u8>)>,
 }
 
-/// The spills of this phase.
 struct Spills {
     txids: SpillWriter,
     edges: SpillWriter,

@@ -22,7 +22,6 @@ use crate::PipelineError;
 /// Colliding scripts, as the manifest holds them.
 pub(crate) type CollisionRows = Vec<([u8; 8], Vec<(u64, Vec<u8>)>)>;
 
-/// A phase of bulk indexing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum BulkPhase {
     Link,
@@ -123,7 +122,6 @@ impl Manifest {
         })
     }
 
-    /// The working folder.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -167,7 +165,6 @@ impl Manifest {
         self.save()
     }
 
-    /// Makes it durable as it is.
     pub(crate) fn save(&self) -> Result<(), PipelineError> {
         let (path, draft) = (self.dir.join(NAME), self.dir.join("manifest.draft"));
         let bytes = serde_json::to_vec(self).map_err(|e| PipelineError::io(&path)(e.into()))?;
@@ -189,7 +186,6 @@ impl Manifest {
         Ok(())
     }
 
-    /// Forgets all table files.
     pub(crate) fn forget_files(&mut self) {
         self.files.clear();
     }
@@ -203,7 +199,6 @@ impl Manifest {
             .map(|file| file.0)
     }
 
-    /// Path of a table file.
     pub(crate) fn table_path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }

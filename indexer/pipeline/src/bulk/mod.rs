@@ -88,11 +88,9 @@ pub(crate) struct Job<'e> {
     pub(crate) lane: &'e Lane,
     /// Its rows are made. Otherwise it takes part because another stage hears it.
     pub(crate) folds: bool,
-    /// Origin of its deltas.
     pub(crate) source: LaneSource,
 }
 
-/// Origin of the deltas of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LaneSource {
     /// Its stage maps blocks to it.
@@ -140,7 +138,7 @@ fn jobs<'e>(stages: impl Iterator<Item = &'e dyn Stage>) -> Vec<Job<'e>> {
 /// Reports a step; an error if asked to stop.
 pub(crate) fn step(progress: &dyn Progress, step: ProgressStep) -> Result<(), PipelineError> {
     progress.step(step);
-    if progress.cancel_token().is_cancelled() { Err(PipelineError::Stopped) } else { Ok(()) }
+    PipelineError::if_cancelled(progress.cancel_token())
 }
 
 /// Indexes the files' best chain up to `options.to` into an empty index. Returns the bytes of its blocks.

@@ -113,7 +113,6 @@ fn gathered(dir: &Path, name: &str, plan: &Plan, partition: usize) -> Result<Opt
     Ok(held.into_inner())
 }
 
-/// A lane's sorted files as one sequence.
 struct SortedLane<'s> {
     dir: &'s Path,
     name: String,

@@ -31,7 +31,6 @@ enum Output {
     Nothing,
 }
 
-/// The emitter of deltas.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Emitting {
     /// A listener, as it hears that partition.
@@ -40,7 +39,6 @@ pub(crate) enum Emitting {
     Ordered { lane: usize },
 }
 
-/// The outputs of a stage, by lane.
 pub(crate) struct Outputs<'m> {
     dir: &'m Path,
     plan: Plan,
@@ -128,7 +126,6 @@ impl<'m> Hearing<'m> {
         Hearing { listener, outputs }
     }
 
-    /// It has heard everything of the partition.
     pub(crate) fn finish(mut self, partition: usize) -> Result<Vec<(Family, String)>, PipelineError> {
         emitting(&mut self.outputs, |emit| self.listener.finish(emit)).map_err(unwrap_stage)?;
         self.outputs.finish(partition)

@@ -52,7 +52,6 @@ impl Default for BulkSizes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) sizes: BulkSizes,
-    /// Partitions of every spill.
     pub(crate) partitions: usize,
     /// One past the last transaction number.
     pub(crate) tx_end: u64,
@@ -77,7 +76,6 @@ impl Plan {
         (at as usize).min(self.partitions - 1)
     }
 
-    /// Partition of a key of a lane with this spread.
     pub(crate) fn partition(&self, spread: Spread, key: &[u8]) -> usize {
         match spread {
             Spread::Ascending | Spread::Few | Spread::Heard => 0,

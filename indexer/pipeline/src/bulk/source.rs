@@ -36,7 +36,6 @@ pub(crate) struct Resolved {
     pub(crate) balance: u64,
 }
 
-/// Resolved blocks in order.
 pub(crate) trait Blocks: Send {
     /// The next few; `None` at the end.
     fn next_batch(&mut self) -> Result<Option<Vec<Resolved>>, PipelineError>;
@@ -302,7 +301,6 @@ impl<'s> FileBlocks<'s> {
     }
 }
 
-/// Rows of the streams for a batch of blocks.
 struct BatchRows {
     prevouts: Vec<SpilledPrevout>,
     spent: Vec<Spent>,

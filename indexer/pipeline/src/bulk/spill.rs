@@ -245,7 +245,6 @@ pub(crate) fn write_partition(dir: &Path, name: &str, partition: usize, bytes: &
     write().map_err(PipelineError::io(&path))
 }
 
-/// Removes a partition that is done with.
 pub(crate) fn remove_partition(dir: &Path, name: &str, partition: usize) -> Result<(), PipelineError> {
     remove(&partition_path(dir, name, partition))
 }

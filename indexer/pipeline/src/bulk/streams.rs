@@ -50,7 +50,6 @@ impl SpilledRow for SpilledPrevout {
     }
 }
 
-/// An output that is spent.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy, Debug)]
 pub(crate) struct Spent {
     pub(crate) funding: u64,

@@ -32,7 +32,6 @@ pub(super) trait ScriptReceiver {
 /// A cluster of which scripts count or counted as an exchange's.
 struct Tree {
     latest: Option<ExchangeId>,
-    /// Scripts of it with claims of their own.
     own: HashSet<ScriptId>,
 }
 
@@ -65,7 +64,7 @@ pub(super) fn assign(
             assignment.script(&rows, receiver)?;
             rows.clear();
             script = Some(key.script);
-            stop(cancel)?;
+            PipelineError::if_cancelled(cancel)?;
         }
         if rows.len() < MAX_ROWS {
             rows.push((key, claim));
@@ -77,10 +76,6 @@ pub(super) fn assign(
 
 /// Most claims of one script that are looked at.
 const MAX_ROWS: usize = 1 << 16;
-
-fn stop(cancel: &CancelToken) -> Result<(), PipelineError> {
-    if cancel.is_cancelled() { Err(PipelineError::Stopped) } else { Ok(()) }
-}
 
 /// Nodes at or below which scripts have claims for the others of their cluster, and of each cluster those that are or
 /// were roots.
@@ -98,7 +93,7 @@ fn claimed_nodes(view: &View<'_>, cancel: &CancelToken) -> Result<ClaimedNodes, 
     };
     let mut nodes: Vec<TxNum> = Vec::new();
     let mut read = |nodes: &mut Vec<TxNum>| -> Result<(), PipelineError> {
-        stop(cancel)?;
+        PipelineError::if_cancelled(cancel)?;
         let paths = view.clusters().paths_at(nodes, view.as_of_tip())?;
         nodes.drain(..).zip(&paths).for_each(|(node, path)| note(node, path));
         Ok(())
@@ -165,7 +160,7 @@ impl Assignment<'_> {
             let mut way: Vec<Rc<Spans>> = Vec::new();
             let mut nodes = self.view.clusters().nodes(ClusterRoot(root));
             while let Some(node) = nodes.next_node()? {
-                stop(cancel)?;
+                PipelineError::if_cancelled(cancel)?;
                 way.truncate(node.depth);
                 let spans = match (node.by, way.last()) {
                     (Some(by), Some(parent)) => {

@@ -148,9 +148,7 @@ impl FlowFollower<'_> {
         let mut before = held;
         let mut rows: Vec<(Height, FlowBlockRow)> = Vec::new();
         for height in base + 1..=tip {
-            if cancel.is_cancelled() {
-                return Err(PipelineError::Stopped);
-            }
+            PipelineError::if_cancelled(cancel)?;
             let lacks = || ReadError::Broken(format!("block {height} is missing"));
             let block = view.journal_block(height)?.ok_or_else(lacks)?;
             let flows = flows_of_block(view, exchanges, &block)?;

@@ -14,12 +14,10 @@ const PAGE: usize = 1_024;
 /// An exchange, by its place among all, ascending by name.
 pub(crate) type ExchangeId = u16;
 
-/// The exchanges.
 #[derive(Debug)]
 pub(crate) struct Exchanges {
     names: Vec<EntityName>,
     of: HashMap<EntityName, ExchangeId>,
-    /// The balance of each.
     balances: Vec<Sats>,
     /// Differs if documents have made other scripts members of exchanges.
     pub(crate) mark: [u8; 8],

@@ -22,7 +22,6 @@ use super::{
 };
 use crate::PipelineError;
 
-/// A generation of flows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FlowGeneration {
     pub(crate) height: Height,
@@ -30,7 +29,6 @@ pub(crate) struct FlowGeneration {
     /// The newest input event that the labels had.
     pub(crate) seq: u64,
     pub(crate) mark: [u8; 8],
-    /// The balance of each exchange.
     pub(crate) held: Vec<ExchangeBalance>,
     pub(crate) rows: FlowRows,
 }
@@ -88,7 +86,6 @@ fn balances(exchanges: &Exchanges, rows: &FlowRows) -> Result<Vec<ExchangeBalanc
     Ok(all)
 }
 
-/// Reads the histories of scripts.
 struct Reading<'v> {
     view: &'v View<'v>,
     buckets: Buckets,
@@ -183,9 +180,7 @@ impl Reading<'_> {
         while let Some(items) = self.buckets.take()? {
             for items in items.chunk_by(|a, b| a.tx_num == b.tx_num) {
                 let Some(first) = items.first() else { continue };
-                if cancel.is_cancelled() {
-                    return Err(PipelineError::Stopped);
-                }
+                PipelineError::if_cancelled(cancel)?;
                 let (day, moved) = txs.figures(first.tx_num)?;
                 for mode in FlowMode::ALL {
                     let parts = parts(items, mode);
@@ -197,7 +192,6 @@ impl Reading<'_> {
     }
 }
 
-/// The part of each exchange in a transaction.
 fn parts(items: &[Item], mode: FlowMode) -> BTreeMap<ExchangeId, Parts> {
     let mut parts: BTreeMap<ExchangeId, Parts> = BTreeMap::new();
     for item in items {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cairn_domain::exchange_flows::Part;
 use cairn_events::EntityName;
-use cairn_model::{Block, Sats, ScriptId, day_of};
+use cairn_model::{Block, Sats, ScriptId, day_of, each_once};
 use cairn_reader::{ReadError, View};
 use cairn_tables::{exchange_flows::FlowMode, sums::Sums, tx_sums::TxSum};
 
@@ -50,14 +50,11 @@ pub(crate) fn flows_of_block(
     Ok(rows.into_iter().map(|((_, exchange, _), sums)| (exchange, sums)).collect())
 }
 
-/// The scripts of a block that count as exchanges'.
 fn owners(view: &View<'_>, exchanges: &Exchanges, block: &Block) -> Result<HashMap<ScriptId, ExchangeId>, ReadError> {
     let spent = block.overwritten.iter().map(|gone| gone.coin.script);
     let spent = spent.chain(block.inputs.iter().map(|coin| coin.script));
     let paid = block.outputs.iter().filter(|output| output.spendable).map(|output| output.id);
-    let mut scripts: Vec<ScriptId> = spent.chain(paid).collect();
-    scripts.sort_unstable();
-    scripts.dedup();
+    let scripts = each_once(spent.chain(paid));
     let mut owners = HashMap::new();
     for scripts in scripts.chunks(TOGETHER) {
         for (script, standing) in scripts.iter().zip(view.labels().standings(scripts)?) {

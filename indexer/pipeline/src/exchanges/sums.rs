@@ -21,7 +21,6 @@ const FIGURES: usize = 9;
 /// Rows by mode, exchange (`None`: all together) and day.
 pub(crate) type FlowRows = BTreeMap<(FlowMode, Option<EntityName>, u32), Sums>;
 
-/// Key of a row: mode, exchange and day.
 type FlowRowKey = (FlowMode, Option<ExchangeId>, u32);
 
 /// Flows by mode, exchange and day.
@@ -118,7 +117,6 @@ pub(crate) fn change(sums: &Sums) -> i128 {
     of(FlowSum::Inflow) - of(FlowSum::Outflow) - of(FlowSum::Fees) + of(FlowSum::Reclassified)
 }
 
-/// Balance of each exchange by its rows of a mode.
 pub(crate) fn held(rows: &FlowRows, mode: FlowMode) -> BTreeMap<EntityName, Option<Sats>> {
     let mut held: BTreeMap<EntityName, i128> = BTreeMap::new();
     for ((_, exchange, _), sums) in rows.iter().filter(|((of, ..), _)| *of == mode) {

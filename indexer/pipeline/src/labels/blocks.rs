@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{PipelineError, newest::newest_after};
 
-/// Changes of the joined tables by a block.
 pub(crate) struct BlockChanges {
     changes: Changes,
     /// Scripts that the block may bring into a cluster.

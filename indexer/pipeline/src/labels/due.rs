@@ -22,7 +22,6 @@ impl<'w> Marks<'w> {
         Marks { writer, waiting: Vec::new() }
     }
 
-    /// Marks a script.
     pub(crate) fn add(&mut self, script: ScriptHash) -> Result<(), WriteError> {
         if self.waiting.last() != Some(&script) {
             self.waiting.push(script);

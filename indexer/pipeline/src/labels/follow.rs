@@ -122,9 +122,7 @@ impl LabelFollower<'_> {
         while let Some((key, _)) = claims.next_bytes()? {
             let short = DecodeError { table: Claims::NAME, what: "too short" };
             marks.add(ScriptHash(*key.first_chunk::<32>().ok_or(short)?))?;
-            if progress.cancel_token().is_cancelled() {
-                return Err(PipelineError::Stopped);
-            }
+            PipelineError::if_cancelled(progress.cancel_token())?;
         }
         marks.finish()?;
         self.note_suspects(&view, progress)?;
@@ -196,9 +194,7 @@ impl LabelFollower<'_> {
             let mut changes = Changes::default();
             merges.iter().try_for_each(|(tie, path)| changes.add_suspect(tie.parent, path))?;
             self.engine.writer.commit::<PipelineError>(|batch| changes.write(&self.engine.writer, batch))?;
-            if progress.cancel_token().is_cancelled() {
-                return Err(PipelineError::Stopped);
-            }
+            PipelineError::if_cancelled(progress.cancel_token())?;
             from = next;
         }
         Ok(())
@@ -247,18 +243,15 @@ impl LabelFollower<'_> {
     }
 }
 
-/// Scripts that were judged.
 struct JudgedScripts {
     first: ScriptHash,
     last: ScriptHash,
     count: usize,
-    /// The changes of the joined tables.
     changes: Changes,
     /// Labels that are replaced or ended.
     replaced: usize,
 }
 
-/// Result of judging all marks.
 struct JudgedMarks {
     /// True if there were any.
     any: bool,

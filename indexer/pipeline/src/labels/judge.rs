@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cairn_domain::claims::{At, ClaimStatus, Stated, heritable, labelling, membership, short_label, standings};
 use cairn_events::{DocumentHash, EntityName, EvidenceTier, Slug};
-use cairn_model::TxNum;
+use cairn_model::{TxNum, each_once};
 use cairn_reader::{ClaimWalk, ReadError, ScriptClaims, Tie, View, root_of};
 use cairn_tables::{
     claims::{ListKey, ListVersion},
@@ -14,14 +14,12 @@ use cairn_tables::{
 
 use super::ScriptSums;
 
-/// Result of judging a script.
 #[derive(Debug)]
 pub(crate) struct ScriptVerdict {
     /// Its label; `None` if there is none.
     pub(crate) label: Option<ScriptLabel>,
     /// The script as the chain has it.
     pub(crate) seen: Option<SeenScript>,
-    /// Its sums.
     pub(crate) sums: ScriptSums,
     /// Its node of the clusters, if it has one.
     pub(crate) node: Option<TxNum>,
@@ -164,10 +162,7 @@ fn together(said: &ScriptClaims) -> Option<ScriptLabel> {
 
 /// The sources that label the script, ascending.
 fn sources(stated: &[Stated<'_>], at: At) -> Vec<Slug> {
-    let mut sources: Vec<Slug> = labelling(stated, at).iter().map(|stated| stated.source.clone()).collect();
-    sources.sort_unstable();
-    sources.dedup();
-    sources
+    each_once(labelling(stated, at).iter().map(|stated| stated.source.clone()))
 }
 
 /// The entity that the script counts as; `lists` are those of the claims.

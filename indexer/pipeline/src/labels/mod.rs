@@ -33,7 +33,6 @@ pub(crate) use self::{
     rows::{Changes, LabelledScript, Rows, ScriptSums, rows_of, rows_of_owners, rows_of_suspect},
 };
 
-/// The tables.
 pub(crate) fn tables() -> impl Iterator<Item = &'static TableInfo> {
     TABLES.iter().filter(|table| table.origin == Origin::Joined)
 }
@@ -43,7 +42,6 @@ pub(crate) fn is_current(found: Option<&Checkpoint>, (height, hash): (Height, Bl
     found.is_some_and(|found| is_joined_at(found, height, hash))
 }
 
-/// Writes their checkpoint.
 pub(crate) fn put_checkpoint(batch: &mut Batch<'_>, (height, hash): (Height, BlockHash)) {
     batch.put_row::<Checkpoints>(&JOINED.to_owned(), &joined_at(height, hash));
 }

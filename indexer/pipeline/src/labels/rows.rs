@@ -48,7 +48,6 @@ impl ScriptSums {
         }
     }
 
-    /// Both together.
     pub(crate) fn plus(self, other: ScriptSums) -> Self {
         ScriptSums {
             funded: self.funded + other.funded,
@@ -65,10 +64,8 @@ impl ScriptSums {
     }
 }
 
-/// The table and the key of a row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct RowKey {
-    /// The table's name.
     pub(crate) table: &'static str,
     family: Family,
     /// The key, with the tag of a shared family.
@@ -86,7 +83,6 @@ impl RowKey {
 pub(crate) struct Rows {
     /// Rows without a value.
     pub(crate) keys: Vec<RowKey>,
-    /// Its additions to rows of sums.
     pub(crate) sums: Vec<(RowKey, Sums)>,
     /// Rows of sums that no other script adds to.
     pub(crate) own: Vec<(RowKey, Sums)>,
@@ -175,12 +171,10 @@ pub(crate) fn left_out(scripts: i128, moved: &ScriptSums) -> [(u32, i128); 3] {
     ]
 }
 
-/// The row of a tie.
 pub(crate) fn claim_child(tie: &Tie) -> ClaimChild {
     ClaimChild { parent: tie.parent, by: tie.by, child: tie.child }
 }
 
-/// A node and all above it.
 pub(crate) fn at_and_above(node: TxNum, path: &[Tie]) -> impl Iterator<Item = TxNum> + '_ {
     std::iter::once(node).chain(path.iter().map(|tie| tie.parent))
 }
@@ -278,7 +272,6 @@ pub(crate) struct Changes {
     /// As `keys`, with the sums that the row has. They are not read before they are written.
     own: HashMap<RowKey, (i32, Sums)>,
     owners: BTreeMap<TxNum, Option<OwnersRow>>,
-    /// Roots that are to be judged.
     due: BTreeSet<TxNum>,
 }
 
@@ -336,7 +329,6 @@ impl Changes {
         Ok(())
     }
 
-    /// The cluster of a root is to be judged again.
     pub(crate) fn judge_again(&mut self, root: TxNum) {
         self.due.insert(root);
     }
@@ -366,7 +358,6 @@ impl Changes {
         Ok(sums)
     }
 
-    /// Adds the changes of other scripts.
     pub(crate) fn add(&mut self, mut other: Changes) -> Result<(), PipelineError> {
         self.labels.append(&mut other.labels);
         for (row, times) in other.keys {
@@ -395,7 +386,6 @@ impl Changes {
         self.sums.entry(row).or_default().add_all(&sums).map_err(overflow)
     }
 
-    /// Writes them.
     pub(crate) fn write(self, writer: &Writer, batch: &mut Batch<'_>) -> Result<(), PipelineError> {
         for (hash, label) in self.labels {
             match label {

@@ -20,7 +20,6 @@ use super::{
 };
 use crate::PipelineError;
 
-/// The fold.
 pub(super) struct DustFold {
     /// Pings of the last 30 days, ascending.
     kept: VecDeque<TxNum>,
@@ -44,7 +43,6 @@ fn recipients(view: &View<'_>, tx: &StoredTx, coins: &[SpentCoin]) -> Result<Vec
     Ok(paid.into_iter().zip(firsts).filter(|(_, first)| has_history(*first)).map(|(script, _)| script).collect())
 }
 
-/// The groups of a ping.
 fn groups(
     view: &View<'_>,
     rows: &LateRows<'_>,
@@ -189,9 +187,7 @@ impl LateFold for DustFold {
         let now = view.chain().get(height).map_or(0, |block| block.mono_time);
         self.forget(view, now, rows)?;
         for (tx_num, row) in rows_of::<Pings>(view, height)? {
-            if cancel.is_cancelled() {
-                return Err(PipelineError::Stopped);
-            }
+            PipelineError::if_cancelled(cancel)?;
             let (paid, groups) = (row.scripts.into(), groups(view, rows, (tx_num, &row), &self.kept)?);
             let (mut was_campaign, mut alert) = (false, None);
             for group in &groups {

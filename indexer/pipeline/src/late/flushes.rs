@@ -17,7 +17,6 @@ use super::{
 };
 use crate::PipelineError;
 
-/// The fold.
 pub(super) struct FlushFold {
     /// Windows that are open, by their first spend.
     open: BTreeMap<InputKey, Open>,
@@ -26,7 +25,6 @@ pub(super) struct FlushFold {
     ties: BTreeSet<(TxNum, InputKey)>,
 }
 
-/// A window that is open.
 struct Open {
     /// Its last block.
     to: Height,
@@ -84,7 +82,6 @@ impl FlushFold {
         Ok(())
     }
 
-    /// Forgets an open window.
     fn forget(&mut self, key: InputKey) -> Option<Open> {
         let open = self.open.remove(&key)?;
         if self.by_holder.get(&open.holder) == Some(&key) {
@@ -187,7 +184,6 @@ impl FlushFold {
     }
 }
 
-/// The row of an open window.
 fn stored(rows: &LateRows<'_>, key: InputKey) -> Result<FlushRow, ReadError> {
     let lacks = || ReadError::Lacks { table: Flushes::NAME, what: format!("the window of {}", key.tx_num.0) };
     rows.get::<Flushes>(&key)?.ok_or_else(lacks)
@@ -262,9 +258,7 @@ impl LateFold for FlushFold {
         let (_, end) = txs_of(view, height)?;
         self.look(view, end)?;
         for tx_num in old_spends(view, height, FLUSH_YEARS)? {
-            if cancel.is_cancelled() {
-                return Err(PipelineError::Stopped);
-            }
+            PipelineError::if_cancelled(cancel)?;
             // Ties of its clusters come first: holders are as with the transaction.
             self.tie(view, TxNum(tx_num.0 + 1), rows)?;
             for spend in spends(view, height, tx_num)? {

@@ -14,7 +14,6 @@ use cairn_writer::WriteError;
 use super::{LateRows, can_follow, fold_of, put_all};
 use crate::{Engine, Phase, PipelineError, Progress, ProgressStep};
 
-/// Blocks that are followed in one commit.
 const BLOCKS_IN_STEP: u32 = 256;
 /// Rows from which on a commit takes no more blocks.
 const ROWS_IN_STEP: usize = 4_096;

@@ -45,7 +45,6 @@ pub(crate) type KeptFolds = Mutex<HashMap<&'static str, (BlockHash, Box<dyn Late
 /// Begins a fold that goes on with a block, over the rows that there are.
 type BeginFold = fn(&View<'_>, Height, &LateRows<'_>) -> Result<Box<dyn LateFold>, ReadError>;
 
-/// The fold of each late stage.
 const FOLDS: [(&str, BeginFold); LATE.len()] = [
     (FLUSHES.name, |view, next, rows| Ok(Box::new(FlushFold::load(view, next, rows)?))),
     (WAKEUPS.name, |_, _, _| Ok(Box::new(WakeupFold::default()))),

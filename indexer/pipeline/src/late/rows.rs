@@ -60,7 +60,6 @@ impl<'v> LateRows<'v> {
         self.view.map_or_else(|| Ok(Vec::new()), |view| view.scan::<T>(Some(from))?.collect())
     }
 
-    /// Writes a row.
     pub(super) fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) -> Result<(), ReadError> {
         self.replace::<T>(key, Some(encode_value::<T>(value)))
     }
@@ -107,7 +106,6 @@ impl<'v> LateRows<'v> {
     }
 }
 
-/// Puts rows into a batch.
 pub(crate) fn put_all(batch: &mut Batch<'_>, rows: impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)>) {
     for (key, row) in rows {
         match row {

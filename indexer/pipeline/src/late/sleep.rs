@@ -36,7 +36,6 @@ impl At {
     }
 }
 
-/// A cluster that sleeps.
 #[derive(Default)]
 pub(crate) struct Sleeper {
     /// Its coins from long before.
@@ -137,9 +136,7 @@ fn walk(
     let as_of = AsOf { height: at.height, tx_end: at.before };
     let mut place = Some(MemberPlace::default());
     while let Some(from) = place {
-        if cancel.is_cancelled() {
-            return Err(PipelineError::Stopped);
-        }
+        PipelineError::if_cancelled(cancel)?;
         let page = view.clusters().members(ClusterRoot(root), as_of, &from, PAGE)?;
         let page = page.ok_or_else(|| ReadError::Broken("a place in a cluster is gone".to_owned()))?;
         for script in page.scripts {

@@ -21,7 +21,6 @@ pub(super) fn rows_of<T: Table<Key = TxNum>>(
     rows.take_while(|row| row.as_ref().map_or(true, |(tx_num, _)| *tx_num < end)).collect()
 }
 
-/// Reads a transaction with the coins that it spends.
 pub(super) fn read_tx(view: &View<'_>, tx_num: TxNum) -> Result<(StoredTx, Vec<SpentCoin>), ReadError> {
     let lacks = || ReadError::Lacks { table: BlockLog::NAME, what: format!("transaction {}", tx_num.0) };
     let tx = view.transactions().get(tx_num)?.ok_or_else(lacks)?;

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::PipelineError;
 
-/// The fold.
 #[derive(Default)]
 pub(super) struct WakeupFold {
     sleep: Sleep,

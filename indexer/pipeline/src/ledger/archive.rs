@@ -34,13 +34,11 @@ const EVENTS: &str = "events";
 /// How the last line of a sealed file begins.
 const SEAL: &str = "sha256 ";
 
-/// The archive in a data folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Archive {
     folder: PathBuf,
 }
 
-/// A document that the list names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ListedDocument {
     pub(crate) seq: u64,
@@ -70,7 +68,6 @@ impl fmt::Display for ListedDocument {
     }
 }
 
-/// The content of the list.
 pub(crate) enum List {
     /// There is none: no program has written the archive yet, or it is gone.
     Absent,
@@ -131,7 +128,6 @@ impl Archive {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Reads the list.
     pub(crate) fn list(&self) -> io::Result<List> {
         let Some(text) = self.sealed(LIST)? else { return Ok(List::Absent) };
         let listed = |line: &str| {
@@ -143,7 +139,6 @@ impl Archive {
         Ok(all.map_or(List::Damaged, List::Whole))
     }
 
-    /// Writes the list.
     pub(crate) fn put_list(&self, listed: &[ListedDocument]) -> io::Result<()> {
         let line = |of: &ListedDocument| format!("{} {} {}\n", of.seq, of.hash, of.what);
         self.seal(LIST, &listed.iter().map(line).collect::<String>())

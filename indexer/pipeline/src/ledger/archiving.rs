@@ -15,7 +15,6 @@ use super::{
 /// Documents of the index by hash, each with its sequence number.
 pub(crate) type IndexedDocuments = BTreeMap<DocumentHash, u64>;
 
-/// The documents that the index has.
 pub(crate) fn indexed(view: &View<'_>) -> Result<IndexedDocuments, ReadError> {
     let mut found = IndexedDocuments::new();
     for row in view.scan::<Documents>(None)? {

@@ -20,7 +20,6 @@ use super::{
     taking::{Taking, count, prefix},
 };
 
-/// The list of a document.
 pub(super) fn list_key(provenance: &Provenance, list: &ClaimList) -> ListKey {
     ListKey { source: provenance.source.clone(), list: list.name.clone() }
 }

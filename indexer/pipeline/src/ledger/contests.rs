@@ -20,7 +20,6 @@ pub(crate) fn contest_key(provenance: &Provenance, contest: &Contest) -> Contest
     }
 }
 
-/// Its effect.
 pub(crate) fn contest_state(contest: &Contest) -> ContestState {
     ContestState { act: contest.act, by: contest.by }
 }

@@ -75,7 +75,6 @@ fn ended_by(view: &View<'_>, list: &ListKey, before: ListVersion) -> Result<Vec<
     complete.map(Ok).into_iter().chain(others).collect()
 }
 
-/// Marks the scripts of a document.
 fn mark(view: &View<'_>, of: &ListVersion, marks: &mut Marks<'_>) -> Result<(), LedgerError> {
     let Some(document) = view.claims().document(of)? else { return Ok(()) };
     for row in view.scan::<Events>(Some(&(document.seq + 1)))? {

@@ -33,7 +33,6 @@ pub(crate) use taking::prefix;
 pub use waits::INBOX;
 pub(crate) use waits::{end as end_waiting, forget as forget_waiting, missing as missing_of_inbox};
 
-/// The ledger of an engine.
 pub(crate) struct Ledger<'e> {
     engine: &'e Engine,
 }

@@ -122,7 +122,6 @@ fn replace<T: Table<Key = TxNum>>(
 }
 
 impl RereadBlocks<'_, '_> {
-    /// Resolves a block.
     fn add(&mut self, mut decoded: Decoded, row: &HeaderRow, height: Height) -> Result<(), MendError> {
         let place = ChainPosition { height, first_tx: row.first_tx, mono_time: row.mono_time, position: row.position };
         let mut block = unresolved(&mut decoded, place);

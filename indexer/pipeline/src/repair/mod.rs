@@ -128,9 +128,6 @@ pub(crate) fn go_on(writer: &Writer, datadir: &Path) -> Result<(), PipelineError
 
 /// Finishes the replacement of a family that an interrupted repair has begun, if there is one: until then the index may
 /// lack its parameters.
-///
-/// # Errors
-/// Fails if the index is in use, or the disk fails.
 pub fn finish_replacement(datadir: &Path, memory: u64) -> Result<(), PipelineError> {
     refuse_replica(datadir)?;
     let dir = datadir.join("index");

@@ -46,7 +46,6 @@ fn paid_in(view: &View<'_>, block: &Block) -> Result<Vec<i128>, ReadError> {
     Ok(paid)
 }
 
-/// The table, and the difference.
 type Difference = (&'static str, String);
 
 /// Compares the change of a block's large transfers with the amounts that they pay to others, where these are known.

@@ -86,7 +86,6 @@ pub struct Damage {
 /// How a table is verified and what mends it. Every registered table must have a rule (`rules.rs`), or this crate does
 /// not compile.
 pub(crate) trait Verified: Table + Sized {
-    /// The remedy.
     const REPAIR: Repair = Repair::of_table(&TableInfo::of::<Self>());
 
     /// Notes the facts of a row that the journal must have. Rows that another pass compares have none here.
@@ -102,7 +101,6 @@ macro_rules! declare_repairs {
 
 cairn_tables::for_each_table!(declare_repairs);
 
-/// The remedy for a table.
 pub(crate) fn repair_of(table: &str) -> Repair {
     TABLES.iter().position(|t| t.name == table).map_or(Repair::Blocks, |at| REPAIRS[at])
 }
@@ -110,7 +108,6 @@ pub(crate) fn repair_of(table: &str) -> Repair {
 /// Damage that is listed at most. More is counted.
 const LISTED: usize = 100;
 
-/// Collects damage.
 #[derive(Debug, Default)]
 pub(crate) struct Damages {
     pub(crate) listed: Vec<Damage>,
@@ -128,7 +125,6 @@ impl Damages {
         }
     }
 
-    /// Notes that a table differs from the journal.
     pub(crate) fn differs(&mut self, table: &str, what: String) {
         self.note(Damage { place: table.to_owned(), height: None, what, repair: repair_of(table) });
     }

@@ -22,7 +22,6 @@ use crate::{
     ledger::{claim_key, contest_key, contest_state, list_document, list_size, listing_key, newest, prefix},
 };
 
-/// Name of the check.
 const NAME: &str = "quotes, claims, contests, tags of pools and profiles match the ledger";
 
 /// The tables that are compared.
@@ -61,39 +60,55 @@ pub(crate) fn audit(view: &View<'_>, damages: &mut Damages) -> Result<Check, Pip
         return Ok(Check { name: NAME, ok: false, detail: "rows cannot be read".to_owned() });
     }
     match compare(view) {
-        Ok((None, detail)) => Ok(Check { name: NAME, ok: true, detail }),
-        Ok((Some(table), detail)) => {
+        Ok(detail) => Ok(Check { name: NAME, ok: true, detail }),
+        Err(Ended::Differs(table, detail)) => {
             damages.differs(table, detail.clone());
             Ok(Check { name: NAME, ok: false, detail })
         }
-        Err(error) if error.is_damage() => {
+        Err(Ended::Unread(error)) => {
             let detail = error.to_string();
             damages.take(error, Events::NAME, None)?;
             Ok(Check { name: NAME, ok: false, detail })
         }
-        Err(error) => Err(error.into()),
     }
+}
+
+/// Why a comparison ended.
+enum Ended {
+    /// The first table that differs, and how.
+    Differs(&'static str, String),
+    Unread(ReadError),
+}
+
+impl From<ReadError> for Ended {
+    fn from(error: ReadError) -> Self {
+        Ended::Unread(error)
+    }
+}
+
+fn differs<V>(table: &'static str, what: impl Into<String>) -> Result<V, Ended> {
+    Err(Ended::Differs(table, what.into()))
 }
 
 /// A document, with the rows of it that are still to come.
 type OpenDocument = Option<(u64, EventRow, u64)>;
 
-/// Where the open document comes from, of which these rows are; else what is wrong.
-fn provenance_of(open: &mut OpenDocument, seq: u64, document: u64, rows: u64) -> Result<&Provenance, String> {
+/// Where the open document comes from, of which these rows are.
+fn provenance_of(open: &mut OpenDocument, seq: u64, document: u64, rows: u64) -> Result<&Provenance, Ended> {
     match open {
         Some((of, EventRow::Document { provenance, .. }, left)) => match left.checked_sub(rows) {
             Some(rest) if *of == document => {
                 *left = rest;
                 Ok(provenance)
             }
-            _ => Err(format!("event {seq} does not belong to the document before it")),
+            _ => differs(Events::NAME, format!("event {seq} does not belong to the document before it")),
         },
-        _ => Err(format!("event {seq} belongs to no document")),
+        _ => differs(Events::NAME, format!("event {seq} belongs to no document")),
     }
 }
 
-/// Returns the number of quotes that hold, or the first table that differs, with the difference.
-fn compare_quotes(view: &View<'_>, expected: &Sum) -> Result<Result<u64, (&'static str, &'static str)>, ReadError> {
+/// Returns the number of quotes that hold.
+fn compare_quotes(view: &View<'_>, expected: &Sum) -> Result<u64, Ended> {
     let (mut found, mut chosen) = (Sum::default(), Sum::default());
     let mut candle: Option<(Candle, Versions)> = None;
     let mut close = |candle: Option<(Candle, Versions)>| {
@@ -115,44 +130,26 @@ fn compare_quotes(view: &View<'_>, expected: &Sum) -> Result<Result<u64, (&'stat
     }
     close(candle);
     if found != *expected {
-        return Ok(Err((QuoteVersions::NAME, "it has other rows than the ledger")));
+        return differs(QuoteVersions::NAME, "it has other rows than the ledger");
     }
-    let (mut rows, mut held) = (0u64, Sum::default());
-    for row in view.scan::<Quotes>(None)? {
-        let (candle, quote) = row?;
-        held.add::<Quotes>(&candle, &quote);
-        rows += 1;
-    }
-    Ok(if held == chosen { Ok(rows) } else { Err((Quotes::NAME, "it has other quotes than follow from the ledger")) })
+    compare_rows::<Quotes>(view, &chosen, "it has other quotes than follow from the ledger")
 }
 
-/// Returns the number of claims, or the first table that differs, with the difference.
-fn compare_claims(
-    view: &View<'_>,
-    claims: &Sum,
-    lists: &BTreeMap<ListDocument, ListSize>,
-) -> Result<Result<u64, (&'static str, &'static str)>, ReadError> {
-    if view.scan::<ClaimLists>(None)?.collect::<Result<BTreeMap<_, _>, _>>()? != *lists {
-        return Ok(Err((ClaimLists::NAME, "it has other documents than the ledger")));
-    }
-    Ok(compare_rows::<Claims>(view, claims)?.ok_or((Claims::NAME, "it has other claims than the ledger")))
-}
-
-/// The number of rows of a table; `None` if they differ.
-fn compare_rows<T: Table>(view: &View<'_>, expected: &Sum) -> Result<Option<u64>, ReadError> {
-    let (mut said, mut stored) = (0u64, Sum::default());
+/// Returns the number of rows of a table.
+fn compare_rows<T: Table>(view: &View<'_>, expected: &Sum, difference: &str) -> Result<u64, Ended> {
+    let (mut count, mut stored) = (0u64, Sum::default());
     for row in view.scan::<T>(None)? {
         let (key, value) = row?;
         stored.add::<T>(&key, &value);
-        said += 1;
+        count += 1;
     }
-    Ok((stored == *expected).then_some(said))
+    if stored == *expected { Ok(count) } else { differs(T::NAME, difference) }
 }
 
-/// Returns the first table that differs, if there is one, with the text for the check.
-fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError> {
+/// Returns the text for the check.
+fn compare(view: &View<'_>) -> Result<String, Ended> {
     let states = view.scan::<Documents>(None)?.collect::<Result<BTreeMap<DocumentHash, DocumentState>, _>>()?;
-    let differs = |table, what: String| Ok((Some(table), what));
+    let is_withdrawn = |hash: &DocumentHash| states.get(hash).is_some_and(|state| state.withdrawn != 0);
     let mut expected = Sum::default();
     let (mut claims, mut lists) = (Sum::default(), BTreeMap::<ListDocument, ListSize>::new());
     let (mut tags, mut profiles, mut contests) = (Sum::default(), Sum::default(), Sum::default());
@@ -176,8 +173,8 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
             }
             EventRow::Withdrawal { provenance, document, .. } => {
                 documents += 1;
-                let is_noted = states.get(document).is_some_and(|state| state.withdrawn != 0);
-                named += u64::from(states.get(&provenance.document).is_some_and(|state| state.seq == seq) && is_noted);
+                let is_listed = states.get(&provenance.document).is_some_and(|state| state.seq == seq);
+                named += u64::from(is_listed && is_withdrawn(document));
                 open = None;
             }
             EventRow::Contest { provenance, contest, .. } => {
@@ -190,11 +187,8 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 }
             }
             EventRow::Quotes { document, rows, .. } => {
-                let provenance = match provenance_of(&mut open, seq, *document, rows.len() as u64) {
-                    Ok(provenance) => provenance,
-                    Err(what) => return differs(Events::NAME, what),
-                };
-                if states.get(&provenance.document).is_some_and(|state| state.withdrawn != 0) {
+                let provenance = provenance_of(&mut open, seq, *document, rows.len() as u64)?;
+                if is_withdrawn(&provenance.document) {
                     continue;
                 }
                 for row in rows {
@@ -208,11 +202,8 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 }
             }
             EventRow::Claims { document, list, claims: rows, .. } => {
-                let provenance = match provenance_of(&mut open, seq, *document, rows.len() as u64) {
-                    Ok(provenance) => provenance,
-                    Err(what) => return differs(Events::NAME, what),
-                };
-                if states.get(&provenance.document).is_some_and(|state| state.withdrawn != 0) {
+                let provenance = provenance_of(&mut open, seq, *document, rows.len() as u64)?;
+                if is_withdrawn(&provenance.document) {
                     continue;
                 }
                 let of = list_document(provenance, list);
@@ -222,11 +213,8 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
                 said.for_each(|claim| claims.add::<Claims>(&claim_key(provenance, list, claim), claim));
             }
             EventRow::Listing { document, list, rows, .. } => {
-                let provenance = match provenance_of(&mut open, seq, *document, rows.len() as u64) {
-                    Ok(provenance) => provenance,
-                    Err(what) => return differs(Events::NAME, what),
-                };
-                if states.get(&provenance.document).is_some_and(|state| state.withdrawn != 0) {
+                let provenance = provenance_of(&mut open, seq, *document, rows.len() as u64)?;
+                if is_withdrawn(&provenance.document) {
                     continue;
                 }
                 match rows {
@@ -237,7 +225,7 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
         }
     }
     if open.is_some_and(|(.., left)| left > 0) {
-        return differs(Events::NAME, "rows of the last document are missing".to_owned());
+        return differs(Events::NAME, "rows of the last document are missing");
     }
     if view.tip().seq != next - 1 {
         let what = format!("the newest event is {}, and the checkpoint says {}", next - 1, view.tip().seq);
@@ -247,26 +235,16 @@ fn compare(view: &View<'_>) -> Result<(Option<&'static str>, String), ReadError>
     if named != documents || come != documents {
         return differs(Documents::NAME, format!("{documents} documents are in the ledger, and {come} are listed"));
     }
-    let rows = match compare_quotes(view, &expected)? {
-        Ok(rows) => rows,
-        Err((table, what)) => return differs(table, what.to_owned()),
-    };
-    let said = match compare_claims(view, &claims, &lists)? {
-        Ok(said) => said,
-        Err((table, what)) => return differs(table, what.to_owned()),
-    };
-    let Some(known) = compare_rows::<PoolTags>(view, &tags)? else {
-        return differs(PoolTags::NAME, "it has other tags than the ledger".to_owned());
-    };
-    let Some(profiled) = compare_rows::<Profiles>(view, &profiles)? else {
-        return differs(Profiles::NAME, "it has other profiles than the ledger".to_owned());
-    };
-    let Some(contested) = compare_rows::<Contests>(view, &contests)? else {
-        return differs(Contests::NAME, "it has other contests than the ledger".to_owned());
-    };
-    let detail = format!(
+    let rows = compare_quotes(view, &expected)?;
+    if view.scan::<ClaimLists>(None)?.collect::<Result<BTreeMap<_, _>, _>>()? != lists {
+        return differs(ClaimLists::NAME, "it has other documents than the ledger");
+    }
+    let said = compare_rows::<Claims>(view, &claims, "it has other claims than the ledger")?;
+    let known = compare_rows::<PoolTags>(view, &tags, "it has other tags than the ledger")?;
+    let profiled = compare_rows::<Profiles>(view, &profiles, "it has other profiles than the ledger")?;
+    let contested = compare_rows::<Contests>(view, &contests, "it has other contests than the ledger")?;
+    Ok(format!(
         "{documents} documents, {} events, {rows} quotes, {said} claims, {known} tags of pools, {profiled} profiles, {contested} contests",
         next - 1
-    );
-    Ok((None, detail))
+    ))
 }

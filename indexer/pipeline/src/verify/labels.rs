@@ -25,7 +25,6 @@ use crate::{
     labels::{LabelledScript, ScriptVerdict, is_current, judge, rows_of, tables},
 };
 
-/// Name of the check.
 const NAME: &str = "labels and entities match claims and chain";
 
 /// Scripts between two steps of progress.
@@ -58,7 +57,7 @@ pub(crate) fn audit(
     }
     meter.begin(&[Claims::FAMILY, Labels::FAMILY]);
     let (mut finding, mut of_clusters) = (Finding::new(NAME), Finding::new(NAME));
-    match compare(view, meter, tallies, (&mut finding, &mut of_clusters))? {
+    match compare(view, meter, tallies, (&mut finding, &mut of_clusters)) {
         Ok(figures) => {
             if let Some(first) = &finding.first {
                 damages.differs(Labels::NAME, first.clone());
@@ -69,17 +68,16 @@ pub(crate) fn audit(
             // Rows of entities follow from the labels: they are compared with right ones only.
             let rows = tables().filter(|table| finding.first.is_none() && tallies.row_difference(table.name).is_some());
             for table in rows.collect::<Vec<_>>() {
-                let what = "it has other rows than follow from the labels".to_owned();
-                finding.expect(false, || format!("{}: {what}", table.name));
-                damages.differs(table.name, what);
+                finding.differs(damages, table.name, "it has other rows than follow from the labels");
             }
             Ok(finding.into_check(figures))
         }
-        Err(error) => {
+        Err(PipelineError::Read(error)) => {
             let detail = error.to_string();
             damages.take(error, Labels::NAME, None)?;
             Ok(Check { name: NAME, ok: false, detail })
         }
+        Err(error) => Err(error),
     }
 }
 
@@ -112,39 +110,31 @@ fn take<T: Table<Key = ScriptHash>>(
     Ok(None)
 }
 
-/// Figures, or the damage that ended it.
+/// Returns figures; ends with [`PipelineError::Read`] at the first damage.
 fn compare(
     view: &View<'_>,
     meter: &Meter<'_>,
     tallies: &mut Tallies,
     (finding, of_clusters): (&mut Finding, &mut Finding),
-) -> Result<Result<String, ReadError>, PipelineError> {
-    macro_rules! read {
-        ($result:expr) => {
-            match $result {
-                Ok(value) => value,
-                Err(error) => return Ok(Err(ReadError::from(error))),
-            }
-        };
-    }
-    let mut claims = read!(view.scan::<Claims>(None));
-    let mut labels = read!(view.scan::<Labels>(None)).peekable();
-    let mut due = read!(view.scan::<LabelDue>(None)).peekable();
-    let mut walk = read!(view.claims().walk());
-    let mut said = read!(next_said(&mut claims, None));
+) -> Result<String, PipelineError> {
+    let mut claims = view.scan::<Claims>(None)?;
+    let mut labels = view.scan::<Labels>(None)?.peekable();
+    let mut due = view.scan::<LabelDue>(None)?.peekable();
+    let mut walk = view.claims().walk()?;
+    let mut said = next_said(&mut claims, None)?;
     let (mut scripts, mut labelled, mut waiting, mut roots) = (0u64, 0u64, 0u64, BTreeSet::new());
     loop {
         let label = labels.peek().and_then(|row| row.as_ref().ok()).map(|(script, _)| *script);
         let Some(script) = [said, label].into_iter().flatten().min() else { break };
-        let stored = read!(take(&mut labels, script));
-        let is_due = read!(take(&mut due, script)).is_some();
-        let now = read!(judge(view, &mut walk, &script, stored.as_ref()));
+        let stored = take(&mut labels, script)?;
+        let is_due = take(&mut due, script)?.is_some();
+        let now = judge(view, &mut walk, &script, stored.as_ref())?;
         let wrong = differs(stored.as_ref(), &now, is_due);
         finding.expect(wrong.is_none(), || format!("script {}: {}", hex::encode(script.0), wrong.unwrap_or_default()));
         if let Some(stored) = &stored {
             let side = LabelledScript { label: stored, moved: now.sums, path: Some(&now.path) };
             let rows = rows_of(&script, &side).map_err(|e| ReadError::Broken(e.to_string()));
-            tallies.expect_rows(&read!(rows));
+            tallies.expect_rows(&rows?);
             let node = now.node.filter(|_| stored.is_heritable);
             roots.extend(node.map(|node| root_of(node, &now.path).0));
         }
@@ -152,7 +142,7 @@ fn compare(
         labelled += u64::from(stored.is_some());
         waiting += u64::from(is_due);
         if said == Some(script) {
-            said = read!(next_said(&mut claims, said));
+            said = next_said(&mut claims, said)?;
         }
         if scripts.is_multiple_of(STEP) {
             meter.at(place(&script.0), 1 << 16)?;
@@ -160,12 +150,12 @@ fn compare(
     }
     // The walk may have ended at a row that cannot be read.
     if let Some(row) = labels.next() {
-        read!(row);
+        row?;
     }
     let owners = Owners { view, roots, is_waiting: waiting > 0 };
-    let owned = read!(owners.compare(meter, (tallies, of_clusters))?);
+    let owned = owners.compare(meter, (tallies, of_clusters))?;
     let waits = if waiting > 0 { format!(", {waiting} wait to be judged") } else { String::new() };
-    Ok(Ok(format!("{labelled} labels of {scripts} scripts, {owned} clusters with owners{waits}")))
+    Ok(format!("{labelled} labels of {scripts} scripts, {owned} clusters with owners{waits}"))
 }
 
 /// Returns the difference of a stored label, if there is one. A label that waits to be judged may be outdated; the

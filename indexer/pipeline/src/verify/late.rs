@@ -20,7 +20,6 @@ use crate::{
     watchlist::make as make_watchlist,
 };
 
-/// Name of the check.
 const NAME: &str = "late stages match the chain";
 
 /// Blocks between two steps of progress.
@@ -54,8 +53,7 @@ pub(crate) fn audit(view: &View<'_>, meter: &mut Meter<'_>, damages: &mut Damage
             Ok((rows, differences)) => {
                 figures.push(format!("{}: {rows} rows at height {height}", stage.name));
                 for (table, what) in differences {
-                    finding.expect(false, || format!("{table}: {what}"));
-                    damages.differs(table, what);
+                    finding.differs(damages, table, &what);
                 }
             }
             Err(PipelineError::Read(error)) => {
@@ -90,9 +88,7 @@ fn watchlist(
     let rows = view.scan::<Watchlist>(None)?.collect::<Result<Vec<_>, _>>()?;
     for (table, is_same) in [(WatchHead::NAME, head == made.head), (Watchlist::NAME, rows == made.rows)] {
         if !is_same {
-            let what = "it has other rows than follow from the chain".to_owned();
-            finding.expect(false, || format!("{table}: {what}"));
-            damages.differs(table, what);
+            finding.differs(damages, table, "it has other rows than follow from the chain");
         }
     }
     Ok(format!("watchlist: {} clusters", rows.len()))
@@ -121,10 +117,7 @@ fn flows(
             rows.insert((mode, exchange, day), sums);
         }
     }
-    let mut differs = |table: &str, what: &str| {
-        finding.expect(false, || format!("{table}: {what}"));
-        damages.differs(table, what.to_owned());
-    };
+    let mut differs = |table: &str, what: &str| finding.differs(damages, table, what);
     let [latest, then] = FlowMode::ALL.map(|mode| held(&rows, mode));
     let adds_up = |of: &ExchangeBalance| {
         let [latest, then] = [&latest, &then].map(|all| all.get(&of.exchange).copied().unwrap_or(Some(0)));

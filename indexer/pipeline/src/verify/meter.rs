@@ -43,7 +43,6 @@ impl<'p> Meter<'p> {
         self.part = self.files;
     }
 
-    /// The token that cancels the work.
     pub(crate) fn cancel(&self) -> &CancelToken {
         self.progress.cancel_token()
     }

@@ -105,6 +105,11 @@ impl Finding {
         }
     }
 
+    fn differs(&mut self, damages: &mut Damages, table: &str, what: &str) {
+        self.expect(false, || format!("{table}: {what}"));
+        damages.differs(table, what.to_owned());
+    }
+
     fn into_check(self, figures: String) -> Check {
         let ok = self.differences == 0;
         let detail = match self.first {
@@ -147,9 +152,6 @@ const AUDIT_WORK: u64 = 96 << 20;
 
 /// Audits the index in a folder, opened for this alone and without a cache of rows: what is read comes from the disk.
 /// The reader is missing if the index cannot be opened at all.
-///
-/// # Errors
-/// Fails as [`audit`] does, and if there is no index.
 pub fn audit_folder(
     dir: &Path,
     raw: RawCheck,
@@ -159,9 +161,6 @@ pub fn audit_folder(
 }
 
 /// As [`audit_folder`], with a memory limit of the process in bytes, at least [`LEAST_AUDIT_MEMORY`].
-///
-/// # Errors
-/// Fails as [`audit_folder`] does, and if the memory is too small for the index.
 pub fn audit_folder_within(
     dir: &Path,
     raw: RawCheck,

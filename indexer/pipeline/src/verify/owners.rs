@@ -18,7 +18,6 @@ const ROWS: usize = 1 << 20;
 /// Clusters that are judged between two steps of progress.
 const STEP: usize = 256;
 
-/// The parts that are compared.
 pub(super) struct Owners<'v> {
     pub(super) view: &'v View<'v>,
     /// Roots of clusters with claims that extend to them.
@@ -28,33 +27,25 @@ pub(super) struct Owners<'v> {
 }
 
 impl Owners<'_> {
-    /// Judges these clusters again, and all that have an owner. Returns how many have one, or the damage that ended it.
+    /// Judges these clusters again, and all that have an owner. Returns how many have one;
+    /// ends with [`PipelineError::Read`] at the first damage.
     pub(super) fn compare(
         mut self,
         meter: &Meter<'_>,
         (tallies, finding): (&mut Tallies, &mut Finding),
-    ) -> Result<Result<u64, ReadError>, PipelineError> {
-        let due = match self.stored() {
-            Ok(due) => due,
-            Err(error) => return Ok(Err(error)),
-        };
+    ) -> Result<u64, PipelineError> {
+        let due = self.stored()?;
         let (roots, mut owned) = (std::mem::take(&mut self.roots).into_iter().collect::<Vec<_>>(), 0);
         for some in roots.chunks(STEP) {
             meter.at(1, 1)?;
-            match self.judge(some, &due, (tallies, finding)) {
-                Ok(count) => owned += count,
-                Err(error) => return Ok(Err(error)),
-            }
+            owned += self.judge(some, &due, (tallies, finding))?;
         }
         let mut from = Some(TxNum(0));
         while let Some(at) = from {
             meter.at(1, 1)?;
-            match self.suspects(at, tallies) {
-                Ok(next) => from = next,
-                Err(error) => return Ok(Err(error)),
-            }
+            from = self.suspects(at, tallies)?;
         }
-        Ok(Ok(owned))
+        Ok(owned)
     }
 
     /// Adds the roots that have a row. Returns those that are to be judged again.

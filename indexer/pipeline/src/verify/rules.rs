@@ -1,16 +1,5 @@
 //! How the rows of each table are compared, and what mends a table if that is not the remedy of its origin.
 
-use cairn_tables::{
-    clusters::{ClusterChildren, ClusterDays, Clusters},
-    heights::{HeightByHash, HeightByTime},
-    history::HistoryIndex,
-    journal::OverwrittenCoins,
-    returns::Returns,
-    spenders::Spenders,
-    transfers::LargeChange,
-    tx_nums::TxNums,
-};
-
 use super::{
     damage::{Repair, Verified},
     tally::{Fact, Tallies},
@@ -21,13 +10,21 @@ use super::{
 ///
 /// - `whole`: each row with a row that a stage or a label makes.
 /// - `sums`: the numbers of all rows with those that a stage or a label adds up.
+/// - `facts`: the facts that a closure notes of each row.
 /// - `elsewhere`: by another pass, or not at all; a comment says which.
 macro_rules! rules {
-    ($($how:ident $file:ident::$table:ident $(=> $repair:ident)?;)*) => {
+    ($(
+        $how:ident $file:ident::$table:ident $(=> $repair:ident)?
+        $(, |$key:pat_param, $row:pat_param, $tallies:ident| $note:expr)?;
+    )*) => {
         $(impl Verified for cairn_tables::$file::$table {
             $(const REPAIR: Repair = Repair::$repair;)?
 
             rules!(@note $how);
+
+            $(fn note($key: &Self::Key, $row: &Self::Value, $tallies: &mut Tallies) {
+                $note;
+            })?
         })*
     };
     (@note whole) => {
@@ -40,6 +37,7 @@ macro_rules! rules {
             tallies.find_sums::<Self>(key, sums);
         }
     };
+    (@note facts) => {};
     (@note elsewhere) => {};
 }
 
@@ -49,6 +47,13 @@ rules! {
     elsewhere block_log::BlockLog;
     elsewhere prevouts::Prevouts;
     elsewhere journal::Collisions => LookUp;
+    facts tx_nums::TxNums => LookUp, |(prefix, tx_num), (), tallies| tallies.find(Fact::TxNums, (prefix.0, *tx_num));
+    facts heights::HeightByHash => LookUp,
+        |(prefix, height), (), tallies| tallies.find(Fact::HeightByHash, (prefix.0, *height));
+    facts heights::HeightByTime => LookUp,
+        |(time, height), (), tallies| tallies.find(Fact::HeightByTime, (*time, *height));
+    // Only the heights: the balance of coins checks the rows.
+    facts journal::OverwrittenCoins => LookUp, |height, _, tallies| tallies.find(Fact::Overwritten, *height);
 
     // Stages. Coins while the journal is walked, and the others script by script.
     elsewhere coins::Coins;
@@ -72,6 +77,17 @@ rules! {
     sums script_days::ScriptDays;
     // With the blocks and with when scripts were first paid.
     whole pings::Pings;
+    facts spenders::Spenders, |funding, row, tallies|
+        row.0.iter().for_each(|s| tallies.spender(*funding, s.vout, s.distance, s.vin, false));
+    facts history::HistoryIndex, |(id, slot), row, tallies| tallies.find_index(*id, *slot, &row.0);
+    // With the history of scripts.
+    facts returns::Returns, |tx_num, row, tallies| tallies.find_times(Fact::Returns, row.scripts, *tx_num);
+    facts clusters::Clusters, |node, row, tallies| tallies.clusters.row(*node, row);
+    facts clusters::ClusterChildren, |(parent, _), row, tallies|
+        row.0.iter().for_each(|child| tallies.clusters.child(*parent, child));
+    facts clusters::ClusterDays, |period, sums, tallies| tallies.clusters.day(*period, sums);
+    // The value of a row is compared for some transactions; that the transaction is a large transfer, for all.
+    facts transfers::LargeChange, |key, _, tallies| tallies.clusters.change(*key);
 
     // Late stages: folded again.
     elsewhere late::LateUndo => Late;
@@ -127,81 +143,4 @@ rules! {
     elsewhere feed::Feed;
     elsewhere feed::Announced;
     elsewhere live_quotes::LiveQuotes;
-}
-
-impl Verified for TxNums {
-    const REPAIR: Repair = Repair::LookUp;
-
-    fn note((prefix, tx_num): &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
-        tallies.find(Fact::TxNums, (prefix.0, *tx_num));
-    }
-}
-
-impl Verified for HeightByHash {
-    const REPAIR: Repair = Repair::LookUp;
-
-    fn note((prefix, height): &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
-        tallies.find(Fact::HeightByHash, (prefix.0, *height));
-    }
-}
-
-impl Verified for HeightByTime {
-    const REPAIR: Repair = Repair::LookUp;
-
-    fn note((time, height): &Self::Key, (): &Self::Value, tallies: &mut Tallies) {
-        tallies.find(Fact::HeightByTime, (*time, *height));
-    }
-}
-
-/// Only the heights: the balance of coins checks the rows.
-impl Verified for OverwrittenCoins {
-    const REPAIR: Repair = Repair::LookUp;
-
-    fn note(height: &Self::Key, _: &Self::Value, tallies: &mut Tallies) {
-        tallies.find(Fact::Overwritten, *height);
-    }
-}
-
-impl Verified for Spenders {
-    fn note(funding: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        row.0.iter().for_each(|s| tallies.spender(*funding, s.vout, s.distance, s.vin, false));
-    }
-}
-
-impl Verified for HistoryIndex {
-    fn note((id, slot): &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_index(*id, *slot, &row.0);
-    }
-}
-
-/// Compared with the history of scripts.
-impl Verified for Returns {
-    fn note(tx_num: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.find_times(Fact::Returns, row.scripts, *tx_num);
-    }
-}
-
-impl Verified for Clusters {
-    fn note(node: &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        tallies.clusters.row(*node, row);
-    }
-}
-
-impl Verified for ClusterChildren {
-    fn note((parent, _): &Self::Key, row: &Self::Value, tallies: &mut Tallies) {
-        row.0.iter().for_each(|child| tallies.clusters.child(*parent, child));
-    }
-}
-
-impl Verified for ClusterDays {
-    fn note(period: &Self::Key, sums: &Self::Value, tallies: &mut Tallies) {
-        tallies.clusters.day(*period, sums);
-    }
-}
-
-/// The value of a row is compared for some transactions; that the transaction is a large transfer, for all.
-impl Verified for LargeChange {
-    fn note(key: &Self::Key, _: &Self::Value, tallies: &mut Tallies) {
-        tallies.clusters.change(*key);
-    }
 }

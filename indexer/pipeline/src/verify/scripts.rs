@@ -56,9 +56,13 @@ pub(crate) fn audit(
         }
     };
     let mut nodes = Nodes::open(view);
-    let found = walk(view, supply, meter, tallies, (&mut finding, &mut tell, &mut nodes), &mut scripts)?;
+    let damage = match walk(view, supply, meter, tallies, (&mut finding, &mut tell, &mut nodes), &mut scripts) {
+        Ok(()) => None,
+        Err(PipelineError::Read(error)) => Some(error),
+        Err(error) => return Err(error),
+    };
     told.map_err(unwrap_stage)?;
-    let whole = found.is_ok();
+    let whole = damage.is_none();
     nodes.finish(whole, &mut tallies.clusters, damages)?;
     if whole {
         let mut expected = Ok(());
@@ -74,7 +78,7 @@ pub(crate) fn audit(
         tallies.do_not_compare(ScriptDays::NAME);
         tallies.do_not_compare(Returns::NAME);
     }
-    if let Err(error) = found {
+    if let Some(error) = damage {
         damages.take(error, TotalsTable::NAME, None)?;
         // The walk ends at the first damage of three tables; the others may have more.
         others::<TotalsTable>(view, damages)?;
@@ -94,10 +98,9 @@ fn others<T: Table>(view: &View<'_>, damages: &mut Damages) -> Result<(), Pipeli
     error.or_else(|error| damages.take(error, T::NAME, None))
 }
 
-/// Receives each entry of a history.
 type EntrySink<'t> = dyn FnMut(ScriptId, ScriptTemplate, &HistoryEntry, &mut Tallies) + 't;
 
-/// The inner error is damage.
+/// Ends with [`PipelineError::Read`] at the first damage.
 fn walk(
     view: &View<'_>,
     supply: Option<Sats>,
@@ -105,28 +108,20 @@ fn walk(
     tallies: &mut Tallies,
     (finding, tell, nodes): (&mut Finding, &mut EntrySink<'_>, &mut Nodes<'_, '_>),
     scripts: &mut u64,
-) -> Result<Result<(), ReadError>, PipelineError> {
-    macro_rules! read {
-        ($result:expr) => {
-            match $result {
-                Ok(value) => value,
-                Err(error) => return Ok(Err(ReadError::from(error))),
-            }
-        };
-    }
-    let mut coins = read!(view.scan::<CoinsByScript>(None)).peekable();
-    let mut history = read!(view.scan::<History>(None)).peekable();
+) -> Result<(), PipelineError> {
+    let mut coins = view.scan::<CoinsByScript>(None)?.peekable();
+    let mut history = view.scan::<History>(None)?.peekable();
     let mut sum = 0u64;
-    for row in read!(view.scan::<TotalsTable>(None)) {
-        let (id, totals) = read!(row);
+    for row in view.scan::<TotalsTable>(None)? {
+        let (id, totals) = row?;
         let (mut held, mut count) = (0u64, 0u64);
         while let Some(row) = coins.next_if(|row| row.as_ref().map_or(true, |((found, _), _)| *found == id)) {
-            let ((_, outpoint), CoinValue(value)) = read!(row);
+            let ((_, outpoint), CoinValue(value)) = row?;
             tallies.find(Fact::CoinsByScript, (id, outpoint, value));
             (held, count) = (held.saturating_add(value), count + 1);
         }
         tallies.find_totals(id, &totals);
-        let walked = read!(walk_history(id, &totals, &mut history, tallies, tell));
+        let walked = walk_history(id, &totals, &mut history, tallies, tell)?;
         let agrees = (held, count) == (totals.balance(), totals.coin_count())
             && walked.received == totals.funded
             && walked.sent == totals.spent
@@ -138,7 +133,7 @@ fn walk(
             format!("script {h:02x?}: {count} coins hold {held}; totals {totals:?}; history {walked:?}")
         });
         if scripts.is_multiple_of(SAMPLE) && agrees {
-            let first = read!(first_output(view, id, &totals));
+            let first = first_output(view, id, &totals)?;
             finding.expect(first, || format!("script {id:02x?}: its first output has another script"));
         }
         nodes.script(id, held, &mut tallies.clusters);
@@ -148,13 +143,13 @@ fn walk(
         }
     }
     for row in [coins.next().map(|row| row.map(drop)), history.next().map(|row| row.map(drop))].into_iter().flatten() {
-        read!(row);
+        row?;
         finding.expect(false, || "rows of a script without totals".to_owned());
     }
     if let Some(supply) = supply {
         finding.expect(sum == supply, || format!("scripts hold {sum} sats, the supply is {supply}"));
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Whether the output that `totals` names as the script's first is one of the script.

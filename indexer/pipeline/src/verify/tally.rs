@@ -132,7 +132,6 @@ impl Tallies {
         Ok(())
     }
 
-    /// A row that a table must have.
     pub(crate) fn expect_row<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.row(T::NAME, &encode_key::<T>(key), &encode_value::<T>(value), 1);
     }
@@ -142,7 +141,6 @@ impl Tallies {
         self.row(T::NAME, &encode_key::<T>(key), &encode_value::<T>(value), 1u64.wrapping_neg());
     }
 
-    /// A row of sums.
     pub(crate) fn find_sums<T: Table<Value = Sums>>(&mut self, key: &T::Key, value: &Sums) {
         self.sums(T::NAME, &encode_key::<T>(key), value, -1);
     }
@@ -246,7 +244,6 @@ impl Tallies {
     }
 }
 
-/// Place of a table in the registry.
 fn place(table: &str) -> Option<usize> {
     TABLES.iter().position(|t| t.name == table)
 }

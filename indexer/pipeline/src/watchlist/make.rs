@@ -26,7 +26,6 @@ use crate::{
 /// Rows that are walked through between two looks at whether to stop.
 const ROWS: u32 = 1 << 16;
 
-/// A watchlist.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NewWatchlist {
     pub(crate) head: WatchHeadRow,
@@ -119,9 +118,7 @@ pub(crate) fn make(view: &View<'_>, cancel: &CancelToken) -> Result<Option<NewWa
     if let Some(at) = At::of(view, tip.height, tip.tx_end, WATCH_YEARS * YEAR) {
         let mut sleep = Sleep::default();
         for holder in candidates(view, cancel)? {
-            if cancel.is_cancelled() {
-                return Err(PipelineError::Stopped);
-            }
+            PipelineError::if_cancelled(cancel)?;
             let Some(sleeper) = sleep.sleeper(view, holder, (at, WATCH_SATS), cancel)? else { continue };
             let (since, never) = sleeper.since().unwrap_or((TxNum(0), true));
             let key = WatchKey { sats: sleeper.sats, holder };

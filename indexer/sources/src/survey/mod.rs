@@ -89,9 +89,6 @@ impl BlockFiles {
     ///
     /// Damage outside the chain is only counted. Damage inside a block of the chain is found when the block is decoded.
     /// At a damaged header, the chain ends, and the blocks after it are counted as orphans; see [`Survey::gap`].
-    ///
-    /// # Errors
-    /// Fails if files cannot be read, no file contains genesis, or there are more blocks than fit in the memory limit.
     pub fn survey(&self, progress: &dyn Fn(SurveyProgress)) -> Result<Survey, SourceError> {
         let mut survey = Survey {
             tree: Tree::new(self.genesis()),

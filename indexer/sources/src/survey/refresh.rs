@@ -35,9 +35,6 @@ impl Survey {
 
     /// Leaves out a block that breaks a rule, with its descendants, for as long as this survey is used: the best chain
     /// is the best of the others.
-    ///
-    /// # Errors
-    /// Fails if the undo data of the new chain cannot be read.
     pub fn reject(&mut self, files: &BlockFiles, hash: &BlockHash) -> Result<Refreshed, SourceError> {
         let before = self.len();
         let Some(kept) = self.tree.reject(&hash.0) else {

@@ -15,14 +15,11 @@ use crate::{
     times::Times,
 };
 
-/// A forest of clusters.
 pub(super) trait Forest {
-    /// A root.
     type Root: Copy + PartialEq;
 
     fn root_of(&mut self, node: TxNum) -> Result<Self::Root, StageError>;
 
-    /// The node that is a root.
     fn node(&self, root: Self::Root) -> TxNum;
 
     fn counts(&mut self, root: Self::Root) -> Result<&mut Counts, StageError>;
@@ -30,7 +27,6 @@ pub(super) trait Forest {
     /// A new node that is a root, with counts of zero.
     fn found(&mut self, node: TxNum) -> Result<Self::Root, StageError>;
 
-    /// A new node that joins a cluster.
     fn join(&mut self, node: TxNum, parent: Self::Root, effects: &mut Effects<'_, '_>) -> Result<(), StageError>;
 
     /// A root that is merged into another cluster and keeps its counts.

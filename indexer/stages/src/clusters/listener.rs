@@ -12,7 +12,6 @@ use crate::{
     scripts::{self, Change},
 };
 
-/// The script that is heard.
 struct HeardScript {
     id: ScriptId,
     /// Its node, once there is one.

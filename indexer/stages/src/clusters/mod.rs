@@ -17,8 +17,7 @@ use cairn_tables::{
     DecodeError, KeyCodec, Table, ValueCodec,
     clusters::{CHILDREN_PER_ROW, Child, ChildrenRow, ClusterChildren, ClusterDays, ClusterOf, Clusters},
     codec::{Input, put_varint},
-    encode_key, encode_value,
-    stages::{self, StageInfo},
+    encode_key, encode_value, stages,
     transfers::LargeChange,
 };
 
@@ -34,7 +33,7 @@ use crate::{
     lanes::{DeltaLane, RowLane, Sink},
     ordered::{Sequence, Workspace},
     scripts::ScriptsStage,
-    stage::{HeardLane, MapContext, Stage},
+    stage::{HeardLane, MapContext, Stage, identity},
     times::Times,
 };
 
@@ -175,13 +174,7 @@ fn fold_children(
 }
 
 impl Stage for ClustersStage {
-    fn info(&self) -> StageInfo {
-        stages::CLUSTERS
-    }
-
-    fn lanes(&self) -> &'static [Lane] {
-        &LANES
-    }
+    identity!(CLUSTERS, LANES);
 
     /// Maps nothing: this stage works on another stage's groups.
     fn map(&self, _: &Block, _: &MapContext<'_>, _: &mut Sink<'_>) {}

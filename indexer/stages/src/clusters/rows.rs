@@ -142,7 +142,6 @@ impl<'p> RowForest<'p> {
         Ok(Some(counts.balance))
     }
 
-    /// Writes the rows that changed.
     pub(super) fn write(self, rows: &mut dyn Rows) -> Result<(), StageError> {
         for (node, (row, _)) in self.rows.into_iter().filter(|(_, (_, changed))| *changed) {
             let key = encode_key::<Clusters>(&node);

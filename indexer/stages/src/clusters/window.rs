@@ -198,7 +198,6 @@ impl Window {
         shown
     }
 
-    /// The root of a root from before, by its place.
     pub(super) fn root_of_outer(&mut self, place: u32) -> &OuterRoot {
         let root = self.find(place);
         let slot = self.slot(root);

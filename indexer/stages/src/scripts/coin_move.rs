@@ -15,7 +15,6 @@ pub(super) struct CoinMove {
     pub(super) sats: Sats,
 }
 
-/// The action of a script with a coin.
 pub(super) enum CoinAction {
     Received {
         vout: u32,

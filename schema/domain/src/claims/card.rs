@@ -1,6 +1,7 @@
 //! The trust card: the claims about a script, their weight, and caveats for those who rely on them.
 
 use cairn_events::{Behaviour, Category, ClaimType, EvidenceTier};
+use cairn_model::each_once;
 
 use super::{
     ClaimCaveat, Confidence, Consensus, Facts, HistoricalFlag, Listing, Risk, Stated, Strength, best::best,
@@ -122,9 +123,7 @@ pub fn card<'a>(stated: &[Stated<'a>], facts: &Facts) -> Card<'a> {
     let told = if facts.has_indirect_exposure { Risk::IndirectExposure } else { Risk::NoneObserved };
     let shown = if facts.has_signals { Risk::Behavioral } else { Risk::NoneObserved };
     let risk = standing.iter().map(risk_of).fold(told.max(shown), Risk::max);
-    let mut origins: Vec<&str> = labels.iter().map(Stated::origin).collect();
-    origins.sort_unstable();
-    origins.dedup();
+    let origins = each_once(labels.iter().map(Stated::origin));
     Card {
         label: CardLabel::of(best.as_ref(), facts),
         confidence_level: best.map_or(0, |best| best.claim.level.min(100)),

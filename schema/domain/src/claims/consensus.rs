@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cairn_events::EntityName;
+use cairn_model::each_once;
 
 use super::{At, Stated, standing::standing_claims};
 
@@ -95,9 +96,7 @@ pub fn consensus<'a>(stated: &[Stated<'a>], at: At) -> Consensus<'a> {
             *level = (*level).max(stated.level());
         }
     }
-    let mut origins: Vec<&str> = votes.keys().map(|(_, origin)| *origin).collect();
-    origins.sort_unstable();
-    origins.dedup();
+    let origins = each_once(votes.keys().map(|(_, origin)| *origin));
     let tallies = tallies(&votes);
     let total: u64 = tallies.iter().map(|tally| tally.sum).sum();
     let is_conflicted = tallies.first().is_some_and(|first| first.sum * 4 < total * 3);

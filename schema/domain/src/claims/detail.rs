@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use cairn_events::{ClaimType, EntityName};
+use cairn_model::each_once;
 
 use super::{At, ClaimStatus, Confidence, Stated, best::rank, confidence_tier, standing::judged};
 
@@ -72,7 +73,6 @@ pub fn detail<'a>(stated: &[Stated<'a>], at: At, from: usize, limit: usize) -> D
     Detail { groups: page, total_claims, total_groups, next: (end < total_claims).then_some(end) }
 }
 
-/// All groups, with all rows.
 fn groups<'a>(stated: &[Stated<'a>], at: At) -> Vec<EvidenceGroup<'a>> {
     let mut found: BTreeMap<_, Vec<Evidence<'a>>> = BTreeMap::new();
     for (one, standing) in judged(stated, at) {
@@ -91,9 +91,7 @@ fn groups<'a>(stated: &[Stated<'a>], at: At) -> Vec<EvidenceGroup<'a>> {
 fn group<'a>(entity: Option<&'a EntityName>, claim_type: ClaimType, mut rows: Vec<Evidence<'a>>) -> EvidenceGroup<'a> {
     rows.sort_by_cached_key(|row| (row.standing != ClaimStatus::Stands, rank(&row.stated)));
     let standing = || rows.iter().filter(|row| row.standing == ClaimStatus::Stands).map(|row| &row.stated);
-    let mut origins: Vec<&str> = standing().map(Stated::origin).collect();
-    origins.sort_unstable();
-    origins.dedup();
+    let origins = each_once(standing().map(Stated::origin));
     EvidenceGroup {
         entity,
         claim_type,

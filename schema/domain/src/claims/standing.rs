@@ -188,12 +188,10 @@ fn alone(stated: &Stated<'_>, at: At) -> ClaimStatus {
     }
 }
 
-/// The claims, each with whether it stands.
 pub(super) fn judged<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<Item = (Stated<'a>, ClaimStatus)> + 's {
     stated.iter().copied().zip(standings(stated, at))
 }
 
-/// The claims that stand.
 pub(super) fn standing_claims<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<Item = Stated<'a>> + 's {
     judged(stated, at).filter(|(_, standing)| *standing == ClaimStatus::Stands).map(|(stated, _)| stated)
 }

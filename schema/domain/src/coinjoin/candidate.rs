@@ -1,6 +1,6 @@
 //! Common parts of the detectors: the quick rejection, the most frequent amount, and counts of scripts.
 
-use cairn_model::{Sats, ScriptTemplate, is_unspendable};
+use cairn_model::{Sats, ScriptTemplate, each_once, is_unspendable};
 
 use super::Shape;
 
@@ -66,7 +66,6 @@ impl<'a, S: Shape> Candidate<'a, S> {
         (0..self.inputs()).map(|at| self.tx.input_template(at))
     }
 
-    /// Amount and template of each output.
     pub(super) fn output_templates(&self) -> impl Iterator<Item = (Sats, ScriptTemplate)> + '_ {
         let template = |at| ScriptTemplate::of(self.tx.output_script(at));
         (0..self.outputs()).map(move |at| (self.tx.output_value(at), template(at)))
@@ -88,8 +87,5 @@ fn runs(sorted: &[Sats]) -> impl Iterator<Item = (Sats, usize)> + '_ {
 }
 
 fn distinct<T: Ord>(items: impl Iterator<Item = T>) -> usize {
-    let mut items: Vec<T> = items.collect();
-    items.sort_unstable();
-    items.dedup();
-    items.len()
+    each_once(items).len()
 }

@@ -46,9 +46,6 @@ const FOLLOWS: [&str; 1] = ["confirmations"];
 const OF_CLAIMS: [&str; 2] = ["labels", "trust_safety"];
 
 /// Returns the changes from one pack to another, as far as their digests cover them.
-///
-/// # Errors
-/// Fails if one of the two is not a pack.
 pub fn diff(before: &Value, after: &Value) -> Result<Vec<Change>, BadPack> {
     let (before, after) = (covered(before)?, covered(after)?);
     let mut comparing = Comparing { causes: Causes::of(&before, &after), changes: Vec::new() };

@@ -76,9 +76,6 @@ pub(super) fn names_of<'p>(members: &'p Map<String, Value>, name: &str) -> Resul
 }
 
 /// Returns the canonical bytes of what the digest of a pack covers: these are hashed and signed.
-///
-/// # Errors
-/// Fails as [`covered`] does.
 pub fn signed_bytes(pack: &Value) -> Result<Vec<u8>, BadPack> {
     covered(pack).map(|covered| canonical(&covered))
 }

@@ -125,7 +125,6 @@ impl<'p> Place<'p> {
     }
 }
 
-/// A hash from the text that shows it.
 fn shown_hash(text: &str) -> Option<[u8; 32]> {
     let mut bytes: [u8; 32] = hexadecimal(text)?.try_into().ok()?;
     bytes.reverse();
@@ -163,7 +162,6 @@ impl RawTxs {
     }
 }
 
-/// A block of the proofs.
 struct Block {
     height: Height,
     hash: BlockHash,
@@ -172,9 +170,6 @@ struct Block {
 }
 
 /// Checks the proofs of a pack, whose digest has been checked. With headers, their blocks must be on that chain.
-///
-/// # Errors
-/// Fails with the place of what does not hold.
 pub fn check_proofs(pack: &Value, chain: Option<&HeaderChain>) -> Result<Option<Proven>, BadPack> {
     let named = named_txids(pack.get("sections").unwrap_or(&Value::Null));
     let omitted = pack.get("proofs_omitted").filter(|omitted| !omitted.is_null());
@@ -283,7 +278,6 @@ fn in_block(proof: &Place<'_>, block: &Block, raw: &mut RawTxs) -> Result<(), Ba
     Ok(())
 }
 
-/// Amounts of a transaction for a script.
 #[derive(PartialEq, Eq, Debug)]
 struct Amounts {
     received: u64,

@@ -33,9 +33,6 @@ pub struct Verdict {
 }
 
 /// Checks digest and signature of a pack. With keys, it must be signed by one of them.
-///
-/// # Errors
-/// Fails with the place of what does not hold.
 pub fn verify(pack: &Value, keys: Option<&[KeyRecord]>) -> Result<Verdict, BadPack> {
     let bytes = signed_bytes(pack)?;
     let digest = digest(&bytes);

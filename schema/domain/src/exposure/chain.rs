@@ -67,27 +67,15 @@ pub trait Chain {
     type Error;
 
     /// A transaction; `None` if it is too large to be taken apart.
-    ///
-    /// # Errors
-    /// Fails if it cannot be read.
     fn transaction(&mut self, tx: TxNum) -> Result<Option<Rc<TracedTx>>, Self::Error>;
 
     /// The transactions that spend outputs of a transaction: (vout, spender).
-    ///
-    /// # Errors
-    /// Fails if they cannot be read.
     fn spenders(&mut self, tx: TxNum) -> Result<Rc<[(u32, TxNum)]>, Self::Error>;
 
     /// The roles of scripts, in their order.
-    ///
-    /// # Errors
-    /// Fails if they cannot be read.
     fn roles(&mut self, scripts: &[ScriptId]) -> Result<Vec<Role>, Self::Error>;
 
     /// Announces transactions that are read next, so that they can be read together.
-    ///
-    /// # Errors
-    /// Fails if they cannot be read.
     fn announce(&mut self, _: &[TxNum]) -> Result<(), Self::Error> {
         Ok(())
     }

@@ -15,9 +15,6 @@ use super::{
 
 /// Traces the coins of a script that some transactions spent to where they went. The first of the transactions are read
 /// first, if not all can be.
-///
-/// # Errors
-/// Fails if a read fails.
 pub(super) fn trace_destinations<C: Chain>(
     chain: &mut C,
     subject: ScriptId,

@@ -52,7 +52,6 @@ impl Flows {
         Flows { hops, beyond, unknown: beyond, starts, barred, passed, steps }
     }
 
-    /// The parts of a coin.
     pub(super) fn spread(&self, coin: Outpoint, value: Sats) -> Spread {
         if let Some(part) = self.starts.get(&coin) {
             return Spread::whole(*part, value);
@@ -63,7 +62,6 @@ impl Flows {
         Spread::whole(self.barred.get(&coin.tx_num).copied().or(self.unknown), value)
     }
 
-    /// The amounts of a part in a coin.
     fn amounts(&self, coin: Outpoint, value: Sats, part: Part) -> Option<(u128, Sats)> {
         match self.starts.get(&coin) {
             Some(start) => (*start == Some(part)).then_some((u128::from(value) * super::spread::MILLIONTHS, value)),

@@ -25,7 +25,6 @@ pub(super) trait Side {
     fn settle<C: Chain>(&mut self, chain: &mut C, coins: Vec<Self::Coin>) -> Result<HashMap<TxNum, Sats>, C::Error>;
 }
 
-/// The transactions of a trace.
 pub(super) struct Levels {
     limits: Limits,
     /// All that were read, by number. Those that are not barred are taken through.

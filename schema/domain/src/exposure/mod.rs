@@ -70,9 +70,6 @@ impl Limits {
 
 /// Traces the coins of a script that some of its transactions moved: those that paid it for [`Way::Sources`], those
 /// that spent from it for [`Way::Destinations`]. The first of the transactions are read first, if not all can be.
-///
-/// # Errors
-/// Fails if a read fails.
 pub fn trace<C: Chain>(
     chain: &mut C,
     way: Way,

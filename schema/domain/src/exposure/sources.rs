@@ -12,9 +12,6 @@ use super::{
 
 /// Traces the coins that some transactions paid to a script back to their sources. The first of the transactions are
 /// read first, if not all can be.
-///
-/// # Errors
-/// Fails if a read fails.
 pub(super) fn trace_sources<C: Chain>(
     chain: &mut C,
     subject: ScriptId,
@@ -27,7 +24,6 @@ pub(super) fn trace_sources<C: Chain>(
     Ok(ancestry.trace(levels, txs.len()))
 }
 
-/// A coin of the subject.
 struct Examined {
     coin: Outpoint,
     value: Sats,

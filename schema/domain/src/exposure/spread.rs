@@ -90,7 +90,6 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// A coin that is one part.
     pub(super) fn whole(part: Option<Part>, value: Sats) -> Self {
         let haircut = part.map(|part| (part, u128::from(value) * MILLIONTHS)).into_iter().collect();
         Spread { haircut, pieces: vec![(value, part)] }
@@ -161,7 +160,6 @@ impl Passed {
         self.parts.len() + self.pieces.len()
     }
 
-    /// The parts of an output.
     pub(super) fn output(&self, vout: u32) -> Spread {
         let (Some(output), Some(from)) = (self.tx.outputs.get(vout as usize), self.places.get(vout as usize)) else {
             return Spread::default();
@@ -169,7 +167,6 @@ impl Passed {
         self.range(*from, output.value)
     }
 
-    /// The parts of the fee.
     pub(super) fn fee(&self) -> Spread {
         let from = self.places.last().copied().unwrap_or_default();
         self.range(from, self.brought.saturating_sub(from))

@@ -109,7 +109,6 @@ impl Tally {
         }
     }
 
-    /// Adds a fee.
     pub(super) fn add_fee(&mut self, spread: &Spread) {
         spread.sums().into_values().for_each(|amounts| self.fees.add(amounts));
     }

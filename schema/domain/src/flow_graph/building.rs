@@ -65,7 +65,6 @@ pub struct Limits {
     pub min_sats: Sats,
 }
 
-/// Parts of an edge.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Sum {
     sats: Sats,

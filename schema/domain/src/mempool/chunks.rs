@@ -182,7 +182,6 @@ fn regroup(graph: &Graph, chunks: &mut [Chunk], txs: &[u32], block_of: &[u8]) {
     }
 }
 
-/// All chunks with the list of their transactions.
 fn chunks(graph: &Graph) -> (Vec<Chunk>, Vec<u32>) {
     let count = graph.len();
     let mut clusters = Clusters::new(count);

@@ -64,7 +64,6 @@ pub struct Bucket {
     pub vsize_from_top: u64,
 }
 
-/// The bucket of a feerate.
 pub(super) fn bucket_of(rate: FeeRate) -> usize {
     // The first edge is 0, so at least one edge is at or below.
     BUCKET_EDGES.partition_point(|edge| *edge <= rate).saturating_sub(1)

@@ -71,7 +71,6 @@ enum OfScript {
     Many(Arc<Many>),
 }
 
-/// The index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scripts {
     by_hash: SharedMap<ScriptHash, OfScript>,

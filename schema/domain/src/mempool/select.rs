@@ -25,7 +25,6 @@ const MAX_PACKAGE: usize = 256;
 /// Not in any of the blocks.
 pub(super) const NO_BLOCK: u8 = u8::MAX;
 
-/// A selected block.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
     /// In an order valid in a block.

@@ -17,7 +17,6 @@ use crate::FeeRate;
 /// Id of the definition of stress.
 pub const MEMPOOL_STRESS: &str = "mempool-stress";
 
-/// One whole, in millionths.
 const WHOLE: u32 = 1_000_000;
 /// Weights of b, f, g and e in per cent.
 const WEIGHTS: [u64; 4] = [35, 30, 20, 15];

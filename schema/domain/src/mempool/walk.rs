@@ -4,14 +4,12 @@ use std::collections::HashSet;
 
 use super::{entry::GraphEntry, shared::Slots};
 
-/// Direction of the walk.
 #[derive(Clone, Copy)]
 pub(super) enum WalkDirection {
     Up,
     Down,
 }
 
-/// The neighbours of a transaction in one direction.
 pub(super) fn neighbours(slots: &Slots<GraphEntry>, slot: u32, direction: WalkDirection) -> &[u32] {
     let Some(entry) = slots.get(slot) else { return &[] };
     match direction {

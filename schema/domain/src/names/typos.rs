@@ -163,7 +163,6 @@ impl Typos {
     }
 }
 
-/// The letter after another one.
 fn after(letter: char) -> Option<char> {
     (letter..=char::MAX).nth(1)
 }

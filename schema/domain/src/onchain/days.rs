@@ -81,7 +81,6 @@ pub struct CoinTime {
 }
 
 impl CoinTime {
-    /// Seconds of a day.
     const DAY: i128 = DAY_SECS as i128;
 
     /// Satoshi-days destroyed, rounded down: coin-days destroyed in units of 10^-8. Σ value × age in days (ByteCoin,

@@ -8,7 +8,6 @@ use crate::{
     dust::is_service,
 };
 
-/// The claims that stand.
 fn standing<'s, 'a>(stated: &'s [Stated<'a>], at: At) -> impl Iterator<Item = Stated<'a>> + 's {
     let judged = stated.iter().copied().zip(standings(stated, at));
     judged.filter(|(_, status)| *status == ClaimStatus::Stands).map(|(stated, _)| stated)

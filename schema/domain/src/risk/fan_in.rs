@@ -31,7 +31,6 @@ pub const INFO: DetectorInfo = DetectorInfo {
     ],
 };
 
-/// A payment to the script.
 struct Payment {
     tx_num: TxNum,
     height: Height,

@@ -12,32 +12,17 @@ pub trait Ledger {
     type Error;
 
     /// A transaction; `None` if it has too many parts to be examined.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
     fn tx(&self, tx_num: TxNum) -> Result<Option<Rc<Tx>>, Self::Error>;
 
     /// The outputs that a transaction spends, in the order of its inputs.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
     fn outpoints(&self, tx_num: TxNum) -> Result<Vec<Outpoint>, Self::Error>;
 
     /// The transactions that spend outputs of a transaction: number of the output and spender, ascending.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
     fn spenders(&self, tx_num: TxNum) -> Result<Vec<(u32, TxNum)>, Self::Error>;
 
     /// The clusters of scripts, in their order; `None` while clusters are being computed.
-    ///
-    /// # Errors
-    /// Fails if the look-up fails.
     fn parties(&self, scripts: &[ScriptId]) -> Result<Option<Vec<Party>>, Self::Error>;
 
     /// The claims near the subject that exposure finds within [`NEAR_LIMITS`](super::NEAR_LIMITS), in both directions.
-    ///
-    /// # Errors
-    /// Fails if a look-up fails.
     fn near(&self, facts: &Facts, nearby: Nearby) -> Result<Near, Self::Error>;
 }

@@ -44,9 +44,6 @@ macro_rules! detectors {
         pub const DETECTORS: &[&DetectorInfo] = &[$(&$detector::INFO),+];
 
         /// Runs all detectors; the signals are in the order of [`DETECTORS`].
-        ///
-        /// # Errors
-        /// Fails if the ledger fails.
         pub fn examine<L: Ledger>(facts: &Facts, ledger: &L) -> Result<Vec<Signal>, L::Error> {
             let examined = Examined { facts, ledger };
             Ok(vec![$(conclude(&$detector::INFO, facts, $detector::detect(&examined)?)),+])

@@ -27,7 +27,6 @@ pub enum Nearby {
     Sanctions,
 }
 
-/// A script with a claim, and the way to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct NearScript {
     pub(super) claim: ClaimRef,

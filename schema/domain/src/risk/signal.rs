@@ -85,7 +85,6 @@ fn examined(facts: &Facts) -> String {
     format!("{} of {} transactions of the script were examined", facts.examined(), facts.tx_count)
 }
 
-/// The signal that follows from a finding.
 pub(super) fn conclude(detector: &'static DetectorInfo, facts: &Facts, finding: Finding) -> Signal {
     let signal = |state, code, reason| Signal {
         detector,

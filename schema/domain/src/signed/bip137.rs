@@ -19,7 +19,6 @@ use super::{
 /// The header of the first kind of address; each kind has four, one for each way to recover a key.
 const FIRST_HEADER: u8 = 27;
 
-/// A compact signature.
 pub(super) struct Compact {
     header: u8,
     /// The numbers r and s.

@@ -16,7 +16,6 @@ use super::{
     verdict::{Failure, InconclusiveReason, InvalidReason, SignedBy},
 };
 
-/// The tag of the hash of a message.
 const TAG: &[u8] = b"BIP0322-signed-message";
 /// The version of both transactions, if `to_sign` says nothing else.
 const VERSION: Version = Version(0);
@@ -95,7 +94,6 @@ fn only_output() -> TxOut {
     TxOut { value: Amount::ZERO, script_pubkey: Builder::new().push_opcode(OP_RETURN).into_script() }
 }
 
-/// Verifies a witness stack.
 pub(super) fn simple(script: &Script, message: &str, witness: Witness, nested: Nested) -> Result<SignedBy, Failure> {
     let script_sig = match nested {
         Nested::Allowed if script.is_p2sh() => script_sig_of(script, &witness).ok_or(InvalidReason::NotOfAddress)?,
@@ -116,7 +114,6 @@ fn script_sig_of(script: &Script, witness: &Witness) -> Option<ScriptBuf> {
     Some(Builder::new().push_slice(push).into_script())
 }
 
-/// Verifies a transaction.
 pub(super) fn full(script: &Script, message: &str, to_sign: &Transaction) -> Result<SignedBy, Failure> {
     let expected = OutPoint::new(to_spend(script, message).compute_txid(), 0);
     let Some(first) = to_sign.input.first().filter(|input| input.previous_output == expected) else {

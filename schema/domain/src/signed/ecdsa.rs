@@ -6,7 +6,6 @@ use bitcoin::secp256k1::{Message, PublicKey, Secp256k1, VerifyOnly, ecdsa::Signa
 
 use super::verdict::{Failure, InvalidReason};
 
-/// Verifies signatures.
 pub(super) static SECP: LazyLock<Secp256k1<VerifyOnly>> = LazyLock::new(Secp256k1::verification_only);
 
 /// SIGHASH_ALL, the only hash type that BIP 322 lets a signature have (taproot has its default too).

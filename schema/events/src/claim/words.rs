@@ -9,7 +9,11 @@ macro_rules! words {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
         pub enum $name {
-            $($(#[$variant_doc])* $variant = $code),+
+            $(
+                $(#[$variant_doc])*
+                #[doc = concat!("`", $word, "`")]
+                $variant = $code
+            ),+
         }
 
         impl $name {
@@ -160,39 +164,27 @@ words! {
 words! {
     /// The kind of entity that a claim names.
     Category, CategoryError("a category") {
-        /// Exchange.
         Exchange = 1 => "exchange",
         /// Wallet service or custodian.
         WalletService = 2 => "wallet_service",
-        /// Payment processor.
         PaymentProcessor = 3 => "payment_processor",
         /// Operator of cash machines.
         Atm = 4 => "atm",
-        /// Market place.
         Market = 5 => "market",
-        /// Gambling.
         Gambling = 6 => "gambling",
-        /// Mining pool.
         MiningPool = 7 => "mining_pool",
-        /// Miner.
         Miner = 8 => "miner",
-        /// Mixer.
         Mixer = 9 => "mixer",
         /// Coordinator of CoinJoins.
         Coinjoin = 10 => "coinjoin",
-        /// Hosting.
         Hosting = 11 => "hosting",
-        /// Donations.
         Donation = 12 => "donation",
-        /// Organization.
         Organization = 13 => "organization",
         /// Custodian of a fund.
         EtfCustodian = 14 => "etf_custodian",
         /// Bridge to another chain.
         DefiBridge = 15 => "defi_bridge",
-        /// Shop.
         Shop = 16 => "shop",
-        /// Faucet.
         Faucet = 17 => "faucet",
         /// A user.
         User = 18 => "user",
@@ -212,31 +204,20 @@ words! {
     Behaviour, BehaviourError("a behaviour") {
         /// On a list of sanctions.
         Sanctioned = 1 => "sanctioned",
-        /// Ransomware.
         Ransomware = 2 => "ransomware",
-        /// Sextortion.
         Sextortion = 3 => "sextortion",
-        /// Extortion.
         Extortion = 4 => "extortion",
-        /// Scam.
         Scam = 5 => "scam",
-        /// Ponzi scheme.
         Ponzi = 6 => "ponzi",
-        /// Phishing.
         Phishing = 7 => "phishing",
-        /// Theft.
         Theft = 8 => "theft",
-        /// Malware.
         Malware = 9 => "malware",
         /// Market of the darknet.
         Darknet = 10 => "darknet",
-        /// Terrorism financing.
         TerrorismFinancing = 11 => "terrorism_financing",
-        /// Money laundering.
         MoneyLaundering = 12 => "money_laundering",
         /// Material of child abuse.
         Csam = 13 => "csam",
-        /// Mixing.
         Mixing = 14 => "mixing",
         /// Coins kept offline.
         ColdWallet = 15 => "cold_wallet",

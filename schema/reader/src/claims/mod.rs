@@ -175,11 +175,8 @@ impl ClaimView<'_> {
     /// The first complete document of a list after this one; `None` if there is none. One row read.
     fn complete_after(self, list: &ListKey, version: &ListVersion) -> Result<Option<ListVersion>, ReadError> {
         let of = ListDocument { list: list.clone(), is_complete: true, version: *version };
-        for row in self.view.scan::<ClaimLists>(Some(&of))? {
+        for row in self.view.scan_while::<ClaimLists>(of, |found| (&found.list, found.is_complete) == (list, true))? {
             let (found, _) = row?;
-            if (&found.list, found.is_complete) != (list, true) {
-                break;
-            }
             if found.version > *version {
                 return Ok(Some(found.version));
             }

@@ -131,7 +131,6 @@ impl ClaimWalk<'_> {
         self.here(script)
     }
 
-    /// The claim that the iterator is at.
     fn claim(&self) -> Result<Claim, ReadError> {
         let value = self.rows.row()?.map(|(_, value)| value).unwrap_or_default();
         self.view.count_bytes(value)?;

@@ -1,7 +1,6 @@
 //! Explains why two scripts are of one cluster: a chain of transactions, each of which spends from two scripts of the
 //! chain.
 
-use cairn_domain::cospending::counts;
 use cairn_model::{Height, ScriptId, TxNum};
 
 use super::{AsOf, Membership};
@@ -80,15 +79,10 @@ impl ClusterView<'_> {
 
     /// The scripts of both sides in the transaction that brought the clusters of two scripts together.
     fn witness(self, a: ScriptId, b: ScriptId, by: TxNum) -> Result<Step, ReadError> {
-        let tx =
-            self.view.transactions().get(by)?.ok_or_else(|| self.view.broken("clusters name a missing transaction"))?;
-        let mut scripts: Vec<ScriptId> =
-            self.view.transactions().inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
-        scripts.sort_unstable();
-        scripts.dedup();
+        let (height, scripts) = self.spending(by)?;
         // As it was before the transaction.
-        let before = AsOf { height: tx.height, tx_end: by };
-        let asked: Vec<ScriptId> = [a, b].into_iter().chain(scripts.iter().copied()).collect();
+        let before = AsOf { height, tx_end: by };
+        let asked: Vec<ScriptId> = [a, b].into_iter().chain(scripts).collect();
         let found = self.of_scripts(&asked, before)?;
         let of = |wanted: &Membership| {
             let same = |other: &&Membership| {

@@ -86,8 +86,7 @@ impl ClusterView<'_> {
 
     /// At most `limit` scripts at a node, ascending.
     fn claimed_at(self, node: TxNum, limit: usize) -> Result<Vec<ScriptHash>, ReadError> {
-        let rows = self.view.scan::<ClaimNodes>(Some(&(node, FIRST)))?;
-        let own = rows.take_while(|row| row.as_ref().map_or(true, |((of, _), ())| *of == node));
+        let own = self.view.scan_while::<ClaimNodes>((node, FIRST), |(of, _)| *of == node)?;
         own.take(limit).map(|row| row.map(|((_, script), ())| script)).collect()
     }
 
@@ -99,10 +98,9 @@ impl ClusterView<'_> {
         last: Option<ClaimChild>,
     ) -> Result<impl Iterator<Item = Result<(ClaimChild, u64), ReadError>>, ReadError> {
         let from = last.unwrap_or(ClaimChild { parent, by: TxNum(0), child: TxNum(0) });
-        let rows = self.view.scan::<ClaimChildren>(Some(&from))?;
-        let after = rows.skip_while(move |row| row.as_ref().is_ok_and(|(tie, _)| Some(*tie) == last));
-        let own = after.take_while(move |row| row.as_ref().map_or(true, |(tie, _)| tie.parent == parent));
-        Ok(own.map(|row| {
+        let own = self.view.scan_while::<ClaimChildren>(from, move |tie| tie.parent == parent)?;
+        let after = own.skip_while(move |row| row.as_ref().is_ok_and(|(tie, _)| Some(*tie) == last));
+        Ok(after.map(|row| {
             let (tie, sums) = row?;
             let below = u64::try_from(sums.get(SCRIPTS_BELOW));
             Ok((tie, below.map_err(|_| ReadError::Broken("fewer than no claims of a cluster".to_owned()))?))

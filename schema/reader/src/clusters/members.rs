@@ -3,11 +3,8 @@
 use std::{fmt, str::FromStr};
 
 use cairn_domain::cospending::counts;
-use cairn_model::{ScriptId, TxNum};
-use cairn_tables::{
-    Table,
-    clusters::{CHILDREN_PER_ROW, Child, ClusterOf},
-};
+use cairn_model::{Height, ScriptId, TxNum, each_once};
+use cairn_tables::clusters::{CHILDREN_PER_ROW, Child, ClusterOf, Node};
 
 use super::{AsOf, ClusterRoot, MAX_CLIMBS};
 use crate::{ReadError, subjects::ClusterView};
@@ -67,23 +64,18 @@ impl ClusterView<'_> {
     /// Scripts that a transaction is the first to show, ascending. Reads the transaction, and a row for each of its
     /// scripts.
     pub(super) fn scripts_of_node(self, node: TxNum) -> Result<Vec<ScriptId>, ReadError> {
-        let tx = self
-            .view
-            .transactions()
-            .get(node)?
-            .ok_or_else(|| self.view.broken("clusters name a missing transaction"))?;
-        let mut scripts: Vec<ScriptId> =
-            self.view.transactions().inputs(&tx)?.iter().filter(|coin| counts(coin)).map(|coin| coin.script).collect();
-        scripts.sort_unstable();
-        scripts.dedup();
-        let mut first = Vec::with_capacity(scripts.len());
-        for (script, row) in scripts.iter().zip(self.view.bytes_of_many::<ClusterOf>(&scripts)?) {
-            let found = row.map(|bytes| ClusterOf::decode_value(&bytes)).transpose()?;
-            if found.is_some_and(|found| found.0 == node) {
-                first.push(*script);
-            }
-        }
-        Ok(first)
+        let (_, scripts) = self.spending(node)?;
+        let nodes = self.view.rows_of_many::<ClusterOf>(&scripts)?;
+        let is_first = |found: Option<Node>| found.is_some_and(|found| found.0 == node);
+        Ok(scripts.into_iter().zip(nodes).filter(|(_, found)| is_first(*found)).map(|(script, _)| script).collect())
+    }
+
+    /// The height of a transaction that spends from several scripts, and these, ascending. Two row reads.
+    pub(super) fn spending(self, tx: TxNum) -> Result<(Height, Vec<ScriptId>), ReadError> {
+        let found = self.view.transactions().get(tx)?;
+        let tx = found.ok_or_else(|| self.view.broken("clusters name a missing transaction"))?;
+        let coins = self.view.transactions().inputs(&tx)?;
+        Ok((tx.height, each_once(coins.iter().filter(|coin| counts(coin)).map(|coin| coin.script))))
     }
 
     /// Scripts of a cluster as of a block, at most `limit`. Reads some five rows for each transaction that shows some.
@@ -158,7 +150,6 @@ impl ClusterView<'_> {
         Ok(Level { root, children: counts.children, at: 0, row: None })
     }
 
-    /// The next child as of a block.
     pub(super) fn next_child(self, level: &mut Level, at: AsOf) -> Result<Option<Child>, ReadError> {
         if level.at >= level.children {
             return Ok(None);

@@ -9,9 +9,8 @@ mod walk;
 
 use std::collections::HashMap;
 
-use cairn_model::{Height, Sats, ScriptId, TxNum};
+use cairn_model::{Height, Sats, ScriptId, TxNum, each_once};
 use cairn_tables::{
-    Table,
     clusters::{CHILDREN_PER_ROW, Child, ClusterChildren, ClusterOf, ClusterRow, Clusters, Counts},
     stages::CLUSTERS,
 };
@@ -64,6 +63,17 @@ impl Tie {
     #[must_use]
     pub fn is_suspect(&self) -> bool {
         self.smaller.is_some_and(|transactions| transactions >= SUSPECT_TRANSACTIONS)
+    }
+}
+
+/// The tie of a node to its parent as of a block; `None` for a root.
+fn tie_of(child: TxNum, row: &ClusterRow, at: AsOf) -> Option<Tie> {
+    match *row {
+        ClusterRow::Newcomer { parent } => Some(Tie { child, parent, by: child, smaller: None }),
+        ClusterRow::Merged { parent, by, counts } if by < at.tx_end => {
+            Some(Tie { child, parent, by, smaller: Some(counts.transactions) })
+        }
+        _ => None,
     }
 }
 
@@ -168,25 +178,14 @@ impl ClusterView<'_> {
             if climbing.is_empty() {
                 return Ok(paths);
             }
-            let mut wanted: Vec<TxNum> =
-                climbing.iter().map(|i| top(&paths, *i)).filter(|node| !rows.contains_key(node)).collect();
-            wanted.sort_unstable();
-            wanted.dedup();
-            for (node, row) in wanted.iter().zip(self.view.bytes_of_many::<Clusters>(&wanted)?) {
-                let row = row.ok_or_else(|| self.view.broken("a row of clusters is missing"))?;
-                rows.insert(*node, Clusters::decode_value(&row)?);
+            let wanted = climbing.iter().map(|i| top(&paths, *i)).filter(|node| !rows.contains_key(node));
+            let wanted = each_once(wanted);
+            for (node, row) in wanted.iter().zip(self.view.rows_of_many::<Clusters>(&wanted)?) {
+                rows.insert(*node, row.ok_or_else(|| self.view.broken("a row of clusters is missing"))?);
             }
             climbing.retain(|i| {
                 let child = top(&paths, *i);
-                let tie = match rows.get(&child) {
-                    Some(ClusterRow::Newcomer { parent }) => {
-                        Some(Tie { child, parent: *parent, by: child, smaller: None })
-                    }
-                    Some(ClusterRow::Merged { parent, by, counts }) if *by < at.tx_end => {
-                        Some(Tie { child, parent: *parent, by: *by, smaller: Some(counts.transactions) })
-                    }
-                    _ => None,
-                };
+                let tie = rows.get(&child).and_then(|row| tie_of(child, row, at));
                 paths[*i].extend(tie);
                 tie.is_some()
             });
@@ -197,15 +196,8 @@ impl ClusterView<'_> {
     /// Returns the node of each script as of a block; `None` for a script without one.
     fn nodes_at(self, scripts: &[ScriptId], at: AsOf) -> Result<Vec<Option<TxNum>>, ReadError> {
         self.view.require(&CLUSTERS)?;
-        let mut sorted = scripts.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let mut nodes: HashMap<ScriptId, TxNum> = HashMap::new();
-        for (script, row) in sorted.iter().zip(self.view.bytes_of_many::<ClusterOf>(&sorted)?) {
-            let node = row.map(|bytes| ClusterOf::decode_value(&bytes)).transpose()?.map(|node| node.0);
-            nodes.extend(node.filter(|node| *node < at.tx_end).map(|node| (*script, node)));
-        }
-        Ok(scripts.iter().map(|script| nodes.get(script).copied()).collect())
+        let nodes = self.view.rows_of_each::<ClusterOf>(scripts)?.into_iter();
+        Ok(nodes.map(|node| node.map(|node| node.0).filter(|node| *node < at.tx_end)).collect())
     }
 
     /// The cluster that a transaction's scripts are in as of a block; `None` if it shows none by then. With
@@ -215,15 +207,12 @@ impl ClusterView<'_> {
         let mut path = Vec::new();
         let mut root = node;
         for _ in 0..MAX_CLIMBS {
-            let tie = match self.view.get::<Clusters>(&root)?.filter(|_| root < at.tx_end) {
+            let row = match self.view.get::<Clusters>(&root)?.filter(|_| root < at.tx_end) {
                 None if root == node => return Ok(None),
                 None => return Err(self.view.broken("a row of clusters is missing")),
-                Some(ClusterRow::Newcomer { parent }) => Tie { child: root, parent, by: root, smaller: None },
-                Some(ClusterRow::Merged { parent, by, counts }) if by < at.tx_end => {
-                    Tie { child: root, parent, by, smaller: Some(counts.transactions) }
-                }
-                Some(_) => return Ok(Some((ClusterRoot(root), path))),
+                Some(row) => row,
             };
+            let Some(tie) = tie_of(root, &row, at) else { return Ok(Some((ClusterRoot(root), path))) };
             root = tie.parent;
             path.push(tie);
         }

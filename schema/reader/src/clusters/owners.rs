@@ -55,8 +55,7 @@ impl ClusterView<'_> {
 
     /// As [`ClusterView::owners`], of many roots, ascending, in one look-up.
     pub fn owners_of_many(self, roots: &[TxNum]) -> Result<Vec<Option<OwnersRow>>, ReadError> {
-        let rows = self.view.bytes_of_many::<ClusterOwners>(roots)?;
-        rows.iter().map(|row| Ok(row.as_ref().map(|bytes| ClusterOwners::decode_value(bytes)).transpose()?)).collect()
+        self.view.rows_of_many::<ClusterOwners>(roots)
     }
 
     /// True if any cluster has an owner. No row is decoded.
@@ -78,13 +77,8 @@ impl ClusterView<'_> {
 
     /// As [`ClusterView::below`], of many nodes, ascending, in one look-up: those that have a row.
     pub fn below_of_many(self, nodes: &[TxNum]) -> Result<HashMap<TxNum, Sums>, ReadError> {
-        let mut found = HashMap::new();
-        for (node, row) in nodes.iter().zip(self.view.bytes_of_many::<ClusterBelow>(nodes)?) {
-            if let Some(bytes) = row {
-                found.insert(*node, ClusterBelow::decode_value(&bytes)?);
-            }
-        }
-        Ok(found)
+        let rows = self.view.rows_of_many::<ClusterBelow>(nodes)?;
+        Ok(nodes.iter().zip(rows).filter_map(|(node, row)| Some((*node, row?))).collect())
     }
 
     /// Merges of two large clusters among `rows` rows of the forest, from a node on: the tie of each, and the path from

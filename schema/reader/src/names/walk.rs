@@ -25,9 +25,7 @@ pub(super) struct Walk<'w> {
     pub(super) left: u64,
     /// True if a pass ended before it had read all.
     pub(super) is_cut: bool,
-    /// Names that were found.
     pub(super) found: BTreeMap<(NameKind, String), FoundName>,
-    /// The key to seek.
     key: Vec<u8>,
 }
 

@@ -132,7 +132,6 @@ pub(super) fn first_key(content: &[u8]) -> Option<Vec<u8>> {
     bytes.take(size)?.split_last_chunk::<8>().map(|(key, _)| key.to_vec())
 }
 
-/// The handle of a meta block.
 pub(super) fn handle(value: &[u8]) -> Option<Handle> {
     Bytes(value).handle()
 }

@@ -99,11 +99,7 @@ impl Writer<'_, '_> {
         rows.maybe(alert.coinjoin, |rows, flag| rows.flag(flag));
         rows.maybe(cluster, |rows, root| rows.tx(root));
         rows.maybe(script, |rows, script| rows.script_id(script));
-        self.sink.settle()?;
-        if self.sink.rows.len() == 0 {
-            self.scope.check()?;
-        }
-        Ok(())
+        self.scope.settle(self.sink)
     }
 
     /// Writes each row of a table as an alert of a kind.

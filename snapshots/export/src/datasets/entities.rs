@@ -164,10 +164,7 @@ fn flows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Expo
             rows.signed(sums.get(sum.position()));
         }
         rows.signed(sums.get(FlowSum::Transactions.position()));
-        sink.settle()?;
-        if sink.rows.len() == 0 {
-            scope.check()?;
-        }
+        scope.settle(sink)?;
     }
     Ok(())
 }

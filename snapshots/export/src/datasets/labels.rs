@@ -119,10 +119,7 @@ fn labels(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Exp
         }
         entity(rows, label.member.as_ref().map(|member| &member.entity));
         rows.count(label.sources.len());
-        sink.settle()?;
-        if sink.rows.len() == 0 {
-            scope.check()?;
-        }
+        scope.settle(sink)?;
     }
     Ok(())
 }
@@ -153,10 +150,7 @@ fn claims(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Exp
             .into_iter()
             .for_each(|time| rows.maybe(time, |rows, time| rows.time(time)));
         [claim.is_inherited, claim.is_person, claim.is_redacted].into_iter().for_each(|flag| rows.flag(flag));
-        sink.settle()?;
-        if sink.rows.len() == 0 {
-            scope.check()?;
-        }
+        scope.settle(sink)?;
     }
     Ok(())
 }

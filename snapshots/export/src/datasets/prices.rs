@@ -63,10 +63,7 @@ fn rows(scope: &Scope<'_>, view: &View<'_>, sink: &mut Sink) -> Result<(), Expor
         rows.number(chosen.sources);
         rows.number(chosen.dropped);
         rows.flag(chosen.disputed);
-        sink.settle()?;
-        if sink.rows.len() == 0 {
-            scope.check()?;
-        }
+        scope.settle(sink)?;
     }
     Ok(())
 }

@@ -9,7 +9,6 @@ use super::{collect::Collector, options::ClaimLayout, report::ClaimCode, short_n
 use crate::error::{InputError, excerpt};
 use yaml::{Item, Yaml};
 
-/// A kind of pack.
 pub(super) struct Kind {
     pub(super) layout: ClaimLayout,
     /// The key of the list of items.
@@ -30,12 +29,10 @@ const ABOUT_FIELD: &str = "about";
 /// Values by field. The items of a list stand on lines.
 type Fields = Vec<Option<String>>;
 
-/// An item.
 pub(super) struct Entry<'p> {
     pub(super) row: u32,
     own: &'p Fields,
     top: &'p Fields,
-    /// Its first key.
     pub(super) first: &'p str,
 }
 

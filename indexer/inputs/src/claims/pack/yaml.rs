@@ -21,15 +21,12 @@ const MAX_ANCHORS: usize = 1_000;
 /// The next part of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Item {
-    /// A mapping begins.
     Mapping,
-    /// A sequence begins.
     Sequence,
     /// The innermost mapping or sequence ends.
     Close,
     /// A scalar; `None` for null.
     Scalar(Option<String>),
-    /// The document ends.
     End,
 }
 
@@ -105,7 +102,6 @@ impl<R: BufRead> Iterator for Chars<R> {
     }
 }
 
-/// The events of a file.
 pub(super) struct Yaml<'i, R: BufRead + 'i> {
     parser: Parser<'i, BufferedInput<Chars<R>>>,
     shared: Rc<Shared>,
@@ -120,12 +116,10 @@ impl<'i, R: BufRead + 'i> Yaml<'i, R> {
         Yaml { parser: Parser::new_from_iter(chars), shared, depth: 0, is_over: false }
     }
 
-    /// An error at the line that is read.
     pub(super) fn error(&self, what: impl Into<String>) -> InputError {
         InputError::Malformed { line: self.shared.line.get().saturating_add(1), what: what.into() }
     }
 
-    /// The next event.
     pub(super) fn next(&mut self) -> Result<Item, InputError> {
         while !self.is_over {
             let event = self.parser.next_event();

@@ -9,7 +9,6 @@ const SHELF: usize = 32;
 #[derive(Debug)]
 enum Slot<T> {
     Used(Arc<T>),
-    /// The next free place.
     Free(Option<u32>),
 }
 
@@ -110,7 +109,6 @@ impl<T> Slots<T> {
         Some(slot)
     }
 
-    /// Empties a place.
     pub(crate) fn remove(&mut self, slot: u32) -> Option<Arc<T>> {
         self.get(slot)?;
         let free = Slot::Free(self.free);
