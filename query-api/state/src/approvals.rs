@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     Approvals, Approver, FeedCheck, MAX_APPROVALS, SeenRow, StateError, approval::StoredApproval, keys::to_stored,
-    pool::on, store::State,
+    pool::sql, store::State,
 };
 
 /// Approvals that are read: two processes that approve at the same time may exceed the limit.
@@ -27,35 +27,18 @@ const CHECKED: &str = "INSERT INTO sanction_feeds (list, sha256, checked_at, iss
 const CHECK_OF: &str = "SELECT checked_at, issued_at, invalid, listed_under_other_asset FROM sanction_feeds \
     WHERE list = $1 AND sha256 = $2";
 
-/// Runs one statement for each row in a transaction: all take effect, or none. The result says of each if it changed
-/// anything. A macro, because the types of the two databases have no common trait.
-macro_rules! all_or_none {
-    ($pool:expr, $rows:expr, $failed:expr, $row:ident => $query:expr) => {{
-        let mut changed = Vec::with_capacity($rows.len());
-        let mut tx = $pool.begin().await.map_err($failed())?;
-        for $row in $rows {
-            let done = $query.execute(&mut *tx).await.map_err($failed())?;
-            changed.push(done.rows_affected());
-        }
-        tx.commit().await.map_err($failed())?;
-        Ok(changed)
-    }};
-}
-
 impl State {
     /// The approvals that are not withdrawn, of all lists. They are read again only if there was a change.
     pub async fn approvals(&self) -> Result<Arc<Approvals>, StateError> {
         self.ready().await?;
-        let failed = || StateError::database("cannot list approvals");
+        let what = "cannot list approvals";
         // The version is read first: a change in between is read again next time.
-        let version: (i64, i64) =
-            on!(&self.reads, pool => sqlx::query_as(VERSION).fetch_one(pool).await).map_err(failed())?;
+        let version: (i64, i64) = sql(VERSION).row(&self.reads, what).await?;
         let kept = self.approvals.0.lock().clone();
         if let Some((_, approvals)) = kept.filter(|(of, _)| *of == version) {
             return Ok(approvals);
         }
-        let rows: Vec<StoredApproval> =
-            on!(&self.reads, pool => sqlx::query_as(STANDING).bind(MAX_READ).fetch_all(pool).await).map_err(failed())?;
+        let rows: Vec<StoredApproval> = sql(STANDING).bind(MAX_READ).all(&self.reads, what).await?;
         let mut approvals = Approvals::default();
         rows.into_iter().try_for_each(|row| approvals.add(row))?;
         let approvals = Arc::new(approvals);
@@ -79,7 +62,6 @@ impl State {
     ) -> Result<Vec<bool>, StateError> {
         let (now, feed) = (to_stored(now)?, hex::encode(feed_sha256));
         self.ready().await?;
-        let failed = || StateError::database("cannot store approvals");
         let known = self.approvals().await?;
         let is_new = |row: &&SeenRow| {
             let given = known.of_party(list, &row.script, &row.party_uid, &row.party_name);
@@ -88,20 +70,16 @@ impl State {
         if known.len().saturating_add(rows.iter().filter(is_new).count()) > MAX_APPROVALS {
             return Err(StateError::TooManyApprovals);
         }
-        let changed: Result<Vec<u64>, StateError> = on!(&self.pool, pool => all_or_none!(pool, rows, failed, row => {
-            let insert = sqlx::query(APPROVE).bind(list).bind(hex::encode(row.script)).bind(row.party_uid.clone());
-            let insert = insert.bind(row.party_name.clone()).bind(row.address.clone()).bind(feed.clone());
-            insert.bind(approver.as_str().to_owned()).bind(now)
-        }));
-        let changed = changed?;
+        let approvals = rows.iter().map(|row| {
+            let insert = sql(APPROVE).bind(list).bind(hex::encode(row.script)).bind(&row.party_uid);
+            insert.bind(&row.party_name).bind(&row.address).bind(&feed).bind(approver.as_str()).bind(now)
+        });
+        let changed = self.pool.all_or_none(approvals, "cannot store approvals").await?;
         self.changed().await;
         Ok(changed.into_iter().map(|count| count > 0).collect())
     }
 
     /// Withdraws all approvals of these scripts, whoever gave them, all or none. The result has how many each had.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn withdraw_approvals(
         &self,
         list: &str,
@@ -111,30 +89,27 @@ impl State {
     ) -> Result<Vec<u64>, StateError> {
         let now = to_stored(now)?;
         self.ready().await?;
-        let failed = || StateError::database("cannot withdraw approvals");
-        let withdrawn: Result<Vec<u64>, StateError> = on!(&self.pool, pool => all_or_none!(pool, scripts, failed, script => {
-            sqlx::query(WITHDRAW).bind(now).bind(by.as_str().to_owned()).bind(list).bind(hex::encode(script))
-        }));
+        let withdraw = |script| sql(WITHDRAW).bind(now).bind(by.as_str()).bind(list).bind(hex::encode(script));
+        let withdrawn = self.pool.all_or_none(scripts.iter().map(withdraw), "cannot withdraw approvals").await?;
         self.changed().await;
-        withdrawn
+        Ok(withdrawn)
     }
 
     /// Notes that the publisher's list was this document. A time before the known one changes nothing, and a figure
     /// that is `None` keeps its value.
-    ///
-    /// # Errors
-    /// Fails if a number is out of range.
     pub async fn feed_was_checked(&self, list: &str, sha256: &[u8; 32], check: FeedCheck) -> Result<(), StateError> {
         let checked_at = to_stored(check.checked_at)?;
         let [issued_at, invalid, other] = [check.issued_at, check.invalid, check.listed_under_other_asset]
             .map(|number| number.map(to_stored).transpose());
         let (issued_at, invalid, other) = (issued_at?, invalid?, other?);
         self.ready().await?;
-        on!(&self.pool, pool => {
-            let insert = sqlx::query(CHECKED).bind(list).bind(hex::encode(sha256)).bind(checked_at);
-            insert.bind(issued_at).bind(invalid).bind(other).execute(pool).await.map(drop)
-        })
-        .map_err(StateError::database("cannot store when a list was checked"))?;
+        let insert = sql(CHECKED).bind(list).bind(hex::encode(sha256)).bind(checked_at);
+        insert
+            .bind(issued_at)
+            .bind(invalid)
+            .bind(other)
+            .run(&self.pool, "cannot store when a list was checked")
+            .await?;
         self.changed().await;
         Ok(())
     }
@@ -142,10 +117,11 @@ impl State {
     /// Notes about a document of a list; `None` if there are none.
     pub async fn feed_check(&self, list: &str, sha256: &[u8; 32]) -> Result<Option<FeedCheck>, StateError> {
         self.ready().await?;
-        let row: Option<(i64, Option<i64>, Option<i64>, Option<i64>)> = on!(&self.reads, pool => {
-            sqlx::query_as(CHECK_OF).bind(list).bind(hex::encode(sha256)).fetch_optional(pool).await
-        })
-        .map_err(StateError::database("cannot look up when a list was checked"))?;
+        let row: Option<(i64, Option<i64>, Option<i64>, Option<i64>)> = sql(CHECK_OF)
+            .bind(list)
+            .bind(hex::encode(sha256))
+            .first(&self.reads, "cannot look up when a list was checked")
+            .await?;
         let Some((checked_at, issued_at, invalid, other)) = row else { return Ok(None) };
         let number = |number: i64| {
             u64::try_from(number).map_err(|_| StateError::Row(format!("the check of {list:?} has a number below zero")))

@@ -2,7 +2,7 @@
 
 use crate::{
     CodeSecret, Key, KeyKind, MAX_LABEL_CHARS, NewKey, Revocation, Secret, State, StateError, keys, keys::to_stored,
-    pool::on, serialized::serialized,
+    pool::sql,
 };
 
 /// A code to issue. All times are in seconds.
@@ -127,12 +127,9 @@ impl State {
         }
         self.ready().await?;
         let secret = CodeSecret::generate()?;
-        on!(&self.pool, pool => {
-            let insert = sqlx::query(INSERT).bind(secret.id()).bind(secret.stored()).bind(new.kind.name());
-            let insert = insert.bind(&new.label).bind(valid).bind(created_at).bind(end);
-            insert.execute(pool).await.map(drop)
-        })
-        .map_err(StateError::database("cannot store the code"))?;
+        let insert = sql(INSERT).bind(secret.id()).bind(secret.stored()).bind(new.kind.name());
+        let insert = insert.bind(&new.label).bind(valid).bind(created_at).bind(end);
+        insert.run(&self.pool, "cannot store the code").await?;
         self.changed().await;
         let code = Code {
             id: secret.id().to_owned(),
@@ -150,28 +147,20 @@ impl State {
     /// All codes ever issued, oldest first.
     pub async fn codes(&self) -> Result<Vec<Code>, StateError> {
         self.ready().await?;
-        let rows: Vec<StoredCode> = on!(&self.pool, pool => sqlx::query_as(ALL).fetch_all(pool).await)
-            .map_err(StateError::database("cannot list codes"))?;
+        let rows: Vec<StoredCode> = sql(ALL).all(&self.pool, "cannot list codes").await?;
         rows.into_iter().map(|row| code_of(row).map(|(code, _)| code)).collect()
     }
 
     async fn code(&self, id: &str) -> Result<Option<(Code, String)>, StateError> {
-        let row: Option<StoredCode> = on!(&self.reads, pool => sqlx::query_as(ONE).bind(id).fetch_optional(pool).await)
-            .map_err(StateError::database("cannot look up a code"))?;
+        let row: Option<StoredCode> = sql(ONE).bind(id).first(&self.reads, "cannot look up a code").await?;
         row.map(code_of).transpose()
     }
 
     /// Revokes the code with this id, so that it gives no key. One that was redeemed stays so: revoke its key.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn revoke_code(&self, id: &str, now: u64) -> Result<Result<Revocation, Code>, StateError> {
         let now = to_stored(now)?;
         self.ready().await?;
-        let changed = on!(&self.pool, pool => {
-            sqlx::query(REVOKE).bind(now).bind(id).execute(pool).await.map(|done| done.rows_affected() > 0)
-        })
-        .map_err(StateError::database("cannot revoke the code"))?;
+        let changed = sql(REVOKE).bind(now).bind(id).run(&self.pool, "cannot revoke the code").await? > 0;
         if changed {
             self.changed().await;
             return Ok(Ok(Revocation::Done));
@@ -186,9 +175,6 @@ impl State {
     }
 
     /// Redeems a code for a key, once. `now` is in seconds since 1970. Code and key change in one transaction.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn redeem(&self, code: &CodeSecret, now: u64) -> Result<Redemption, StateError> {
         let at = to_stored(now)?;
         self.ready().await?;
@@ -202,17 +188,16 @@ impl State {
         let expires_at = Some(now.saturating_add(found.valid_secs));
         let new = NewKey { kind: found.kind, label: found.label, expires_at };
         let (end, secret) = (new.expires_at.map(to_stored).transpose()?, Secret::generate(new.kind)?);
-        let failed = || StateError::database("cannot redeem a code");
-        let is_first = serialized!(&self.pool, tx => {
-            let redeem = sqlx::query(REDEEM).bind(at).bind(secret.id()).bind(&found.id);
-            let is_first = redeem.execute(&mut *tx).await.map_err(failed())?.rows_affected() > 0;
-            if is_first {
-                let insert = sqlx::query(keys::INSERT).bind(secret.id()).bind(new.kind.name());
-                let insert = insert.bind(hex::encode(secret.sha256())).bind(&new.label).bind(at).bind(end);
-                insert.execute(&mut *tx).await.map_err(failed())?;
-            }
-            is_first
-        });
+        let what = "cannot redeem a code";
+        let mut tx = self.pool.serialized().await?;
+        let redeem = sql(REDEEM).bind(at).bind(secret.id()).bind(&found.id);
+        let is_first = redeem.run(&mut tx, what).await? > 0;
+        if is_first {
+            let insert = sql(keys::INSERT).bind(secret.id()).bind(new.kind.name());
+            let insert = insert.bind(hex::encode(secret.sha256())).bind(&new.label).bind(at).bind(end);
+            insert.run(&mut tx, what).await?;
+        }
+        tx.end().await?;
         if is_first {
             self.changed().await;
             return Ok(Redemption::Done(Key::new(&secret, new, now), secret));

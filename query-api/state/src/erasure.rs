@@ -5,10 +5,9 @@ use sqlx::Connection;
 use crate::{
     Moderation, Report, State, StateError,
     keys::to_stored,
-    pool::{SqlPool, on},
+    pool::{SqlPool, sql},
     report::{StoredReport, columns},
     reports::{NOTE_ACT, is_reason, new_id},
-    serialized::serialized,
 };
 
 /// Time in seconds after its expiry during which a report that is not paid is kept.
@@ -35,16 +34,15 @@ impl State {
         }
         let (now, act_id) = (to_stored(now)?, new_id("")?);
         self.ready().await?;
-        let failed = || StateError::database("cannot erase the texts of a report");
-        let changed = serialized!(&self.pool, tx => {
-            let erase = sqlx::query(ERASE).bind(now).bind(id);
-            let changed = erase.execute(&mut *tx).await.map_err(failed())?.rows_affected() > 0;
-            if changed {
-                let note = sqlx::query(NOTE_ACT).bind(&act_id).bind(id).bind("erase").bind(reason).bind(now);
-                note.execute(&mut *tx).await.map_err(failed())?;
-            }
-            changed
-        });
+        let what = "cannot erase the texts of a report";
+        let mut tx = self.pool.serialized().await?;
+        let erase = sql(ERASE).bind(now).bind(id);
+        let changed = erase.run(&mut tx, what).await? > 0;
+        if changed {
+            let note = sql(NOTE_ACT).bind(&act_id).bind(id).bind("erase").bind(reason).bind(now);
+            note.run(&mut tx, what).await?;
+        }
+        tx.end().await?;
         if changed {
             self.changed().await;
             return Ok(Moderation::Done);
@@ -88,31 +86,21 @@ impl State {
 
     /// Reports that nobody was seen to pay until [`UNPAID_KEPT`] seconds after their expiry, the oldest first, at most
     /// `limit`. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn overdue_reports(&self, now: u64, limit: u32) -> Result<Vec<Report>, StateError> {
         let (before, limit) = (to_stored(now.saturating_sub(UNPAID_KEPT))?, i64::from(limit));
         self.ready().await?;
         let rows: Vec<StoredReport> =
-            on!(&self.reads, pool => sqlx::query_as(OVERDUE).bind(before).bind(limit).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list reports"))?;
+            sql(OVERDUE).bind(before).bind(limit).all(&self.reads, "cannot list reports").await?;
         rows.into_iter().map(StoredReport::read).collect()
     }
 
     /// Deletes a report that [`State::overdue_reports`] listed, unless it was seen as paid meanwhile. Its payment
     /// address stays given out. Returns true if it is deleted.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn purge_report(&self, id: &str, now: u64) -> Result<bool, StateError> {
         let before = to_stored(now.saturating_sub(UNPAID_KEPT))?;
         self.ready().await?;
-        let done = on!(&self.pool, pool => {
-            let purge = sqlx::query(PURGE).bind(id).bind(before);
-            purge.execute(pool).await.map(|done| done.rows_affected() > 0)
-        })
-        .map_err(StateError::database("cannot delete a report"))?;
+        let purge = sql(PURGE).bind(id).bind(before);
+        let done = purge.run(&self.pool, "cannot delete a report").await? > 0;
         if done {
             self.changed().await;
         }

@@ -2,7 +2,9 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::{MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, State, StateError, keys::to_stored, pool::on};
+use crate::{
+    MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, State, StateError, keys::to_stored, named::named, pool::sql, random::random,
+};
 
 /// Maximum number of open tickets. At the limit, new ones are refused until some are closed.
 pub const MAX_OPEN_TICKETS: u32 = 10_000;
@@ -10,38 +12,12 @@ pub const MAX_OPEN_TICKETS: u32 = 10_000;
 pub const MAX_TICKETS_OF_CLIENT: u32 = 20;
 /// Window of the limit per client, in seconds.
 pub const CLIENT_WINDOW: u64 = 86_400;
-/// Number of random bytes in an id.
 const ID_BYTES: usize = 8;
-
-/// Declares an enum whose variants have names in the database.
-macro_rules! named {
-    ($(#[$meta:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum $name { $($(#[$of])* $variant,)+ }
-
-        impl $name {
-            /// All variants.
-            pub const ALL: &[$name] = &[$($name::$variant,)+];
-
-            /// Its name in snake case.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $($name::$variant => $text,)+ }
-            }
-
-            /// The variant with this name.
-            #[must_use]
-            pub fn named(name: &str) -> Option<Self> {
-                $name::ALL.iter().copied().find(|one| one.name() == name)
-            }
-        }
-    };
-}
 
 named! {
     /// Type of feedback.
-    TicketKind {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum TicketKind {
         /// A label is wrong.
         LabelCorrection = "label_correction",
         /// A label is missing.
@@ -55,7 +31,8 @@ named! {
 
 named! {
     /// State of a ticket.
-    TicketState {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum TicketState {
         /// The operator has not closed it.
         Open = "open",
         /// Closed: the operator acted on it.
@@ -142,7 +119,6 @@ const LIST: &str = "SELECT id, kind, address, message, suggested_label, suggeste
     closed_at, note, claim_id, is_signed FROM feedback WHERE $1 IS NULL OR state = $1 ORDER BY created_at, id LIMIT $2";
 const CLOSE: &str = "UPDATE feedback SET state = $1, closed_at = $2, note = $3 WHERE id = $4 AND state = 'open'";
 
-/// A stored row.
 type StoredTicket = (
     String,
     String,
@@ -215,9 +191,7 @@ impl NewTicket {
 }
 
 fn new_id() -> Result<String, StateError> {
-    let mut random = [0u8; ID_BYTES];
-    getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
-    Ok(format!("fb_{}", hex::encode(random)))
+    Ok(format!("fb_{}", hex::encode(random::<ID_BYTES>()?)))
 }
 
 impl State {
@@ -231,20 +205,17 @@ impl State {
         let (created_at, since) = (to_stored(now)?, to_stored(now.saturating_sub(CLIENT_WINDOW))?);
         self.ready().await?;
         let (id, hash) = (new_id()?, new.content_sha256());
-        let failed = || StateError::database("cannot store feedback");
+        let what = "cannot store feedback";
         // A repeated ticket does not count towards the limits, so it is looked up first.
         if let Some(same) = self.same(&hash).await? {
             return Ok(Submission::Known(same));
         }
-        let inserted = on!(&self.pool, pool => {
-            let insert = sqlx::query(INSERT).bind(&id).bind(new.kind.name()).bind(&new.address).bind(&new.message);
-            let insert = insert.bind(&new.suggested_label).bind(&new.suggested_category).bind(&new.source_url);
-            let insert = insert.bind(&hash).bind(client).bind(created_at).bind(i64::from(MAX_OPEN_TICKETS));
-            let insert = insert.bind(since).bind(i64::from(MAX_TICKETS_OF_CLIENT));
-            let insert = insert.bind(&new.claim_id).bind(i64::from(new.is_signed));
-            insert.execute(pool).await.map(|done| done.rows_affected())
-        })
-        .map_err(failed())?;
+        let insert = sql(INSERT).bind(&id).bind(new.kind.name()).bind(&new.address).bind(&new.message);
+        let insert = insert.bind(&new.suggested_label).bind(&new.suggested_category).bind(&new.source_url);
+        let insert = insert.bind(&hash).bind(client).bind(created_at).bind(i64::from(MAX_OPEN_TICKETS));
+        let insert = insert.bind(since).bind(i64::from(MAX_TICKETS_OF_CLIENT));
+        let insert = insert.bind(&new.claim_id).bind(i64::from(new.is_signed));
+        let inserted = insert.run(&self.pool, what).await?;
         if inserted > 0 {
             self.changed().await;
             let ticket =
@@ -255,17 +226,14 @@ impl State {
         if let Some(same) = self.same(&hash).await? {
             return Ok(Submission::Known(same));
         }
-        let open: i64 =
-            on!(&self.pool, pool => sqlx::query_scalar(COUNT_OPEN).fetch_one(pool).await).map_err(failed())?;
+        let open: i64 = sql(COUNT_OPEN).value(&self.pool, what).await?;
         let full = open >= i64::from(MAX_OPEN_TICKETS);
         Ok(if full { Submission::Full } else { Submission::TooManyOfClient })
     }
 
     /// The open ticket with this content.
     async fn same(&self, hash: &str) -> Result<Option<Ticket>, StateError> {
-        let id: Option<String> =
-            on!(&self.pool, pool => sqlx::query_scalar(SAME).bind(hash).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot look up feedback"))?;
+        let id: Option<String> = sql(SAME).bind(hash).first_value(&self.pool, "cannot look up feedback").await?;
         match id {
             Some(id) => self.ticket(&id).await,
             None => Ok(None),
@@ -275,9 +243,7 @@ impl State {
     /// The ticket with this id.
     pub async fn ticket(&self, id: &str) -> Result<Option<Ticket>, StateError> {
         self.ready().await?;
-        let row: Option<StoredTicket> =
-            on!(&self.pool, pool => sqlx::query_as(ONE).bind(id).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot look up feedback"))?;
+        let row: Option<StoredTicket> = sql(ONE).bind(id).first(&self.pool, "cannot look up feedback").await?;
         row.map(ticket_of).transpose()
     }
 
@@ -286,8 +252,7 @@ impl State {
         self.ready().await?;
         let state = state.map(TicketState::name);
         let rows: Vec<StoredTicket> =
-            on!(&self.pool, pool => sqlx::query_as(LIST).bind(state).bind(i64::from(limit)).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list feedback"))?;
+            sql(LIST).bind(state).bind(i64::from(limit)).all(&self.pool, "cannot list feedback").await?;
         rows.into_iter().map(ticket_of).collect()
     }
 
@@ -308,11 +273,8 @@ impl State {
         let now = to_stored(now)?;
         self.ready().await?;
         let to = if resolved { TicketState::Resolved } else { TicketState::Rejected };
-        let changed = on!(&self.pool, pool => {
-            let close = sqlx::query(CLOSE).bind(to.name()).bind(now).bind(note).bind(id);
-            close.execute(pool).await.map(|done| done.rows_affected())
-        })
-        .map_err(StateError::database("cannot close a ticket"))?;
+        let close = sql(CLOSE).bind(to.name()).bind(now).bind(note).bind(id);
+        let changed = close.run(&self.pool, "cannot close a ticket").await?;
         if changed > 0 {
             self.changed().await;
             return Ok(Closing::Done);

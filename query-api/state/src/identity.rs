@@ -11,6 +11,7 @@ use crate::{
     StateError,
     error::FileMismatch,
     mark::{self, Mark, MarkFile},
+    random::random,
     sqlite::sqlite,
 };
 
@@ -151,11 +152,9 @@ pub(crate) async fn settle(path: &Path, pool: &SqlitePool) -> Result<(), StateEr
     let wanted = COUNTED.len() * EVENTS.len();
     // The usual case writes nothing.
     if read(&mut connection).await?.is_none() || triggers < wanted as i64 {
-        let mut random = [0u8; 16];
-        getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
         let mut tx = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed())?;
         sqlx::raw_sql(TABLE).execute(&mut *tx).await.map_err(failed())?;
-        sqlx::query(BEGIN).bind(hex::encode(random)).execute(&mut *tx).await.map_err(failed())?;
+        sqlx::query(BEGIN).bind(hex::encode(random::<16>()?)).execute(&mut *tx).await.map_err(failed())?;
         for (table, columns) in COUNTED {
             for event in EVENTS {
                 let what = if event == "UPDATE" { format!("UPDATE OF {columns}") } else { event.to_owned() };

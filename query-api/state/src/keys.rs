@@ -1,6 +1,6 @@
 //! Bridge keys and wallet sessions.
 
-use crate::{KeyKind, MAX_LABEL_CHARS, Secret, State, StateError, pool::on};
+use crate::{KeyKind, MAX_LABEL_CHARS, Secret, State, StateError, pool::sql};
 
 /// A key to issue.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +48,6 @@ pub enum KeyState {
 }
 
 impl Key {
-    /// The key of a new secret.
     pub(crate) fn new(secret: &Secret, new: NewKey, now: u64) -> Self {
         Key {
             id: secret.id().to_owned(),
@@ -157,11 +156,8 @@ impl State {
         self.ready().await?;
         let secret = Secret::generate(new.kind)?;
         let hash = hex::encode(secret.sha256());
-        on!(&self.pool, pool => {
-            let insert = sqlx::query(INSERT).bind(secret.id()).bind(new.kind.name()).bind(hash).bind(&new.label);
-            insert.bind(created_at).bind(expires_at).execute(pool).await.map(drop)
-        })
-        .map_err(StateError::database("cannot store the key"))?;
+        let insert = sql(INSERT).bind(secret.id()).bind(new.kind.name()).bind(hash).bind(&new.label);
+        insert.bind(created_at).bind(expires_at).run(&self.pool, "cannot store the key").await?;
         self.changed().await;
         Ok((Key::new(&secret, new, now), secret))
     }
@@ -169,15 +165,12 @@ impl State {
     /// All keys ever issued, oldest first.
     pub async fn keys(&self) -> Result<Vec<Key>, StateError> {
         self.ready().await?;
-        let rows: Vec<StoredKey> = on!(&self.pool, pool => sqlx::query_as(COLUMNS_OF_ALL).fetch_all(pool).await)
-            .map_err(StateError::database("cannot list keys"))?;
+        let rows: Vec<StoredKey> = sql(COLUMNS_OF_ALL).all(&self.pool, "cannot list keys").await?;
         rows.into_iter().map(|row| key_of(row).map(|(key, _)| key)).collect()
     }
 
     async fn find(&self, id: &str) -> Result<Option<(Key, String)>, StateError> {
-        let row: Option<StoredKey> =
-            on!(&self.reads, pool => sqlx::query_as(COLUMNS_OF_ONE).bind(id).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot look up a key"))?;
+        let row: Option<StoredKey> = sql(COLUMNS_OF_ONE).bind(id).first(&self.reads, "cannot look up a key").await?;
         row.map(key_of).transpose()
     }
 
@@ -186,10 +179,7 @@ impl State {
     pub async fn revoke(&self, id: &str, now: u64) -> Result<Revocation, StateError> {
         let now = to_stored(now)?;
         self.ready().await?;
-        let changed = on!(&self.pool, pool => {
-            sqlx::query(REVOKE).bind(now).bind(id).execute(pool).await.map(|done| done.rows_affected())
-        })
-        .map_err(StateError::database("cannot revoke the key"))?;
+        let changed = sql(REVOKE).bind(now).bind(id).run(&self.pool, "cannot revoke the key").await?;
         if changed > 0 {
             self.changed().await;
             return Ok(Revocation::Done);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{State, StateError, pool::on};
+use crate::{State, StateError, pool::sql};
 
 /// Minimum interval in seconds between two records of a key's use.
 const INTERVAL: i64 = 60;
@@ -34,10 +34,7 @@ impl State {
     async fn record(&self, uses: BTreeMap<String, i64>) -> Result<(), StateError> {
         for (id, now) in uses {
             let before = now.saturating_sub(INTERVAL);
-            on!(&self.pool, pool => {
-                sqlx::query(USED).bind(now).bind(&id).bind(before).execute(pool).await.map(drop)
-            })
-            .map_err(StateError::database("cannot record the use of a key"))?;
+            sql(USED).bind(now).bind(&id).bind(before).run(&self.pool, "cannot record the use of a key").await?;
         }
         Ok(())
     }

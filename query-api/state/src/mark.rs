@@ -22,7 +22,6 @@ use sha2::{Digest, Sha256};
 
 use crate::StateError;
 
-/// How its name ends.
 const SUFFIX: &str = ".mark";
 /// How its last line begins.
 const SEAL: &str = "sha256 ";
@@ -38,7 +37,6 @@ pub(crate) struct Mark {
     pub(crate) rows: Option<(u64, String)>,
 }
 
-/// The content of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum MarkFile {
     /// There is none: no database was used here.
@@ -48,7 +46,6 @@ pub(crate) enum MarkFile {
     Database(Mark),
 }
 
-/// The file of a database.
 pub(crate) fn path_of(database: &Path) -> PathBuf {
     let mut name = OsString::from(database);
     name.push(SUFFIX);
@@ -112,7 +109,6 @@ pub(crate) fn write(database: &Path, mark: &Mark) -> Result<(), StateError> {
     })
 }
 
-/// Forgets the database that was used here.
 pub(crate) fn forget(database: &Path) -> Result<(), StateError> {
     let path = path_of(database);
     match fs::remove_file(&path) {

@@ -1,9 +1,11 @@
 //! The schema as numbered, forward-only migrations. A released migration is never edited.
 
-use crate::{StateError, pool::SqlPool};
+use crate::{
+    StateError,
+    pool::{SqlPool, SqlTx, sql},
+};
 use sha2::{Digest, Sha256};
 
-/// A numbered migration.
 struct Migration {
     version: u32,
     name: &'static str,
@@ -35,7 +37,6 @@ impl Migration {
 /// The table of applied migrations. It never changes.
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS cairn_schema (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, \
     sha256 TEXT NOT NULL)";
-/// `(version, sha256)` of each applied migration.
 const SEEN: &str = "SELECT version, sha256 FROM cairn_schema ORDER BY version";
 const NOTE: &str = "INSERT INTO cairn_schema (version, name, sha256) VALUES ($1, $2, $3)";
 const SQLITE_KNOWS: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cairn_schema'";
@@ -44,276 +45,103 @@ const POSTGRES_KNOWS: &str = "SELECT count(*) FROM information_schema.tables \
 /// Only one process changes the schema at a time. The number is arbitrary, and identifies this lock.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7161882016051)";
 
-/// Applies the missing migrations in a transaction, which `$begin` starts and which holds the lock. A macro, because
-/// the types of the two databases have no common trait.
-macro_rules! bring_up_to_date {
-    ($pool:expr, $knows:expr, $begin:expr, $lock:expr) => {{
-        let failed = || StateError::database("cannot be opened");
-        let known: i64 = sqlx::query_scalar($knows).fetch_one($pool).await.map_err(failed())?;
-        if known > 0 {
-            // The usual case writes nothing.
-            let seen: Vec<(i64, String)> = sqlx::query_as(SEEN).fetch_all($pool).await.map_err(failed())?;
-            if missing(MIGRATIONS, &seen)?.is_empty() {
-                return Ok(());
-            }
-        }
-        let mut tx = $begin.await.map_err(failed())?;
-        if let Some(lock) = $lock {
-            sqlx::raw_sql(lock).execute(&mut *tx).await.map_err(failed())?;
-        }
-        sqlx::raw_sql(HISTORY).execute(&mut *tx).await.map_err(failed())?;
-        // Another process may have applied them in the meantime.
-        let seen: Vec<(i64, String)> = sqlx::query_as(SEEN).fetch_all(&mut *tx).await.map_err(failed())?;
-        for step in missing(MIGRATIONS, &seen)? {
-            sqlx::raw_sql(step.sql).execute(&mut *tx).await.map_err(failed())?;
-            let note = sqlx::query(NOTE).bind(i64::from(step.version)).bind(step.name).bind(step.sha256());
-            note.execute(&mut *tx).await.map_err(failed())?;
-            tracing::info!(version = step.version, name = step.name, "applied a migration of the service state");
-        }
-        tx.commit().await.map_err(failed())
-    }};
-}
-
 /// Checks the schema and applies all missing migrations, or none.
 ///
 /// # Errors
 /// Fails if the database has migrations that this program does not have.
 pub(crate) async fn apply(pool: &SqlPool) -> Result<(), StateError> {
-    match pool {
-        // Takes the write lock at once: of two processes, the second then sees the changes of the first.
-        SqlPool::Sqlite(pool) => {
-            bring_up_to_date!(pool, SQLITE_KNOWS, pool.begin_with("BEGIN IMMEDIATE"), None::<&'static str>)
-        }
-        SqlPool::Postgres(pool) => bring_up_to_date!(pool, POSTGRES_KNOWS, pool.begin(), Some(POSTGRES_LOCK)),
+    let what = "cannot be opened";
+    // The usual case writes nothing.
+    if let Some(seen) = seen(pool, what).await?
+        && missing(MIGRATIONS, &seen)?.is_empty()
+    {
+        return Ok(());
     }
+    // Takes the write lock at once: of two processes, the second then sees the changes of the first.
+    let mut tx = pool.begin_writing(what).await?;
+    if matches!(tx, SqlTx::Postgres(_)) {
+        tx.raw(POSTGRES_LOCK, what).await?;
+    }
+    tx.raw(HISTORY, what).await?;
+    // Another process may have applied them in the meantime.
+    let seen: Vec<(i64, String)> = sql(SEEN).all(&mut tx, what).await?;
+    for step in missing(MIGRATIONS, &seen)? {
+        tx.raw(step.sql, what).await?;
+        let note = sql(NOTE).bind(i64::from(step.version)).bind(step.name).bind(step.sha256());
+        note.run(&mut tx, what).await?;
+        tracing::info!(version = step.version, name = step.name, "applied a migration of the service state");
+    }
+    tx.commit(what).await
 }
 
-/// The tables with all migrations, and their columns.
-pub(crate) const TABLES: &[(&str, &[&str])] = &[
-    ("cairn_schema", &["version", "name", "sha256"]),
-    (
-        "access_keys",
-        &[
-            "id",
-            "kind",
-            "secret_sha256",
-            "label",
-            "created_at",
-            "expires_at",
-            "revoked_at",
-            "last_used_at",
-            "suspended_at",
-        ],
-    ),
+/// The migrations that were applied; `None` if the database has no table of them.
+async fn seen(pool: &SqlPool, what: &'static str) -> Result<Option<Vec<(i64, String)>>, StateError> {
+    let knows = match pool {
+        SqlPool::Sqlite(_) => SQLITE_KNOWS,
+        SqlPool::Postgres(_) => POSTGRES_KNOWS,
+    };
+    let known: i64 = sql(knows).value(pool, what).await?;
+    if known == 0 { Ok(None) } else { sql(SEEN).all(pool, what).await.map(Some) }
+}
+
+/// The tables with their columns.
+pub(crate) const TABLES: &[(&str, &str)] = &[
+    ("cairn_schema", "version name sha256"),
+    ("access_keys", "id kind secret_sha256 label created_at expires_at revoked_at last_used_at suspended_at"),
     (
         "feedback",
-        &[
-            "id",
-            "kind",
-            "address",
-            "message",
-            "suggested_label",
-            "suggested_category",
-            "source_url",
-            "content_sha256",
-            "client",
-            "state",
-            "created_at",
-            "closed_at",
-            "note",
-            "claim_id",
-            "is_signed",
-        ],
+        "id kind address message suggested_label suggested_category source_url content_sha256 client state \
+         created_at closed_at note claim_id is_signed",
     ),
     (
         "sanction_approvals",
-        &[
-            "list",
-            "script_sha256",
-            "party_uid",
-            "party_name",
-            "address",
-            "feed_sha256",
-            "approver",
-            "approved_at",
-            "withdrawn_at",
-            "withdrawn_by",
-        ],
+        "list script_sha256 party_uid party_name address feed_sha256 approver approved_at withdrawn_at \
+         withdrawn_by",
     ),
-    ("sanction_feeds", &["list", "sha256", "checked_at", "issued_at", "invalid", "listed_under_other_asset"]),
-    ("service_secrets", &["name", "secret"]),
-    ("waiting_documents", &["id", "network", "queued_at", "origin", "documents", "bytes", "payload"]),
-    ("writers", &["network", "height", "hash", "event_seq", "best_height", "published_at"]),
-    ("payment_counters", &["descriptor", "run", "next_index"]),
-    ("payment_addresses", &["descriptor", "address_index", "purpose", "script", "created_at"]),
-    ("payment_skips", &["descriptor", "first_index", "end_index", "skipped_at"]),
+    ("sanction_feeds", "list sha256 checked_at issued_at invalid listed_under_other_asset"),
+    ("service_secrets", "name secret"),
+    ("waiting_documents", "id network queued_at origin documents bytes payload"),
+    ("writers", "network height hash event_seq best_height published_at"),
+    ("payment_counters", "descriptor run next_index"),
+    ("payment_addresses", "descriptor address_index purpose script created_at"),
+    ("payment_skips", "descriptor first_index end_index skipped_at"),
     (
         "reports",
-        &[
-            "id",
-            "address",
-            "script_hash",
-            "category",
-            "description",
-            "evidence_txids",
-            "evidence_url",
-            "client",
-            "created_at",
-            "expires_at",
-            "amount_sats",
-            "payment_script",
-            "payment_address",
-            "visibility",
-            "up",
-            "down",
-            "published_height",
-            "published_hash",
-            "reply",
-            "replied_at",
-            "reply_until",
-            "erased_at",
-        ],
+        "id address script_hash category description evidence_txids evidence_url client created_at expires_at \
+         amount_sats payment_script payment_address visibility up down published_height published_hash reply \
+         replied_at reply_until erased_at",
     ),
-    ("report_acts", &["id", "report_id", "act", "reason", "acted_at"]),
-    ("client_keys", &["number", "secret", "since"]),
-    ("report_voters", &["client", "voted_at"]),
-    ("timestamp_hashes", &["network", "hash", "nonce", "commitment", "source", "submitted_at", "batch", "position"]),
-    (
-        "timestamp_batches",
-        &[
-            "id",
-            "network",
-            "root",
-            "leaves",
-            "state",
-            "fence",
-            "made_at",
-            "changed_at",
-            "failure",
-            "txid",
-            "height",
-            "block_hash",
-            "proof",
-        ],
-    ),
-    ("timestamp_nodes", &["batch", "level", "part", "hashes"]),
-    ("timestamp_candidates", &["batch", "txid", "raw", "fee_sats", "vsize", "made_at", "sent_at"]),
-    ("timestamp_leases", &["network", "holder", "fence", "expires_at"]),
-    (
-        "timestamp_reports",
-        &[
-            "network",
-            "fence",
-            "wallet",
-            "anchors_left",
-            "anchor_vsize",
-            "interval_secs",
-            "next_anchor_at",
-            "reported_at",
-        ],
-    ),
-    (
-        "codes",
-        &[
-            "id",
-            "secret_sha256",
-            "kind",
-            "label",
-            "valid_secs",
-            "created_at",
-            "expires_at",
-            "revoked_at",
-            "redeemed_at",
-            "key_id",
-        ],
-    ),
+    ("report_acts", "id report_id act reason acted_at"),
+    ("client_keys", "number secret since"),
+    ("report_voters", "client voted_at"),
+    ("timestamp_hashes", "network hash nonce commitment source submitted_at batch position"),
+    ("timestamp_batches", "id network root leaves state fence made_at changed_at failure txid height block_hash proof"),
+    ("timestamp_nodes", "batch level part hashes"),
+    ("timestamp_candidates", "batch txid raw fee_sats vsize made_at sent_at"),
+    ("timestamp_leases", "network holder fence expires_at"),
+    ("timestamp_reports", "network fence wallet anchors_left anchor_vsize interval_secs next_anchor_at reported_at"),
+    ("codes", "id secret_sha256 kind label valid_secs created_at expires_at revoked_at redeemed_at key_id"),
     (
         "l402_challenges",
-        &[
-            "id",
-            "token_id",
-            "payment_hash",
-            "root_key",
-            "macaroon",
-            "invoice",
-            "capability",
-            "method",
-            "path_template",
-            "resource_path",
-            "fingerprint",
-            "client",
-            "price_sats",
-            "provider",
-            "created_at",
-            "invoice_expires_at",
-            "expires_at",
-            "redeemable_until",
-            "holder",
-            "fence",
-            "leased_until",
-            "not_found",
-            "redeemed_at",
-            "sold_at",
-        ],
+        "id token_id payment_hash root_key macaroon invoice capability method path_template resource_path \
+         fingerprint client price_sats provider created_at invoice_expires_at expires_at redeemable_until holder \
+         fence leased_until not_found redeemed_at sold_at",
     ),
-    ("l402_reopenings", &["challenge_id", "reason", "redeemed_at", "reopened_at"]),
+    ("l402_reopenings", "challenge_id reason redeemed_at reopened_at"),
     (
         "x402_payments",
-        &[
-            "chain_id",
-            "asset",
-            "payer",
-            "nonce",
-            "fingerprint",
-            "capability",
-            "amount",
-            "payload",
-            "valid_before",
-            "state",
-            "holder",
-            "fence",
-            "leased_until",
-            "taken_at",
-            "changed_at",
-            "settled_at",
-            "transaction_id",
-            "reason",
-            "delivered_at",
-        ],
+        "chain_id asset payer nonce fingerprint capability amount payload valid_before state holder fence \
+         leased_until taken_at changed_at settled_at transaction_id reason delivered_at",
     ),
-    ("simulated_invoices", &["payment_hash", "preimage", "label", "bolt11", "amount_sats", "expires_at", "paid_at"]),
+    ("simulated_invoices", "payment_hash preimage label bolt11 amount_sats expires_at paid_at"),
     (
         "checkouts",
-        &[
-            "id",
-            "claim_sha256",
-            "plan",
-            "price_sats",
-            "valid_secs",
-            "client",
-            "created_at",
-            "expires_at",
-            "method",
-            "payment_script",
-            "payment_address",
-            "payment_hash",
-            "invoice",
-            "provider",
-            "received_sats",
-            "paid_at",
-            "paid_height",
-            "paid_hash",
-            "first_paid_at",
-            "reverted_at",
-            "settled",
-            "asked_at",
-            "key_id",
-            "claimed_at",
-        ],
+        "id claim_sha256 plan price_sats valid_secs client created_at expires_at method payment_script \
+         payment_address payment_hash invoice provider received_sats paid_at paid_height paid_hash first_paid_at \
+         reverted_at settled asked_at key_id claimed_at",
     ),
 ];
 
-/// The newest version of the schema.
 pub(crate) fn newest() -> u32 {
     MIGRATIONS.last().map_or(0, |step| step.version)
 }
@@ -323,25 +151,11 @@ pub(crate) fn newest() -> u32 {
 /// # Errors
 /// Fails if the database has migrations that this program does not have, or lacks some.
 pub(crate) async fn version(pool: &SqlPool) -> Result<Option<u32>, StateError> {
-    let failed = || StateError::database("cannot be read");
-    let (known, seen): (i64, Vec<(i64, String)>) = match pool {
-        SqlPool::Sqlite(pool) => {
-            let known = sqlx::query_scalar(SQLITE_KNOWS).fetch_one(pool).await.map_err(failed())?;
-            (known, if known > 0 { sqlx::query_as(SEEN).fetch_all(pool).await.map_err(failed())? } else { Vec::new() })
-        }
-        SqlPool::Postgres(pool) => {
-            let known = sqlx::query_scalar(POSTGRES_KNOWS).fetch_one(pool).await.map_err(failed())?;
-            (known, if known > 0 { sqlx::query_as(SEEN).fetch_all(pool).await.map_err(failed())? } else { Vec::new() })
-        }
-    };
-    if known == 0 {
-        return Ok(None);
-    }
+    let Some(seen) = seen(pool, "cannot be read").await? else { return Ok(None) };
     missing(MIGRATIONS, &seen)?;
     Ok(Some(u32::try_from(seen.len()).unwrap_or(u32::MAX)))
 }
 
-/// The migrations that are not applied yet.
 fn missing<'s>(steps: &'s [Migration], seen: &[(i64, String)]) -> Result<&'s [Migration], StateError> {
     let version = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let known = steps.last().map_or(0, |step| step.version);

@@ -1,6 +1,11 @@
 //! Addresses that clients pay to: one counter for each descriptor, so that no address is given out twice.
 
-use crate::{State, StateError, keys::to_stored, pool::on, serialized::serialized};
+use crate::{
+    State, StateError,
+    keys::to_stored,
+    pool::{SqlTx, sql},
+    random::random,
+};
 
 /// Used indices that are passed over before one is given out.
 const MAX_PASSED: u32 = 1_000;
@@ -60,33 +65,30 @@ const NOTE_SKIP: &str =
     "INSERT INTO payment_skips (descriptor, first_index, end_index, skipped_at) VALUES ($1, $2, $3, $4)";
 const SKIPS: &str = "SELECT descriptor, first_index, end_index, skipped_at FROM payment_skips \
     ORDER BY skipped_at, descriptor, first_index LIMIT $1";
-pub(crate) const ADVANCE: &str = "UPDATE payment_counters SET next_index = $1 WHERE descriptor = $2";
-pub(crate) const GIVE_OUT: &str = "INSERT INTO payment_addresses (descriptor, address_index, purpose, script, created_at) \
+const NEXT_INDEX: &str = "SELECT next_index FROM payment_counters WHERE descriptor = $1";
+const NOT_GIVEN_OUT: &str = "cannot give out an address";
+const ADVANCE: &str = "UPDATE payment_counters SET next_index = $1 WHERE descriptor = $2";
+const GIVE_OUT: &str = "INSERT INTO payment_addresses (descriptor, address_index, purpose, script, created_at) \
     VALUES ($1, $2, $3, $4, $5)";
 
-/// Gives out the next free address of a descriptor inside a [`serialized`] transaction. A macro, because the types of
-/// the two databases have no common trait.
-macro_rules! allot {
-    ($tx:expr, $descriptor:expr, $purpose:expr, $now:expr, $look:expr) => {{
-        let failed = || $crate::StateError::database("cannot give out an address");
-        let next: Option<i64> = sqlx::query_scalar("SELECT next_index FROM payment_counters WHERE descriptor = $1")
-            .bind($descriptor)
-            .fetch_optional(&mut *$tx)
-            .await
-            .map_err(failed())?;
-        let next = next.ok_or_else(|| $crate::StateError::Row("the counter of a descriptor is gone".to_owned()))?;
-        let given = $crate::payments::first_free($crate::payments::to_index(next)?, $look)?;
-        let place = sqlx::query($crate::payments::GIVE_OUT).bind($descriptor).bind(i64::from(given.index));
-        let place = place.bind($purpose).bind(hex::encode(&given.script)).bind($now);
-        place.execute(&mut *$tx).await.map_err(failed())?;
-        let advance = sqlx::query($crate::payments::ADVANCE).bind(i64::from(given.index) + 1).bind($descriptor);
-        advance.execute(&mut *$tx).await.map_err(failed())?;
-        given
-    }};
+pub(crate) async fn next_index(tx: &mut SqlTx<'_>, descriptor: &str) -> Result<u32, StateError> {
+    let next: Option<i64> = sql(NEXT_INDEX).bind(descriptor).first_value(tx, NOT_GIVEN_OUT).await?;
+    to_index(next.ok_or_else(|| StateError::Row("the counter of a descriptor is gone".to_owned()))?)
 }
-pub(crate) use allot;
 
-/// An index as the database has it.
+pub(crate) async fn give_out(
+    tx: &mut SqlTx<'_>,
+    descriptor: &str,
+    purpose: &str,
+    now: i64,
+    given: &Allotted,
+) -> Result<(), StateError> {
+    let place = sql(GIVE_OUT).bind(descriptor).bind(i64::from(given.index)).bind(purpose);
+    place.bind(hex::encode(&given.script)).bind(now).run(&mut *tx, NOT_GIVEN_OUT).await?;
+    let advance = sql(ADVANCE).bind(i64::from(given.index) + 1).bind(descriptor);
+    advance.run(tx, NOT_GIVEN_OUT).await.map(drop)
+}
+
 pub(crate) fn to_index(stored: i64) -> Result<u32, StateError> {
     u32::try_from(stored).map_err(|_| StateError::Row(format!("an index of a descriptor is out of range: {stored}")))
 }
@@ -108,30 +110,21 @@ impl State {
     pub async fn payment_counter(&self, descriptor: &str) -> Result<Option<PaymentCounter>, StateError> {
         self.ready().await?;
         let row: Option<(String, i64)> =
-            on!(&self.pool, pool => sqlx::query_as(COUNTER).bind(descriptor).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot read the counter of a descriptor"))?;
+            sql(COUNTER).bind(descriptor).first(&self.pool, "cannot read the counter of a descriptor").await?;
         row.map(|(run, next)| Ok(PaymentCounter { run, next_index: to_index(next)? })).transpose()
     }
 
     /// Begins the counter of a descriptor at an index, unless there is one.
     pub async fn begin_payment_counter(&self, descriptor: &str, at: u32) -> Result<(), StateError> {
         self.ready().await?;
-        let mut random = [0u8; 16];
-        getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
-        on!(&self.pool, pool => {
-            let insert = sqlx::query(BEGIN).bind(descriptor).bind(hex::encode(random)).bind(i64::from(at));
-            insert.execute(pool).await.map(drop)
-        })
-        .map_err(StateError::database("cannot begin the counter of a descriptor"))?;
+        let insert = sql(BEGIN).bind(descriptor).bind(hex::encode(random::<16>()?)).bind(i64::from(at));
+        insert.run(&self.pool, "cannot begin the counter of a descriptor").await?;
         self.changed().await;
         Ok(())
     }
 
     /// Skips the indices of a descriptor from `from` to `to`, without `to`. It does nothing if `from` is no longer the
     /// next index. Returns true if they are skipped.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn skip_payment_indices(
         &self,
         descriptor: &str,
@@ -141,16 +134,16 @@ impl State {
     ) -> Result<bool, StateError> {
         let now = to_stored(now)?;
         self.ready().await?;
-        let failed = || StateError::database("cannot skip indices of a descriptor");
-        let done = serialized!(&self.pool, tx => {
-            let skip = sqlx::query(SKIP).bind(i64::from(to)).bind(descriptor).bind(i64::from(from));
-            let changed = skip.execute(&mut *tx).await.map_err(failed())?.rows_affected() > 0;
-            if changed {
-                let note = sqlx::query(NOTE_SKIP).bind(descriptor).bind(i64::from(from)).bind(i64::from(to)).bind(now);
-                note.execute(&mut *tx).await.map_err(failed())?;
-            }
-            changed
-        });
+        let what = "cannot skip indices of a descriptor";
+        let mut tx = self.pool.serialized().await?;
+        let skip = sql(SKIP).bind(i64::from(to)).bind(descriptor).bind(i64::from(from));
+        let changed = skip.run(&mut tx, what).await? > 0;
+        if changed {
+            let note = sql(NOTE_SKIP).bind(descriptor).bind(i64::from(from)).bind(i64::from(to)).bind(now);
+            note.run(&mut tx, what).await?;
+        }
+        let done = changed;
+        tx.end().await?;
         self.changed().await;
         Ok(done)
     }
@@ -159,8 +152,7 @@ impl State {
     pub async fn payment_skips(&self, limit: u32) -> Result<Vec<PaymentSkip>, StateError> {
         self.ready().await?;
         let rows: Vec<(String, i64, i64, i64)> =
-            on!(&self.reads, pool => sqlx::query_as(SKIPS).bind(i64::from(limit)).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list skipped indices"))?;
+            sql(SKIPS).bind(i64::from(limit)).all(&self.reads, "cannot list skipped indices").await?;
         let skip = |(descriptor, first, end, at): (String, i64, i64, i64)| {
             Ok(PaymentSkip {
                 descriptor,
@@ -185,7 +177,10 @@ impl State {
     ) -> Result<Allotted, StateError> {
         let now = to_stored(now)?;
         self.ready().await?;
-        let given = serialized!(&self.pool, tx => allot!(tx, descriptor, purpose, now, &look));
+        let mut tx = self.pool.serialized().await?;
+        let given = first_free(next_index(&mut tx, descriptor).await?, look)?;
+        give_out(&mut tx, descriptor, purpose, now, &given).await?;
+        tx.end().await?;
         self.changed().await;
         Ok(given)
     }

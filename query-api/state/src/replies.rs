@@ -1,6 +1,6 @@
 //! The answers of owners of reported addresses.
 
-use crate::{MAX_REPLY_CHARS, State, StateError, keys::to_stored, pool::on, report::is_text};
+use crate::{MAX_REPLY_CHARS, State, StateError, keys::to_stored, pool::sql, report::is_text};
 
 /// Result of a reply to a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,11 +31,8 @@ impl State {
         }
         let (until, now) = (to_stored(until)?, to_stored(now)?);
         self.ready().await?;
-        let changed = on!(&self.pool, pool => {
-            let reply = sqlx::query(REPLY).bind(text).bind(until).bind(now).bind(id);
-            reply.execute(pool).await.map(|done| done.rows_affected() > 0)
-        })
-        .map_err(StateError::database("cannot store a reply to a report"))?;
+        let reply = sql(REPLY).bind(text).bind(until).bind(now).bind(id);
+        let changed = reply.run(&self.pool, "cannot store a reply to a report").await? > 0;
         if changed {
             self.changed().await;
             return Ok(Replying::Stored);

@@ -1,32 +1,17 @@
 //! A report of a client about an address, as it is stored.
 
-use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
+use crate::{MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_TEXT_CHARS, StateError, named::named, pool::stored_row};
 
-use crate::{MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_TEXT_CHARS, StateError};
-
-/// Decision of an operator about a report.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Visibility {
-    /// It is shown once it is paid.
-    Shown,
-    /// It waits for the operator.
-    Held,
-    /// The operator has hidden it.
-    Hidden,
-}
-
-impl Visibility {
-    /// All of them.
-    pub const ALL: [Visibility; 3] = [Visibility::Shown, Visibility::Held, Visibility::Hidden];
-
-    /// Its name in the database.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Visibility::Shown => "shown",
-            Visibility::Held => "held",
-            Visibility::Hidden => "hidden",
-        }
+named! {
+    /// Decision of an operator about a report.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Visibility {
+        /// It is shown once it is paid.
+        Shown = "shown",
+        /// It waits for the operator.
+        Held = "held",
+        /// The operator has hidden it.
+        Hidden = "hidden",
     }
 }
 
@@ -138,61 +123,28 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// A stored row.
-pub(crate) struct StoredReport {
-    address: String,
-    script_hash: String,
-    category: String,
-    description: String,
-    evidence_txids: String,
-    evidence_url: Option<String>,
-    visibility: String,
-    payment_script: String,
-    payment_address: String,
-    id: String,
-    created_at: i64,
-    expires_at: i64,
-    amount_sats: i64,
-    up: i64,
-    down: i64,
-    published_height: Option<i64>,
-    published_hash: Option<String>,
-    reply: Option<String>,
-    replied_at: Option<i64>,
-    erased_at: Option<i64>,
-}
-
-impl<'r, R: Row> FromRow<'r, R> for StoredReport
-where
-    &'static str: ColumnIndex<R>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-    Option<String>: Decode<'r, R::Database> + Type<R::Database>,
-    i64: Decode<'r, R::Database> + Type<R::Database>,
-    Option<i64>: Decode<'r, R::Database> + Type<R::Database>,
-{
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-        Ok(StoredReport {
-            address: row.try_get("address")?,
-            script_hash: row.try_get("script_hash")?,
-            category: row.try_get("category")?,
-            description: row.try_get("description")?,
-            evidence_txids: row.try_get("evidence_txids")?,
-            evidence_url: row.try_get("evidence_url")?,
-            visibility: row.try_get("visibility")?,
-            payment_script: row.try_get("payment_script")?,
-            payment_address: row.try_get("payment_address")?,
-            id: row.try_get("id")?,
-            created_at: row.try_get("created_at")?,
-            expires_at: row.try_get("expires_at")?,
-            amount_sats: row.try_get("amount_sats")?,
-            up: row.try_get("up")?,
-            down: row.try_get("down")?,
-            published_height: row.try_get("published_height")?,
-            published_hash: row.try_get("published_hash")?,
-            reply: row.try_get("reply")?,
-            replied_at: row.try_get("replied_at")?,
-            erased_at: row.try_get("erased_at")?,
-        })
+stored_row! {
+    pub(crate) struct StoredReport {
+        address: String,
+        script_hash: String,
+        category: String,
+        description: String,
+        evidence_txids: String,
+        evidence_url: Option<String>,
+        visibility: String,
+        payment_script: String,
+        payment_address: String,
+        id: String,
+        created_at: i64,
+        expires_at: i64,
+        amount_sats: i64,
+        up: i64,
+        down: i64,
+        published_height: Option<i64>,
+        published_hash: Option<String>,
+        reply: Option<String>,
+        replied_at: Option<i64>,
+        erased_at: Option<i64>,
     }
 }
 

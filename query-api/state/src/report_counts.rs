@@ -1,6 +1,6 @@
 //! Numbers of reports, for operators.
 
-use crate::{State, StateError, keys::to_stored, pool::on};
+use crate::{State, StateError, keys::to_stored, pool::sql};
 
 /// Numbers of reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,14 +19,10 @@ const COUNTS: &str = "SELECT (SELECT count(*) FROM reports WHERE published_heigh
 
 impl State {
     /// Counts reports and payment addresses. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn report_counts(&self, now: u64) -> Result<ReportCounts, StateError> {
         let now = to_stored(now)?;
         self.ready().await?;
-        let counts: (i64, i64, i64) = on!(&self.reads, pool => sqlx::query_as(COUNTS).bind(now).fetch_one(pool).await)
-            .map_err(StateError::database("cannot count reports"))?;
+        let counts: (i64, i64, i64) = sql(COUNTS).bind(now).row(&self.reads, "cannot count reports").await?;
         let number = |count: i64| u64::try_from(count).unwrap_or_default();
         Ok(ReportCounts { unpaid: number(counts.0), held: number(counts.1), addresses: number(counts.2) })
     }

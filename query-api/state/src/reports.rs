@@ -3,10 +3,11 @@
 use crate::{
     IndexUse, MAX_TEXT_CHARS, NewReport, PublishingBlock, Report, State, StateError,
     keys::to_stored,
-    payments::allot,
-    pool::on,
+    named::named,
+    payments::{first_free, give_out, next_index},
+    pool::sql,
+    random::random,
     report::{StoredReport, Visibility, columns},
-    serialized::serialized,
     votes::ClientHashes,
 };
 
@@ -37,25 +38,18 @@ pub struct ReportPosition {
     pub id: String,
 }
 
-/// An act of an operator about a report.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReportAct {
-    /// Hides it.
-    Hide,
-    /// Shows it (again).
-    Restore,
+named! {
+    /// An act of an operator about a report.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum ReportAct {
+        /// Hides it.
+        Hide = "hide",
+        /// Shows it (again).
+        Restore = "restore",
+    }
 }
 
 impl ReportAct {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            ReportAct::Hide => "hide",
-            ReportAct::Restore => "restore",
-        }
-    }
-
     /// The visibility of a report after it.
     #[must_use]
     pub fn leads_to(self) -> Visibility {
@@ -118,9 +112,7 @@ pub(crate) const NOTE_ACT: &str =
 const ACTS: &str = "SELECT act, reason, acted_at FROM report_acts WHERE report_id = $1 ORDER BY acted_at, id LIMIT 100";
 
 pub(crate) fn new_id(prefix: &str) -> Result<String, StateError> {
-    let mut random = [0u8; 16];
-    getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
-    Ok(format!("{prefix}{}", hex::encode(random)))
+    Ok(format!("{prefix}{}", hex::encode(random::<16>()?)))
 }
 
 /// True for a reason that the audit can keep.
@@ -154,28 +146,28 @@ impl State {
         new.check()?;
         let (at, expires_at, sats) = (to_stored(now)?, to_stored(new.expires_at)?, amount(new.amount_sats)?);
         self.ready().await?;
-        let failed = || StateError::database("cannot store a report");
+        let what = "cannot store a report";
         let id = new_id("rp_")?;
         let purpose = format!("report:{id}");
         let txids = new.evidence_txids.join(" ");
-        let given = serialized!(&self.pool, tx => {
-            let open: i64 = sqlx::query_scalar(OPEN).bind(at).fetch_one(&mut *tx).await.map_err(failed())?;
-            if open >= i64::from(MAX_OPEN_REPORTS) {
-                return Ok(Creation::Full);
-            }
-            let of_client = sqlx::query_scalar(OPEN_OF_CLIENT).bind(at).bind(&client.current).bind(&client.previous);
-            let of_client: i64 = of_client.fetch_one(&mut *tx).await.map_err(failed())?;
-            if of_client >= i64::from(MAX_REPORTS_OF_CLIENT) {
-                return Ok(Creation::TooManyOfClient);
-            }
-            let given = allot!(tx, descriptor, &purpose, at, &look);
-            let insert = sqlx::query(INSERT).bind(&id).bind(&new.address).bind(&new.script_hash).bind(&new.category);
-            let insert = insert.bind(&new.description).bind(&txids).bind(&new.evidence_url).bind(&client.current);
-            let insert = insert.bind(at).bind(expires_at).bind(sats).bind(hex::encode(&given.script));
-            let insert = insert.bind(&given.address).bind(new.visibility.name());
-            insert.execute(&mut *tx).await.map_err(failed())?;
-            given
-        });
+        let mut tx = self.pool.serialized().await?;
+        let open: i64 = sql(OPEN).bind(at).value(&mut tx, what).await?;
+        if open >= i64::from(MAX_OPEN_REPORTS) {
+            return Ok(Creation::Full);
+        }
+        let of_client = sql(OPEN_OF_CLIENT).bind(at).bind(&client.current).bind(&client.previous);
+        let of_client: i64 = of_client.value(&mut tx, what).await?;
+        if of_client >= i64::from(MAX_REPORTS_OF_CLIENT) {
+            return Ok(Creation::TooManyOfClient);
+        }
+        let given = first_free(next_index(&mut tx, descriptor).await?, look)?;
+        give_out(&mut tx, descriptor, &purpose, at, &given).await?;
+        let insert = sql(INSERT).bind(&id).bind(&new.address).bind(&new.script_hash).bind(&new.category);
+        let insert = insert.bind(&new.description).bind(&txids).bind(&new.evidence_url).bind(&client.current);
+        let insert = insert.bind(at).bind(expires_at).bind(sats).bind(hex::encode(&given.script));
+        let insert = insert.bind(&given.address).bind(new.visibility.name());
+        insert.run(&mut tx, what).await?;
+        tx.end().await?;
         self.changed().await;
         Ok(Creation::Created(Box::new(Report {
             id,
@@ -194,17 +186,12 @@ impl State {
     /// The report with this id.
     pub async fn report(&self, id: &str) -> Result<Option<Report>, StateError> {
         self.ready().await?;
-        let row: Option<StoredReport> =
-            on!(&self.reads, pool => sqlx::query_as(ONE).bind(id).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot look up a report"))?;
+        let row: Option<StoredReport> = sql(ONE).bind(id).first(&self.reads, "cannot look up a report").await?;
         row.map(StoredReport::read).transpose()
     }
 
     /// Reports about a script (SHA-256 in hex) that no operator hides, paid or not: by score, then by time, the
     /// greatest first; at most `limit` of those after a position.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn reports_about(
         &self,
         script_hash: &str,
@@ -212,62 +199,44 @@ impl State {
         limit: u32,
     ) -> Result<Vec<Report>, StateError> {
         self.ready().await?;
-        let limit = i64::from(limit);
-        let rows: Result<Vec<StoredReport>, sqlx::Error> = match after {
-            None => {
-                on!(&self.reads, pool => sqlx::query_as(FIRST).bind(script_hash).bind(limit).fetch_all(pool).await)
-            }
+        let page = match after {
+            None => sql(FIRST).bind(script_hash),
             Some(ReportPosition { score, created_at, id }) => {
-                let created_at = to_stored(*created_at)?;
-                on!(&self.reads, pool => {
-                    let next = sqlx::query_as(NEXT).bind(script_hash).bind(*score).bind(created_at).bind(id);
-                    next.bind(limit).fetch_all(pool).await
-                })
+                sql(NEXT).bind(script_hash).bind(*score).bind(to_stored(*created_at)?).bind(id)
             }
         };
-        read_all(rows.map_err(StateError::database("cannot list reports"))?)
+        read_all(page.bind(i64::from(limit)).all(&self.reads, "cannot list reports").await?)
     }
 
     /// The oldest open reports, of one client or of all, at most `limit`. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn open_reports(
         &self,
         client: Option<&ClientHashes>,
         now: u64,
         limit: u32,
     ) -> Result<Vec<Report>, StateError> {
-        let (now, limit) = (to_stored(now)?, i64::from(limit));
+        let now = to_stored(now)?;
         self.ready().await?;
-        let rows: Result<Vec<StoredReport>, sqlx::Error> = on!(&self.reads, pool => match client {
-            None => sqlx::query_as(UNPAID).bind(now).bind(limit).fetch_all(pool).await,
-            Some(client) => {
-                let of = sqlx::query_as(UNPAID_OF_CLIENT).bind(now).bind(&client.current).bind(&client.previous);
-                of.bind(limit).fetch_all(pool).await
-            }
-        });
-        read_all(rows.map_err(StateError::database("cannot list reports"))?)
+        let open = match client {
+            None => sql(UNPAID).bind(now),
+            Some(client) => sql(UNPAID_OF_CLIENT).bind(now).bind(&client.current).bind(&client.previous),
+        };
+        read_all(open.bind(i64::from(limit)).all(&self.reads, "cannot list reports").await?)
     }
 
     /// The newest reports, of one visibility or of all, at most `limit`.
     pub async fn reports(&self, only: Option<Visibility>, limit: u32) -> Result<Vec<Report>, StateError> {
         self.ready().await?;
         let only = only.map(Visibility::name);
-        let rows: Vec<StoredReport> =
-            on!(&self.reads, pool => sqlx::query_as(NEWEST).bind(only).bind(i64::from(limit)).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list reports"))?;
-        read_all(rows)
+        let newest = sql(NEWEST).bind(only).bind(i64::from(limit));
+        read_all(newest.all(&self.reads, "cannot list reports").await?)
     }
 
     /// Remembers the block that publishes a report.
     pub async fn note_publication(&self, id: &str, block: &PublishingBlock) -> Result<(), StateError> {
         self.ready().await?;
-        on!(&self.pool, pool => {
-            let note = sqlx::query(PUBLISHED).bind(i64::from(block.height)).bind(&block.hash).bind(id);
-            note.execute(pool).await.map(drop)
-        })
-        .map_err(StateError::database("cannot note that a report is published"))
+        let note = sql(PUBLISHED).bind(i64::from(block.height)).bind(&block.hash).bind(id);
+        note.run(&self.pool, "cannot note that a report is published").await.map(drop)
     }
 
     /// Hides a report, or shows it again, with a reason that the audit keeps. `now` is in seconds since 1970.
@@ -286,16 +255,15 @@ impl State {
         }
         let (now, act_id) = (to_stored(now)?, new_id("")?);
         self.ready().await?;
-        let failed = || StateError::database("cannot change a report");
-        let changed = serialized!(&self.pool, tx => {
-            let moderate = sqlx::query(MODERATE).bind(act.leads_to().name()).bind(id);
-            let changed = moderate.execute(&mut *tx).await.map_err(failed())?.rows_affected() > 0;
-            if changed {
-                let note = sqlx::query(NOTE_ACT).bind(&act_id).bind(id).bind(act.name()).bind(reason).bind(now);
-                note.execute(&mut *tx).await.map_err(failed())?;
-            }
-            changed
-        });
+        let what = "cannot change a report";
+        let mut tx = self.pool.serialized().await?;
+        let moderate = sql(MODERATE).bind(act.leads_to().name()).bind(id);
+        let changed = moderate.run(&mut tx, what).await? > 0;
+        if changed {
+            let note = sql(NOTE_ACT).bind(&act_id).bind(id).bind(act.name()).bind(reason).bind(now);
+            note.run(&mut tx, what).await?;
+        }
+        tx.end().await?;
         if changed {
             self.changed().await;
             return Ok(Moderation::Done);
@@ -307,8 +275,7 @@ impl State {
     pub async fn report_acts(&self, id: &str) -> Result<Vec<DoneAct>, StateError> {
         self.ready().await?;
         let rows: Vec<(String, String, i64)> =
-            on!(&self.reads, pool => sqlx::query_as(ACTS).bind(id).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list what was done with a report"))?;
+            sql(ACTS).bind(id).all(&self.reads, "cannot list what was done with a report").await?;
         let act = |(act, reason, at): (String, String, i64)| {
             let at = u64::try_from(at).map_err(|_| StateError::Row("an act has an invalid time".to_owned()))?;
             Ok(DoneAct { act, reason, at })

@@ -11,47 +11,28 @@ use std::{fmt, str::FromStr};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::StateError;
+use crate::{StateError, named::named, random::random};
 
 const ID_BYTES: usize = 6;
 const SECRET_BYTES: usize = 32;
 const CHECK_BYTES: usize = 4;
 /// Characters after the prefix: id, separator, secret, check.
 const LENGTH: usize = 2 * ID_BYTES + 1 + 2 * SECRET_BYTES + 2 * CHECK_BYTES;
-/// Prefix of codes.
 const CODE_PREFIX: &str = "cairn_code_";
-/// Prefix of the secrets of checkouts.
 const CLAIM_PREFIX: &str = "cairn_claim_";
 
-/// Kind of a secret.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum KeyKind {
-    /// The key of a bridge pass, presented in `X-WR-API-Key`.
-    Bridge,
-    /// A wallet session, presented as `Authorization: Bearer …`.
-    Session,
+named! {
+    /// Kind of a secret.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum KeyKind {
+        /// The key of a bridge pass, presented in `X-WR-API-Key`.
+        Bridge = "key",
+        /// A wallet session, presented as `Authorization: Bearer …`.
+        Session = "session",
+    }
 }
 
 impl KeyKind {
-    /// Both kinds.
-    pub const ALL: [KeyKind; 2] = [KeyKind::Bridge, KeyKind::Session];
-
-    /// Its name: `key` or `session`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            KeyKind::Bridge => "key",
-            KeyKind::Session => "session",
-        }
-    }
-
-    /// The kind with this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        KeyKind::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// Prefix of its secrets.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             KeyKind::Bridge => "cairn_key_",
@@ -81,15 +62,13 @@ struct SecretText {
 impl SecretText {
     /// Generates one with random numbers of the operating system.
     fn generate(prefix: &'static str) -> Result<Self, StateError> {
-        let mut random = [0u8; ID_BYTES + SECRET_BYTES];
-        getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
+        let random = random::<{ ID_BYTES + SECRET_BYTES }>()?;
         let (id, secret) = random.split_at(ID_BYTES);
         let mut text = format!("{prefix}{}_{}", hex::encode(id), hex::encode(secret));
         text += &check(&text);
         Ok(SecretText { prefix, text })
     }
 
-    /// Reads a text that has the prefix.
     fn read(prefix: &'static str, text: &str) -> Result<Self, BadSecret> {
         let rest = text.strip_prefix(prefix).ok_or(BadSecret::Form)?;
         let is_hex = |part: &str| part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -106,7 +85,6 @@ impl SecretText {
         Ok(SecretText { prefix, text: text.to_owned() })
     }
 
-    /// The public id in hex.
     fn id(&self) -> &str {
         let start = self.prefix.len();
         self.text.get(start..start + 2 * ID_BYTES).unwrap_or_default()

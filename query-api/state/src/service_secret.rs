@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::{State, StateError, pool::on};
+use crate::{State, StateError, pool::sql, random::random};
 
 const INSERT: &str = "INSERT INTO service_secrets (name, secret) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 const ONE: &str = "SELECT secret FROM service_secrets WHERE name = $1";
@@ -21,7 +21,6 @@ impl ServiceSecret {
         &self.0
     }
 
-    /// A key of these bytes in hex.
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
         let mut bytes = [0u8; 32];
         hex::decode_to_slice(text, &mut bytes).ok()?;
@@ -59,19 +58,14 @@ impl State {
     /// The key with this name; the first call makes it.
     pub async fn service_secret(&self, name: &str) -> Result<ServiceSecret, StateError> {
         self.ready().await?;
-        let failed = || StateError::database("cannot read a key of the service");
-        let read = async || -> Result<Option<String>, StateError> {
-            on!(&self.reads, pool => sqlx::query_scalar(ONE).bind(name).fetch_optional(pool).await).map_err(failed())
-        };
+        let what = "cannot read a key of the service";
+        let read =
+            async || -> Result<Option<String>, StateError> { sql(ONE).bind(name).first_value(&self.reads, what).await };
         let found = match read().await? {
             Some(found) => found,
             None => {
-                let mut random = [0u8; 32];
-                getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
-                let insert = on!(&self.pool, pool => {
-                    sqlx::query(INSERT).bind(name).bind(hex::encode(random)).execute(pool).await.map(|_| ())
-                });
-                insert.map_err(StateError::database("cannot write a key of the service"))?;
+                let insert = sql(INSERT).bind(name).bind(hex::encode(random::<32>()?));
+                insert.run(&self.pool, "cannot write a key of the service").await?;
                 self.changed().await;
                 // Another server may have been first: its key holds.
                 read().await?.ok_or_else(|| StateError::Row(format!("the key {name} is gone")))?

@@ -22,7 +22,6 @@ const WRITER_CACHE: &str = "-8192";
 /// Pages of the log, of 4 KiB each, after which they are written to the file.
 const LOG_PAGES: &str = "4000";
 
-/// Connection options of a SQLite file.
 pub(crate) fn sqlite(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)

@@ -48,7 +48,6 @@ pub struct State {
     /// The file that was made ready; any value with PostgreSQL. A task that makes it ready holds the other lock.
     ready: Arc<Mutex<Option<FileId>>>,
     opening: Arc<tokio::sync::Mutex<()>>,
-    /// How often it was asked.
     asked: Arc<AtomicU64>,
 }
 

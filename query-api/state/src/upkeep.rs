@@ -8,12 +8,11 @@ use crate::{
     State, StateError, StateUrl,
     error::FileMismatch,
     identity, mark, migrations,
-    pool::SqlPool,
+    pool::{SqlPool, on, sql},
     sqlite::{make_private, sqlite},
     url::Target,
 };
 
-/// Most problems that are listed.
 const MAX_TOLD: usize = 20;
 /// Columns of a table in SQLite, and in PostgreSQL.
 const SQLITE_COLUMNS: &str = "SELECT name FROM pragma_table_info($1)";
@@ -139,7 +138,6 @@ async fn checked(state: &State) -> Result<CheckReport, StateError> {
     Ok(found)
 }
 
-/// Reads all rows.
 async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> {
     let mut counts = [0; 13];
     let all = [
@@ -158,10 +156,7 @@ async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> 
         CHECKOUTS,
     ];
     for (count, sql) in counts.iter_mut().zip(all) {
-        let read: Result<i64, sqlx::Error> = match &state.pool {
-            SqlPool::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
-            SqlPool::Postgres(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
-        };
+        let read: Result<i64, sqlx::Error> = on!(&state.pool, pool => sqlx::query_scalar(sql).fetch_one(pool).await);
         match read {
             Ok(read) => *count = u64::try_from(read).unwrap_or_default(),
             Err(error) => found.problems.push(problem(error)?),
@@ -175,16 +170,17 @@ async fn rows(state: &State, found: &mut CheckReport) -> Result<(), StateError> 
     Ok(())
 }
 
-/// Looks for the columns of all tables.
 async fn columns(state: &State, found: &mut CheckReport) {
     for (table, columns) in migrations::TABLES {
-        let there: Result<Vec<String>, sqlx::Error> = match &state.pool {
-            SqlPool::Sqlite(pool) => sqlx::query_scalar(SQLITE_COLUMNS).bind(*table).fetch_all(pool).await,
-            SqlPool::Postgres(pool) => sqlx::query_scalar(POSTGRES_COLUMNS).bind(*table).fetch_all(pool).await,
+        let names = match &state.pool {
+            SqlPool::Sqlite(_) => SQLITE_COLUMNS,
+            SqlPool::Postgres(_) => POSTGRES_COLUMNS,
         };
+        let there: Result<Vec<(String,)>, StateError> =
+            sql(names).bind(*table).all(&state.pool, "cannot be checked").await;
         // Unreadable parts are already reported.
         let Ok(there) = there else { continue };
-        for column in columns.iter().filter(|column| !there.iter().any(|name| name == *column)) {
+        for column in columns.split(' ').filter(|column| !there.iter().any(|(name,)| name == column)) {
             found.problems.push(format!("table {table} has no column {column}"));
         }
     }

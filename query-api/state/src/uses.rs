@@ -8,7 +8,6 @@ use tokio::sync::watch;
 /// Maximum number of keys that wait for their record. The use of further ones is not recorded.
 const WAITING: usize = 4096;
 
-/// Uses that are not recorded yet.
 pub(crate) struct PendingUses {
     /// The latest use of each key, in seconds since 1970.
     waiting: Mutex<BTreeMap<String, i64>>,

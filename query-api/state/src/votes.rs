@@ -1,7 +1,7 @@
 //! Votes about reports: one for each client in [`VOTE_WINDOW`]. A client stands here by a keyed hash of its address.
 //! The key changes, and the hash under the key before still counts, so that a change forgives no vote.
 
-use crate::{State, StateError, keys::to_stored, pool::on, serialized::serialized, service_secret::ServiceSecret};
+use crate::{State, StateError, keys::to_stored, pool::sql, random::random, service_secret::ServiceSecret};
 
 /// Time in seconds during which a client cannot vote again.
 pub const VOTE_WINDOW: u64 = 86_400;
@@ -78,16 +78,11 @@ fn number(stored: i64) -> Result<u64, StateError> {
 impl State {
     /// The keys of the hashes of clients at `now` (seconds since 1970). A key that is older than `period` seconds, and
     /// at least [`VOTE_WINDOW`], is replaced, and becomes the one before.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn client_keys(&self, now: u64, period: u64) -> Result<ClientKeys, StateError> {
         let (at, period) = (to_stored(now)?, to_stored(period.max(VOTE_WINDOW))?);
-        let failed = || StateError::database("cannot read the keys of clients' hashes");
+        let what = "cannot read the keys of clients' hashes";
         self.ready().await?;
-        let read = async || -> Result<Vec<(i64, String, i64)>, StateError> {
-            on!(&self.pool, pool => sqlx::query_as(KEYS).fetch_all(pool).await).map_err(failed())
-        };
+        let read = async || -> Result<Vec<(i64, String, i64)>, StateError> { sql(KEYS).all(&self.pool, what).await };
         let mut rows = read().await?;
         if rows.first().is_none_or(|(_, _, since)| since.saturating_add(period) <= at) {
             let last = rows.first().map_or(0, |(number, ..)| *number);
@@ -106,49 +101,43 @@ impl State {
 
     /// Adds a key after the one of number `last`, unless another server was first. Votes wait meanwhile.
     async fn replace_client_key(&self, last: i64, now: i64) -> Result<(), StateError> {
-        let failed = || StateError::database("cannot write a key of clients' hashes");
-        let mut random = [0u8; 32];
-        getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
+        let what = "cannot write a key of clients' hashes";
         let voted = now.saturating_sub(to_stored(VOTE_WINDOW)?);
-        serialized!(&self.pool, tx => {
-            let add = sqlx::query(ADD_KEY).bind(last.saturating_add(1)).bind(hex::encode(random)).bind(now);
-            add.execute(&mut *tx).await.map_err(failed())?;
-            sqlx::query(DROP_KEYS).bind(last).execute(&mut *tx).await.map_err(failed())?;
-            sqlx::query(DROP_VOTERS).bind(voted).execute(&mut *tx).await.map_err(failed())?;
-        });
+        let mut tx = self.pool.serialized().await?;
+        let add = sql(ADD_KEY).bind(last.saturating_add(1)).bind(hex::encode(random::<32>()?)).bind(now);
+        add.run(&mut tx, what).await?;
+        sql(DROP_KEYS).bind(last).run(&mut tx, what).await?;
+        sql(DROP_VOTERS).bind(voted).run(&mut tx, what).await?;
+        tx.end().await?;
         Ok(())
     }
 
     /// Counts the vote of a client for a report, or against it. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn vote(&self, report: &str, client: &ClientHashes, is_up: bool, now: u64) -> Result<Voting, StateError> {
         let (at, window) = (to_stored(now)?, to_stored(VOTE_WINDOW)?);
-        let failed = || StateError::database("cannot count a vote");
+        let what = "cannot count a vote";
         self.ready().await?;
-        serialized!(&self.pool, tx => {
-            let newest: Option<i64> = sqlx::query_scalar(NEWEST).fetch_optional(&mut *tx).await.map_err(failed())?;
-            if newest != Some(client.number) {
-                return Ok(Voting::KeysChanged);
-            }
-            let last = sqlx::query_scalar(LAST_VOTE).bind(&client.current).bind(&client.previous);
-            let last: Option<i64> = last.fetch_one(&mut *tx).await.map_err(failed())?;
-            if let Some(last) = last.filter(|last| last.saturating_add(window) > at) {
-                return Ok(Voting::TooSoon { next: number(last.saturating_add(window))? });
-            }
-            let voted = sqlx::query(VOTED).bind(&client.current).bind(at).bind(at.saturating_sub(window));
-            if voted.execute(&mut *tx).await.map_err(failed())?.rows_affected() == 0 {
-                return Ok(Voting::TooSoon { next: now.saturating_add(VOTE_WINDOW) });
-            }
-            let count = sqlx::query(COUNT).bind(i64::from(is_up)).bind(i64::from(!is_up)).bind(report);
-            if count.execute(&mut *tx).await.map_err(failed())?.rows_affected() == 0 {
-                return Ok(Voting::Unknown);
-            }
-            let counted: (i64, i64) =
-                sqlx::query_as(COUNTED).bind(report).fetch_one(&mut *tx).await.map_err(failed())?;
-            let voting = Voting::Counted { up: number(counted.0)?, down: number(counted.1)? };
-            Ok::<_, StateError>(voting)
-        })
+        let mut tx = self.pool.serialized().await?;
+        let newest: Option<i64> = sql(NEWEST).first_value(&mut tx, what).await?;
+        if newest != Some(client.number) {
+            return Ok(Voting::KeysChanged);
+        }
+        let last = sql(LAST_VOTE).bind(&client.current).bind(&client.previous);
+        let last: Option<i64> = last.value(&mut tx, what).await?;
+        if let Some(last) = last.filter(|last| last.saturating_add(window) > at) {
+            return Ok(Voting::TooSoon { next: number(last.saturating_add(window))? });
+        }
+        let voted = sql(VOTED).bind(&client.current).bind(at).bind(at.saturating_sub(window));
+        if voted.run(&mut tx, what).await? == 0 {
+            return Ok(Voting::TooSoon { next: now.saturating_add(VOTE_WINDOW) });
+        }
+        let count = sql(COUNT).bind(i64::from(is_up)).bind(i64::from(!is_up)).bind(report);
+        if count.run(&mut tx, what).await? == 0 {
+            return Ok(Voting::Unknown);
+        }
+        let (up, down): (i64, i64) = sql(COUNTED).bind(report).row(&mut tx, what).await?;
+        let counted = Voting::Counted { up: number(up)?, down: number(down)? };
+        tx.end().await?;
+        Ok(counted)
     }
 }

@@ -6,9 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{
-    MAX_WAITING, MAX_WAITING_BYTES, MAX_WAITING_ENTRY, State, StateError,
-    keys::to_stored,
-    pool::{SqlPool, on},
+    MAX_WAITING, MAX_WAITING_BYTES, MAX_WAITING_ENTRY, State, StateError, keys::to_stored, pool::sql, random::random,
 };
 
 /// Maximum length of an origin in characters; a longer one is cut.
@@ -50,25 +48,6 @@ const REMOVE: &str = "DELETE FROM waiting_documents WHERE id = $1";
 const LIST: &str =
     "SELECT id, network, queued_at, origin, documents, bytes FROM waiting_documents ORDER BY id LIMIT $1";
 
-/// Inserts all entries, or none; false if the queue is full. A macro, because the types of the two databases have no
-/// common trait.
-macro_rules! insert_all {
-    ($pool:expr, $rows:expr, $network:expr, $queued_at:expr, $origin:expr) => {{
-        let failed = || StateError::database("cannot queue documents");
-        let mut tx = $pool.begin().await.map_err(failed())?;
-        for (id, entry) in $rows {
-            let insert = sqlx::query(INSERT).bind(id).bind($network).bind($queued_at).bind($origin);
-            let insert = insert.bind(i64::from(entry.documents)).bind(to_stored(entry.payload.len() as u64)?);
-            let insert = insert.bind(entry.payload.as_slice()).bind(i64::from(MAX_WAITING));
-            let inserted = insert.bind(to_stored(MAX_WAITING_BYTES)?).execute(&mut *tx).await.map_err(failed())?;
-            if inserted.rows_affected() == 0 {
-                return Err(StateError::QueueFull);
-            }
-        }
-        tx.commit().await.map_err(failed())
-    }};
-}
-
 /// The time and the number of a process's last id: of two ids of a process the later one is larger.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
@@ -78,9 +57,7 @@ fn new_id(now_ms: u64) -> Result<String, StateError> {
     let next = |last: u64| time.max(last.saturating_add(1));
     let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last))).unwrap_or_default();
     let (time, number) = (next(last) >> 12, next(last) & 0xfff);
-    let mut random = [0u8; 8];
-    getrandom::fill(&mut random).map_err(|error| StateError::Random(error.to_string()))?;
-    let random = hex::encode(random);
+    let random = hex::encode(random::<8>()?);
     let (a, b) = (random.get(..3).unwrap_or_default(), random.get(4..).unwrap_or_default());
     Ok(format!("{:08x}-{:04x}-7{number:03x}-8{a}-{b}", time >> 16, time & 0xffff))
 }
@@ -111,10 +88,17 @@ impl State {
         self.ready().await?;
         let with_id = |entry| Ok::<_, StateError>((new_id(now_ms)?, entry));
         let rows: Vec<(String, &NewEntry)> = entries.iter().map(with_id).collect::<Result<_, _>>()?;
-        match &self.pool {
-            SqlPool::Sqlite(pool) => insert_all!(pool, rows, network, queued_at, origin.as_str()),
-            SqlPool::Postgres(pool) => insert_all!(pool, rows, network, queued_at, origin.as_str()),
-        }?;
+        let what = "cannot queue documents";
+        let mut tx = self.pool.begin(what).await?;
+        for (id, entry) in rows {
+            let insert = sql(INSERT).bind(id).bind(network).bind(queued_at).bind(&origin);
+            let insert = insert.bind(i64::from(entry.documents)).bind(to_stored(entry.payload.len() as u64)?);
+            let insert = insert.bind(entry.payload.as_slice()).bind(i64::from(MAX_WAITING));
+            if insert.bind(to_stored(MAX_WAITING_BYTES)?).run(&mut tx, what).await? == 0 {
+                return Err(StateError::QueueFull);
+            }
+        }
+        tx.commit(what).await?;
         self.changed().await;
         Ok(())
     }
@@ -123,8 +107,7 @@ impl State {
     pub async fn oldest_waiting(&self, network: &str) -> Result<Option<(String, Vec<u8>)>, StateError> {
         self.ready().await?;
         let row: Option<(String, Vec<u8>)> =
-            on!(&self.reads, pool => sqlx::query_as(OLDEST).bind(network).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot read documents that wait"))?;
+            sql(OLDEST).bind(network).first(&self.reads, "cannot read documents that wait").await?;
         match row {
             Some((id, _)) if !is_id(&id) => Err(StateError::Row(format!("documents that wait have the id {id:?}"))),
             row => Ok(row),
@@ -134,10 +117,7 @@ impl State {
     /// Removes an entry that the writer has on its disk. Returns false if it is gone already.
     pub async fn remove_waiting(&self, id: &str) -> Result<bool, StateError> {
         self.ready().await?;
-        let removed = on!(&self.pool, pool => {
-            sqlx::query(REMOVE).bind(id).execute(pool).await.map(|done| done.rows_affected())
-        });
-        let removed = removed.map_err(StateError::database("cannot remove documents that were taken"))?;
+        let removed = sql(REMOVE).bind(id).run(&self.pool, "cannot remove documents that were taken").await?;
         self.changed().await;
         Ok(removed > 0)
     }
@@ -146,8 +126,7 @@ impl State {
     pub async fn waiting(&self, limit: u32) -> Result<Vec<WaitingEntry>, StateError> {
         self.ready().await?;
         let rows: Vec<(String, String, i64, String, i64, i64)> =
-            on!(&self.reads, pool => sqlx::query_as(LIST).bind(i64::from(limit)).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list documents that wait"))?;
+            sql(LIST).bind(i64::from(limit)).all(&self.reads, "cannot list documents that wait").await?;
         let entry = |(id, network, queued_at, origin, documents, bytes): (String, String, i64, String, i64, i64)| {
             let number = |number: i64| {
                 u64::try_from(number).map_err(|_| StateError::Row(format!("entry {id:?} has a number below zero")))

@@ -1,6 +1,6 @@
 //! How far the process is that writes the index, for servers on other machines.
 
-use crate::{State, StateError, keys::to_stored, pool::on};
+use crate::{State, StateError, keys::to_stored, pool::sql};
 
 /// The newest tip of the index that is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,25 +24,18 @@ const READ: &str = "SELECT height, hash, event_seq, best_height, published_at FR
 
 impl State {
     /// Publishes the tip of the index that this process writes. It replaces the one before.
-    ///
-    /// # Errors
-    /// Fails if a number is out of range.
     pub async fn publish_writer_tip(&self, network: &str, tip: &WriterTip) -> Result<(), StateError> {
         let (seq, at) = (to_stored(tip.event_seq)?, to_stored(tip.published_at)?);
         self.ready().await?;
-        on!(&self.pool, pool => {
-            let publish = sqlx::query(PUBLISH).bind(network).bind(i64::from(tip.height)).bind(&tip.hash).bind(seq);
-            publish.bind(tip.best_height.map(i64::from)).bind(at).execute(pool).await.map(drop)
-        })
-        .map_err(StateError::database("cannot publish the tip"))
+        let publish = sql(PUBLISH).bind(network).bind(i64::from(tip.height)).bind(&tip.hash).bind(seq);
+        publish.bind(tip.best_height.map(i64::from)).bind(at).run(&self.pool, "cannot publish the tip").await.map(drop)
     }
 
     /// The tip that the writer of a network's index has published last; `None` if none has.
     pub async fn writer_tip(&self, network: &str) -> Result<Option<WriterTip>, StateError> {
         self.ready().await?;
         let row: Option<(i64, String, i64, Option<i64>, i64)> =
-            on!(&self.reads, pool => sqlx::query_as(READ).bind(network).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot read the tip of the writer"))?;
+            sql(READ).bind(network).first(&self.reads, "cannot read the tip of the writer").await?;
         let Some((height, hash, seq, best_height, at)) = row else { return Ok(None) };
         let bad = |number: i64| StateError::Row(format!("the tip of the writer has an invalid number: {number}"));
         let height_of = |number: i64| u32::try_from(number).map_err(|_| bad(number));

@@ -1,29 +1,18 @@
 //! `POST /v1/billing/checkout`.
 
-use cairn_http::{
-    ApiError, Cost, Effect, ErrorCode, Freshness, Info, Location, Method, PASS_DAYS, PASS_PLAN, PassMethod, Tool,
-};
+use cairn_http::{Effect, Freshness, Location, Method, PASS_DAYS, PASS_PLAN, PassMethod};
 use cairn_model::DAY_SECS;
 use cairn_state::{
     ClientHashes, MAX_CHECKOUTS_OF_CLIENT, MAX_OPEN_CHECKOUTS, NewCheckout, OpenedCheckout, OpeningCheckout,
     PaymentInvoice,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     followed::with_mempool,
     pass_payment::{PassPayment, PlanId, away, paused, unusable},
 };
-use crate::{
-    allotment::Allotment,
-    client_hashes::client_hashes,
-    context::{Ctx, TIP},
-    operation::Operation,
-    values::rfc3339_ms,
-};
+use crate::{allotment::Allotment, client_hashes::client_hashes, operation::prelude::*, values::rfc3339_ms};
 
-/// Scope of the hashes of clients.
 const SCOPE: &str = "checkout";
 /// How long a checkout waits for its payment: over Lightning, and on chain.
 const LIGHTNING_SECS: u64 = 3_600;
@@ -35,7 +24,6 @@ const MEMO: &str = "Cairn: pass of 31 days";
 /// Longest address of mail (RFC 5321).
 const MAX_EMAIL_CHARS: usize = 254;
 
-/// Opens a checkout.
 pub(crate) struct CreateCheckout;
 
 /// The purchase.
@@ -152,7 +140,6 @@ fn by_invoice(ctx: &Ctx<'_>, new: NewCheckout, client: &ClientHashes) -> Result<
     ctx.with_state(async |state| state.open_lightning_checkout(new, invoice, client, now).await)
 }
 
-/// Opens a checkout that is paid on chain.
 fn to_address(ctx: &Ctx<'_>, new: NewCheckout, client: &ClientHashes) -> Result<OpeningCheckout, ApiError> {
     let descriptor =
         ctx.chain.payments.descriptor.as_ref().ok_or_else(|| paused(cairn_http::CheckoutPause::NoMethod))?;

@@ -1,14 +1,10 @@
 //! Data of a block for several operations.
 
 use cairn_domain::{FeeRate, printable_ascii};
-use cairn_http::ApiError;
-use cairn_model::{DAY_SECS, Height};
-use cairn_reader::View;
+use cairn_model::DAY_SECS;
 use cairn_tables::headers::HeaderRow;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::values::SatVb;
+use crate::{operation::prelude::*, values::SatVb};
 
 /// Script and text of a coinbase.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,7 +27,6 @@ pub(crate) struct CoinbaseClaim {
 }
 
 impl CoinbaseClaim {
-    /// Of a block.
     pub(crate) fn of(view: &View<'_>, height: Height, row: &HeaderRow) -> Self {
         let (subsidy_sats, coinbase_sats) = (view.network().subsidy_sats(height), row.coinbase_sats);
         CoinbaseClaim {
@@ -46,7 +41,6 @@ impl CoinbaseClaim {
 /// Shorter runs of readable characters are coincidence.
 const LEAST_RUN: usize = 4;
 
-/// Script and text of a coinbase.
 pub(crate) fn coinbase_tag(script_sig: &[u8]) -> CoinbaseTag {
     CoinbaseTag { script_hex: hex::encode(script_sig), text: printable_ascii(script_sig, LEAST_RUN) }
 }

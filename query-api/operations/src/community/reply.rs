@@ -5,10 +5,7 @@
 
 use cairn_domain::{Subject, script_sha256};
 use cairn_events::SignedText;
-use cairn_http::{ApiError, ErrorCode};
 use cairn_state::{MAX_REPLY_CHARS, Replying, ServiceSecret};
-use schemars::JsonSchema;
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -16,10 +13,9 @@ use super::{
     texts,
 };
 use crate::{
-    context::Ctx,
+    operation::prelude::*,
     parameters::identifier::AddressParam,
     sealed::{VALID_SECS, checked, seal, verify, wrong},
-    values::rfc3339,
 };
 
 /// Name of the key of the service.
@@ -56,7 +52,6 @@ pub(crate) struct ReplyOutput {
     expires_at: Option<String>,
 }
 
-/// A reply that a request has.
 pub(crate) struct ReportReply {
     id: String,
     address: String,
@@ -66,7 +61,6 @@ pub(crate) struct ReportReply {
     is_erased: bool,
 }
 
-/// The judgement of a request.
 pub(crate) struct ReplyJudgement {
     state: ReplyState,
     explanation: String,
@@ -194,8 +188,6 @@ impl ReportReply {
     }
 }
 
-/// Explanation of [`ReplyState::Replied`].
 const REPLIED: &str =
     "the key of the address has signed: the reply is published with the report, which is marked as contested";
-/// Explanation of [`ReplyState::Erased`].
 const ERASED: &str = "the operator has erased the texts of the report, and it takes no new ones";

@@ -4,19 +4,17 @@ use std::collections::{HashMap, HashSet};
 
 use cairn_domain::dormancy::FLUSH_BLOCKS;
 use cairn_events::{Category, EntityName};
-use cairn_http::ApiError;
-use cairn_model::{Height, Sats, ScriptId, ScriptPrefix, ScriptTemplate, TxNum};
-use cairn_reader::{AsOf, StoredTx, View};
+use cairn_model::{ScriptId, ScriptPrefix, ScriptTemplate};
+use cairn_reader::{AsOf, StoredTx};
 use cairn_tables::flushes::{FlushRow, Holder};
 
 use super::holder::tx;
-use crate::{context::Ctx, transfers::Owners};
+use crate::{operation::prelude::*, transfers::Owners};
 
 /// Blocks for which outputs stay unspent if a holder keeps them.
 pub(super) const KEPT_BLOCKS: u32 = 1_008;
 /// Outputs of a transaction that are followed: those with most value.
 const MAX_OUTPUTS: usize = 16;
-/// Transactions that are read for one flush.
 const MAX_TXS: usize = 48;
 
 cairn_model::words! {
@@ -32,7 +30,6 @@ cairn_model::words! {
     pub(super) fn as_str;
 }
 
-/// Whether a class holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ClassMatch {
     Yes,
@@ -41,7 +38,6 @@ enum ClassMatch {
     Waits,
 }
 
-/// The result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verdict {
     pub(super) class: Class,

@@ -1,19 +1,12 @@
 //! Movements of old coins in a part of the chain, page by page, and those in the mempool.
 
-use cairn_http::ApiError;
-use cairn_model::Sats;
-use cairn_reader::View;
-
 use super::{
     movement::DormantMovement,
     source::{MinSpend, Search},
 };
-use crate::{
-    context::Ctx,
-    window::{Page, Window},
-};
+use crate::operation::prelude::*;
+use crate::window::{Page, Window};
 
-/// Movements of a window.
 pub(super) fn page(
     ctx: &Ctx<'_>,
     view: &View<'_>,

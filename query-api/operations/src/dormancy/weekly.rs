@@ -1,24 +1,16 @@
 //! `GET /v1/dormancy/weekly.json`.
 
-use cairn_http::{ApiError, BadText, Info, TextFormat, Tool};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use cairn_http::{BadText, TextFormat};
 
 use super::report::{Report, parse_week};
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-    parsed::{parsed, schema},
-};
+use crate::operation::prelude::*;
+use crate::parsed::{parsed, schema};
 
-/// The weekly report.
 pub(crate) struct WeeklyReport;
 
-/// Weeks.
 pub(crate) const WEEK: TextFormat =
     TextFormat::trimmed("iso-week", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
-/// A week, by its Monday.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WeekParam(pub(super) u32);
 

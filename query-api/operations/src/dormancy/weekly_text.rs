@@ -2,24 +2,17 @@
 
 use std::fmt::{self, Write};
 
-use cairn_http::{ApiError, File, Info, MARKDOWN, Media, Tool};
+use cairn_http::{File, MARKDOWN, Media};
 
 use super::{
     movement::DormantMovement,
     report::{Class, Report, Totals},
     weekly::WeeklyInput,
 };
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-    tx_sides::Side,
-    values::Decimal,
-};
+use crate::{operation::prelude::*, tx_sides::Side, values::Decimal};
 
-/// The weekly report as a text.
 pub(crate) struct WeeklyText;
 
-/// `text/markdown`.
 pub(crate) struct Markdown;
 
 impl Media for Markdown {

@@ -1,18 +1,8 @@
 //! `GET /v1/entities/categories`.
 
-use cairn_http::{ApiError, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::facts::{Basis, by_category, warn_if_cut};
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    definitions::ENTITIES,
-    operation::Operation,
-    values::Btc,
-};
+use crate::{definitions::ENTITIES, operation::prelude::*};
 
-/// The categories of entities.
 pub(crate) struct Categories;
 
 /// No parameters.

@@ -2,17 +2,11 @@
 
 use cairn_domain::entities::{Coverage, Order};
 use cairn_events::Category;
-use cairn_http::ApiError;
-use cairn_model::{Sats, TxNum};
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::{
-    context::Ctx,
+    operation::prelude::*,
     parsed::{parsed, schema},
     register::{Entry, Register},
-    values::{Btc, rfc3339},
 };
 
 /// The word where no source says what kind of entity it is.
@@ -89,7 +83,6 @@ impl Basis {
     }
 }
 
-/// Warns if there are more entities than are listed.
 pub(super) fn warn_if_cut(ctx: &Ctx<'_>, all: &Register) {
     if all.is_cut {
         let message = "there are more entities than are listed: those after the first 50 000 by name are missing";
@@ -97,7 +90,6 @@ pub(super) fn warn_if_cut(ctx: &Ctx<'_>, all: &Register) {
     }
 }
 
-/// The coverage of an entity now.
 pub(super) fn coverage(entry: &Entry, now: u32) -> Coverage {
     entry.evidence.coverage(now)
 }
@@ -112,7 +104,6 @@ pub(super) fn block_time(view: &View<'_>, tx: TxNum) -> Option<u32> {
     view.chain().get(height).map(|block| block.time)
 }
 
-/// Sums over entities.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Total {
     pub(super) entities: u64,
@@ -144,7 +135,6 @@ pub(super) fn by_category(all: &Register) -> Vec<(&'static str, Total, Vec<&Entr
     found
 }
 
-/// A category, as a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CategoryParam(pub(super) Option<Category>);
 

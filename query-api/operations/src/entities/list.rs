@@ -2,19 +2,19 @@
 
 use cairn_domain::entities::Order;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted};
 use sha2::{Digest, Sha256};
 
 use super::facts::{Basis, CategoryParam, EntityBrief, warn_if_cut};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
-    operation::Operation,
+    operation::prelude::*,
     parameters::limit::Limit,
     register::Entry,
-    vocabulary::cursor::{CursorParam, Cursors},
+    vocabulary::{
+        columns::columns,
+        cursor::{CursorParam, Cursors},
+    },
 };
 
 /// The table of entities.
@@ -151,15 +151,6 @@ fn gone() -> ApiError {
     ApiError::new(ErrorCode::CursorExpired, detail)
 }
 
-impl TableRow for EntityBrief {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("name", |of| of.name.clone()),
-        ("display_name", |of| of.display_name.clone()),
-        ("category", |of| of.category.to_owned()),
-        ("coverage_status", |of| of.coverage_status.to_owned()),
-        ("address_count", |of| of.address_count.to_string()),
-        ("origin_count", |of| of.origin_count.to_string()),
-        ("balance_sats", |of| of.balance_sats.to_string()),
-        ("last_activity_at", |of| of.last_activity_at.clone().unwrap_or_default()),
-    ];
-}
+columns! { EntityBrief {
+    name, display_name, category, coverage_status, address_count, origin_count, balance_sats, last_activity_at,
+} }

@@ -1,18 +1,15 @@
 //! An announcement, as answers show it.
 
-use cairn_http::{ApiError, BadText, TextFormat};
-use cairn_model::{Height, Txid};
-use cairn_reader::View;
+use cairn_http::{BadText, TextFormat};
+use cairn_model::Txid;
 use cairn_tables::feed::{AnnouncedKey, FeedKind, FeedRow};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::kinds::{EventType, EventTypes};
 use crate::{
     context::{SETTLED_AT, confirmations},
+    operation::prelude::*,
     parsed::{parsed, schema},
     transfers::{Flow, Owners, SideOwner, flow_of},
-    values::{Btc, rfc3339},
 };
 
 /// An announcement, or the retraction of one.
@@ -71,12 +68,10 @@ pub(crate) struct RetractedEvent {
     kind: &'static str,
 }
 
-/// The id of an announcement.
 pub(super) fn id(epoch: u32, seq: u64) -> String {
     format!("{epoch}-{seq}")
 }
 
-/// The id of an event, as a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EventId {
     pub(super) epoch: u32,
@@ -90,7 +85,6 @@ fn parse(text: &str) -> Result<EventId, &'static str> {
     id.ok_or("is not the id of an event; pass an id or last_id of an answer unchanged")
 }
 
-/// Ids of events.
 pub(crate) const EVENT_ID: TextFormat =
     TextFormat::trimmed("event-id", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 

@@ -2,11 +2,8 @@
 
 use cairn_domain::Subject;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Info, Location, StreamSpec, Tool};
+use cairn_http::{Location, StreamSpec};
 use cairn_model::Txid;
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     event::{EventId, FeedEvent, id, said},
@@ -14,21 +11,17 @@ use super::{
     mark,
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::FEED,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{amount::BtcParam, identifier::AddressParam, limit::Limit},
     transfers::{Owners, touches},
 };
 
-/// Announcements that are looked through for one answer.
 const MAX_LOOKED_THROUGH: usize = 10_000;
 /// Cost of reading a transaction, in announcements.
 const JOIN: usize = 30;
-/// Announcements that are read at a time.
 const AT_A_TIME: u64 = 200;
 
-/// Announcements after an event.
 pub(crate) struct Events;
 
 /// Parameters.

@@ -2,18 +2,14 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
+use crate::operation::prelude::*;
 use cairn_events::EntityName;
-use cairn_http::ApiError;
-use cairn_model::{Height, Sats, day_of};
-use cairn_reader::{ReadError, View};
+use cairn_model::day_of;
+use cairn_reader::ReadError;
 use cairn_tables::{
     exchange_flows::{FlowBlockRow, FlowMode, FlowSum, FlowsHeadRow},
     sums::Sums,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::values::Btc;
 
 /// Labels by which scripts belong to exchanges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -27,10 +23,8 @@ pub(super) enum Mode {
     Pit,
 }
 
-/// Why there are none.
 pub(super) const BEING_MADE: &str = "flows are being computed, which takes minutes on a large index";
 
-/// The flows of a mode.
 pub(super) struct ExchangeDays<'v> {
     view: &'v View<'v>,
     mode: FlowMode,
@@ -94,7 +88,6 @@ pub(super) fn days_to(last: u32, count: u32) -> RangeInclusive<u32> {
     last.saturating_sub(count.saturating_sub(1))..=last
 }
 
-/// Sums over days.
 pub(super) fn total<'s>(days: impl Iterator<Item = &'s Sum>) -> Sum {
     days.fold(Sum::default(), |mut sum, day| {
         sum.add(day);

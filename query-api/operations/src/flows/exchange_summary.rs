@@ -3,26 +3,15 @@
 use std::cmp::Reverse;
 
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Info, Tool};
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     exchange_days::{BEING_MADE, ExchangeDays, ExchangeTotals, Mode, days_to, total},
     exchanges::Range,
 };
-use crate::{
-    context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get},
-    definitions::EXCHANGE_FLOWS,
-    operation::Operation,
-    values::{Btc, date},
-};
+use crate::{context::BESIDE, definitions::EXCHANGE_FLOWS, operation::prelude::*, values::date};
 
-/// Exchanges that are named of each window.
 const MAX_NAMED: usize = 5;
 
-/// Flows of all exchanges together.
 pub(crate) struct ExchangeFlowsSummary;
 
 /// Parameters.
@@ -147,7 +136,6 @@ impl Operation for ExchangeFlowsSummary {
     }
 }
 
-/// The first exchanges.
 fn named(nets: &mut dyn Iterator<Item = &(&EntityName, i64)>) -> Vec<NetFlow> {
     let named =
         |(name, net): &(&EntityName, i64)| NetFlow { slug: name.to_string(), net_sats: *net, net_btc: Btc(*net) };

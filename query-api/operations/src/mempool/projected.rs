@@ -1,16 +1,13 @@
 //! The mempool with its projection, and the projection's fields in answers.
 
 use cairn_domain::mempool::{PROJECTED_BLOCKS, Projection, Selection, Stats};
-use cairn_http::{ApiError, ErrorCode};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::{
-    context::{Ctx, MempoolView},
+    context::MempoolView,
+    operation::prelude::*,
     values::{SatVb, rfc3339_ms},
 };
 
-/// The mempool with its projection.
 pub(crate) struct ProjectedMempool<'c> {
     pub(crate) pool: &'c MempoolView<'c>,
     /// Statistics of the mempool, as of its last change.
@@ -46,12 +43,10 @@ pub(crate) fn projected<'c>(ctx: &'c Ctx<'_>) -> Result<ProjectedMempool<'c>, Ap
 }
 
 impl ProjectedMempool<'_> {
-    /// Time of the mempool data.
     pub(crate) fn as_of(&self) -> String {
         rfc3339_ms(self.pool.as_of_ms)
     }
 
-    /// The projection's fields in answers.
     pub(crate) fn facts(&self) -> ProjectionFacts {
         let (projection, template) = (self.projection, &self.projection.template);
         ProjectionFacts {

@@ -4,18 +4,11 @@ use cairn_domain::{
     FeeRate,
     mempool::{CongestionThresholds, MEMPOOL_CONGESTION},
 };
-use cairn_http::{ApiError, Info, NoInput, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{FRESHNESS, ProjectionFacts, UNAVAILABLE, projected};
-use crate::{
-    context::{Ctx, MEMPOOL, TIP, index_get},
-    operation::Operation,
-    values::{Btc, Decimal, SatVb},
-};
+use crate::operation::prelude::*;
+use crate::values::{Decimal, SatVb};
 
-/// Statistics of the mempool.
 pub(crate) struct MempoolStats;
 
 /// Statistics of the mempool.
@@ -160,7 +153,5 @@ impl Operation for MempoolStats {
     }
 }
 
-/// Why the minimum feerates are unknown.
 pub(crate) const NO_FLOOR: &str = "the node has not reported its minimum feerates yet";
-/// Why the inflow is unknown.
 pub(crate) const NO_INFLOW: &str = "the mempool has not been observed for a whole window since it was loaded";

@@ -1,20 +1,16 @@
 //! `GET /v1/network/summary`.
 
 use cairn_domain::{difficulty, mempool::recommended_fees};
-use cairn_http::{ApiError, Info, NoInput, Tool};
-use cairn_model::{Height, Network};
-use cairn_reader::View;
+use cairn_model::Network;
 use cairn_tables::headers::Headers;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::pace::{PERIOD, TipTimes, adjustment, halving, hashrate, period_start, work};
 use crate::{
-    context::{Ctx, MEMPOOL, PRICE, TIP, index_get, lacks},
+    context::PRICE,
     mempool::{BLOCK_SECONDS, stats::NO_FLOOR},
-    operation::Operation,
+    operation::prelude::*,
     price_now::{source, why_missing},
-    values::{Btc, Decimal, PriceNumber, SatVb, rfc3339, rfc3339_ms},
+    values::{Decimal, PriceNumber, SatVb, rfc3339_ms},
 };
 
 pub(crate) struct NetworkSummary;
@@ -117,7 +113,6 @@ pub(crate) struct NextHalving {
     next_subsidy_sats: u64,
 }
 
-/// Lengths of the windows.
 const WINDOWS: [u32; 2] = [144, PERIOD];
 const HASHRATE_SOURCE: &str =
     "expected work of the window's blocks, from their targets, divided by their monotone block time";
@@ -238,7 +233,6 @@ fn work_of(view: &View<'_>, below: Height, last: Height) -> Result<Option<u128>,
     Ok(Some(sum))
 }
 
-/// Exahashes per second.
 pub(crate) type Exahashes = Decimal<27>;
 
 /// Returns the hash rate over at most `blocks` newest blocks, or the reason why it is unknown. Reads a row for each
@@ -248,7 +242,6 @@ pub(crate) fn hashrate_of(view: &View<'_>, blocks: u32) -> Result<(Option<Exahas
     Ok((window.hashrate_eh, window.reason))
 }
 
-/// The newest `blocks` blocks.
 fn window(view: &View<'_>, blocks: u32) -> Result<HashrateWindow, ApiError> {
     let tip = view.tip();
     let blocks = blocks.min(tip.height);
@@ -273,7 +266,6 @@ fn window(view: &View<'_>, blocks: u32) -> Result<HashrateWindow, ApiError> {
     Ok(window)
 }
 
-/// The mempool fields of the summary.
 #[derive(Default)]
 struct MempoolFields {
     fastest: Option<SatVb>,

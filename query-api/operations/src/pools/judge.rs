@@ -10,9 +10,8 @@ use cairn_domain::{
     pools::{AttributedBy, attribute, pool_of_script},
 };
 use cairn_events::EntityName;
-use cairn_http::ApiError;
 use cairn_model::{day_of, last_second};
-use cairn_reader::{ClaimDocument, View};
+use cairn_reader::ClaimDocument;
 use cairn_tables::{
     claims::ListVersion,
     events::Documents,
@@ -20,22 +19,18 @@ use cairn_tables::{
 };
 
 use super::known::KnownTags;
-use crate::context::{Ctx, lacks};
+use crate::operation::prelude::*;
 
 /// A script that claims name as a pool's.
 #[derive(Clone, Debug)]
 pub(crate) struct PaidFor {
-    /// The pool.
     pub(crate) pool: EntityName,
     /// The pool's name as the claim has it; may be empty.
     pub(crate) name: Arc<str>,
-    /// The script.
     pub(crate) script: Arc<[u8]>,
     /// Id of the claim: document and row.
     pub(crate) claim_id: String,
-    /// Who says so.
     pub(crate) source: String,
-    /// Licence of the claim.
     pub(crate) licence: String,
     /// Level of the claim, 0 to 100.
     pub(crate) level: u8,
@@ -43,11 +38,9 @@ pub(crate) struct PaidFor {
     pub(crate) asserted_at: u32,
 }
 
-/// The pool of a block.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolAttribution {
     pub(crate) pool: EntityName,
-    /// The evidence.
     pub(crate) by: AttributedBy,
     /// The pool that the tag names, if it names another than the payout.
     pub(crate) other_pool: Option<EntityName>,
@@ -55,7 +48,6 @@ pub(crate) struct PoolAttribution {
     pub(crate) paid: Option<Payout>,
 }
 
-/// Judges blocks.
 pub(crate) struct Judge<'c, 'a> {
     ctx: &'c Ctx<'a>,
     view: &'a View<'a>,
@@ -168,7 +160,6 @@ impl<'c, 'a> Judge<'c, 'a> {
         named.map(|(_, of)| of.name.to_string()).min().unwrap_or_else(|| pool.to_string())
     }
 
-    /// The network of the index.
     pub(crate) fn network(&self) -> cairn_model::Network {
         self.view.network()
     }

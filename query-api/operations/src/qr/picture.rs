@@ -1,16 +1,10 @@
 //! `GET /v1/qr`.
 
-use cairn_http::{ApiError, Cost, ErrorCode, File, Info, Png, Tool};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use cairn_http::{File, Png};
 
 use super::code;
-use crate::{
-    context::{Ctx, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
-/// A QR code.
 pub(crate) struct Qr;
 
 /// Parameters.

@@ -12,7 +12,7 @@ mod seal;
 mod section;
 mod sections;
 
-use cairn_http::{ApiError, Cost, HTML, Info, JSON, MARKDOWN, Output, Selection, SerializedAnswer, Tool, Work};
+use cairn_http::{HTML, JSON, MARKDOWN, Output, Selection, SerializedAnswer, Work};
 use schemars::{Schema, SchemaGenerator};
 
 use self::{
@@ -20,12 +20,8 @@ use self::{
     input::{EvidencePackInput, PackFormat},
     pack::Pack,
 };
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
-/// The evidence pack of an address.
 pub(crate) struct EvidencePack;
 
 /// The answer in the form that was asked for.

@@ -1,14 +1,8 @@
 //! `GET /v1/wallets/{address}/risk-exposure`.
 
-use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool};
-
 use super::exposure::{claimed::Kind, compute::answer, output::ExposureOutput, parameters::ExposureInput};
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
-/// Exposure of an address by category.
 pub(crate) struct RiskExposure;
 
 /// Fields that `view=compact` omits.

@@ -1,17 +1,11 @@
 //! `GET /v1/wallets/{address}/sanctions-exposure`.
 
-use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool};
-
 use super::{
     exposure::{claimed::Kind, compute::answer, output::ExposureOutput, parameters::ExposureInput},
     risk_exposure::COMPACT,
 };
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
-/// Exposure of an address by list of sanctions.
 pub(crate) struct SanctionsExposure;
 
 impl Operation for SanctionsExposure {

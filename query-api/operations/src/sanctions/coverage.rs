@@ -6,21 +6,12 @@ use cairn_domain::{
     claims::ClaimCaveat,
     sanctions::{Coverage, CoveredEntity},
 };
-use cairn_http::{ApiError, ErrorCode, Freshness, Info, NoInput, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_http::Freshness;
 
 use super::feed::{CurrentFeed, Feed};
-use crate::{
-    context::{Ctx, TIP, index_get},
-    definitions::OFAC_TIER,
-    operation::Operation,
-    vocabulary::claim_caveat::ClaimCode,
-};
+use crate::{definitions::OFAC_TIER, operation::prelude::*, vocabulary::claim_caveat::ClaimCode};
 
-/// Rows of the list that are counted.
 const MAX_COUNTED: u64 = 20_000;
-/// Entities that are named.
 const MAX_ENTITIES: usize = 20;
 
 /// Plans for the premium tier. None of it is built, and no date is promised.
@@ -157,7 +148,6 @@ impl Operation for OfacCoverage {
     }
 }
 
-/// Counts the rows of the feed.
 fn counted(ctx: &Ctx<'_>, feed: &CurrentFeed<'_>) -> Result<(Counts, Vec<CoveredEntity>), ApiError> {
     let (mut coverage, mut scripts, mut place) = (Coverage::default(), HashSet::new(), 0);
     let (invalid, listed_under_other_asset) =

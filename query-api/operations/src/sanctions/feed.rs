@@ -2,24 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::operation::prelude::*;
 use cairn_domain::{
     claims::{ClaimCaveat, FEED_STALE_AFTER, authority},
     sanctions::{Approval, Party, party},
     script_sha256,
 };
 use cairn_events::Claim;
-use cairn_http::ApiError;
 use cairn_model::date_of;
-use cairn_reader::{ClaimDocument, View};
+use cairn_reader::ClaimDocument;
 use cairn_state::{self as state, Approvals, FeedCheck};
 use cairn_tables::{claims::ListKey, events::Documents};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::{
-    context::{Ctx, lacks},
-    values::rfc3339,
-};
 
 /// The current feed: the newest complete document of the list that is configured.
 pub(super) struct CurrentFeed<'a> {
@@ -64,7 +57,6 @@ pub(crate) struct Feed {
     rows: u32,
 }
 
-/// Why there is no feed.
 const NOT_CONFIGURED: &str = "no list is configured as the feed";
 const NOT_IMPORTED: &str = "source not re-fetched: the list was not imported, and copies of unknown date do not count";
 
@@ -101,7 +93,6 @@ impl<'a> CurrentFeed<'a> {
         self.document.provenance.retrieved_at
     }
 
-    /// Authority that publishes the list.
     pub(super) fn authority(&self) -> &str {
         authority(self.list.source.as_str(), None)
     }
@@ -124,7 +115,6 @@ impl<'a> CurrentFeed<'a> {
         }
     }
 
-    /// Its limits.
     pub(super) fn caveats(&self) -> Vec<ClaimCaveat<'static>> {
         let stale = (self.age() > FEED_STALE_AFTER).then_some(ClaimCaveat::FeedStale { checked_at: self.checked_at });
         stale.into_iter().chain([ClaimCaveat::ListNotExhaustive]).collect()

@@ -7,22 +7,13 @@ use std::{
 
 use cairn_domain::claims::STALE_AFTER;
 use cairn_events::Slug;
-use cairn_http::ApiError;
-use cairn_model::Sats;
-use cairn_reader::{SourceShare, View, Volume};
+use cairn_reader::{SourceShare, Volume};
 use cairn_tables::claims::{ListDocument, ListKey, ListSize};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::week_volume::Week;
-use crate::{
-    context::Ctx,
-    values::{Decimal, rfc3339},
-};
+use crate::{operation::prelude::*, values::Decimal};
 
-/// Documents of lists that are looked at.
 const MAX_DOCUMENTS: usize = 10_000;
-/// Sources that are listed.
 const MAX_LISTED: usize = 50;
 const PENDING: &str = "claims are being imported; try again in a moment";
 
@@ -77,7 +68,6 @@ pub(crate) struct SourceDetails {
     labelled_share_of_week_volume: Option<Decimal<6>>,
 }
 
-/// Loaded claims of a source.
 #[derive(Default)]
 struct SourceClaims<'d> {
     /// The newest document of each list.

@@ -2,12 +2,10 @@
 
 use cairn_domain::price::{Missing, RATE_FRESH, Series, rate_at, stale_after};
 use cairn_events::{Currency, Interval};
-use cairn_http::{ApiError, Freshness, Info, NoInput};
+use cairn_http::Freshness;
 use cairn_link::Absent;
 use cairn_model::{DAY_SECS, MempoolWatch, News, SourceKind, SourceStatus, Trouble};
-use cairn_reader::{ScrubState, View};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_reader::ScrubState;
 
 use super::{
     claim_details::{ClaimDetails, claims_loaded},
@@ -15,15 +13,14 @@ use super::{
 };
 use crate::{
     candles::Candles,
-    context::{Ctx, MEMPOOL, PRICE, TIP, index_get},
+    context::PRICE,
     explain::damaged,
-    operation::Operation,
+    operation::prelude::*,
     price_now::{source, why_missing, why_no_rate},
     troubles::{self, TroubleRow},
-    values::{rfc3339, rfc3339_ms},
+    values::rfc3339_ms,
 };
 
-/// State of every component.
 pub(crate) struct HealthFull;
 
 /// State of every component.
@@ -136,7 +133,6 @@ impl Operation for HealthFull {
 }
 
 impl Component {
-    /// One without data, for this reason.
     fn without_data(name: &'static str, reason: String) -> Self {
         Component { name, status: Status::Down, age_seconds: None, reason: Some(reason), since: None, details: None }
     }
@@ -373,7 +369,6 @@ fn unreadable(name: &'static str, error: &ApiError) -> Component {
     Component::without_data(name, format!("it cannot be read: {}", error.detail))
 }
 
-/// The price in dollars.
 fn market(ctx: &Ctx<'_>) -> Component {
     let name = "market";
     if ctx.index.is_none() {

@@ -2,18 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cairn_http::ApiError;
-use cairn_model::Height;
-use cairn_reader::View;
 use cairn_tables::headers::{HeaderRow, Headers};
 use cairn_timestamps::{Attestation, Proof};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{
-    context::{Ctx, confirmations, lacks},
-    values::rfc3339,
-};
+use crate::{context::confirmations, operation::prelude::*};
 
 /// Kind of an attestation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
@@ -106,7 +98,6 @@ fn indexed(height: u64, tip: Height) -> Option<Height> {
     Height::try_from(height).ok().filter(|height| *height <= tip)
 }
 
-/// The headers at these heights, all of which the index has.
 pub(super) fn headers(view: &View<'_>, heights: BTreeSet<Height>) -> Result<BTreeMap<Height, HeaderRow>, ApiError> {
     let heights: Vec<Height> = heights.into_iter().collect();
     let rows = view.headers(&heights)?;

@@ -1,13 +1,11 @@
 //! `GET /v1/timestamp/{hash_hex}/proof`.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cairn_http::{ApiError, ErrorCode, Freshness, Info, JSON, Output, Selection, SerializedAnswer, Tool, Work};
+use cairn_http::{Freshness, JSON, Output, Selection, SerializedAnswer, Work};
 use cairn_model::Network;
-use cairn_reader::View;
 use cairn_state::{TimestampRecord, TimestampState};
 use cairn_timestamps::{Attestation, Proof, blinded};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use schemars::{Schema, SchemaGenerator};
 
 use super::{
     hash_param::Sha256Param,
@@ -15,19 +13,12 @@ use super::{
     status::find,
     whole::whole_steps,
 };
-use crate::{
-    context::{Ctx, TIP, index_get},
-    definitions::TIMESTAMPS,
-    operation::Operation,
-    vocabulary::caveat::Caveat,
-};
+use crate::{definitions::TIMESTAMPS, operation::prelude::*, vocabulary::caveat::Caveat};
 
-/// The media type of proofs.
 pub(super) const OTS: &str = "application/vnd.opentimestamps.ots";
 /// Seconds after which a client may ask again for a proof that is not ready.
 const RETRY_AFTER_SECS: u32 = 60;
 
-/// Downloads the proof of a timestamp.
 pub(crate) struct TimestampProof;
 
 /// Form of the answer.
@@ -159,7 +150,6 @@ impl Operation for TimestampProof {
     }
 }
 
-/// Name of the file of a proof.
 fn file_name(hash: &str, network: Network) -> String {
     match network {
         Network::Main => format!("{hash}.ots"),
@@ -167,7 +157,6 @@ fn file_name(hash: &str, network: Network) -> String {
     }
 }
 
-/// The code of a caveat in a header.
 fn code_of(caveat: &Caveat) -> &'static str {
     match caveat {
         Caveat::NotMainnet { .. } => "not_mainnet",

@@ -1,17 +1,14 @@
 //! A timestamp, as operations answer it.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cairn_http::ApiError;
 use cairn_model::{BlockHash, Network, Txid};
-use cairn_reader::View;
 use cairn_state::{TimestampRecord, TimestampState};
 use cairn_timestamps::{Attestation, Proof, Step, blinded};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::{
-    context::{Ctx, SETTLED_AT, block_ref, confirmations},
+    context::{SETTLED_AT, block_ref, confirmations},
     definitions::TIMESTAMPS,
+    operation::prelude::*,
     values::rfc3339_ms,
     vocabulary::caveat::Caveat,
 };
@@ -145,7 +142,6 @@ pub(super) fn confirmations_of(view: &View<'_>, record: &TimestampRecord) -> Opt
     (height <= view.tip().height).then(|| confirmations(view.tip(), height))
 }
 
-/// The caveats of a timestamp with these confirmations.
 pub(super) fn caveats(network: Network, genesis: &str, confirmed: Option<u32>) -> Vec<Caveat> {
     let foreign =
         (network != Network::Main).then(|| Caveat::NotMainnet { network: network.name(), genesis: genesis.to_owned() });

@@ -1,25 +1,15 @@
 //! `POST /v1/timestamp/verify`.
 
-use cairn_http::{ApiError, ErrorCode, FileBody, Info, Tool};
-use cairn_model::{Height, Network};
-use cairn_reader::View;
+use cairn_http::FileBody;
+use cairn_model::Network;
 use cairn_timestamps::MAX_BYTES;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     attested::{AttestationState, TimestampAttestation, check, headers},
     input::{EXAMPLE, FileHashParam, MAX_TEXT, read_proof},
 };
-use crate::{
-    context::{Ctx, SETTLED_AT, index_post},
-    definitions::TIMESTAMPS,
-    operation::Operation,
-    values::rfc3339,
-    vocabulary::caveat::Caveat,
-};
+use crate::{context::SETTLED_AT, definitions::TIMESTAMPS, operation::prelude::*, vocabulary::caveat::Caveat};
 
-/// Verification of a timestamp.
 pub(crate) struct VerifyTimestamp;
 
 /// A proof, and the hash of the file if it is to be compared: `{ hash, proof }` or `{ proof_base64 }`.
@@ -88,7 +78,6 @@ pub(crate) struct EarliestBlock {
     existed_before_unix: u32,
 }
 
-/// Maximum number of attestations that are listed.
 const MAX_LISTED: usize = 100;
 /// Seconds by which the time of a header may differ from the time at which the block was found.
 const MINERS_CLOCK_SECS: u32 = 7_200;

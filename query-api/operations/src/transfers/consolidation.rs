@@ -1,22 +1,13 @@
 //! A transaction that gathers many coins in few, as answers show it.
 
-use cairn_http::ApiError;
-use cairn_model::{MempoolTx, Sats, TxNum};
-use cairn_reader::View;
+use cairn_model::MempoolTx;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{
     owners::{Owners, SideOwner},
     parties::Parties,
 };
-use crate::{
-    confirmation::Confirmation,
-    context::{Ctx, lacks},
-    tx_sides::Side,
-    values::Btc,
-};
+use crate::{confirmation::Confirmation, operation::prelude::*, tx_sides::Side};
 
 /// A transaction that gathers many coins.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -75,7 +66,6 @@ impl Consolidation {
         Ok((row, parties.cost()))
     }
 
-    /// An unconfirmed transaction.
     pub(super) fn unconfirmed(
         ctx: &Ctx<'_>,
         view: &View<'_>,
@@ -101,12 +91,10 @@ impl Consolidation {
         })
     }
 
-    /// Value of its inputs.
     pub(super) fn sats(&self) -> Sats {
         self.value_sats
     }
 
-    /// Its inputs.
     pub(super) fn inputs(&self) -> u64 {
         self.input_count
     }

@@ -3,24 +3,19 @@
 use std::cell::Cell;
 
 use cairn_domain::{flows::FlowDirection, transfers::LARGE_SATS};
-use cairn_http::{ApiError, Format, Formatted};
-use cairn_model::Height;
-use cairn_reader::{Transfer, View};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted};
+use cairn_reader::Transfer;
 
 use super::{owners::Owners, transfer::WhaleAlert};
 use crate::{
-    context::Ctx,
     definitions::WHALE_ALERTS,
+    operation::prelude::*,
     page_request::{PageEnd, PageParams, PageRequest},
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
-    values::Btc,
     vocabulary::cursor::CursorParam,
     window::{BoundedScan, Page, ScanStep, TX, Window},
 };
 
-/// Most alerts that can be skipped.
 const MAX_SKIPPED: u32 = 100_000;
 
 /// Length of the range before the newest block.
@@ -159,12 +154,10 @@ pub(super) struct AlertFilter {
     pub(super) least: u64,
     pub(super) direction: Option<FlowDirection>,
     pub(super) labelled: bool,
-    /// How many of them to skip.
     pub(super) offset: u32,
 }
 
 impl AlertFilter {
-    /// A page of a window.
     pub(super) fn page(
         &self,
         ctx: &Ctx<'_>,

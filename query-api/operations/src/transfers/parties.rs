@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use cairn_domain::flows::FlowDirection;
 use cairn_events::EntityName;
-use cairn_http::ApiError;
-use cairn_model::{MempoolTx, Outpoint, Sats, ScriptId, ScriptPrefix, TxNum, Txid, is_unspendable};
-use cairn_reader::{AsOf, ClusterRoot, ScriptStanding, StoredTx, View};
+use cairn_model::{MempoolTx, Outpoint, ScriptId, ScriptPrefix, Txid, is_unspendable};
+use cairn_reader::{AsOf, ClusterRoot, ScriptStanding, StoredTx};
 
 use super::owners::{Owners, SideOwner, Verdict};
+use crate::operation::prelude::*;
 use crate::tx_sides::{Sides, add};
 
 /// A script: one that a block has, or else its bytes.
@@ -18,7 +18,6 @@ enum Script<'t> {
     Unseen(&'t [u8]),
 }
 
-/// Where the bytes of a script are.
 #[derive(Clone, Copy, Debug)]
 enum Bytes<'t> {
     Here(&'t [u8]),
@@ -47,7 +46,6 @@ pub(super) struct Parties<'t> {
 pub(super) struct AttributedSides {
     /// Sum that it pays to others.
     pub(super) net_external: Sats,
-    /// Outputs to others.
     pub(super) external_outputs: u64,
     /// The largest output to others that goes to a script which no block had before, if it has several outputs to
     /// others: it may be change.

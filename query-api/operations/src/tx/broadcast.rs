@@ -2,10 +2,8 @@
 
 use bitcoin::hashes::Hash;
 use cairn_chain::{BroadcastLimits, NodeAccess, Refused};
-use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Info, Location, Tool};
+use cairn_http::{Effect, FieldError, Location};
 use cairn_model::{Txid, is_unspendable};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -14,12 +12,11 @@ use super::{
     verdict::{MAX_BURN, Verdict, verdict},
 };
 use crate::{
-    context::{BlockRef, Ctx, block_ref, confirmations, index_post},
-    operation::Operation,
+    context::{BlockRef, block_ref, confirmations},
+    operation::prelude::*,
     values::rfc3339_ms,
 };
 
-/// Broadcasts a transaction.
 pub(crate) struct TxBroadcast;
 
 /// The transaction.
@@ -100,7 +97,6 @@ pub(crate) enum BroadcastState {
     NotSent,
 }
 
-/// Maximum weight of transactions that nodes relay.
 const MAX_WEIGHT: u64 = 400_000;
 /// Seconds before a client should retry.
 const RETRY_AFTER: u32 = 5;
@@ -314,7 +310,6 @@ fn confirmed_in(ctx: &Ctx<'_>, txid: &Txid) -> Option<(u32, BlockRef)> {
     })
 }
 
-/// A transaction in the mempool.
 struct WaitingTx {
     wtxid: Txid,
     first_seen_ms: u64,

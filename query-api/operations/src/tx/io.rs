@@ -4,17 +4,14 @@ use std::{cell::RefCell, collections::HashMap};
 
 use bitcoin::{Transaction, TxIn};
 use cairn_domain::{address_of, asm, mempool::Mempool, script_type};
-use cairn_http::{ApiError, ErrorCode, Work};
-use cairn_model::{DAY_SECS, MempoolInput, MempoolTx, Network, SpentCoin, TxNum, Txid, is_unspendable};
-use cairn_reader::{StoredTx, View};
+use cairn_http::Work;
+use cairn_model::{DAY_SECS, MempoolInput, MempoolTx, Network, SpentCoin, Txid, is_unspendable};
+use cairn_reader::StoredTx;
 use cairn_tables::block_log::BlockLog;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::{
-    context::{Ctx, MempoolView, lacks},
-    values::Btc,
+    context::MempoolView,
+    operation::prelude::*,
     vocabulary::label::{ShortLabel, Unlabeled},
 };
 
@@ -152,7 +149,6 @@ struct Fundings<'v, 'r> {
     most: usize,
 }
 
-/// Bytes of decoded transactions that are kept.
 const KEPT_BYTES: usize = 4 << 20;
 /// Bytes of a decoded output without its script, about.
 const OUTPUT_BYTES: usize = 48;
@@ -360,7 +356,6 @@ pub(super) fn funding_id(view: &View<'_>, coin: &SpentCoin) -> Result<Txid, ApiE
     Ok(id_of(view, coin.outpoint.tx_num)?.0)
 }
 
-/// The outputs of an unconfirmed transaction.
 pub(super) fn unconfirmed_outputs(
     ctx: &Ctx<'_>,
     pool: &MempoolView<'_>,

@@ -1,28 +1,23 @@
 //! `POST /v1/tx/verify`.
 
 use cairn_domain::{Subject, script_sha256};
-use cairn_http::{ApiError, Info, Tool};
-use cairn_model::{MAX_MONEY, RemoveReason, Sats, Txid};
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_model::{MAX_MONEY, RemoveReason, Txid};
 
 use super::{
     pending::{Departure, replaced},
     status::State,
 };
 use crate::{
-    context::{BlockRef, Ctx, and_mempool, block_ref, confirmations, first_seen, index_post, lacks_blocks},
-    operation::Operation,
+    context::{BlockRef, block_ref, confirmations, first_seen, lacks_blocks},
+    operation::prelude::*,
     parameters::{
         amount::BtcParam,
         identifier::{AddressParam, TxidParam},
     },
-    values::{Btc, rfc3339_ms},
+    values::rfc3339_ms,
     vocabulary::caveat::Caveat,
 };
 
-/// Verification of a payment.
 pub(crate) struct TxVerify;
 
 /// The expected payment: `{ txid, expected_address, min_amount_sats?, min_confirmations? }` or
@@ -148,9 +143,7 @@ pub(crate) struct DoubleSpend {
     by_state: Option<State>,
 }
 
-/// Confirmations at which a transaction counts as settled.
 const SETTLED: u32 = 6;
-/// Maximum number of outputs to list.
 const MAX_OUTPUTS: usize = 1_000;
 
 impl Operation for TxVerify {
@@ -361,7 +354,6 @@ fn shortfall(seen: &VerifyObserved, received: Sats, least: Option<Sats>) -> Opti
     (received < least).then(|| reason("amount_too_low", message()))
 }
 
-/// The error of the confirmations.
 fn waiting(seen: &VerifyObserved, least: u32) -> Option<VerifyReason> {
     match (seen.state, seen.confirmations) {
         (_, have) if have >= least => None,

@@ -1,15 +1,8 @@
 //! `GET /v1/wallets`.
 
-use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tier};
-use schemars::JsonSchema;
-use serde::Serialize;
+use crate::operation::prelude::*;
+use cairn_http::{Freshness, Tier};
 
-use crate::{
-    context::{Ctx, TIP, index_get},
-    operation::Operation,
-};
-
-/// Index of the wallet operations.
 pub(crate) struct WalletIndex;
 
 /// The wallet operations.

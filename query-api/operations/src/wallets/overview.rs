@@ -1,12 +1,10 @@
 //! `GET /v1/wallets/{address}/overview`.
 
 use cairn_domain::mempool::ScriptTotals;
-use cairn_http::{ApiError, Detail, Info, Tool};
-use cairn_model::{DAY_SECS, TxNum};
-use cairn_reader::{FoundScript, View};
+use cairn_http::Detail;
+use cairn_model::DAY_SECS;
+use cairn_reader::FoundScript;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     Wallet,
@@ -16,11 +14,11 @@ use super::{
 };
 use crate::{
     batch::BatchedOperation,
-    context::{CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, PRICE, TIP, and_mempool, index_get, index_post, lacks},
-    operation::Operation,
+    context::{MempoolView, PRICE},
+    operation::prelude::*,
     parameters::identifier::AddressParam,
     price_now::{self, Dollars},
-    values::{Btc, Fiat, rfc3339},
+    values::Fiat,
     vocabulary::{caveat::Caveat, owner::Assessment},
 };
 
@@ -143,7 +141,6 @@ pub(crate) struct Period {
     sent_sats: u64,
 }
 
-/// Change by unconfirmed transactions.
 pub(crate) struct Unconfirmed {
     pub(crate) tx_count: u64,
     pub(crate) received: u64,
@@ -316,7 +313,6 @@ pub(crate) fn seen(view: &View<'_>, tx_num: TxNum) -> Result<TxBlock, ApiError> 
     Ok(TxBlock { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
 }
 
-/// Days of each period of activity.
 const PERIODS: [u32; 3] = [1, 7, 30];
 
 /// Activity of a script in each period. At most three rows read.

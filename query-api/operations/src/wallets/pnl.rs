@@ -6,12 +6,9 @@ mod explained;
 
 use cairn_domain::pnl::{Method, Micros, Report, Sums};
 use cairn_domain::price::Missing;
-use cairn_http::{ApiError, Cost, ErrorCode, Formatted, Info, Location, Tool};
-use cairn_model::Sats;
-use cairn_reader::{ReadError, View};
+use cairn_http::{Formatted, Location};
+use cairn_reader::ReadError;
 use cairn_tables::{DecodeError, Table as _, totals::TotalsTable};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use self::{
     compute::{Computed, PriceOrMissing, compute},
@@ -20,12 +17,12 @@ use self::{
 };
 use super::{Wallet, union::Union};
 use crate::{
-    context::{Ctx, MARKET, TIP, index_get},
+    context::MARKET,
     definitions::PROFIT_AND_LOSS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{currency::CurrencyParam, identifier::AddressParam},
     price_now::{source, why_missing},
-    values::{Btc, Decimal, Money, PriceNumber, rfc3339},
+    values::{Decimal, Money, PriceNumber},
 };
 
 /// Name of the operation, and of what a session gives access to.
@@ -34,7 +31,6 @@ pub(crate) const NAME: &str = "wallet_pnl";
 const SESSION: &str =
     "the export of realized gains as CSV needs a wallet session or a key, except for showcase addresses";
 
-/// Profit and loss of a wallet.
 pub(crate) struct WalletPnl;
 
 /// Format of the answer.
@@ -379,7 +375,6 @@ pub(super) fn gains(
     }))
 }
 
-/// Why amounts are null.
 pub(super) fn why(reason: Option<Missing>, price: &PriceOrMissing, sats: Sats) -> Option<&'static str> {
     let now = price.as_ref().err().copied().filter(|_| sats > 0);
     reason.or(now).map(why_missing)

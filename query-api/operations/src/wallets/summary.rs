@@ -1,20 +1,13 @@
 //! `GET /v1/wallets/{address}/summary`.
 
 use cairn_domain::claims::{card, explanation};
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::claims::{ClaimsBasis, ClaimsCache, ClaimsInput, ScriptClaims};
 use crate::{
-    batch::BatchedOperation,
-    context::{CLAIMS, Ctx, TIP, index_get, index_post},
-    definitions::CLAIMS as CLAIMS_DEFINITION,
-    operation::Operation,
+    batch::BatchedOperation, definitions::CLAIMS as CLAIMS_DEFINITION, operation::prelude::*,
     vocabulary::claim_caveat::ClaimCode,
 };
 
-/// The summary of an address.
 pub(crate) struct Summary;
 
 /// Likely owner of an address, in short.

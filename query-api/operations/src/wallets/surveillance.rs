@@ -9,15 +9,12 @@ use cairn_domain::{
     dust::{CAMPAIGN_RECIPIENTS, is_dust},
     inscriptions,
 };
-use cairn_http::{ApiError, Detail, Info, Tool};
-use cairn_model::{Height, TxNum};
-use cairn_reader::{FoundScript, View};
+use cairn_http::Detail;
+use cairn_reader::FoundScript;
 use cairn_tables::{
     block_log::BlockLog,
     dust::{DustGroup, DustGroupRow, DustPingRow},
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 pub(crate) use self::campaign::Judge;
 use self::{
@@ -25,17 +22,10 @@ use self::{
     coins::{CoSpentDust, DustCoin},
 };
 use super::Wallet;
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
-    definitions::DUST_CAMPAIGNS,
-    operation::Operation,
-    parameters::identifier::AddressParam,
-    raw_tx::raw_tx,
-};
+use crate::{definitions::DUST_CAMPAIGNS, operation::prelude::*, parameters::identifier::AddressParam, raw_tx::raw_tx};
 
 /// Transactions of the address that are looked at, the newest.
 const MAX_ENTRIES: u64 = 2_000;
-/// Pings that are judged, the newest.
 const MAX_PINGS: usize = 50;
 /// Meaning and limits of the answer.
 const NOTE: &str = "Dust does not identify its sender, and a campaign is attributed to nobody. An owner who spends \
@@ -196,9 +186,7 @@ impl Operation for SurveillanceStatus {
 enum PingKind {
     /// A known service sent it.
     OfService,
-    /// It is of no campaign.
     Other,
-    /// It carries an inscription.
     Inscription,
     /// A campaign sent it; false if its raw bytes were not available, so that it may carry an inscription.
     OfCampaign(DustGroup, DustGroupRow, bool),

@@ -3,13 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 
 use cairn_domain::pnl::Movement;
-use cairn_http::{ApiError, ErrorCode};
-use cairn_model::{Sats, ScriptId, TxNum};
-use cairn_reader::{FoundScript, StoredTx, View};
+use cairn_model::ScriptId;
+use cairn_reader::{FoundScript, StoredTx};
 use cairn_tables::{block_log::BlockLog, history::HistoryEntry};
 
 use super::{Wallet, immature::immature_sats};
-use crate::context::{Ctx, lacks};
+use crate::operation::prelude::*;
 
 /// Histories up to this length need no session.
 pub(crate) const FREE_TXS: u64 = 100;
@@ -43,7 +42,6 @@ impl Union {
         Union { scripts, is_showcase: !wallets.is_empty() && wallets.iter().all(is_open) }
     }
 
-    /// Balance of the scripts, in satoshis.
     pub(super) fn balance(&self) -> Sats {
         self.scripts.iter().map(|(_, found)| found.totals.balance()).fold(0, Sats::saturating_add)
     }
@@ -117,7 +115,6 @@ impl Union {
         if self.is_showcase { Ok(()) } else { ctx.need_session(name, detail) }
     }
 
-    /// True for the id of one of the scripts.
     pub(super) fn has(&self, id: ScriptId) -> bool {
         self.scripts.binary_search_by_key(&id, |(_, found)| found.id).is_ok()
     }

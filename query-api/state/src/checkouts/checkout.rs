@@ -1,8 +1,6 @@
 //! A checkout, its state, and its row.
 
-use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
-
-use crate::StateError;
+use crate::{StateError, pool::stored_row};
 
 /// Time in seconds after its expiry during which an underpaid checkout can be topped up.
 pub const TOP_UP_SECS: u64 = 86_400;
@@ -152,64 +150,31 @@ macro_rules! checkout_columns {
 }
 pub(super) use checkout_columns;
 
-/// A stored row.
-pub(super) struct StoredCheckout {
-    id: String,
-    /// SHA-256 of the claim secret, in hex.
-    pub(super) claim: String,
-    plan: String,
-    /// Price, duration, creation, expiry, received, settled.
-    numbers: [i64; 6],
-    /// Script, address, invoice, provider, hash of the block, id of the key.
-    texts: [Option<String>; 6],
-    payment_hash: Option<Vec<u8>>,
-    /// Payment, height of the block, first payment, reversal, height of the tip, claim.
-    marks: [Option<i64>; 6],
-}
-
-impl<'r, R: Row> FromRow<'r, R> for StoredCheckout
-where
-    &'static str: ColumnIndex<R>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-    Option<String>: Decode<'r, R::Database> + Type<R::Database>,
-    Option<Vec<u8>>: Decode<'r, R::Database> + Type<R::Database>,
-    i64: Decode<'r, R::Database> + Type<R::Database>,
-    Option<i64>: Decode<'r, R::Database> + Type<R::Database>,
-{
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-        let number = |name| row.try_get::<i64, _>(name);
-        let text = |name| row.try_get::<Option<String>, _>(name);
-        let mark = |name| row.try_get::<Option<i64>, _>(name);
-        Ok(StoredCheckout {
-            id: row.try_get("id")?,
-            claim: row.try_get("claim_sha256")?,
-            plan: row.try_get("plan")?,
-            numbers: [
-                number("price_sats")?,
-                number("valid_secs")?,
-                number("created_at")?,
-                number("expires_at")?,
-                number("received_sats")?,
-                number("settled")?,
-            ],
-            texts: [
-                text("payment_script")?,
-                text("payment_address")?,
-                text("invoice")?,
-                text("provider")?,
-                text("paid_hash")?,
-                text("key_id")?,
-            ],
-            payment_hash: row.try_get("payment_hash")?,
-            marks: [
-                mark("paid_at")?,
-                mark("paid_height")?,
-                mark("first_paid_at")?,
-                mark("reverted_at")?,
-                mark("judged_height")?,
-                mark("claimed_at")?,
-            ],
-        })
+stored_row! {
+    pub(super) struct StoredCheckout {
+        id: String,
+        /// SHA-256 of the claim secret, in hex.
+        pub(super) claim_sha256: String,
+        plan: String,
+        price_sats: i64,
+        valid_secs: i64,
+        created_at: i64,
+        expires_at: i64,
+        payment_script: Option<String>,
+        payment_address: Option<String>,
+        payment_hash: Option<Vec<u8>>,
+        invoice: Option<String>,
+        provider: Option<String>,
+        received_sats: i64,
+        paid_at: Option<i64>,
+        paid_height: Option<i64>,
+        paid_hash: Option<String>,
+        first_paid_at: Option<i64>,
+        reverted_at: Option<i64>,
+        judged_height: Option<i64>,
+        settled: i64,
+        key_id: Option<String>,
+        claimed_at: Option<i64>,
     }
 }
 
@@ -219,10 +184,8 @@ impl StoredCheckout {
         let bad = |what: &str| StateError::Row(format!("checkout {id} has an invalid {what}"));
         let number = |number: i64| u64::try_from(number).map_err(|_| bad("time or number"));
         let mark = |at: Option<i64>| at.map(number).transpose();
-        let [price, valid, created, expires, received, settled] = self.numbers;
-        let [script, address, invoice, provider, hash, key_id] = self.texts;
-        let [paid_at, height, first_paid_at, reverted_at, judged, claimed_at] = self.marks;
-        let payment = match (script.zip(address), self.payment_hash, invoice.zip(provider)) {
+        let address = self.payment_script.zip(self.payment_address);
+        let payment = match (address, self.payment_hash, self.invoice.zip(self.provider)) {
             (Some((script, address)), None, None) => {
                 CheckoutPayment::OnChain { script: hex::decode(script).map_err(|_| bad("script"))?, address }
             }
@@ -238,20 +201,20 @@ impl StoredCheckout {
         Ok(Checkout {
             content: NewCheckout {
                 plan: self.plan,
-                price_sats: number(price)?,
-                valid_secs: number(valid)?,
-                expires_at: number(expires)?,
+                price_sats: number(self.price_sats)?,
+                valid_secs: number(self.valid_secs)?,
+                expires_at: number(self.expires_at)?,
             },
-            created_at: number(created)?,
+            created_at: number(self.created_at)?,
             payment,
-            received_sats: number(received)?,
-            paid_at: mark(paid_at)?,
-            paid_in: height.zip(hash).map(block).transpose()?,
-            first_paid_at: mark(first_paid_at)?,
-            reverted_at: mark(reverted_at)?,
-            judged_height: judged.map(height_of).transpose()?,
-            is_settled: settled != 0,
-            claimed: mark(claimed_at)?.zip(key_id),
+            received_sats: number(self.received_sats)?,
+            paid_at: mark(self.paid_at)?,
+            paid_in: self.paid_height.zip(self.paid_hash).map(block).transpose()?,
+            first_paid_at: mark(self.first_paid_at)?,
+            reverted_at: mark(self.reverted_at)?,
+            judged_height: self.judged_height.map(height_of).transpose()?,
+            is_settled: self.settled != 0,
+            claimed: mark(self.claimed_at)?.zip(self.key_id),
             id: self.id,
         })
     }

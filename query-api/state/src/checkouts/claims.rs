@@ -4,7 +4,7 @@ use crate::{
     Key, KeyKind, NewKey, Secret, State, StateError,
     checkouts::checkout::{Checkout, StoredCheckout},
     keys::{self, to_stored},
-    serialized::serialized,
+    pool::sql,
 };
 
 /// Result of a claim.
@@ -27,9 +27,6 @@ impl State {
     /// not ended. `now` is in seconds since 1970. Checkout and key change in one transaction.
     ///
     /// The caller has checked the secret: see [`State::checkout`].
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn claim_checkout(&self, id: &str, now: u64) -> Result<Claiming, StateError> {
         let at = to_stored(now)?;
         let found = self.stored_checkout(id).await?.map(StoredCheckout::read).transpose()?;
@@ -39,17 +36,16 @@ impl State {
         };
         let new = NewKey { kind: KeyKind::Bridge, label: format!("checkout {id}"), expires_at: Some(end) };
         let (end, secret) = (to_stored(end)?, Secret::generate(new.kind)?);
-        let failed = || StateError::database("cannot claim a checkout");
-        let is_first = serialized!(&self.pool, tx => {
-            let claim = sqlx::query(CLAIM).bind(secret.id()).bind(at).bind(id);
-            let is_first = claim.execute(&mut *tx).await.map_err(failed())?.rows_affected() > 0;
-            if is_first {
-                let insert = sqlx::query(keys::INSERT).bind(secret.id()).bind(new.kind.name());
-                let insert = insert.bind(hex::encode(secret.sha256())).bind(&new.label).bind(at).bind(Some(end));
-                insert.execute(&mut *tx).await.map_err(failed())?;
-            }
-            is_first
-        });
+        let what = "cannot claim a checkout";
+        let mut tx = self.pool.serialized().await?;
+        let claim = sql(CLAIM).bind(secret.id()).bind(at).bind(id);
+        let is_first = claim.run(&mut tx, what).await? > 0;
+        if is_first {
+            let insert = sql(keys::INSERT).bind(secret.id()).bind(new.kind.name());
+            let insert = insert.bind(hex::encode(secret.sha256())).bind(&new.label).bind(at).bind(Some(end));
+            insert.run(&mut tx, what).await?;
+        }
+        tx.end().await?;
         if is_first {
             self.changed().await;
             return Ok(Claiming::Done(Key::new(&secret, new, now), secret));

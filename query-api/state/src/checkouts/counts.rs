@@ -1,6 +1,6 @@
 //! Numbers of passes and checkouts.
 
-use crate::{State, StateError, keys::to_stored, pool::on};
+use crate::{State, StateError, keys::to_stored, pool::sql};
 
 /// Numbers of passes and checkouts. Passes that were sold count while their rows are kept and their payment stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,20 +26,14 @@ const SOLD: &str = "SELECT count(*), CAST(coalesce(sum(price_sats), 0) AS BIGINT
 
 impl State {
     /// Counts passes, and the checkouts that are open at `now` (seconds since 1970).
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn pass_counts(&self, now: u64) -> Result<PassCounts, StateError> {
         let at = to_stored(now)?;
         self.ready().await?;
         let number = |count: i64| u64::try_from(count).unwrap_or_default();
-        let (open, reverted): (i64, i64) =
-            on!(&self.reads, pool => sqlx::query_as(WAITING).bind(at).fetch_one(pool).await)
-                .map_err(StateError::database("cannot count checkouts"))?;
+        let (open, reverted): (i64, i64) = sql(WAITING).bind(at).row(&self.reads, "cannot count checkouts").await?;
         let mut sold: [(i64, i64); 2] = [(0, 0); 2];
         for (method, sums) in ["lightning", "onchain"].into_iter().zip(&mut sold) {
-            *sums = on!(&self.reads, pool => sqlx::query_as(SOLD).bind(method).fetch_one(pool).await)
-                .map_err(StateError::database("cannot count passes"))?;
+            *sums = sql(SOLD).bind(method).row(&self.reads, "cannot count passes").await?;
         }
         let [(over_lightning, over_lightning_sats), (on_chain, on_chain_sats)] = sold;
         Ok(PassCounts {

@@ -7,11 +7,10 @@ use crate::{
         seen::CHECKOUT_WATCHED_SECS,
     },
     keys::to_stored,
-    payments::allot,
-    pool::on,
+    payments::{first_free, give_out, next_index},
+    pool::{On, SqlTx, sql},
     reports::new_id,
     sales::limits::{MAX_LONG_BYTES, MAX_NAME_BYTES, PURGED_AT_ONCE, SALES_KEPT_SECS, is_bounded},
-    serialized::serialized,
     votes::ClientHashes,
 };
 
@@ -71,22 +70,18 @@ const PURGE_UNPAID: &str = "DELETE FROM checkouts WHERE first_paid_at IS NULL AN
 const PURGE_OLD: &str = "DELETE FROM checkouts WHERE id IN (SELECT id FROM checkouts WHERE expires_at <= $1 \
     AND (first_paid_at IS NULL OR first_paid_at + valid_secs <= $1) ORDER BY expires_at LIMIT $2)";
 
-/// Looks for room, by a pool or in a transaction. A macro, because the types of the two databases have no common trait.
-macro_rules! look_for_room {
-    ($on:expr, $client:expr, $at:expr) => {{
-        let failed = || StateError::database("cannot look for open checkouts");
-        let of_client = sqlx::query_as(OPEN_OF_CLIENT).bind($at).bind(&$client.current).bind(&$client.previous);
-        let (open, first): (i64, Option<i64>) = of_client.fetch_one($on).await.map_err(failed())?;
-        if open >= i64::from(MAX_CHECKOUTS_OF_CLIENT) {
-            let until = first.and_then(|end| u64::try_from(end).ok()).unwrap_or_default();
-            return Ok(OpeningCheckout::TooManyOfClient { until });
-        }
-        let max = i64::from(MAX_OPEN_CHECKOUTS);
-        let open: i64 = sqlx::query_scalar(OPEN).bind($at).bind(max).fetch_one($on).await.map_err(failed())?;
-        if open >= max {
-            return Ok(OpeningCheckout::Full);
-        }
-    }};
+/// Looks for room for another open checkout of a client.
+async fn look_for_room(mut on: On<'_>, client: &ClientHashes, at: i64) -> Result<OpeningCheckout, StateError> {
+    let what = "cannot look for open checkouts";
+    let of_client = sql(OPEN_OF_CLIENT).bind(at).bind(&client.current).bind(&client.previous);
+    let (open, first): (i64, Option<i64>) = of_client.row(&mut on, what).await?;
+    if open >= i64::from(MAX_CHECKOUTS_OF_CLIENT) {
+        let until = first.and_then(|end| u64::try_from(end).ok()).unwrap_or_default();
+        return Ok(OpeningCheckout::TooManyOfClient { until });
+    }
+    let max = i64::from(MAX_OPEN_CHECKOUTS);
+    let open: i64 = sql(OPEN).bind(at).bind(max).value(&mut on, what).await?;
+    Ok(if open >= max { OpeningCheckout::Full } else { OpeningCheckout::Room })
 }
 
 impl NewCheckout {
@@ -109,25 +104,18 @@ struct Row<'a> {
     now: u64,
 }
 
-/// Inserts a row in a transaction. A macro, because the types of the two databases have no common trait.
-macro_rules! insert {
-    ($tx:expr, $row:expr, $payment:expr) => {{
-        let Row { id, secret, new, client, now } = $row;
-        let (script, address, hash, invoice, provider) = match $payment {
-            CheckoutPayment::OnChain { script, address } => {
-                (Some(hex::encode(script)), Some(address), None, None, None)
-            }
-            CheckoutPayment::Lightning { provider, payment_hash, invoice } => {
-                (None, None, Some(payment_hash.as_slice()), Some(invoice), Some(provider))
-            }
-        };
-        let insert =
-            sqlx::query(INSERT).bind(id).bind(secret.stored()).bind(&new.plan).bind(to_stored(new.price_sats)?);
-        let insert = insert.bind(to_stored(new.valid_secs)?).bind(&client.current).bind(to_stored(*now)?);
-        let insert = insert.bind(to_stored(new.expires_at)?).bind($payment.method()).bind(script).bind(address);
-        let insert = insert.bind(hash).bind(invoice).bind(provider);
-        insert.execute(&mut *$tx).await.map_err(StateError::database("cannot store a checkout"))?;
-    }};
+async fn insert(tx: &mut SqlTx<'_>, row: &Row<'_>, payment: &CheckoutPayment) -> Result<(), StateError> {
+    let Row { id, secret, new, client, now } = row;
+    let (script, address, hash, invoice, provider) = match payment {
+        CheckoutPayment::OnChain { script, address } => (Some(hex::encode(script)), Some(address), None, None, None),
+        CheckoutPayment::Lightning { provider, payment_hash, invoice } => {
+            (None, None, Some(payment_hash.as_slice()), Some(invoice), Some(provider))
+        }
+    };
+    let insert = sql(INSERT).bind(*id).bind(secret.stored()).bind(&new.plan).bind(to_stored(new.price_sats)?);
+    let insert = insert.bind(to_stored(new.valid_secs)?).bind(&client.current).bind(to_stored(*now)?);
+    let insert = insert.bind(to_stored(new.expires_at)?).bind(payment.method()).bind(script).bind(address);
+    insert.bind(hash).bind(invoice).bind(provider).run(tx, "cannot store a checkout").await.map(drop)
 }
 
 fn opened(row: Row<'_>, payment: CheckoutPayment) -> OpeningCheckout {
@@ -153,14 +141,10 @@ impl State {
     ///
     /// Making an invoice is slow, so it happens between this call and [`State::open_lightning_checkout`], without any
     /// lock.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn checkout_room(&self, client: &ClientHashes, now: u64) -> Result<OpeningCheckout, StateError> {
         let at = to_stored(now)?;
         self.ready().await?;
-        on!(&self.reads, pool => look_for_room!(pool, client, at));
-        Ok(OpeningCheckout::Room)
+        look_for_room(On::from(&self.reads), client, at).await
     }
 
     /// Opens a checkout that is paid by an invoice. `now` is in seconds since 1970.
@@ -183,10 +167,13 @@ impl State {
         let payment = CheckoutPayment::Lightning { provider, payment_hash, invoice };
         let row = Row { id: &id, secret: &secret, new: &new, client, now };
         self.ready().await?;
-        serialized!(&self.pool, tx => {
-            look_for_room!(&mut *tx, client, at);
-            insert!(tx, &row, &payment);
-        });
+        let mut tx = self.pool.serialized().await?;
+        let room = look_for_room(On::from(&mut tx), client, at).await?;
+        if !matches!(room, OpeningCheckout::Room) {
+            return Ok(room);
+        }
+        insert(&mut tx, &row, &payment).await?;
+        tx.end().await?;
         self.changed().await;
         Ok(opened(row, payment))
     }
@@ -209,13 +196,16 @@ impl State {
         let purpose = format!("checkout:{id}");
         let row = Row { id: &id, secret: &secret, new: &new, client, now };
         self.ready().await?;
-        let payment = serialized!(&self.pool, tx => {
-            look_for_room!(&mut *tx, client, at);
-            let given = allot!(tx, descriptor, &purpose, at, &look);
-            let payment = CheckoutPayment::OnChain { script: given.script, address: given.address };
-            insert!(tx, &row, &payment);
-            payment
-        });
+        let mut tx = self.pool.serialized().await?;
+        let room = look_for_room(On::from(&mut tx), client, at).await?;
+        if !matches!(room, OpeningCheckout::Room) {
+            return Ok(room);
+        }
+        let given = first_free(next_index(&mut tx, descriptor).await?, look)?;
+        give_out(&mut tx, descriptor, &purpose, at, &given).await?;
+        let payment = CheckoutPayment::OnChain { script: given.script, address: given.address };
+        insert(&mut tx, &row, &payment).await?;
+        tx.end().await?;
         self.changed().await;
         Ok(opened(row, payment))
     }
@@ -223,40 +213,32 @@ impl State {
     /// The checkout with this id, if the secret is its own. The id is public, so the row is not used before.
     pub async fn checkout(&self, id: &str, secret: &ClaimSecret) -> Result<Option<Checkout>, StateError> {
         let found = self.stored_checkout(id).await?;
-        found.filter(|row| secret.is_of(&row.claim)).map(StoredCheckout::read).transpose()
+        found.filter(|row| secret.is_of(&row.claim_sha256)).map(StoredCheckout::read).transpose()
     }
 
     pub(super) async fn stored_checkout(&self, id: &str) -> Result<Option<StoredCheckout>, StateError> {
         self.ready().await?;
-        on!(&self.reads, pool => sqlx::query_as(ONE).bind(id).fetch_optional(pool).await)
-            .map_err(StateError::database("cannot look up a checkout"))
+        sql(ONE).bind(id).first(&self.reads, "cannot look up a checkout").await
     }
 
     /// The newest checkouts, at most `limit`.
     pub async fn checkouts(&self, limit: u32) -> Result<Vec<Checkout>, StateError> {
         self.ready().await?;
         let rows: Vec<StoredCheckout> =
-            on!(&self.reads, pool => sqlx::query_as(NEWEST).bind(i64::from(limit)).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list checkouts"))?;
+            sql(NEWEST).bind(i64::from(limit)).all(&self.reads, "cannot list checkouts").await?;
         rows.into_iter().map(StoredCheckout::read).collect()
     }
 
     /// Removes checkouts for which nothing was ever paid, [`CHECKOUT_WATCHED_SECS`] after their expiry, and all others
     /// [`SALES_KEPT_SECS`] after their expiry and the end of their pass; at most 1,000 of each. Returns their number:
     /// call again until it is 0. `now` is in seconds since 1970. Addresses stay given out.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn purge_checkouts(&self, now: u64) -> Result<u64, StateError> {
         let (unpaid, old) = (now.saturating_sub(CHECKOUT_WATCHED_SECS), now.saturating_sub(SALES_KEPT_SECS));
         self.ready().await?;
         let mut removed = 0;
         for (purge, before) in [(PURGE_UNPAID, to_stored(unpaid)?), (PURGE_OLD, to_stored(old)?)] {
-            removed += on!(&self.pool, pool => {
-                let purge = sqlx::query(purge).bind(before).bind(PURGED_AT_ONCE);
-                purge.execute(pool).await.map(|done| done.rows_affected())
-            })
-            .map_err(StateError::database("cannot remove old checkouts"))?;
+            let purge = sql(purge).bind(before).bind(PURGED_AT_ONCE);
+            removed += purge.run(&self.pool, "cannot remove old checkouts").await?;
         }
         if removed > 0 {
             self.changed().await;

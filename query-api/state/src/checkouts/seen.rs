@@ -4,8 +4,7 @@ use crate::{
     State, StateError,
     checkouts::checkout::{Checkout, CheckoutPayment, PaymentBlock, StoredCheckout, checkout_columns},
     keys::to_stored,
-    pool::on,
-    serialized::serialized,
+    pool::sql,
 };
 
 /// Time in seconds after its expiry during which a checkout that is not paid is watched on chain: a payment in this
@@ -100,9 +99,6 @@ impl State {
     /// Notes how the payment of a checkout is seen, and returns the checkout with it. If that takes away an accepted
     /// payment or brings it back, the key of the checkout is suspended or works again, in the same transaction. `now`
     /// is in seconds since 1970. A settled payment stays as it is. `None` if there is no such checkout.
-    ///
-    /// # Errors
-    /// Fails if a time or a number is out of range.
     pub async fn note_checkout_payment(
         &self,
         id: &str,
@@ -110,85 +106,75 @@ impl State {
         now: u64,
     ) -> Result<Option<Checkout>, StateError> {
         self.ready().await?;
-        let failed = || StateError::database("cannot note the payment of a checkout");
+        let what = "cannot note the payment of a checkout";
         let stored = |at: Option<u64>| at.map(to_stored).transpose();
-        let after = serialized!(&self.pool, tx => {
-            let row: Option<StoredCheckout> =
-                sqlx::query_as(ONE).bind(id).fetch_optional(&mut *tx).await.map_err(failed())?;
-            let Some(before) = row.map(StoredCheckout::read).transpose()? else { return Ok(None) };
-            let after = if before.is_settled { before.clone() } else { before.seen(seen, now) };
-            if after == before {
-                return Ok(Some(before));
-            }
-            let (height, hash) = after.paid_in.as_ref().map(|block| (i64::from(block.height), &block.hash)).unzip();
-            let update = sqlx::query(SEEN).bind(to_stored(after.received_sats)?).bind(stored(after.paid_at)?);
-            let update = update.bind(height).bind(hash).bind(stored(after.first_paid_at)?);
-            let update = update.bind(stored(after.reverted_at)?).bind(after.judged_height.map(i64::from));
-            let update = update.bind(i64::from(after.is_settled)).bind(id);
-            update.execute(&mut *tx).await.map_err(failed())?;
-            if before.first_paid_at.is_none() && after.first_paid_at.is_some() {
-                sqlx::query(FORGET_CLIENT).bind(id).execute(&mut *tx).await.map_err(failed())?;
-            }
-            if let Some((_, key_id)) = after.claimed.as_ref().filter(|_| before.reverted_at != after.reverted_at) {
-                let suspend = sqlx::query(SUSPEND).bind(stored(after.reverted_at)?).bind(key_id);
-                suspend.execute(&mut *tx).await.map_err(failed())?;
-            }
-            after
-        });
+        let mut tx = self.pool.serialized().await?;
+        let row: Option<StoredCheckout> = sql(ONE).bind(id).first(&mut tx, what).await?;
+        let Some(before) = row.map(StoredCheckout::read).transpose()? else { return Ok(None) };
+        let after = if before.is_settled { before.clone() } else { before.seen(seen, now) };
+        if after == before {
+            return Ok(Some(before));
+        }
+        let (height, hash) = after.paid_in.as_ref().map(|block| (i64::from(block.height), &block.hash)).unzip();
+        let update = sql(SEEN).bind(to_stored(after.received_sats)?).bind(stored(after.paid_at)?);
+        let update = update.bind(height).bind(hash).bind(stored(after.first_paid_at)?);
+        let update = update.bind(stored(after.reverted_at)?).bind(after.judged_height.map(i64::from));
+        let update = update.bind(i64::from(after.is_settled)).bind(id);
+        update.run(&mut tx, what).await?;
+        if before.first_paid_at.is_none() && after.first_paid_at.is_some() {
+            sql(FORGET_CLIENT).bind(id).run(&mut tx, what).await?;
+        }
+        if let Some((_, key_id)) = after.claimed.as_ref().filter(|_| before.reverted_at != after.reverted_at) {
+            let suspend = sql(SUSPEND).bind(stored(after.reverted_at)?).bind(key_id);
+            suspend.run(&mut tx, what).await?;
+        }
+        tx.end().await?;
         self.changed().await;
         Ok(Some(after))
     }
 
     /// Checkouts whose payment on chain may change: by id, at most `limit` of those after an id. `now` is in seconds
     /// since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn unsettled_checkouts(&self, after: &str, now: u64, limit: u32) -> Result<Vec<Checkout>, StateError> {
         let since = to_stored(now.saturating_sub(CHECKOUT_WATCHED_SECS))?;
         self.ready().await?;
-        let rows: Vec<StoredCheckout> = on!(&self.reads, pool => {
-            sqlx::query_as(UNSETTLED).bind(after).bind(since).bind(i64::from(limit)).fetch_all(pool).await
-        })
-        .map_err(StateError::database("cannot list checkouts"))?;
+        let rows: Vec<StoredCheckout> = sql(UNSETTLED)
+            .bind(after)
+            .bind(since)
+            .bind(i64::from(limit))
+            .all(&self.reads, "cannot list checkouts")
+            .await?;
         rows.into_iter().map(StoredCheckout::read).collect()
     }
 
     /// Checkouts with an unpaid invoice for which [`State::note_invoice_asked`] was not called in the last `pause`
     /// seconds, those first for which that is longest ago, at most `limit`. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn unpaid_invoices(&self, now: u64, pause: u64, limit: u32) -> Result<Vec<Checkout>, StateError> {
         let since = to_stored(now.saturating_sub(INVOICE_WATCHED_SECS))?;
         let asked = to_stored(now.saturating_sub(pause))?;
         self.ready().await?;
-        let rows: Vec<StoredCheckout> = on!(&self.reads, pool => {
-            sqlx::query_as(INVOICES).bind(since).bind(asked).bind(i64::from(limit)).fetch_all(pool).await
-        })
-        .map_err(StateError::database("cannot list checkouts"))?;
+        let rows: Vec<StoredCheckout> = sql(INVOICES)
+            .bind(since)
+            .bind(asked)
+            .bind(i64::from(limit))
+            .all(&self.reads, "cannot list checkouts")
+            .await?;
         rows.into_iter().map(StoredCheckout::read).collect()
     }
 
     /// All checkouts with an unpaid invoice, whatever their expiry: by id, at most `limit` of those after an id.
     pub async fn unpaid_lightning_checkouts(&self, after: &str, limit: u32) -> Result<Vec<Checkout>, StateError> {
         self.ready().await?;
-        let rows: Vec<StoredCheckout> = on!(&self.reads, pool => {
-            sqlx::query_as(UNPAID_INVOICES).bind(after).bind(i64::from(limit)).fetch_all(pool).await
-        })
-        .map_err(StateError::database("cannot list checkouts"))?;
+        let rows: Vec<StoredCheckout> =
+            sql(UNPAID_INVOICES).bind(after).bind(i64::from(limit)).all(&self.reads, "cannot list checkouts").await?;
         rows.into_iter().map(StoredCheckout::read).collect()
     }
 
     /// Notes that the Lightning node was asked for the invoice of a checkout at `now` (seconds since 1970).
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn note_invoice_asked(&self, id: &str, now: u64) -> Result<(), StateError> {
         let now = to_stored(now)?;
         self.ready().await?;
-        on!(&self.pool, pool => sqlx::query(ASKED).bind(now).bind(id).execute(pool).await.map(drop))
-            .map_err(StateError::database("cannot note a question about an invoice"))
+        sql(ASKED).bind(now).bind(id).run(&self.pool, "cannot note a question about an invoice").await.map(drop)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
-
 use crate::{
     StateError,
+    named::named,
+    pool::stored_row,
     sales::limits::{MAX_LONG_BYTES, MAX_NAME_BYTES, bytes32, is_bounded},
 };
 
@@ -78,26 +78,16 @@ pub struct Challenge {
     pub not_found: u64,
 }
 
-/// State of a challenge for clients.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ChallengeState {
-    /// It can be paid and redeemed, or is being redeemed.
-    Pending,
-    /// It has given its answer.
-    Redeemed,
-    /// Its time is over.
-    Expired,
-}
-
-impl ChallengeState {
-    /// Its name in small letters.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            ChallengeState::Pending => "pending",
-            ChallengeState::Redeemed => "redeemed",
-            ChallengeState::Expired => "expired",
-        }
+named! {
+    /// State of a challenge for clients.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum ChallengeState {
+        /// It can be paid and redeemed, or is being redeemed.
+        Pending = "pending",
+        /// It has given its answer.
+        Redeemed = "redeemed",
+        /// Its time is over.
+        Expired = "expired",
     }
 }
 
@@ -129,7 +119,6 @@ pub struct ChallengeStatus {
 }
 
 impl NewChallenge {
-    /// Checks that it can be stored.
     pub(super) fn check(&self) -> Result<(), StateError> {
         let names = [&self.capability, &self.method, &self.provider];
         let longs = [&self.path_template, &self.resource_path, &self.secrets.macaroon, &self.secrets.invoice];
@@ -196,57 +185,31 @@ macro_rules! challenge_columns {
 }
 pub(super) use challenge_columns;
 
-/// A stored row.
-pub(super) struct StoredChallenge {
-    id: String,
-    hashes: [Vec<u8>; 4],
-    texts: [String; 7],
-    numbers: [i64; 7],
-    holder: Option<String>,
-    leased_until: Option<i64>,
-    redeemed_at: Option<i64>,
-    sold_at: Option<i64>,
-}
-
-impl<'r, R: Row> FromRow<'r, R> for StoredChallenge
-where
-    &'static str: ColumnIndex<R>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-    Option<String>: Decode<'r, R::Database> + Type<R::Database>,
-    Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
-    i64: Decode<'r, R::Database> + Type<R::Database>,
-    Option<i64>: Decode<'r, R::Database> + Type<R::Database>,
-{
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-        let text = |name| row.try_get::<String, _>(name);
-        let bytes = |name| row.try_get::<Vec<u8>, _>(name);
-        let number = |name| row.try_get::<i64, _>(name);
-        Ok(StoredChallenge {
-            id: text("id")?,
-            hashes: [bytes("token_id")?, bytes("payment_hash")?, bytes("root_key")?, bytes("fingerprint")?],
-            texts: [
-                text("macaroon")?,
-                text("invoice")?,
-                text("capability")?,
-                text("method")?,
-                text("path_template")?,
-                text("resource_path")?,
-                text("provider")?,
-            ],
-            numbers: [
-                number("price_sats")?,
-                number("created_at")?,
-                number("invoice_expires_at")?,
-                number("expires_at")?,
-                number("redeemable_until")?,
-                number("not_found")?,
-                number("fence")?,
-            ],
-            holder: row.try_get("holder")?,
-            leased_until: row.try_get("leased_until")?,
-            redeemed_at: row.try_get("redeemed_at")?,
-            sold_at: row.try_get("sold_at")?,
-        })
+stored_row! {
+    pub(super) struct StoredChallenge {
+        id: String,
+        token_id: Vec<u8>,
+        payment_hash: Vec<u8>,
+        root_key: Vec<u8>,
+        macaroon: String,
+        invoice: String,
+        capability: String,
+        method: String,
+        path_template: String,
+        resource_path: String,
+        fingerprint: Vec<u8>,
+        price_sats: i64,
+        provider: String,
+        created_at: i64,
+        invoice_expires_at: i64,
+        expires_at: i64,
+        redeemable_until: i64,
+        holder: Option<String>,
+        fence: i64,
+        leased_until: Option<i64>,
+        not_found: i64,
+        redeemed_at: Option<i64>,
+        sold_at: Option<i64>,
     }
 }
 
@@ -256,10 +219,7 @@ impl StoredChallenge {
         let bad = |what: &str| StateError::Row(format!("challenge {id} {what}"));
         let number = |number: i64| u64::try_from(number).map_err(|_| bad("has an invalid time or number"));
         let hash = |bytes: Vec<u8>| bytes32(bytes).ok_or_else(|| bad("has a hash of another length"));
-        let [token_id, payment_hash, root_key, fingerprint] = self.hashes;
-        let [macaroon, invoice, capability, method, path_template, resource_path, provider] = self.texts;
-        let [price_sats, created_at, invoice_expires_at, expires_at, redeemable_until, not_found, fence] = self.numbers;
-        number(fence)?;
+        number(self.fence)?;
         // A redeemed one keeps its last holder, but one that is open has both or neither.
         if self.redeemed_at.is_none() && self.holder.is_some() != self.leased_until.is_some() {
             return Err(bad("has half a lease"));
@@ -268,27 +228,28 @@ impl StoredChallenge {
             return Err(bad("is redeemed and was not sold"));
         }
         self.sold_at.map(number).transpose()?;
+        let root_key = hash(self.root_key)?;
         let content = NewChallenge {
-            token_id: hash(token_id)?,
-            payment_hash: hash(payment_hash)?,
-            secrets: ChallengeSecrets { root_key: hash(root_key)?, macaroon, invoice },
-            fingerprint: hash(fingerprint)?,
-            price_sats: number(price_sats)?,
-            invoice_expires_at: number(invoice_expires_at)?,
-            expires_at: number(expires_at)?,
-            capability,
-            method,
-            path_template,
-            resource_path,
-            provider,
+            token_id: hash(self.token_id)?,
+            payment_hash: hash(self.payment_hash)?,
+            secrets: ChallengeSecrets { root_key, macaroon: self.macaroon, invoice: self.invoice },
+            fingerprint: hash(self.fingerprint)?,
+            price_sats: number(self.price_sats)?,
+            invoice_expires_at: number(self.invoice_expires_at)?,
+            expires_at: number(self.expires_at)?,
+            capability: self.capability,
+            method: self.method,
+            path_template: self.path_template,
+            resource_path: self.resource_path,
+            provider: self.provider,
         };
         Ok(Challenge {
             content,
-            created_at: number(created_at)?,
-            redeemable_until: number(redeemable_until)?,
+            created_at: number(self.created_at)?,
+            redeemable_until: number(self.redeemable_until)?,
             leased_until: self.leased_until.map(number).transpose()?,
             redeemed_at: self.redeemed_at.map(number).transpose()?,
-            not_found: number(not_found)?,
+            not_found: number(self.not_found)?,
             id: self.id,
         })
     }

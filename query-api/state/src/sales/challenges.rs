@@ -3,13 +3,12 @@
 use crate::{
     State, StateError,
     keys::to_stored,
-    pool::on,
+    pool::{On, sql},
     reports::new_id,
     sales::{
         challenge::{Challenge, ChallengeStatus, NewChallenge, PAID_GRACE_SECS, StoredChallenge, challenge_columns},
         limits::{PURGED_AT_ONCE, SALES_KEPT_SECS},
     },
-    serialized::serialized,
     votes::{ClientHashes, NEWEST as NEWEST_KEY},
 };
 
@@ -62,32 +61,32 @@ const PURGE_SOLD: &str = "DELETE FROM l402_challenges WHERE redeemable_until <= 
     l402_challenges WHERE sold_at <= $1 AND redeemable_until <= $2 AND (leased_until IS NULL OR leased_until <= $2) \
     ORDER BY sold_at LIMIT $3)";
 
-/// Looks for the same challenge and for room, by a pool or in a transaction. A macro, because the types of the two
-/// databases have no common trait.
-macro_rules! look {
-    ($on:expr, $client:expr, $fingerprint:expr, $at:expr, $since:expr) => {{
-        let failed = || StateError::database("cannot look for a challenge");
-        let newest: Option<i64> = sqlx::query_scalar(NEWEST_KEY).fetch_optional($on).await.map_err(failed())?;
-        if newest != Some($client.number) {
-            return Ok(Offering::KeysChanged);
-        }
-        let same = sqlx::query_as(SAME).bind(&$client.current).bind(&$client.previous).bind($fingerprint);
-        let same: Option<StoredChallenge> = same.bind($since).bind($at).fetch_optional($on).await.map_err(failed())?;
-        if let Some(same) = same {
-            return Ok(Offering::Offered(Box::new(same.read()?)));
-        }
-        let max = i64::from(MAX_CHALLENGES_OF_CLIENT);
-        let open = sqlx::query_scalar(OPEN_OF_CLIENT).bind($at).bind(max).bind(&$client.current);
-        let open: i64 = open.bind(&$client.previous).fetch_one($on).await.map_err(failed())?;
-        if open >= max {
-            return Ok(Offering::TooManyOfClient);
-        }
-        let max = i64::from(MAX_OPEN_CHALLENGES);
-        let open: i64 = sqlx::query_scalar(OPEN).bind($at).bind(max).fetch_one($on).await.map_err(failed())?;
-        if open >= max {
-            return Ok(Offering::Full);
-        }
-    }};
+/// Looks for the same challenge and for room.
+async fn look(
+    mut on: On<'_>,
+    client: &ClientHashes,
+    fingerprint: &[u8; 32],
+    at: i64,
+    since: i64,
+) -> Result<Offering, StateError> {
+    let what = "cannot look for a challenge";
+    let newest: Option<i64> = sql(NEWEST_KEY).first_value(&mut on, what).await?;
+    if newest != Some(client.number) {
+        return Ok(Offering::KeysChanged);
+    }
+    let same = sql(SAME).bind(&client.current).bind(&client.previous).bind(fingerprint.as_slice());
+    let same: Option<StoredChallenge> = same.bind(since).bind(at).first(&mut on, what).await?;
+    if let Some(same) = same {
+        return Ok(Offering::Offered(Box::new(same.read()?)));
+    }
+    let max = i64::from(MAX_CHALLENGES_OF_CLIENT);
+    let open = sql(OPEN_OF_CLIENT).bind(at).bind(max).bind(&client.current).bind(&client.previous);
+    if open.value::<i64>(&mut on, what).await? >= max {
+        return Ok(Offering::TooManyOfClient);
+    }
+    let max = i64::from(MAX_OPEN_CHALLENGES);
+    let open: i64 = sql(OPEN).bind(at).bind(max).value(&mut on, what).await?;
+    Ok(if open >= max { Offering::Full } else { Offering::Room })
 }
 
 impl State {
@@ -95,9 +94,6 @@ impl State {
     /// for room for another one. It only reads. `now` is in seconds since 1970.
     ///
     /// Making an invoice is slow, so it happens between this call and [`State::add_challenge`], without any lock.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn open_challenge(
         &self,
         client: &ClientHashes,
@@ -106,8 +102,7 @@ impl State {
     ) -> Result<Offering, StateError> {
         let (at, since) = (to_stored(now)?, to_stored(now.saturating_sub(SAME_CHALLENGE_SECS))?);
         self.ready().await?;
-        on!(&self.reads, pool => look!(pool, client, fingerprint.as_slice(), at, since));
-        Ok(Offering::Room)
+        look(On::from(&self.reads), client, fingerprint, at, since).await
     }
 
     /// Stores a challenge, after the same tests as [`State::open_challenge`]. `now` is in seconds since 1970.
@@ -129,16 +124,19 @@ impl State {
         let (invoice_end, end) = (to_stored(new.invoice_expires_at)?, to_stored(new.expires_at)?);
         let (redeem_end, price, id) = (to_stored(redeemable_until)?, to_stored(new.price_sats)?, new_id("ch_")?);
         self.ready().await?;
-        serialized!(&self.pool, tx => {
-            look!(&mut *tx, client, new.fingerprint.as_slice(), at, since);
-            let insert = sqlx::query(INSERT).bind(&id).bind(new.token_id.as_slice()).bind(new.payment_hash.as_slice());
-            let insert = insert.bind(new.secrets.root_key.as_slice()).bind(&new.secrets.macaroon);
-            let insert = insert.bind(&new.secrets.invoice).bind(&new.capability).bind(&new.method);
-            let insert = insert.bind(&new.path_template).bind(&new.resource_path).bind(new.fingerprint.as_slice());
-            let insert = insert.bind(&client.current).bind(price).bind(&new.provider).bind(at).bind(invoice_end);
-            let insert = insert.bind(end).bind(redeem_end);
-            insert.execute(&mut *tx).await.map_err(StateError::database("cannot store a challenge"))?;
-        });
+        let mut tx = self.pool.serialized().await?;
+        let found = look(On::from(&mut tx), client, &new.fingerprint, at, since).await?;
+        if found != Offering::Room {
+            return Ok(found);
+        }
+        let insert = sql(INSERT).bind(&id).bind(new.token_id.as_slice()).bind(new.payment_hash.as_slice());
+        let insert = insert.bind(new.secrets.root_key.as_slice()).bind(&new.secrets.macaroon);
+        let insert = insert.bind(&new.secrets.invoice).bind(&new.capability).bind(&new.method);
+        let insert = insert.bind(&new.path_template).bind(&new.resource_path).bind(new.fingerprint.as_slice());
+        let insert = insert.bind(&client.current).bind(price).bind(&new.provider).bind(at).bind(invoice_end);
+        let insert = insert.bind(end).bind(redeem_end);
+        insert.run(&mut tx, "cannot store a challenge").await?;
+        tx.end().await?;
         let challenge = Challenge {
             id,
             content: new,
@@ -154,27 +152,20 @@ impl State {
     /// The challenge of a token, with the root key that verifies its macaroon. It only reads.
     pub async fn challenge_of_token(&self, token_id: &[u8; 32]) -> Result<Option<Challenge>, StateError> {
         self.ready().await?;
-        let row: Option<StoredChallenge> = on!(&self.reads, pool => {
-            sqlx::query_as(BY_TOKEN).bind(token_id.as_slice()).fetch_optional(pool).await
-        })
-        .map_err(StateError::database("cannot look up a challenge"))?;
+        let row: Option<StoredChallenge> =
+            sql(BY_TOKEN).bind(token_id.as_slice()).first(&self.reads, "cannot look up a challenge").await?;
         row.map(StoredChallenge::read).transpose()
     }
 
     /// The public part of the challenge with this id at `now` (seconds since 1970).
     pub async fn challenge_status(&self, id: &str, now: u64) -> Result<Option<ChallengeStatus>, StateError> {
         self.ready().await?;
-        let row: Option<StoredChallenge> =
-            on!(&self.reads, pool => sqlx::query_as(BY_ID).bind(id).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot look up a challenge"))?;
+        let row: Option<StoredChallenge> = sql(BY_ID).bind(id).first(&self.reads, "cannot look up a challenge").await?;
         Ok(row.map(StoredChallenge::read).transpose()?.map(|challenge| challenge.status(now)))
     }
 
     /// Challenges that were never redeemed, for a comparison with the payments that the backend knows: by the end of
     /// their redemption, at most `limit` of those after a position (that end, and the id).
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn unredeemed_challenges(
         &self,
         after: Option<(u64, &str)>,
@@ -183,30 +174,22 @@ impl State {
         let (end, id) = after.unwrap_or_default();
         let (end, limit) = (to_stored(end)?, i64::from(limit));
         self.ready().await?;
-        let rows: Vec<StoredChallenge> = on!(&self.reads, pool => {
-            sqlx::query_as(UNREDEEMED).bind(end).bind(id).bind(limit).fetch_all(pool).await
-        })
-        .map_err(StateError::database("cannot list challenges"))?;
+        let rows: Vec<StoredChallenge> =
+            sql(UNREDEEMED).bind(end).bind(id).bind(limit).all(&self.reads, "cannot list challenges").await?;
         rows.into_iter().map(StoredChallenge::read).collect()
     }
 
     /// Removes challenges that were never redeemed, `kept_secs` after the end of their redemption, and redeemed ones
     /// after [`SALES_KEPT_SECS`]; at most 1,000 of each. Returns their number: call again until it is 0. `now` is in
     /// seconds since 1970. The audit of operators stays.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn purge_challenges(&self, now: u64, kept_secs: u64) -> Result<u64, StateError> {
         let (at, unsold) = (to_stored(now)?, to_stored(now.saturating_sub(kept_secs))?);
         let sold = to_stored(now.saturating_sub(SALES_KEPT_SECS))?;
         self.ready().await?;
         let mut removed = 0;
         for (purge, before) in [(PURGE_UNSOLD, unsold), (PURGE_SOLD, sold)] {
-            removed += on!(&self.pool, pool => {
-                let purge = sqlx::query(purge).bind(before).bind(at).bind(PURGED_AT_ONCE);
-                purge.execute(pool).await.map(|done| done.rows_affected())
-            })
-            .map_err(StateError::database("cannot remove old challenges"))?;
+            let purge = sql(purge).bind(before).bind(at).bind(PURGED_AT_ONCE);
+            removed += purge.run(&self.pool, "cannot remove old challenges").await?;
         }
         Ok(removed)
     }

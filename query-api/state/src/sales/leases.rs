@@ -3,13 +3,12 @@
 use crate::{
     State, StateError,
     keys::to_stored,
-    pool::on,
+    pool::sql,
     reports::is_reason,
     sales::{
         challenge::Challenge,
         limits::{MAX_NAME_BYTES, is_bounded},
     },
-    serialized::serialized,
 };
 
 /// Number of requests with an answer such as 404 after which a challenge counts as redeemed.
@@ -178,10 +177,13 @@ impl State {
             return Ok(obstacle);
         }
         let challenge_id = challenge.id;
-        let fence: Option<i64> = on!(&self.pool, pool => {
-            sqlx::query_scalar(LEASE).bind(holder).bind(end).bind(&challenge_id).bind(at).fetch_optional(pool).await
-        })
-        .map_err(StateError::database("cannot take a challenge"))?;
+        let fence: Option<i64> = sql(LEASE)
+            .bind(holder)
+            .bind(end)
+            .bind(&challenge_id)
+            .bind(at)
+            .first_value(&self.pool, "cannot take a challenge")
+            .await?;
         if let Some(fence) = fence {
             return Ok(Leasing::Leased(ChallengeLease { challenge_id, holder: holder.to_owned(), fence, expires_at }));
         }
@@ -198,18 +200,12 @@ impl State {
     pub async fn redeem_challenge(&self, lease: &ChallengeLease, now: u64) -> Result<Redeeming, StateError> {
         let at = to_stored(now)?;
         self.ready().await?;
-        let changed = on!(&self.pool, pool => {
-            let redeem = sqlx::query(REDEEM).bind(at).bind(&lease.challenge_id).bind(&lease.holder).bind(lease.fence);
-            redeem.execute(pool).await.map(|done| done.rows_affected())
-        })
-        .map_err(StateError::database("cannot redeem a challenge"))?;
+        let redeem = sql(REDEEM).bind(at).bind(&lease.challenge_id).bind(&lease.holder).bind(lease.fence);
+        let changed = redeem.run(&self.pool, "cannot redeem a challenge").await?;
         Ok(if changed > 0 { Redeeming::Done } else { Redeeming::LeaseLost })
     }
 
     /// Gives a lease back without an answer that counts. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn release_challenge(
         &self,
         lease: &ChallengeLease,
@@ -219,20 +215,14 @@ impl State {
         let at = to_stored(now)?;
         self.ready().await?;
         let (id, holder, fence) = (&lease.challenge_id, &lease.holder, lease.fence);
-        let failed = || StateError::database("cannot give a challenge back");
+        let what = "cannot give a challenge back";
         if why == Release::Ours {
-            let changed = on!(&self.pool, pool => {
-                let release = sqlx::query(RELEASE).bind(id).bind(holder).bind(fence).execute(pool).await;
-                release.map(|done| done.rows_affected())
-            })
-            .map_err(failed())?;
+            let changed = sql(RELEASE).bind(id).bind(holder).bind(fence).run(&self.pool, what).await?;
             return Ok(if changed > 0 { Releasing::Open } else { Releasing::LeaseLost });
         }
-        let is_last: Option<i32> = on!(&self.pool, pool => {
-            let release = sqlx::query_scalar(RELEASE_NOT_FOUND).bind(id).bind(holder).bind(fence);
-            release.bind(i64::from(MAX_NOT_FOUND_RELEASES)).bind(at).fetch_optional(pool).await
-        })
-        .map_err(failed())?;
+        let release = sql(RELEASE_NOT_FOUND).bind(id).bind(holder).bind(fence);
+        let release = release.bind(i64::from(MAX_NOT_FOUND_RELEASES)).bind(at);
+        let is_last: Option<i32> = release.first_value(&self.pool, what).await?;
         Ok(match is_last {
             None => Releasing::LeaseLost,
             Some(0) => Releasing::Open,
@@ -252,23 +242,22 @@ impl State {
         }
         let (at, least) = (to_stored(now)?, to_stored(now.saturating_add(REOPENED_SECS))?);
         self.ready().await?;
-        let failed = || StateError::database("cannot open a challenge again");
-        let until = serialized!(&self.pool, tx => {
-            let found = sqlx::query_as(STATE).bind(id).fetch_optional(&mut *tx).await.map_err(failed())?;
-            let Some((redeemed_at, end)): Option<(Option<i64>, i64)> = found else { return Ok(Reopening::Unknown) };
-            let before = sqlx::query_scalar(REOPENED_AT).bind(id).fetch_optional(&mut *tx).await.map_err(failed())?;
-            if let Some(before) = before {
-                let before: i64 = before;
-                let bad = |_| StateError::Row(format!("challenge {id} was opened again at an invalid time"));
-                return Ok(Reopening::Before(u64::try_from(before).map_err(bad)?));
-            }
-            let Some(redeemed_at) = redeemed_at else { return Ok(Reopening::NotRedeemed) };
-            let note = sqlx::query(NOTE_REOPENING).bind(id).bind(reason).bind(redeemed_at).bind(at);
-            note.execute(&mut *tx).await.map_err(failed())?;
-            let until = end.max(least);
-            sqlx::query(REOPEN).bind(until).bind(id).execute(&mut *tx).await.map_err(failed())?;
-            until
-        });
+        let what = "cannot open a challenge again";
+        let mut tx = self.pool.serialized().await?;
+        let found = sql(STATE).bind(id).first(&mut tx, what).await?;
+        let Some((redeemed_at, end)): Option<(Option<i64>, i64)> = found else { return Ok(Reopening::Unknown) };
+        let before = sql(REOPENED_AT).bind(id).first_value(&mut tx, what).await?;
+        if let Some(before) = before {
+            let before: i64 = before;
+            let bad = |_| StateError::Row(format!("challenge {id} was opened again at an invalid time"));
+            return Ok(Reopening::Before(u64::try_from(before).map_err(bad)?));
+        }
+        let Some(redeemed_at) = redeemed_at else { return Ok(Reopening::NotRedeemed) };
+        let note = sql(NOTE_REOPENING).bind(id).bind(reason).bind(redeemed_at).bind(at);
+        note.run(&mut tx, what).await?;
+        let until = end.max(least);
+        sql(REOPEN).bind(until).bind(id).run(&mut tx, what).await?;
+        tx.end().await?;
         self.changed().await;
         let bad = |_| StateError::Row(format!("challenge {id} has an invalid end"));
         Ok(Reopening::Done { until: u64::try_from(until).map_err(bad)? })
@@ -278,8 +267,7 @@ impl State {
     pub async fn reopened_challenges(&self, limit: u32) -> Result<Vec<ReopenedChallenge>, StateError> {
         self.ready().await?;
         let rows: Vec<(String, String, i64, i64)> =
-            on!(&self.reads, pool => sqlx::query_as(REOPENINGS).bind(i64::from(limit)).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list challenges"))?;
+            sql(REOPENINGS).bind(i64::from(limit)).all(&self.reads, "cannot list challenges").await?;
         let reopened = |(challenge_id, reason, redeemed_at, reopened_at): (String, String, i64, i64)| {
             let bad = |_| StateError::Row(format!("challenge {challenge_id} was opened again at an invalid time"));
             let redeemed_at = u64::try_from(redeemed_at).map_err(bad)?;

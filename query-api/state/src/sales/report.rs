@@ -1,6 +1,6 @@
 //! Sums of what was sold.
 
-use crate::{State, StateError, keys::to_stored, pool::on, sales::limits::MAX_SALES_DAYS};
+use crate::{State, StateError, keys::to_stored, pool::sql, sales::limits::MAX_SALES_DAYS};
 
 const DAY_SECS: u64 = 86_400;
 
@@ -123,15 +123,11 @@ fn row_of((day, capability, chain_id, detail, count, amount): Summed, sold: Sold
 
 impl State {
     /// Counts what is not done at `now` (seconds since 1970).
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn sales_counts(&self, now: u64) -> Result<SalesCounts, StateError> {
         let at = to_stored(now)?;
         self.ready().await?;
         let (challenges, settlements, owed, checkouts, reverted): (i64, i64, i64, i64, i64) =
-            on!(&self.reads, pool => sqlx::query_as(COUNTS).bind(at).fetch_one(pool).await)
-                .map_err(StateError::database("cannot count the sales"))?;
+            sql(COUNTS).bind(at).row(&self.reads, "cannot count the sales").await?;
         let number = |count: i64| u64::try_from(count).unwrap_or_default();
         Ok(SalesCounts {
             open_challenges: number(challenges),
@@ -158,10 +154,8 @@ impl State {
         let end = to_stored(last.saturating_add(1).saturating_mul(DAY_SECS))?;
         self.ready().await?;
         let mut all = Vec::new();
-        for (sql, sold) in [(L402, Sold::L402), (X402, Sold::X402), (PASSES, Sold::Passes)] {
-            let rows: Vec<Summed> =
-                on!(&self.reads, pool => sqlx::query_as(sql).bind(begin).bind(end).fetch_all(pool).await)
-                    .map_err(StateError::database("cannot sum up the sales"))?;
+        for (sums, sold) in [(L402, Sold::L402), (X402, Sold::X402), (PASSES, Sold::Passes)] {
+            let rows: Vec<Summed> = sql(sums).bind(begin).bind(end).all(&self.reads, "cannot sum up the sales").await?;
             for row in rows {
                 all.push(row_of(row, sold)?);
             }

@@ -3,11 +3,11 @@
 use crate::{
     State, StateError,
     keys::to_stored,
-    pool::on,
+    pool::{Statement, sql},
     sales::{
         limits::{PURGED_AT_ONCE, SALES_KEPT_SECS},
         x402_payment::{SettlementOutcome, StoredX402Payment, X402Payment, X402PaymentKey, payment_columns},
-        x402_payments::{X402Lease, bind_key},
+        x402_payments::{X402Lease, of_key},
     },
 };
 
@@ -47,11 +47,9 @@ const PURGE_SETTLED: &str = "DELETE FROM x402_payments WHERE (chain_id, asset, p
 /// nothing new.
 const MAX_ASKED_SECS: u64 = 86_400;
 
-/// Binds a lease to the first six parameters.
-macro_rules! bind_lease {
-    ($query:expr, $lease:expr) => {
-        bind_key!($query, $lease.key).bind(&$lease.holder).bind($lease.fence)
-    };
+/// Binds a lease to the first six parameters of a statement.
+fn of_lease<'q>(text: &'static str, lease: &'q X402Lease) -> Result<Statement<'q>, StateError> {
+    Ok(of_key(text, &lease.key)?.bind(&lease.holder).bind(lease.fence))
 }
 
 impl State {
@@ -63,11 +61,8 @@ impl State {
     pub async fn begin_settling(&self, lease: &X402Lease, ttl_secs: u64, now: u64) -> Result<bool, StateError> {
         let (at, end) = (to_stored(now)?, to_stored(now.saturating_add(ttl_secs))?);
         self.ready().await?;
-        let begun = on!(&self.pool, pool => {
-            let begin = bind_lease!(sqlx::query(BEGIN), lease).bind(end).bind(at);
-            begin.execute(pool).await.map(|done| done.rows_affected() > 0)
-        });
-        begun.map_err(StateError::database("cannot begin to settle a payment"))
+        let begin = of_lease(BEGIN, lease)?.bind(end).bind(at);
+        Ok(begin.run(&self.pool, "cannot begin to settle a payment").await? > 0)
     }
 
     /// Records the outcome that the holder heard. If it is settled and this returns true, the answer is noted as given
@@ -84,11 +79,8 @@ impl State {
     ) -> Result<bool, StateError> {
         let (at, (state, transaction, reason)) = (to_stored(now)?, outcome.stored()?);
         self.ready().await?;
-        let finished = on!(&self.pool, pool => {
-            let finish = bind_lease!(sqlx::query(FINISH), lease).bind(state).bind(transaction).bind(reason).bind(at);
-            finish.execute(pool).await.map(|done| done.rows_affected() > 0)
-        });
-        finished.map_err(StateError::database("cannot record the outcome of a settlement"))
+        let finish = of_lease(FINISH, lease)?.bind(state).bind(transaction).bind(reason).bind(at);
+        Ok(finish.run(&self.pool, "cannot record the outcome of a settlement").await? > 0)
     }
 
     /// Records the outcome of a payment that is [open](State::open_settlements), as it was found out. A settled one is
@@ -105,69 +97,45 @@ impl State {
     ) -> Result<bool, StateError> {
         let (at, (state, transaction, reason)) = (to_stored(now)?, outcome.stored()?);
         self.ready().await?;
-        let reconciled = on!(&self.pool, pool => {
-            let reconcile = bind_key!(sqlx::query(RECONCILE), key).bind(state).bind(transaction).bind(reason).bind(at);
-            reconcile.execute(pool).await.map(|done| done.rows_affected() > 0)
-        });
-        reconciled.map_err(StateError::database("cannot record the outcome of a settlement"))
+        let reconcile = of_key(RECONCILE, key)?.bind(state).bind(transaction).bind(reason).bind(at);
+        Ok(reconcile.run(&self.pool, "cannot record the outcome of a settlement").await? > 0)
     }
 
     /// Notes that the answer to an owed payment is given out. When this returns true, it is on disk, and the answer may
     /// be sent. Returns false if the lease is another one's by now. Repeating it with the same lease is true again.
     /// `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn deliver_x402_payment(&self, lease: &X402Lease, now: u64) -> Result<bool, StateError> {
         let at = to_stored(now)?;
         self.ready().await?;
-        let delivered = on!(&self.pool, pool => {
-            let deliver = bind_lease!(sqlx::query(DELIVER), lease).bind(at);
-            deliver.execute(pool).await.map(|done| done.rows_affected() > 0)
-        });
-        delivered.map_err(StateError::database("cannot note that a payment is answered"))
+        let deliver = of_lease(DELIVER, lease)?.bind(at);
+        Ok(deliver.run(&self.pool, "cannot note that a payment is answered").await? > 0)
     }
 
     /// Gives a payment back that was not settled by this request, for example because the operation failed. Returns
     /// false if the lease is another one's by now, or if its settlement has begun.
     pub async fn release_x402_payment(&self, lease: &X402Lease) -> Result<bool, StateError> {
         self.ready().await?;
-        let released = on!(&self.pool, pool => {
-            let release = bind_lease!(sqlx::query(RELEASE), lease);
-            release.execute(pool).await.map(|done| done.rows_affected() > 0)
-        });
-        released.map_err(StateError::database("cannot give a payment back"))
+        let release = of_lease(RELEASE, lease)?;
+        Ok(release.run(&self.pool, "cannot give a payment back").await? > 0)
     }
 
     /// Gives back a payment that is being settled. The caller is certain that nothing was sent to anyone. It can then
     /// pay any request. Returns false if the lease is another one's by now. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn release_unsent_x402_payment(&self, lease: &X402Lease, now: u64) -> Result<bool, StateError> {
         let at = to_stored(now)?;
         self.ready().await?;
-        let released = on!(&self.pool, pool => {
-            let release = bind_lease!(sqlx::query(RELEASE_UNSENT), lease).bind(at);
-            release.execute(pool).await.map(|done| done.rows_affected() > 0)
-        });
-        released.map_err(StateError::database("cannot give a payment back"))
+        let release = of_lease(RELEASE_UNSENT, lease)?.bind(at);
+        Ok(release.run(&self.pool, "cannot give a payment back").await? > 0)
     }
 
     /// Payments whose outcome nobody knows, the one first that changed longest ago, at most `limit`: the answer was
     /// unclear, or the process died while it settled. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn open_settlements(&self, now: u64, limit: u32) -> Result<Vec<X402Payment>, StateError> {
         self.open_since(now, 0, limit).await
     }
 
     /// Those of the [open settlements](State::open_settlements) whose authorization did not end more than a day ago: a
     /// facilitator may have something new. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn settlements_to_ask(&self, now: u64, limit: u32) -> Result<Vec<X402Payment>, StateError> {
         self.open_since(now, now.saturating_sub(MAX_ASKED_SECS), limit).await
     }
@@ -176,28 +144,21 @@ impl State {
         let (at, since, limit) = (to_stored(now)?, to_stored(since)?, i64::from(limit));
         self.ready().await?;
         let rows: Vec<StoredX402Payment> =
-            on!(&self.reads, pool => sqlx::query_as(OPEN).bind(at).bind(limit).bind(since).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list payments"))?;
+            sql(OPEN).bind(at).bind(limit).bind(since).all(&self.reads, "cannot list payments").await?;
         rows.into_iter().map(StoredX402Payment::read).collect()
     }
 
     /// Removes payments that were not settled, `kept_secs` after the end of their authorization, and settled ones after
     /// [`SALES_KEPT_SECS`]; at most 1,000 of each. Returns their number: call again until it is 0. Those whose outcome
     /// is not known stay. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn purge_x402_payments(&self, now: u64, kept_secs: u64) -> Result<u64, StateError> {
         let (at, unsettled) = (to_stored(now)?, to_stored(now.saturating_sub(kept_secs))?);
         let settled = to_stored(now.saturating_sub(SALES_KEPT_SECS))?;
         self.ready().await?;
         let mut removed = 0;
         for (purge, before) in [(PURGE_UNSETTLED, unsettled), (PURGE_SETTLED, settled)] {
-            removed += on!(&self.pool, pool => {
-                let purge = sqlx::query(purge).bind(before).bind(at).bind(PURGED_AT_ONCE);
-                purge.execute(pool).await.map(|done| done.rows_affected())
-            })
-            .map_err(StateError::database("cannot remove old payments"))?;
+            let purge = sql(purge).bind(before).bind(at).bind(PURGED_AT_ONCE);
+            removed += purge.run(&self.pool, "cannot remove old payments").await?;
         }
         Ok(removed)
     }

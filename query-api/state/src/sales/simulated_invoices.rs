@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{
     State, StateError,
     keys::to_stored,
-    pool::on,
+    pool::sql,
     sales::limits::{MAX_LONG_BYTES, MAX_NAME_BYTES, PURGED_AT_ONCE, bytes32, is_bounded},
 };
 
@@ -82,51 +82,34 @@ impl State {
         let (amount, expires_at) = (to_stored(new.amount_sats)?, to_stored(new.expires_at)?);
         let paid_at = new.paid_at.map(to_stored).transpose()?;
         self.ready().await?;
-        let added = on!(&self.pool, pool => {
-            let insert = sqlx::query(INSERT).bind(new.payment_hash.as_slice()).bind(new.preimage.as_slice());
-            let insert = insert.bind(&new.label).bind(&new.bolt11).bind(amount).bind(expires_at).bind(paid_at);
-            insert.execute(pool).await.map(|done| done.rows_affected() > 0)
-        });
-        added.map_err(StateError::database("cannot store a simulated invoice"))
+        let insert = sql(INSERT).bind(new.payment_hash.as_slice()).bind(new.preimage.as_slice());
+        let insert = insert.bind(&new.label).bind(&new.bolt11).bind(amount).bind(expires_at).bind(paid_at);
+        Ok(insert.run(&self.pool, "cannot store a simulated invoice").await? > 0)
     }
 
     /// Returns the simulated invoice with this payment hash.
     pub async fn simulated_invoice(&self, payment_hash: &[u8; 32]) -> Result<Option<SimulatedInvoice>, StateError> {
         self.ready().await?;
-        let row: Option<StoredInvoice> = on!(&self.reads, pool => {
-            sqlx::query_as(ONE).bind(payment_hash.as_slice()).fetch_optional(pool).await
-        })
-        .map_err(StateError::database("cannot look up a simulated invoice"))?;
+        let row: Option<StoredInvoice> =
+            sql(ONE).bind(payment_hash.as_slice()).first(&self.reads, "cannot look up a simulated invoice").await?;
         row.map(|row| invoice_of(payment_hash, row)).transpose()
     }
 
     /// Marks an unpaid invoice as paid at `at` (seconds since 1970), in one atomic step. Returns false if it is unknown
     /// or paid: of concurrent calls, in whatever processes, one returns true.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn mark_simulated_invoice_paid(&self, payment_hash: &[u8; 32], at: u64) -> Result<bool, StateError> {
         let at = to_stored(at)?;
         self.ready().await?;
-        let marked = on!(&self.pool, pool => {
-            let pay = sqlx::query(PAY).bind(at).bind(payment_hash.as_slice());
-            pay.execute(pool).await.map(|done| done.rows_affected() > 0)
-        });
-        marked.map_err(StateError::database("cannot mark a simulated invoice as paid"))
+        let pay = sql(PAY).bind(at).bind(payment_hash.as_slice());
+        Ok(pay.run(&self.pool, "cannot mark a simulated invoice as paid").await? > 0)
     }
 
     /// Removes invoices `kept_secs` after their end, paid or not; at most 1,000. Returns their number: call again until
     /// it is 0. `now` is in seconds since 1970.
-    ///
-    /// # Errors
-    /// Fails if the time is out of range.
     pub async fn purge_simulated_invoices(&self, now: u64, kept_secs: u64) -> Result<u64, StateError> {
         let before = to_stored(now.saturating_sub(kept_secs))?;
         self.ready().await?;
-        let removed = on!(&self.pool, pool => {
-            let purge = sqlx::query(PURGE).bind(before).bind(PURGED_AT_ONCE);
-            purge.execute(pool).await.map(|done| done.rows_affected())
-        });
-        removed.map_err(StateError::database("cannot remove old simulated invoices"))
+        let purge = sql(PURGE).bind(before).bind(PURGED_AT_ONCE);
+        purge.run(&self.pool, "cannot remove old simulated invoices").await
     }
 }

@@ -1,9 +1,8 @@
 //! Payments of x402.
 
-use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
-
 use crate::{
     StateError,
+    pool::stored_row,
     sales::limits::{MAX_LONG_BYTES, MAX_NAME_BYTES, bytes32, is_bounded},
 };
 
@@ -118,7 +117,6 @@ impl X402PaymentKey {
 }
 
 impl NewX402Payment {
-    /// Checks that it can be stored.
     pub(super) fn check(&self) -> Result<(), StateError> {
         self.key.check()?;
         let fits = is_bounded(&self.capability, MAX_NAME_BYTES)
@@ -156,61 +154,39 @@ macro_rules! payment_columns {
 }
 pub(super) use payment_columns;
 
-/// A stored row.
-pub(super) struct StoredX402Payment {
-    texts: [String; 5],
-    hashes: [Vec<u8>; 2],
-    numbers: [i64; 7],
-    settled_at: Option<i64>,
-    transaction_id: Option<String>,
-    reason: Option<String>,
-    delivered_at: Option<i64>,
-}
-
-impl<'r, R: Row> FromRow<'r, R> for StoredX402Payment
-where
-    &'static str: ColumnIndex<R>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-    Option<String>: Decode<'r, R::Database> + Type<R::Database>,
-    Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
-    i64: Decode<'r, R::Database> + Type<R::Database>,
-    Option<i64>: Decode<'r, R::Database> + Type<R::Database>,
-{
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-        let text = |name| row.try_get::<String, _>(name);
-        let number = |name| row.try_get::<i64, _>(name);
-        Ok(StoredX402Payment {
-            texts: [text("asset")?, text("payer")?, text("capability")?, text("payload")?, text("state")?],
-            hashes: [row.try_get("nonce")?, row.try_get("fingerprint")?],
-            numbers: [
-                number("chain_id")?,
-                number("amount")?,
-                number("valid_before")?,
-                number("fence")?,
-                number("leased_until")?,
-                number("taken_at")?,
-                number("changed_at")?,
-            ],
-            settled_at: row.try_get("settled_at")?,
-            transaction_id: row.try_get("transaction_id")?,
-            reason: row.try_get("reason")?,
-            delivered_at: row.try_get("delivered_at")?,
-        })
+stored_row! {
+    pub(super) struct StoredX402Payment {
+        chain_id: i64,
+        asset: String,
+        payer: String,
+        nonce: Vec<u8>,
+        fingerprint: Vec<u8>,
+        capability: String,
+        amount: i64,
+        payload: String,
+        valid_before: i64,
+        state: String,
+        fence: i64,
+        leased_until: i64,
+        taken_at: i64,
+        changed_at: i64,
+        settled_at: Option<i64>,
+        transaction_id: Option<String>,
+        reason: Option<String>,
+        delivered_at: Option<i64>,
     }
 }
 
 impl StoredX402Payment {
     pub(super) fn read(self) -> Result<X402Payment, StateError> {
-        let [asset, payer, capability, payload, state] = self.texts;
-        let [chain_id, amount, valid_before, fence, leased_until, taken_at, changed_at] = self.numbers;
+        let StoredX402Payment { asset, payer, .. } = self;
         let name = format!("payment by {payer} of token {asset}");
         let bad = |what: &str| StateError::Row(format!("{name} has an invalid {what}"));
         let number = |number: i64| u64::try_from(number).map_err(|_| bad("time or number"));
         let hash = |bytes: Vec<u8>| bytes32(bytes).ok_or_else(|| bad("hash"));
-        number(fence)?;
-        let [nonce, fingerprint] = self.hashes;
+        number(self.fence)?;
         let delivered_at = self.delivered_at.map(number).transpose()?;
-        let state = match (state.as_str(), self.settled_at, self.transaction_id, self.reason) {
+        let state = match (self.state.as_str(), self.settled_at, self.transaction_id, self.reason) {
             ("taken", None, None, None) => X402PaymentState::Taken,
             ("settling", None, None, None) => X402PaymentState::Settling,
             ("settled", Some(at), Some(transaction), None) => {
@@ -220,21 +196,21 @@ impl StoredX402Payment {
             ("unknown", None, None, Some(reason)) => X402PaymentState::Unknown { reason },
             _ => return Err(bad("state")),
         };
-        let key = X402PaymentKey { chain_id: number(chain_id)?, asset, payer, nonce: hash(nonce)? };
+        let key = X402PaymentKey { chain_id: number(self.chain_id)?, asset, payer, nonce: hash(self.nonce)? };
         let content = NewX402Payment {
-            fingerprint: hash(fingerprint)?,
-            amount: number(amount)?,
-            valid_before: number(valid_before)?,
+            fingerprint: hash(self.fingerprint)?,
+            amount: number(self.amount)?,
+            valid_before: number(self.valid_before)?,
             key,
-            capability,
-            payload,
+            capability: self.capability,
+            payload: self.payload,
         };
         Ok(X402Payment {
             content,
             state,
-            taken_at: number(taken_at)?,
-            changed_at: number(changed_at)?,
-            leased_until: number(leased_until)?,
+            taken_at: number(self.taken_at)?,
+            changed_at: number(self.changed_at)?,
+            leased_until: number(self.leased_until)?,
         })
     }
 }

@@ -3,14 +3,13 @@
 use crate::{
     State, StateError,
     keys::to_stored,
-    pool::on,
+    pool::{Statement, sql},
     sales::{
         limits::{MAX_NAME_BYTES, is_bounded},
         x402_payment::{
             NewX402Payment, StoredX402Payment, X402Payment, X402PaymentKey, X402PaymentState, payment_columns,
         },
     },
-    serialized::serialized,
 };
 
 /// The lease of a payment, as its holder has it.
@@ -63,13 +62,11 @@ const LEASE_OWED: &str = "UPDATE x402_payments SET holder = $5, fence = fence + 
     AND leased_until <= $7 RETURNING fence";
 const ONE: &str = payment_columns!("WHERE chain_id = $1 AND asset = $2 AND payer = $3 AND nonce = $4");
 
-/// Binds a key to the first four parameters.
-macro_rules! bind_key {
-    ($query:expr, $key:expr) => {
-        $query.bind(to_stored($key.chain_id)?).bind(&$key.asset).bind(&$key.payer).bind($key.nonce.as_slice())
-    };
+/// Binds a key to the first four parameters of a statement.
+pub(super) fn of_key<'q>(text: &'static str, key: &'q X402PaymentKey) -> Result<Statement<'q>, StateError> {
+    let chain_id = to_stored(key.chain_id)?;
+    Ok(sql(text).bind(chain_id).bind(&key.asset).bind(&key.payer).bind(key.nonce.as_slice()))
 }
-pub(super) use bind_key;
 
 /// The step after looking at a payment that is known.
 enum Step {
@@ -128,32 +125,30 @@ impl State {
         {
             return Ok(answer);
         }
-        let failed = || StateError::database("cannot take a payment");
+        let what = "cannot take a payment";
         let key = &new.key;
-        let (is_owed, fence) = serialized!(&self.pool, tx => {
-            let found = bind_key!(sqlx::query_as(ONE), key).fetch_optional(&mut *tx).await.map_err(failed())?;
-            let found: Option<StoredX402Payment> = found;
-            let found = found.map(StoredX402Payment::read).transpose()?;
-            match found.map(|payment| step(payment, &new.fingerprint, now)) {
-                None => {
-                    let insert = bind_key!(sqlx::query(INSERT), key).bind(new.fingerprint.as_slice());
-                    let insert = insert.bind(&new.capability).bind(amount).bind(&new.payload).bind(valid_before);
-                    insert.bind(holder).bind(end).bind(at).execute(&mut *tx).await.map_err(failed())?;
-                    (false, Some(1))
-                }
-                Some(Step::Retake) => {
-                    let retake = bind_key!(sqlx::query_scalar(RETAKE), key).bind(new.fingerprint.as_slice());
-                    let retake = retake.bind(&new.capability).bind(amount).bind(&new.payload).bind(valid_before);
-                    let retake = retake.bind(holder).bind(end).bind(at);
-                    (false, retake.fetch_optional(&mut *tx).await.map_err(failed())?)
-                }
-                Some(Step::Owe) => {
-                    let lease = bind_key!(sqlx::query_scalar(LEASE_OWED), key).bind(holder).bind(end).bind(at);
-                    (true, lease.fetch_optional(&mut *tx).await.map_err(failed())?)
-                }
-                Some(Step::Answer(answer)) => return Ok(answer),
+        let mut tx = self.pool.serialized().await?;
+        let found: Option<StoredX402Payment> = of_key(ONE, key)?.first(&mut tx, what).await?;
+        let found = found.map(StoredX402Payment::read).transpose()?;
+        let (is_owed, fence) = match found.map(|payment| step(payment, &new.fingerprint, now)) {
+            None => {
+                let insert = of_key(INSERT, key)?.bind(new.fingerprint.as_slice());
+                let insert = insert.bind(&new.capability).bind(amount).bind(&new.payload).bind(valid_before);
+                insert.bind(holder).bind(end).bind(at).run(&mut tx, what).await?;
+                (false, Some(1))
             }
-        });
+            Some(Step::Retake) => {
+                let retake = of_key(RETAKE, key)?.bind(new.fingerprint.as_slice());
+                let retake = retake.bind(&new.capability).bind(amount).bind(&new.payload).bind(valid_before);
+                (false, retake.bind(holder).bind(end).bind(at).first_value(&mut tx, what).await?)
+            }
+            Some(Step::Owe) => {
+                let lease = of_key(LEASE_OWED, key)?.bind(holder).bind(end).bind(at);
+                (true, lease.first_value(&mut tx, what).await?)
+            }
+            Some(Step::Answer(answer)) => return Ok(answer),
+        };
+        tx.end().await?;
         let Some(fence) = fence else {
             // Its holder, whose lease has ended, has moved on meanwhile.
             return Ok(X402Taking::SameInProgress { until: now });
@@ -163,14 +158,9 @@ impl State {
     }
 
     /// The payment with this key.
-    ///
-    /// # Errors
-    /// Fails if the number of the chain is out of range.
     pub async fn x402_payment(&self, key: &X402PaymentKey) -> Result<Option<X402Payment>, StateError> {
         self.ready().await?;
-        let row: Option<StoredX402Payment> =
-            on!(&self.reads, pool => bind_key!(sqlx::query_as(ONE), key).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot look up a payment"))?;
+        let row: Option<StoredX402Payment> = of_key(ONE, key)?.first(&self.reads, "cannot look up a payment").await?;
         row.map(StoredX402Payment::read).transpose()
     }
 }

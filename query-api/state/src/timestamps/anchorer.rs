@@ -1,38 +1,21 @@
 //! Reports of the process that anchors about its wallet: servers accept hashes only while it can anchor them.
 
-/// State of the wallet that pays for anchors.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WalletState {
-    /// It can pay for the next anchor.
-    Ready,
-    /// The node has no wallet of the configured name, or does not answer.
-    WalletMissing,
-    /// It is encrypted and locked.
-    Locked,
-    /// It cannot pay for the next anchor.
-    Empty,
-    /// The spending limit of the day is reached.
-    Limit,
-}
+use crate::named::named;
 
-impl WalletState {
-    const ALL: [WalletState; 5] =
-        [WalletState::Ready, WalletState::WalletMissing, WalletState::Locked, WalletState::Empty, WalletState::Limit];
-
-    /// Its name in small letters.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            WalletState::Ready => "ready",
-            WalletState::WalletMissing => "wallet_missing",
-            WalletState::Locked => "locked",
-            WalletState::Empty => "empty",
-            WalletState::Limit => "limit",
-        }
-    }
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name() == name)
+named! {
+    /// State of the wallet that pays for anchors.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum WalletState {
+        /// It can pay for the next anchor.
+        Ready = "ready",
+        /// The node has no wallet of the configured name, or does not answer.
+        WalletMissing = "wallet_missing",
+        /// It is encrypted and locked.
+        Locked = "locked",
+        /// It cannot pay for the next anchor.
+        Empty = "empty",
+        /// The spending limit of the day is reached.
+        Limit = "limit",
     }
 }
 

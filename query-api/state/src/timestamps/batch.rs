@@ -1,41 +1,24 @@
 //! Batches: hashes whose tree is anchored by one transaction.
 
+use crate::named::named;
+
 /// Maximum number of hashes in a batch.
 pub const MAX_BATCH_HASHES: u32 = 1 << 17;
 
-/// State of a batch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum BatchState {
-    /// Its hashes are chosen and its root is known. No node has accepted a transaction yet.
-    Aggregated,
-    /// A node has accepted a transaction.
-    Broadcast,
-    /// A transaction is in a block.
-    Confirmed,
-    /// The block has 6 confirmations.
-    Final,
-    /// It is given up.
-    Failed,
-}
-
-impl BatchState {
-    const ALL: [BatchState; 5] =
-        [BatchState::Aggregated, BatchState::Broadcast, BatchState::Confirmed, BatchState::Final, BatchState::Failed];
-
-    /// Its name in small letters.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            BatchState::Aggregated => "aggregated",
-            BatchState::Broadcast => "broadcast",
-            BatchState::Confirmed => "confirmed",
-            BatchState::Final => "final",
-            BatchState::Failed => "failed",
-        }
-    }
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name() == name)
+named! {
+    /// State of a batch.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum BatchState {
+        /// Its hashes are chosen and its root is known. No node has accepted a transaction yet.
+        Aggregated = "aggregated",
+        /// A node has accepted a transaction.
+        Broadcast = "broadcast",
+        /// A transaction is in a block.
+        Confirmed = "confirmed",
+        /// The block has 6 confirmations.
+        Final = "final",
+        /// It is given up.
+        Failed = "failed",
     }
 }
 

@@ -3,14 +3,13 @@
 use crate::{
     State, StateError,
     keys::to_stored,
-    pool::on,
+    pool::sql,
     timestamps::{
         batch::{Batch, BatchConfirmation, BatchState, BatchTree, MAX_BATCH_HASHES},
-        lease::{AnchorLease, under_lease},
+        lease::AnchorLease,
     },
 };
 
-/// Maximum number of batches that are listed.
 const MAX_LISTED: u32 = 1_000;
 /// Maximum length of a reason, in characters; a longer one is cut.
 const MAX_REASON_CHARS: usize = 500;
@@ -39,7 +38,6 @@ const DROP_OTHERS: &str = "DELETE FROM timestamp_candidates WHERE batch = $1 AND
 const FAIL: &str = "UPDATE timestamp_batches SET state = 'failed', failure = $1, fence = $2, changed_at = $3 \
     WHERE id = $4 AND network = $5 AND state IN ('aggregated', 'broadcast')";
 
-/// A stored row.
 type StoredBatch = (
     i64,
     String,
@@ -114,26 +112,25 @@ impl State {
         tree: impl FnOnce(&[[u8; 32]]) -> BatchTree,
     ) -> Result<Option<Batch>, StateError> {
         let (at, max) = (to_stored(now)?, i64::from(max.min(MAX_BATCH_HASHES)));
-        let failed = || StateError::database("cannot make a batch of timestamps");
-        let batch = under_lease!(self, lease, "cannot make a batch of timestamps", tx => {
-            let id: i64 = sqlx::query_scalar(NEXT).fetch_one(&mut *tx).await.map_err(failed())?;
-            let choose = sqlx::query_as(CHOOSE).bind(id).bind(&lease.network).bind(max);
-            let chosen: Vec<(Vec<u8>, i64)> = choose.fetch_all(&mut *tx).await.map_err(failed())?;
-            let leaves = in_order(chosen)?;
-            if leaves.is_empty() {
-                return Ok(None);
-            }
-            let tree = tree(&leaves);
-            let insert = sqlx::query(INSERT).bind(id).bind(&lease.network).bind(tree.root.as_slice());
-            let insert = insert.bind(to_stored(leaves.len() as u64)?).bind(lease.fence).bind(at);
-            insert.execute(&mut *tx).await.map_err(failed())?;
-            for nodes in &tree.nodes {
-                let insert = sqlx::query(INSERT_NODES).bind(id).bind(i64::from(nodes.level));
-                let insert = insert.bind(i64::from(nodes.part)).bind(nodes.hashes.as_slice());
-                insert.execute(&mut *tx).await.map_err(failed())?;
-            }
-            id
-        });
+        let what = "cannot make a batch of timestamps";
+        let mut tx = self.begin_under(lease, what).await?;
+        let batch: i64 = sql(NEXT).value(&mut tx, what).await?;
+        let choose = sql(CHOOSE).bind(batch).bind(&lease.network).bind(max);
+        let chosen: Vec<(Vec<u8>, i64)> = choose.all(&mut tx, what).await?;
+        let leaves = in_order(chosen)?;
+        if leaves.is_empty() {
+            return Ok(None);
+        }
+        let tree = tree(&leaves);
+        let insert = sql(INSERT).bind(batch).bind(&lease.network).bind(tree.root.as_slice());
+        let insert = insert.bind(to_stored(leaves.len() as u64)?).bind(lease.fence).bind(at);
+        insert.run(&mut tx, what).await?;
+        for nodes in &tree.nodes {
+            let insert = sql(INSERT_NODES).bind(batch).bind(i64::from(nodes.level));
+            let insert = insert.bind(i64::from(nodes.part)).bind(nodes.hashes.as_slice());
+            insert.run(&mut tx, what).await?;
+        }
+        tx.commit(what).await?;
         self.changed().await;
         self.batch(batch).await
     }
@@ -145,8 +142,7 @@ impl State {
             return Ok(Some(batch.as_ref().clone()));
         }
         let row: Option<StoredBatch> =
-            on!(&self.reads, pool => sqlx::query_as(ONE).bind(id).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot look up a batch of timestamps"))?;
+            sql(ONE).bind(id).first(&self.reads, "cannot look up a batch of timestamps").await?;
         let batch = row.map(batch_of).transpose()?;
         if let Some(batch) = batch.as_ref().filter(|batch| batch.state == BatchState::Final) {
             self.timestamps.put_batch(batch);
@@ -157,10 +153,11 @@ impl State {
     /// The oldest batches of a network that are neither final nor given up, at most 1,000.
     pub async fn open_batches(&self, network: &str) -> Result<Vec<Batch>, StateError> {
         self.ready().await?;
-        let rows: Vec<StoredBatch> = on!(&self.reads, pool => {
-            sqlx::query_as(OPEN).bind(network).bind(i64::from(MAX_LISTED)).fetch_all(pool).await
-        })
-        .map_err(StateError::database("cannot list batches of timestamps"))?;
+        let rows: Vec<StoredBatch> = sql(OPEN)
+            .bind(network)
+            .bind(i64::from(MAX_LISTED))
+            .all(&self.reads, "cannot list batches of timestamps")
+            .await?;
         rows.into_iter().map(batch_of).collect()
     }
 
@@ -177,13 +174,13 @@ impl State {
         now: u64,
     ) -> Result<bool, StateError> {
         let at = to_stored(now)?;
-        let failed = || StateError::database("cannot confirm a batch of timestamps");
-        let changed = under_lease!(self, lease, "cannot confirm a batch of timestamps", tx => {
-            let confirm = sqlx::query(CONFIRM).bind(confirmation.txid.as_slice()).bind(i64::from(confirmation.height));
-            let confirm = confirm.bind(confirmation.block_hash.as_slice()).bind(confirmation.proof.as_slice());
-            let confirm = confirm.bind(lease.fence).bind(at).bind(batch).bind(&lease.network);
-            confirm.execute(&mut *tx).await.map_err(failed())?.rows_affected()
-        });
+        let what = "cannot confirm a batch of timestamps";
+        let mut tx = self.begin_under(lease, what).await?;
+        let confirm = sql(CONFIRM).bind(confirmation.txid.as_slice()).bind(i64::from(confirmation.height));
+        let confirm = confirm.bind(confirmation.block_hash.as_slice()).bind(confirmation.proof.as_slice());
+        let confirm = confirm.bind(lease.fence).bind(at).bind(batch).bind(&lease.network);
+        let changed = confirm.run(&mut tx, what).await?;
+        tx.commit(what).await?;
         self.changed().await;
         Ok(changed > 0)
     }
@@ -195,11 +192,11 @@ impl State {
     /// Fails if another process holds the lease.
     pub async fn unconfirm_batch(&self, lease: &AnchorLease, batch: i64, now: u64) -> Result<bool, StateError> {
         let at = to_stored(now)?;
-        let failed = || StateError::database("cannot change a batch of timestamps");
-        let changed = under_lease!(self, lease, "cannot change a batch of timestamps", tx => {
-            let change = sqlx::query(UNCONFIRM).bind(lease.fence).bind(at).bind(batch).bind(&lease.network);
-            change.execute(&mut *tx).await.map_err(failed())?.rows_affected()
-        });
+        let what = "cannot change a batch of timestamps";
+        let mut tx = self.begin_under(lease, what).await?;
+        let change = sql(UNCONFIRM).bind(lease.fence).bind(at).bind(batch).bind(&lease.network);
+        let changed = change.run(&mut tx, what).await?;
+        tx.commit(what).await?;
         self.changed().await;
         Ok(changed > 0)
     }
@@ -211,15 +208,14 @@ impl State {
     /// Fails if another process holds the lease.
     pub async fn finish_batch(&self, lease: &AnchorLease, batch: i64, now: u64) -> Result<bool, StateError> {
         let at = to_stored(now)?;
-        let failed = || StateError::database("cannot change a batch of timestamps");
-        let changed = under_lease!(self, lease, "cannot change a batch of timestamps", tx => {
-            let finish = sqlx::query(FINISH).bind(lease.fence).bind(at).bind(batch).bind(&lease.network);
-            let changed = finish.execute(&mut *tx).await.map_err(failed())?.rows_affected();
-            if changed > 0 {
-                sqlx::query(DROP_OTHERS).bind(batch).execute(&mut *tx).await.map_err(failed())?;
-            }
-            changed
-        });
+        let what = "cannot change a batch of timestamps";
+        let mut tx = self.begin_under(lease, what).await?;
+        let finish = sql(FINISH).bind(lease.fence).bind(at).bind(batch).bind(&lease.network);
+        let changed = finish.run(&mut tx, what).await?;
+        if changed > 0 {
+            sql(DROP_OTHERS).bind(batch).run(&mut tx, what).await?;
+        }
+        tx.commit(what).await?;
         self.changed().await;
         Ok(changed > 0)
     }
@@ -238,11 +234,11 @@ impl State {
     ) -> Result<bool, StateError> {
         let at = to_stored(now)?;
         let reason: String = reason.chars().filter(|c| !c.is_control()).take(MAX_REASON_CHARS).collect();
-        let failed = || StateError::database("cannot change a batch of timestamps");
-        let changed = under_lease!(self, lease, "cannot change a batch of timestamps", tx => {
-            let fail = sqlx::query(FAIL).bind(&reason).bind(lease.fence).bind(at).bind(batch).bind(&lease.network);
-            fail.execute(&mut *tx).await.map_err(failed())?.rows_affected()
-        });
+        let what = "cannot change a batch of timestamps";
+        let mut tx = self.begin_under(lease, what).await?;
+        let fail = sql(FAIL).bind(&reason).bind(lease.fence).bind(at).bind(batch).bind(&lease.network);
+        let changed = fail.run(&mut tx, what).await?;
+        tx.commit(what).await?;
         self.changed().await;
         Ok(changed > 0)
     }

@@ -14,7 +14,6 @@ use crate::timestamps::{anchorer::AnchorerReport, batch::Batch};
 const REPORT_AGE: Duration = Duration::from_millis(250);
 /// How long rows that never change are used again: a database that an operator restores has others.
 const ROW_AGE: Duration = Duration::from_secs(10);
-/// Maximum number of batches.
 const MAX_BATCHES: u64 = 256;
 /// Maximum number of parts, of at most 8 KiB each.
 const MAX_PARTS: u64 = 2_048;
@@ -25,7 +24,6 @@ type ReadReport = (Instant, String, Option<AnchorerReport>);
 /// Batch, level and number of a part of its tree.
 pub(super) type PartKey = (i64, u8, u32);
 
-/// The caches of one process.
 pub(crate) struct TimestampCache {
     report: Mutex<Option<ReadReport>>,
     /// Final batches. Those in other states change.
@@ -57,7 +55,6 @@ impl TimestampCache {
         *self.report.lock() = Some((at, network.to_owned(), report.cloned()));
     }
 
-    /// Forgets the report: there is a new one.
     pub(super) fn forget_report(&self) {
         *self.report.lock() = None;
     }

@@ -1,12 +1,7 @@
 //! Candidates: the signed transactions of a batch. They are stored before they are sent, so that after a crash the same
 //! bytes are sent again.
 
-use crate::{
-    State, StateError,
-    keys::to_stored,
-    pool::on,
-    timestamps::lease::{AnchorLease, under_lease},
-};
+use crate::{State, StateError, keys::to_stored, pool::sql, timestamps::lease::AnchorLease};
 
 /// A signed transaction to store.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,7 +40,6 @@ const FEES: &str = "SELECT CAST(COALESCE(sum(fee), 0) AS BIGINT) FROM (SELECT ma
     FROM timestamp_candidates AS c JOIN timestamp_batches AS b ON b.id = c.batch \
     WHERE b.network = $1 AND c.made_at >= $2 GROUP BY c.batch) AS spent";
 
-/// A stored row.
 type StoredCandidate = (Vec<u8>, Vec<u8>, i64, i64, i64, Option<i64>);
 
 impl State {
@@ -62,12 +56,12 @@ impl State {
         now: u64,
     ) -> Result<bool, StateError> {
         let (at, fee) = (to_stored(now)?, to_stored(new.fee_sats)?);
-        let failed = || StateError::database("cannot store a transaction of timestamps");
-        let stored = under_lease!(self, lease, "cannot store a transaction of timestamps", tx => {
-            let insert = sqlx::query(INSERT).bind(batch).bind(new.txid.as_slice()).bind(new.raw.as_slice()).bind(fee);
-            let insert = insert.bind(i64::from(new.vsize)).bind(at).bind(&lease.network);
-            insert.execute(&mut *tx).await.map_err(failed())?.rows_affected()
-        });
+        let what = "cannot store a transaction of timestamps";
+        let mut tx = self.begin_under(lease, what).await?;
+        let insert = sql(INSERT).bind(batch).bind(new.txid.as_slice()).bind(new.raw.as_slice()).bind(fee);
+        let insert = insert.bind(i64::from(new.vsize)).bind(at).bind(&lease.network);
+        let stored = insert.run(&mut tx, what).await?;
+        tx.commit(what).await?;
         self.changed().await;
         Ok(stored > 0)
     }
@@ -84,13 +78,13 @@ impl State {
         now: u64,
     ) -> Result<(), StateError> {
         let at = to_stored(now)?;
-        let failed = || StateError::database("cannot record a transaction of timestamps");
-        under_lease!(self, lease, "cannot record a transaction of timestamps", tx => {
-            let sent = sqlx::query(SENT).bind(at).bind(batch).bind(txid.as_slice());
-            sent.execute(&mut *tx).await.map_err(failed())?;
-            let change = sqlx::query(BROADCAST).bind(txid.as_slice()).bind(lease.fence).bind(at);
-            change.bind(batch).bind(&lease.network).execute(&mut *tx).await.map_err(failed())?;
-        });
+        let what = "cannot record a transaction of timestamps";
+        let mut tx = self.begin_under(lease, what).await?;
+        let sent = sql(SENT).bind(at).bind(batch).bind(txid.as_slice());
+        sent.run(&mut tx, what).await?;
+        let change = sql(BROADCAST).bind(txid.as_slice()).bind(lease.fence).bind(at);
+        change.bind(batch).bind(&lease.network).run(&mut tx, what).await?;
+        tx.commit(what).await?;
         self.changed().await;
         Ok(())
     }
@@ -99,8 +93,7 @@ impl State {
     pub async fn candidates(&self, batch: i64) -> Result<Vec<Candidate>, StateError> {
         self.ready().await?;
         let rows: Vec<StoredCandidate> =
-            on!(&self.reads, pool => sqlx::query_as(LIST).bind(batch).fetch_all(pool).await)
-                .map_err(StateError::database("cannot list transactions of timestamps"))?;
+            sql(LIST).bind(batch).all(&self.reads, "cannot list transactions of timestamps").await?;
         let bad = || StateError::Row(format!("a transaction of batch {batch} of timestamps is invalid"));
         let number = |number: i64| u64::try_from(number).map_err(|_| bad());
         let candidate = |(txid, raw, fee, vsize, made_at, sent_at): StoredCandidate| {
@@ -118,8 +111,7 @@ impl State {
         let since = to_stored(since)?;
         self.ready().await?;
         let sum: i64 =
-            on!(&self.reads, pool => sqlx::query_scalar(FEES).bind(network).bind(since).fetch_one(pool).await)
-                .map_err(StateError::database("cannot add up fees of timestamps"))?;
+            sql(FEES).bind(network).bind(since).value(&self.reads, "cannot add up fees of timestamps").await?;
         u64::try_from(sum).map_err(|_| StateError::Row("fees of timestamps are below zero".to_owned()))
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     State, StateError,
     keys::to_stored,
-    pool::on,
+    pool::sql,
     timestamps::{
         batch::BatchNodes,
         hash::TimestampSource,
@@ -21,7 +21,6 @@ const COUNT: &str = "SELECT count(*) FROM (SELECT 1 AS one FROM timestamp_hashes
 const OLDEST: &str = "SELECT submitted_at FROM timestamp_hashes WHERE network = $1 AND batch IS NULL \
     ORDER BY submitted_at, commitment LIMIT 1";
 
-/// A stored row.
 type StoredHash = (Vec<u8>, Vec<u8>, Vec<u8>, String, i64, Option<i64>, Option<i64>);
 
 impl State {
@@ -41,14 +40,13 @@ impl State {
 
     async fn timestamp_by(
         &self,
-        sql: &'static str,
+        by: &'static str,
         network: &str,
         bytes: &[u8],
     ) -> Result<Option<TimestampRecord>, StateError> {
         self.ready().await?;
         let row: Option<StoredHash> =
-            on!(&self.reads, pool => sqlx::query_as(sql).bind(network).bind(bytes).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot look up a timestamp"))?;
+            sql(by).bind(network).bind(bytes).first(&self.reads, "cannot look up a timestamp").await?;
         let Some((hash, nonce, commitment, source, submitted_at, batch, position)) = row else { return Ok(None) };
         let bad = |what: &str| StateError::Row(format!("timestamp {} {what}", hex::encode(&commitment)));
         let batch = match (batch, position) {
@@ -80,11 +78,8 @@ impl State {
         if let Some(hashes) = self.timestamps.part(key) {
             return Ok(BatchNodes { level, part, hashes: hashes.as_ref().clone() });
         }
-        let hashes: Option<Vec<u8>> = on!(&self.reads, pool => {
-            let find = sqlx::query_scalar(NODES).bind(batch).bind(i64::from(level)).bind(i64::from(part));
-            find.fetch_optional(pool).await
-        })
-        .map_err(StateError::database("cannot read the tree of a batch"))?;
+        let find = sql(NODES).bind(batch).bind(i64::from(level)).bind(i64::from(part));
+        let hashes: Option<Vec<u8>> = find.first_value(&self.reads, "cannot read the tree of a batch").await?;
         let missing = || StateError::Row(format!("batch {batch} lacks part {part} of level {level} of its tree"));
         let hashes = hashes.ok_or_else(missing)?;
         self.timestamps.put_part(key, &hashes);
@@ -92,19 +87,12 @@ impl State {
     }
 
     /// Counts the hashes that wait for a batch, up to `limit`.
-    ///
-    /// # Errors
-    /// Fails if the limit is out of range.
     pub async fn waiting_timestamps(&self, network: &str, limit: u64) -> Result<WaitingTimestamps, StateError> {
         let limit = to_stored(limit)?;
         self.ready().await?;
-        let failed = || StateError::database("cannot count timestamps that wait");
-        let count: i64 =
-            on!(&self.reads, pool => sqlx::query_scalar(COUNT).bind(network).bind(limit).fetch_one(pool).await)
-                .map_err(failed())?;
-        let oldest: Option<i64> =
-            on!(&self.reads, pool => sqlx::query_scalar(OLDEST).bind(network).fetch_optional(pool).await)
-                .map_err(failed())?;
+        let what = "cannot count timestamps that wait";
+        let count: i64 = sql(COUNT).bind(network).bind(limit).value(&self.reads, what).await?;
+        let oldest: Option<i64> = sql(OLDEST).bind(network).first_value(&self.reads, what).await?;
         Ok(WaitingTimestamps {
             count: u64::try_from(count).unwrap_or_default(),
             oldest: oldest.and_then(|at| u64::try_from(at).ok()),

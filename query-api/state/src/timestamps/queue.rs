@@ -29,7 +29,6 @@ pub(super) struct Queued {
     pub(super) answer: oneshot::Sender<Answer>,
 }
 
-/// The queue of one process.
 #[derive(Default)]
 pub(crate) struct SubmitQueue {
     inner: Mutex<Inner>,

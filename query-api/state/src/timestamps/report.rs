@@ -5,10 +5,10 @@ use std::time::Instant;
 use crate::{
     State, StateError,
     keys::to_stored,
-    pool::on,
+    pool::sql,
     timestamps::{
         anchorer::{AnchorerReport, WalletState},
-        lease::{AnchorLease, under_lease},
+        lease::AnchorLease,
     },
 };
 
@@ -27,13 +27,13 @@ impl State {
     /// Fails if another process holds the lease.
     pub async fn report_anchorer(&self, lease: &AnchorLease, report: &AnchorerReport) -> Result<(), StateError> {
         let (next, at) = (report.next_anchor_at.map(to_stored).transpose()?, to_stored(report.reported_at)?);
-        let failed = || StateError::database("cannot publish the report of the anchorer");
-        under_lease!(self, lease, "cannot publish the report of the anchorer", tx => {
-            let publish = sqlx::query(PUBLISH).bind(&lease.network).bind(lease.fence).bind(report.wallet.name());
-            let publish = publish.bind(report.anchors_left.map(i64::from)).bind(i64::from(report.anchor_vsize));
-            let publish = publish.bind(i64::from(report.interval_secs)).bind(next).bind(at);
-            publish.execute(&mut *tx).await.map_err(failed())?;
-        });
+        let what = "cannot publish the report of the anchorer";
+        let mut tx = self.begin_under(lease, what).await?;
+        let publish = sql(PUBLISH).bind(&lease.network).bind(lease.fence).bind(report.wallet.name());
+        let publish = publish.bind(report.anchors_left.map(i64::from)).bind(i64::from(report.anchor_vsize));
+        let publish = publish.bind(i64::from(report.interval_secs)).bind(next).bind(at);
+        publish.run(&mut tx, what).await?;
+        tx.commit(what).await?;
         self.timestamps.forget_report();
         Ok(())
     }
@@ -54,8 +54,7 @@ impl State {
     pub async fn anchorer_report(&self, network: &str) -> Result<Option<AnchorerReport>, StateError> {
         self.ready().await?;
         let row: Option<(String, Option<i64>, i64, i64, Option<i64>, i64)> =
-            on!(&self.reads, pool => sqlx::query_as(READ).bind(network).fetch_optional(pool).await)
-                .map_err(StateError::database("cannot read the report of the anchorer"))?;
+            sql(READ).bind(network).first(&self.reads, "cannot read the report of the anchorer").await?;
         let Some((wallet, left, vsize, interval, next, at)) = row else { return Ok(None) };
         let bad = || StateError::Row("the report of the anchorer is invalid".to_owned());
         let number = |number: i64| u32::try_from(number).map_err(|_| bad());

@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 use crate::{
     MAX_DIGEST_BYTES, MAX_WAITING_TIMESTAMPS, State, StateError,
     keys::to_stored,
-    pool::SqlPool,
+    pool::{SqlPool, SqlTx, sql},
+    random::random,
     timestamps::{
         hash::{NewTimestamp, TimestampSource},
         queue::Queued,
@@ -27,7 +28,6 @@ const COUNT_EVERY: u64 = 64;
 /// Network and hash.
 type Key = (&'static str, Vec<u8>);
 
-/// A row to insert.
 struct Row {
     network: &'static str,
     hash: Vec<u8>,
@@ -39,8 +39,7 @@ struct Row {
 
 impl Row {
     fn new(new: &NewTimestamp, at: i64) -> Result<Self, StateError> {
-        let mut nonce = [0u8; 16];
-        getrandom::fill(&mut nonce).map_err(|error| StateError::Random(error.to_string()))?;
+        let nonce = random::<16>()?;
         let commitment = Sha256::new().chain_update(&new.hash).chain_update(nonce).finalize().into();
         Ok(Row { network: new.network, hash: new.hash.clone(), nonce, commitment, source: new.source, at })
     }
@@ -66,7 +65,6 @@ fn insert(rows: usize) -> String {
     )
 }
 
-/// A row as the database returns it.
 type Inserted = (String, Vec<u8>, Vec<u8>, Vec<u8>, String, i64);
 
 /// Groups that one connection writes, one after the other.
@@ -95,28 +93,25 @@ impl Kept {
     }
 }
 
-/// Inserts all rows in one transaction. A macro, because the types of the two databases have no common trait.
-macro_rules! insert_all {
-    ($begun:expr, $rows:expr) => {{
-        let failed = || StateError::database("cannot store timestamps");
-        let mut tx = $begun.map_err(failed())?;
-        let mut inserted: Vec<Inserted> = Vec::with_capacity($rows.len());
-        let mut rest = $rows;
-        while !rest.is_empty() {
-            let size = CHUNKS.into_iter().find(|size| *size <= rest.len()).unwrap_or(1);
-            let (chunk, others) = rest.split_at(size);
-            rest = others;
-            // Only numbers are put into the text.
-            let mut query = sqlx::query_as(AssertSqlSafe(insert(size)));
-            for row in chunk {
-                query = query.bind(row.network).bind(row.hash.as_slice()).bind(row.nonce.as_slice());
-                query = query.bind(row.commitment.as_slice()).bind(row.source.name()).bind(row.at);
-            }
-            inserted.extend(query.fetch_all(&mut *tx).await.map_err(failed())?);
+const NOT_STORED: &str = "cannot store timestamps";
+
+/// Inserts all rows in one transaction.
+async fn insert_all(mut tx: SqlTx<'_>, mut rows: &[Row]) -> Result<Vec<Inserted>, StateError> {
+    let mut inserted = Vec::with_capacity(rows.len());
+    while !rows.is_empty() {
+        let size = CHUNKS.into_iter().find(|size| *size <= rows.len()).unwrap_or(1);
+        let (chunk, others) = rows.split_at(size);
+        rows = others;
+        // Only numbers are put into the text.
+        let mut query = sql(AssertSqlSafe(insert(size)));
+        for row in chunk {
+            query = query.bind(row.network).bind(row.hash.as_slice()).bind(row.nonce.as_slice());
+            query = query.bind(row.commitment.as_slice()).bind(row.source.name()).bind(row.at);
         }
-        tx.commit().await.map_err(failed())?;
-        Ok::<_, StateError>(inserted)
-    }};
+        inserted.extend(query.all::<Inserted>(&mut tx, NOT_STORED).await?);
+    }
+    tx.commit(NOT_STORED).await?;
+    Ok(inserted)
 }
 
 fn record_of((_, hash, nonce, commitment, source, at): Inserted) -> Result<TimestampRecord, StateError> {
@@ -221,15 +216,15 @@ impl State {
         }
         let first = |clients: &Vec<Queued>| clients.first().map(|queued| Row::new(&queued.new, queued.now));
         let rows = waiting.values().filter_map(first).collect::<Result<Vec<_>, _>>()?;
-        let rows = rows.as_slice();
-        let inserted = match &self.pool {
+        let tx = match &self.pool {
             // Takes the write lock at once, and waits for it if another process has it.
             SqlPool::Sqlite(pool) => {
-                let connection = kept.sqlite(pool).await.map_err(StateError::database("cannot store timestamps"))?;
-                insert_all!(connection.begin_with("BEGIN IMMEDIATE").await, rows)
+                let begun = async { kept.sqlite(pool).await?.begin_with("BEGIN IMMEDIATE").await };
+                SqlTx::Sqlite(begun.await.map_err(StateError::database(NOT_STORED))?)
             }
-            SqlPool::Postgres(pool) => insert_all!(pool.begin().await, rows),
-        }?;
+            pool @ SqlPool::Postgres(_) => pool.begin(NOT_STORED).await?,
+        };
+        let inserted = insert_all(tx, &rows).await?;
         let names: Vec<&'static str> = waiting.keys().map(|(network, _)| *network).collect();
         let record = |row: Inserted| {
             let network = names.iter().find(|name| **name == row.0).copied().unwrap_or_default();

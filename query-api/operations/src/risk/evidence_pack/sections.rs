@@ -1,9 +1,8 @@
 //! The table of sections: one line each.
 
 use cairn_domain::evidence::digestible;
-use cairn_http::{ApiError, Stopped};
+use cairn_http::Stopped;
 use cairn_reader::ReadError;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -11,9 +10,9 @@ use super::{
     section::{Section, SectionStatus},
 };
 use crate::{
-    context::Ctx,
     definitions::{CLAIMS, EXPOSURE, FLOW_GRAPH, RISK_CHECK, RISK_SIGNALS},
-    operation::{Operation, read},
+    operation::prelude::*,
+    operation::read,
     risk::{risk_check::RiskCheck, signals::RiskSignals},
     wallets::{
         detail::WalletDetail, flow_graph::FlowGraph, overview::Overview, transactions::Transactions,
@@ -21,21 +20,17 @@ use crate::{
     },
 };
 
-/// A section.
 pub(super) struct SectionLine {
-    /// Its name.
     pub(super) name: &'static str,
     /// Its part of the work, in relation to the others.
     pub(super) weight: u32,
     /// True if it is computed before the others: its clock begins with the request.
     pub(super) goes_first: bool,
-    /// Definitions that it rests on.
     pub(super) definitions: &'static [&'static str],
     /// Members that its data does not have, besides [`LEFT_OUT`].
     left_out: &'static [&'static str],
     /// The reason why a request does not get it.
     skipped: fn(&EvidencePackInput) -> Option<&'static str>,
-    /// Computes its data.
     data: fn(&Ctx<'_>, &EvidencePackInput) -> Result<Value, ApiError>,
 }
 

@@ -1,18 +1,14 @@
 //! The two clocks of an answer: the chain up to a block, and the claims as they were known.
 
 use cairn_domain::claims::At;
-use cairn_http::{ApiError, ErrorCode, Location};
-use cairn_model::{Height, day_of, last_second};
-use cairn_reader::{AsOf, View};
+use cairn_http::Location;
+use cairn_model::{day_of, last_second};
+use cairn_reader::AsOf;
 use cairn_tables::{claims::ListVersion, events::EventRow, headers::Headers};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::parameters::LabelsAsOf;
-use crate::{
-    context::{BlockRef, Ctx, block_ref, lacks},
-    values::rfc3339,
-};
+use crate::context::{BlockRef, block_ref};
+use crate::operation::prelude::*;
 
 /// Which documents of claims count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +21,6 @@ pub(crate) enum Known {
     Seq(u64),
 }
 
-/// The moment that an answer is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     /// The chain that counts.
@@ -83,7 +78,6 @@ impl Moment {
         Ok(Moment { chain, time, known })
     }
 
-    /// True if it is the tip.
     pub(crate) fn is_tip(&self, view: &View<'_>) -> bool {
         self.chain.height == view.tip().height
     }
@@ -109,12 +103,10 @@ impl Moment {
         }
     }
 
-    /// The block, for the answer.
     pub(crate) fn block(&self, view: &View<'_>) -> Result<BlockRef, ApiError> {
         block_ref(view, self.chain.height)
     }
 
-    /// The moment of the labels, for the answer.
     pub(crate) fn labels(&self) -> LabelsMoment {
         let (seq, rule) = match self.known {
             Known::All(_) => (None, "asserted_by"),

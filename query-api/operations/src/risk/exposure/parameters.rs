@@ -5,10 +5,10 @@ use std::{borrow::Cow, collections::BTreeSet};
 use cairn_domain::{claims::is_flag, dust::is_service};
 use cairn_events::{Behaviour, Category};
 use cairn_http::{BadText, Detail, TextFormat, trimmed};
-use cairn_model::Height;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserializer, de::Error};
 
+use crate::operation::prelude::*;
 use crate::parameters::{
     identifier::AddressParam,
     time::{TIME, TimeParam},
@@ -37,7 +37,6 @@ pub(crate) const EXPOSURE_GROUPS: TextFormat = TextFormat {
     look: |_, text, _| Groups::parse(text).map(drop).map_err(BadText::new),
 };
 
-/// Most groups in one parameter.
 const MAX_GROUPS: usize = 40;
 
 /// Direction of a trace.
@@ -51,7 +50,6 @@ pub(crate) enum DirectionParam {
     Both,
 }
 
-/// Moment of the labels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LabelsAsOf {
     /// In seconds since 1970.

@@ -9,23 +9,18 @@ use cairn_domain::{
     coinjoin::is_coinjoin,
     exposure::{MAX_TRANSACTIONS, TracedInput, TracedOutput, TracedTx},
 };
-use cairn_http::ApiError;
-use cairn_model::{ScriptId, ScriptPrefix, TxNum};
-use cairn_reader::{ClaimDocument, ClaimWalk, FoundScript, ReadError, ScriptClaims, StoredTx, View};
+use cairn_model::{ScriptId, ScriptPrefix};
+use cairn_reader::{ClaimDocument, ClaimWalk, FoundScript, ReadError, ScriptClaims, StoredTx};
 use cairn_tables::{block_log::BlockLog, claims::ListVersion, events::Documents};
 
 use super::{
     claimed::{ClaimedScript, direct_claims, extends_service},
     moment::{Known, Moment},
 };
-use crate::{
-    context::{Ctx, lacks},
-    wallets::coinjoin_tx::CoinJoinTx,
-};
+use crate::{operation::prelude::*, wallets::coinjoin_tx::CoinJoinTx};
 
 /// Inputs and outputs of transactions that are kept.
 const MAX_KEPT_PARTS: usize = 400_000;
-/// Scripts that are kept.
 const MAX_KEPT_SCRIPTS: usize = 100_000;
 /// Scripts of a cluster whose claims are read.
 const MAX_INHERITED: usize = 16;
@@ -47,7 +42,6 @@ pub(crate) struct ScriptFacts {
     is_cut: bool,
 }
 
-/// The documents and claims that were read.
 struct ClaimCache<'r> {
     walk: ClaimWalk<'r>,
     documents: BTreeMap<ListVersion, ClaimDocument>,

@@ -4,23 +4,19 @@
 use std::collections::HashMap;
 
 use cairn_events::EntityName;
-use cairn_http::ApiError;
 use cairn_model::ScriptId;
-use cairn_reader::{ClusterRoot, LeftOut, MemberPlace, Membership, View};
+use cairn_reader::{ClusterRoot, LeftOut, MemberPlace, Membership};
 use cairn_tables::{
     block_log::BlockLog,
     labels::{ScriptHash, ScriptLabel},
     names::{NameKind, name_of_text},
     totals::TotalsTable,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{context::lacks, register::is_a_person, tx_sides::name_of};
+use crate::{operation::prelude::*, register::is_a_person, tx_sides::name_of};
 
 /// Scripts that are looked at for a sample beyond its size: some may be left out, and the address itself is.
 const MORE: usize = 3;
-/// Why a label gives no cohort.
 const A_PERSON: &str = "the label is about a natural person";
 
 /// Property that the members of a cohort share.
@@ -57,7 +53,6 @@ pub(crate) struct Cohort {
     sample: Vec<String>,
 }
 
-/// Cohorts of an address.
 pub(super) struct Cohorts {
     pub(super) rows: Vec<Cohort>,
     /// Why the label gives no cohort; `None` if it does, or if there is no label.

@@ -9,17 +9,14 @@ use cairn_domain::{
     dust::is_dust,
     transfers::LARGE_SATS,
 };
-use cairn_http::ApiError;
-use cairn_model::{DAY_SECS, Height, Sats, TxNum};
-use cairn_reader::{FoundScript, Membership, View};
+use cairn_model::DAY_SECS;
+use cairn_reader::{FoundScript, Membership};
 use cairn_tables::{block_log::BlockLog, flushes::Holder, history::HistoryEntry};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::cluster_alerts::{ClusterAlert, RecentClusterAlerts, if_built};
 use crate::{
-    context::{Ctx, lacks},
     definitions::{CONSOLIDATIONS, DORMANCY_FLUSHES, DUST_CAMPAIGNS, FEED, OLD_COINS, WHALE_ALERTS, WHALE_WAKEUPS},
+    operation::prelude::*,
     parameters::since::SinceParam,
     wallets::surveillance::{Judge, is_of_campaign},
     window::Window,
@@ -27,7 +24,6 @@ use crate::{
 
 /// Days before the newest block that are covered.
 const DAYS: u32 = 30;
-/// Most signals of an answer.
 pub(super) const MAX_SIGNALS: usize = 20;
 /// Most transactions of the address that are looked up, the newest.
 const MAX_ENTRIES: usize = 500;
@@ -106,7 +102,6 @@ pub(crate) struct ScannerCoverage {
     definition: &'static str,
 }
 
-/// Signals of an address.
 pub(super) struct Scanned {
     pub(super) signals: Vec<ScannerSignal>,
     pub(super) omitted: u64,

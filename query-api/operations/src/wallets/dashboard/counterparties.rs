@@ -7,20 +7,15 @@ use cairn_domain::{
     coinjoin::is_coinjoin,
     pnl::{Kind, Movement, Row},
 };
-use cairn_http::ApiError;
-use cairn_model::{OutputMeta, Sats, ScriptId, ScriptPrefix};
-use cairn_reader::{StoredTx, View};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_model::{OutputMeta, ScriptId, ScriptPrefix};
+use cairn_reader::StoredTx;
 
 use super::super::{coinjoin_tx::CoinJoinTx, union::Union};
-use crate::context::Ctx;
+use crate::operation::prelude::*;
 
 /// Scripts whose owners are looked up: those with the most.
 const MAX_SCRIPTS: usize = 20_000;
-/// Parts of payments that are kept apart.
 const MAX_PARTS: usize = 200_000;
-/// Maximum number of entities that are shown.
 const MAX_ENTITIES: usize = 50;
 
 /// Sums that moved between the wallet and a counterparty.
@@ -62,7 +57,6 @@ pub(super) struct CounterpartiesOutput {
     not_examined: Flow,
 }
 
-/// Who is on the other side of a part of a payment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum OtherSide {
     Script(ScriptId),
@@ -72,7 +66,6 @@ enum OtherSide {
     NotExamined,
 }
 
-/// A part of a payment.
 struct PaymentPart {
     tx: u64,
     other: OtherSide,
@@ -80,7 +73,6 @@ struct PaymentPart {
     sent: Sats,
 }
 
-/// Collects payments.
 #[derive(Default)]
 pub(super) struct Payments {
     parts: Vec<PaymentPart>,

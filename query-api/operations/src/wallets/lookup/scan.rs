@@ -3,24 +3,16 @@
 use std::collections::HashSet;
 
 use cairn_domain::{address_of, script_sha256};
-use cairn_http::{ApiError, ErrorCode, FieldError, Location};
+use cairn_http::{FieldError, Location};
 use cairn_keys::Branch;
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::super::Wallet;
-use crate::{
-    context::{Ctx, MempoolView},
-    parameters::descriptor::DescriptorParam,
-};
+use crate::{context::MempoolView, operation::prelude::*, parameters::descriptor::DescriptorParam};
 
 /// Scripts that are looked at, of all branches together.
 const MAX_SCRIPTS: u32 = 20_000;
-/// Branches of all descriptors together.
 const MAX_BRANCHES: usize = 64;
 
-/// Where a branch ends.
 #[derive(Clone, Copy)]
 pub(super) enum BranchEnd {
     /// After this many consecutive scripts that are not used.
@@ -29,7 +21,6 @@ pub(super) enum BranchEnd {
     Range(u32, u32),
 }
 
-/// A used script.
 pub(super) struct UsedScript {
     /// The branch in the answer.
     pub(super) branch: usize,
