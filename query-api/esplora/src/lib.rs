@@ -5,11 +5,19 @@
 //! the limits, places and time-outs of the API ([`cairn_http::Api::work`]).
 
 mod answer;
+mod block_json;
 mod blocks;
+mod caches;
+mod outspends;
 mod params;
+mod proofs;
+mod script_text;
 mod state;
+mod status;
+mod tx_json;
+mod txs;
 
-use axum::{Router, http::Uri};
+use axum::{Router, extract::OriginalUri};
 use cairn_chain::Chain;
 use cairn_http::{Api, Dialect};
 
@@ -22,10 +30,10 @@ pub const DIALECT: Dialect = Dialect { error: answer::of_api };
 /// The routes, at the root and below `/api`.
 pub fn routes(api: &Api, chain: Chain) -> Router {
     let state = Esplora::new(api.clone(), chain);
-    let routes = blocks::routes();
+    let routes = blocks::routes().merge(txs::routes());
     Router::new().merge(routes.clone()).nest("/api", routes).fallback(unknown).with_state(state)
 }
 
-async fn unknown(uri: Uri) -> Refusal {
+async fn unknown(OriginalUri(uri): OriginalUri) -> Refusal {
     Refusal::not_found(format!("endpoint does not exist {:?}", uri.path()))
 }
