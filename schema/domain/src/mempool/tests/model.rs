@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use cairn_model::{MempoolTx, Txid, is_unspendable};
+use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Txid, is_unspendable};
 
 use crate::{
     FeeRate,
