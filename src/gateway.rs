@@ -85,4 +85,11 @@ impl NodeAccess for Gateway {
             answer => answer.map_err(|error| refused(question.method(), error)),
         }
     }
+
+    fn fee_estimates(&self, blocks: &[u16]) -> Result<Vec<Option<f64>>, Unreachable> {
+        self.0.fee_estimates(blocks).map_err(|error| {
+            unreachable("estimate feerates", &error);
+            Unreachable
+        })
+    }
 }

@@ -142,6 +142,19 @@ impl NodeClient {
         self.batch(METHOD, &params)?.into_iter().map(|outcome| absent(entry(outcome), NOT_FOUND)).collect()
     }
 
+    /// Feerates in bitcoin per 1,000 virtual bytes at which a transaction confirms within each of these numbers of
+    /// blocks, in one request; `None` where the node does not know enough.
+    pub fn fee_estimates(&self, blocks: &[u16]) -> Result<Vec<Option<f64>>, NodeError> {
+        const METHOD: &str = "estimatesmartfee";
+        let params: Vec<Value> = blocks.iter().map(|blocks| json!([blocks])).collect();
+        let feerate = |outcome: Outcome| {
+            let estimate: Value = read(METHOD, &outcome?)?;
+            // It is absent if there are too few transactions to judge by.
+            Ok(estimate["feerate"].as_f64())
+        };
+        self.batch(METHOD, &params)?.into_iter().map(feerate).collect()
+    }
+
     /// Size and limits of the mempool.
     pub fn mempool_info(&self) -> Result<MempoolInfo, NodeError> {
         self.call("getmempoolinfo", &json!([]))

@@ -107,4 +107,18 @@ pub trait NodeAccess: Send + Sync + 'static {
     /// # Errors
     /// Fails if the node refuses to answer, or is unreachable.
     fn ask(&self, question: &Question) -> Result<Value, Refused>;
+
+    /// Feerates in bitcoin per 1,000 virtual bytes at which a transaction confirms within each of these numbers of
+    /// blocks, in their order; `None` where the node does not know enough. A node that can answers them all at once.
+    ///
+    /// # Errors
+    /// Fails if the node is unreachable.
+    fn fee_estimates(&self, blocks: &[u16]) -> Result<Vec<Option<f64>>, Unreachable> {
+        let estimate = |blocks: &u16| match self.ask(&Question::EstimateFee(*blocks, None)) {
+            Ok(answer) => Ok(answer["feerate"].as_f64()),
+            Err(Refused::Rejected { .. }) => Ok(None),
+            Err(Refused::Unavailable) => Err(Unreachable),
+        };
+        blocks.iter().map(estimate).collect()
+    }
 }

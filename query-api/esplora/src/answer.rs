@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use cairn_http::ApiError;
+use cairn_http::{ApiError, Work};
 use serde::Serialize;
 
 /// How long an answer may be kept.
@@ -46,28 +46,59 @@ pub(crate) struct Answer {
     kind: &'static str,
     body: Bytes,
     age: Age,
+    /// True if the bytes were counted while they were written.
+    is_counted: bool,
 }
 
 impl Answer {
     /// A value as JSON.
     pub(crate) fn json(value: &impl Serialize, age: Age) -> Result<Self, Refusal> {
         let body = serde_json::to_vec(value).map_err(ApiError::from)?;
-        Ok(Answer { kind: "application/json", body: body.into(), age })
+        Ok(Answer { kind: "application/json", body: body.into(), age, is_counted: false })
     }
 
     /// A line of text.
     pub(crate) fn text(text: impl Into<String>, age: Age) -> Self {
-        Answer { kind: "text/plain", body: text.into().into(), age }
+        Answer { kind: "text/plain", body: text.into().into(), age, is_counted: false }
     }
 
     /// Bytes.
     pub(crate) fn bytes(bytes: Vec<u8>, age: Age) -> Self {
-        Answer { kind: "application/octet-stream", body: bytes.into(), age }
+        Answer { kind: "application/octet-stream", body: bytes.into(), age, is_counted: false }
     }
 
-    /// Number of its bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.body.len()
+    /// Number of its bytes that were not counted yet.
+    pub(crate) fn uncounted(&self) -> usize {
+        if self.is_counted { 0 } else { self.body.len() }
+    }
+}
+
+/// A JSON list that is written item by item, so that it stops at the limit of the answer before it takes more memory.
+pub(crate) struct List<'w> {
+    work: &'w Work,
+    body: Vec<u8>,
+}
+
+impl<'w> List<'w> {
+    /// An empty list.
+    pub(crate) fn new(work: &'w Work) -> Self {
+        List { work, body: b"[".to_vec() }
+    }
+
+    /// Adds an item.
+    pub(crate) fn push(&mut self, item: &impl Serialize) -> Result<(), Refusal> {
+        let before = self.body.len();
+        if before > 1 {
+            self.body.push(b',');
+        }
+        serde_json::to_writer(&mut self.body, item).map_err(ApiError::from)?;
+        Ok(self.work.answered(self.body.len() - before)?)
+    }
+
+    /// The list as an answer.
+    pub(crate) fn finish(mut self, age: Age) -> Answer {
+        self.body.push(b']');
+        Answer { kind: "application/json", body: self.body.into(), age, is_counted: true }
     }
 }
 
@@ -89,6 +120,8 @@ pub(crate) enum Refusal {
     Said(StatusCode, String),
     /// By the limits or the index.
     Failed(ApiError),
+    /// By the limits of the framework, which has written the response.
+    Written(Box<Response>),
 }
 
 impl Refusal {
@@ -114,6 +147,7 @@ impl IntoResponse for Refusal {
         match self {
             Refusal::Said(status, text) => said(status, text),
             Refusal::Failed(error) => error.into_response(),
+            Refusal::Written(response) => *response,
         }
     }
 }

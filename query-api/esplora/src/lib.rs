@@ -5,11 +5,26 @@
 //! the limits, places and time-outs of the API ([`cairn_http::Api::work`]).
 
 mod answer;
+mod block_json;
 mod blocks;
+mod caches;
+mod fees;
+mod mempool;
+mod named;
+mod outspends;
+mod overview;
 mod params;
+mod proofs;
+mod script_text;
+mod scripts;
+mod send;
 mod state;
+mod status;
+mod tx_json;
+mod txs;
+mod utxos;
 
-use axum::{Router, http::Uri};
+use axum::{Router, extract::OriginalUri};
 use cairn_chain::Chain;
 use cairn_http::{Api, Dialect};
 
@@ -22,10 +37,11 @@ pub const DIALECT: Dialect = Dialect { error: answer::of_api };
 /// The routes, at the root and below `/api`.
 pub fn routes(api: &Api, chain: Chain) -> Router {
     let state = Esplora::new(api.clone(), chain);
-    let routes = blocks::routes();
+    let routes = blocks::routes().merge(txs::routes()).merge(scripts::routes()).merge(mempool::routes());
+    let routes = routes.merge(fees::routes()).merge(send::routes());
     Router::new().merge(routes.clone()).nest("/api", routes).fallback(unknown).with_state(state)
 }
 
-async fn unknown(uri: Uri) -> Refusal {
+async fn unknown(OriginalUri(uri): OriginalUri) -> Refusal {
     Refusal::not_found(format!("endpoint does not exist {:?}", uri.path()))
 }

@@ -1,18 +1,22 @@
 //! What all routes share.
 
-use std::{fmt, rc::Rc};
+use std::{fmt, rc::Rc, sync::Arc};
 
 use axum::http::request::Parts;
 use cairn_chain::{Chain, Pinned};
 use cairn_http::{Api, ApiError, Cost, Work};
 
-use crate::answer::{Answer, Refusal};
+use crate::{
+    answer::{Answer, Refusal},
+    caches::Caches,
+};
 
 /// The API whose limits hold, and the chain.
 #[derive(Clone)]
 pub(crate) struct Esplora {
     api: Api,
     chain: Chain,
+    caches: Arc<Caches>,
 }
 
 impl fmt::Debug for Esplora {
@@ -23,7 +27,7 @@ impl fmt::Debug for Esplora {
 
 impl Esplora {
     pub(crate) fn new(api: Api, chain: Chain) -> Self {
-        Esplora { api, chain }
+        Esplora { api, chain, caches: Arc::default() }
     }
 
     /// The API whose limits hold.
@@ -36,17 +40,10 @@ impl Esplora {
         self,
         cost: Cost,
         from: &Parts,
-        mut read: impl FnMut(&Pinned<'_>) -> Result<Answer, Refusal> + Send + 'static,
+        mut read: impl FnMut(&Pinned<'_>, &Work) -> Result<Answer, Refusal> + Send + 'static,
     ) -> Result<Answer, Refusal> {
         let chain = self.chain.clone();
-        self.work(cost, from, move |work| {
-            // A refusal is an outcome of reading, unless it is of the limits or the index.
-            chain.read(work, |pinned| match read(pinned) {
-                Err(Refusal::Failed(error)) => Err(error),
-                outcome => Ok(outcome),
-            })?
-        })
-        .await
+        self.work(cost, from, move |work| pinned(&chain, work, |at| read(at, work))).await
     }
 
     /// Does other work, such as questions to the node.
@@ -61,7 +58,7 @@ impl Esplora {
             Err(Refusal::Failed(error)) => Err(error),
             Err(said) => Ok(Err(said)),
             Ok(answer) => {
-                counted.answered(answer.len()).map_err(ApiError::from)?;
+                counted.answered(answer.uncounted()).map_err(ApiError::from)?;
                 Ok(Ok(answer))
             }
         });
@@ -72,4 +69,22 @@ impl Esplora {
     pub(crate) fn chain(&self) -> Chain {
         self.chain.clone()
     }
+
+    /// Answers that many requests share.
+    pub(crate) fn caches(&self) -> Arc<Caches> {
+        Arc::clone(&self.caches)
+    }
+}
+
+/// Reads from index and mempool at one tip. `read` may run twice (see [`Chain::read`]).
+pub(crate) fn pinned<T>(
+    chain: &Chain,
+    work: &Rc<Work>,
+    mut read: impl FnMut(&Pinned<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    // A refusal is an outcome of reading, unless it is of the limits or the index.
+    chain.read(work, |at| match read(at) {
+        Err(Refusal::Failed(error)) => Err(error),
+        outcome => Ok(outcome),
+    })?
 }

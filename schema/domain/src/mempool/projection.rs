@@ -203,6 +203,12 @@ impl Projection {
         Some(Eta::Beyond { at_least: projected.saturating_add(1), estimate: projected.saturating_add(further) })
     }
 
+    /// Ids of the transactions in ascending order of their bytes, those after `after` if it is given.
+    pub fn txids_after(&self, after: Option<&Txid>) -> impl Iterator<Item = &Txid> {
+        let from = after.map_or(0, |after| self.txids.partition_point(|txid| txid <= after));
+        self.txids.iter().skip(from)
+    }
+
     /// The transactions of a projected block, in an order valid in a block.
     pub fn txids_of(&self, block: usize) -> impl Iterator<Item = &Txid> {
         self.orders.get(block).into_iter().flatten().filter_map(|number| self.txids.get(*number as usize))

@@ -33,6 +33,18 @@ pub struct ScriptTotals {
     pub received_sats: u128,
     /// Sum of their inputs from the script.
     pub sent_sats: u128,
+    /// Number of their outputs to the script.
+    pub received_count: u64,
+    /// Number of their inputs from the script.
+    pub sent_count: u64,
+}
+
+/// Effect of a transaction on a script, with its counts of outputs and inputs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Counted {
+    effect: ScriptEffect,
+    outputs: u32,
+    inputs: u32,
 }
 
 impl ScriptTotals {
@@ -43,16 +55,20 @@ impl ScriptTotals {
         self.received_sats.cast_signed().saturating_sub(self.sent_sats.cast_signed())
     }
 
-    fn add(&mut self, effect: &ScriptEffect) {
+    fn add(&mut self, Counted { effect, outputs, inputs }: &Counted) {
         self.tx_count += 1;
         self.received_sats += u128::from(effect.received_sats);
         self.sent_sats += u128::from(effect.sent_sats);
+        self.received_count += u64::from(*outputs);
+        self.sent_count += u64::from(*inputs);
     }
 
-    fn subtract(&mut self, effect: &ScriptEffect) {
+    fn subtract(&mut self, Counted { effect, outputs, inputs }: &Counted) {
         self.tx_count = self.tx_count.saturating_sub(1);
         self.received_sats = self.received_sats.saturating_sub(effect.received_sats.into());
         self.sent_sats = self.sent_sats.saturating_sub(effect.sent_sats.into());
+        self.received_count = self.received_count.saturating_sub((*outputs).into());
+        self.sent_count = self.sent_count.saturating_sub((*inputs).into());
     }
 }
 
@@ -67,7 +83,7 @@ struct Many {
 
 #[derive(Clone, Debug)]
 enum OfScript {
-    One(ScriptEffect),
+    One(Counted),
     Many(Arc<Many>),
 }
 
@@ -88,16 +104,19 @@ fn key_of(effect: &ScriptEffect) -> Key {
 pub(super) const SCRIPT_BYTES: usize = entry_bytes::<ScriptHash, OfScript>();
 
 /// Effects of a transaction by script. Amounts were checked, so their sums fit.
-fn effects(tx: &MempoolTx) -> BTreeMap<ScriptHash, ScriptEffect> {
+fn effects(tx: &MempoolTx) -> BTreeMap<ScriptHash, Counted> {
     let mut effects = BTreeMap::new();
-    let none = ScriptEffect { txid: tx.txid, first_seen_ms: tx.first_seen_ms, received_sats: 0, sent_sats: 0 };
+    let effect = ScriptEffect { txid: tx.txid, first_seen_ms: tx.first_seen_ms, received_sats: 0, sent_sats: 0 };
+    let none = Counted { effect, outputs: 0, inputs: 0 };
     for input in &tx.inputs {
-        let effect = effects.entry(script_sha256(&input.script)).or_insert(none);
+        let Counted { effect, inputs, .. } = effects.entry(script_sha256(&input.script)).or_insert(none);
         effect.sent_sats = effect.sent_sats.saturating_add(input.value);
+        *inputs = inputs.saturating_add(1);
     }
     for output in tx.outputs.iter().filter(|output| !is_unspendable(&output.script)) {
-        let effect = effects.entry(script_sha256(&output.script)).or_insert(none);
+        let Counted { effect, outputs, .. } = effects.entry(script_sha256(&output.script)).or_insert(none);
         effect.received_sats = effect.received_sats.saturating_add(output.value);
+        *outputs = outputs.saturating_add(1);
     }
     effects
 }
@@ -155,8 +174,8 @@ impl Scripts {
         let in_range = |key: &Key| after.is_none_or(|after| *key < after);
         match self.by_hash.get(hash) {
             None => Vec::new(),
-            Some(OfScript::One(effect)) => {
-                Some(*effect).into_iter().filter(|effect| in_range(&key_of(effect))).take(limit).collect()
+            Some(OfScript::One(only)) => {
+                Some(only.effect).into_iter().filter(|effect| in_range(&key_of(effect))).take(limit).collect()
             }
             Some(OfScript::Many(many)) => {
                 many.effects.descending(after).take(limit).map(|(key, sums)| effect_of(key, sums)).collect()
@@ -170,16 +189,17 @@ impl Scripts {
 }
 
 impl Many {
-    fn insert(&mut self, effect: &ScriptEffect) {
+    fn insert(&mut self, counted: &Counted) {
+        let effect = &counted.effect;
         if self.effects.insert(key_of(effect), (effect.received_sats, effect.sent_sats)) {
-            self.totals.add(effect);
+            self.totals.add(counted);
         }
     }
 
     /// Returns true if none is left.
-    fn remove(&mut self, effect: &ScriptEffect) -> bool {
-        if self.effects.remove(&key_of(effect)) {
-            self.totals.subtract(effect);
+    fn remove(&mut self, counted: &Counted) -> bool {
+        if self.effects.remove(&key_of(&counted.effect)) {
+            self.totals.subtract(counted);
         }
         self.effects.is_empty()
     }

@@ -33,6 +33,8 @@ impl Pending {
             let of_script = pool.mempool.script_totals(&wallet.script_hash);
             totals.received_sats += of_script.received_sats;
             totals.sent_sats += of_script.sent_sats;
+            totals.received_count += of_script.received_count;
+            totals.sent_count += of_script.sent_count;
             if of_script.tx_count == 0 {
                 continue;
             }

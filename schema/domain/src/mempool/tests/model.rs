@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use cairn_model::{MempoolTx, Txid, is_unspendable};
+use cairn_model::{MempoolInput, MempoolOutput, MempoolTx, Txid, is_unspendable};
 
 use crate::{
     FeeRate,
@@ -217,6 +217,11 @@ impl Model {
             assert_eq!(totals.tx_count, effects.len() as u64);
             let net: i128 = effects.iter().map(|e| i128::from(e.received_sats) - i128::from(e.sent_sats)).sum();
             assert_eq!(totals.net_sats(), net);
+            let spendable = |o: &&MempoolOutput| !is_unspendable(&o.script) && script_sha256(&o.script) == script;
+            let received: usize = self.txs.iter().map(|tx| tx.outputs.iter().filter(spendable).count()).sum();
+            let of_script = |i: &&MempoolInput| script_sha256(&i.script) == script;
+            let sent: usize = self.txs.iter().map(|tx| tx.inputs.iter().filter(of_script).count()).sum();
+            assert_eq!((totals.received_count, totals.sent_count), (received as u64, sent as u64));
             assert_eq!(pool.script_txs(&script, None, usize::MAX), effects);
             // Page by page it is the same list.
             let mut pages = Vec::new();
