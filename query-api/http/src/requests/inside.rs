@@ -228,7 +228,8 @@ impl Api {
             began: Instant::now(),
         };
         let span = tracing::info_span!("request", %id);
-        let result = execute(server, at, Input::Ready(raw), caller).instrument(span).await;
+        // Boxed: it is deep, and so are the futures of those who call.
+        let result = Box::pin(execute(server, at, Input::Ready(raw), caller)).instrument(span).await;
         let (mut is_paid, mut payment_headers) = (false, HeaderMap::new());
         let (status, media_type, body) = match result {
             Ok(Answer::Body { media_type, content, notes, .. }) => {
