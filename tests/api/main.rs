@@ -28,6 +28,7 @@ mod dormancy;
 mod endpoints;
 mod entities;
 mod errors;
+mod esplora;
 mod evidence_pack;
 mod examples;
 mod exchange_flows;

@@ -4,7 +4,9 @@
 //! A route is a function of the pinned chain ([`cairn_chain::Pinned`]) that is registered in [`routes`]. All take part in
 //! the limits, places and time-outs of the API ([`cairn_http::Api::work`]).
 
+mod additions;
 mod answer;
+mod block_extras;
 mod block_json;
 mod blocks;
 mod caches;
@@ -20,6 +22,7 @@ mod scripts;
 mod send;
 mod state;
 mod status;
+mod summary;
 mod tx_json;
 mod txs;
 mod utxos;
@@ -38,7 +41,8 @@ pub const DIALECT: Dialect = Dialect { error: answer::of_api };
 pub fn routes(api: &Api, chain: Chain) -> Router {
     let state = Esplora::new(api.clone(), chain);
     let routes = blocks::routes().merge(txs::routes()).merge(scripts::routes()).merge(mempool::routes());
-    let routes = routes.merge(fees::routes()).merge(send::routes());
+    let routes = routes.merge(fees::routes()).merge(send::routes()).merge(summary::routes());
+    let routes = routes.merge(block_extras::routes()).merge(additions::routes());
     Router::new().merge(routes.clone()).nest("/api", routes).fallback(unknown).with_state(state)
 }
 

@@ -78,6 +78,6 @@ pub use transport::{
     hosts::Hosts,
     metrics::Metrics,
     middleware::Dialect,
-    router::{OtherInterface, router, router_with, serve, serve_all},
+    router::{OtherInterface, other_router, router, router_with, serve, serve_all},
     threads::runtime,
 };

@@ -4,7 +4,7 @@ use std::{fmt, future::Future, io, sync::Arc};
 
 use axum::Router;
 use cairn_chain::NodeAccess;
-use cairn_http::{Api, Metrics, OtherInterface, Service, Till};
+use cairn_http::{Api, Dialect, Metrics, OtherInterface, Service, Till};
 use cairn_link::IndexSource;
 use cairn_reader::Damages;
 use serde_json::Value;
@@ -131,6 +131,11 @@ pub fn router(state: ApiState) -> Router {
 pub fn router_with(state: ApiState, more: impl FnOnce(&Api) -> Router) -> Router {
     let calendar = Calendar::new(&state.config.timestamps, state.state.as_ref(), &state.index);
     cairn_http::router_with(state.into_service(), |api| with_own_routes(calendar, api, more))
+}
+
+/// The router of another interface with the limits of the API: see [`cairn_http::other_router`].
+pub fn other_router(state: ApiState, other: impl FnOnce(&Api) -> (Router, Dialect)) -> Router {
+    cairn_http::other_router(state.into_service(), other)
 }
 
 /// `/metrics`, `/livez` and `/readyz` for the API of this state.
