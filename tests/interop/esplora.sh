@@ -1,24 +1,14 @@
 #!/usr/bin/env bash
-# The suite of the crate `esplora-client`, unchanged, against Cairn in place of electrs; $1 is the binary. It mines with a
-# Bitcoin Core node, which BITCOIND_EXE names; without one it is skipped.
+# Wallets and libraries that speak Esplora's API: BDK and @bitcoinerlab/explorer over the server at $1, which serves that
+# API at $2. Then the suite of the crate `esplora-client`, unchanged, with Cairn ($3, the binary) in place of electrs: it
+# mines with a Bitcoin Core node, which BITCOIND_EXE names, and needs the Electrum protocol.
+# Versions are pinned; they live in the user's cache.
 set -euo pipefail
 
+base=$1 esplora=$2
 here=$(cd "$(dirname "$0")" && pwd)
-if [ -z "${BITCOIND_EXE:-}" ]; then
-    echo "interop: skipped esplora-client: BITCOIND_EXE names no bitcoind" >&2
-    exit 0
-fi
-version=0.13.0 sum=647f9c89c653d69cce478202b7377c03737e33fc6bc5ec044187bf83e5597ea2
-tools="${XDG_CACHE_HOME:-$HOME/.cache}/cairn/interop-esplora"
-if [ ! -d "$tools/esplora-client-$version" ]; then
-    mkdir -p "$tools"
-    curl -fsSL "https://static.crates.io/crates/esplora-client/esplora-client-$version.crate" -o "$tools/crate"
-    echo "$sum  $tools/crate" | sha256sum --check --quiet
-    tar xzf "$tools/crate" -C "$tools"
-fi
-CAIRN_EXE=$(realpath "$1")
-export CAIRN_EXE
-# Each test starts a node and an indexer.
-ELECTRS_EXE="$here/as_electrs.sh" ELECTRSD_SKIP_DOWNLOAD=1 BITCOIND_SKIP_DOWNLOAD=1 \
-    timeout 1200 cargo test --locked --manifest-path "$tools/esplora-client-$version/Cargo.toml" \
-    --target-dir "$tools/target" --tests -- --test-threads 2
+# shellcheck source=tests/interop/install-pinned.sh
+. "$here/install-pinned.sh"
+install_pinned interop-esplora bdkpython==3.1.1 @bitcoinerlab/explorer@1.0.0
+timeout 120 "$tools/bin/python" "$here/esplora_wallets.py" "$base" "$esplora"
+LIBRARY="$tools" timeout 120 node "$here/esplora_libraries.mjs" "$base" "$esplora/api"
