@@ -186,7 +186,6 @@ fn report(ended: &Result<RoundEnd, AnchorError>, failing: &mut Option<String>, w
     }
 }
 
-/// The thread of the anchorer.
 pub(crate) struct Running {
     thread: Option<JoinHandle<()>>,
     stop: CancelToken,

@@ -32,7 +32,6 @@ fn panicked<E>(_: E) -> Failure {
     Failure::new(Exit::Other, "a look at the payments of checkouts panicked; this is a bug")
 }
 
-/// Follows the payments of checkouts.
 pub(crate) struct CheckoutWatch {
     state: State,
     index: Arc<dyn IndexSource>,

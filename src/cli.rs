@@ -464,7 +464,6 @@ pub(crate) struct Config {
     pub(crate) all: All,
 }
 
-/// The command line's definition.
 pub(crate) fn command() -> clap::Command {
     // The only setting whose flag differs from its name: a demo has no other folder.
     let named = |command: clap::Command| command.mut_arg("demo_datadir", |arg| arg.long("datadir"));

@@ -9,7 +9,6 @@ use tokio::time::{sleep, timeout};
 
 /// Interval of counts. Alerts on these numbers are a matter of minutes.
 const PAUSE: Duration = Duration::from_secs(15);
-/// Timeout of a count.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Shown while the database cannot be read.
 const UNKNOWN: i64 = -1;
@@ -70,7 +69,6 @@ pub(crate) fn count_reports(registry: &Registry, state: State) {
     });
 }
 
-/// Counts sales that are not done.
 pub(crate) fn count_sales(registry: &Registry, state: State) {
     start(Counted::default().by(registry, &SALES), state, |state| async move {
         let counts = state.sales_counts(now_secs()).await?;
@@ -78,7 +76,6 @@ pub(crate) fn count_sales(registry: &Registry, state: State) {
     });
 }
 
-/// Counts passes and their checkouts.
 pub(crate) fn count_passes(registry: &Registry, state: State) {
     let counted = Counted::default().by(registry, &PASSES).and_then(|counted| counted.by(registry, &PASSES_SATS));
     let counted = counted.and_then(|counted| counted.one(registry, &CHECKOUTS));
@@ -131,7 +128,6 @@ impl Counted {
         Ok(self)
     }
 
-    /// Shows these numbers.
     fn show(&self, numbers: Option<&[u64]>) {
         for (at, gauge) in self.0.iter().enumerate() {
             let number = numbers.and_then(|numbers| numbers.get(at));

@@ -16,27 +16,17 @@ cairn_model::words! {
     /// Exit codes. Scripts and service managers rely on them: a number never changes its meaning.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) enum Exit {
-        /// All went well.
         Done: 0 = "success",
-        /// Any other failure.
         Other: 1 = "other error",
         /// The command line, the environment or `cairn.toml` is wrong. Clap uses the same number.
         Usage: 2 = "invalid command line, environment or cairn.toml",
-        /// The source of blocks cannot be used.
         Source: 3 = "block files or node unusable: missing, unreadable, pruned or of another network",
-        /// Block files are damaged.
         Corrupt: 4 = "block or undo files damaged or incomplete (the message names file and offset)",
-        /// The index cannot be used.
         Index: 5 = "index missing, empty, damaged, in use by another process or of another network",
-        /// The disk is full.
         DiskFull: 6 = "disk full; free some space and start again, the work resumes",
-        /// `cairn verify` found a difference.
         Difference: 7 = "`cairn verify`, `cairn snapshot` or `cairn state check` found damage or a difference",
-        /// The server cannot listen on its address.
         Listen: 8 = "cannot listen: the address is in use or not permitted",
-        /// Stopped by SIGINT.
         Interrupted: 130 = "stopped by SIGINT (Ctrl-C); nothing is lost",
-        /// Stopped by SIGTERM.
         Terminated: 143 = "stopped by SIGTERM; nothing is lost",
     }
     /// Returns the meaning, for `--help` and the operators' guide.
@@ -57,11 +47,8 @@ impl Exit {
 /// A failed command: one line that says what is wrong, and an optional hint that says what to do.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// How the process ends.
     pub(crate) exit: Exit,
-    /// The error, in one line.
     pub(crate) message: String,
-    /// The remedy.
     pub(crate) hint: Option<String>,
 }
 
@@ -76,7 +63,6 @@ impl Failure {
         Failure::new(Exit::Usage, message)
     }
 
-    /// Adds a hint: what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -111,7 +111,6 @@ impl Fetching {
     }
 }
 
-/// The thread of the fetchers.
 pub(crate) struct Running {
     thread: Option<JoinHandle<()>>,
     stop: CancelToken,

@@ -48,7 +48,6 @@ impl Inbox {
 
 /// Why a document was not queued.
 enum Unqueued {
-    /// The queue is full.
     Full(String),
     Failed(String),
 }

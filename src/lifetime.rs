@@ -2,7 +2,6 @@
 
 use cairn_model::DAY_SECS;
 
-/// Longest lifetime of a key in days.
 const MAX_DAYS: u64 = 3_650;
 
 /// Parses a lifetime into seconds: a number of minutes, hours or days, for example 31d.

@@ -117,7 +117,6 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
         .map_err(|_| Failure::new(Exit::Other, "a call of the Lightning backend panicked; this is a bug"))
 }
 
-/// A Lightning node that sells.
 #[derive(Debug)]
 pub(crate) struct LightningSales {
     /// Sells single calls.

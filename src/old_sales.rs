@@ -6,7 +6,6 @@ use cairn_clock::now_secs;
 use cairn_state::{State, StateError};
 use tokio::time::sleep;
 
-/// Interval of removals.
 const PAUSE: Duration = Duration::from_secs(600);
 /// Time for which rows that sold nothing are kept after their end: in this week, `cairn access reconcile` finds
 /// payments that were never redeemed.

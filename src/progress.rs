@@ -45,7 +45,6 @@ impl Screen {
     }
 }
 
-/// A writer of log lines.
 pub(crate) struct LogWriter(Screen);
 
 impl Write for LogWriter {
@@ -76,7 +75,6 @@ pub(crate) struct Reporter {
     eta: Mutex<Eta>,
 }
 
-/// The phase that is running.
 struct Current {
     phase: Phase,
     done: u64,
@@ -221,7 +219,6 @@ impl Rate {
     }
 }
 
-/// Returns the unit that the phase counts.
 fn unit(phase: Phase) -> &'static str {
     match phase {
         Phase::Survey | Phase::Export => "files",

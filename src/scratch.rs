@@ -11,7 +11,6 @@ use std::{
 
 use crate::exit::{Exit, Failure};
 
-/// Prefix of the folders' names.
 const PREFIX: &str = "cairn-serve-";
 /// The file in it that is locked while the process runs.
 const LOCK: &str = "lock";
@@ -75,7 +74,6 @@ impl Scratch {
         }
     }
 
-    /// The folder.
     pub(crate) fn path(&self) -> &Path {
         &self.dir
     }

@@ -21,10 +21,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Damage of the file list is reported under this pseudo table name.
 const LIST: &str = "manifest";
 
-/// The thread of the scrubber.
 pub(crate) struct Scrubber(Option<JoinHandle<()>>);
 
-/// The process is stopping.
 struct Stopped;
 
 impl Scrubber {
@@ -130,10 +128,8 @@ impl Scrubbing {
     }
 }
 
-/// One scrub.
 struct Round<'s> {
     of: &'s Scrubbing,
-    /// The index that is scrubbed.
     folder: &'s IndexFolder,
     /// Earliest time at which the bytes read so far fit into the configured rate.
     due: Instant,

@@ -12,7 +12,6 @@ use crate::exit::{Exit, Failure};
 
 /// Interval between checks of the database.
 const LOOK: Duration = Duration::from_secs(1);
-/// Timeout of a check.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Behaviour of the server while the database cannot be used.
 const NEXT: &str =

@@ -65,7 +65,6 @@ pub(crate) struct SanctionsApprove {
 pub(crate) enum ApprovedDocument {
     /// Whichever is the newest.
     Newest,
-    /// This one.
     Document(DocumentHash),
 }
 

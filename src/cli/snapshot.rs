@@ -58,7 +58,6 @@ pub(crate) struct StoreArgs {
 }
 
 impl StoreArgs {
-    /// The settings of a store.
     pub(crate) fn options(self) -> Options {
         Options::of_environment(Duration::from_secs(self.retry_for.into()))
     }
@@ -233,7 +232,6 @@ impl From<AmountUnit> for Amounts {
     }
 }
 
-/// Least memory of an export.
 const LEAST_MEMORY: u64 = 64 << 20;
 
 fn memory(text: &str) -> Result<u64, String> {

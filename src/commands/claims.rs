@@ -80,13 +80,15 @@ pub(super) struct ListedRow {
     untrusted_content: bool,
 }
 
-/// Content of the row.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ShownContent {
-    /// A tag of a mining pool.
-    Tag { tag: String, pool: String, name: String, link: Option<String> },
-    /// A profile of an entity.
+    Tag {
+        tag: String,
+        pool: String,
+        name: String,
+        link: Option<String>,
+    },
     Profile {
         entity: String,
         name: String,

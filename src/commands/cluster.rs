@@ -64,7 +64,6 @@ struct Link {
     to: String,
 }
 
-/// Prints the cluster of an address.
 pub(crate) fn cluster(args: &Cluster) -> Result<Exit, Failure> {
     let reader = open(args.index.datadir()?)?;
     let view = reader.view()?;

@@ -13,7 +13,6 @@ use crate::{
     with_state::with_state,
 };
 
-/// Runs one of the commands.
 pub(super) fn codes(command: &CodesCommand) -> Result<Exit, Failure> {
     match command {
         CodesCommand::Issue(args) => with_state(&args.at.url()?, async |state| issue(state, args).await),
@@ -40,7 +39,6 @@ async fn issue(state: &State, args: &CodesIssue) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Describes a new code.
 fn about(code: &Code) -> String {
     format!(
         "Issued code {id}, to be redeemed until {end} by POST /v1/billing/redeem.\n\

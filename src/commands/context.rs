@@ -6,11 +6,9 @@ use crate::{config::ConfigFile, progress::Screen};
 
 /// Input of commands besides their arguments.
 pub(crate) struct Context {
-    /// The output of progress.
     pub(crate) screen: Screen,
     /// The definition that parsed the command line.
     pub(crate) command: clap::Command,
-    /// The parsed arguments.
     pub(crate) matches: ArgMatches,
     /// `cairn.toml`, if there is one.
     pub(crate) file: Option<ConfigFile>,

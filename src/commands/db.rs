@@ -23,7 +23,6 @@ fn rows(rows: u64, counted: bool) -> String {
     format!("{}{}", if counted || rows == 0 { "" } else { "~" }, thousands(rows))
 }
 
-/// Shows the stages.
 pub(crate) fn stages(index: &IndexDir) -> Result<Exit, Failure> {
     let reader = open(index.datadir()?)?;
     let view = reader.view()?;
@@ -51,7 +50,6 @@ pub(crate) fn stages(index: &IndexDir) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Inspects the tables.
 pub(crate) fn db(command: &DbCommand) -> Result<Exit, Failure> {
     match command {
         DbCommand::Stats(index) => stats(&open(index.datadir()?)?),

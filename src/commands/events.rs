@@ -29,7 +29,6 @@ use crate::{
     with_state::with_state,
 };
 
-/// Runs a subcommand.
 pub(crate) fn events(command: &EventsCommand) -> Result<Exit, Failure> {
     match command {
         EventsCommand::List(args) => list(args),
@@ -299,7 +298,6 @@ pub(super) struct WrittenLedger {
     hash: [u8; 32],
 }
 
-/// Writes all documents of the ledger of an index to a new file.
 pub(super) fn write_events(index: &Path, file: &Path) -> Result<WrittenLedger, Failure> {
     let reader = Reader::open(index)?;
     let view = reader.view()?;

@@ -27,7 +27,6 @@ const MAX_PACK_BYTES: u64 = 64 << 20;
 
 /// Longest file of headers, in bytes: 20 million blocks as text.
 const MAX_HEADER_BYTES: u64 = 20_000_000 * 161;
-/// Time to fetch it.
 const HEADER_TIME: Duration = Duration::from_secs(600);
 
 pub(crate) fn evidence(command: &EvidenceCommand) -> Result<Exit, Failure> {
@@ -38,7 +37,6 @@ pub(crate) fn evidence(command: &EvidenceCommand) -> Result<Exit, Failure> {
     }
 }
 
-/// Reads a pack.
 fn pack(path: &Path) -> Result<Value, Failure> {
     let of = |problem: String| Failure::usage(format!("{}: {problem}", path.display()));
     let size = fs::metadata(path).map_err(|error| of(format!("cannot be read: {error}")))?.len();

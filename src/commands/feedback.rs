@@ -10,7 +10,6 @@ use crate::{
     with_state::with_state,
 };
 
-/// Runs a subcommand.
 pub(crate) fn feedback(command: &FeedbackCommand) -> Result<Exit, Failure> {
     match command {
         FeedbackCommand::List(args) => with_state(&args.state.url(&args.index)?, async |state| {

@@ -45,7 +45,6 @@ impl From<Failure> for Refused {
     }
 }
 
-/// Content of a file.
 pub(super) struct Content {
     /// Bodies of the documents that the file becomes; empty if no row can be taken.
     pub(super) bodies: Vec<Body>,
@@ -68,7 +67,6 @@ fn given(flag: &str, example: &str, given: Option<&Slug>, said: Option<Slug>) ->
     Ok(said)
 }
 
-/// Result of an import.
 pub(super) struct Imported {
     pub(super) exit: Exit,
     /// The document that the file became, or the first one; `None` if nothing was to be written.
@@ -172,7 +170,6 @@ impl<R: Read> Read for Hashed<R> {
     }
 }
 
-/// Origin of a file.
 struct FileOrigin<'f> {
     origin: String,
     retrieved_at: u32,

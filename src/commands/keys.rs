@@ -13,7 +13,6 @@ use crate::{
     with_state::with_state,
 };
 
-/// Runs one of the commands.
 pub(crate) fn keys(command: &KeysCommand) -> Result<Exit, Failure> {
     match command {
         KeysCommand::Issue(args) => with_state(&args.at.url()?, async |state| issue(state, args).await),
@@ -40,7 +39,6 @@ async fn issue(state: &State, args: &KeysIssue) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Describes a new key.
 fn about(key: &Key) -> String {
     let (what, header) = match key.kind {
         KeyKind::Bridge => ("key", "X-WR-API-Key: <key>"),

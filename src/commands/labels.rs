@@ -48,7 +48,6 @@ pub(crate) fn pools(command: &PoolsCommand) -> Result<Exit, Failure> {
     Ok(import_claims(&args.from, args.source.as_ref(), options)?.0.exit)
 }
 
-/// Options of an import.
 pub(super) struct ImportOptions {
     pub(super) list: Slug,
     pub(super) is_complete: bool,
@@ -277,7 +276,6 @@ fn show(args: &LabelsShow) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A list of a source.
 #[derive(Serialize)]
 struct ListStatus {
     source: String,

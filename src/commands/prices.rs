@@ -13,7 +13,6 @@ use crate::{
     out::{print, thousands, time},
 };
 
-/// Runs a subcommand.
 pub(crate) fn prices(command: &PricesCommand) -> Result<Exit, Failure> {
     let PricesCommand::Import(args) = command;
     let imported = import(&args.from, args.source.as_ref(), |input| {

@@ -15,7 +15,6 @@ use crate::{
 /// Most ranges of skipped addresses that are looked up.
 const MAX_SKIPS: u32 = 1_000;
 
-/// Runs a subcommand.
 pub(crate) fn reports(command: &ReportsCommand) -> Result<Exit, Failure> {
     match command {
         ReportsCommand::List(args) => with_state(&args.state.url(&args.index)?, async |state| list(state, args).await),

@@ -50,7 +50,6 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
     Ok(signals::received().unwrap_or(Exit::Done))
 }
 
-/// Indexes and serves.
 pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
     args.http.payments.config(Some(network))?;

@@ -14,7 +14,6 @@ const RESTORE: &str = "stop all servers; put a backup (made by `cairn state back
     the -wal and -shm files next to it; run `cairn state accept`, because a backup may be older than the database that \
     was used last; then run `cairn state check` again";
 
-/// Runs one of the commands.
 pub(crate) fn state(command: &StateCommand) -> Result<Exit, Failure> {
     current_thread()?.block_on(async {
         match command {

@@ -85,7 +85,6 @@ pub(crate) fn submit(
 }
 
 impl Submitted {
-    /// Prints the outcome.
     pub(crate) fn tell(self) -> Result<Exit, Failure> {
         match self {
             Submitted::Applied(all) => {

@@ -55,7 +55,6 @@ fn follow_up(engine: &Engine, reporter: &Reporter) -> Result<(), PipelineError> 
     engine.settle()
 }
 
-/// Disconnects blocks.
 pub(crate) fn unwind(args: &Unwind, context: &Context) -> Result<Exit, Failure> {
     let datadir = args.index.datadir()?;
     let signals = Signals::take_over()?;

@@ -81,7 +81,6 @@ fn damages(audit: &Audit, datadir: &Path, raw: Raw) -> String {
     text
 }
 
-/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
@@ -104,7 +103,6 @@ fn page(reader: &Reader, audit: &Audit, rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A comparison with the node.
 struct NodeCheck {
     name: &'static str,
     ok: bool,

@@ -89,7 +89,6 @@ enum Backend {
 }
 
 impl Access {
-    /// Returns the mode.
     pub(crate) fn mode(&self) -> AccessMode {
         match self.access_mode {
             Mode::Beta => AccessMode::Beta,
@@ -247,7 +246,6 @@ pub(crate) fn lightning_failure(error: ConfigError) -> Failure {
 
 #[cfg(test)]
 impl Access {
-    /// Parses flags.
     #[allow(clippy::unwrap_used)]
     pub(crate) fn of_flags(flags: &[&str]) -> Self {
         #[derive(clap::Parser)]

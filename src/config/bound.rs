@@ -28,7 +28,6 @@ pub(super) struct Sizes {
     pub(super) connections: u64,
     /// `--max-concurrent-reads`.
     pub(super) reads: u64,
-    /// Whether prices are fetched.
     pub(super) fetches: bool,
 }
 

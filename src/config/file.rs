@@ -116,7 +116,6 @@ impl ConfigFile {
         Ok(ConfigFile { path: path.to_owned(), values, warning: None })
     }
 
-    /// The path from which it was read.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -7,7 +7,6 @@ use super::whole;
 
 /// Least memory that indexing can work with.
 pub(crate) const LEAST: u64 = 256 << 20;
-/// Smallest useful cache.
 const LEAST_CACHE: u64 = 8 << 20;
 
 /// Limits on memory and lost work.
@@ -73,9 +72,7 @@ pub(crate) struct ReadCache {
     pub(crate) cache: u64,
 }
 
-/// Default memory of the mempool.
 const DEFAULT_MEMPOOL: u64 = 512 << 20;
-/// Least memory of the mempool.
 const LEAST_MEMPOOL: u64 = 32 << 20;
 
 /// Memory of the mempool.

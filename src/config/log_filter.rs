@@ -2,7 +2,6 @@
 
 use tracing_subscriber::EnvFilter;
 
-/// Levels of the log, as a filter names them.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Checks a log filter, and returns it without spaces around commas. A word alone must be a level: the library takes

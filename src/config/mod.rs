@@ -92,7 +92,6 @@ pub(crate) struct IndexDir {
 }
 
 impl IndexDir {
-    /// The folder.
     pub(crate) fn datadir(&self) -> Result<&PathBuf, Failure> {
         required_folder(self.datadir.as_ref(), "datadir")
     }
@@ -112,7 +111,6 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// The network.
     pub(crate) fn network(&self) -> Result<Network, Failure> {
         required(self.network, "network")
     }

@@ -8,7 +8,6 @@ use std::{
 
 /// Most bytes that are read of a file with a credential. Credentials are shorter.
 const MAX_BYTES: u64 = 4_096;
-/// Hexadecimal digits of a bare private key.
 const KEY_DIGITS: usize = 64;
 
 /// Returns the beginning of a text file.

@@ -6,14 +6,12 @@ use super::{FILE, is_secret, is_setting};
 
 /// A setting and the commands that take it.
 pub(super) struct Setting {
-    /// Its declaration.
     pub(super) arg: Arg,
     /// Names of the commands; empty: all of them.
     pub(super) commands: Vec<String>,
 }
 
 impl Setting {
-    /// The environment variable.
     pub(super) fn variable(&self) -> String {
         self.arg.get_env().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }

@@ -36,7 +36,6 @@ impl FromStr for FeedList {
 }
 
 impl Sanctions {
-    /// Settings of the operations.
     pub(crate) fn config(&self) -> SanctionsConfig {
         SanctionsConfig { list: Some(self.sanctions_feed.0.clone()), four_eyes: self.sanctions_four_eyes }
     }

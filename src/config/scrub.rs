@@ -21,7 +21,6 @@ pub(crate) struct Scrub {
     pub(crate) scrub_period: u64,
 }
 
-/// Parses a rate.
 fn rate(text: &str) -> Result<u64, String> {
     match bytes(text, 0)? {
         rate @ 1..LEAST => Err(format!("{rate} is too small; the minimum is 64K, or 0 for no scrubber")),
@@ -45,7 +44,6 @@ fn period(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a number followed by s, m, h or d, from 1s to 366d".to_owned())
 }
 
-/// Longest period in seconds.
 const LONGEST: u64 = 366 * DAY_SECS as u64;
 
 #[cfg(test)]

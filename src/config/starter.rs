@@ -17,6 +17,5 @@ pub(crate) struct Starters {
 }
 
 impl Starters {
-    /// Nothing.
     pub(crate) const NONE: Starters = Starters { starter_prices: false, starter_labels: false };
 }

@@ -26,13 +26,11 @@ pub(crate) enum CalendarMode {
 }
 
 impl Timestamps {
-    /// Settings of the operations.
     pub(crate) fn config(&self) -> TimestampConfig {
         TimestampConfig { calendar: self.calendar == CalendarMode::Open, calendar_url: self.calendar_url.clone() }
     }
 }
 
-/// Checks the URL of a calendar.
 fn calendar_url(text: &str) -> Result<String, String> {
     match TimestampConfig::is_calendar_url(text) {
         true => Ok(text.to_owned()),

@@ -17,14 +17,11 @@ use cairn_state::{State, StateError, StateUrl};
 use super::outage::Outage;
 use crate::runtime::current_thread;
 
-/// Interval of looks.
 const LOOK: Duration = Duration::from_secs(2);
-/// Longest time of a look.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Watches the writer's tip for an index that follows it.
 pub(crate) struct WriterWatch {
-    /// The index that follows.
     pub(crate) index: Arc<FollowedIndex>,
     /// Its data folder. It may become a replica while the server waits for its index.
     pub(crate) datadir: PathBuf,

@@ -4,7 +4,6 @@ use std::{fmt::Display, time::Duration};
 
 /// The pause after the first failure; doubles.
 const FIRST: Duration = Duration::from_secs(1);
-/// The longest pause.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Whether the repeated work of a thread fails at present.

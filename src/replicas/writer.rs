@@ -26,7 +26,6 @@ use crate::runtime::current_thread;
 const LOOK: Duration = Duration::from_secs(1);
 /// A tip that does not change is published again after this time: the database may have been restored.
 const AGAIN: Duration = Duration::from_secs(60);
-/// Longest time of a look.
 const LONGEST: Duration = Duration::from_secs(30);
 /// How long a run that ends at a height waits for the first look, and a finished one for its last.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -125,7 +124,6 @@ impl ForReplicas {
         if published.is_some() { self.take(state).await } else { Ok(()) }
     }
 
-    /// Publishes the tip if it has changed.
     async fn publish(&self, state: &State, published: &mut Published) -> Result<(), StateError> {
         let Some(tip) = self.tip() else { return Ok(()) };
         let is_known = |(before, at): &(WriterTip, Instant)| {

@@ -7,10 +7,8 @@ use tokio::sync::mpsc::Receiver;
 /// Longest message in bytes: the limit of a body over HTTP.
 pub(super) const LONGEST: usize = 1 << 20;
 
-/// A line of the input.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Line {
-    /// A message.
     Message(Vec<u8>),
     /// More than [`LONGEST`] bytes, which were passed over.
     TooLong,

@@ -11,7 +11,6 @@ const REFUSED: i32 = -32000;
 /// The parts of a message that matter here. Everything else is the endpoint's business.
 #[derive(Deserialize, Default, Debug)]
 pub(super) struct Head {
-    /// The id of a request.
     pub(super) id: Option<Value>,
     method: Option<String>,
     params: Option<Value>,

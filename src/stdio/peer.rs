@@ -24,11 +24,9 @@ const VERSION: &str = "mcp-protocol-version";
 pub(crate) enum Peer {
     /// The routes of the API in this process.
     Local(Router),
-    /// A server.
     Remote(Box<Remote>),
 }
 
-/// A server.
 #[derive(Clone)]
 pub(crate) struct Remote {
     client: Client,

@@ -9,14 +9,12 @@ use std::{
 use cairn_lightning::{Invoice, Invoices, NewInvoice};
 use parking_lot::{Condvar, Mutex};
 
-/// Invoices that are made at the same time.
 const MAX_AT_ONCE: usize = 8;
 /// How long a request waits for its turn.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Time after a failure in which the daemon is not asked.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Why there is no invoice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NoInvoice {
     /// The daemon failed, with this kind of error, or did a moment ago.
@@ -25,7 +23,6 @@ pub(crate) enum NoInvoice {
     Busy,
 }
 
-/// Makes invoices.
 pub(crate) struct Invoicing {
     daemon: Arc<dyn Invoices>,
     state: Mutex<Pending>,

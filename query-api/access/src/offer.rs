@@ -18,7 +18,6 @@ use crate::{
     seller::Seller,
 };
 
-/// Life of a challenge in seconds.
 const CHALLENGE_SECS: u64 = 600;
 /// The invoice ends these seconds before its challenge, so that a late payment is still of use.
 const INVOICE_MARGIN_SECS: u64 = 60;
@@ -30,7 +29,6 @@ const KEY_PERIOD_SECS: u64 = 31 * 86_400;
 /// Path of the state of a challenge, without its id.
 const STATUS: &str = "/v1/l402/challenges";
 
-/// How to pay over Lightning.
 const HOW: &str = "Pay the invoice in payment_options.l402.payment, then repeat the same request with `Authorization: \
     L402 <macaroon>:<preimage>`.";
 const NO_PRICE: &str = "the call has no price at present; its quote says why";
@@ -68,7 +66,6 @@ impl From<ApiError> for NoChallenge {
     }
 }
 
-/// Offers a call at its price.
 pub(crate) fn offer(seller: &Seller, sold: &SoldCall<'_>, call: &Call<'_>) -> CallOffer {
     match challenge(seller, sold, call) {
         Ok(challenge) => with_challenge(seller, sold, &challenge),
@@ -76,7 +73,6 @@ pub(crate) fn offer(seller: &Seller, sold: &SoldCall<'_>, call: &Call<'_>) -> Ca
     }
 }
 
-/// The offer without an invoice.
 pub(crate) fn without(sold: &SoldCall<'_>, code: &str, detail: &str) -> CallOffer {
     let body = json!({
         "error": code,
@@ -191,7 +187,6 @@ fn store(new: NewChallenge, mut client: ClientHashes, now: u64, call: &Call<'_>)
     Err(NoChallenge::because("state_unavailable", "the key of clients' hashes is changing; try again in a moment"))
 }
 
-/// The offer with its invoice.
 fn with_challenge(seller: &Seller, sold: &SoldCall<'_>, challenge: &Challenge) -> CallOffer {
     let content = &challenge.content;
     let ChallengeSecrets { macaroon, invoice, .. } = &content.secrets;

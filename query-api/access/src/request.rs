@@ -9,7 +9,6 @@ pub(crate) fn body_of(sold: &SoldCall<'_>) -> [u8; 32] {
     body_hash(sold.body.as_deref().unwrap_or_default().as_bytes())
 }
 
-/// The binding of a request.
 pub(crate) fn binding_of<'s>(sold: &'s SoldCall<'_>, body: [u8; 32]) -> Result<Binding<'s>, BindingError> {
     Binding::new(sold.method(), &sold.path, Some(sold.query.as_bytes()), body)
 }

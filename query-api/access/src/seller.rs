@@ -17,7 +17,6 @@ pub(crate) struct Seller {
 }
 
 impl Seller {
-    /// Makes invoices with this daemon.
     pub(crate) fn new(kind: BackendKind, daemon: Arc<dyn Invoices>) -> Self {
         Seller {
             invoicing: Invoicing::new(daemon),

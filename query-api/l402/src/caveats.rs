@@ -26,7 +26,6 @@ impl Name {
         }
     }
 
-    /// Returns the value of a caveat of this name.
     pub(crate) fn value_in(self, caveat: &[u8]) -> Option<&[u8]> {
         caveat.strip_prefix(self.text().as_bytes())?.strip_prefix(b"=")
     }
@@ -47,7 +46,6 @@ pub(crate) fn value_for(name: Name, binding: &Binding<'_>) -> Option<String> {
     }
 }
 
-/// Writes our caveats for a request and an expiry.
 pub(crate) fn of_request(binding: &Binding<'_>, expires: u64) -> Vec<String> {
     let equal = Name::EQUAL.into_iter().filter_map(|name| Some(name.with(&value_for(name, binding)?)));
     equal.chain([Name::Expires.with(&expires.to_string())]).collect()

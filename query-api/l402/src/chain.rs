@@ -6,7 +6,6 @@ use hmac::{
 };
 use sha2::{Digest, Sha256};
 
-/// Bytes of a hash.
 pub(crate) type Hash = [u8; 32];
 
 /// Bytes of a block of SHA-256: HMAC pads shorter keys to it with zeros.
@@ -20,7 +19,6 @@ pub(crate) fn derived_key(secret: &[u8]) -> Hash {
     hmac(KEY_GENERATOR, secret)
 }
 
-/// Computes the next link of the chain.
 pub(crate) fn next_link(link: &Hash, message: &[u8]) -> Hash {
     hmac(link, message)
 }

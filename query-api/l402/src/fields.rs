@@ -2,10 +2,8 @@
 
 use thiserror::Error;
 
-/// Ends a section.
 const END_OF_SECTION: u8 = 0;
 
-/// Type of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -89,7 +87,6 @@ impl<'b> Fields<'b> {
     }
 }
 
-/// Appends a field.
 pub(crate) fn append(bytes: &mut Vec<u8>, kind: Kind, content: &[u8]) {
     bytes.push(kind as u8);
     let mut length = content.len();
@@ -101,7 +98,6 @@ pub(crate) fn append(bytes: &mut Vec<u8>, kind: Kind, content: &[u8]) {
     bytes.extend_from_slice(content);
 }
 
-/// Appends the end of a section.
 pub(crate) fn end_section(bytes: &mut Vec<u8>) {
     bytes.push(END_OF_SECTION);
 }

@@ -65,7 +65,6 @@ impl Preimage {
         sha256(&self.0)
     }
 
-    /// True if this is the preimage of a payment hash.
     pub(crate) fn proves(&self, payment_hash: &[u8; 32]) -> bool {
         self.payment_hash().ct_eq(payment_hash).into()
     }

@@ -6,7 +6,6 @@ use ureq::http::Uri;
 
 use crate::ConfigError;
 
-/// Longest URL, in bytes.
 const MAX_URL_BYTES: usize = 500;
 
 /// Scheme, host, port and perhaps a path, without a slash at the end.

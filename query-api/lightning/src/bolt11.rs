@@ -13,7 +13,6 @@ pub const MAX_BOLT11_BYTES: usize = 4_096;
 /// Largest difference between the clocks of the node and of this machine.
 pub const MAX_CLOCK_DIFFERENCE_SECS: u64 = 300;
 
-/// Most characters of a flaw in an error.
 const MAX_FLAW_CHARS: usize = 200;
 
 /// Fields of an invoice whose checksum and signature are right.
@@ -68,7 +67,6 @@ pub fn decode(text: &str) -> Result<DecodedInvoice, DecodeError> {
     })
 }
 
-/// The prefix of a network's invoices.
 pub(crate) fn prefix_of(network: Network) -> &'static str {
     match network {
         Network::Main => "bc",

@@ -29,9 +29,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
 pub const MIN_TIMEOUT: Duration = Duration::from_millis(100);
 /// Longest time-out.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(30);
-/// Most bytes of a file with a credential.
 const MAX_CREDENTIAL_BYTES: u64 = 4_096;
-/// Most bytes of a file with certificates.
 const MAX_CERTIFICATE_BYTES: u64 = 64 << 10;
 
 /// A macaroon, rune, password or key, or the file that has it.

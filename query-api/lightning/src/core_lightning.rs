@@ -11,7 +11,6 @@ use crate::{
     fields::{Hex32, Msat, Whole},
 };
 
-/// Header of the rune.
 pub(crate) const HEADER: &str = "rune";
 
 /// Code of an invoice whose label exists (doc/schemas/invoice.json, errors).
@@ -46,7 +45,6 @@ struct GetInfo {
     alias: Option<String>,
 }
 
-/// An error of the RPC interface.
 #[derive(Deserialize)]
 struct RpcError {
     code: Option<i64>,

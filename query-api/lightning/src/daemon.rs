@@ -4,7 +4,6 @@ use cairn_model::{Network, one_line};
 
 use crate::{BackendError, Invoice, InvoiceState, NewInvoice, NodeInfo, PaymentHash, Preimage, bolt11, http::Http};
 
-/// Most characters of an alias.
 const MAX_ALIAS_CHARS: usize = 64;
 
 /// The requests, as errors name them.
@@ -12,7 +11,6 @@ pub(crate) const CREATE: &str = "the request for an invoice";
 pub(crate) const LOOKUP: &str = "the look-up of an invoice";
 pub(crate) const NODE: &str = "the request for node info";
 
-/// Connection and network of a daemon.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub(crate) http: Http,

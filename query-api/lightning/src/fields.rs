@@ -3,7 +3,6 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// Most characters of a number.
 const MAX_NUMBER_CHARS: usize = 24;
 
 #[derive(Deserialize)]

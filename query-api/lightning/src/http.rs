@@ -21,7 +21,6 @@ use crate::{
 
 /// Most bytes of an answer.
 pub const MAX_ANSWER_BYTES: u64 = 64 << 10;
-/// Most bytes of the headers of an answer.
 const MAX_HEADER_BYTES: usize = 16 << 10;
 
 /// A whole answer, with any status.
@@ -40,7 +39,6 @@ impl Answer {
     }
 }
 
-/// The header with the credential.
 pub(crate) struct Authorization {
     name: HeaderName,
     value: HeaderValue,
@@ -59,7 +57,6 @@ impl Authorization {
     }
 }
 
-/// The connection to one daemon.
 pub(crate) struct Http {
     agent: Agent,
     base: BaseUrl,
@@ -107,14 +104,12 @@ impl Http {
         self.backend
     }
 
-    /// Sends a GET request.
     pub(crate) fn get(&self, request: &'static str, path: &str) -> Result<Answer, BackendError> {
         let sent = self.agent.get(format!("{}{path}", self.base.as_str()));
         let sent = sent.header(&self.authorization.name, &self.authorization.value).call();
         self.receive(request, sent)
     }
 
-    /// Sends a POST request.
     pub(crate) fn post(
         &self,
         request: &'static str,
@@ -140,7 +135,6 @@ impl Http {
         }
     }
 
-    /// Reads the JSON of a successful answer.
     pub(crate) fn json<T: DeserializeOwned>(&self, request: &'static str, answer: &Answer) -> Result<T, BackendError> {
         if !answer.is_success() {
             return Err(self.failed(request, answer.status, &answer.text()));

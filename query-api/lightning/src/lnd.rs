@@ -12,7 +12,6 @@ use crate::{
     http::Answer,
 };
 
-/// Header of the macaroon.
 pub(crate) const HEADER: &str = "grpc-metadata-macaroon";
 
 /// Words of LND about an unknown invoice (invoices/errors.go). The code alone does not suffice: an unknown path has the
@@ -68,7 +67,6 @@ impl Lnd {
         Ok(words)
     }
 
-    /// Reads a successful answer.
     fn read<T: serde::de::DeserializeOwned>(&self, request: &'static str, answer: &Answer) -> Result<T, BackendError> {
         if answer.is_success() {
             return self.0.http.json(request, answer);

@@ -24,7 +24,6 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
 
-/// Certificates that a connection trusts.
 pub(crate) enum Trust {
     /// The certificates of the machine.
     Machine,
@@ -134,7 +133,6 @@ impl<In: Transport> Connector<In> for TlsConnector {
     }
 }
 
-/// A connection with TLS.
 pub(crate) struct TlsTransport {
     buffers: LazyBuffers,
     stream: StreamOwned<ClientConnection, TransportAdapter>,

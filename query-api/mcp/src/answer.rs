@@ -12,7 +12,6 @@ use crate::{
     portable::portable,
 };
 
-/// The answer of a tool.
 pub(crate) struct Answer {
     status_code: u16,
     endpoint: String,
@@ -27,7 +26,6 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The answer of an operation.
     pub(crate) fn of(endpoint: &str, reply: &Reply) -> Self {
         let essence = reply.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let answer = Answer {
@@ -102,12 +100,10 @@ impl Answer {
         }
     }
 
-    /// Says what was left out.
     pub(crate) fn with_left_out(self, left_out: Value) -> Self {
         Answer { left_out: Some(left_out), ..self }
     }
 
-    /// The error, if it is one.
     pub(crate) fn error_mut(&mut self) -> Option<&mut Value> {
         self.error.as_mut()
     }

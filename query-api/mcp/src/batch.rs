@@ -24,7 +24,6 @@ const LAST_WITH_BATCHES: &str = "2025-03-26";
 
 /// Charges and answers the messages of a batch.
 pub(crate) trait BatchHandler: Clone + Send + 'static {
-    /// The limits of a batch.
     fn options(&self) -> &Options;
 
     /// Charges the client.
@@ -43,7 +42,6 @@ struct RunningBatch<E> {
     messages: VecDeque<Message>,
     /// Pieces that are not yet sent.
     ready: VecDeque<Bytes>,
-    /// Bytes of the answers so far.
     bytes: usize,
     /// True until the first message has been taken: the request's own unit has paid for it.
     paid: bool,
@@ -51,7 +49,6 @@ struct RunningBatch<E> {
     ended: bool,
 }
 
-/// Answers a batch.
 pub(crate) async fn answer(each: &impl BatchHandler, parts: &Parts, messages: Vec<Message>) -> Response {
     let refused = |text: String| {
         RpcError::new(INVALID_REQUEST, format!("Invalid Request: {text}")).response(StatusCode::BAD_REQUEST, None)
@@ -94,7 +91,6 @@ pub(crate) async fn answer(each: &impl BatchHandler, parts: &Parts, messages: Ve
 }
 
 impl<E: BatchHandler> RunningBatch<E> {
-    /// The next piece of the body.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(piece) = self.ready.pop_front() {

@@ -39,7 +39,6 @@ impl Sizes {
     }
 }
 
-/// The limits of an operation's lists.
 pub(crate) struct Limits {
     /// Each with its default.
     defaults: Vec<(String, u64)>,
@@ -160,7 +159,6 @@ fn left_out(
     })
 }
 
-/// Most lists that an answer names.
 const MAX_LISTS: usize = 4;
 
 fn too_large(

@@ -25,7 +25,6 @@ pub(crate) struct CutList {
     pub(crate) newest: bool,
 }
 
-/// Members of an object, in order.
 struct Members(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Members {

@@ -19,7 +19,6 @@ use crate::{
 /// Paths of the MCP endpoint; the first is the main one.
 pub const PATHS: [&str; 4] = ["/mcp/", "/mcp", "/mcp/v1/", "/mcp/v1"];
 
-/// The MCP endpoint.
 pub(crate) async fn endpoint(State(front): State<Arc<Front>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(refused) = front.hosts.check(&parts.uri, &parts.headers) {

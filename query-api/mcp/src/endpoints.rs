@@ -119,7 +119,6 @@ fn named<'t>(tools: &'t Tools, endpoint: &str) -> Option<(usize, &'t OperationDe
     })
 }
 
-/// Describes an endpoint or tool.
 pub(crate) fn describe(tools: &Tools, arguments: &Map<String, Value>) -> Answer {
     let Some(endpoint) = arguments.get("endpoint").and_then(Value::as_str).map(str::trim) else {
         return refused(DESCRIBE, "endpoint", "expected a string");
@@ -215,7 +214,6 @@ pub(crate) async fn call(
     bound::answer(api, op, &shown(method, target), &reply, max, None)
 }
 
-/// Calls an operation.
 pub(crate) async fn operation(
     api: &Api,
     op: &OperationDescription,
@@ -288,12 +286,10 @@ impl UnknownArguments {
     }
 }
 
-/// Names of the arguments of an operation.
 fn names(op: &OperationDescription) -> impl Iterator<Item = &str> {
     op.input_schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str())
 }
 
-/// True if a path matches a template.
 fn fits(template: &str, path: &str) -> bool {
     let (template, path) = (template.split('/'), path.split('/'));
     template.clone().count() == path.clone().count()

@@ -52,9 +52,7 @@ impl Form {
 
 /// One message on its way through the protocol server.
 pub(crate) struct Exchange {
-    /// Size of the message in bytes.
     pub(crate) bytes: usize,
-    /// Form of the answer.
     pub(crate) form: Form,
     /// A text that no client can know; it is the placeholder of the answer.
     token: String,
@@ -103,21 +101,17 @@ impl Exchange {
     }
 }
 
-/// An answered message.
 pub(crate) struct AnsweredMessage {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// The body.
     pub(crate) pieces: Vec<Bytes>,
 }
 
 impl AnsweredMessage {
-    /// Length of the body.
     pub(crate) fn len(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()
     }
 
-    /// As an HTTP answer.
     pub(crate) fn into_response(self) -> Response {
         let length = self.len();
         let body = match self.pieces.as_slice() {

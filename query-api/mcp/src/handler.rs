@@ -64,7 +64,6 @@ impl Handler {
 }
 
 impl Handler {
-    /// The answer of a tool.
     async fn answer(&self, does: ToolAction, exchange: &Exchange, from: &Parts) -> Result<Answer, ErrorData> {
         let (mut arguments, bytes, max) = (exchange.arguments(), exchange.bytes, self.sizes);
         let tools = &self.tools;

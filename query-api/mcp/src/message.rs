@@ -10,19 +10,16 @@ const MAX_VALUES: usize = 20_000;
 /// Maximum size of a message without the arguments of a tool, in bytes.
 pub(crate) const MAX_FRAME: usize = 64 << 10;
 
-/// The messages of a body.
 pub(crate) enum Incoming {
     One(Message),
     Batch(Vec<Message>),
 }
 
-/// A message, its arguments apart.
 pub(crate) struct Message {
     /// The message without the arguments of a tool.
     pub(crate) value: Value,
     /// The same as text; `None` if it is too long.
     pub(crate) frame: Option<String>,
-    /// The arguments of a tool.
     pub(crate) arguments: Map<String, Value>,
     /// Its share of the body in bytes: all of it, since the rest of a batch may be small.
     pub(crate) bytes: usize,
@@ -42,7 +39,6 @@ impl Message {
         Message { value, frame, arguments, bytes }
     }
 
-    /// True for the call of a tool.
     pub(crate) fn is_call(&self) -> bool {
         is_call(&self.value)
     }

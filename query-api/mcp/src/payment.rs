@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 pub(crate) const PAYMENT: &str = "x402/payment";
 /// The member of `_meta` of a result with the receipt.
 const RESPONSE: &str = "x402/payment-response";
-/// The header with a payment.
 pub(crate) const SIGNATURE: HeaderName = HeaderName::from_static("payment-signature");
 
 /// Members of `PaymentRequired` besides `error`, which our answers have in another form.
@@ -30,7 +29,6 @@ pub(crate) struct PaymentMessages {
 }
 
 impl PaymentMessages {
-    /// Reads the headers of an answer.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let message = |name: &str| -> Option<Value> {
             let json = STANDARD.decode(headers.get(name)?.as_bytes()).ok()?;
@@ -47,7 +45,6 @@ impl PaymentMessages {
         members.collect()
     }
 
-    /// `_meta` of the result.
     pub(crate) fn into_meta(self) -> Option<MetaObject> {
         Some(MetaObject(Map::from_iter([(RESPONSE.to_owned(), self.response?)])))
     }

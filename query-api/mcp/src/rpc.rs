@@ -16,7 +16,6 @@ pub(crate) const PARSE_ERROR: i32 = -32700;
 pub(crate) const INVALID_REQUEST: i32 = -32600;
 /// The parameters do not match the method.
 pub(crate) const INVALID_PARAMS: i32 = -32602;
-/// The server failed.
 pub(crate) const INTERNAL_ERROR: i32 = -32603;
 
 /// The client has used up its rate limit, or the server is overloaded.
@@ -24,7 +23,6 @@ pub(crate) const BUSY: i32 = -32000;
 /// The answer does not fit into the batch.
 pub(crate) const TOO_LARGE: i32 = -32001;
 
-/// An error of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RpcError {
     code: i32,
@@ -65,7 +63,6 @@ impl RpcError {
     }
 }
 
-/// An answer of type JSON.
 pub(crate) fn json_response(status: StatusCode, text: String) -> Response {
     (status, [("content-type", "application/json"), ("cache-control", "no-store")], text).into_response()
 }

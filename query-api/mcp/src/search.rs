@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use cairn_http::OperationDescription;
 
-/// Maximum number of words of a query.
 const MAX_WORDS: usize = 24;
 /// Words that say nothing about the subject.
 const IDLE: [&str; 63] = [
@@ -66,14 +65,12 @@ const NEIGHBOUR: f64 = 0.5;
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.35;
 
-/// Entry of the search: an operation.
 struct Entry {
     /// Weight of each word.
     words: HashMap<String, f64>,
     length: f64,
 }
 
-/// The index of all operations.
 pub(crate) struct Index {
     entries: Vec<Entry>,
     /// Number of entries with a word.
@@ -84,7 +81,6 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index of operations.
     pub(crate) fn of(operations: &[OperationDescription]) -> Self {
         let entries = operations.iter().map(|op| {
             let parameters = op.input_schema["properties"].as_object().into_iter().flatten();

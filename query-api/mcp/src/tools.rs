@@ -8,25 +8,18 @@ use serde_json::{Map, Value};
 
 use crate::{answer, general, portable::object, search::Index};
 
-/// Kind of a tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ToolAction {
-    /// The operation at this index.
     Operation(usize),
-    /// `search_endpoints`.
     Search,
-    /// `describe_endpoint`.
     Describe,
-    /// `call_endpoint`.
     Call,
 }
 
 /// The tools, in listing order.
 pub(crate) struct Tools {
     pub(crate) operations: Vec<OperationDescription>,
-    /// Search over them.
     pub(crate) index: Index,
-    /// Schemas of the results of the operations.
     pub(crate) results: Vec<Map<String, Value>>,
     /// The list as JSON: the same for everybody, so it is written once.
     pub(crate) list: Bytes,
@@ -57,7 +50,6 @@ impl Tools {
         }
     }
 
-    /// Names of all tools and operations.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let tools = self.listed.iter().map(|(tool, _)| tool.name.as_ref());
         tools.chain(self.operations.iter().map(|op| op.name))

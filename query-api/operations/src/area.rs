@@ -6,9 +6,7 @@ macro_rules! area {
     ($($file:ident::$operation:ident $(+ $batch:ident)?,)+) => {
         $(pub(crate) mod $file;)+
 
-        /// The operations of this area.
         pub(crate) const OPERATIONS: &[$crate::operation::ToLine] = &[$($crate::operation::line::<$file::$operation>),+];
-        /// Their batches.
         pub(crate) const BATCHES: &[$crate::operation::ToLine] =
             &[$($($crate::batch::$batch::<$file::$operation>,)?)+];
     };

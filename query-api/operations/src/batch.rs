@@ -16,7 +16,6 @@ use crate::{
 
 /// Error of a row that was not reached.
 const UNAVAILABLE: &str = "unavailable";
-/// Explanation of it.
 const UNREACHED: &str = "the batch had used half of the time or of the work of a request before this address; ask again, \
     with fewer addresses";
 
@@ -35,7 +34,6 @@ const ROW_SHARE: u32 = 2;
 
 /// An operation about one address that has a batch for many.
 pub(crate) trait BatchedOperation: Operation<Output: Serialize + JsonSchema> {
-    /// Description of its batch.
     const BATCH: Info;
 
     /// Data that the rows of a batch share, so that each part is read once; `()` if there is none.
@@ -51,7 +49,6 @@ pub(crate) trait BatchedOperation: Operation<Output: Serialize + JsonSchema> {
     }
 }
 
-/// The batch of an operation.
 struct Batch<O>(PhantomData<O>);
 
 /// The addresses.
@@ -204,7 +201,6 @@ fn shown(text: &str) -> String {
     if looks_secret(text) { REDACTED.to_owned() } else { text.to_owned() }
 }
 
-/// The line of an operation's batch.
 pub(crate) fn batch<O: BatchedOperation>(agreed: &[AgreedOperation]) -> Line {
     line::<Batch<O>>(agreed)
 }

@@ -24,7 +24,6 @@ struct CandleRange {
 }
 
 impl<'a> Candles<'a> {
-    /// The candles of the known series, read from a view.
     pub(crate) fn new(view: &'a View<'a>, known: &'a KnownSeries) -> Self {
         Candles { view, known, loaded: RefCell::default() }
     }

@@ -20,13 +20,9 @@ pub(crate) struct ChainConfig {
     pub(crate) featured: Vec<Featured>,
     /// Maximum lag of the index behind the best known chain, in blocks, for requests that need the tip.
     pub(crate) max_lag_blocks: u32,
-    /// Lists of sanctions.
     pub(crate) sanctions: SanctionsConfig,
-    /// Keys of evidence packs.
     pub(crate) evidence: EvidenceConfig,
-    /// Payments on chain, and what is paid.
     pub(crate) payments: PaymentsConfig,
-    /// Timestamps.
     pub(crate) timestamps: TimestampConfig,
 }
 
@@ -195,7 +191,6 @@ impl From<HttpConfig> for ApiConfig {
 }
 
 impl ChainConfig {
-    /// An address to show as an example.
     pub(crate) fn example_address(&self) -> Option<&str> {
         let featured = self.featured.first().map(|featured| &featured.address);
         featured.or(self.showcase_addresses.first()).map(String::as_str)

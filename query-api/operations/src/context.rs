@@ -56,7 +56,6 @@ pub(crate) const CLAIMS: Freshness = Freshness("claims");
 pub(crate) const LABELS: Freshness = Freshness("labels");
 /// Tables computed from the whole index beside new blocks: they change without a new tip and without an event.
 pub(crate) const BESIDE: Freshness = Freshness("beside");
-/// The base rates of risk signals.
 pub(crate) const RATES: Freshness = Freshness("base_rates");
 
 /// The answers that were computed in advance.
@@ -107,7 +106,6 @@ pub(crate) fn reads_mempool(info: &Info) -> bool {
 /// The mempool, at the same tip as the index view. It does not change during the request.
 #[derive(Clone)]
 pub(crate) struct MempoolView<'a> {
-    /// Its transactions.
     pub(crate) mempool: &'a Mempool,
     /// Time of its data, in milliseconds since 1970.
     pub(crate) as_of_ms: u64,
@@ -115,11 +113,9 @@ pub(crate) struct MempoolView<'a> {
     pub(crate) projection: Option<Arc<Projection>>,
 }
 
-/// Where prices come from.
 pub(crate) struct PriceAccess<'a> {
     /// The reader of the index; `None` while there is none.
     pub(crate) reader: Option<&'a Arc<Reader>>,
-    /// The series of the index.
     pub(crate) slot: &'a SeriesSlot,
     /// Live quotes. Only for operations that list a price as a freshness input.
     pub(crate) live: Arc<[LiveQuote]>,
@@ -133,13 +129,11 @@ pub(crate) struct Ctx<'a> {
     pub(crate) ask: &'a Ask<'a>,
     /// The index; `None` while it is empty.
     pub(crate) index: Option<&'a View<'a>>,
-    /// Height of the best known chain.
     pub(crate) best_height: Option<Height>,
     /// The newest announcement of the feed that is on disk; `None` if all that can be read is.
     pub(crate) feed_end: Option<u64>,
     /// The mempool, or the reason why it cannot be read. Only for operations that list it as a freshness input.
     pub(crate) pool: Result<MempoolView<'a>, Absent>,
-    /// Status of the source of blocks.
     pub(crate) source: Option<&'a SourceStatus>,
     /// Parts that do not work at present.
     pub(crate) troubles: &'a [Trouble],
@@ -155,11 +149,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) node_bytes: NodeBytes<'a>,
     /// Prices of the moment, and what the index has.
     pub(crate) prices: PriceAccess<'a>,
-    /// The entities of the index.
     pub(crate) register: &'a RegisterSlot,
-    /// The tags of mining pools that the index has.
     pub(crate) pool_tags: &'a LedgerSlot<KnownTags>,
-    /// The profiles of entities that the index has.
     pub(crate) profiles: &'a LedgerSlot<KnownProfiles>,
     /// Value that labelled scripts spent in a week.
     pub(crate) volume: &'a VolumeSlot,
@@ -167,9 +158,7 @@ pub(crate) struct Ctx<'a> {
     pub(crate) rates: &'a RateSlot,
     /// Outputs of coinbases that cannot be spent yet.
     pub(crate) young: &'a YoungSlot,
-    /// Damage that was found.
     pub(crate) damages: &'a Damages,
-    /// Configuration of the operations.
     pub(crate) chain: &'a ChainConfig,
     /// See [`Ctx::as_if_at`].
     pub(crate) fixed_now: Cell<Option<u32>>,
@@ -184,7 +173,6 @@ impl<'a> Deref for Ctx<'a> {
 }
 
 impl<'a> Ctx<'a> {
-    /// The index.
     pub(crate) fn view(&self) -> Result<&'a View<'a>, ApiError> {
         self.index.ok_or_else(|| ApiError::syncing("nothing has been indexed yet"))
     }
@@ -194,7 +182,6 @@ impl<'a> Ctx<'a> {
         self.ask.fingerprint()
     }
 
-    /// The mempool, for operations that need it.
     pub(crate) fn mempool(&self) -> Result<&MempoolView<'a>, ApiError> {
         self.pool.as_ref().map_err(|absent| {
             // Before the indexer has said so, it may only not have begun.

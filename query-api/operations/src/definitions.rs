@@ -23,11 +23,8 @@ pub(crate) use money::{FLOW_GRAPH, PROFIT_AND_LOSS, WHOLE_WALLETS};
 pub(crate) use risk_signals::RISK_SIGNALS;
 pub(crate) use timestamps::TIMESTAMPS;
 
-/// Id of the definition of claims.
 pub(crate) const CLAIMS: &str = "claims";
-/// Id of the definition of entities.
 pub(crate) const ENTITIES: &str = "entities";
-/// Id of the definition of mining pools.
 pub(crate) const MINING_POOLS: &str = "mining-pools";
 /// Id of the definition of what operators approve of a list of sanctions.
 pub(crate) const OFAC_TIER: &str = "ofac-tier";

@@ -9,7 +9,6 @@ use crate::{context::Ctx, node_bytes::TxRequest};
 
 /// An operation: one file and one line in its area. `BlockTime` below is an example that is compiled.
 pub(crate) trait Operation {
-    /// Its description.
     const INFO: Info;
     /// Its input: path, query and body parameters in one object.
     type Input: DeserializeOwned + JsonSchema;
@@ -22,7 +21,6 @@ pub(crate) trait Operation {
         Ok(None)
     }
 
-    /// Computes the answer.
     fn run(ctx: &Ctx<'_>, input: Self::Input) -> Result<Self::Output, ApiError>;
 }
 
@@ -34,17 +32,13 @@ pub(crate) struct Runner {
     pub(crate) run: fn(&Ctx<'_>, &Value, Selection<'_>) -> Result<SerializedAnswer, ApiError>,
 }
 
-/// Makes the line of an operation, with how it was agreed upon.
 pub(crate) type ToLine = fn(&[AgreedOperation]) -> Line;
 
-/// A line of the registry.
 pub(crate) struct Line {
-    /// Its entry for the framework.
     pub(crate) registered: RegisteredOperation,
     pub(crate) runner: Runner,
 }
 
-/// Makes the line of an operation.
 pub(crate) fn line<O: Operation>(agreed: &[AgreedOperation]) -> Line {
     Line {
         registered: RegisteredOperation::of::<O::Input, O::Output>(O::INFO, agreed),
@@ -55,7 +49,6 @@ pub(crate) fn line<O: Operation>(agreed: &[AgreedOperation]) -> Line {
     }
 }
 
-/// Parses the input as the operation's type.
 pub(crate) fn read<O: Operation>(input: &Value) -> Result<O::Input, ApiError> {
     <O::Input as Deserialize>::deserialize(input).map_err(|error| {
         // The schema accepts a value that the type does not.

@@ -33,9 +33,7 @@ pub(crate) struct PageEnd {
     pub(crate) truncated: bool,
 }
 
-/// A request for a page of a list of transactions.
 pub(crate) struct PageRequest<'a> {
-    /// The index.
     pub(crate) view: &'a View<'a>,
     /// The part of the chain that the list covers.
     pub(crate) window: Window,

@@ -16,7 +16,6 @@ use crate::{
     vocabulary::caveat::Caveat,
 };
 
-/// Why a price is missing.
 pub(crate) fn why_missing(missing: Missing) -> &'static str {
     match missing {
         Missing::NoSeries => "no prices are loaded",
@@ -26,7 +25,6 @@ pub(crate) fn why_missing(missing: Missing) -> &'static str {
     }
 }
 
-/// Why an exchange rate is missing.
 pub(crate) fn why_no_rate(none: NoRate) -> &'static str {
     match none {
         NoRate::NoSeries => "no exchange rates of this currency are loaded",
@@ -61,12 +59,10 @@ impl Dollars {
     }
 }
 
-/// The name of the source of a price.
 pub(crate) fn source(price: &Price) -> Option<String> {
     price.source.as_ref().map(|source| source.as_str().to_owned())
 }
 
-/// The caveats about the price in dollars.
 pub(crate) fn caveats(price: Result<&Price, Missing>, now: u32) -> Vec<Caveat> {
     match price {
         Err(Missing::NoSeries) => vec![Caveat::NoPriceSource {}],
@@ -94,7 +90,6 @@ impl Ctx<'_> {
         result
     }
 
-    /// The series of the index.
     pub(crate) fn known(&self) -> Result<Arc<KnownSeries>, ApiError> {
         let view = self.view()?;
         let reader = self.prices.reader.ok_or_else(ApiError::internal)?;
@@ -106,7 +101,6 @@ impl Ctx<'_> {
         self.prices.live.iter().chain(&known.live).cloned().collect()
     }
 
-    /// The price in dollars now.
     pub(crate) fn dollars(&self) -> Result<Result<&Price, Missing>, ApiError> {
         let kept = &self.prices.dollars;
         let price = match kept.get() {
@@ -147,10 +141,8 @@ pub(crate) fn in_all(
     Ok((told, omitted))
 }
 
-/// Maximum number of currencies in one answer.
 pub(crate) const MAX_CURRENCIES: usize = 64;
 
-/// Adds what an answer with the price in dollars depends on.
 pub(crate) fn add_dollars(ctx: &Ctx<'_>, versions: &mut Versions) {
     match ctx.dollars() {
         Ok(Ok(price)) => add(price, ctx.now(), versions),
@@ -160,7 +152,6 @@ pub(crate) fn add_dollars(ctx: &Ctx<'_>, versions: &mut Versions) {
     }
 }
 
-/// Adds what an answer with all prices depends on.
 pub(crate) fn add_market(ctx: &Ctx<'_>, versions: &mut Versions) {
     match ctx.known().and_then(|known| in_all(ctx, &known, MAX_CURRENCIES)) {
         Err(_) => versions.add(b"unknown"),

@@ -19,19 +19,15 @@ use cairn_tables::{
 };
 use parking_lot::Mutex;
 
-/// Most entities that are listed.
 pub(crate) const MAX_ENTITIES: usize = 50_000;
 /// Most names of an entity, as people write them, that are looked at.
 pub(crate) const MAX_NAMES: usize = 32;
-/// Most origins of an entity that are counted.
 pub(crate) const MAX_ORIGINS: usize = 64;
 /// Most lists of an entity itself that are looked at.
 pub(crate) const MAX_OWN_LISTS: usize = 16;
-/// Most documents of a list that are looked at.
 const MAX_DOCUMENTS: usize = 10_000;
 /// Rows of other entities that are stepped over before a search is cheaper.
 const STEPS: usize = 16;
-/// Entities that are read at a time.
 const AT_A_TIME: usize = 1_000;
 /// While documents are being worked in, the entities change without a block: they are read again after this time.
 const PENDING_FOR: Duration = Duration::from_secs(2);
@@ -41,7 +37,6 @@ const WAIT: Duration = Duration::from_millis(5);
 /// An entity that is not a natural person.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Its name for paths.
     pub(crate) name: EntityName,
     /// Its name as people write it.
     pub(crate) shown: Box<str>,
@@ -57,7 +52,6 @@ pub(crate) struct Entry {
     pub(crate) last: Option<TxNum>,
 }
 
-/// The entities of an index.
 #[derive(Debug)]
 pub(crate) struct Register {
     tip: Tip,
@@ -80,7 +74,6 @@ impl Register {
         &self.entries
     }
 
-    /// The entities in an order.
     pub(crate) fn sorted(&self, order: Order) -> impl Iterator<Item = &Entry> {
         let at = Order::ALL.iter().position(|of| *of == order).and_then(|at| self.orders.get(at));
         at.into_iter().flatten().filter_map(|at| self.entries.get(*at as usize))
@@ -193,7 +186,6 @@ fn aliases(entries: &[Entry], written: &[Vec<(String, u64)>]) -> HashMap<EntityN
     found.into_iter().map(|(alias, (_, at))| (alias, at)).collect()
 }
 
-/// Texts about an entity.
 #[derive(Debug, Default)]
 struct Texts {
     /// Names as people write them, each with its scripts.
@@ -263,7 +255,6 @@ pub(crate) struct OwnLists<'v> {
 }
 
 impl<'v> OwnLists<'v> {
-    /// Reads them from a view.
     pub(crate) fn of(view: &'v View<'v>) -> Self {
         OwnLists { view, known: BTreeMap::new() }
     }

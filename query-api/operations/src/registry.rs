@@ -19,7 +19,6 @@ pub(crate) static AGREED: LazyLock<Vec<AgreedOperation>> = LazyLock::new(|| {
     })
 });
 
-/// All operations: those of each area, then their batches.
 pub(crate) fn operations() -> Vec<Line> {
     let areas = [
         (service::OPERATIONS, service::BATCHES),
@@ -50,7 +49,6 @@ pub(crate) fn operations() -> Vec<Line> {
     operations.chain(batches).map(|line| line(&AGREED)).collect()
 }
 
-/// All operations, as the framework sees them.
 #[cfg(test)]
 pub(crate) fn registered() -> Vec<cairn_http::RegisteredOperation> {
     operations().into_iter().map(|line| line.registered).collect()

@@ -8,7 +8,6 @@ use cairn_events::LiveQuote;
 use cairn_reader::{Damages, ReadError, Reader, SeriesSpan, View};
 use parking_lot::Mutex;
 
-/// The series of an index.
 #[derive(Debug, Default)]
 pub(crate) struct KnownSeries {
     /// The sequence number of the input event up to which they are known.

@@ -68,7 +68,6 @@ impl TroubleRow {
     }
 }
 
-/// The time at which a trouble began.
 pub(crate) fn since(trouble: &Trouble) -> String {
     rfc3339_ms(trouble.since.saturating_mul(1_000))
 }

@@ -14,7 +14,6 @@ use crate::{
     vocabulary::label::{ShortLabel, Unlabeled},
 };
 
-/// Scripts that are shown on each side.
 const MAX_SIDES: usize = 5;
 
 /// A script of a transaction.
@@ -39,7 +38,6 @@ pub(crate) fn largest(sides: &[Side]) -> String {
 pub(crate) struct Sides {
     /// The largest first.
     shown: Vec<(Vec<u8>, u64)>,
-    /// Scripts that are left out.
     pub(crate) omitted: u64,
 }
 
@@ -85,7 +83,6 @@ pub(crate) fn name_of(script: &[u8], view: &View<'_>) -> String {
     address_of(script, view.network()).unwrap_or_else(|| format!("scripthash:{}", hex::encode(script_sha256(script))))
 }
 
-/// Sums up a key's satoshis.
 pub(crate) fn add<K: Hash + Eq>(sums: &mut HashMap<K, u64>, key: K, sats: u64) {
     let sum = sums.entry(key).or_default();
     *sum = sum.saturating_add(sats);

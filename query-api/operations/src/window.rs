@@ -12,7 +12,6 @@ use crate::{parameters::since::SinceParam, vocabulary::cursor::Cursors};
 /// Blocks from one height to the one before another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Window {
-    /// The first block.
     pub(crate) since: Height,
     /// One past the last block.
     pub(crate) until: Height,
@@ -90,12 +89,10 @@ const MAX_LOOKED_THROUGH: usize = 30_000;
 /// Cost of reading a transaction with its inputs, in such rows.
 pub(crate) const TX: usize = 30;
 
-/// Result of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ScanStep<R> {
     /// A transaction that may fit, with its row.
     Tx(TxNum, R),
-    /// There is no more.
     End,
     /// Enough was looked through for one page: all from this transaction on.
     Enough(TxNum),
@@ -105,12 +102,10 @@ pub(crate) enum ScanStep<R> {
 pub(crate) struct BoundedScan {
     first: TxNum,
     looked_through: usize,
-    /// The last one that was looked at.
     last: Option<TxNum>,
 }
 
 impl BoundedScan {
-    /// Back to this transaction.
     pub(crate) fn back_to(first: TxNum) -> Self {
         BoundedScan { first, looked_through: 0, last: None }
     }
@@ -142,9 +137,7 @@ impl BoundedScan {
     }
 }
 
-/// A page of a list.
 pub(crate) struct Page<T> {
-    /// The newest first.
     pub(crate) rows: Vec<T>,
     /// Where the next page begins; `None` at the end.
     pub(crate) next: Option<PagePosition>,

@@ -90,7 +90,6 @@ impl PaymentDescriptor {
     }
 }
 
-/// The branch to receive with.
 fn receiving(text: &str, network: Network) -> Result<Branch, DescriptorError> {
     let branches = cairn_keys::read(text, network.to_bitcoin())?;
     if branches.len() > MAX_BRANCHES {

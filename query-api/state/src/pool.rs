@@ -29,7 +29,7 @@ macro_rules! on {
 }
 pub(crate) use on;
 
-/// A transaction of one of the two databases. What it did counts once it is committed.
+/// A transaction of one of the two databases. It takes effect once it is committed.
 pub(crate) enum SqlTx<'c> {
     Sqlite(Transaction<'c, Sqlite>),
     Postgres(Transaction<'c, Postgres>),

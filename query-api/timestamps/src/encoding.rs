@@ -4,7 +4,6 @@ use crate::{flaw::Flaw, limits::MAX_URI_BYTES};
 
 /// The bytes that every proof begins with, before the version.
 pub(crate) const MAGIC: &[u8; 31] = b"\x00OpenTimestamps\x00\x00Proof\x00\xbf\x89\xe2\xe8\x84\xe8\x92\x94";
-/// The one version of the format.
 pub(crate) const VERSION: u64 = 1;
 /// The byte before an attestation.
 pub(crate) const ATTESTATION: u8 = 0x00;
@@ -16,14 +15,11 @@ pub(crate) type Fault = (usize, Flaw);
 
 /// Bytes that are being read.
 pub(crate) struct Input<'b> {
-    /// All of them.
     pub(crate) bytes: &'b [u8],
-    /// Offset of the next one.
     pub(crate) at: usize,
 }
 
 impl<'b> Input<'b> {
-    /// Reads a byte.
     pub(crate) fn byte(&mut self) -> Result<u8, Fault> {
         let byte = *self.bytes.get(self.at).ok_or((self.bytes.len(), Flaw::End))?;
         self.at += 1;
@@ -38,7 +34,6 @@ impl<'b> Input<'b> {
         Ok(taken)
     }
 
-    /// All that is left.
     pub(crate) fn rest(&mut self) -> &'b [u8] {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         self.at = self.bytes.len();
@@ -103,7 +98,6 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Writes a length and the bytes.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);

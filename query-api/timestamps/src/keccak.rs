@@ -34,7 +34,6 @@ const LANES: [usize; 24] = [10, 7, 11, 17, 18, 3, 5, 16, 8, 21, 24, 4, 15, 23, 1
 const ROTATIONS: [u32; 24] =
     [1, 3, 6, 10, 15, 21, 28, 36, 45, 55, 2, 14, 27, 41, 56, 8, 25, 43, 62, 18, 39, 61, 20, 44];
 
-/// Returns the hash of `message`.
 pub(crate) fn keccak256(message: &[u8]) -> [u8; 32] {
     let mut state = [0u64; 25];
     let mut blocks = message.chunks_exact(RATE);

@@ -8,9 +8,7 @@ use crate::{
 /// A proof: the hash of a file, and all that follows from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proof {
-    /// The function that made the hash.
     pub(crate) function: HashFunction,
-    /// The hash of the file.
     pub(crate) file_hash: Vec<u8>,
     /// All that follows from the hash.
     pub(crate) root: Step,
@@ -28,7 +26,6 @@ pub struct Step {
 /// An operation on a message, and what follows from the result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Branch {
-    /// The operation.
     pub(crate) operation: Operation,
     /// All that follows from its result.
     pub(crate) next: Step,

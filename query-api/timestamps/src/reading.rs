@@ -65,7 +65,6 @@ fn proof(bytes: &[u8]) -> Result<Proof, Fault> {
     Ok(Proof { function, file_hash, root })
 }
 
-/// A proof that is being read.
 struct Reading<'b> {
     input: Input<'b>,
     /// Number of operations so far.

@@ -11,9 +11,7 @@ use crate::operation::{HashFunction, Operation};
 
 /// Levels from one stored level to the next.
 const LEVELS: u8 = 8;
-/// Nodes in a part.
 const PART_NODES: usize = 1 << LEVELS;
-/// Length of a hash.
 const HASH_BYTES: usize = 32;
 
 /// A tree.

@@ -25,7 +25,6 @@ pub(crate) struct Refused {
     /// Path of the same question to the API.
     #[serde(skip)]
     pub(crate) path: String,
-    /// Seconds after which to ask again.
     #[serde(skip)]
     pub(crate) retry_after: Option<u64>,
 }
@@ -49,7 +48,6 @@ impl Refused {
     }
 }
 
-/// A part of a page.
 pub(crate) type Part<T> = Result<Told<T>, Refused>;
 
 impl Site {

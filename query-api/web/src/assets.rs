@@ -50,15 +50,12 @@ pub(crate) static SITE_STYLE: Asset = asset!(
 pub(crate) static SITE_SCRIPT: Asset =
     asset!("/assets/site.js", "text/javascript; charset=utf-8", include_str!("../assets/site.js"));
 
-/// The script of the page of the chain.
 pub(crate) static HOME_SCRIPT: Asset =
     asset!("/assets/home.js", "text/javascript; charset=utf-8", include_str!("../assets/home.js"));
 
-/// The script of transactions.
 pub(crate) static TX_SCRIPT: Asset =
     asset!("/assets/tx.js", "text/javascript; charset=utf-8", include_str!("../assets/tx.js"));
 
-/// The script of flows of money.
 pub(crate) static TRACE_SCRIPT: Asset =
     asset!("/assets/trace.js", "text/javascript; charset=utf-8", include_str!("../assets/trace.js"));
 

@@ -13,12 +13,10 @@ const LEFT: f64 = 8.0;
 const BELOW: f64 = 22.0;
 const ABOVE: f64 = 18.0;
 
-/// A point of a chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     /// Place from left to right, such as seconds.
     pub(crate) x: f64,
-    /// Value.
     pub(crate) y: f64,
     /// Time and value in words, for the pointer.
     pub(crate) label: String,
@@ -35,7 +33,6 @@ pub(crate) enum Shape {
     Bars,
 }
 
-/// A chart of one series.
 pub(crate) struct Chart<'a> {
     /// Its subject, in a sentence.
     pub(crate) name: &'a str,

@@ -19,7 +19,6 @@ impl fmt::Display for Markup {
 
 impl HtmlSafe for Markup {}
 
-/// Text as HTML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     // Writing to a String cannot fail.
@@ -27,12 +26,10 @@ pub(crate) fn escaped(text: &str) -> String {
     html
 }
 
-/// Path of the page of an address.
 pub(crate) fn address_path(address: &str) -> String {
     format!("/address/{}", segment(address))
 }
 
-/// Path of the page of a transaction.
 pub(crate) fn tx_path(txid: &str) -> String {
     format!("/tx/{}", segment(txid))
 }
@@ -57,7 +54,6 @@ pub(crate) fn tx(txid: &str) -> Markup {
     shortened(&tx_path(txid), txid)
 }
 
-/// A link to a block by its height.
 pub(crate) fn block(height: impl Plain<u64>) -> Markup {
     let height = height.plain();
     Markup(format!("<a href=\"/block/{height}\">{height}</a>"))

@@ -49,7 +49,6 @@ struct Meta {
 }
 
 impl Source {
-    /// Reads it from the `_meta` of an answer.
     pub(crate) fn read(body: &[u8], path: String) -> Result<Self, serde_json::Error> {
         let Body { meta: Meta { endpoint, tip, warnings } } = serde_json::from_slice(body)?;
         Ok(Source { path, is_post: endpoint.starts_with("POST "), tip, warnings })

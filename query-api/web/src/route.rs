@@ -24,7 +24,6 @@ const FORM: &str = "GET, HEAD, POST, OPTIONS";
 pub(crate) trait PageRoutes {
     /// Adds a page that is only read.
     fn page<H: Handler<T, Arc<Site>>, T: 'static>(self, path: &str, page: H) -> Self;
-    /// Adds a page with a form, and the page that answers the form.
     fn form<H, T, P, U>(self, path: &str, page: H, answer: P) -> Self
     where
         H: Handler<T, Arc<Site>>,
@@ -81,7 +80,6 @@ pub(crate) async fn readable(State(site): State<Arc<Site>>, request: Request, ne
     answer::refused(&site, "The path cannot be read", "", &refusal)
 }
 
-/// A redirect to a place.
 pub(crate) fn see(status: StatusCode, place: &str) -> Response {
     match HeaderValue::from_str(place) {
         Ok(place) => (status, [(header::LOCATION, place)]).into_response(),

@@ -4,7 +4,6 @@ use askama::{Template, filters::HtmlSafe};
 
 use crate::links::address_path;
 
-/// A page of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tab {
     Overview,
@@ -56,7 +55,6 @@ pub(crate) struct Tabs {
 
 impl HtmlSafe for Tabs {}
 
-/// The tabs of an address, on this page of it.
 pub(crate) fn tabs(address: &str, current: Tab) -> Tabs {
     Tabs { path: address_path(address), current }
 }

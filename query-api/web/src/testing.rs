@@ -31,7 +31,6 @@ impl Canned {
         self
     }
 
-    /// An error of an operation.
     pub(crate) fn refused(mut self, operation: &'static str, status: u16, code: &str, detail: &str) -> Self {
         let problem = serde_json::json!({"status": status, "error": code, "title": "Refused", "detail": detail});
         self.0.insert(operation, (status, problem.to_string()));
@@ -58,12 +57,10 @@ impl Operations for Canned {
     }
 }
 
-/// Asks for a page.
 pub(crate) async fn get(canned: Canned, target: &str) -> Response {
     send(canned, http::Request::get(target).body(Body::empty()).unwrap()).await
 }
 
-/// Sends a form.
 pub(crate) async fn post(canned: Canned, target: &str, form: &str) -> Response {
     let request = http::Request::post(target).header("content-type", "application/x-www-form-urlencoded");
     send(canned, request.body(Body::from(form.to_owned())).unwrap()).await
@@ -73,7 +70,6 @@ async fn send(canned: Canned, request: http::Request<Body>) -> Response {
     crate::routes(Arc::new(canned), crate::Options::default()).oneshot(request).await.unwrap()
 }
 
-/// The text of a page.
 pub(crate) async fn body_of(response: Response) -> String {
     String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
 }

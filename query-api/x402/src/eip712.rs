@@ -19,7 +19,6 @@ fn word(bytes: &[u8]) -> Word {
     word
 }
 
-/// Returns the hash of the domain of a token.
 fn domain_separator(name: &str, version: &str, chain_id: u64, contract: &Address) -> Word {
     keccak256(&[
         &keccak256(&[DOMAIN.as_bytes()]),
@@ -30,7 +29,6 @@ fn domain_separator(name: &str, version: &str, chain_id: u64, contract: &Address
     ])
 }
 
-/// Returns the hash of a transfer.
 fn authorization_hash(transfer: &Authorization) -> Word {
     keccak256(&[
         &keccak256(&[TRANSFER.as_bytes()]),
@@ -43,7 +41,6 @@ fn authorization_hash(transfer: &Authorization) -> Word {
     ])
 }
 
-/// Returns the hash that is signed for a structure in a domain.
 fn signed_hash(domain: &Word, structure: &Word) -> Word {
     keccak256(&[b"\x19\x01", domain, structure])
 }

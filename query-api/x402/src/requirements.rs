@@ -143,7 +143,6 @@ pub struct ResourceInfo {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentRequired {
-    /// The protocol version.
     x402_version: u64,
     /// The reason for asking for payment.
     pub error: String,

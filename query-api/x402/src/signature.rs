@@ -63,7 +63,6 @@ impl Serialize for Signature {
 }
 
 impl Signature {
-    /// Returns its length in bytes.
     #[must_use]
     pub(crate) fn length(&self) -> usize {
         self.0.len()
@@ -84,7 +83,6 @@ impl Signature {
         self
     }
 
-    /// Recovers the account that signed the hash.
     pub(crate) fn recover(&self, hash: Word) -> Result<Address, SignatureError> {
         let Some((numbers, [v])) = self.0.split_first_chunk::<64>() else {
             return Err(SignatureError::Invalid);

@@ -15,7 +15,6 @@ use crate::{
     with_state::with_state,
 };
 
-/// Runs one of the commands.
 pub(crate) fn access(command: &AccessCommand) -> Result<Exit, Failure> {
     match command {
         AccessCommand::Report(args) => with_state(&args.at.url()?, async |state| report::report(state, args).await),
@@ -35,7 +34,6 @@ pub(crate) fn access(command: &AccessCommand) -> Result<Exit, Failure> {
     }
 }
 
-/// Formats a list.
 fn laid_out(format: ListFormat, header: &[&str], rows: &[Vec<String>]) -> String {
     match format {
         ListFormat::Table => table(header, rows),

@@ -12,7 +12,6 @@ use crate::{
 };
 
 const HEADER: [&str; 6] = ["payment", "capability", ">amount", "taken at", "valid before", "why it is not known"];
-/// Hexadecimal digits of a hash of a transaction.
 const HASH_DIGITS: usize = 64;
 
 pub(super) async fn unknown(state: &State, args: &AccessUnknown) -> Result<Exit, Failure> {

@@ -56,11 +56,9 @@ pub(super) fn reconcile(args: &AccessReconcile) -> Result<Exit, Failure> {
     }
 }
 
-/// A sale with an invoice.
 trait Invoiced {
     /// The sales that are looked up, in words.
     const LOOKED_UP: &str;
-    /// Their plural.
     const PLURAL: &str;
 
     fn id(&self) -> &str;

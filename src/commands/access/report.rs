@@ -13,7 +13,6 @@ use crate::{
     out::{harmless, print, time},
 };
 
-/// Days before the last one that a report has by default.
 const DAYS_BEFORE: u64 = 30;
 const HEADER: [&str; 6] = ["day", "capability", "method", ">count", ">amount", "unit"];
 

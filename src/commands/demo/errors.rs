@@ -2,7 +2,6 @@
 
 use crate::exit::{Exit, Failure};
 
-/// Converts an error of the chain generator.
 pub(super) fn generator(error: cairn_demo::Error) -> Failure {
     match error {
         cairn_demo::Error::Io(error) => error.into(),

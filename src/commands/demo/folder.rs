@@ -32,19 +32,16 @@ use crate::{
     signals::Signals,
 };
 
-/// Seed of the generator.
 const SEED: u64 = 1;
 /// The files are obfuscated like a node's.
 const XOR_KEY: [u8; 8] = *b"cairn \x01\x02";
 /// Marks a folder as a demo's folder. No other folder is ever emptied.
 const NOTE: &str = "demo.json";
-/// The unconfirmed transactions.
 const MEMPOOL: &str = "mempool.deltas";
 /// Lock that is held while the folder is filled.
 const LOCK: &str = "demo.lock";
 /// Lock of the process that adds blocks.
 const OWNER: &str = "owner.lock";
-/// Folder with orders for payments.
 const PAYMENTS: &str = "payments";
 
 /// The service state and what belongs to it.

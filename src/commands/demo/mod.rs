@@ -180,7 +180,6 @@ fn examples(actors: &[Actor], showcase: &[Showcase]) -> Examples {
     Examples { showcase: showcase.iter().map(|s| s.address.to_string()).collect(), featured: featured.collect() }
 }
 
-/// Returns the default folder of the demo.
 fn default_dir() -> Result<PathBuf, Failure> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));

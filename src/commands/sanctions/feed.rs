@@ -23,7 +23,6 @@ use crate::{
 /// Maximum number of rows that a command reads.
 const MAX_ROWS: usize = 250_000;
 
-/// A row of the feed.
 pub(super) struct Row {
     pub(super) seen: SeenRow,
     pub(super) approval: Approval,

@@ -19,7 +19,6 @@ use crate::{
     with_state::with_state,
 };
 
-/// Runs a subcommand.
 pub(crate) fn sanctions(command: &SanctionsCommand) -> Result<Exit, Failure> {
     match command {
         SanctionsCommand::Import(args) => import(args),
@@ -28,7 +27,6 @@ pub(crate) fn sanctions(command: &SanctionsCommand) -> Result<Exit, Failure> {
     }
 }
 
-/// Layouts of lists of sanctions.
 const LAYOUTS: &[ClaimLayout] = &[ClaimLayout::SdnAdvanced, ClaimLayout::AddressList];
 /// Name of the list within its source.
 const LIST: &str = "sanctions";

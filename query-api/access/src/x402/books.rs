@@ -69,7 +69,6 @@ impl Books {
         }
     }
 
-    /// Looks a payment up.
     pub(crate) fn find(&self, key: &X402PaymentKey) -> Result<Option<X402Payment>, ApiError> {
         self.ask(async |state| state.x402_payment(key).await)
     }

@@ -7,13 +7,10 @@ use serde_json::{Value, json};
 
 use super::settings::{NoTerms, Terms, X402Settings};
 
-/// How to pay by x402.
 const HOW: &str = "Sign one entry of payment_options.x402.accepts with a client of x402 version 2, then repeat the \
     same request with the header `PAYMENT-SIGNATURE`.";
-/// The header that carries the offer.
 const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static(cairn_x402::PAYMENT_REQUIRED);
 
-/// Offers a call at its price.
 pub(crate) fn offer(settings: &X402Settings, sold: &SoldCall<'_>) -> CallOffer {
     if !settings.is_open {
         return without(sold, "live_settlement_closed", "the operator has not opened the settlement of x402 payments");
@@ -40,7 +37,6 @@ pub(crate) fn of_terms(terms: &Terms, sold: &SoldCall<'_>, error: &str) -> CallO
     CallOffer { body, headers, how: HOW }
 }
 
-/// The offer without a way to pay.
 pub(crate) fn without(sold: &SoldCall<'_>, code: &str, detail: &str) -> CallOffer {
     let body = json!({
         "error": code,

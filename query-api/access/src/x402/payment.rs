@@ -18,13 +18,11 @@ use crate::proof::in_use;
 
 /// A settlement has its row longer than a request waits for it by this time, in seconds.
 const SETTLE_MARGIN_SECS: u64 = 15;
-/// The header of the receipt.
 const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static(cairn_x402::PAYMENT_RESPONSE);
 
 /// The rest of the work for an answer.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Settle the payment.
     Settle(Place),
     /// Note that the answer is given out: this transaction has settled the payment before.
     Deliver(String),

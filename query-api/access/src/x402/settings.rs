@@ -56,7 +56,6 @@ impl X402Settings {
         }
     }
 
-    /// Returns the terms of a call.
     pub(crate) fn terms(&self, sold: &SoldCall<'_>) -> Result<Terms, NoTerms> {
         let usd =
             sold.unit_usd.ok_or_else(|| NoTerms("price_unknown", "the call has no price in dollars".to_owned()))?;

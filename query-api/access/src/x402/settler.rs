@@ -22,7 +22,6 @@ const MAX_AT_ONCE: usize = 16;
 /// Time after a failed check in which the facilitator gets no further one.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Calls the facilitator.
 #[derive(Clone)]
 pub(crate) struct Settler {
     facilitator: Arc<dyn Facilitator>,

@@ -25,10 +25,8 @@ use crate::{proof::in_use, request::fingerprint_of};
 const LEASE_MARGIN_SECS: u64 = 15;
 /// How long a request waits for the outcome of a payment that was not known.
 const RECONCILE_PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum length of a stored payment in bytes.
 const MAX_STORED_BYTES: usize = 8_192;
 
-/// Takes the payment of a request.
 pub(crate) fn take(
     desk: &Desk,
     sold: &SoldCall<'_>,

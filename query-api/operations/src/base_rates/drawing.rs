@@ -10,21 +10,16 @@ use cairn_model::{BlockHash, DAY_SECS, Height, MonoTime, ScriptId, ScriptPrefix,
 use cairn_reader::{ReadError, StoredTx, View};
 use cairn_tables::{Table, block_log::BlockLog, headers::Headers, totals::TotalsTable};
 
-/// SHA-256 of a script.
 pub(super) type ScriptHash = [u8; 32];
 
-/// Draws with one view.
 const DRAWS_A_VIEW: u32 = 8;
-/// Headers that are read at a time.
 const HEADERS_AT_A_TIME: usize = 256;
-/// Transactions of a block that are read at a time.
 const TXS_AT_A_TIME: u32 = 64;
 
 /// Blocks that base rates are about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Window {
     pub(super) first: Height,
-    /// The last block of a day.
     pub(super) last: Height,
     pub(super) hash: BlockHash,
     pub(super) time: MonoTime,
@@ -55,7 +50,6 @@ impl Window {
 pub(super) struct Drawing {
     /// Number of inputs and outputs up to each block, itself included.
     places: Vec<u64>,
-    /// Number of the next draw.
     next: u32,
     made: u32,
     weights: BTreeMap<ScriptHash, u128>,

@@ -23,17 +23,14 @@ const EXAMINES: &str = "address_risk";
 /// How often the examination of a script is tried.
 const TRIES: u8 = 3;
 
-/// Why a base rate is not known.
 const COMPUTING: &str = "being computed from scripts of the last 4 032 blocks; try again in some minutes";
 const NO_DAY: &str = "no day of the chain is over yet";
 const NOBODY: &str = "the detector could not examine any of the scripts that were drawn";
 
-/// The base rate of a detector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct KnownRate {
     /// Share of the scripts for which it fires, in millionths.
     pub(crate) share_ppm: u32,
-    /// Number of blocks.
     pub(crate) blocks: u32,
     /// Height of the newest of these blocks: the last of a day.
     pub(crate) to_height: Height,
@@ -41,13 +38,11 @@ pub(crate) struct KnownRate {
     pub(crate) at: MonoTime,
 }
 
-/// Keeps the base rates of the index.
 #[derive(Default)]
 pub(crate) struct RateSlot(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// A client has asked for them.
     is_wanted: bool,
     /// All blocks are of one day.
     lacks_day: bool,
@@ -55,13 +50,11 @@ struct State {
     work: Option<Work>,
 }
 
-/// Base rates of a day, by detector.
 struct Known {
     window: Window,
     shares: BTreeMap<String, u32>,
 }
 
-/// Base rates that are being computed.
 struct Work {
     window: Window,
     /// `None` once all draws are made.
@@ -95,7 +88,6 @@ impl RateSlot {
         Ok(KnownRate { share_ppm, blocks: last + 1 - first, to_height: last, at: time })
     }
 
-    /// Adds the version of the base rates.
     pub(crate) fn add_version(&self, versions: &mut Versions) {
         let state = self.0.lock();
         versions.add(&[state.lacks_day.into()]);

@@ -14,7 +14,6 @@ use crate::{context::Ctx, operation::Operation, service::access::NO_BACKEND};
 /// Plans, payment methods and prices.
 pub(crate) struct BillingCatalog;
 
-/// Why nothing is sold during the beta.
 const BETA: &str = "nothing is sold during the public beta";
 
 /// Plans, payment methods and prices.

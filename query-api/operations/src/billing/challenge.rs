@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{context::Ctx, operation::Operation, values::rfc3339_ms};
 
-/// Longest id that is looked up.
 const MAX_ID_CHARS: usize = 64;
 
-/// The state of an L402 challenge.
 pub(crate) struct GetChallenge;
 
 /// The challenge.

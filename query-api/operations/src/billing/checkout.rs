@@ -23,7 +23,6 @@ use crate::{
     values::rfc3339_ms,
 };
 
-/// Scope of the hashes of clients.
 const SCOPE: &str = "checkout";
 /// How long a checkout waits for its payment: over Lightning, and on chain.
 const LIGHTNING_SECS: u64 = 3_600;
@@ -35,7 +34,6 @@ const MEMO: &str = "Cairn: pass of 31 days";
 /// Longest address of mail (RFC 5321).
 const MAX_EMAIL_CHARS: usize = 254;
 
-/// Opens a checkout.
 pub(crate) struct CreateCheckout;
 
 /// The purchase.
@@ -152,7 +150,6 @@ fn by_invoice(ctx: &Ctx<'_>, new: NewCheckout, client: &ClientHashes) -> Result<
     ctx.with_state(async |state| state.open_lightning_checkout(new, invoice, client, now).await)
 }
 
-/// Opens a checkout that is paid on chain.
 fn to_address(ctx: &Ctx<'_>, new: NewCheckout, client: &ClientHashes) -> Result<OpeningCheckout, ApiError> {
     let descriptor =
         ctx.chain.payments.descriptor.as_ref().ok_or_else(|| paused(cairn_http::CheckoutPause::NoMethod))?;

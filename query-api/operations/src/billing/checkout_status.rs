@@ -8,7 +8,6 @@ use crate::{
     operation::Operation,
 };
 
-/// The state of a checkout.
 pub(crate) struct GetCheckout;
 
 impl Operation for GetCheckout {

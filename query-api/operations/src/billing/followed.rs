@@ -16,7 +16,6 @@ use crate::{
     values::rfc3339_ms,
 };
 
-/// The header with the secret of the buyer.
 pub(crate) const SECRET: SecretHeader = SecretHeader { name: "X-Checkout-Secret", field: "checkout_secret" };
 
 /// Which checkout is asked for.

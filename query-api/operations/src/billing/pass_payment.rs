@@ -94,7 +94,6 @@ impl PassPayment {
     }
 }
 
-/// The method of a checkout.
 pub(super) fn method_of(checkout: &Checkout) -> PassMethod {
     match checkout.payment {
         CheckoutPayment::Lightning { .. } => PassMethod::Lightning,

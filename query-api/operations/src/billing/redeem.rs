@@ -10,7 +10,6 @@ use crate::{context::Ctx, operation::Operation, values::rfc3339_ms};
 /// Longest text of a code, with spaces around it.
 const MAX_CODE_CHARS: usize = 200;
 
-/// Redeems a code for a key.
 pub(crate) struct RedeemCode;
 
 /// The code.

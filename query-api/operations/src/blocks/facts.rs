@@ -31,7 +31,6 @@ pub(crate) struct CoinbaseClaim {
 }
 
 impl CoinbaseClaim {
-    /// Of a block.
     pub(crate) fn of(view: &View<'_>, height: Height, row: &HeaderRow) -> Self {
         let (subsidy_sats, coinbase_sats) = (view.network().subsidy_sats(height), row.coinbase_sats);
         CoinbaseClaim {
@@ -46,7 +45,6 @@ impl CoinbaseClaim {
 /// Shorter runs of readable characters are coincidence.
 const LEAST_RUN: usize = 4;
 
-/// Script and text of a coinbase.
 pub(crate) fn coinbase_tag(script_sig: &[u8]) -> CoinbaseTag {
     CoinbaseTag { script_hex: hex::encode(script_sig), text: printable_ascii(script_sig, LEAST_RUN) }
 }

@@ -24,10 +24,8 @@ use crate::{
     values::{Decimal, date, rfc3339},
 };
 
-/// Figures of the chain as a whole.
 pub(crate) struct Onchain;
 
-/// Most days of an answer.
 const MAX_DAYS: u32 = 1_000;
 /// Days of the longer window.
 const MONTH: u32 = 30;

@@ -16,7 +16,6 @@ use crate::{
     vocabulary::cursor::{CursorParam, Cursors},
 };
 
-/// The newest blocks.
 pub(crate) struct RecentBlocks;
 
 /// Parameters.

@@ -17,7 +17,6 @@ use crate::{
     values::{Btc, Decimal, date},
 };
 
-/// The supply by age and by balance.
 pub(crate) struct SupplyDistribution;
 
 /// Parameters.

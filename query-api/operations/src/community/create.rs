@@ -29,10 +29,8 @@ use crate::{
 
 /// Open reports that are looked up at most when a limit is reached: some may be published meanwhile.
 const LOOKED_AT: u32 = 500;
-/// Scope of the hashes of clients.
 const SCOPE: &str = "report";
 
-/// Creates a report.
 pub(crate) struct SubmitReport;
 
 /// The report.

@@ -31,7 +31,6 @@ pub(super) struct ReplyRow {
     pub(super) replied_at: String,
 }
 
-/// A report with its payment.
 pub(super) struct JudgedReport {
     pub(super) report: Report,
     pub(super) payment: Payment,

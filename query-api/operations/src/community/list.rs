@@ -1,7 +1,7 @@
 //! `GET /v1/community/reports/{address}`.
 
 use cairn_domain::{Subject, script_sha256};
-use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Freshness, Info, TableRow, Tool};
+use cairn_http::{ApiError, ErrorCode, Format, Formatted, Freshness, Info, Tool};
 use cairn_model::Height;
 use cairn_reader::View;
 use cairn_state::{Report, ReportPosition};
@@ -17,6 +17,7 @@ use crate::{
     values::{rfc3339, rfc3339_ms},
     vocabulary::{
         caveat::Caveat,
+        columns::columns,
         cursor::{CursorParam, Cursors, KEY_DIGITS},
     },
 };
@@ -30,7 +31,6 @@ const LEVEL: u8 = 10;
 /// How an id begins.
 const PREFIX: &str = "rp_";
 
-/// Reports about an address.
 pub(crate) struct AddressReports;
 
 /// Parameters.
@@ -146,7 +146,6 @@ impl Operation for AddressReports {
     }
 }
 
-/// A page of reports.
 struct Page {
     rows: Vec<ReportRow>,
     next: Option<ReportPosition>,
@@ -217,24 +216,14 @@ impl ReportRow {
     }
 }
 
-impl TableRow for ReportRow {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("report_id", |of| of.report_id.clone()),
-        ("category", |of| of.category.clone()),
-        ("description_untrusted", |of| of.description.clone().unwrap_or_default()),
-        ("evidence_txids", |of| of.evidence_txids.join(" ")),
-        ("evidence_url_untrusted", |of| of.evidence_url.clone().unwrap_or_default()),
-        ("score", |of| of.score.to_string()),
-        ("up", |of| of.up.to_string()),
-        ("down", |of| of.down.to_string()),
-        ("created_at", |of| of.created_at.clone()),
-        ("published_height", |of| of.published_height.map(|height| height.to_string()).unwrap_or_default()),
-        ("confidence", |of| of.confidence.to_owned()),
-        ("confidence_level", |of| of.confidence_level.to_string()),
-        ("contested", |of| of.contested.to_string()),
-        ("reply_untrusted", |of| of.reply.as_ref().and_then(|reply| reply.text.clone()).unwrap_or_default()),
-    ];
-}
+columns! { ReportRow {
+    report_id, category,
+    description_untrusted: |of| of.description,
+    evidence_txids,
+    evidence_url_untrusted: |of| of.evidence_url,
+    score, up, down, created_at, published_height, confidence, confidence_level, contested,
+    reply_untrusted: |of| of.reply.as_ref().and_then(|reply| reply.text.as_ref()),
+} }
 
 fn position_of(report: &Report) -> ReportPosition {
     ReportPosition { score: report.score(), created_at: report.created_at, id: report.id.clone() }
@@ -243,7 +232,6 @@ fn position_of(report: &Report) -> ReportPosition {
 /// The bit by which the order of signed numbers differs from that of unsigned ones.
 const SIGN: u64 = 1 << 63;
 
-/// The cursor of the page after a report.
 fn token(last: &ReportPosition, cursors: &Cursors<'_>) -> String {
     let head = cursors.token(last.score.cast_unsigned() ^ SIGN);
     format!("{head}-{}", key(last))

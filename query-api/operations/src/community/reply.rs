@@ -56,7 +56,6 @@ pub(crate) struct ReplyOutput {
     expires_at: Option<String>,
 }
 
-/// A reply that a request has.
 pub(crate) struct ReportReply {
     id: String,
     address: String,
@@ -66,7 +65,6 @@ pub(crate) struct ReportReply {
     is_erased: bool,
 }
 
-/// The judgement of a request.
 pub(crate) struct ReplyJudgement {
     state: ReplyState,
     explanation: String,
@@ -194,8 +192,6 @@ impl ReportReply {
     }
 }
 
-/// Explanation of [`ReplyState::Replied`].
 const REPLIED: &str =
     "the key of the address has signed: the reply is published with the report, which is marked as contested";
-/// Explanation of [`ReplyState::Erased`].
 const ERASED: &str = "the operator has erased the texts of the report, and it takes no new ones";

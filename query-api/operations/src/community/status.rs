@@ -12,7 +12,6 @@ use crate::{
     values::rfc3339_ms,
 };
 
-/// Status of a report.
 pub(crate) struct ReportStatus;
 
 /// Parameters.

@@ -3,7 +3,6 @@
 use cairn_events::claim::plain;
 use cairn_http::{FieldError, Location};
 
-/// Bytes of a character at most.
 const CHAR_BYTES: usize = 4;
 
 pub(super) fn field_error(name: impl Into<String>, message: impl Into<String>) -> FieldError {

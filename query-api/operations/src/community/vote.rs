@@ -17,7 +17,6 @@ use crate::{
 /// How often a vote is counted again after the key of clients' hashes has changed.
 const TRIES: usize = 3;
 
-/// A vote about a report.
 pub(crate) struct VoteReport;
 
 /// The vote.

@@ -2,10 +2,8 @@
 
 use cairn_http::Definition;
 
-/// Id of the definition of community reports.
 pub(crate) const COMMUNITY_REPORTS: &str = "community-reports";
 
-/// The page about community reports.
 pub(super) const COMMUNITY_REPORTS_PAGE: Definition = Definition {
     id: COMMUNITY_REPORTS,
     title: "Community reports",

@@ -2,10 +2,8 @@
 
 use cairn_http::Definition;
 
-/// Id of the definition of evidence packs.
 pub(crate) const EVIDENCE_PACK: &str = "evidence-pack";
 
-/// The page about evidence packs.
 pub(super) const EVIDENCE_PACK_PAGE: Definition = Definition {
     id: EVIDENCE_PACK,
     title: "Evidence packs",

@@ -2,10 +2,8 @@
 
 use cairn_http::Definition;
 
-/// Id of the definition of exposure.
 pub(crate) const EXPOSURE: &str = "exposure";
 
-/// The page about exposure.
 pub(super) const EXPOSURE_PAGE: Definition = Definition {
     id: EXPOSURE,
     title: "Exposure",

@@ -2,7 +2,6 @@
 
 use cairn_http::Definition;
 
-/// Id of the definition of old coins that move.
 pub(crate) const OLD_COINS: &str = "old-coins";
 /// Id of the definition of clusters that spend many old coins at once.
 pub(crate) const DORMANCY_FLUSHES: &str = "dormancy-flushes";
@@ -12,18 +11,13 @@ pub(crate) const WHALE_WAKEUPS: &str = "whale-wakeups";
 pub(crate) const DORMANCY_WATCHLIST: &str = "dormancy-watchlist";
 /// Id of the definition of transactions that move much.
 pub(crate) const WHALE_ALERTS: &str = "whale-alerts";
-/// Id of the definition of the feed.
 pub(crate) const FEED: &str = "activity-feed";
 /// Id of the definition of transactions that gather many coins.
 pub(crate) const CONSOLIDATIONS: &str = "consolidations";
-/// Id of the definition of the flows of miners.
 pub(crate) const MINER_FLOWS: &str = "miner-flows";
-/// Id of the definition of campaigns that send dust.
 pub(crate) const DUST_CAMPAIGNS: &str = "dust-campaigns";
-/// Id of the definition of the flows of exchanges.
 pub(crate) const EXCHANGE_FLOWS: &str = "exchange-flows";
 
-/// The page about old coins that move.
 pub(super) const OLD_COINS_PAGE: Definition = Definition {
     id: OLD_COINS,
     title: "Old coins that move",
@@ -148,7 +142,6 @@ pub(super) const WHALE_ALERTS_PAGE: Definition = Definition {
     ],
 };
 
-/// The page about the feed.
 pub(super) const FEED_PAGE: Definition = Definition {
     id: FEED,
     title: "Activity feed",
@@ -196,7 +189,6 @@ pub(super) const CONSOLIDATIONS_PAGE: Definition = Definition {
     ],
 };
 
-/// The page about flows of miners.
 pub(super) const MINER_FLOWS_PAGE: Definition = Definition {
     id: MINER_FLOWS,
     title: "Flows of miners",
@@ -218,7 +210,6 @@ pub(super) const MINER_FLOWS_PAGE: Definition = Definition {
     ],
 };
 
-/// The page about flows of exchanges.
 pub(super) const EXCHANGE_FLOWS_PAGE: Definition = Definition {
     id: EXCHANGE_FLOWS,
     title: "Flows of exchanges",
@@ -255,7 +246,6 @@ pub(super) const EXCHANGE_FLOWS_PAGE: Definition = Definition {
     ],
 };
 
-/// The page about campaigns that send dust.
 pub(super) const DUST_CAMPAIGNS_PAGE: Definition = Definition {
     id: DUST_CAMPAIGNS,
     title: "Dust campaigns",

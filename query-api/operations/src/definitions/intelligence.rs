@@ -2,13 +2,10 @@
 
 use cairn_http::Definition;
 
-/// Id of the definition of intelligence about an address.
 pub(crate) const ADDRESS_INTELLIGENCE: &str = "address-intelligence";
 
-/// Id of the definition of the risk check.
 pub(crate) const RISK_CHECK: &str = "risk-check";
 
-/// The page about the risk check.
 pub(super) const RISK_CHECK_PAGE: Definition = Definition {
     id: RISK_CHECK,
     title: "Risk check",
@@ -28,7 +25,6 @@ pub(super) const RISK_CHECK_PAGE: Definition = Definition {
     ],
 };
 
-/// The page about intelligence.
 pub(super) const ADDRESS_INTELLIGENCE_PAGE: Definition = Definition {
     id: ADDRESS_INTELLIGENCE,
     title: "Intelligence about an address",

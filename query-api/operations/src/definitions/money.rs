@@ -2,10 +2,8 @@
 
 use cairn_http::Definition;
 
-/// Id of the definition of profit and loss.
 pub(crate) const PROFIT_AND_LOSS: &str = "profit-and-loss";
 
-/// The page about profit and loss.
 pub(super) const PROFIT_AND_LOSS_PAGE: Definition = Definition {
     id: PROFIT_AND_LOSS,
     title: "Profit and loss of a wallet",
@@ -38,10 +36,8 @@ pub(super) const PROFIT_AND_LOSS_PAGE: Definition = Definition {
     ],
 };
 
-/// Id of the definition of whole wallets.
 pub(crate) const WHOLE_WALLETS: &str = "whole-wallets";
 
-/// The page about whole wallets.
 pub(super) const WHOLE_WALLETS_PAGE: Definition = Definition {
     id: WHOLE_WALLETS,
     title: "Whole wallets, by descriptors or extended public keys",
@@ -66,10 +62,8 @@ pub(super) const WHOLE_WALLETS_PAGE: Definition = Definition {
     ],
 };
 
-/// Id of the definition of graphs of flows.
 pub(crate) const FLOW_GRAPH: &str = "flow-graph";
 
-/// The page about graphs of flows.
 pub(super) const FLOW_GRAPH_PAGE: Definition = Definition {
     id: FLOW_GRAPH,
     title: "Graphs of who pays whom",
@@ -99,7 +93,6 @@ pub(super) const FLOW_GRAPH_PAGE: Definition = Definition {
     ],
 };
 
-/// The page about the price of bitcoin.
 pub(super) const PRICE_PAGE: Definition = Definition {
     id: "price",
     title: "Price of bitcoin",
@@ -122,7 +115,6 @@ pub(super) const PRICE_PAGE: Definition = Definition {
     ],
 };
 
-/// The page about stale prices.
 pub(super) const PRICE_STALENESS_PAGE: Definition = Definition {
     id: "price-staleness",
     title: "When a price is stale",
@@ -137,7 +129,6 @@ pub(super) const PRICE_STALENESS_PAGE: Definition = Definition {
     ],
 };
 
-/// The page about exchange rates.
 pub(super) const EXCHANGE_RATE_PAGE: Definition = Definition {
     id: "exchange-rate",
     title: "Exchange rates",

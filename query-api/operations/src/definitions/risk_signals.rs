@@ -3,10 +3,8 @@
 use cairn_domain::risk::measured;
 use cairn_http::Definition;
 
-/// Id of the definition of risk signals.
 pub(crate) const RISK_SIGNALS: &str = "risk-signals";
 
-/// The page about all of them.
 pub(super) const RISK_SIGNALS_PAGE: Definition = Definition {
     id: RISK_SIGNALS,
     title: "Risk signals",
@@ -44,7 +42,6 @@ pub(super) const RISK_SIGNALS_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `coinjoin_participation`.
 pub(super) const COINJOIN_PARTICIPATION_PAGE: Definition = Definition {
     id: "signal-coinjoin-participation",
     title: "Signal: CoinJoin participation",
@@ -61,7 +58,6 @@ pub(super) const COINJOIN_PARTICIPATION_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `peel_chain`.
 pub(super) const PEEL_CHAIN_PAGE: Definition = Definition {
     id: "signal-peel-chain",
     title: "Signal: peel chain",
@@ -78,7 +74,6 @@ pub(super) const PEEL_CHAIN_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `address_reuse`.
 pub(super) const ADDRESS_REUSE_PAGE: Definition = Definition {
     id: "signal-address-reuse",
     title: "Signal: address reuse",
@@ -92,7 +87,6 @@ pub(super) const ADDRESS_REUSE_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `rapid_pass_through`.
 pub(super) const RAPID_PASS_THROUGH_PAGE: Definition = Definition {
     id: "signal-rapid-pass-through",
     title: "Signal: rapid pass-through",
@@ -108,7 +102,6 @@ pub(super) const RAPID_PASS_THROUGH_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `fan_in`.
 pub(super) const FAN_IN_PAGE: Definition = Definition {
     id: "signal-fan-in",
     title: "Signal: many senders",
@@ -123,7 +116,6 @@ pub(super) const FAN_IN_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `fan_out`.
 pub(super) const FAN_OUT_PAGE: Definition = Definition {
     id: "signal-fan-out",
     title: "Signal: many recipients",
@@ -136,7 +128,6 @@ pub(super) const FAN_OUT_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `dust_recipient`.
 pub(super) const DUST_RECIPIENT_PAGE: Definition = Definition {
     id: "signal-dust-recipient",
     title: "Signal: dust",
@@ -149,7 +140,6 @@ pub(super) const DUST_RECIPIENT_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `mixer_exposure`.
 pub(super) const MIXER_EXPOSURE_PAGE: Definition = Definition {
     id: "signal-mixer-exposure",
     title: "Signal: mixer nearby",
@@ -167,7 +157,6 @@ pub(super) const MIXER_EXPOSURE_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `sanctioned_direct`.
 pub(super) const SANCTIONED_DIRECT_PAGE: Definition = Definition {
     id: "signal-sanctioned-direct",
     title: "Signal: listed address",
@@ -180,7 +169,6 @@ pub(super) const SANCTIONED_DIRECT_PAGE: Definition = Definition {
     ],
 };
 
-/// The page of `sanctioned_indirect`.
 pub(super) const SANCTIONED_INDIRECT_PAGE: Definition = Definition {
     id: "signal-sanctioned-indirect",
     title: "Signal: listed address nearby",

@@ -2,10 +2,8 @@
 
 use cairn_http::Definition;
 
-/// Id of the definition of timestamps.
 pub(crate) const TIMESTAMPS: &str = "timestamps";
 
-/// The page about timestamps.
 pub(super) const TIMESTAMPS_PAGE: Definition = Definition {
     id: TIMESTAMPS,
     title: "Timestamps",

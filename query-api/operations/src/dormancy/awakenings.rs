@@ -5,7 +5,7 @@ use cairn_domain::{
     dormancy::{AWAKENING_DAYS, AWAKENING_SATS},
     script_type,
 };
-use cairn_http::{ApiError, Column, Formatted, Info, TableRow, Tool};
+use cairn_http::{ApiError, Formatted, Info, Tool};
 use cairn_model::{DAY_SECS, Height, ScriptId, SpentCoin, TxNum};
 use cairn_reader::{FoundScript, StoredTx, View};
 use cairn_tables::block_log::BlockLog;
@@ -24,7 +24,10 @@ use crate::{
     parameters::{amount::BtcParam, identifier::AddressParam, limit::Limit, since::SinceParam},
     tx_sides::name_of,
     values::{Btc, rfc3339},
-    vocabulary::label::{ShortLabel, Unlabeled},
+    vocabulary::{
+        columns::columns,
+        label::{ShortLabel, Unlabeled},
+    },
     window::{BlockSpan, Page, PagePosition, ScanStep, Window},
 };
 
@@ -273,16 +276,6 @@ impl Pages<'_> {
 /// More inputs than a transaction has.
 const MAX_INPUTS: u32 = (1 << 24) - 1;
 
-impl TableRow for Awakening {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.time.clone()),
-        ("height", |of| of.height.to_string()),
-        ("txid", |of| of.txid.clone()),
-        ("vin", |of| of.vin.to_string()),
-        ("value_sats", |of| of.value_sats.to_string()),
-        ("dormant_days", |of| of.dormant_days.to_string()),
-        ("created_at", |of| of.created_at.clone()),
-        ("created_height", |of| of.created_height.to_string()),
-        ("address", |of| of.address.clone()),
-    ];
-}
+columns! { Awakening {
+    time, height, txid, vin, value_sats, dormant_days, created_at, created_height, address,
+} }

@@ -13,7 +13,6 @@ use crate::{
     window::{BoundedScan, Page},
 };
 
-/// A row and its key.
 pub(super) type Row<T> = (InputKey, <T as Table>::Value);
 
 /// Reads a page of the rows that fit, from an index walk over them. `shown` makes the rows of the answer from those of

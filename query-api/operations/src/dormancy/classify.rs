@@ -16,7 +16,6 @@ use crate::{context::Ctx, transfers::Owners};
 pub(super) const KEPT_BLOCKS: u32 = 1_008;
 /// Outputs of a transaction that are followed: those with most value.
 const MAX_OUTPUTS: usize = 16;
-/// Transactions that are read for one flush.
 const MAX_TXS: usize = 48;
 
 cairn_model::words! {
@@ -32,7 +31,6 @@ cairn_model::words! {
     pub(super) fn as_str;
 }
 
-/// Whether a class holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ClassMatch {
     Yes,
@@ -41,7 +39,6 @@ enum ClassMatch {
     Waits,
 }
 
-/// The result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verdict {
     pub(super) class: Class,

@@ -1,7 +1,7 @@
 //! A dormancy flush, as answers show it.
 
 use cairn_domain::dormancy::{FLUSH_BLOCKS, OldCoins};
-use cairn_http::{ApiError, Column, TableRow};
+use cairn_http::ApiError;
 use cairn_model::Height;
 use cairn_reader::View;
 use cairn_tables::flushes::{FlushRow, InputKey};
@@ -16,10 +16,10 @@ use crate::{
     confirmation::Confirmation,
     context::Ctx,
     transfers::Owners,
-    values::{Btc, Decimal, optional},
+    values::{Btc, Decimal},
+    vocabulary::columns::columns,
 };
 
-/// Spends that are shown.
 const MAX_SHOWN: usize = 5;
 
 /// Old coins that one cluster spends within 144 blocks.
@@ -120,20 +120,11 @@ impl DormancyFlush {
     }
 }
 
-impl TableRow for DormancyFlush {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.confirmation.time().to_owned()),
-        ("height", |of| optional(of.confirmation.height)),
-        ("txid", |of| of.txid.clone()),
-        ("old_sats", |of| of.old_sats.to_string()),
-        ("coin_count", |of| of.coin_count.to_string()),
-        ("spend_count", |of| of.spend_count.to_string()),
-        ("coin_days_destroyed", |of| of.coin_days_destroyed.to_string()),
-        ("average_age_days", |of| of.average_age_days.to_string()),
-        ("classification", |of| of.classification.to_owned()),
-        ("classification_provisional", |of| of.classification_provisional.to_string()),
-        ("exchange_percent", |of| of.exchange_percent.to_string()),
-        ("address", |of| of.holder.address().to_owned()),
-        ("entity", |of| of.holder.entity()),
-    ];
-}
+columns! { DormancyFlush {
+    time: |of| of.confirmation.time(),
+    height: |of| of.confirmation.height,
+    txid, old_sats, coin_count, spend_count, coin_days_destroyed, average_age_days, classification,
+    classification_provisional, exchange_percent,
+    address: |of| of.holder.address(),
+    entity: |of| of.holder.entity(),
+} }

@@ -84,7 +84,6 @@ impl CoinHolder {
         })
     }
 
-    /// Its address, for tables.
     pub(super) fn address(&self) -> &str {
         &self.address
     }

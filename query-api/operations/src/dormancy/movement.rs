@@ -3,7 +3,7 @@
 use std::{collections::HashMap, hash::Hash};
 
 use cairn_domain::dormancy::OldCoins;
-use cairn_http::{ApiError, Column, TableRow};
+use cairn_http::ApiError;
 use cairn_model::{Height, MempoolTx, ScriptId, TxNum, is_unspendable};
 use cairn_reader::View;
 use cairn_tables::block_log::BlockLog;
@@ -15,7 +15,8 @@ use crate::{
     confirmation::Confirmation,
     context::{Ctx, lacks},
     tx_sides::{Side, Sides, add, largest},
-    values::{Btc, Decimal, optional},
+    values::{Btc, Decimal},
+    vocabulary::columns::columns,
 };
 
 /// A transaction that moves old coins.
@@ -166,12 +167,10 @@ impl DormantMovement {
         self.oldest_age_days
     }
 
-    /// Its id.
     pub(super) fn txid(&self) -> &str {
         &self.txid
     }
 
-    /// Satoshis of old coins.
     pub(super) fn old_sats(&self) -> u64 {
         self.old_sats
     }
@@ -182,17 +181,10 @@ impl DormantMovement {
     }
 }
 
-impl TableRow for DormantMovement {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.confirmation.time().to_owned()),
-        ("height", |of| optional(of.confirmation.height)),
-        ("txid", |of| of.txid.clone()),
-        ("old_sats", |of| of.old_sats.to_string()),
-        ("old_inputs", |of| of.old_inputs.to_string()),
-        ("coin_days_destroyed", |of| of.coin_days_destroyed.to_string()),
-        ("average_age_days", |of| of.average_age_days.to_string()),
-        ("oldest_age_days", |of| of.oldest_age_days.to_string()),
-        ("largest_from", |of| largest(&of.from)),
-        ("largest_to", |of| largest(&of.to)),
-    ];
-}
+columns! { DormantMovement {
+    time: |of| of.confirmation.time(),
+    height: |of| of.confirmation.height,
+    txid, old_sats, old_inputs, coin_days_destroyed, average_age_days, oldest_age_days,
+    largest_from: |of| largest(&of.from),
+    largest_to: |of| largest(&of.to),
+} }

@@ -13,7 +13,6 @@ use crate::{
     window::{Page, Window},
 };
 
-/// Movements of a window.
 pub(super) fn page(
     ctx: &Ctx<'_>,
     view: &View<'_>,

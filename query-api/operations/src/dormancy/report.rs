@@ -24,13 +24,9 @@ use crate::{
     window::{BoundedScan, ScanStep},
 };
 
-/// Movements that are listed.
 const MAX_MOVEMENTS: usize = 10;
-/// Weeks of a trailing year.
 const YEAR_WEEKS: u32 = 52;
-/// Days of a week.
 const WEEK: u32 = 7;
-/// Why there is no average.
 const NO_YEAR: &str = "the chain has no full week earlier than the week before";
 
 /// Weekly report on old coins.

@@ -11,11 +11,9 @@ use crate::window::{BoundedScan, ScanStep, TX};
 /// Entries of a history that are read at a time.
 const ENTRIES: usize = 512;
 
-/// Where they come from.
 enum Source<'v> {
     /// The table of transactions that spend coins of a year and more.
     Chain(Option<DormantWalk<'v>>),
-    /// The history of a script.
     Script(Spends<'v>),
 }
 
@@ -36,7 +34,6 @@ pub(super) struct Spends<'v> {
     entries: Vec<HistoryEntry>,
 }
 
-/// Least sum that they spend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinSpend {
     /// Age of coins that count in seconds.

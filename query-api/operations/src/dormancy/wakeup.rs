@@ -1,6 +1,6 @@
 //! A wake-up of a large holder, as answers show it.
 
-use cairn_http::{ApiError, Column, TableRow};
+use cairn_http::ApiError;
 use cairn_model::{Height, day_of};
 use cairn_reader::View;
 use cairn_tables::{flushes::InputKey, wakeups::WakeupRow};
@@ -11,7 +11,8 @@ use super::holder::{CoinHolder, block_of, txid};
 use crate::{
     confirmation::Confirmation,
     transfers::Owners,
-    values::{Btc, Decimal, optional},
+    values::{Btc, Decimal},
+    vocabulary::columns::columns,
 };
 
 /// A large holder that spends after years.
@@ -68,19 +69,10 @@ impl WhaleWakeup {
     }
 }
 
-impl TableRow for WhaleWakeup {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.confirmation.time().to_owned()),
-        ("height", |of| optional(of.confirmation.height)),
-        ("txid", |of| of.txid.clone()),
-        ("old_sats", |of| of.old_sats.to_string()),
-        ("spent_sats", |of| of.spent_sats.to_string()),
-        ("spent_percent", |of| of.spent_percent.to_string()),
-        ("test_spend", |of| of.test_spend.to_string()),
-        ("script_count", |of| of.script_count.to_string()),
-        ("quiet_days", |of| of.quiet_days.to_string()),
-        ("quiet_since_txid", |of| of.quiet_since_txid.clone()),
-        ("address", |of| of.holder.address().to_owned()),
-        ("entity", |of| of.holder.entity()),
-    ];
-}
+columns! { WhaleWakeup {
+    time: |of| of.confirmation.time(),
+    height: |of| of.confirmation.height,
+    txid, old_sats, spent_sats, spent_percent, test_spend, script_count, quiet_days, quiet_since_txid,
+    address: |of| of.holder.address(),
+    entity: |of| of.holder.entity(),
+} }

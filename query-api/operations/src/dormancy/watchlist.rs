@@ -1,7 +1,7 @@
 //! `GET /v1/dormancy/watchlist`.
 
 use cairn_domain::dormancy::WATCH_SATS;
-use cairn_http::{ApiError, Column, Format, Formatted, Info, TableRow, Tool};
+use cairn_http::{ApiError, Format, Formatted, Info, Tool};
 use cairn_model::{Height, day_of};
 use cairn_reader::View;
 use cairn_tables::{
@@ -19,6 +19,7 @@ use crate::{
     parameters::{amount::BtcParam, limit::Limit},
     transfers::Owners,
     values::Btc,
+    vocabulary::columns::columns,
 };
 
 /// Large holders that have been quiet for years.
@@ -162,15 +163,8 @@ impl WatchedHolder {
     }
 }
 
-impl TableRow for WatchedHolder {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("old_sats", |of| of.old_sats.to_string()),
-        ("script_count", |of| of.script_count.to_string()),
-        ("quiet_days", |of| of.quiet_days.to_string()),
-        ("quiet_since_height", |of| of.quiet_since_height.to_string()),
-        ("quiet_since_txid", |of| of.quiet_since_txid.clone()),
-        ("never_spent", |of| of.never_spent.to_string()),
-        ("address", |of| of.holder.address().to_owned()),
-        ("entity", |of| of.holder.entity()),
-    ];
-}
+columns! { WatchedHolder {
+    old_sats, script_count, quiet_days, quiet_since_height, quiet_since_txid, never_spent,
+    address: |of| of.holder.address(),
+    entity: |of| of.holder.entity(),
+} }

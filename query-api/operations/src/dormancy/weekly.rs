@@ -11,14 +11,11 @@ use crate::{
     parsed::{parsed, schema},
 };
 
-/// The weekly report.
 pub(crate) struct WeeklyReport;
 
-/// Weeks.
 pub(crate) const WEEK: TextFormat =
     TextFormat::trimmed("iso-week", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
-/// A week, by its Monday.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WeekParam(pub(super) u32);
 

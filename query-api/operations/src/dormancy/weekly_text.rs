@@ -16,10 +16,8 @@ use crate::{
     values::Decimal,
 };
 
-/// The weekly report as a text.
 pub(crate) struct WeeklyText;
 
-/// `text/markdown`.
 pub(crate) struct Markdown;
 
 impl Media for Markdown {

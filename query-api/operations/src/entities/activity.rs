@@ -24,7 +24,6 @@ use crate::{
 /// Why the sums of a transaction are missing.
 const TOO_MANY: &str = "it has too many members of the entity to read at once";
 
-/// The newest transactions of an entity.
 pub(crate) struct Activity;
 
 /// Parameters.

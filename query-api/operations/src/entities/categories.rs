@@ -12,7 +12,6 @@ use crate::{
     values::Btc,
 };
 
-/// The categories of entities.
 pub(crate) struct Categories;
 
 /// No parameters.

@@ -14,7 +14,6 @@ use crate::{
     values::Btc,
 };
 
-/// The directory of entities.
 pub(crate) struct Directory;
 
 /// Parameters.

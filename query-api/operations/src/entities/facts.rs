@@ -89,7 +89,6 @@ impl Basis {
     }
 }
 
-/// Warns if there are more entities than are listed.
 pub(super) fn warn_if_cut(ctx: &Ctx<'_>, all: &Register) {
     if all.is_cut {
         let message = "there are more entities than are listed: those after the first 50 000 by name are missing";
@@ -97,7 +96,6 @@ pub(super) fn warn_if_cut(ctx: &Ctx<'_>, all: &Register) {
     }
 }
 
-/// The coverage of an entity now.
 pub(super) fn coverage(entry: &Entry, now: u32) -> Coverage {
     entry.evidence.coverage(now)
 }
@@ -112,7 +110,6 @@ pub(super) fn block_time(view: &View<'_>, tx: TxNum) -> Option<u32> {
     view.chain().get(height).map(|block| block.time)
 }
 
-/// Sums over entities.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Total {
     pub(super) entities: u64,
@@ -144,7 +141,6 @@ pub(super) fn by_category(all: &Register) -> Vec<(&'static str, Total, Vec<&Entr
     found
 }
 
-/// A category, as a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CategoryParam(pub(super) Option<Category>);
 

@@ -15,7 +15,6 @@ use crate::{
     register::{Register, is_a_person},
 };
 
-/// Most names that a failure suggests.
 const MAX_SUGGESTED: usize = 5;
 
 /// How an entity was found.

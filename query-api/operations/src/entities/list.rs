@@ -2,7 +2,7 @@
 
 use cairn_domain::entities::Order;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, TableRow, Tool};
+use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -14,7 +14,10 @@ use crate::{
     operation::Operation,
     parameters::limit::Limit,
     register::Entry,
-    vocabulary::cursor::{CursorParam, Cursors},
+    vocabulary::{
+        columns::columns,
+        cursor::{CursorParam, Cursors},
+    },
 };
 
 /// The table of entities.
@@ -151,15 +154,6 @@ fn gone() -> ApiError {
     ApiError::new(ErrorCode::CursorExpired, detail)
 }
 
-impl TableRow for EntityBrief {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("name", |of| of.name.clone()),
-        ("display_name", |of| of.display_name.clone()),
-        ("category", |of| of.category.to_owned()),
-        ("coverage_status", |of| of.coverage_status.to_owned()),
-        ("address_count", |of| of.address_count.to_string()),
-        ("origin_count", |of| of.origin_count.to_string()),
-        ("balance_sats", |of| of.balance_sats.to_string()),
-        ("last_activity_at", |of| of.last_activity_at.clone().unwrap_or_default()),
-    ];
-}
+columns! { EntityBrief {
+    name, display_name, category, coverage_status, address_count, origin_count, balance_sats, last_activity_at,
+} }

@@ -25,12 +25,10 @@ use crate::{
 
 /// Why the last activity is missing.
 const NO_ACTIVITY: &str = "no member occurs in the chain";
-/// Why the category is missing.
 const NO_CATEGORY: &str = "no source says what kind of entity it is";
 /// Scripts that are only named, on a page.
 const MAX_NAMED: usize = 20;
 
-/// An entity.
 pub(crate) struct Lookup;
 
 /// Parameters.

@@ -14,7 +14,6 @@ use serde::Serialize;
 
 use crate::{ledger_cache::OfLedger, values::rfc3339};
 
-/// Most profiles of an entity that an answer has.
 const MAX_SHOWN: usize = 8;
 
 /// A profile, and who says it.

@@ -23,12 +23,10 @@ use crate::context::{Ctx, lacks};
 pub(super) const MAX_HISTORIES: usize = 5_000;
 /// At most this many members of one transaction are counted without reading them.
 const MAX_MEMBERS: usize = 20_000;
-/// Members that are read at a time.
 const AT_A_TIME: usize = 128;
 /// Entries of a history that are read at a time.
 const ENTRIES: usize = 16;
 
-/// A transaction of an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct EntityTx {
     pub(super) tx_num: TxNum,
@@ -38,7 +36,6 @@ pub(super) struct EntityTx {
     pub(super) sums: Option<(Sats, Sats)>,
 }
 
-/// The newest transactions.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     /// The newest first.
@@ -76,7 +73,6 @@ impl History {
     }
 }
 
-/// The merge.
 struct Merge<'m> {
     work: &'m Work,
     view: &'m View<'m>,
@@ -185,7 +181,6 @@ impl Merge<'_> {
         Ok(EntityTx { members: members as u64, sums: None, ..tx })
     }
 
-    /// The members' scripts in the chain.
     fn scripts(&self, members: &[EntityScript]) -> Result<Vec<FoundScript>, ApiError> {
         let hashes: Vec<ScriptHash> = members.iter().map(|member| member.script).collect();
         let mut found = Vec::with_capacity(members.len());

@@ -20,12 +20,10 @@ use crate::{
     vocabulary::cursor::{CursorParam, Cursors},
 };
 
-/// Announcements that are looked through for one page.
 const MAX_LOOKED_THROUGH: usize = 30_000;
 /// Cost of joining the labels of a transaction, in announcements.
 const JOIN: usize = 30;
 
-/// Announcements.
 pub(crate) struct ActivityFeed;
 
 /// Parameters.

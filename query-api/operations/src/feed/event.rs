@@ -71,12 +71,10 @@ pub(crate) struct RetractedEvent {
     kind: &'static str,
 }
 
-/// The id of an announcement.
 pub(super) fn id(epoch: u32, seq: u64) -> String {
     format!("{epoch}-{seq}")
 }
 
-/// The id of an event, as a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EventId {
     pub(super) epoch: u32,
@@ -90,7 +88,6 @@ fn parse(text: &str) -> Result<EventId, &'static str> {
     id.ok_or("is not the id of an event; pass an id or last_id of an answer unchanged")
 }
 
-/// Ids of events.
 pub(crate) const EVENT_ID: TextFormat =
     TextFormat::trimmed("event-id", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 

@@ -21,14 +21,11 @@ use crate::{
     transfers::{Owners, touches},
 };
 
-/// Announcements that are looked through for one answer.
 const MAX_LOOKED_THROUGH: usize = 10_000;
 /// Cost of reading a transaction, in announcements.
 const JOIN: usize = 30;
-/// Announcements that are read at a time.
 const AT_A_TIME: u64 = 200;
 
-/// Announcements after an event.
 pub(crate) struct Events;
 
 /// Parameters.

@@ -7,7 +7,6 @@ use cairn_tables::feed::{FeedKind, FeedRow};
 use crate::parsed::{parsed, schema};
 
 cairn_model::words! {
-    /// A type of event.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub(crate) enum EventType {
         Block = "block",
@@ -25,7 +24,6 @@ cairn_model::words! {
         SanctionsListChange = "sanctions_list_change",
         DustCampaign = "dust_campaign",
     }
-    /// Its word.
     pub(crate) fn as_str;
 }
 
@@ -60,16 +58,13 @@ impl EventType {
     }
 }
 
-/// Types that are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EventTypes(u16);
 
 impl EventTypes {
     pub(crate) const ALL: EventTypes = EventTypes(u16::MAX);
-    /// All but blocks.
     pub(crate) const ALERTS: EventTypes = EventTypes(!(1 << EventType::Block as u16));
 
-    /// True if a type is asked for.
     pub(crate) const fn has(self, of: EventType) -> bool {
         self.0 & 1 << of as u16 != 0
     }

@@ -12,7 +12,6 @@ use crate::{
     values::SatVb,
 };
 
-/// Recommended feerates.
 pub(crate) struct FeesRecommended;
 
 /// Recommended feerates, in non-increasing order.

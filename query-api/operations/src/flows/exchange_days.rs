@@ -27,10 +27,8 @@ pub(super) enum Mode {
     Pit,
 }
 
-/// Why there are none.
 pub(super) const BEING_MADE: &str = "flows are being computed, which takes minutes on a large index";
 
-/// The flows of a mode.
 pub(super) struct ExchangeDays<'v> {
     view: &'v View<'v>,
     mode: FlowMode,
@@ -94,7 +92,6 @@ pub(super) fn days_to(last: u32, count: u32) -> RangeInclusive<u32> {
     last.saturating_sub(count.saturating_sub(1))..=last
 }
 
-/// Sums over days.
 pub(super) fn total<'s>(days: impl Iterator<Item = &'s Sum>) -> Sum {
     days.fold(Sum::default(), |mut sum, day| {
         sum.add(day);

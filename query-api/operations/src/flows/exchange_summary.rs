@@ -19,10 +19,8 @@ use crate::{
     values::{Btc, date},
 };
 
-/// Exchanges that are named of each window.
 const MAX_NAMED: usize = 5;
 
-/// Flows of all exchanges together.
 pub(crate) struct ExchangeFlowsSummary;
 
 /// Parameters.
@@ -147,7 +145,6 @@ impl Operation for ExchangeFlowsSummary {
     }
 }
 
-/// The first exchanges.
 fn named(nets: &mut dyn Iterator<Item = &(&EntityName, i64)>) -> Vec<NetFlow> {
     let named =
         |(name, net): &(&EntityName, i64)| NetFlow { slug: name.to_string(), net_sats: *net, net_btc: Btc(*net) };

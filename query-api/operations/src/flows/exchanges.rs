@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, ops::RangeInclusive};
 
 use cairn_events::{Category, EntityName};
-use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Info, Location, Table, TableRow, Tool};
+use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
 use cairn_model::{Height, Sats};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,7 @@ use crate::{
     parameters::{date::DateParam, limit::Limit},
     transfers::Owners,
     values::{Btc, date},
+    vocabulary::columns::columns,
 };
 
 pub(crate) struct ExchangeFlows;
@@ -301,7 +302,6 @@ impl FlowsInput {
     }
 }
 
-/// The exchange that a request names.
 fn exchange(ctx: &Ctx<'_>, name: &str) -> Result<EntityName, ApiError> {
     let view = ctx.view()?;
     let entity = FoundEntity::find(ctx, view, name)?.row.name;
@@ -335,22 +335,20 @@ impl FlowsOfExchange {
 
 struct DayOfExchange(String, FlowsOfDay);
 
-impl TableRow for DayOfExchange {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("date", |Self(_, of)| of.date.clone()),
-        ("exchange", |Self(exchange, _)| exchange.clone()),
-        ("inflow_sats", |Self(_, of)| of.flows.inflow_sats.to_string()),
-        ("outflow_sats", |Self(_, of)| of.flows.outflow_sats.to_string()),
-        ("net_sats", |Self(_, of)| of.flows.net_sats.to_string()),
-        ("internal_sats", |Self(_, of)| of.flows.internal_sats.to_string()),
-        ("fees_sats", |Self(_, of)| of.flows.fees_sats.to_string()),
-        ("from_exchanges_sats", |Self(_, of)| of.flows.from_exchanges_sats.to_string()),
-        ("to_exchanges_sats", |Self(_, of)| of.flows.to_exchanges_sats.to_string()),
-        ("reclassified_sats", |Self(_, of)| of.flows.reclassified_sats.to_string()),
-        ("backfilled_sats", |Self(_, of)| of.flows.backfilled_sats.to_string()),
-        ("tx_count", |Self(_, of)| of.flows.tx_count.to_string()),
-    ];
-}
+columns! { DayOfExchange {
+    date: |of| of.1.date,
+    exchange: |of| of.0,
+    inflow_sats: |of| of.1.flows.inflow_sats,
+    outflow_sats: |of| of.1.flows.outflow_sats,
+    net_sats: |of| of.1.flows.net_sats,
+    internal_sats: |of| of.1.flows.internal_sats,
+    fees_sats: |of| of.1.flows.fees_sats,
+    from_exchanges_sats: |of| of.1.flows.from_exchanges_sats,
+    to_exchanges_sats: |of| of.1.flows.to_exchanges_sats,
+    reclassified_sats: |of| of.1.flows.reclassified_sats,
+    backfilled_sats: |of| of.1.flows.backfilled_sats,
+    tx_count: |of| of.1.flows.tx_count,
+} }
 
 fn table(exchanges: Vec<FlowsOfExchange>) -> Table {
     let days = |of: FlowsOfExchange| of.days.into_iter().map(move |day| DayOfExchange(of.slug.clone(), day));

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Table, TableRow, Tool};
+use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Table, Tool};
 use cairn_model::{Height, Sats, TxNum};
 use cairn_reader::{FoundScript, View};
 use schemars::JsonSchema;
@@ -22,7 +22,8 @@ use crate::{
     operation::Operation,
     parameters::{limit::Limit, since::SinceParam},
     pools::Judge,
-    values::{Btc, date, optional},
+    values::{Btc, date},
+    vocabulary::columns::columns,
     window::Window,
 };
 
@@ -276,16 +277,14 @@ fn by_day(mined: &BTreeMap<u32, MinedBlocks>, left: Option<&BTreeMap<u32, Outflo
 
 struct DayOfPool(String, DayFlows);
 
-impl TableRow for DayOfPool {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("date", |Self(_, day)| day.date.clone()),
-        ("pool", |Self(pool, _)| pool.clone()),
-        ("block_count", |Self(_, day)| day.block_count.to_string()),
-        ("mined_sats", |Self(_, day)| day.mined_sats.to_string()),
-        ("outflow_sats", |Self(_, day)| optional(day.outflow_sats)),
-        ("to_exchange_sats", |Self(_, day)| optional(day.to_exchange_sats)),
-    ];
-}
+columns! { DayOfPool {
+    date: |of| of.1.date,
+    pool: |of| of.0,
+    block_count: |of| of.1.block_count,
+    mined_sats: |of| of.1.mined_sats,
+    outflow_sats: |of| of.1.outflow_sats,
+    to_exchange_sats: |of| of.1.to_exchange_sats,
+} }
 
 fn table(pools: Vec<PoolFlows>) -> Table {
     let days = |pool: PoolFlows| pool.days.into_iter().map(move |day| DayOfPool(pool.slug.clone(), day));

@@ -21,7 +21,6 @@ const MAX_PARTS: usize = 60_000;
 /// Entries of a history that are read at a time.
 const ENTRIES: usize = 512;
 
-/// The outflow of a day.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Outflow {
     /// In satoshis, without fees.

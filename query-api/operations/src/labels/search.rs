@@ -2,7 +2,7 @@
 
 use cairn_domain::{Subject, address_of, parse_address, script_sha256};
 use cairn_events::{Behaviour, Category, EntityName};
-use cairn_http::{ApiError, Column, Format, Formatted, Info, Table, TableRow, Tool};
+use cairn_http::{ApiError, Format, Formatted, Info, Table, Tool};
 use cairn_reader::{FoundName, NameMatch, NameQuery, View};
 use cairn_tables::{
     entities::FacetKind,
@@ -18,6 +18,7 @@ use crate::{
     definitions::CLAIMS as CLAIMS_DEFINITION,
     operation::Operation,
     parameters::limit::Limit,
+    vocabulary::columns::columns,
 };
 
 /// Names that match a query.
@@ -270,19 +271,13 @@ impl NameRow {
     }
 }
 
-impl TableRow for NameRow {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("name", |of| of.name.clone()),
-        ("kind", |of| of.kind.word().to_owned()),
-        ("entity", |of| of.entity.clone().unwrap_or_default()),
-        ("category", |of| of.category.unwrap_or_default().to_owned()),
-        ("behaviour", |of| of.behaviour.unwrap_or_default().to_owned()),
-        ("match", |of| of.matched.to_owned()),
-        ("typos", |of| of.typos.to_string()),
-        ("address_count", |of| of.address_count.to_string()),
-        ("sample_addresses", |of| of.sample_addresses.join(" ")),
-    ];
-}
+columns! { NameRow {
+    name,
+    kind: |of| of.kind.word(),
+    entity, category, behaviour,
+    match: |of| of.matched,
+    typos, address_count, sample_addresses,
+} }
 
 impl AddressLabel {
     /// Returns the label of an address of this network; `None` if the text is not such an address.

@@ -22,8 +22,6 @@ macro_rules! word_parameter {
 }
 
 word_parameter! {
-    /// Kind of entity.
     CategoryWord(Category),
-    /// Behaviour that is claimed.
     BehaviourWord(Behaviour),
 }

@@ -2,7 +2,7 @@
 
 use cairn_domain::price::{Rate, Series};
 use cairn_events::{Chosen, Currency, Interval};
-use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, Location, TableRow, Tool};
+use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Location, Tool};
 use cairn_model::DAY_SECS;
 use cairn_reader::View;
 use rust_decimal::Decimal;
@@ -15,7 +15,10 @@ use crate::{
     operation::Operation,
     parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
     values::{PriceNumber, date, rfc3339},
-    vocabulary::cursor::{CursorParam, Cursors},
+    vocabulary::{
+        columns::columns,
+        cursor::{CursorParam, Cursors},
+    },
 };
 
 /// Daily exchange rates.
@@ -205,12 +208,4 @@ fn rate(closes_at: u32, first: &Chosen, second: Option<&Chosen>, is_base: bool) 
     }
 }
 
-impl TableRow for FxRow {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("date", |of| of.date.clone()),
-        ("closes_at", |of| of.closes_at.clone()),
-        ("rate", |of| of.rate.to_string()),
-        ("source", |of| of.source.clone().unwrap_or_default()),
-        ("missing_before", |of| of.missing_before.to_string()),
-    ];
-}
+columns! { FxRow { date, closes_at, rate, source, missing_before } }

@@ -16,7 +16,6 @@ use crate::{
     values::{Fiat, PriceNumber, date, rfc3339},
 };
 
-/// The price of bitcoin now.
 pub(crate) struct CurrentPrice;
 
 /// Parameters.

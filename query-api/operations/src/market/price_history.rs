@@ -2,7 +2,7 @@
 
 use cairn_domain::price::{Rate, Series, convert, rate_at};
 use cairn_events::{Chosen, Currency, Interval};
-use cairn_http::{ApiError, Column, Cost, ErrorCode, Format, Formatted, Info, TableRow, Tool};
+use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +14,13 @@ use crate::{
     parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
     price_now::why_no_rate,
     series::KnownSeries,
-    values::{PriceNumber, date, optional, rfc3339},
-    vocabulary::cursor::{CursorParam, Cursors},
+    values::{PriceNumber, date, rfc3339},
+    vocabulary::{
+        columns::columns,
+        cursor::{CursorParam, Cursors},
+    },
 };
 
-/// Candles of the price of bitcoin.
 pub(crate) struct PriceHistory;
 
 /// Parameters.
@@ -220,20 +222,7 @@ impl CandleRow {
     }
 }
 
-impl TableRow for CandleRow {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("closes_at", |of| of.closes_at.clone()),
-        ("open", |of| optional(of.open)),
-        ("high", |of| optional(of.high)),
-        ("low", |of| optional(of.low)),
-        ("close", |of| optional(of.close)),
-        ("close_reason", |of| of.close_reason.unwrap_or_default().to_owned()),
-        ("source", |of| of.source.clone().unwrap_or_default()),
-        ("sources", |of| of.sources.to_string()),
-        ("dropped", |of| of.dropped.to_string()),
-        ("disputed", |of| of.disputed.to_string()),
-        ("converted", |of| of.converted.to_string()),
-        ("fx_date", |of| of.fx_date.clone().unwrap_or_default()),
-        ("missing_before", |of| of.missing_before.to_string()),
-    ];
-}
+columns! { CandleRow {
+    closes_at, open, high, low, close, close_reason, source, sources, dropped, disputed, converted, fx_date,
+    missing_before,
+} }

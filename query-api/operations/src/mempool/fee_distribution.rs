@@ -12,7 +12,6 @@ use crate::{
     values::{Btc, SatVb},
 };
 
-/// Distribution of the mempool by feerate.
 pub(crate) struct FeeDistribution;
 
 /// Distribution of the mempool by feerate.

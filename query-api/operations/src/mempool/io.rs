@@ -45,7 +45,6 @@ pub(crate) struct UnconfirmedOutput {
     spent_by: Option<String>,
 }
 
-/// The inputs, at most `limit`.
 pub(super) fn inputs(mempool: &Mempool, tx: &MempoolTx, network: Network, limit: usize) -> Vec<UnconfirmedInput> {
     let rows = (0u32..).zip(&tx.inputs).take(limit);
     rows.map(|(index, input)| UnconfirmedInput {
@@ -63,7 +62,6 @@ pub(super) fn inputs(mempool: &Mempool, tx: &MempoolTx, network: Network, limit:
     .collect()
 }
 
-/// The outputs, at most `limit`.
 pub(super) fn outputs(mempool: &Mempool, tx: &MempoolTx, network: Network, limit: usize) -> Vec<UnconfirmedOutput> {
     let rows = (0u32..).zip(&tx.outputs).take(limit);
     rows.map(|(index, output)| UnconfirmedOutput {

@@ -10,7 +10,6 @@ use crate::{
     values::{SatVb, rfc3339_ms},
 };
 
-/// The mempool with its projection.
 pub(crate) struct ProjectedMempool<'c> {
     pub(crate) pool: &'c MempoolView<'c>,
     /// Statistics of the mempool, as of its last change.
@@ -46,12 +45,10 @@ pub(crate) fn projected<'c>(ctx: &'c Ctx<'_>) -> Result<ProjectedMempool<'c>, Ap
 }
 
 impl ProjectedMempool<'_> {
-    /// Time of the mempool data.
     pub(crate) fn as_of(&self) -> String {
         rfc3339_ms(self.pool.as_of_ms)
     }
 
-    /// The projection's fields in answers.
     pub(crate) fn facts(&self) -> ProjectionFacts {
         let (projection, template) = (self.projection, &self.projection.template);
         ProjectionFacts {

@@ -15,7 +15,6 @@ use crate::{
     values::{Btc, Decimal, SatVb},
 };
 
-/// Statistics of the mempool.
 pub(crate) struct MempoolStats;
 
 /// Statistics of the mempool.
@@ -160,7 +159,5 @@ impl Operation for MempoolStats {
     }
 }
 
-/// Why the minimum feerates are unknown.
 pub(crate) const NO_FLOOR: &str = "the node has not reported its minimum feerates yet";
-/// Why the inflow is unknown.
 pub(crate) const NO_INFLOW: &str = "the mempool has not been observed for a whole window since it was loaded";

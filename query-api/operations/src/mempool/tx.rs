@@ -24,10 +24,8 @@ use crate::{
 
 /// Maximum number of relatives to walk in each direction. Nodes allow a few dozen.
 const WALK: usize = 1_000;
-/// Maximum number of replaced transactions to list.
 const MAX_REPLACED: usize = 100;
 
-/// An unconfirmed transaction.
 pub(crate) struct MempoolTransaction;
 
 /// Parameters.

@@ -6,11 +6,9 @@ use cairn_model::{Height, Network, Sats};
 
 use crate::mempool::BLOCK_SECONDS;
 
-/// Blocks of a difficulty period.
 pub(super) const PERIOD: u32 = 2016;
 /// Blocks of the current period needed for an estimate: about a day.
 pub(super) const LEAST_OF_PERIOD: u32 = 144;
-/// Target length of a period in seconds.
 const PERIOD_SECONDS: u64 = PERIOD as u64 * BLOCK_SECONDS as u64;
 
 /// Expected number of hashes for a block with this compact target. `None` for an invalid target.
@@ -30,7 +28,6 @@ pub(super) fn hashrate(work: u128, seconds: u32) -> Option<u128> {
     Some(rate / unit * unit)
 }
 
-/// The next difficulty adjustment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Adjustment {
     /// Height of the first block of the new difficulty.
@@ -85,16 +82,13 @@ pub(super) fn adjustment(tip: TipTimes, start_time: u32) -> Adjustment {
     }
 }
 
-/// The next halving of the subsidy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Halving {
     /// Height of the first block with the lower subsidy.
     pub(super) height: Height,
     /// Blocks until then, including that block.
     pub(super) blocks_left: u32,
-    /// Subsidy of the tip.
     pub(super) subsidy: Sats,
-    /// Subsidy after it.
     pub(super) next_subsidy: Sats,
     /// Estimated time in seconds since 1970, at ten minutes per block.
     pub(super) time: u64,

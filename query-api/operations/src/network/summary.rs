@@ -117,7 +117,6 @@ pub(crate) struct NextHalving {
     next_subsidy_sats: u64,
 }
 
-/// Lengths of the windows.
 const WINDOWS: [u32; 2] = [144, PERIOD];
 const HASHRATE_SOURCE: &str =
     "expected work of the window's blocks, from their targets, divided by their monotone block time";
@@ -238,7 +237,6 @@ fn work_of(view: &View<'_>, below: Height, last: Height) -> Result<Option<u128>,
     Ok(Some(sum))
 }
 
-/// Exahashes per second.
 pub(crate) type Exahashes = Decimal<27>;
 
 /// Returns the hash rate over at most `blocks` newest blocks, or the reason why it is unknown. Reads a row for each
@@ -248,7 +246,6 @@ pub(crate) fn hashrate_of(view: &View<'_>, blocks: u32) -> Result<(Option<Exahas
     Ok((window.hashrate_eh, window.reason))
 }
 
-/// The newest `blocks` blocks.
 fn window(view: &View<'_>, blocks: u32) -> Result<HashrateWindow, ApiError> {
     let tip = view.tip();
     let blocks = blocks.min(tip.height);
@@ -273,7 +270,6 @@ fn window(view: &View<'_>, blocks: u32) -> Result<HashrateWindow, ApiError> {
     Ok(window)
 }
 
-/// The mempool fields of the summary.
 #[derive(Default)]
 struct MempoolFields {
     fastest: Option<SatVb>,

@@ -103,7 +103,6 @@ pub(super) fn label(method: PassMethod) -> &'static str {
     }
 }
 
-/// The page of the checkout.
 pub(super) fn html(operations: &[RegisteredOperation], config: &ApiConfig) -> String {
     let page = Checkout {
         live: config.http.access_mode.is_live(),
@@ -119,13 +118,11 @@ pub(super) fn document(operations: &[RegisteredOperation], config: &ApiConfig) -
     Document::page(CHECKOUT_PAGE, html(operations, config))
 }
 
-/// The routes of the forms.
 pub(crate) fn routes(api: &Api) -> Router {
     let router = Router::new().route(OPEN, any(open)).route(PAYMENT, any(payment));
     router.with_state(Arc::new(api.clone()))
 }
 
-/// Opens a checkout.
 async fn open(Shared(api): Shared<Arc<Api>>, request: Request) -> Response {
     with_form(&api, request, async |api, form, parts| {
         let input = json!({"plan_id": PASS_PLAN, "payment_method_id": form.get("payment_method_id")});
@@ -134,7 +131,6 @@ async fn open(Shared(api): Shared<Arc<Api>>, request: Request) -> Response {
     .await
 }
 
-/// Looks up the payment of a checkout.
 async fn payment(Shared(api): Shared<Arc<Api>>, request: Request) -> Response {
     with_form(&api, request, async |api, form, parts| {
         let secret = form.get("checkout_secret").and_then(Value::as_str).unwrap_or_default();
@@ -165,7 +161,6 @@ async fn with_form(
     }
 }
 
-/// The fields of a form.
 async fn fields(api: &Api, body: Body, parts: &Parts) -> Result<Map<String, Value>, Box<Response>> {
     let bytes = api.body(body, parts).await?;
     // A form is written like a query string.
@@ -180,7 +175,6 @@ async fn fields(api: &Api, body: Body, parts: &Parts) -> Result<Map<String, Valu
     Ok(fields.into_iter().map(|(name, value)| (name, Value::String(value))).collect())
 }
 
-/// Calls an operation and shows its answer.
 async fn call(api: &Api, operation: &str, input: Value, secret: &str, parts: &Parts) -> Response {
     let Value::Object(input) = input else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     let reply = match api.call_for_form(operation, input, MAX_FORM_BYTES, parts).await {
@@ -210,7 +204,6 @@ fn page(status: StatusCode, content: &impl std::fmt::Display) -> Response {
     (status, headers, framed(content)).into_response()
 }
 
-/// The content in the frame of all pages.
 fn framed(content: &impl std::fmt::Display) -> String {
     Shell { title: "Checkout", place: "", scripts: &[], styles: &[], content }.html()
 }

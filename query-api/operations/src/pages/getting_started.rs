@@ -10,7 +10,6 @@ use crate::config::ApiConfig;
 #[template(path = "getting_started.html")]
 struct GettingStarted<'a> {
     live: bool,
-    /// True if passes are sold.
     is_sold: bool,
     base: &'a str,
     path: String,

@@ -5,7 +5,6 @@ use cairn_http::{Info, Method, Page as Shell, RegisteredOperation, segment};
 
 use crate::config::{ApiConfig, Featured};
 
-/// Path of the page.
 pub(super) const ABOUT: &str = "/about";
 
 #[derive(Template)]

@@ -6,10 +6,8 @@ use super::identifier::{ADDRESS, AddressParam, canonical_address};
 
 use crate::parsed::{parsed, schema};
 
-/// Addresses that one list has at most.
 pub(crate) const MAX_ADDRESSES: usize = 100;
 
-/// Lists of addresses.
 pub(crate) const ADDRESSES: TextFormat = TextFormat {
     name: "bitcoin-addresses",
     codes: &[ErrorCode::InvalidAddress, ErrorCode::WrongNetwork],

@@ -6,7 +6,6 @@ use serde::{Serialize, Serializer};
 
 use crate::parsed::{parsed, schema};
 
-/// Codes of currencies.
 pub(crate) const CURRENCY: TextFormat =
     TextFormat::trimmed("currency", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 

@@ -5,7 +5,6 @@ use jiff::{Unit, civil::Date};
 
 use crate::parsed::{parsed, schema};
 
-/// Days.
 pub(crate) const DATE: TextFormat =
     TextFormat::trimmed("date", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 

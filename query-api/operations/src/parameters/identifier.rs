@@ -8,7 +8,6 @@ use cairn_model::{BlockHash, Height, Network, Txid};
 
 use crate::parsed::{parsed, schema};
 
-/// Addresses.
 pub(crate) const ADDRESS: TextFormat = TextFormat {
     name: "bitcoin-address",
     codes: &[ErrorCode::InvalidAddress, ErrorCode::WrongNetwork],
@@ -43,7 +42,6 @@ pub(crate) fn canonical_address(text: &str) -> Cow<'_, str> {
     if is_upper || has_head("scripthash:") { text.to_ascii_lowercase().into() } else { text.into() }
 }
 
-/// Scheme of URIs with an address.
 const URI_SCHEME: &str = "bitcoin:";
 
 /// Hexadecimal digits in small letters, without spaces around them.
@@ -84,7 +82,6 @@ pub(crate) fn example_address(network: Option<&'static str>) -> &'static str {
     }
 }
 
-/// Transaction ids.
 pub(crate) const TXID: TextFormat = TextFormat {
     name: "bitcoin-txid",
     codes: &[ErrorCode::InvalidTxid],
@@ -95,7 +92,6 @@ pub(crate) const TXID: TextFormat = TextFormat {
         text.parse::<Txid>().map(drop).map_err(|e| BadText::with_code(ErrorCode::InvalidTxid, e.to_string()))
     },
 };
-/// Blocks, by height or hash.
 pub(crate) const BLOCK: TextFormat = TextFormat {
     name: "bitcoin-block",
     codes: &[ErrorCode::InvalidHash],
@@ -116,7 +112,6 @@ pub(crate) const BLOCK: TextFormat = TextFormat {
 pub(crate) struct AddressParam {
     /// Its canonical form.
     pub(crate) text: String,
-    /// Its script.
     pub(crate) subject: Subject,
 }
 
@@ -140,7 +135,6 @@ schema!(inline AddressParam, "Address", {
     "examples": ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"],
 });
 
-/// A transaction id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TxidParam(pub(crate) Txid);
 
@@ -154,12 +148,10 @@ schema!(inline TxidParam, "Txid", {
     "examples": ["4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b"],
 });
 
-/// A block, by height or hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BlockParam {
     /// By height. Heights above the range of u32 are beyond any tip and become its largest value.
     Height(Height),
-    /// By hash.
     Hash(BlockHash),
 }
 

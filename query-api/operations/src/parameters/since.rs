@@ -12,10 +12,8 @@ use crate::parsed::{parsed, schema};
 pub(crate) const SINCE: TextFormat =
     TextFormat::trimmed("height-date-time-or-days", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
-/// Since when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SinceParam {
-    /// The block at this height.
     Height(Height),
     /// This many days before the newest block.
     Days(u32),
@@ -25,7 +23,6 @@ pub(crate) enum SinceParam {
 
 /// Most bytes of the parameter: more than any moment has.
 const MAX_BYTES: usize = 40;
-/// Most days; a hundred years.
 const MAX_DAYS: u32 = 36_500;
 
 fn parse(text: &str) -> Result<SinceParam, &'static str> {

@@ -8,7 +8,6 @@ use super::date;
 
 use crate::parsed::{parsed, schema};
 
-/// Days and moments.
 pub(crate) const TIME: TextFormat =
     TextFormat::trimmed("date-or-time", |_, text, _| parse(text).map(drop).map_err(BadText::new));
 
@@ -16,7 +15,6 @@ pub(crate) const TIME: TextFormat =
 /// as 1970-01-01, later ones than the year 2106 as its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TimeParam {
-    /// Its beginning.
     pub(crate) start: u32,
     /// Its end: of a day the beginning of the next one.
     pub(crate) end: u32,

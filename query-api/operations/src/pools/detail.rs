@@ -28,7 +28,6 @@ use crate::{
     },
 };
 
-/// A mining pool.
 pub(crate) struct PoolDetail;
 
 /// Parameters.
@@ -133,9 +132,7 @@ pub(crate) struct PoolBlock {
     other_pool: Option<String>,
 }
 
-/// Most addresses in an answer.
 const MAX_ADDRESSES: usize = 50;
-/// Most tags in an answer.
 const MAX_TAGS: usize = 100;
 
 impl Operation for PoolDetail {

@@ -25,17 +25,13 @@ use crate::context::{Ctx, lacks};
 /// A script that claims name as a pool's.
 #[derive(Clone, Debug)]
 pub(crate) struct PaidFor {
-    /// The pool.
     pub(crate) pool: EntityName,
     /// The pool's name as the claim has it; may be empty.
     pub(crate) name: Arc<str>,
-    /// The script.
     pub(crate) script: Arc<[u8]>,
     /// Id of the claim: document and row.
     pub(crate) claim_id: String,
-    /// Who says so.
     pub(crate) source: String,
-    /// Licence of the claim.
     pub(crate) licence: String,
     /// Level of the claim, 0 to 100.
     pub(crate) level: u8,
@@ -43,11 +39,9 @@ pub(crate) struct PaidFor {
     pub(crate) asserted_at: u32,
 }
 
-/// The pool of a block.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolAttribution {
     pub(crate) pool: EntityName,
-    /// The evidence.
     pub(crate) by: AttributedBy,
     /// The pool that the tag names, if it names another than the payout.
     pub(crate) other_pool: Option<EntityName>,
@@ -55,7 +49,6 @@ pub(crate) struct PoolAttribution {
     pub(crate) paid: Option<Payout>,
 }
 
-/// Judges blocks.
 pub(crate) struct Judge<'c, 'a> {
     ctx: &'c Ctx<'a>,
     view: &'a View<'a>,
@@ -168,7 +161,6 @@ impl<'c, 'a> Judge<'c, 'a> {
         named.map(|(_, of)| of.name.to_string()).min().unwrap_or_else(|| pool.to_string())
     }
 
-    /// The network of the index.
     pub(crate) fn network(&self) -> cairn_model::Network {
         self.view.network()
     }

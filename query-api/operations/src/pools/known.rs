@@ -10,10 +10,8 @@ use cairn_tables::listings::PoolTags;
 
 use crate::ledger_cache::OfLedger;
 
-/// The tags of an index.
 #[derive(Debug)]
 pub(crate) struct KnownTags {
-    /// Finds them.
     pub(crate) matcher: TagMatcher,
     /// Places of the tags of each pool in [`TagMatcher::tags`].
     by_pool: BTreeMap<EntityName, Vec<usize>>,

@@ -21,7 +21,6 @@ use crate::{
     vocabulary::caveat::Caveat,
 };
 
-/// Mining pools and their shares.
 pub(crate) struct PoolList;
 
 /// Parameters.

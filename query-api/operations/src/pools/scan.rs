@@ -16,13 +16,11 @@ use cairn_tables::{
 use super::judge::Judge;
 use crate::context::lacks;
 
-/// A block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScannedBlock {
     pub(crate) height: Height,
     /// Its pool, by place in [`ScannedBlocks::pools`].
     pub(crate) pool: Option<usize>,
-    /// The evidence.
     pub(crate) by: Option<AttributedBy>,
     /// The pool that its tag names, if it names another.
     pub(crate) other_pool: Option<usize>,
@@ -30,13 +28,11 @@ pub(crate) struct ScannedBlock {
     pub(crate) paid: Option<Payout>,
     /// True if it has only its coinbase.
     pub(crate) is_empty: bool,
-    /// Its fees.
     pub(crate) fees: Sats,
     /// Sum of the outputs of its coinbase.
     pub(crate) reward: Sats,
 }
 
-/// Blocks with their pools.
 #[derive(Default, Debug)]
 pub(crate) struct ScannedBlocks {
     /// The blocks, ascending by height.
@@ -56,7 +52,6 @@ pub(crate) struct Sum {
     pub(crate) by_tag: u32,
     /// Those whose tag names another pool.
     pub(crate) disputed: u32,
-    /// Their fees.
     pub(crate) fees: u128,
     /// Sum that their coinbases pay.
     pub(crate) reward: u128,
@@ -67,7 +62,6 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    /// Adds up the sums of pools.
     pub(crate) fn total(pools: &[(usize, Sum)]) -> Self {
         let mut total = Sum::default();
         for (_, sum) in pools {
@@ -95,15 +89,12 @@ impl Sum {
     }
 }
 
-/// The sums of all pools in a window.
 #[derive(Debug)]
 pub(crate) struct Ranking {
     /// Index of each pool in [`ScannedBlocks::pools`], and its sums: the pool with the most blocks first, equal ones by
     /// name.
     pub(crate) pools: Vec<(usize, Sum)>,
-    /// Blocks of no known pool.
     pub(crate) unidentified: Sum,
-    /// Blocks of the window.
     pub(crate) blocks: u32,
 }
 

@@ -28,7 +28,6 @@ impl Window {
     pub(crate) const ALL: [Window; 7] =
         [Window::Day, Window::ThreeDays, Window::Week, Window::Month, Window::Quarter, Window::HalfYear, Window::Year];
 
-    /// How many blocks.
     pub(crate) const fn blocks(self) -> u32 {
         144 * match self {
             Window::Day => 1,

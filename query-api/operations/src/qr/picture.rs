@@ -10,7 +10,6 @@ use crate::{
     operation::Operation,
 };
 
-/// A QR code.
 pub(crate) struct Qr;
 
 /// Parameters.

@@ -25,7 +25,6 @@ use crate::{
     operation::Operation,
 };
 
-/// The evidence pack of an address.
 pub(crate) struct EvidencePack;
 
 /// The answer in the form that was asked for.

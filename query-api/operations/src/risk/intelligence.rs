@@ -188,7 +188,6 @@ pub(crate) struct SharedIntelligence {
     recent: Option<RecentClusterAlerts>,
 }
 
-/// Why there is no cohort of the cluster.
 const UNFINISHED: &str = "the clusters are being computed";
 
 /// The place of a script in its cluster; `None` while clusters are being made, or if no block has the script.

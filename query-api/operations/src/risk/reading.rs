@@ -29,10 +29,8 @@ use crate::{
     wallets::{claims::ScriptClaims, coinjoin_tx::CoinJoinTx, surveillance::campaign_pings},
 };
 
-/// Transactions that are looked up at a time.
 const AT_A_TIME: usize = 128;
 
-/// The chain, as detectors look at it.
 pub(super) struct ChainLedger<'s, 'r> {
     ctx: &'r Ctx<'r>,
     view: &'r View<'r>,

@@ -18,7 +18,6 @@ use crate::{
 /// Most addresses with a depth of 2.
 const MAX_DEEP: usize = 10;
 
-/// Risk checks of several addresses.
 pub(crate) struct RiskCheckBatch;
 
 /// The addresses.

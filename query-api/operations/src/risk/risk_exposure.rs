@@ -8,7 +8,6 @@ use crate::{
     operation::Operation,
 };
 
-/// Exposure of an address by category.
 pub(crate) struct RiskExposure;
 
 /// Fields that `view=compact` omits.

@@ -11,7 +11,6 @@ use crate::{
     operation::Operation,
 };
 
-/// Exposure of an address by list of sanctions.
 pub(crate) struct SanctionsExposure;
 
 impl Operation for SanctionsExposure {

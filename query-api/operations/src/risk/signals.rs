@@ -30,13 +30,10 @@ use crate::{
     wallets::claims::ScriptClaims,
 };
 
-/// Most labels that are shown.
 const MAX_LABELS: usize = 20;
-/// Meaning of the answer.
 const NOTE: &str = "A signal is a pattern or a claim with the transactions that show it. It is not a verdict. A signal \
     that did not fire proves nothing.";
 
-/// Risk signals of an address.
 pub(crate) struct RiskSignals;
 
 /// Parameters.

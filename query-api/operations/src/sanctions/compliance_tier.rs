@@ -6,7 +6,7 @@ use cairn_domain::{
     sanctions::{Approval, programmes, statement},
 };
 use cairn_events::Claim;
-use cairn_http::{ApiError, Column, ErrorCode, Format, Formatted, Freshness, Info, TableRow, Tool};
+use cairn_http::{ApiError, ErrorCode, Format, Formatted, Freshness, Info, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,7 @@ use crate::{
     values::rfc3339,
     vocabulary::{
         claim_caveat::ClaimCode,
+        columns::columns,
         cursor::{CURSOR, Cursors},
     },
 };
@@ -218,20 +219,7 @@ fn listed(
     }
 }
 
-impl TableRow for ListedAddress {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("address", |of| of.address.clone().unwrap_or_default()),
-        ("statement", |of| of.statement.clone()),
-        ("authority", |of| of.authority.clone()),
-        ("entity", |of| of.entity.clone().unwrap_or_default()),
-        ("name", |of| of.name.clone().unwrap_or_default()),
-        ("party_uid", |of| of.party_uid.clone().unwrap_or_default()),
-        ("programmes", |of| of.programmes.join(" ")),
-        ("is_person", |of| of.is_person.to_string()),
-        ("first_snapshot", |of| of.first_snapshot.clone().unwrap_or_default()),
-        ("not_before", |of| of.not_before.clone().unwrap_or_default()),
-        ("row", |of| of.row.to_string()),
-        ("approved_at", |of| of.approved_at.clone()),
-        ("approved_by_count", |of| of.approved_by_count.to_string()),
-    ];
-}
+columns! { ListedAddress {
+    address, statement, authority, entity, name, party_uid, programmes, is_person, first_snapshot, not_before, row,
+    approved_at, approved_by_count,
+} }

@@ -18,9 +18,7 @@ use crate::{
     vocabulary::claim_caveat::ClaimCode,
 };
 
-/// Rows of the list that are counted.
 const MAX_COUNTED: u64 = 20_000;
-/// Entities that are named.
 const MAX_ENTITIES: usize = 20;
 
 /// Plans for the premium tier. None of it is built, and no date is promised.
@@ -157,7 +155,6 @@ impl Operation for OfacCoverage {
     }
 }
 
-/// Counts the rows of the feed.
 fn counted(ctx: &Ctx<'_>, feed: &CurrentFeed<'_>) -> Result<(Counts, Vec<CoveredEntity>), ApiError> {
     let (mut coverage, mut scripts, mut place) = (Coverage::default(), HashSet::new(), 0);
     let (invalid, listed_under_other_asset) =

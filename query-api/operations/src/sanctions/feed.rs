@@ -64,7 +64,6 @@ pub(crate) struct Feed {
     rows: u32,
 }
 
-/// Why there is no feed.
 const NOT_CONFIGURED: &str = "no list is configured as the feed";
 const NOT_IMPORTED: &str = "source not re-fetched: the list was not imported, and copies of unknown date do not count";
 
@@ -101,7 +100,6 @@ impl<'a> CurrentFeed<'a> {
         self.document.provenance.retrieved_at
     }
 
-    /// Authority that publishes the list.
     pub(super) fn authority(&self) -> &str {
         authority(self.list.source.as_str(), None)
     }
@@ -124,7 +122,6 @@ impl<'a> CurrentFeed<'a> {
         }
     }
 
-    /// Its limits.
     pub(super) fn caveats(&self) -> Vec<ClaimCaveat<'static>> {
         let stale = (self.age() > FEED_STALE_AFTER).then_some(ClaimCaveat::FeedStale { checked_at: self.checked_at });
         stale.into_iter().chain([ClaimCaveat::ListNotExhaustive]).collect()

@@ -42,7 +42,6 @@ pub(crate) struct PostBetaModel {
     bridge_pass: &'static str,
 }
 
-/// The model after the beta.
 pub(crate) const POST_BETA_MODEL: PostBetaModel = PostBetaModel {
     free_tier_remains: true,
     paid_access: "per_call_402",
@@ -187,12 +186,10 @@ fn native_status(config: &HttpConfig) -> (&'static str, &'static str) {
 
 /// State of payments for the operations of this server.
 pub(crate) struct Openings {
-    /// By L402.
     pub(crate) native: Native402Opening,
     pub(crate) x402: X402Opening,
     /// Capabilities that are sold over Lightning now.
     pub(crate) sold: Vec<&'static str>,
-    /// Capabilities that are sold by x402 now.
     pub(crate) sold_by_x402: Vec<&'static str>,
     /// Capabilities of this server that have a price in dollars.
     pub(crate) prepared_x402: Vec<&'static str>,

@@ -10,7 +10,6 @@ use crate::{
     operation::Operation,
 };
 
-/// The capabilities of the service.
 pub(crate) struct Capabilities;
 
 /// Parameters.

@@ -97,7 +97,6 @@ pub(crate) fn is_conditional(op: &RegisteredOperation, config: &HttpConfig) -> b
     EffectiveTier::of(op, config) == EffectiveTier::Conditional
 }
 
-/// The catalog of a package.
 pub(crate) fn package(ctx: &Ctx<'_>, which: cairn_http::Package) -> Package {
     let config = ctx.config;
     let members: Vec<&RegisteredOperation> = ctx.operations.iter().filter(|op| op.offer.package == which).collect();

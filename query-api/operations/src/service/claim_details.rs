@@ -20,9 +20,7 @@ use crate::{
     values::{Decimal, rfc3339},
 };
 
-/// Documents of lists that are looked at.
 const MAX_DOCUMENTS: usize = 10_000;
-/// Sources that are listed.
 const MAX_LISTED: usize = 50;
 const PENDING: &str = "claims are being imported; try again in a moment";
 
@@ -77,7 +75,6 @@ pub(crate) struct SourceDetails {
     labelled_share_of_week_volume: Option<Decimal<6>>,
 }
 
-/// Loaded claims of a source.
 #[derive(Default)]
 struct SourceClaims<'d> {
     /// The newest document of each list.

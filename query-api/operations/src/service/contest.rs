@@ -22,7 +22,6 @@ use crate::{
     values::rfc3339,
 };
 
-/// Name of the key of the service.
 const SECRET: &str = "contest";
 
 /// State of a contest.
@@ -62,7 +61,6 @@ pub(crate) struct ContestOutput {
     expires_at: Option<String>,
 }
 
-/// A claim that a request is about.
 pub(super) struct ContestedClaim {
     id: ClaimId,
     address: String,

@@ -11,7 +11,6 @@ use crate::{
     values::{Decimal, rfc3339_ms},
 };
 
-/// The precomputed dashboard.
 pub(crate) struct Dashboard;
 
 /// Operations whose answers it has, by name.
@@ -49,18 +48,15 @@ pub(crate) struct DashboardOutput {
     pulse_reason: Option<String>,
 }
 
-/// Why there is none.
 const NONE_YET: &str = "no dashboard has been computed yet";
 
 impl SnapshotState {
-    /// Adds the version of the snapshot: when it was made, and whether it is stale.
     pub(crate) fn add_version(ctx: &Ctx<'_>, versions: &mut Versions) {
         let made = ctx.snapshot.as_ref().map_or(u64::MAX, |snapshot| snapshot.made_at_ms);
         versions.add(&made.to_be_bytes());
         versions.add(SnapshotState::of(ctx).status.as_bytes());
     }
 
-    /// As of this request.
     pub(crate) fn of(ctx: &Ctx<'_>) -> Self {
         let made = ctx.snapshot.as_ref().map(|snapshot| snapshot.made_at_ms);
         // A clock that was set back does not make it younger than new.

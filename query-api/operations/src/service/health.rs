@@ -15,7 +15,6 @@ use crate::{
     troubles::TroubleRow,
 };
 
-/// State of the service.
 pub(crate) struct Health;
 
 /// State of the service.

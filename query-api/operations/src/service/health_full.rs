@@ -23,7 +23,6 @@ use crate::{
     values::{rfc3339, rfc3339_ms},
 };
 
-/// State of every component.
 pub(crate) struct HealthFull;
 
 /// State of every component.
@@ -136,7 +135,6 @@ impl Operation for HealthFull {
 }
 
 impl Component {
-    /// One without data, for this reason.
     fn without_data(name: &'static str, reason: String) -> Self {
         Component { name, status: Status::Down, age_seconds: None, reason: Some(reason), since: None, details: None }
     }
@@ -373,7 +371,6 @@ fn unreadable(name: &'static str, error: &ApiError) -> Component {
     Component::without_data(name, format!("it cannot be read: {}", error.detail))
 }
 
-/// The price in dollars.
 fn market(ctx: &Ctx<'_>) -> Component {
     let name = "market";
     if ctx.index.is_none() {

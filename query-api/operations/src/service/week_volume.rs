@@ -21,7 +21,6 @@ const MAX_EVENTS: usize = 256;
 /// Blocks that are read with one view: what a reader holds keeps old files on the disk.
 const BLOCKS_A_VIEW: usize = 16;
 
-/// Why it is not known.
 pub(super) const COMPUTING: &str = "being computed from the inputs of 1,008 blocks; try again in a moment";
 /// The same after a failure.
 const FAILED: &str = "it could not be computed: the reason is in the log; the next request tries again";
@@ -33,13 +32,11 @@ pub(crate) struct VolumeSlot(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Called when the thread is done.
     done: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The index.
     of: Weak<Reader>,
     /// The newest input event that the labels follow from.
     seq: u64,
@@ -50,10 +47,8 @@ struct State {
     has_failed: bool,
 }
 
-/// A week of blocks.
 #[derive(Debug)]
 pub(super) struct Week {
-    /// Its newest block.
     pub(super) height: Height,
     pub(super) volume: Arc<Volume>,
 }

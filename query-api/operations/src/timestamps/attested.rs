@@ -106,7 +106,6 @@ fn indexed(height: u64, tip: Height) -> Option<Height> {
     Height::try_from(height).ok().filter(|height| *height <= tip)
 }
 
-/// The headers at these heights, all of which the index has.
 pub(super) fn headers(view: &View<'_>, heights: BTreeSet<Height>) -> Result<BTreeMap<Height, HeaderRow>, ApiError> {
     let heights: Vec<Height> = heights.into_iter().collect();
     let rows = view.headers(&heights)?;

@@ -36,7 +36,6 @@ const FOR_A_MINUTE: HeaderValue = HeaderValue::from_static("public, max-age=60")
 /// An answer that never changes.
 const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000");
 
-/// The calendar of this server.
 pub(crate) struct Calendar {
     state: State,
     index: Arc<dyn IndexSource>,
@@ -64,7 +63,6 @@ impl Calendar {
         Some(Calendar { state: state?.clone(), index: Arc::clone(index), promise })
     }
 
-    /// Its routes.
     pub(crate) fn routes(self, api: &Api) -> Router {
         let front = Arc::new(Front { calendar: self, api: api.clone() });
         let digests = DIGEST.into_iter().fold(Router::new(), |router, path| router.route(path, any(digest)));
@@ -72,7 +70,6 @@ impl Calendar {
         router.with_state(front)
     }
 
-    /// The network of the index.
     fn network(&self) -> Result<&'static str, ApiError> {
         let reader = self.index.reader();
         let network = reader.map(|reader| reader.facts().network.name());

@@ -4,7 +4,6 @@ use cairn_http::{BadText, ErrorCode, TextFormat};
 
 use crate::parsed::{parsed, schema};
 
-/// A SHA-256 hash.
 pub(crate) const SHA256: TextFormat = TextFormat {
     name: "sha256",
     codes: &[ErrorCode::InvalidHash],
@@ -24,7 +23,6 @@ fn parse(text: &str) -> Option<[u8; 32]> {
     hex::decode(text).ok()?.try_into().ok()
 }
 
-/// A SHA-256 hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sha256Param(pub(super) [u8; 32]);
 

@@ -10,7 +10,6 @@ use cairn_timestamps::{HashFunction, MAX_BYTES, Proof};
 
 use crate::parsed::{parsed, schema};
 
-/// The hash of a file.
 pub(crate) const FILE_HASH: TextFormat = TextFormat {
     name: "file-hash",
     codes: &[ErrorCode::InvalidHash],
@@ -31,7 +30,6 @@ fn parse(text: &str) -> Option<Vec<u8>> {
     hex::decode(text).ok().filter(is_known)
 }
 
-/// The hash of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct FileHashParam(pub(super) Vec<u8>);
 

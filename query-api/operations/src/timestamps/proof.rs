@@ -22,12 +22,10 @@ use crate::{
     vocabulary::caveat::Caveat,
 };
 
-/// The media type of proofs.
 pub(super) const OTS: &str = "application/vnd.opentimestamps.ots";
 /// Seconds after which a client may ask again for a proof that is not ready.
 const RETRY_AFTER_SECS: u32 = 60;
 
-/// Downloads the proof of a timestamp.
 pub(crate) struct TimestampProof;
 
 /// Form of the answer.
@@ -159,7 +157,6 @@ impl Operation for TimestampProof {
     }
 }
 
-/// Name of the file of a proof.
 fn file_name(hash: &str, network: Network) -> String {
     match network {
         Network::Main => format!("{hash}.ots"),
@@ -167,7 +164,6 @@ fn file_name(hash: &str, network: Network) -> String {
     }
 }
 
-/// The code of a caveat in a header.
 fn code_of(caveat: &Caveat) -> &'static str {
     match caveat {
         Caveat::NotMainnet { .. } => "not_mainnet",

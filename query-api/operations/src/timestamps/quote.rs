@@ -14,7 +14,6 @@ use crate::{
     values::{SatVb, rfc3339_ms},
 };
 
-/// Price of a timestamp.
 pub(crate) struct TimestampQuote;
 
 /// Price of a timestamp. It is charged only while calls are sold.
@@ -66,9 +65,7 @@ pub(crate) struct BatchShare {
 
 /// The operation that the quote is for.
 const SUBMIT: &str = "/v1/timestamp";
-/// Seconds for which a quote holds.
 const HOLDS_SECS: u64 = 600;
-/// Sizes of batches that are quoted.
 const SIZES: [u64; 4] = [1, 10, 100, 1_000];
 /// Virtual size of an anchor with one input, a change output and a root of 32 bytes, all P2WPKH, while no process that
 /// anchors has reported one.

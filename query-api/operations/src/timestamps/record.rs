@@ -145,7 +145,6 @@ pub(super) fn confirmations_of(view: &View<'_>, record: &TimestampRecord) -> Opt
     (height <= view.tip().height).then(|| confirmations(view.tip(), height))
 }
 
-/// The caveats of a timestamp with these confirmations.
 pub(super) fn caveats(network: Network, genesis: &str, confirmed: Option<u32>) -> Vec<Caveat> {
     let foreign =
         (network != Network::Main).then(|| Caveat::NotMainnet { network: network.name(), genesis: genesis.to_owned() });

@@ -12,7 +12,6 @@ use crate::{
     operation::Operation,
 };
 
-/// State of a timestamp.
 pub(crate) struct TimestampStatus;
 
 /// The hash.

@@ -19,7 +19,6 @@ use crate::{
     vocabulary::caveat::Caveat,
 };
 
-/// Verification of a timestamp.
 pub(crate) struct VerifyTimestamp;
 
 /// A proof, and the hash of the file if it is to be compared: `{ hash, proof }` or `{ proof_base64 }`.
@@ -88,7 +87,6 @@ pub(crate) struct EarliestBlock {
     existed_before_unix: u32,
 }
 
-/// Maximum number of attestations that are listed.
 const MAX_LISTED: usize = 100;
 /// Seconds by which the time of a header may differ from the time at which the block was found.
 const MINERS_CLOCK_SECS: u32 = 7_200;

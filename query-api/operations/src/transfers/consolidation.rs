@@ -75,7 +75,6 @@ impl Consolidation {
         Ok((row, parties.cost()))
     }
 
-    /// An unconfirmed transaction.
     pub(super) fn unconfirmed(
         ctx: &Ctx<'_>,
         view: &View<'_>,
@@ -101,12 +100,10 @@ impl Consolidation {
         })
     }
 
-    /// Value of its inputs.
     pub(super) fn sats(&self) -> Sats {
         self.value_sats
     }
 
-    /// Its inputs.
     pub(super) fn inputs(&self) -> u64 {
         self.input_count
     }

@@ -20,7 +20,6 @@ use crate::{
     window::{BoundedScan, Page, TX, Window},
 };
 
-/// Current consolidations.
 pub(crate) struct PulseConsolidations;
 
 /// Parameters.

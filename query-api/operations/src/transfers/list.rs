@@ -20,7 +20,6 @@ use crate::{
     window::{BoundedScan, Page, ScanStep, TX, Window},
 };
 
-/// Most alerts that can be skipped.
 const MAX_SKIPPED: u32 = 100_000;
 
 /// Length of the range before the newest block.
@@ -159,12 +158,10 @@ pub(super) struct AlertFilter {
     pub(super) least: u64,
     pub(super) direction: Option<FlowDirection>,
     pub(super) labelled: bool,
-    /// How many of them to skip.
     pub(super) offset: u32,
 }
 
 impl AlertFilter {
-    /// A page of a window.
     pub(super) fn page(
         &self,
         ctx: &Ctx<'_>,

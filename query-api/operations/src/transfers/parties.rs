@@ -18,7 +18,6 @@ enum Script<'t> {
     Unseen(&'t [u8]),
 }
 
-/// Where the bytes of a script are.
 #[derive(Clone, Copy, Debug)]
 enum Bytes<'t> {
     Here(&'t [u8]),
@@ -47,7 +46,6 @@ pub(super) struct Parties<'t> {
 pub(super) struct AttributedSides {
     /// Sum that it pays to others.
     pub(super) net_external: Sats,
-    /// Outputs to others.
     pub(super) external_outputs: u64,
     /// The largest output to others that goes to a script which no block had before, if it has several outputs to
     /// others: it may be change.

@@ -16,7 +16,6 @@ use crate::{
     window::{BoundedScan, ScanStep, Window},
 };
 
-/// All scanners at a glance.
 pub(crate) struct PulseSummary;
 
 /// It takes no parameter.

@@ -1,7 +1,7 @@
 //! A transaction that moves much, as answers show it.
 
 use cairn_domain::{flows::FlowDirection, transfers::LARGE_SATS};
-use cairn_http::{ApiError, Column, TableRow};
+use cairn_http::ApiError;
 use cairn_model::{MempoolTx, Sats, TxNum};
 use cairn_reader::View;
 use cairn_tables::block_log::BlockLog;
@@ -16,8 +16,8 @@ use crate::{
     confirmation::Confirmation,
     context::{Ctx, lacks},
     tx_sides::{Side, largest},
-    values::{Btc, optional},
-    vocabulary::caveat::Caveat,
+    values::Btc,
+    vocabulary::{caveat::Caveat, columns::columns},
 };
 
 /// Least bitcoin of the bands, ascending.
@@ -168,7 +168,6 @@ impl WhaleAlert {
         self.net_external_sats
     }
 
-    /// Its id.
     pub(super) fn txid(&self) -> &str {
         &self.txid
     }
@@ -194,21 +193,15 @@ fn entity(owner: Option<&SideOwner>) -> String {
     owner.map_or_else(String::new, |owner| owner.as_owner().0.to_owned())
 }
 
-impl TableRow for WhaleAlert {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("time", |of| of.confirmation.time().to_owned()),
-        ("height", |of| optional(of.confirmation.height)),
-        ("txid", |of| of.txid.clone()),
-        ("net_external_sats", |of| of.net_external_sats.to_string()),
-        ("net_external_min_sats", |of| of.net_external_min_sats.to_string()),
-        ("band_btc", |of| of.band_btc.to_string()),
-        ("flow_direction", |of| of.flow_direction.to_owned()),
-        ("from_entity", |of| entity(of.from_owner.as_ref())),
-        ("to_entity", |of| entity(of.to_owner.as_ref())),
-        ("largest_from", |of| largest(&of.from)),
-        ("largest_to", |of| largest(&of.to)),
-    ];
-}
+columns! { WhaleAlert {
+    time: |of| of.confirmation.time(),
+    height: |of| of.confirmation.height,
+    txid, net_external_sats, net_external_min_sats, band_btc, flow_direction,
+    from_entity: |of| entity(of.from_owner.as_ref()),
+    to_entity: |of| entity(of.to_owner.as_ref()),
+    largest_from: |of| largest(&of.from),
+    largest_to: |of| largest(&of.to),
+} }
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,6 @@ use crate::context::Ctx;
 /// Inputs and outputs whose scripts are looked up for one answer: some 20 milliseconds.
 const MAX_LOOKED_UP: usize = 4_000;
 
-/// Rows of unconfirmed transactions.
 pub(super) struct Unconfirmed<T> {
     pub(super) rows: Vec<T>,
     /// Transactions that may fit and are left out.

@@ -16,7 +16,6 @@ use crate::{
     window::Window,
 };
 
-/// Current large transfers.
 pub(crate) struct PulseWhales;
 
 /// Parameters.

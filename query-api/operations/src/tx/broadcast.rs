@@ -19,7 +19,6 @@ use crate::{
     values::rfc3339_ms,
 };
 
-/// Broadcasts a transaction.
 pub(crate) struct TxBroadcast;
 
 /// The transaction.
@@ -100,7 +99,6 @@ pub(crate) enum BroadcastState {
     NotSent,
 }
 
-/// Maximum weight of transactions that nodes relay.
 const MAX_WEIGHT: u64 = 400_000;
 /// Seconds before a client should retry.
 const RETRY_AFTER: u32 = 5;
@@ -314,7 +312,6 @@ fn confirmed_in(ctx: &Ctx<'_>, txid: &Txid) -> Option<(u32, BlockRef)> {
     })
 }
 
-/// A transaction in the mempool.
 struct WaitingTx {
     wtxid: Txid,
     first_seen_ms: u64,

@@ -11,11 +11,8 @@ use crate::{
     raw_tx::{wanted_of, wanted_unconfirmed},
 };
 
-/// A transaction, where it was found.
 pub(super) enum FoundTx<'c> {
-    /// In a block, with its header.
     Confirmed(InBlock),
-    /// In the mempool.
     Unconfirmed(&'c MempoolView<'c>, &'c MempoolTx),
 }
 

@@ -152,7 +152,6 @@ struct Fundings<'v, 'r> {
     most: usize,
 }
 
-/// Bytes of decoded transactions that are kept.
 const KEPT_BYTES: usize = 4 << 20;
 /// Bytes of a decoded output without its script, about.
 const OUTPUT_BYTES: usize = 48;
@@ -360,7 +359,6 @@ pub(super) fn funding_id(view: &View<'_>, coin: &SpentCoin) -> Result<Txid, ApiE
     Ok(id_of(view, coin.outpoint.tx_num)?.0)
 }
 
-/// The outputs of an unconfirmed transaction.
 pub(super) fn unconfirmed_outputs(
     ctx: &Ctx<'_>,
     pool: &MempoolView<'_>,

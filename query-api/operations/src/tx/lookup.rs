@@ -26,7 +26,6 @@ use crate::{
     values::{Btc, SatVb, rfc3339, rfc3339_ms, sat_vb},
 };
 
-/// A whole transaction.
 pub(crate) struct TxLookup;
 
 /// Parameters.
@@ -173,7 +172,6 @@ impl Operation for TxLookup {
     }
 }
 
-/// True for an OP_RETURN script.
 fn is_op_return(script: &[u8]) -> bool {
     script.first() == Some(&0x6a)
 }

@@ -17,7 +17,6 @@ use crate::{
     values::Btc,
 };
 
-/// Content of a transaction's OP_RETURN outputs and inscriptions.
 pub(crate) struct OpReturnOutputs;
 
 /// Parameters.
@@ -199,15 +198,12 @@ fn unconfirmed_carriers(ctx: &Ctx<'_>, tx: &MempoolTx, from: u32) -> Result<Carr
     carriers_of(ctx, scripts, from, false, tx.inputs.first().map(|i| i.prev_txid))
 }
 
-/// OP_RETURN outputs of an answer.
 const MAX_CARRIERS: usize = 100;
 /// Bytes of scripts of an answer; the output that passes them is still listed.
 const MAX_CARRIED: usize = 100_000;
 /// Bytes of the longest script that is shown.
 const LONGEST: usize = 10_000;
-/// URLs of an output.
 const MAX_URLS: usize = 20;
-/// Inscriptions of an answer.
 const MAX_INSCRIPTIONS: usize = 100;
 
 /// The OP_RETURN outputs among these values and scripts. `first_spent` is the txid that the first input spends from.

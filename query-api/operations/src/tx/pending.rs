@@ -17,7 +17,6 @@ use crate::{
 
 /// Maximum number of ancestors and of descendants to walk. Nodes allow a few dozen.
 const MAX_RELATIVES: usize = 1_000;
-/// Maximum number of replaced transactions to list.
 const MAX_REPLACED: usize = 100;
 
 /// Estimated confirmation; `None` before the first projection.
@@ -150,7 +149,6 @@ impl Departure {
         }
     }
 
-    /// When it was first seen.
     pub(super) fn mempool_first_seen(&self) -> String {
         self.mempool_first_seen.clone()
     }

@@ -13,7 +13,6 @@ use crate::{
     values::rfc3339_ms,
 };
 
-/// Confirmation state of a transaction.
 pub(crate) struct TxStatus;
 
 /// Parameters.

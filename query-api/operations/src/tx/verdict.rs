@@ -9,22 +9,17 @@ use crate::node::BroadcastLimits;
 /// Meaning of a node's rejection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// The mempool has it.
     Waiting,
     /// The mempool has it with another witness.
     OtherWitness,
-    /// It is in a block.
     Confirmed,
-    /// The transaction is rejected.
     Refused(Refusal),
     /// The node could not check it.
     NodeFailed,
 }
 
-/// Why a transaction is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Refusal {
-    /// Stable code.
     pub(super) code: ErrorCode,
     /// A clause of the error's detail.
     pub(super) detail: &'static str,

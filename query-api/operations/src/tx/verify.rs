@@ -22,7 +22,6 @@ use crate::{
     vocabulary::caveat::Caveat,
 };
 
-/// Verification of a payment.
 pub(crate) struct TxVerify;
 
 /// The expected payment: `{ txid, expected_address, min_amount_sats?, min_confirmations? }` or
@@ -148,9 +147,7 @@ pub(crate) struct DoubleSpend {
     by_state: Option<State>,
 }
 
-/// Confirmations at which a transaction counts as settled.
 const SETTLED: u32 = 6;
-/// Maximum number of outputs to list.
 const MAX_OUTPUTS: usize = 1_000;
 
 impl Operation for TxVerify {
@@ -361,7 +358,6 @@ fn shortfall(seen: &VerifyObserved, received: Sats, least: Option<Sats>) -> Opti
     (received < least).then(|| reason("amount_too_low", message()))
 }
 
-/// The error of the confirmations.
 fn waiting(seen: &VerifyObserved, least: u32) -> Option<VerifyReason> {
     match (seen.state, seen.confirmations) {
         (_, have) if have >= least => None,

@@ -27,7 +27,6 @@ pub(crate) enum AssessmentState {
 }
 
 impl AssessmentState {
-    /// The state of a judgement.
     pub(crate) fn of(state: claims::Assessment) -> Self {
         match state {
             claims::Assessment::NotExamined => AssessmentState::NotExamined,

@@ -88,7 +88,6 @@ impl Caveat {
         }
     }
 
-    /// The sentences of several.
     pub(crate) fn sentences(caveats: &[Caveat]) -> Vec<String> {
         caveats.iter().map(Caveat::sentence).collect()
     }

@@ -51,7 +51,6 @@ pub(crate) enum ClaimCode {
 }
 
 impl ClaimCode {
-    /// The codes and the sentences of caveats.
     pub(crate) fn told(caveats: &[ClaimCaveat<'_>]) -> (Vec<Self>, Vec<String>) {
         caveats.iter().map(|caveat| (ClaimCode::of(caveat), caveat.sentence())).unzip()
     }

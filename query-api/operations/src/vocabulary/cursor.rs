@@ -24,7 +24,6 @@ pub(crate) const CURSOR: TextFormat = TextFormat::trimmed("cursor", |_, text, _|
     Err(BadText::new("is not a cursor; pass next_cursor of the previous page unchanged, or none for the first page"))
 });
 
-/// A cursor in a request.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct CursorParam(String);

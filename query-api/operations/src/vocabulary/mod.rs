@@ -4,6 +4,7 @@ mod as_of;
 pub(crate) mod assessment;
 pub(crate) mod caveat;
 pub(crate) mod claim_caveat;
+pub(crate) mod columns;
 pub(crate) mod cursor;
 pub(crate) mod label;
 pub(crate) mod owner;

@@ -7,7 +7,7 @@ use cairn_domain::{
     price::{NoDayPrice, Price, Series, day_price},
 };
 use cairn_events::{Currency, Interval};
-use cairn_http::{ApiError, Column, Cost, Format, Formatted, Info, Location, Table, TableRow, Tool};
+use cairn_http::{ApiError, Cost, Format, Formatted, Info, Location, Table, Tool};
 use cairn_model::{DAY_SECS, Sats, TxNum, day_of, last_second};
 use cairn_reader::{FoundScript, ReadError, SumsBefore, View};
 use cairn_tables::{
@@ -24,10 +24,10 @@ use crate::{
     operation::Operation,
     parameters::{currency::CurrencyParam, date::DateParam, identifier::AddressParam},
     price_now::{source, why_missing},
-    values::{Btc, Fiat, PriceNumber, date, optional, rfc3339},
+    values::{Btc, Fiat, PriceNumber, date, rfc3339},
+    vocabulary::columns::columns,
 };
 
-/// Daily balances of a script.
 pub(crate) struct BalanceHistory;
 
 /// Parameters.
@@ -128,7 +128,6 @@ impl Operation for BalanceHistory {
     }
 }
 
-/// Days with their prices.
 pub(super) struct Days {
     pub(super) points: Vec<Point>,
     /// Whether the price of the day of the tip is old; `None` without one.
@@ -149,7 +148,6 @@ impl Days {
     }
 }
 
-/// Each day with its price.
 fn priced(
     ctx: &Ctx<'_>,
     view: &View<'_>,
@@ -209,20 +207,9 @@ impl Point {
     }
 }
 
-impl TableRow for Point {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("date", |point| point.date.clone()),
-        ("balance_sats", |point| point.balance_sats.to_string()),
-        ("received_sats", |point| point.received_sats.to_string()),
-        ("sent_sats", |point| point.sent_sats.to_string()),
-        ("tx_count", |point| point.tx_count.to_string()),
-        ("value", |point| optional(point.value)),
-        ("price", |point| optional(point.price)),
-        ("price_as_of", |point| point.price_as_of.clone().unwrap_or_default()),
-        ("price_source", |point| point.price_source.clone().unwrap_or_default()),
-        ("value_reason", |point| point.value_reason.unwrap_or_default().to_owned()),
-    ];
-}
+columns! { Point {
+    date, balance_sats, received_sats, sent_sats, tx_count, value, price, price_as_of, price_source, value_reason,
+} }
 
 /// The days of a wallet, from `from` to `to`, limited to the first activity and to the tip: of what each of its
 /// transactions did, in order.

@@ -155,7 +155,6 @@ impl ScriptClaims {
         self.lists.iter().find(|list| list.of.claims.iter().any(|of| std::ptr::eq(of, claim)))
     }
 
-    /// Basis of the answer.
     pub(crate) fn examined(&self, view: &View<'_>) -> ClaimsBasis {
         ClaimsBasis {
             labels_loaded: self.facts.examined,
@@ -279,7 +278,6 @@ impl ClaimsReader<'_, '_> {
     }
 }
 
-/// The monotone time of a block.
 fn time_of(view: &View<'_>, height: Height) -> Result<u32, ApiError> {
     let found = view.chain().get(height).map(|brief| brief.mono_time);
     Ok(found.ok_or_else(|| lacks::<Headers>(format!("block {height}")))?)

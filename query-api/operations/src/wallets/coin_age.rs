@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::{context::lacks, values::Decimal};
 
-/// Coins that are read at most.
 const MAX_COINS: u64 = 1_000;
 
 /// Ages of the unspent coins in days before the tip (monotone block time).

@@ -65,7 +65,6 @@ impl<'c> Counterparties<'c> {
         Ok(told)
     }
 
-    /// Of an unconfirmed transaction.
     pub(super) fn of_unconfirmed(&self, tx: &MempoolTx, effect: &Effect) -> Result<Vec<ShortLabel>, ApiError> {
         if !self.has_labels {
             return Ok(Vec::new());

@@ -9,7 +9,6 @@ use crate::{
     operation::Operation,
 };
 
-/// Index of the wallet operations.
 pub(crate) struct WalletIndex;
 
 /// The wallet operations.

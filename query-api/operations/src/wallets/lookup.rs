@@ -39,10 +39,8 @@ use crate::{
 const NAME: &str = "wallet_lookup";
 /// Descriptors and keys of one request.
 const MAX_ITEMS: usize = 20;
-/// Maximum number of addresses that are shown.
 const MAX_ADDRESSES: usize = 1_000;
 
-/// A whole wallet, by its descriptors.
 pub(crate) struct WalletLookup;
 
 /// Parameters.

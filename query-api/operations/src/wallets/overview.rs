@@ -143,7 +143,6 @@ pub(crate) struct Period {
     sent_sats: u64,
 }
 
-/// Change by unconfirmed transactions.
 pub(crate) struct Unconfirmed {
     pub(crate) tx_count: u64,
     pub(crate) received: u64,
@@ -316,7 +315,6 @@ pub(crate) fn seen(view: &View<'_>, tx_num: TxNum) -> Result<TxBlock, ApiError> 
     Ok(TxBlock { height, time: rfc3339(time), time_unix: time, txid: txid.to_string() })
 }
 
-/// Days of each period of activity.
 const PERIODS: [u32; 3] = [1, 7, 30];
 
 /// Activity of a script in each period. At most three rows read.

@@ -43,7 +43,6 @@ impl<'v> PartCursors<'v> {
 /// First-seen time and id of an unconfirmed transaction: the sort key of the unconfirmed part.
 type Key = (u64, Txid);
 
-/// Start of a page.
 #[derive(Clone, Copy)]
 enum PageStart {
     /// After this many entries of the whole list.
@@ -57,7 +56,6 @@ enum PageStart {
 pub(super) struct Page {
     /// Its unconfirmed transactions; they are first.
     pub(super) unconfirmed: Vec<ScriptEffect>,
-    /// Its confirmed transactions.
     pub(super) confirmed: Vec<HistoryEntry>,
     /// All unconfirmed transactions of the script; `None` without a mempool.
     pub(super) unconfirmed_total: Option<u64>,
@@ -67,7 +65,6 @@ pub(super) struct Page {
     pub(super) offset: u64,
     /// Offset of the next page; `None` at the end, and above the maximum offset.
     pub(super) next_offset: Option<u64>,
-    /// Cursor of the next page; `None` at the end.
     pub(super) next_cursor: Option<String>,
 }
 

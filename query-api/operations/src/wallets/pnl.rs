@@ -34,7 +34,6 @@ pub(crate) const NAME: &str = "wallet_pnl";
 const SESSION: &str =
     "the export of realized gains as CSV needs a wallet session or a key, except for showcase addresses";
 
-/// Profit and loss of a wallet.
 pub(crate) struct WalletPnl;
 
 /// Format of the answer.
@@ -379,7 +378,6 @@ pub(super) fn gains(
     }))
 }
 
-/// Why amounts are null.
 pub(super) fn why(reason: Option<Missing>, price: &PriceOrMissing, sats: Sats) -> Option<&'static str> {
     let now = price.as_ref().err().copied().filter(|_| sats > 0);
     reason.or(now).map(why_missing)

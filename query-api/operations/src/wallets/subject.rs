@@ -8,13 +8,11 @@ use crate::{config::ChainConfig, context::MempoolView, parameters::identifier::A
 
 /// The script of a request and its data in the index.
 pub(crate) struct Wallet {
-    /// The address as given in the request.
     pub(crate) address: String,
     /// The address of the script; `None` if it has none or if the script is unknown.
     pub(crate) own_address: Option<String>,
     /// The scriptPubKey; `None` if only its hash was given and neither chain nor mempool contains it.
     pub(crate) script: Option<Vec<u8>>,
-    /// SHA-256 of the script.
     pub(crate) script_hash: [u8; 32],
     /// Its totals; `None` if the chain does not contain it.
     pub(crate) found: Option<FoundScript>,

@@ -14,7 +14,6 @@ use crate::{
     vocabulary::claim_caveat::ClaimCode,
 };
 
-/// The summary of an address.
 pub(crate) struct Summary;
 
 /// Likely owner of an address, in short.

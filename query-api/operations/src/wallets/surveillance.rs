@@ -35,7 +35,6 @@ use crate::{
 
 /// Transactions of the address that are looked at, the newest.
 const MAX_ENTRIES: u64 = 2_000;
-/// Pings that are judged, the newest.
 const MAX_PINGS: usize = 50;
 /// Meaning and limits of the answer.
 const NOTE: &str = "Dust does not identify its sender, and a campaign is attributed to nobody. An owner who spends \
@@ -196,9 +195,7 @@ impl Operation for SurveillanceStatus {
 enum PingKind {
     /// A known service sent it.
     OfService,
-    /// It is of no campaign.
     Other,
-    /// It carries an inscription.
     Inscription,
     /// A campaign sent it; false if its raw bytes were not available, so that it may carry an inscription.
     OfCampaign(DustGroup, DustGroupRow, bool),

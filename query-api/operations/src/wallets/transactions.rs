@@ -23,7 +23,6 @@ use crate::{
     vocabulary::{cursor::CursorParam, label::ShortLabel},
 };
 
-/// Transactions of a script.
 pub(crate) struct Transactions;
 
 /// Parameters.
@@ -48,7 +47,6 @@ pub(crate) struct TransactionsInput {
     view: Detail,
 }
 
-/// Message of the gate.
 const SESSION: &str = "transaction pages after the first need a wallet session or a key, except for showcase addresses";
 
 /// A page of transactions.

@@ -16,7 +16,6 @@ use crate::{
     vocabulary::{assessment::AssessmentState, claim_caveat::ClaimCode},
 };
 
-/// The trust card of an address.
 pub(crate) struct TrustSafety;
 
 /// Trust card of an address: the claims about it, their sources, and how far they can be trusted.

@@ -43,7 +43,6 @@ impl Union {
         Union { scripts, is_showcase: !wallets.is_empty() && wallets.iter().all(is_open) }
     }
 
-    /// Balance of the scripts, in satoshis.
     pub(super) fn balance(&self) -> Sats {
         self.scripts.iter().map(|(_, found)| found.totals.balance()).fold(0, Sats::saturating_add)
     }
@@ -117,7 +116,6 @@ impl Union {
         if self.is_showcase { Ok(()) } else { ctx.need_session(name, detail) }
     }
 
-    /// True for the id of one of the scripts.
     pub(super) fn has(&self, id: ScriptId) -> bool {
         self.scripts.binary_search_by_key(&id, |(_, found)| found.id).is_ok()
     }

@@ -23,7 +23,6 @@ use crate::{
     tabs::{Tab, Tabs, tabs},
 };
 
-/// The fields of the form, as they were sent.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Fields {

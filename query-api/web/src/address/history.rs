@@ -51,7 +51,6 @@ impl Month {
 }
 
 impl History {
-    /// The balance as a chart.
     pub(super) fn balance(&self) -> Markup {
         let shown = |day: &Day| Some((day.balance_sats as f64, btc(day.balance_sats)));
         self.draw("Balance by day in BTC", Shape::Steps, &shown)
@@ -94,7 +93,6 @@ impl History {
         self.points.iter().rev().filter(moved).take(ROWS).collect()
     }
 
-    /// All months of the days, ascending.
     fn months(&self) -> Vec<Month> {
         let mut months: Vec<Month> = Vec::new();
         for day in &self.points {

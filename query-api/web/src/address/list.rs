@@ -111,18 +111,15 @@ impl ListPage {
         if self.by_cursor { None } else { self.told.data.offset }
     }
 
-    /// Query of a page from an offset.
     fn from(&self, offset: u64) -> String {
         format!("?offset={offset}&limit={}&currency={}", self.rows, segment(self.currency()))
     }
 
-    /// Query of the page with newer transactions.
     fn newer(&self) -> Option<String> {
         let offset = self.offset().filter(|offset| *offset > 0)?;
         Some(self.from(offset.saturating_sub(self.rows)))
     }
 
-    /// Query of the page with older transactions.
     fn older(&self) -> Option<String> {
         let cursor = self.told.data.next_cursor.as_deref()?;
         let next = self.offset().map(|offset| offset.saturating_add(self.rows)).filter(|next| *next <= MAX_OFFSET);

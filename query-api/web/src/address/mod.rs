@@ -16,7 +16,6 @@ use axum::{Router, extract::DefaultBodyLimit};
 
 use crate::{route::PageRoutes, site::Site};
 
-/// Most bytes of a form.
 const MAX_FORM_BYTES: usize = 64 << 10;
 
 pub(crate) fn routes() -> Router<Arc<Site>> {

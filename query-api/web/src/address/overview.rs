@@ -31,7 +31,6 @@ use crate::{
 /// Newest transactions, and claims of sources.
 const ROWS: u32 = 10;
 const CLAIMS: u32 = 20;
-/// Campaigns of dust that are shown.
 const CAMPAIGNS: usize = 5;
 
 #[derive(Deserialize)]
@@ -142,7 +141,6 @@ struct Surveillance {
     note: Option<String>,
 }
 
-/// A campaign that paid dust to the address.
 #[derive(Deserialize)]
 struct Campaign {
     basis: String,

@@ -23,7 +23,6 @@ use crate::{
     tabs::{Tab, Tabs, tabs},
 };
 
-/// Steps that are explained.
 const STEPS: usize = 50;
 /// Cost methods: name in the query, and words.
 const METHODS: [(&str, &str); 2] = [("average", "average cost"), ("fifo", "first in, first out")];
@@ -138,7 +137,6 @@ struct PnlPage {
 }
 
 impl PnlPage {
-    /// Path of a CSV with the choices of the page.
     fn csv(&self, more: &str) -> String {
         let Pnl { address, currency, method, .. } = &self.told.data;
         let year = self.year.map(|year| format!("&year={year}")).unwrap_or_default();
@@ -186,7 +184,6 @@ impl PnlPage {
         &all[..all.len().min(STEPS)]
     }
 
-    /// Steps that are not shown.
     fn omitted(&self) -> u64 {
         let all = self.told.data.explained.as_deref().unwrap_or_default();
         self.told.data.explained_omitted + all.len().saturating_sub(STEPS) as u64

@@ -57,7 +57,6 @@ impl Owner {
 }
 
 impl Alerts {
-    /// Those of a block.
     pub(super) fn of(&self, height: impl Plain<u64>) -> Vec<&Alert> {
         let height = height.plain();
         self.alerts.iter().filter(|alert| alert.height == Some(height)).take(25).collect()

@@ -128,7 +128,6 @@ impl Pool {
         visible(&self.name)
     }
 
-    /// Path of its page.
     pub(super) fn path(&self) -> String {
         format!("/pool/{}", cairn_http::segment(&self.slug))
     }
@@ -177,7 +176,6 @@ impl Detail {
         format!("{}.{}", tenths / 10, tenths % 10)
     }
 
-    /// The version in hexadecimal.
     pub(super) fn version_hex(&self) -> String {
         version(self.version).map_or_else(|| self.version.to_string(), |version| format!("0x{version:08x}"))
     }

@@ -2,7 +2,6 @@
 
 use super::detail::{Detail, version};
 
-/// Bytes of a header.
 const BYTES: usize = 80;
 
 /// Hexadecimal digits of a little-endian number.

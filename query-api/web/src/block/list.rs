@@ -74,13 +74,11 @@ impl Listed {
 }
 
 impl Recent {
-    /// Path of the page with older blocks.
     fn older(&self) -> Option<String> {
         self.next_cursor.as_deref().map(|cursor| format!("/blocks?cursor={}", cairn_http::segment(cursor)))
     }
 }
 
-/// The list of blocks, the newest first.
 pub(super) async fn blocks(State(site): State<Arc<Site>>, parts: Parts) -> Response {
     let parameters = Parameters::of(&parts);
     let cursor = parameters.get("cursor");

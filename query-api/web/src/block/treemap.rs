@@ -1,6 +1,5 @@
 //! Rectangles with areas in proportion to weights, in the order of the weights given: a strip treemap.
 
-/// A rectangle.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Cell {
     pub(super) x: f64,

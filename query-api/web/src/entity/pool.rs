@@ -51,7 +51,6 @@ struct Window {
 }
 
 impl Window {
-    /// The share of all blocks in percent.
     fn percent(&self) -> String {
         self.share.map_or_else(|| "unknown".to_owned(), |share| format!("{} %", (share * 1_000.0).round() / 10.0))
     }

@@ -87,7 +87,6 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// How it is called.
     pub(super) fn name(&self) -> &str {
         self.entity.as_deref().or(self.category.as_deref()).unwrap_or("unnamed")
     }

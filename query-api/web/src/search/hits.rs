@@ -16,10 +16,8 @@ use crate::{
     site::Site,
 };
 
-/// Most names that are listed.
 const MOST_NAMES: u32 = 25;
 
-/// The result of a search.
 #[derive(Default)]
 pub(super) struct Found {
     /// Sentences about what was understood and what was not.
@@ -110,7 +108,6 @@ struct Pool {
     slug: String,
 }
 
-/// The chain on a day.
 #[derive(Deserialize)]
 pub(super) struct DayOfChain {
     pub(super) as_of: LastBlock,

@@ -3,7 +3,6 @@
 
 use cairn_http::looks_secret;
 
-/// Most addresses of a list.
 pub(super) const MOST_ADDRESSES: usize = 100;
 /// Shortest address of any form.
 const SHORTEST_ADDRESS: usize = 25;
@@ -22,7 +21,6 @@ pub(super) enum Meaning {
     Secret,
     /// A descriptor or an extended public key: whoever has it sees all addresses of the wallet.
     Wallet,
-    /// Several addresses.
     Addresses(Vec<String>),
     Outpoint {
         txid: String,

@@ -18,14 +18,12 @@ pub(super) struct Node<'a> {
     pub(super) row: i64,
 }
 
-/// An edge between nodes.
 pub(super) struct Edge<'a> {
     pub(super) source: &'a str,
     pub(super) target: &'a str,
     pub(super) sats: i64,
 }
 
-/// A curve.
 pub(super) struct Curve {
     pub(super) path: String,
     pub(super) width: String,

@@ -221,7 +221,6 @@ impl FlowPage {
         self.drawing.curves.iter().zip(&self.told.data.edges)
     }
 
-    /// Addresses of the stops.
     fn stop_addresses(&self) -> Vec<&str> {
         self.stops.iter().filter_map(|stop| stop.address.as_deref()).collect()
     }

@@ -93,7 +93,6 @@ impl Stop {
     }
 }
 
-/// Balances of addresses.
 #[derive(Deserialize)]
 pub(super) struct Balances {
     results: Vec<Row>,

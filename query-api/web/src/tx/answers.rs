@@ -45,7 +45,6 @@ impl Transaction {
         self.raw_reason.as_deref().unwrap_or("the raw bytes are not available")
     }
 
-    /// The locktime with its meaning.
     pub(super) fn locktime_words(&self) -> Option<String> {
         let locktime = self.locktime?;
         Some(match locktime {
@@ -120,7 +119,6 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// Path of the page of the entity.
     pub(super) fn path(&self) -> Option<String> {
         self.entity.as_deref().map(|entity| format!("/entity/{}", cairn_http::segment(entity)))
     }
@@ -259,7 +257,6 @@ pub(super) struct Carrier {
     pub(super) protocols: Vec<Protocol>,
 }
 
-/// A push of a script.
 #[derive(Deserialize)]
 pub(super) struct Push {
     pub(super) hex: Option<String>,

@@ -6,13 +6,11 @@ use serde_json::Number;
 use super::answers::Transaction;
 use crate::format::{decimal, grouped};
 
-/// Currency of values.
 pub(super) const CURRENCY: &str = "USD";
 const SATS: i128 = 100_000_000;
 /// Parts of a unit of money that prices are read with.
 const PARTS: i128 = 100_000_000;
 
-/// A price as the API states it.
 pub(super) struct Price {
     price: String,
     /// Where it is from, and when it was known.
@@ -64,7 +62,6 @@ impl Day {
     }
 }
 
-/// The price now.
 #[derive(Deserialize)]
 pub(super) struct Now {
     price: Option<Number>,
@@ -90,7 +87,6 @@ fn from(source: Option<&str>) -> String {
     source.map(|source| format!(", from {source}")).unwrap_or_default()
 }
 
-/// The feerates of a block.
 #[derive(Deserialize)]
 pub(super) struct BlockFees {
     fee_percentiles: Option<Percentiles>,
@@ -103,7 +99,6 @@ struct Percentiles {
     p90_sat_vb: Number,
 }
 
-/// The feerates that are recommended now.
 #[derive(Deserialize)]
 pub(super) struct Recommended {
     fastest_fee_sat_vb: Option<Number>,

@@ -20,7 +20,6 @@ const MIDDLE: f64 = 110.0;
 const LEFT: f64 = 285.0;
 const RIGHT: f64 = WIDTH - LEFT;
 
-/// A stream of the drawing.
 struct Stream {
     sats: i64,
     name: String,
@@ -48,7 +47,6 @@ fn streams<S: Side>(sides: &[S], count: u64, total: Option<i64>, class: &'static
     all
 }
 
-/// Draws it.
 pub(super) fn draw(tx: &Transaction) -> Markup {
     let mut left = streams(&tx.inputs, tx.input_count, tx.input_sats, "in");
     let mut right = streams(&tx.outputs, tx.output_count, tx.output_sats, "out");
@@ -74,7 +72,6 @@ pub(super) fn draw(tx: &Transaction) -> Markup {
     Markup(svg)
 }
 
-/// Height of the row of a stream.
 fn row(stream: &Stream, scale: f64) -> f64 {
     (stream.sats as f64 * scale + 4.0).max(ROW)
 }

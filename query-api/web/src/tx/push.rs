@@ -96,7 +96,6 @@ struct Check {
     reject_reason: Option<String>,
 }
 
-/// The content of the transaction.
 #[derive(Deserialize)]
 struct Decoded {
     fee_sats: Option<i64>,

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The fields of the form.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Entered {
@@ -23,7 +22,6 @@ pub(super) enum Asked<'a> {
     Wallet(Value),
 }
 
-/// Beginnings of addresses in Bech32.
 const BECH32: [&str; 3] = ["bc1", "tb1", "bcrt1"];
 /// Most characters of an address in Base58. Private keys have more.
 const BASE58: std::ops::RangeInclusive<usize> = 26..=36;

@@ -31,7 +31,6 @@ use crate::{
     site::Site,
 };
 
-/// Most bytes of a form.
 const MAX_FORM_BYTES: usize = 64 << 10;
 /// Transactions of the history.
 const TRANSACTIONS: u64 = 25;

@@ -25,13 +25,11 @@ pub(super) use thread::Miner;
 
 /// Descriptor of the addresses that clients pay to. Nobody needs its keys.
 pub(super) const DESCRIPTOR: &str = "wpkh(tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba/0/*)";
-/// Coins of the wallet that are looked at.
 const MAX_COINS: usize = 2_000;
 
 /// Why a transaction is not accepted.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// A block has it.
     InChain,
     /// A coin does not exist, or a transaction spends it that is not replaced.
     Spent,
@@ -58,7 +56,6 @@ impl fmt::Display for Refused {
 struct Waiting {
     txid: Txid,
     made: Unconfirmed,
-    /// The order that it carries out.
     order: Option<PathBuf>,
 }
 

@@ -19,7 +19,6 @@ const VERIFY: i64 = -25;
 const REJECTED: i64 = -26;
 const IN_CHAIN: i64 = -27;
 
-/// A node with the demo's wallet.
 pub(crate) struct DemoNode(pub(crate) Arc<Live>);
 
 fn refused(method: &str, code: i64, message: impl ToString) -> NodeError {

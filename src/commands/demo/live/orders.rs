@@ -21,17 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(100);
 /// Feerate of payments in satoshis per 1,000 virtual bytes.
 pub(super) const FEERATE: u64 = 5_000;
-/// Orders that are taken at a time.
 const AT_A_TIME: usize = 100;
 
-/// An order.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 pub(super) struct Order {
-    /// The address.
     pub(super) address: String,
-    /// Satoshis.
     pub(super) sats: u64,
-    /// The transaction that pays.
     #[serde(default)]
     pub(super) txid: Option<String>,
     /// Why nothing pays.
@@ -84,7 +79,6 @@ pub(super) fn orders(folder: &Path) -> Result<Vec<(PathBuf, Order)>, Failure> {
     Ok(orders)
 }
 
-/// Removes the file of an order.
 pub(super) fn remove(path: &Path) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

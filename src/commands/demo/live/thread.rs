@@ -145,7 +145,6 @@ impl<'m> Miner<'m> {
         self.publish()
     }
 
-    /// Returns the tip of the index.
     fn parent(&self) -> Result<Parent, Failure> {
         self.live.view(|view| {
             let tip = *view.tip();

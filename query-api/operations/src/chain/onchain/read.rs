@@ -12,10 +12,8 @@ use cairn_tables::{clusters::NET_EXTERNAL, daily::Measure, script_days, sums::Su
 use super::rows::{Number, Scripts};
 use crate::context::Ctx;
 
-/// Dollars for one bitcoin, by day.
 const SERIES: Series = Series { base: Currency::BTC, quote: Currency::USD, interval: Interval::Day };
 
-/// The daily closes that hold.
 pub(super) struct DailyCloses(Vec<(u32, Chosen)>);
 
 impl DailyCloses {
@@ -77,7 +75,6 @@ fn flows(blocks: &Sums, clusters: &Sums) -> Result<Flows, ReadError> {
     })
 }
 
-/// A change of the supply by a day.
 fn change(birth: u32, sats: i128, coins: i128, day: u32) -> Result<Change, ReadError> {
     if birth > day {
         return Err(ReadError::Broken("coins are spent before they are made".to_owned()));

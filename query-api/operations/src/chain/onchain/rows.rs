@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use cairn_domain::onchain::{CoinTime, Figures, Flows, Missing, Spending};
-use cairn_http::{ApiError, Column, TableRow};
+use cairn_http::ApiError;
 use cairn_reader::ReadError;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer, ser::Error};
 use serde_json::value::RawValue;
 
-use crate::parsed::schema;
-use crate::values::{Decimal, date, optional};
+use crate::{
+    parsed::schema,
+    values::{Decimal, date},
+    vocabulary::columns::columns,
+};
 
 /// A number that is printed as it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,7 +27,6 @@ impl Serialize for Number {
 
 schema!(inline Number, "Number", {"type": "number"});
 
-/// Scripts in use on a day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scripts {
     pub(super) active: i128,
@@ -227,54 +229,29 @@ impl DayRow {
     }
 }
 
-impl TableRow for DayRow {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("date", |day| day.date.clone()),
-        ("blocks", |day| day.blocks.to_string()),
-        ("txs", |day| day.txs.to_string()),
-        ("supply_sats", |day| day.supply_sats.to_string()),
-        ("coins", |day| day.coins.to_string()),
-        ("created_coins", |day| day.created_coins.to_string()),
-        ("created_sats", |day| day.created_sats.to_string()),
-        ("spent_coins", |day| day.spent_coins.to_string()),
-        ("spent_sats", |day| day.spent_sats.to_string()),
-        ("volume_sats", |day| day.volume_sats.to_string()),
-        ("volume_net_sats", |day| day.volume_net_sats.to_string()),
-        ("fees_sats", |day| day.fees_sats.to_string()),
-        ("active_scripts", |day| day.active_scripts.to_string()),
-        ("sending_scripts", |day| day.sending_scripts.to_string()),
-        ("receiving_scripts", |day| day.receiving_scripts.to_string()),
-        ("coin_days_created", |day| day.coin_days_created.to_string()),
-        ("coin_days_destroyed", |day| day.coin_days_destroyed.to_string()),
-        ("dormancy_days", |day| optional(day.dormancy_days)),
-        ("liveliness", |day| optional(day.liveliness)),
-        ("liveliness_of_day", |day| optional(day.liveliness_of_day)),
-        ("price_usd", |day| optional(day.price_usd.as_ref().map(|number| &number.0))),
-        ("market_cap_usd", |day| optional(day.market_cap_usd)),
-        ("realized_cap_usd", |day| optional(day.realized_cap_usd)),
-        ("mvrv", |day| optional(day.mvrv)),
-        ("unpriced_sats", |day| optional(day.unpriced_sats)),
-        ("sopr", |day| optional(day.sopr)),
-        ("sopr_excluding_same_day", |day| optional(day.sopr_excluding_same_day)),
-        ("unpriced_spent_sats", |day| optional(day.unpriced_spent_sats)),
-        ("hodl_0d", |day| optional(day.hodl_shares.first())),
-        ("hodl_1d", |day| optional(day.hodl_shares.get(1))),
-        ("hodl_7d", |day| optional(day.hodl_shares.get(2))),
-        ("hodl_30d", |day| optional(day.hodl_shares.get(3))),
-        ("hodl_90d", |day| optional(day.hodl_shares.get(4))),
-        ("hodl_180d", |day| optional(day.hodl_shares.get(5))),
-        ("hodl_365d", |day| optional(day.hodl_shares.get(6))),
-        ("hodl_730d", |day| optional(day.hodl_shares.get(7))),
-        ("hodl_1095d", |day| optional(day.hodl_shares.get(8))),
-        ("hodl_1825d", |day| optional(day.hodl_shares.get(9))),
-        ("hodl_2555d", |day| optional(day.hodl_shares.get(10))),
-        ("hodl_3650d", |day| optional(day.hodl_shares.get(11))),
-        ("reasons", |day| {
-            let reasons = day.reasons.iter().map(|(field, reason)| format!("{field}: {reason}"));
-            reasons.collect::<Vec<_>>().join("; ")
-        }),
-    ];
-}
+columns! { DayRow {
+    date, blocks, txs, supply_sats, coins, created_coins, created_sats, spent_coins, spent_sats, volume_sats,
+    volume_net_sats, fees_sats, active_scripts, sending_scripts, receiving_scripts, coin_days_created,
+    coin_days_destroyed, dormancy_days, liveliness, liveliness_of_day,
+    price_usd: |day| day.price_usd.as_ref().map(|number| &number.0),
+    market_cap_usd, realized_cap_usd, mvrv, unpriced_sats, sopr, sopr_excluding_same_day, unpriced_spent_sats,
+    hodl_0d: |day| day.hodl_shares.first(),
+    hodl_1d: |day| day.hodl_shares.get(1),
+    hodl_7d: |day| day.hodl_shares.get(2),
+    hodl_30d: |day| day.hodl_shares.get(3),
+    hodl_90d: |day| day.hodl_shares.get(4),
+    hodl_180d: |day| day.hodl_shares.get(5),
+    hodl_365d: |day| day.hodl_shares.get(6),
+    hodl_730d: |day| day.hodl_shares.get(7),
+    hodl_1095d: |day| day.hodl_shares.get(8),
+    hodl_1825d: |day| day.hodl_shares.get(9),
+    hodl_2555d: |day| day.hodl_shares.get(10),
+    hodl_3650d: |day| day.hodl_shares.get(11),
+    reasons: |day| {
+        let reasons = day.reasons.iter().map(|(field, reason)| format!("{field}: {reason}"));
+        reasons.collect::<Vec<_>>().join("; ")
+    },
+} }
 
 impl Window {
     /// The sums of some days: at least one, and `days` unless some are missing.

@@ -6,16 +6,13 @@ use serde_json::Value;
 
 /// Width of a column and height of a row.
 const STEP: (i64, i64) = (190, 40);
-/// Width and height of a node.
 const NODE: (i64, i64) = (120, 26);
-/// Margin around the drawing.
 const MARGIN: i64 = 12;
 /// Nodes that are drawn; a graph has at most 200.
 const MAX_NODES: usize = 200;
 /// Longest name that fits into a node, in characters.
 const FITS: usize = 18;
 
-/// A drawing.
 pub(super) struct GraphPicture {
     pub(super) width: i64,
     pub(super) height: i64,
@@ -23,7 +20,6 @@ pub(super) struct GraphPicture {
     pub(super) edges: Vec<DrawnEdge>,
 }
 
-/// A node: a box with a name.
 pub(super) struct DrawnNode {
     pub(super) left: i64,
     pub(super) top: i64,
@@ -37,7 +33,6 @@ pub(super) struct DrawnNode {
 pub(super) struct DrawnEdge {
     pub(super) from: (i64, i64),
     pub(super) to: (i64, i64),
-    /// Where the curve bends.
     pub(super) bend: i64,
     pub(super) width: i64,
     pub(super) title: String,
@@ -87,7 +82,6 @@ impl GraphPicture {
     }
 }
 
-/// A name that fits into a node.
 fn shortened(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     match letters.len() {

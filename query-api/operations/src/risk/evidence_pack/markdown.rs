@@ -2,7 +2,6 @@
 
 use super::report::{Block, Report};
 
-/// Writes the report.
 pub(super) fn markdown(report: &Report) -> String {
     let mut out = format!("# {}\n", escaped(&report.title));
     for block in &report.blocks {

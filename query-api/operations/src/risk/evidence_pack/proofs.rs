@@ -130,7 +130,6 @@ impl From<ReadError> for Failed {
     }
 }
 
-/// The ids of a block's transactions.
 struct BlockTxs {
     header: HeaderRow,
     txids: Vec<[u8; 32]>,

@@ -14,7 +14,6 @@ pub(super) enum Block {
     Picture(GraphPicture),
 }
 
-/// The report.
 pub(super) struct Report {
     pub(super) title: String,
     pub(super) blocks: Vec<Block>,
@@ -23,7 +22,6 @@ pub(super) struct Report {
 /// Rows of a section that has no form of its own.
 const MAX_FACTS: usize = 400;
 
-/// Makes the report of a pack.
 pub(super) fn report(pack: &Value) -> Report {
     let mut blocks = Vec::new();
     head(pack, &mut blocks);
@@ -48,7 +46,6 @@ pub(super) fn report(pack: &Value) -> Report {
     Report { title: format!("Evidence about {}", cell(&pack["address"])), blocks }
 }
 
-/// Name of a section as a heading.
 fn title(name: &str) -> String {
     let words = name.replace('_', " ");
     let mut letters = words.chars();
@@ -73,7 +70,6 @@ fn first(value: &Value, names: &[&str]) -> String {
     names.iter().map(|name| cell(&value[*name])).find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// Satoshis in bitcoin.
 fn btc(value: &Value) -> String {
     let Some(sats) = value.as_i64() else { return cell(value) };
     let (sign, sats) = (if sats < 0 { "-" } else { "" }, sats.unsigned_abs());

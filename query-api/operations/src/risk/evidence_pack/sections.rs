@@ -21,21 +21,17 @@ use crate::{
     },
 };
 
-/// A section.
 pub(super) struct SectionLine {
-    /// Its name.
     pub(super) name: &'static str,
     /// Its part of the work, in relation to the others.
     pub(super) weight: u32,
     /// True if it is computed before the others: its clock begins with the request.
     pub(super) goes_first: bool,
-    /// Definitions that it rests on.
     pub(super) definitions: &'static [&'static str],
     /// Members that its data does not have, besides [`LEFT_OUT`].
     left_out: &'static [&'static str],
     /// The reason why a request does not get it.
     skipped: fn(&EvidencePackInput) -> Option<&'static str>,
-    /// Computes its data.
     data: fn(&Ctx<'_>, &EvidencePackInput) -> Result<Value, ApiError>,
 }
 

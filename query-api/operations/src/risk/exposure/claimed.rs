@@ -30,7 +30,6 @@ pub(crate) enum Kind {
 pub(crate) struct DirectClaim {
     /// Document and row.
     pub(crate) id: String,
-    /// The source that states it.
     pub(crate) source: String,
     /// The source's name in sentences.
     pub(crate) authority: String,
@@ -41,7 +40,6 @@ pub(crate) struct DirectClaim {
     pub(crate) is_sanction: bool,
     /// Confidence, 0 to 100.
     pub(crate) level: u8,
-    /// Strength of its evidence.
     pub(crate) strength: Strength,
     /// The entity in paths.
     pub(crate) entity: Option<String>,
@@ -49,7 +47,6 @@ pub(crate) struct DirectClaim {
     pub(crate) category: Option<&'static str>,
     /// True if `category` is a flag.
     pub(crate) is_flag: bool,
-    /// The kind of entity.
     pub(crate) entity_category: Option<Category>,
     /// When it was asserted, else when a document first had it, in seconds since 1970.
     pub(crate) since: u32,
@@ -94,10 +91,8 @@ pub(crate) struct ClaimedScript {
     pub(crate) claims: Vec<DirectClaim>,
 }
 
-/// Documents of claims, by version.
 pub(crate) type DocumentOf<'d> = &'d mut dyn FnMut(&ListVersion) -> Result<ClaimDocument, ApiError>;
 
-/// A claim with the list that has it.
 struct Listed<'c> {
     stated: Stated<'c>,
     first_at: u32,

@@ -26,7 +26,6 @@ use crate::{
     wallets::subject::Wallet,
 };
 
-/// Parameters of the exposure of one address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ExposureRequest {
     pub(crate) direction: DirectionParam,
@@ -261,7 +260,6 @@ fn path(
     }))
 }
 
-/// The monotone time of the block of a transaction.
 fn mono_time(reader: &ExposureReader<'_>, tx: TxNum) -> Result<u32, ApiError> {
     let chain = reader.view.chain();
     let found = chain.height_of(tx).and_then(|height| chain.get(height));

@@ -25,7 +25,6 @@ pub(crate) enum Known {
     Seq(u64),
 }
 
-/// The moment that an answer is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     /// The chain that counts.
@@ -83,7 +82,6 @@ impl Moment {
         Ok(Moment { chain, time, known })
     }
 
-    /// True if it is the tip.
     pub(crate) fn is_tip(&self, view: &View<'_>) -> bool {
         self.chain.height == view.tip().height
     }
@@ -109,12 +107,10 @@ impl Moment {
         }
     }
 
-    /// The block, for the answer.
     pub(crate) fn block(&self, view: &View<'_>) -> Result<BlockRef, ApiError> {
         block_ref(view, self.chain.height)
     }
 
-    /// The moment of the labels, for the answer.
     pub(crate) fn labels(&self) -> LabelsMoment {
         let (seq, rule) = match self.known {
             Known::All(_) => (None, "asserted_by"),

@@ -320,7 +320,6 @@ pub(crate) enum ExposureCaveat {
 }
 
 impl ExposureCaveat {
-    /// The caveat as a sentence.
     pub(crate) fn sentence(&self) -> String {
         match self {
             ExposureCaveat::ListNotExhaustive {} => "No claim was reached in at least one direction. Lists and labels \

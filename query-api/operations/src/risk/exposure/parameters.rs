@@ -37,7 +37,6 @@ pub(crate) const EXPOSURE_GROUPS: TextFormat = TextFormat {
     look: |_, text, _| Groups::parse(text).map(drop).map_err(BadText::new),
 };
 
-/// Most groups in one parameter.
 const MAX_GROUPS: usize = 40;
 
 /// Direction of a trace.
@@ -51,7 +50,6 @@ pub(crate) enum DirectionParam {
     Both,
 }
 
-/// Moment of the labels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LabelsAsOf {
     /// In seconds since 1970.

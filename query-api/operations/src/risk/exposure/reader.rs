@@ -25,7 +25,6 @@ use crate::{
 
 /// Inputs and outputs of transactions that are kept.
 const MAX_KEPT_PARTS: usize = 400_000;
-/// Scripts that are kept.
 const MAX_KEPT_SCRIPTS: usize = 100_000;
 /// Scripts of a cluster whose claims are read.
 const MAX_INHERITED: usize = 16;
@@ -47,7 +46,6 @@ pub(crate) struct ScriptFacts {
     is_cut: bool,
 }
 
-/// The documents and claims that were read.
 struct ClaimCache<'r> {
     walk: ClaimWalk<'r>,
     documents: BTreeMap<ListVersion, ClaimDocument>,

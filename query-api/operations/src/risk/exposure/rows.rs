@@ -16,7 +16,6 @@ use super::{
 };
 use crate::values::rfc3339;
 
-/// Claims of one measure that are shown.
 const MAX_CLAIMS: usize = 10;
 
 /// `part` in millionths of `whole`, rounded down.
@@ -25,7 +24,6 @@ pub(crate) fn ppm(part: Sats, whole: Sats) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// The name of a reason.
 pub(crate) const fn reason(stop: Stop) -> &'static str {
     match stop {
         Stop::Unspendable => "unspendable",
@@ -44,7 +42,6 @@ pub(crate) const fn reason(stop: Stop) -> &'static str {
 /// The sources of a group, with their haircut (millionths of a satoshi) and FIFO amounts.
 type SourceSums = BTreeMap<u32, (u128, Sats)>;
 
-/// The rows of a direction.
 pub(crate) struct Rows<'t> {
     pub(crate) traced: &'t Traced,
     pub(crate) choice: Choice<'t>,

@@ -53,7 +53,6 @@ impl History {
     }
 }
 
-/// A trace with its sources.
 pub(crate) struct Traced {
     pub(crate) way: Way,
     pub(crate) trace: Trace,
@@ -72,7 +71,6 @@ pub(crate) struct Choice<'c> {
 }
 
 impl Traced {
-    /// The claim that makes a script a source.
     pub(crate) fn claim(&self, source: Source, choice: Choice<'_>) -> Option<(&ClaimedScript, &DirectClaim)> {
         let script = self.sources.get(source.id as usize)?;
         let claim = script.claims.iter().find(|claim| choice.group(claim).is_some())?;

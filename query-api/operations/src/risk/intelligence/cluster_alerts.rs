@@ -12,7 +12,6 @@ use crate::{context::Ctx, window::Window};
 /// Most alerts of each kind that are read, the newest.
 const MAX_ALERTS: usize = 500;
 
-/// Alerts about clusters.
 pub(super) struct RecentClusterAlerts {
     /// Dormancy flushes; `None` while their table is being rebuilt.
     pub(super) flushes: Option<FoundAlerts>,
@@ -20,7 +19,6 @@ pub(super) struct RecentClusterAlerts {
     pub(super) wakeups: Option<FoundAlerts>,
 }
 
-/// Alerts of one kind.
 pub(super) struct FoundAlerts {
     /// The newest first.
     pub(super) alerts: Vec<ClusterAlert>,
@@ -28,7 +26,6 @@ pub(super) struct FoundAlerts {
     pub(super) covered_from: u32,
 }
 
-/// An alert about a cluster.
 pub(super) struct ClusterAlert {
     /// The transaction with which the alert began to count.
     tx_num: TxNum,

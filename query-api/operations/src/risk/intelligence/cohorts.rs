@@ -20,7 +20,6 @@ use crate::{context::lacks, register::is_a_person, tx_sides::name_of};
 
 /// Scripts that are looked at for a sample beyond its size: some may be left out, and the address itself is.
 const MORE: usize = 3;
-/// Why a label gives no cohort.
 const A_PERSON: &str = "the label is about a natural person";
 
 /// Property that the members of a cohort share.
@@ -57,7 +56,6 @@ pub(crate) struct Cohort {
     sample: Vec<String>,
 }
 
-/// Cohorts of an address.
 pub(super) struct Cohorts {
     pub(super) rows: Vec<Cohort>,
     /// Why the label gives no cohort; `None` if it does, or if there is no label.

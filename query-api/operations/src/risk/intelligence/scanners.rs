@@ -27,7 +27,6 @@ use crate::{
 
 /// Days before the newest block that are covered.
 const DAYS: u32 = 30;
-/// Most signals of an answer.
 pub(super) const MAX_SIGNALS: usize = 20;
 /// Most transactions of the address that are looked up, the newest.
 const MAX_ENTRIES: usize = 500;
@@ -106,7 +105,6 @@ pub(crate) struct ScannerCoverage {
     definition: &'static str,
 }
 
-/// Signals of an address.
 pub(super) struct Scanned {
     pub(super) signals: Vec<ScannerSignal>,
     pub(super) omitted: u64,

@@ -18,9 +18,7 @@ use crate::context::Ctx;
 
 /// Scripts whose owners are looked up: those with the most.
 const MAX_SCRIPTS: usize = 20_000;
-/// Parts of payments that are kept apart.
 const MAX_PARTS: usize = 200_000;
-/// Maximum number of entities that are shown.
 const MAX_ENTITIES: usize = 50;
 
 /// Sums that moved between the wallet and a counterparty.
@@ -62,7 +60,6 @@ pub(super) struct CounterpartiesOutput {
     not_examined: Flow,
 }
 
-/// Who is on the other side of a part of a payment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum OtherSide {
     Script(ScriptId),
@@ -72,7 +69,6 @@ enum OtherSide {
     NotExamined,
 }
 
-/// A part of a payment.
 struct PaymentPart {
     tx: u64,
     other: OtherSide,
@@ -80,7 +76,6 @@ struct PaymentPart {
     sent: Sats,
 }
 
-/// Collects payments.
 #[derive(Default)]
 pub(super) struct Payments {
     parts: Vec<PaymentPart>,

@@ -14,7 +14,6 @@ use crate::{
     values::{Btc, Decimal, Money, PriceNumber, date},
 };
 
-/// Points at most.
 const MAX_POINTS: u32 = 120;
 /// Holdings and their value at the end of a day.
 #[derive(Debug, Serialize, JsonSchema)]

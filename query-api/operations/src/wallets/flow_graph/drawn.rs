@@ -92,7 +92,6 @@ pub(super) struct GraphEdge {
     provisional: bool,
 }
 
-/// Nodes and edges.
 pub(super) fn draw(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -23,7 +23,6 @@ use crate::context::{Ctx, lacks};
 pub(super) const HISTORY: usize = 1_000;
 /// Edges that are looked at in a hop.
 pub(super) const CANDIDATES: usize = 5_000;
-/// Transactions that are read for one answer.
 pub(super) const MAX_TXS: usize = 10_000;
 /// Inputs and outputs that are taken apart for one answer.
 pub(super) const MAX_PARTS: usize = 200_000;
@@ -45,13 +44,11 @@ pub(super) enum Fold {
     Entity,
 }
 
-/// Kind of a node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Key {
     Script(ScriptId),
     /// A cluster of several scripts, by its root.
     Cluster(TxNum),
-    /// By name.
     Entity(String),
     Coinbase,
     Fee,
@@ -75,7 +72,6 @@ cairn_model::words! {
     pub(super) fn name;
 }
 
-/// The result.
 pub(super) struct WalkResult {
     pub(super) graph: Graph<Key>,
     pub(super) cuts: BTreeSet<CutReason>,
@@ -88,7 +84,6 @@ pub(super) struct WalkResult {
     pub(super) not_followed: (u64, u128),
 }
 
-/// The request.
 #[derive(Clone, Copy)]
 pub(super) struct WalkRequest {
     pub(super) direction: Direction,
@@ -98,7 +93,6 @@ pub(super) struct WalkRequest {
     pub(super) fold: Fold,
 }
 
-/// The walk so far.
 pub(super) struct Walk<'w> {
     ctx: &'w Ctx<'w>,
     view: &'w View<'w>,
@@ -114,7 +108,6 @@ pub(super) struct Walk<'w> {
     walked: WalkResult,
 }
 
-/// The parties of a transaction.
 fn parties(view: &View<'_>, tx: &StoredTx) -> Parties {
     let length = view.facts().script_prefix;
     let output = |output: &cairn_model::OutputMeta| {
@@ -130,7 +123,6 @@ fn parties(view: &View<'_>, tx: &StoredTx) -> Parties {
 }
 
 impl<'w> Walk<'w> {
-    /// The graph around a script.
     pub(super) fn around(
         ctx: &'w Ctx<'w>,
         view: &'w View<'w>,
@@ -265,7 +257,6 @@ impl<'w> Walk<'w> {
         self.fold_new(found)
     }
 
-    /// Folds the scripts that are new.
     fn fold_new(&mut self, found: Vec<(TxNum, Leg)>) -> Result<Vec<(TxNum, Leg)>, ApiError> {
         let mut new: HashMap<ScriptId, Sats> = HashMap::new();
         for (_, leg) in &found {

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{context::Ctx, vocabulary::cursor::Cursors};
 
-/// Message of the gate.
 const SESSION: &str = "transaction pages after the first need a wallet session or a key, except for showcase addresses";
 
 /// A page of the wallet's transactions.

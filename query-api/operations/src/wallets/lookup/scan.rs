@@ -17,10 +17,8 @@ use crate::{
 
 /// Scripts that are looked at, of all branches together.
 const MAX_SCRIPTS: u32 = 20_000;
-/// Branches of all descriptors together.
 const MAX_BRANCHES: usize = 64;
 
-/// Where a branch ends.
 #[derive(Clone, Copy)]
 pub(super) enum BranchEnd {
     /// After this many consecutive scripts that are not used.
@@ -29,7 +27,6 @@ pub(super) enum BranchEnd {
     Range(u32, u32),
 }
 
-/// A used script.
 pub(super) struct UsedScript {
     /// The branch in the answer.
     pub(super) branch: usize,

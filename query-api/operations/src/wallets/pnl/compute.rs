@@ -14,7 +14,6 @@ use crate::{candles::Candles, context::Ctx};
 /// The price of a bitcoin at a time, or why there is none.
 pub(crate) type PriceOrMissing = Result<Price, Missing>;
 
-/// A transaction with its price and its rows.
 pub(crate) struct PricedTx<'s> {
     pub(crate) tx: &'s StoredTx,
     pub(crate) movement: &'s Movement,
@@ -25,17 +24,14 @@ pub(crate) struct PricedTx<'s> {
     pub(crate) holds: (Sats, Option<Micros>),
 }
 
-/// The result.
 pub(crate) struct Computed {
     pub(crate) report: Report,
-    /// The price now.
     pub(crate) price: PriceOrMissing,
     /// Transactions that need a price that is not known, and why the first of them has none.
     pub(crate) unpriced: u64,
     pub(crate) reason: Option<Missing>,
 }
 
-/// The year (UTC) of a time.
 pub(crate) fn year_of(time: u32) -> u32 {
     let date = Timestamp::from_second(time.into()).map(|at| at.to_zoned(TimeZone::UTC).year());
     date.ok().and_then(|year| u32::try_from(year).ok()).unwrap_or(1970)
@@ -45,7 +41,6 @@ fn broken(error: BookError) -> ApiError {
     ReadError::Broken(error.to_string()).into()
 }
 
-/// Computes; shows each transaction.
 pub(crate) fn compute(
     ctx: &Ctx<'_>,
     view: &View<'_>,

@@ -10,7 +10,7 @@ use cairn_domain::{
     price::Price,
 };
 use cairn_events::Currency;
-use cairn_http::{Column, Table, TableRow};
+use cairn_http::{Column, Table};
 use cairn_model::Sats;
 use jiff::{Timestamp, tz::TimeZone};
 use schemars::JsonSchema;
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::{
     price_now::source,
-    values::{Decimal, PriceNumber, optional, rfc3339},
+    values::{Decimal, PriceNumber, rfc3339},
+    vocabulary::columns::columns,
 };
 
-/// Rows of a file.
 pub(super) const MAX_CSV_ROWS: usize = 20_000;
 
 /// The importer that reads a file of movements.
@@ -44,12 +44,10 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    /// No rows yet.
     pub(super) fn new(profile: Option<CsvProfile>) -> Self {
         profile.map_or(Rows::Gains(Vec::new()), |profile| Rows::Movements(profile, Vec::new()))
     }
 
-    /// Adds the rows of a transaction.
     pub(super) fn add(&mut self, step: &PricedTx<'_>, (method, currency): (Method, Currency)) {
         match self {
             Rows::Gains(rows) => {
@@ -66,7 +64,6 @@ impl Rows {
         }
     }
 
-    /// The file.
     pub(super) fn into_table(self) -> Table {
         match self {
             Rows::Gains(rows) => Table::new(rows),
@@ -119,26 +116,24 @@ impl Gain {
     }
 }
 
-impl TableRow for Gain {
-    const COLUMNS: &'static [Column<Self>] = &[
-        ("kind", |of| of.kind.to_owned()),
-        ("time", |of| rfc3339(of.time)),
-        ("txid", |of| of.txid.clone()),
-        ("quantity_btc", |of| btc(of.sats)),
-        ("proceeds", |of| money(of.proceeds)),
-        ("cost_basis", |of| money(of.cost)),
-        ("gain", |of| money(of.gain)),
-        ("currency", |of| of.currency.to_string()),
-        ("method", |of| match of.method {
-            Method::Average => "average".to_owned(),
-            Method::Fifo => "fifo".to_owned(),
-        }),
-        ("price", |of| optional(of.price.as_ref().map(|price| PriceNumber(price.price)))),
-        ("price_as_of", |of| optional(of.price.as_ref().map(|price| rfc3339(price.as_of)))),
-        ("price_source", |of| of.price.as_ref().and_then(source).unwrap_or_default()),
-        ("reason", |of| of.reason.unwrap_or_default().to_owned()),
-    ];
-}
+columns! { Gain {
+    kind,
+    time: |of| rfc3339(of.time),
+    txid,
+    quantity_btc: |of| btc(of.sats),
+    proceeds: |of| money(of.proceeds),
+    cost_basis: |of| money(of.cost),
+    gain: |of| money(of.gain),
+    currency,
+    method: |of| match of.method {
+        Method::Average => "average",
+        Method::Fifo => "fifo",
+    },
+    price: |of| of.price.as_ref().map(|price| PriceNumber(price.price)),
+    price_as_of: |of| of.price.as_ref().map(|price| rfc3339(price.as_of)),
+    price_source: |of| of.price.as_ref().and_then(source),
+    reason,
+} }
 
 /// A movement of coins.
 pub(super) struct TransferRow {

@@ -106,7 +106,6 @@ struct StepDraft {
     lots: Vec<Lot>,
 }
 
-/// Collects steps.
 pub(super) struct StepCollector {
     method: Method,
     kept: Vec<StepDraft>,
@@ -147,7 +146,6 @@ fn arithmetic(row: &Row, price: &PriceOrMissing, method: Method) -> String {
     }
 }
 
-/// Why an amount of a step is null.
 pub(super) fn why_null(row: &Row, price: &PriceOrMissing) -> Option<&'static str> {
     let is_out = matches!(row.kind, Kind::Disposal | Kind::Fee);
     match price {

@@ -17,9 +17,7 @@ use serde::Serialize;
 use super::coins::DustCoin;
 use crate::{context::lacks, transfers::Owners, values::rfc3339};
 
-/// Most characters of a text that are shown.
 const MAX_TEXT: usize = 256;
-/// Bytes of the id of a campaign.
 const ID_BYTES: usize = 16;
 
 /// A campaign that sent dust to the address.

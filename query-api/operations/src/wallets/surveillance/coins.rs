@@ -86,7 +86,6 @@ impl DustCoin {
         Ok(coins)
     }
 
-    /// Where it was spent together with other coins, if it was.
     pub(super) fn co_spent(&self) -> Option<CoSpentDust> {
         self.co_spent.clone()
     }
