@@ -2,13 +2,10 @@
 
 use std::cell::RefCell;
 
+use crate::operation::prelude::*;
 use cairn_domain::mempool::Mempool;
-use cairn_http::{ApiError, ErrorCode};
 use cairn_payments::{KnownCounter, PaymentDescriptor, ScanError, end_of_used, index_after_restore, use_of};
-use cairn_reader::View;
 use cairn_state::{IndexUse, PaymentCounter};
-
-use crate::context::Ctx;
 
 /// A descriptor whose counter can be used.
 pub(crate) struct Allotment<'a> {

@@ -3,14 +3,14 @@
 
 use std::{borrow::Cow, collections::HashMap, io, marker::PhantomData};
 
-use cairn_http::{AgreedOperation, ApiError, Cost, ErrorCode, Info, REDACTED, looks_secret};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize, Serializer};
+use cairn_http::{AgreedOperation, REDACTED, looks_secret};
+use schemars::{Schema, SchemaGenerator};
+use serde::Serializer;
 use serde_json::{Value, json};
 
 use crate::{
-    context::Ctx,
-    operation::{Line, Operation, line, read},
+    operation::prelude::*,
+    operation::{Line, line, read},
     parameters::identifier::ADDRESS,
 };
 

@@ -1,13 +1,9 @@
 //! Whether a transaction is confirmed, and how firmly: the fields that all rows about transactions share.
 
-use cairn_model::Height;
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::{
     context::{SETTLED_AT, confirmations},
-    values::{rfc3339, rfc3339_ms},
+    operation::prelude::*,
+    values::rfc3339_ms,
 };
 
 /// Confirmation status: in a block, or in the mempool.

@@ -7,6 +7,21 @@ use serde_json::Value;
 
 use crate::{context::Ctx, node_bytes::TxRequest};
 
+/// Names that most operations need.
+pub(crate) mod prelude {
+    pub(crate) use cairn_http::{ApiError, Cost, ErrorCode, Info, NoInput, Tool};
+    pub(crate) use cairn_model::{Height, Sats, TxNum};
+    pub(crate) use cairn_reader::View;
+    pub(crate) use schemars::JsonSchema;
+    pub(crate) use serde::{Deserialize, Serialize};
+
+    pub(crate) use crate::{
+        context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get, index_post, labelled_list, lacks},
+        operation::Operation,
+        values::{Btc, rfc3339},
+    };
+}
+
 /// An operation: one file and one line in its area. `BlockTime` below is an example that is compiled.
 pub(crate) trait Operation {
     const INFO: Info;

@@ -1,13 +1,9 @@
 //! Requests for a page of a list of transactions, and the end of its answer.
 
-use cairn_http::{ApiError, Format, Formatted, TableRow};
-use cairn_model::Height;
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted, TableRow};
 
 use crate::{
-    context::Ctx,
+    operation::prelude::*,
     vocabulary::cursor::{CursorParam, Cursors},
     window::{Page, PagePosition, Window},
 };

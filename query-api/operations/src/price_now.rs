@@ -4,16 +4,10 @@ use std::sync::Arc;
 
 use cairn_domain::price::{Missing, NoRate, Price, Rate, current_price};
 use cairn_events::{Currency, LiveQuote};
-use cairn_http::{ApiError, Versions};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_http::Versions;
 
 use crate::{
-    candles::Candles,
-    context::Ctx,
-    series::KnownSeries,
-    values::{PriceNumber, rfc3339},
-    vocabulary::caveat::Caveat,
+    candles::Candles, operation::prelude::*, series::KnownSeries, values::PriceNumber, vocabulary::caveat::Caveat,
 };
 
 pub(crate) fn why_missing(missing: Missing) -> &'static str {

@@ -3,16 +3,9 @@
 use std::{cmp::Reverse, collections::HashMap, hash::Hash};
 
 use cairn_domain::{address_of, script_sha256, script_type};
-use cairn_http::ApiError;
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{
-    context::Ctx,
-    values::Btc,
-    vocabulary::label::{ShortLabel, Unlabeled},
-};
+use crate::operation::prelude::*;
+use crate::vocabulary::label::{ShortLabel, Unlabeled};
 
 const MAX_SIDES: usize = 5;
 

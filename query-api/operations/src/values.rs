@@ -29,11 +29,6 @@ fn fixed(units: i128, places: usize) -> String {
     }
 }
 
-/// The cell of a value; empty without one.
-pub(crate) fn optional(value: Option<impl ToString>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
 /// An amount in bitcoin, from satoshis.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Btc(pub(crate) i64);

@@ -1,13 +1,9 @@
 //! Lists of transactions, the newest first: the part of the chain that one covers, where a page of it begins, and how
 //! much is looked through for a page.
 
-use cairn_http::{ApiError, Location, Work};
-use cairn_model::{Height, TxNum};
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_http::{Location, Work};
 
-use crate::{parameters::since::SinceParam, vocabulary::cursor::Cursors};
+use crate::{operation::prelude::*, parameters::since::SinceParam, vocabulary::cursor::Cursors};
 
 /// Blocks from one height to the one before another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use cairn_http::{
-    ApiError, CHECKOUT_PAGE, CheckoutPause, Cost, EffectiveTier, Freshness, GETTING_STARTED_PAGE, Info, NoInput,
-    PASS_DAYS, PASS_PLAN, RegisteredOperation, Tier, Tool, Unit,
+    CHECKOUT_PAGE, CheckoutPause, EffectiveTier, Freshness, GETTING_STARTED_PAGE, PASS_DAYS, PASS_PLAN,
+    RegisteredOperation, Tier, Unit,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{context::Ctx, operation::Operation, service::access::NO_BACKEND};
+use crate::{operation::prelude::*, service::access::NO_BACKEND};
 
 /// Plans, payment methods and prices.
 pub(crate) struct BillingCatalog;

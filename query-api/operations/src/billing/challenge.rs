@@ -1,11 +1,9 @@
 //! `GET /v1/l402/challenges/{challenge_id}`.
 
-use cairn_http::{ApiError, ErrorCode, Freshness, Info, Tool};
+use cairn_http::Freshness;
 use cairn_state::ChallengeState;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::{context::Ctx, operation::Operation, values::rfc3339_ms};
+use crate::{operation::prelude::*, values::rfc3339_ms};
 
 const MAX_ID_CHARS: usize = 64;
 

@@ -1,27 +1,17 @@
 //! `POST /v1/billing/checkout`.
 
-use cairn_http::{
-    ApiError, Cost, Effect, ErrorCode, Freshness, Info, Location, Method, PASS_DAYS, PASS_PLAN, PassMethod, Tool,
-};
+use cairn_http::{Effect, Freshness, Location, Method, PASS_DAYS, PASS_PLAN, PassMethod};
 use cairn_model::DAY_SECS;
 use cairn_state::{
     ClientHashes, MAX_CHECKOUTS_OF_CLIENT, MAX_OPEN_CHECKOUTS, NewCheckout, OpenedCheckout, OpeningCheckout,
     PaymentInvoice,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     followed::with_mempool,
     pass_payment::{PassPayment, PlanId, away, paused, unusable},
 };
-use crate::{
-    allotment::Allotment,
-    client_hashes::client_hashes,
-    context::{Ctx, TIP},
-    operation::Operation,
-    values::rfc3339_ms,
-};
+use crate::{allotment::Allotment, client_hashes::client_hashes, operation::prelude::*, values::rfc3339_ms};
 
 const SCOPE: &str = "checkout";
 /// How long a checkout waits for its payment: over Lightning, and on chain.

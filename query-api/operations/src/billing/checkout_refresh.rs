@@ -1,12 +1,9 @@
 //! `POST /v1/billing/checkout/{checkout_id}/refresh`.
 
-use cairn_http::{ApiError, Cost, Effect, ErrorCode, Freshness, Info, Method, Tool};
+use cairn_http::{Effect, Freshness, Method};
 
 use super::followed::{CheckoutInput, CheckoutOutput, FollowedCheckout, SECRET, find};
-use crate::{
-    context::{Ctx, TIP},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 /// Looks up the payment of a checkout now.
 pub(crate) struct RefreshCheckout;

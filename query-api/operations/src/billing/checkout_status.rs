@@ -1,12 +1,9 @@
 //! `GET /v1/billing/checkout/{checkout_id}`.
 
-use cairn_http::{ApiError, ErrorCode, Freshness, Info, Tool};
+use cairn_http::Freshness;
 
 use super::followed::{CheckoutInput, CheckoutOutput, FollowedCheckout, SECRET, find};
-use crate::{
-    context::{Ctx, TIP},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 pub(crate) struct GetCheckout;
 

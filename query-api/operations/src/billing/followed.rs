@@ -1,18 +1,14 @@
 //! The state of a checkout: its payment is looked up, what follows is noted, and a paid one gives its key once.
 
 use cairn_domain::mempool::Mempool;
-use cairn_http::{ApiError, ErrorCode, PassMethod, SecretHeader};
-use cairn_model::Sats;
+use cairn_http::{PassMethod, SecretHeader};
 use cairn_payments::CheckoutSight;
-use cairn_reader::View;
 use cairn_state::{Checkout, CheckoutPayment, CheckoutState, ClaimSecret, Claiming, SeenPayment};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::pass_payment::{PassPayment, away, method_of};
 use crate::{
-    context::Ctx,
     invoices::{InvoiceStatus, LightningUnavailable},
+    operation::prelude::*,
     values::rfc3339_ms,
 };
 

@@ -1,16 +1,10 @@
 //! The payment of a pass, as answers show it, and the errors of the checkout.
 
-use cairn_http::{ApiError, CheckoutPause, ErrorCode, PassMethod};
-use cairn_model::Sats;
+use cairn_http::{CheckoutPause, PassMethod};
 use cairn_payments::needed_confirmations;
 use cairn_state::{Checkout, CheckoutPayment};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::{
-    invoices::LightningUnavailable,
-    values::{Btc, bip21_uri},
-};
+use crate::{invoices::LightningUnavailable, operation::prelude::*, values::bip21_uri};
 
 /// Seconds after which a client may ask a Lightning node again that does not answer.
 const RETRY_AFTER_SECS: u32 = 5;

@@ -1,11 +1,9 @@
 //! `POST /v1/billing/redeem`.
 
-use cairn_http::{ApiError, Cost, Effect, ErrorCode, Freshness, Info, Location, Method, Tool};
+use cairn_http::{Effect, Freshness, Location, Method};
 use cairn_state::{CodeSecret, CodeState, Key, KeyKind, Redemption};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::{context::Ctx, operation::Operation, values::rfc3339_ms};
+use crate::{operation::prelude::*, values::rfc3339_ms};
 
 /// Longest text of a code, with spaces around it.
 const MAX_CODE_CHARS: usize = 200;

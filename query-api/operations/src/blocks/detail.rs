@@ -1,20 +1,17 @@
 //! `GET /v1/blocks/{height_or_hash}`.
 
 use cairn_domain::{address_of, difficulty, fee_percentiles, script_type};
-use cairn_http::{ApiError, Cost, ErrorCode, Info, Location, Tool};
-use cairn_model::{Height, TxNum};
-use cairn_reader::{BriefTx, View};
+use cairn_http::Location;
+use cairn_reader::BriefTx;
 use cairn_tables::{block_log::BlockLog, headers::HeaderRow};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{CoinbaseClaim, CoinbaseTag, coinbase_tag, tx_facts};
 use crate::{
-    context::{CLAIMS, Ctx, TIP, block_ref, confirmations, index_get, lacks},
-    operation::Operation,
+    context::{block_ref, confirmations},
+    operation::prelude::*,
     parameters::{identifier::BlockParam, limit::Limit},
     pools::{BlockPool, Judge},
-    values::{Btc, Decimal, SatVb, rfc3339, sat_vb},
+    values::{Decimal, SatVb, sat_vb},
     vocabulary::cursor::{CursorParam, Cursors},
 };
 

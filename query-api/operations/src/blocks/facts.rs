@@ -1,14 +1,10 @@
 //! Data of a block for several operations.
 
 use cairn_domain::{FeeRate, printable_ascii};
-use cairn_http::ApiError;
-use cairn_model::{DAY_SECS, Height};
-use cairn_reader::View;
+use cairn_model::DAY_SECS;
 use cairn_tables::headers::HeaderRow;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::values::SatVb;
+use crate::{operation::prelude::*, values::SatVb};
 
 /// Script and text of a coinbase.
 #[derive(Debug, Serialize, JsonSchema)]

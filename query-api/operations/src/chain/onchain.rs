@@ -7,21 +7,18 @@ use cairn_domain::{
     AGE_CLASSES,
     onchain::{Closes, Figures, Prices},
 };
-use cairn_http::{ApiError, Cost, Detail, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
-use cairn_model::{DAY_SECS, Height, day_of, last_second};
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Detail, Format, Formatted, Location, Table};
+use cairn_model::{DAY_SECS, day_of, last_second};
 
 use self::{
     read::{DailyCloses, walk},
     rows::{DayRow, Number, Window, natural, reason, share},
 };
 use crate::{
-    context::{BlockRef, Ctx, block_ref, index_get},
-    operation::Operation,
+    context::{BlockRef, block_ref},
+    operation::prelude::*,
     parameters::date::DateParam,
-    values::{Decimal, date, rfc3339},
+    values::{Decimal, date},
 };
 
 pub(crate) struct Onchain;

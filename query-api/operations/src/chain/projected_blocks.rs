@@ -1,15 +1,11 @@
 //! `GET /v1/chain/projected-blocks`.
 
 use cairn_domain::mempool::{PROJECTED_BLOCKS, ProjectedBlock, Projection};
-use cairn_http::{ApiError, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    context::{Ctx, MEMPOOL, TIP, index_get},
     mempool::{FRESHNESS, ProjectionFacts, UNAVAILABLE, projected},
-    operation::Operation,
-    values::{Btc, SatVb},
+    operation::prelude::*,
+    values::SatVb,
 };
 
 pub(crate) struct ProjectedBlocks;

@@ -1,18 +1,13 @@
 //! `GET /v1/chain/recent-blocks`.
 
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
-use cairn_reader::View;
 use cairn_tables::headers::Headers;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     blocks::{CoinbaseClaim, CoinbaseTag, FeeRange, coinbase_tag, fee_range, tx_facts},
-    context::{CLAIMS, Ctx, TIP, index_get, lacks},
-    operation::Operation,
+    operation::prelude::*,
     parameters::limit::Limit,
     pools::{BlockPool, Judge},
-    values::{SatVb, rfc3339, sat_vb},
+    values::{SatVb, sat_vb},
     vocabulary::cursor::{CursorParam, Cursors},
 };
 

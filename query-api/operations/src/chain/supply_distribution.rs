@@ -1,20 +1,17 @@
 //! `GET /v1/chain/supply-distribution`.
 
 use cairn_domain::{AGE_CLASSES, LONG_TERM_DAYS, TOP_BAND, age_class, balance_band};
-use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool};
-use cairn_model::{Height, Sats, day_of};
+use cairn_model::day_of;
 use cairn_reader::{BornOn, ReadError};
 use cairn_tables::{
     script_days::{BANDS, NO_ADDRESS},
     sums::Sums,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    context::{BlockRef, Ctx, block_ref, index_get},
-    operation::Operation,
-    values::{Btc, Decimal, date},
+    context::{BlockRef, block_ref},
+    operation::prelude::*,
+    values::{Decimal, date},
 };
 
 pub(crate) struct SupplyDistribution;

@@ -1,15 +1,11 @@
 //! `POST /v1/community/reports`.
 
 use cairn_domain::{Subject, script_sha256};
-use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Freshness, Info, Method, Tool};
-use cairn_model::Sats;
-use cairn_reader::View;
+use cairn_http::{Effect, FieldError, Freshness, Method};
 use cairn_state::{
     ClientHashes, Creation, MAX_OPEN_REPORTS, MAX_REPORT_CHARS, MAX_REPORT_TXIDS, MAX_REPORTS_OF_CLIENT,
     MAX_TEXT_CHARS, NewReport, Report, Visibility,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     category::ReportCategory,
@@ -21,10 +17,9 @@ use crate::{
     allotment::Allotment,
     client_hashes::client_hashes,
     config::ReportsModeration,
-    context::{Ctx, MEMPOOL, TIP},
-    operation::Operation,
+    operation::prelude::*,
     parameters::identifier::{AddressParam, TxidParam},
-    values::{Btc, bip21_uri, rfc3339_ms},
+    values::{bip21_uri, rfc3339_ms},
 };
 
 /// Open reports that are looked up at most when a limit is reached: some may be published meanwhile.

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use cairn_http::{ApiError, ErrorCode};
 use cairn_payments::{Completion, Payment, PaymentDescriptor};
-use cairn_reader::View;
 use cairn_state::{PublishingBlock, Report, Visibility};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{context::Ctx, values::rfc3339_ms};
+use crate::{operation::prelude::*, values::rfc3339_ms};
 
 /// State of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]

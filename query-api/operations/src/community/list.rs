@@ -1,20 +1,15 @@
 //! `GET /v1/community/reports/{address}`.
 
 use cairn_domain::{Subject, script_sha256};
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Freshness, Info, Tool};
-use cairn_model::Height;
-use cairn_reader::View;
+use cairn_http::{Format, Formatted, Freshness};
 use cairn_state::{Report, ReportPosition};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::judged::{JudgedReport, ReplyRow, ReportState};
 use crate::{
-    context::{Ctx, TIP},
     definitions::COMMUNITY_REPORTS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{identifier::AddressParam, limit::Limit},
-    values::{rfc3339, rfc3339_ms},
+    values::rfc3339_ms,
     vocabulary::{
         caveat::Caveat,
         columns::columns,

@@ -5,10 +5,7 @@
 
 use cairn_domain::{Subject, script_sha256};
 use cairn_events::SignedText;
-use cairn_http::{ApiError, ErrorCode};
 use cairn_state::{MAX_REPLY_CHARS, Replying, ServiceSecret};
-use schemars::JsonSchema;
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -16,10 +13,9 @@ use super::{
     texts,
 };
 use crate::{
-    context::Ctx,
+    operation::prelude::*,
     parameters::identifier::AddressParam,
     sealed::{VALID_SECS, checked, seal, verify, wrong},
-    values::rfc3339,
 };
 
 /// Name of the key of the service.

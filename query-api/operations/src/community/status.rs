@@ -1,16 +1,9 @@
 //! `GET /v1/community/reports/{report_id}/status`.
 
-use cairn_http::{ApiError, ErrorCode, Freshness, Info, Tool};
-use cairn_model::{Height, Sats};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::Freshness;
 
 use super::judged::{JudgedReport, ReplyRow, ReportState};
-use crate::{
-    context::{Ctx, MEMPOOL, TIP},
-    operation::Operation,
-    values::rfc3339_ms,
-};
+use crate::{operation::prelude::*, values::rfc3339_ms};
 
 pub(crate) struct ReportStatus;
 

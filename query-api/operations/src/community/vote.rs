@@ -1,18 +1,10 @@
 //! `POST /v1/community/reports/{report_id}/vote`.
 
-use cairn_http::{ApiError, Effect, ErrorCode, Freshness, Info, Method, Tool};
+use cairn_http::{Effect, Freshness, Method};
 use cairn_state::{VOTE_WINDOW, Voting};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::judged::{JudgedReport, ReportState};
-use crate::{
-    client_hashes::client_hashes,
-    config::VotesPer,
-    context::{Ctx, MEMPOOL, TIP},
-    operation::Operation,
-    values::rfc3339_ms,
-};
+use crate::{client_hashes::client_hashes, config::VotesPer, operation::prelude::*, values::rfc3339_ms};
 
 /// How often a vote is counted again after the key of clients' hashes has changed.
 const TRIES: usize = 3;

@@ -1,10 +1,7 @@
 //! `GET /v1/chain/dormant-alerts`.
 
 use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
-use cairn_http::{ApiError, Format, Formatted, Info, Table, Tool};
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted, Table};
 
 use super::{
     movement::DormantMovement,
@@ -12,11 +9,9 @@ use super::{
     source::MinSpend,
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::OLD_COINS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{amount::BtcParam, limit::Limit},
-    values::Btc,
     window::Window,
 };
 

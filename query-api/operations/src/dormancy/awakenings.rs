@@ -5,25 +5,22 @@ use cairn_domain::{
     dormancy::{AWAKENING_DAYS, AWAKENING_SATS},
     script_type,
 };
-use cairn_http::{ApiError, Formatted, Info, Tool};
-use cairn_model::{DAY_SECS, Height, ScriptId, SpentCoin, TxNum};
-use cairn_reader::{FoundScript, StoredTx, View};
+use cairn_http::Formatted;
+use cairn_model::{DAY_SECS, ScriptId, SpentCoin};
+use cairn_reader::{FoundScript, StoredTx};
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     movement::age,
     source::{MinSpend, Search},
 };
 use crate::{
-    context::{Ctx, SETTLED_AT, confirmations, labelled_list, lacks},
+    context::{SETTLED_AT, confirmations},
     definitions::OLD_COINS,
-    operation::Operation,
+    operation::prelude::*,
     page_request::{PageParams, PageRequest},
     parameters::{amount::BtcParam, identifier::AddressParam, limit::Limit, since::SinceParam},
     tx_sides::name_of,
-    values::{Btc, rfc3339},
     vocabulary::{
         columns::columns,
         label::{ShortLabel, Unlabeled},

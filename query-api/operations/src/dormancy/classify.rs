@@ -4,13 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use cairn_domain::dormancy::FLUSH_BLOCKS;
 use cairn_events::{Category, EntityName};
-use cairn_http::ApiError;
-use cairn_model::{Height, Sats, ScriptId, ScriptPrefix, ScriptTemplate, TxNum};
-use cairn_reader::{AsOf, StoredTx, View};
+use cairn_model::{ScriptId, ScriptPrefix, ScriptTemplate};
+use cairn_reader::{AsOf, StoredTx};
 use cairn_tables::flushes::{FlushRow, Holder};
 
 use super::holder::tx;
-use crate::{context::Ctx, transfers::Owners};
+use crate::{operation::prelude::*, transfers::Owners};
 
 /// Blocks for which outputs stay unspent if a holder keeps them.
 pub(super) const KEPT_BLOCKS: u32 = 1_008;

@@ -1,23 +1,14 @@
 //! A dormancy flush, as answers show it.
 
 use cairn_domain::dormancy::{FLUSH_BLOCKS, OldCoins};
-use cairn_http::ApiError;
-use cairn_model::Height;
-use cairn_reader::View;
 use cairn_tables::flushes::{FlushRow, InputKey};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{
     classify::{Verdict, classify},
     holder::{CoinHolder, block_of, txid},
 };
 use crate::{
-    confirmation::Confirmation,
-    context::Ctx,
-    transfers::Owners,
-    values::{Btc, Decimal},
-    vocabulary::columns::columns,
+    confirmation::Confirmation, operation::prelude::*, transfers::Owners, values::Decimal, vocabulary::columns::columns,
 };
 
 const MAX_SHOWN: usize = 5;

@@ -1,21 +1,16 @@
 //! `GET /v1/chain/dormancy-flushes`.
 
 use cairn_domain::dormancy::FLUSH_SATS;
-use cairn_http::{ApiError, Cost, Formatted, Info};
-use cairn_model::Height;
+use cairn_http::Formatted;
 use cairn_tables::{flushes::FlushRow, stages::FLUSHES};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{by_input, flush::DormancyFlush};
 use crate::{
-    context::{Ctx, labelled_list},
     definitions::DORMANCY_FLUSHES,
-    operation::Operation,
+    operation::prelude::*,
     page_request::{PageEnd, PageParams, PageRequest},
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     transfers::Owners,
-    values::Btc,
     window::{BlockSpan, TX, Window},
 };
 

@@ -1,19 +1,15 @@
 //! Who held old coins, as answers show it.
 
 use cairn_domain::cospending::counts;
-use cairn_http::ApiError;
-use cairn_model::{Height, Sats, TxNum};
-use cairn_reader::{Brief, StoredTx, View};
+use cairn_reader::{Brief, StoredTx};
 use cairn_tables::{
     block_log::BlockLog,
     flushes::{Holder, InputKey},
     totals::TotalsTable,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::{
-    context::lacks,
+    operation::prelude::*,
     transfers::{Owners, SideOwner},
     tx_sides::name_of,
 };

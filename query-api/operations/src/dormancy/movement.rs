@@ -3,19 +3,15 @@
 use std::{collections::HashMap, hash::Hash};
 
 use cairn_domain::dormancy::OldCoins;
-use cairn_http::ApiError;
-use cairn_model::{Height, MempoolTx, ScriptId, TxNum, is_unspendable};
-use cairn_reader::View;
+use cairn_model::{MempoolTx, ScriptId, is_unspendable};
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::source::MinSpend;
 use crate::{
     confirmation::Confirmation,
-    context::{Ctx, lacks},
+    operation::prelude::*,
     tx_sides::{Side, Sides, add, largest},
-    values::{Btc, Decimal},
+    values::Decimal,
     vocabulary::columns::columns,
 };
 

@@ -1,19 +1,14 @@
 //! `GET /v1/chain/dormant-movements`.
 
 use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
-use cairn_http::{ApiError, Formatted, Info};
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::Formatted;
 
 use super::{movement::DormantMovement, recent::page, source::MinSpend};
 use crate::{
-    context::{Ctx, labelled_list},
     definitions::OLD_COINS,
-    operation::Operation,
+    operation::prelude::*,
     page_request::{PageParams, PageRequest},
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
-    values::Btc,
     window::{BlockSpan, Window},
 };
 

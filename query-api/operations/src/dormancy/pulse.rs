@@ -1,10 +1,6 @@
 //! `GET /v1/pulse/dormant`.
 
 use cairn_domain::dormancy::{MOVEMENT_SATS, YEAR};
-use cairn_http::{ApiError, Info, Tool};
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     movement::DormantMovement,
@@ -12,11 +8,10 @@ use super::{
     source::MinSpend,
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::OLD_COINS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
-    values::{Btc, Decimal},
+    values::Decimal,
     window::Window,
 };
 

@@ -1,17 +1,11 @@
 //! Movements of old coins in a part of the chain, page by page, and those in the mempool.
 
-use cairn_http::ApiError;
-use cairn_model::Sats;
-use cairn_reader::View;
-
 use super::{
     movement::DormantMovement,
     source::{MinSpend, Search},
 };
-use crate::{
-    context::Ctx,
-    window::{Page, Window},
-};
+use crate::operation::prelude::*;
+use crate::window::{Page, Window};
 
 pub(super) fn page(
     ctx: &Ctx<'_>,

@@ -1,9 +1,8 @@
 //! The weekly report on old coins: one computation for all of its forms.
 
 use cairn_domain::dormancy::{MOVEMENT_SATS, MOVEMENT_YEARS, YEAR};
-use cairn_http::{ApiError, Location};
-use cairn_model::{DAY_SECS, Height, TxNum, day_of};
-use cairn_reader::View;
+use cairn_http::Location;
+use cairn_model::{DAY_SECS, day_of};
 use cairn_tables::{
     ages::DORMANT_YEARS,
     old_coins::{MOVED_SATS, MOVEMENTS, OldSum},
@@ -13,14 +12,12 @@ use jiff::{
     ToSpan,
     civil::{Date, ISOWeekDate, Weekday},
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{movement::DormantMovement, source::MinSpend};
 use crate::{
-    context::Ctx,
     definitions::OLD_COINS,
-    values::{Btc, Decimal, date},
+    operation::prelude::*,
+    values::{Decimal, date},
     window::{BoundedScan, ScanStep},
 };
 

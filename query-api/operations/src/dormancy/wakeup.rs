@@ -1,18 +1,11 @@
 //! A wake-up of a large holder, as answers show it.
 
-use cairn_http::ApiError;
-use cairn_model::{Height, day_of};
-use cairn_reader::View;
+use cairn_model::day_of;
 use cairn_tables::{flushes::InputKey, wakeups::WakeupRow};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::holder::{CoinHolder, block_of, txid};
 use crate::{
-    confirmation::Confirmation,
-    transfers::Owners,
-    values::{Btc, Decimal},
-    vocabulary::columns::columns,
+    confirmation::Confirmation, operation::prelude::*, transfers::Owners, values::Decimal, vocabulary::columns::columns,
 };
 
 /// A large holder that spends after years.

@@ -1,21 +1,16 @@
 //! `GET /v1/dormancy/whale-wakeups`.
 
 use cairn_domain::dormancy::WAKEUP_SATS;
-use cairn_http::{ApiError, Formatted, Info};
-use cairn_model::Height;
+use cairn_http::Formatted;
 use cairn_tables::{stages::WAKEUPS, wakeups::WakeupRow};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{by_input, wakeup::WhaleWakeup};
 use crate::{
-    context::{Ctx, labelled_list},
     definitions::WHALE_WAKEUPS,
-    operation::Operation,
+    operation::prelude::*,
     page_request::{PageEnd, PageParams, PageRequest},
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
     transfers::Owners,
-    values::Btc,
     window::{BlockSpan, TX, Window},
 };
 

@@ -1,24 +1,20 @@
 //! `GET /v1/dormancy/watchlist`.
 
 use cairn_domain::dormancy::WATCH_SATS;
-use cairn_http::{ApiError, Format, Formatted, Info, Tool};
-use cairn_model::{Height, day_of};
-use cairn_reader::View;
+use cairn_http::{Format, Formatted};
+use cairn_model::day_of;
 use cairn_tables::{
     block_log::BlockLog,
     watchlist::{WatchKey, WatchRow},
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::holder::{CoinHolder, txid};
 use crate::{
-    context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
+    context::BESIDE,
     definitions::DORMANCY_WATCHLIST,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{amount::BtcParam, limit::Limit},
     transfers::Owners,
-    values::Btc,
     vocabulary::columns::columns,
 };
 

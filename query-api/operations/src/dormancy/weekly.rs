@@ -1,15 +1,10 @@
 //! `GET /v1/dormancy/weekly.json`.
 
-use cairn_http::{ApiError, BadText, Info, TextFormat, Tool};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use cairn_http::{BadText, TextFormat};
 
 use super::report::{Report, parse_week};
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-    parsed::{parsed, schema},
-};
+use crate::operation::prelude::*;
+use crate::parsed::{parsed, schema};
 
 pub(crate) struct WeeklyReport;
 

@@ -2,19 +2,14 @@
 
 use std::fmt::{self, Write};
 
-use cairn_http::{ApiError, File, Info, MARKDOWN, Media, Tool};
+use cairn_http::{File, MARKDOWN, Media};
 
 use super::{
     movement::DormantMovement,
     report::{Class, Report, Totals},
     weekly::WeeklyInput,
 };
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-    tx_sides::Side,
-    values::Decimal,
-};
+use crate::{operation::prelude::*, tx_sides::Side, values::Decimal};
 
 pub(crate) struct WeeklyText;
 

@@ -1,11 +1,6 @@
 //! `GET /v1/entities/{entity_name}/activity`.
 
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
-use cairn_model::Height;
-use cairn_reader::View;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     facts::Basis,
@@ -13,12 +8,11 @@ use super::{
     recent::{EntityTx, MAX_HISTORIES, recent},
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, SETTLED_AT, TIP, confirmations, index_get, lacks},
+    context::{SETTLED_AT, confirmations},
     definitions::ENTITIES,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{limit::Limit, since::SinceParam},
     register::is_a_person,
-    values::{Btc, rfc3339},
 };
 
 /// Why the sums of a transaction are missing.

@@ -1,16 +1,7 @@
 //! `GET /v1/entities/categories`.
 
-use cairn_http::{ApiError, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::facts::{Basis, by_category, warn_if_cut};
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    definitions::ENTITIES,
-    operation::Operation,
-    values::Btc,
-};
+use crate::{definitions::ENTITIES, operation::prelude::*};
 
 pub(crate) struct Categories;
 

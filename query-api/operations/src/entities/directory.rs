@@ -1,18 +1,7 @@
 //! `GET /v1/entities/directory`.
 
-use cairn_http::{ApiError, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::facts::{Basis, EntityBrief, Total, by_category, warn_if_cut};
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    definitions::ENTITIES,
-    operation::Operation,
-    parameters::limit::Limit,
-    register::Entry,
-    values::Btc,
-};
+use crate::{definitions::ENTITIES, operation::prelude::*, parameters::limit::Limit, register::Entry};
 
 pub(crate) struct Directory;
 

@@ -2,17 +2,11 @@
 
 use cairn_domain::entities::{Coverage, Order};
 use cairn_events::Category;
-use cairn_http::ApiError;
-use cairn_model::{Sats, TxNum};
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::{
-    context::Ctx,
+    operation::prelude::*,
     parsed::{parsed, schema},
     register::{Entry, Register},
-    values::{Btc, rfc3339},
 };
 
 /// The word where no source says what kind of entity it is.

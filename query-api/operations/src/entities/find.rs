@@ -4,16 +4,11 @@ use std::sync::Arc;
 
 use cairn_domain::entities::nearest_names;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, ErrorCode};
-use cairn_reader::{EntityRow, View};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_reader::EntityRow;
 
 use super::profiles::KnownProfiles;
-use crate::{
-    context::Ctx,
-    register::{Register, is_a_person},
-};
+use crate::operation::prelude::*;
+use crate::register::{Register, is_a_person};
 
 const MAX_SUGGESTED: usize = 5;
 

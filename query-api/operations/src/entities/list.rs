@@ -2,16 +2,13 @@
 
 use cairn_domain::entities::Order;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted};
 use sha2::{Digest, Sha256};
 
 use super::facts::{Basis, CategoryParam, EntityBrief, warn_if_cut};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
-    operation::Operation,
+    operation::prelude::*,
     parameters::limit::Limit,
     register::Entry,
     vocabulary::{

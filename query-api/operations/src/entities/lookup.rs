@@ -1,11 +1,8 @@
 //! `GET /v1/entities/{entity_name}`.
 
 use cairn_domain::entities::{Evidence, shown_category, shown_name};
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
-use cairn_reader::{EntityRow, Inherited, View};
+use cairn_reader::{EntityRow, Inherited};
 use cairn_tables::entities::{FacetKind, ScriptClass};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     facts::{Basis, block_time, word},
@@ -14,12 +11,10 @@ use super::{
     profiles::EntityProfile,
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::ENTITIES,
-    operation::Operation,
+    operation::prelude::*,
     parameters::limit::Limit,
     register::{MAX_NAMES, MAX_ORIGINS, MAX_OWN_LISTS, OwnLists, is_a_person, last_of},
-    values::{Btc, rfc3339},
     vocabulary::cursor::CursorParam,
 };
 

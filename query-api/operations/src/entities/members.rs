@@ -2,22 +2,14 @@
 
 use cairn_domain::{address_of, claims::Confidence, script_type};
 use cairn_events::EntityName;
-use cairn_http::ApiError;
-use cairn_model::TxNum;
-use cairn_reader::View;
 use cairn_tables::{
     entities::{EntityScript, Newest, ScriptClass},
     labels::{Labels, ScriptHash, ScriptLabel},
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::facts::block_time;
-use crate::{
-    context::{Ctx, lacks},
-    values::{Btc, rfc3339},
-    vocabulary::cursor::{Cursors, KEY_DIGITS},
-};
+use crate::operation::prelude::*;
+use crate::vocabulary::cursor::{Cursors, KEY_DIGITS};
 
 /// A script of an entity.
 #[derive(Debug, Serialize, JsonSchema)]

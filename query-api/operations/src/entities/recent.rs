@@ -7,17 +7,15 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::operation::prelude::*;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Work};
-use cairn_model::{Sats, TxNum};
-use cairn_reader::{FoundScript, View};
+use cairn_http::Work;
+use cairn_reader::FoundScript;
 use cairn_tables::{
     entities::{EntityScript, ScriptClass},
     history::HistoryEntry,
     labels::{Labels, ScriptHash},
 };
-
-use crate::context::{Ctx, lacks};
 
 /// Most members whose history is read.
 pub(super) const MAX_HISTORIES: usize = 5_000;

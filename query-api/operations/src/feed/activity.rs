@@ -1,9 +1,6 @@
 //! `GET /v1/chain/activity-feed`.
 
-use cairn_http::{ApiError, Info, Tool};
-use cairn_reader::{MAX_ANNOUNCED, View};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_reader::MAX_ANNOUNCED;
 
 use super::{
     event::{FeedEvent, said},
@@ -11,12 +8,10 @@ use super::{
     mark,
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::FEED,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{amount::BtcParam, limit::Limit},
     transfers::Owners,
-    values::{Btc, rfc3339},
     vocabulary::cursor::{CursorParam, Cursors},
 };
 

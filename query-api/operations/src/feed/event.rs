@@ -1,18 +1,15 @@
 //! An announcement, as answers show it.
 
-use cairn_http::{ApiError, BadText, TextFormat};
-use cairn_model::{Height, Txid};
-use cairn_reader::View;
+use cairn_http::{BadText, TextFormat};
+use cairn_model::Txid;
 use cairn_tables::feed::{AnnouncedKey, FeedKind, FeedRow};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::kinds::{EventType, EventTypes};
 use crate::{
     context::{SETTLED_AT, confirmations},
+    operation::prelude::*,
     parsed::{parsed, schema},
     transfers::{Flow, Owners, SideOwner, flow_of},
-    values::{Btc, rfc3339},
 };
 
 /// An announcement, or the retraction of one.

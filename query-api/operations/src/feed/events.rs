@@ -2,11 +2,8 @@
 
 use cairn_domain::Subject;
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Info, Location, StreamSpec, Tool};
+use cairn_http::{Location, StreamSpec};
 use cairn_model::Txid;
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     event::{EventId, FeedEvent, id, said},
@@ -14,9 +11,8 @@ use super::{
     mark,
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::FEED,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{amount::BtcParam, identifier::AddressParam, limit::Limit},
     transfers::{Owners, touches},
 };

@@ -1,14 +1,10 @@
 //! `GET /v1/fees/recommended`.
 
 use cairn_domain::mempool::{RECOMMENDED_FEES, recommended_fees};
-use cairn_http::{ApiError, Info, NoInput, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::{
-    context::{Ctx, MEMPOOL, TIP, index_get},
     mempool::{FRESHNESS, ProjectionFacts, UNAVAILABLE, projected, stats::NO_FLOOR},
-    operation::Operation,
+    operation::prelude::*,
     values::SatVb,
 };
 

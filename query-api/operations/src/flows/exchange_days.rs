@@ -2,18 +2,14 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
+use crate::operation::prelude::*;
 use cairn_events::EntityName;
-use cairn_http::ApiError;
-use cairn_model::{Height, Sats, day_of};
-use cairn_reader::{ReadError, View};
+use cairn_model::day_of;
+use cairn_reader::ReadError;
 use cairn_tables::{
     exchange_flows::{FlowBlockRow, FlowMode, FlowSum, FlowsHeadRow},
     sums::Sums,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::values::Btc;
 
 /// Labels by which scripts belong to exchanges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]

@@ -3,21 +3,12 @@
 use std::cmp::Reverse;
 
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Info, Tool};
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     exchange_days::{BEING_MADE, ExchangeDays, ExchangeTotals, Mode, days_to, total},
     exchanges::Range,
 };
-use crate::{
-    context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get},
-    definitions::EXCHANGE_FLOWS,
-    operation::Operation,
-    values::{Btc, date},
-};
+use crate::{context::BESIDE, definitions::EXCHANGE_FLOWS, operation::prelude::*, values::date};
 
 const MAX_NAMED: usize = 5;
 

@@ -3,20 +3,17 @@
 use std::{cmp::Reverse, collections::BTreeMap, ops::RangeInclusive};
 
 use cairn_events::{Category, EntityName};
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Info, Location, Table, Tool};
-use cairn_model::{Height, Sats};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted, Location, Table};
 
 use super::exchange_days::{BEING_MADE, ExchangeDays, ExchangeTotals, Mode, Sum, days_to, total};
 use crate::{
-    context::{BESIDE, CLAIMS, Ctx, LABELS, TIP, index_get},
+    context::BESIDE,
     definitions::EXCHANGE_FLOWS,
     entities::FoundEntity,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{date::DateParam, limit::Limit},
     transfers::Owners,
-    values::{Btc, date},
+    values::date,
     vocabulary::columns::columns,
 };
 

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_events::EntityName;
-use cairn_http::ApiError;
-use cairn_model::{Height, Sats, day_of};
-use cairn_reader::View;
+use cairn_model::day_of;
 use cairn_tables::{headers::Headers, payouts::Payouts, stages::PAYOUTS};
 
-use crate::{context::lacks, pools::Judge};
+use crate::{operation::prelude::*, pools::Judge};
 
 /// Blocks whose coinbases identify the scripts of a pool: those of a year.
 pub(super) const HOLDER_BLOCKS: u32 = 52_560;

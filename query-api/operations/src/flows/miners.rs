@@ -6,23 +6,19 @@ use std::{
 };
 
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Table, Tool};
-use cairn_model::{Height, Sats, TxNum};
-use cairn_reader::{FoundScript, View};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted, Table};
+use cairn_reader::FoundScript;
 
 use super::{
     holders::{HOLDER_BLOCKS, MinedBlocks, Pool, Pools},
     outflow::{Outflow, OutflowReader},
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::MINER_FLOWS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{limit::Limit, since::SinceParam},
     pools::Judge,
-    values::{Btc, date},
+    values::date,
     vocabulary::columns::columns,
     window::Window,
 };

@@ -4,15 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cairn_domain::exchange_flows::Part;
 use cairn_events::{Category, EntityName};
-use cairn_http::ApiError;
-use cairn_model::{Sats, ScriptId, ScriptPrefix, TxNum, day_of};
-use cairn_reader::{FoundScript, View};
+use cairn_model::{ScriptId, ScriptPrefix, day_of};
+use cairn_reader::FoundScript;
 use cairn_tables::block_log::BlockLog;
 
-use crate::{
-    context::{Ctx, lacks},
-    transfers::Owners,
-};
+use crate::{operation::prelude::*, transfers::Owners};
 
 /// Entries of histories that are read for one answer.
 const MAX_ENTRIES: usize = 20_000;

@@ -2,22 +2,17 @@
 
 use cairn_domain::{Subject, address_of, parse_address, script_sha256};
 use cairn_events::{Behaviour, Category, EntityName};
-use cairn_http::{ApiError, Format, Formatted, Info, Table, Tool};
-use cairn_reader::{FoundName, NameMatch, NameQuery, View};
+use cairn_http::{Format, Formatted, Table};
+use cairn_reader::{FoundName, NameMatch, NameQuery};
 use cairn_tables::{
     entities::FacetKind,
     labels::{ScriptHash, ScriptLabel},
     names::NameKind,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::words::{BehaviourWord, CategoryWord};
 use crate::{
-    context::{CLAIMS, Ctx, TIP, index_get},
-    definitions::CLAIMS as CLAIMS_DEFINITION,
-    operation::Operation,
-    parameters::limit::Limit,
+    definitions::CLAIMS as CLAIMS_DEFINITION, operation::prelude::*, parameters::limit::Limit,
     vocabulary::columns::columns,
 };
 

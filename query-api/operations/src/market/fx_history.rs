@@ -2,19 +2,15 @@
 
 use cairn_domain::price::{Rate, Series};
 use cairn_events::{Chosen, Currency, Interval};
-use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Location, Tool};
+use cairn_http::{Format, Formatted, Location};
 use cairn_model::DAY_SECS;
-use cairn_reader::View;
 use rust_decimal::Decimal;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::span::{CandleRequest, Span, missing_between};
 use crate::{
-    context::{Ctx, index_get},
-    operation::Operation,
+    operation::prelude::*,
     parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
-    values::{PriceNumber, date, rfc3339},
+    values::{PriceNumber, date},
     vocabulary::{
         columns::columns,
         cursor::{CursorParam, Cursors},

@@ -2,18 +2,15 @@
 
 use cairn_domain::price::{Missing, NoChange, Price, change_over_day, current_price};
 use cairn_events::Currency;
-use cairn_http::{ApiError, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::span::CandleInterval;
 use crate::{
     candles::Candles,
-    context::{Ctx, MARKET, TIP, index_get},
-    operation::Operation,
+    context::MARKET,
+    operation::prelude::*,
     parameters::currency::CurrencyParam,
     price_now::{MAX_CURRENCIES, in_all, source, why_missing},
-    values::{Fiat, PriceNumber, date, rfc3339},
+    values::{Fiat, PriceNumber, date},
 };
 
 pub(crate) struct CurrentPrice;

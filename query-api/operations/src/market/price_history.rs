@@ -2,19 +2,16 @@
 
 use cairn_domain::price::{Rate, Series, convert, rate_at};
 use cairn_events::{Chosen, Currency, Interval};
-use cairn_http::{ApiError, Cost, ErrorCode, Format, Formatted, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted};
 
 use super::span::{CandleInterval, CandleRequest, missing_between};
 use crate::{
     candles::Candles,
-    context::{Ctx, index_get},
-    operation::Operation,
+    operation::prelude::*,
     parameters::{currency::CurrencyParam, limit::Limit, time::TimeParam},
     price_now::why_no_rate,
     series::KnownSeries,
-    values::{PriceNumber, date, rfc3339},
+    values::{PriceNumber, date},
     vocabulary::{
         columns::columns,
         cursor::{CursorParam, Cursors},

@@ -1,11 +1,9 @@
 //! Which part of a series a request is about, and the intervals of candles.
 
 use cairn_events::Interval;
-use cairn_http::{ApiError, Location};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::Location;
 
-use crate::{parameters::time::TimeParam, vocabulary::cursor::Cursors};
+use crate::{operation::prelude::*, parameters::time::TimeParam, vocabulary::cursor::Cursors};
 
 /// Length of a candle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

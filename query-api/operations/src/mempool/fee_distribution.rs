@@ -1,16 +1,9 @@
 //! `GET /v1/mempool/fee-distribution`.
 
 use cairn_domain::mempool::{Bucket, FEE_DISTRIBUTION};
-use cairn_http::{ApiError, Info, NoInput, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{FRESHNESS, ProjectionFacts, UNAVAILABLE, projected};
-use crate::{
-    context::{Ctx, MEMPOOL, TIP, index_get},
-    operation::Operation,
-    values::{Btc, SatVb},
-};
+use crate::{operation::prelude::*, values::SatVb};
 
 pub(crate) struct FeeDistribution;
 

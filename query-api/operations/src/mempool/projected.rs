@@ -1,12 +1,10 @@
 //! The mempool with its projection, and the projection's fields in answers.
 
 use cairn_domain::mempool::{PROJECTED_BLOCKS, Projection, Selection, Stats};
-use cairn_http::{ApiError, ErrorCode};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::{
-    context::{Ctx, MempoolView},
+    context::MempoolView,
+    operation::prelude::*,
     values::{SatVb, rfc3339_ms},
 };
 

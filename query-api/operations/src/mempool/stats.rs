@@ -4,16 +4,10 @@ use cairn_domain::{
     FeeRate,
     mempool::{CongestionThresholds, MEMPOOL_CONGESTION},
 };
-use cairn_http::{ApiError, Info, NoInput, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{FRESHNESS, ProjectionFacts, UNAVAILABLE, projected};
-use crate::{
-    context::{Ctx, MEMPOOL, TIP, index_get},
-    operation::Operation,
-    values::{Btc, Decimal, SatVb},
-};
+use crate::operation::prelude::*;
+use crate::values::{Decimal, SatVb};
 
 pub(crate) struct MempoolStats;
 

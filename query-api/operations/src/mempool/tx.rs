@@ -4,10 +4,7 @@ use cairn_domain::{
     FeeRate,
     mempool::{Departed, Eta, MEMPOOL_ETA, Mempool, Projection, RelatedTxs},
 };
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use cairn_model::{MempoolTx, RemoveReason, Txid};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -16,10 +13,9 @@ use super::{
     projected,
 };
 use crate::{
-    context::{Ctx, MEMPOOL, TIP, index_get},
-    operation::Operation,
+    operation::prelude::*,
     parameters::{identifier::TxidParam, limit::Limit},
-    values::{Btc, SatVb, rfc3339_ms, sat_vb},
+    values::{SatVb, rfc3339_ms, sat_vb},
 };
 
 /// Maximum number of relatives to walk in each direction. Nodes allow a few dozen.

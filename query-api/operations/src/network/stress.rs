@@ -4,19 +4,16 @@ use cairn_domain::{
     FeeRate,
     mempool::{MEMPOOL_STRESS, Stress, StressInput, StressParams, feerate_percentile, stress},
 };
-use cairn_http::{ApiError, Freshness, Info, Tool};
+use cairn_http::Freshness;
 use cairn_model::{DAY_SECS, MempoolSample};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::samples::thinned;
 use crate::{
-    context::{Ctx, MEMPOOL, TIP, index_get},
     mempool::{
         ProjectionFacts, UNAVAILABLE, projected,
         stats::{NO_FLOOR, NO_INFLOW},
     },
-    operation::Operation,
+    operation::prelude::*,
     values::{Decimal, SatVb, rfc3339_ms},
 };
 

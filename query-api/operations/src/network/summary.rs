@@ -1,20 +1,16 @@
 //! `GET /v1/network/summary`.
 
 use cairn_domain::{difficulty, mempool::recommended_fees};
-use cairn_http::{ApiError, Info, NoInput, Tool};
-use cairn_model::{Height, Network};
-use cairn_reader::View;
+use cairn_model::Network;
 use cairn_tables::headers::Headers;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::pace::{PERIOD, TipTimes, adjustment, halving, hashrate, period_start, work};
 use crate::{
-    context::{Ctx, MEMPOOL, PRICE, TIP, index_get, lacks},
+    context::PRICE,
     mempool::{BLOCK_SECONDS, stats::NO_FLOOR},
-    operation::Operation,
+    operation::prelude::*,
     price_now::{source, why_missing},
-    values::{Btc, Decimal, PriceNumber, SatVb, rfc3339, rfc3339_ms},
+    values::{Decimal, PriceNumber, SatVb, rfc3339_ms},
 };
 
 pub(crate) struct NetworkSummary;

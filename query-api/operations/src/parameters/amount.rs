@@ -1,12 +1,11 @@
 //! Amounts in bitcoin in requests.
 
-use cairn_http::{ApiError, BadText, Location, TextFormat, trimmed};
-use cairn_model::{BadAmount, MAX_MONEY, Sats, parse_btc};
-use serde::{Deserialize, Deserializer, de::Error};
+use cairn_http::{BadText, Location, TextFormat, trimmed};
+use cairn_model::{BadAmount, MAX_MONEY, parse_btc};
+use serde::{Deserializer, de::Error};
 use serde_json::Value;
 
-use crate::parsed::schema;
-use crate::values::Btc;
+use crate::{operation::prelude::*, parsed::schema};
 
 /// Amounts. The written digits count, not their value as a float.
 pub(crate) const AMOUNT: TextFormat = TextFormat {

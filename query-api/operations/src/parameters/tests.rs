@@ -1,14 +1,13 @@
 //! Inputs with these parameters, checked as those of operations are.
 #![allow(clippy::unwrap_used, dead_code)]
-use cairn_http::{ApiError, Detail, ErrorCode, InputSpec, Members, Method, Raw, Warning};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use cairn_http::{Detail, InputSpec, Members, Method, Raw, Warning};
 use serde_json::{Value, json};
 
 use super::{
     FORMATS,
     identifier::{AddressParam, TxidParam},
 };
+use crate::operation::prelude::*;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Example {

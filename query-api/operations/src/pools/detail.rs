@@ -1,12 +1,8 @@
 //! `GET /v1/pools/{pool_name}`.
 
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool, nearest};
-use cairn_model::Height;
-use cairn_reader::View;
+use cairn_http::nearest;
 use cairn_tables::headers::Headers;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     facts::{PayoutAddress, pool_hashrate},
@@ -16,12 +12,11 @@ use super::{
     window::Window,
 };
 use crate::{
-    context::{BlockRef, CLAIMS, Ctx, TIP, block_ref, index_get, lacks},
+    context::{BlockRef, block_ref},
     definitions::MINING_POOLS,
     network::{Exahashes, hashrate_of},
-    operation::Operation,
+    operation::prelude::*,
     parameters::limit::Limit,
-    values::rfc3339,
     vocabulary::{
         caveat::Caveat,
         cursor::{CursorParam, Cursors},

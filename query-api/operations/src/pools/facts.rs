@@ -4,19 +4,12 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use cairn_domain::address_of;
 use cairn_events::EntityName;
-use cairn_http::ApiError;
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{
     judge::{Judge, PoolAttribution},
     scan::ScannedBlock,
 };
-use crate::{
-    network::Exahashes,
-    values::{Decimal, rfc3339},
-};
+use crate::{network::Exahashes, operation::prelude::*, values::Decimal};
 
 /// Why the pool of a block is missing.
 const NO_LIST: &str = "no list of mining pools is loaded";

@@ -10,9 +10,8 @@ use cairn_domain::{
     pools::{AttributedBy, attribute, pool_of_script},
 };
 use cairn_events::EntityName;
-use cairn_http::ApiError;
 use cairn_model::{day_of, last_second};
-use cairn_reader::{ClaimDocument, View};
+use cairn_reader::ClaimDocument;
 use cairn_tables::{
     claims::ListVersion,
     events::Documents,
@@ -20,7 +19,7 @@ use cairn_tables::{
 };
 
 use super::known::KnownTags;
-use crate::context::{Ctx, lacks};
+use crate::operation::prelude::*;
 
 /// A script that claims name as a pool's.
 #[derive(Clone, Debug)]

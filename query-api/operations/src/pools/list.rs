@@ -1,20 +1,15 @@
 //! `GET /v1/pools/list`.
 
-use cairn_http::{ApiError, Cost, Info, Tool};
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::{
     judge::Judge,
     scan::{ScannedBlocks, Sum},
     window::Window,
 };
 use crate::{
-    context::{BlockRef, CLAIMS, Ctx, TIP, block_ref, index_get},
+    context::{BlockRef, block_ref},
     definitions::MINING_POOLS,
     network::{Exahashes, hashrate_of},
-    operation::Operation,
+    operation::prelude::*,
     parameters::limit::Limit,
     pools::facts::{PayoutAddress, pool_hashrate},
     values::Decimal,

@@ -4,9 +4,6 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use cairn_domain::pools::{AttributedBy, shares};
 use cairn_events::EntityName;
-use cairn_http::ApiError;
-use cairn_model::{Height, Sats};
-use cairn_reader::View;
 use cairn_tables::{
     headers::Headers,
     payouts::{Payout, Payouts},
@@ -14,7 +11,7 @@ use cairn_tables::{
 };
 
 use super::judge::Judge;
-use crate::context::lacks;
+use crate::operation::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScannedBlock {

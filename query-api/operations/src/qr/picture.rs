@@ -1,14 +1,9 @@
 //! `GET /v1/qr`.
 
-use cairn_http::{ApiError, Cost, ErrorCode, File, Info, Png, Tool};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use cairn_http::{File, Png};
 
 use super::code;
-use crate::{
-    context::{Ctx, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 pub(crate) struct Qr;
 

@@ -1,11 +1,8 @@
 //! Base rates of the detectors: how often each fires anywhere.
 
 use cairn_domain::risk::DetectorInfo;
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{base_rates::KnownRate, context::Ctx, values::rfc3339};
+use crate::{base_rates::KnownRate, operation::prelude::*};
 
 /// Share of the scripts of recent blocks for which a detector fires.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

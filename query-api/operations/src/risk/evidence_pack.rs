@@ -12,7 +12,7 @@ mod seal;
 mod section;
 mod sections;
 
-use cairn_http::{ApiError, Cost, HTML, Info, JSON, MARKDOWN, Output, Selection, SerializedAnswer, Tool, Work};
+use cairn_http::{HTML, JSON, MARKDOWN, Output, Selection, SerializedAnswer, Work};
 use schemars::{Schema, SchemaGenerator};
 
 use self::{
@@ -20,10 +20,7 @@ use self::{
     input::{EvidencePackInput, PackFormat},
     pack::Pack,
 };
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 pub(crate) struct EvidencePack;
 

@@ -6,10 +6,8 @@ mod cohorts;
 mod scanners;
 
 use cairn_domain::claims::{Card, card, headline};
-use cairn_http::{ApiError, Detail, Info, Tool};
-use cairn_reader::{Membership, ReadError, View};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::Detail;
+use cairn_reader::{Membership, ReadError};
 
 use self::{
     activity::WalletActivity,
@@ -19,9 +17,9 @@ use self::{
 };
 use crate::{
     batch::BatchedOperation,
-    context::{BlockRef, CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, block_ref, index_get, index_post},
+    context::{BlockRef, block_ref},
     definitions::ADDRESS_INTELLIGENCE,
-    operation::Operation,
+    operation::prelude::*,
     parameters::identifier::AddressParam,
     vocabulary::{assessment::AssessmentState, claim_caveat::ClaimCode},
     wallets::{

@@ -13,9 +13,8 @@ use cairn_domain::{
     exposure::{MAX_PARTS, Way},
     risk::{self, Facts, Ledger, MAX_TXS, NEAR_LIMITS, Near, Nearby, Paid, Party, Spent, SubjectTx, Tx, Unexamined},
 };
-use cairn_http::ApiError;
-use cairn_model::{Outpoint, ScriptId, ScriptPrefix, TxNum};
-use cairn_reader::{FoundScript, ReadError, StoredTx, View};
+use cairn_model::{Outpoint, ScriptId, ScriptPrefix};
+use cairn_reader::{FoundScript, ReadError, StoredTx};
 use cairn_tables::{block_log::BlockLog, headers::Headers, history::HistoryEntry};
 
 use super::exposure::{
@@ -24,10 +23,8 @@ use super::exposure::{
     reader::ExposureReader,
     traced::{Choice, Moves, traced},
 };
-use crate::{
-    context::{Ctx, lacks},
-    wallets::{claims::ScriptClaims, coinjoin_tx::CoinJoinTx, surveillance::campaign_pings},
-};
+use crate::operation::prelude::*;
+use crate::wallets::{claims::ScriptClaims, coinjoin_tx::CoinJoinTx, surveillance::campaign_pings};
 
 const AT_A_TIME: usize = 128;
 

@@ -1,8 +1,6 @@
 //! `GET /v1/risk-check/{address}`.
 
-use cairn_http::{ApiError, Cost, Detail, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::Detail;
 
 use super::{
     exposure::{
@@ -14,10 +12,10 @@ use super::{
     signals::RiskSignalsOutput,
 };
 use crate::{
-    context::{BlockRef, CLAIMS, Ctx, LABELS, TIP, block_ref, index_get},
+    context::{BlockRef, block_ref},
     definitions::RISK_CHECK,
     explain::explain,
-    operation::Operation,
+    operation::prelude::*,
     parameters::identifier::AddressParam,
     wallets::{Wallet, claims::ScriptClaims, trust_safety::TrustSafetyOutput},
 };

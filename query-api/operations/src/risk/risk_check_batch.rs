@@ -1,19 +1,13 @@
 //! `POST /v1/risk-check/batch`.
 
-use cairn_http::{ApiError, Cost, Info, Location, Tool};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use cairn_http::Location;
 use serde_json::json;
 
 use super::{
     risk_check::{RiskCheck, RiskCheckInput, RiskCheckOutput, default_depth},
     shared::SharedReads,
 };
-use crate::{
-    batch::BatchOutput,
-    context::{CLAIMS, Ctx, LABELS, TIP, index_post},
-    operation::{Operation, read},
-};
+use crate::{batch::BatchOutput, operation::prelude::*, operation::read};
 
 /// Most addresses with a depth of 2.
 const MAX_DEEP: usize = 10;

@@ -1,12 +1,7 @@
 //! `GET /v1/wallets/{address}/risk-exposure`.
 
-use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool};
-
 use super::exposure::{claimed::Kind, compute::answer, output::ExposureOutput, parameters::ExposureInput};
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 pub(crate) struct RiskExposure;
 

@@ -1,15 +1,10 @@
 //! `GET /v1/wallets/{address}/sanctions-exposure`.
 
-use cairn_http::{ApiError, Cost, ErrorCode, Info, Tool};
-
 use super::{
     exposure::{claimed::Kind, compute::answer, output::ExposureOutput, parameters::ExposureInput},
     risk_exposure::COMPACT,
 };
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 pub(crate) struct SanctionsExposure;
 

@@ -7,12 +7,7 @@ use cairn_domain::{
     risk::{self, KnownService, Signal, SignalState},
 };
 use cairn_events::EntityName;
-use cairn_http::{ApiError, Cost, Info, Tool};
-use cairn_model::{Height, TxNum};
-use cairn_reader::View;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     base_rate::{BaseRate, base_rate},
@@ -20,14 +15,8 @@ use super::{
     shared::SharedReads,
 };
 use crate::{
-    batch::BatchedOperation,
-    context::{CLAIMS, Ctx, LABELS, RATES, TIP, index_get, index_post, lacks},
-    definitions::RISK_SIGNALS,
-    operation::Operation,
-    parameters::identifier::AddressParam,
-    values::rfc3339,
-    vocabulary::claim_caveat::ClaimCode,
-    wallets::claims::ScriptClaims,
+    batch::BatchedOperation, context::RATES, definitions::RISK_SIGNALS, operation::prelude::*,
+    parameters::identifier::AddressParam, vocabulary::claim_caveat::ClaimCode, wallets::claims::ScriptClaims,
 };
 
 const MAX_LABELS: usize = 20;

@@ -6,17 +6,13 @@ use cairn_domain::{
     sanctions::{Approval, programmes, statement},
 };
 use cairn_events::Claim;
-use cairn_http::{ApiError, ErrorCode, Format, Formatted, Freshness, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted, Freshness};
 
 use super::feed::{CurrentFeed, Feed, ReviewedRow};
 use crate::{
-    context::{Ctx, TIP, index_get},
     definitions::OFAC_TIER,
-    operation::Operation,
+    operation::prelude::*,
     parameters::limit::Limit,
-    values::rfc3339,
     vocabulary::{
         claim_caveat::ClaimCode,
         columns::columns,

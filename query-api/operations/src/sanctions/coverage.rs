@@ -6,17 +6,10 @@ use cairn_domain::{
     claims::ClaimCaveat,
     sanctions::{Coverage, CoveredEntity},
 };
-use cairn_http::{ApiError, ErrorCode, Freshness, Info, NoInput, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_http::Freshness;
 
 use super::feed::{CurrentFeed, Feed};
-use crate::{
-    context::{Ctx, TIP, index_get},
-    definitions::OFAC_TIER,
-    operation::Operation,
-    vocabulary::claim_caveat::ClaimCode,
-};
+use crate::{definitions::OFAC_TIER, operation::prelude::*, vocabulary::claim_caveat::ClaimCode};
 
 const MAX_COUNTED: u64 = 20_000;
 const MAX_ENTITIES: usize = 20;

@@ -2,24 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::operation::prelude::*;
 use cairn_domain::{
     claims::{ClaimCaveat, FEED_STALE_AFTER, authority},
     sanctions::{Approval, Party, party},
     script_sha256,
 };
 use cairn_events::Claim;
-use cairn_http::ApiError;
 use cairn_model::date_of;
-use cairn_reader::{ClaimDocument, View};
+use cairn_reader::ClaimDocument;
 use cairn_state::{self as state, Approvals, FeedCheck};
 use cairn_tables::{claims::ListKey, events::Documents};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::{
-    context::{Ctx, lacks},
-    values::rfc3339,
-};
 
 /// The current feed: the newest complete document of the list that is configured.
 pub(super) struct CurrentFeed<'a> {

@@ -1,14 +1,9 @@
 //! `GET /v1/beta-status`.
 
-use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tool, WINDOW};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_http::{Freshness, WINDOW};
 
 use super::access::{self, Links, Posture};
-use crate::{
-    context::{Ctx, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 /// The access rules and limits in force.
 pub(crate) struct BetaStatus;

@@ -1,14 +1,9 @@
 //! `GET /v1/capabilities`.
 
-use cairn_http::{ApiError, Cost, Freshness, Info, MCP, Tier, Tool, Unit, links};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Freshness, MCP, Tier, Unit, links};
 
 use super::beta_status::{Guardrail, guardrails};
-use crate::{
-    context::{Ctx, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 pub(crate) struct Capabilities;
 

@@ -1,13 +1,9 @@
 //! The catalog of operations, by package and tier.
 
-use cairn_http::{EffectiveTier, ErrorCode, HttpConfig, Info, RegisteredOperation, Tier, Unit};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_http::{EffectiveTier, HttpConfig, RegisteredOperation, Tier, Unit};
 
-use crate::{
-    context::Ctx,
-    wallets::union::{FREE_TXS, MAX_TXS},
-};
+use crate::operation::prelude::*;
+use crate::wallets::union::{FREE_TXS, MAX_TXS};
 
 /// Operations of a package, by tier.
 #[derive(Debug, Serialize, JsonSchema)]

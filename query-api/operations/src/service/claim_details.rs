@@ -7,18 +7,11 @@ use std::{
 
 use cairn_domain::claims::STALE_AFTER;
 use cairn_events::Slug;
-use cairn_http::ApiError;
-use cairn_model::Sats;
-use cairn_reader::{SourceShare, View, Volume};
+use cairn_reader::{SourceShare, Volume};
 use cairn_tables::claims::{ListDocument, ListKey, ListSize};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::week_volume::Week;
-use crate::{
-    context::Ctx,
-    values::{Decimal, rfc3339},
-};
+use crate::{operation::prelude::*, values::Decimal};
 
 const MAX_DOCUMENTS: usize = 10_000;
 const MAX_LISTED: usize = 50;

@@ -7,19 +7,16 @@ use cairn_domain::{Subject, script_sha256};
 use cairn_events::{
     Body, Claim, ClaimId, Contest, ContestAct, ContestParty, Document, DocumentHash, Provenance, SignedText, Slug,
 };
-use cairn_http::{ApiError, ErrorCode, FieldError, Location};
+use cairn_http::{FieldError, Location};
 use cairn_reader::ListClaims;
 use cairn_state::ServiceSecret;
-use schemars::JsonSchema;
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    context::Ctx,
     ledger::NotTaken,
+    operation::prelude::*,
     parameters::identifier::AddressParam,
     sealed::{VALID_SECS, checked, seal, verify, wrong},
-    values::rfc3339,
 };
 
 const SECRET: &str = "contest";

@@ -1,13 +1,11 @@
 //! `GET /v1/dashboard`: the precomputed dashboard of the network, and its state for `/api/health`.
 
-use cairn_http::{ApiError, Cost, Info, NoInput, Tool, Versions};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_http::Versions;
 use serde_json::{Map, Value};
 
 use crate::{
-    context::{Ctx, SNAPSHOT, TIP, index_get},
-    operation::Operation,
+    context::SNAPSHOT,
+    operation::prelude::*,
     values::{Decimal, rfc3339_ms},
 };
 

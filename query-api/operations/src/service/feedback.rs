@@ -1,19 +1,16 @@
 //! `POST /v1/feedback`.
 
 use cairn_events::SignedText;
-use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Freshness, Info, Location, Method, Tool};
+use cairn_http::{Effect, FieldError, Freshness, Location, Method};
 use cairn_state::{
     CLIENT_WINDOW, MAX_MESSAGE_CHARS, MAX_OPEN_TICKETS, MAX_TEXT_CHARS, MAX_TICKETS_OF_CLIENT, NewTicket, Submission,
     Ticket, TicketKind,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::contest::{ContestOutput, ContestedClaim, Judgement, signed_text};
 use crate::{
     community::reply::{ReplyJudgement, ReplyOutput, ReportReply},
-    context::Ctx,
-    operation::Operation,
+    operation::prelude::*,
     parameters::identifier::AddressParam,
     values::rfc3339_ms,
 };

@@ -1,19 +1,13 @@
 //! `GET /api/health`.
 
-use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_http::Freshness;
 
 use super::{
     access::{self, Links, Native402Opening, PostBetaModel, Posture, X402Opening, openings},
     catalog::{Package, package},
     dashboard::SnapshotState,
 };
-use crate::{
-    context::{Ctx, TIP, has_gap, index_get},
-    operation::Operation,
-    troubles::TroubleRow,
-};
+use crate::{context::has_gap, operation::prelude::*, troubles::TroubleRow};
 
 pub(crate) struct Health;
 

@@ -2,12 +2,10 @@
 
 use cairn_domain::price::{Missing, RATE_FRESH, Series, rate_at, stale_after};
 use cairn_events::{Currency, Interval};
-use cairn_http::{ApiError, Freshness, Info, NoInput};
+use cairn_http::Freshness;
 use cairn_link::Absent;
 use cairn_model::{DAY_SECS, MempoolWatch, News, SourceKind, SourceStatus, Trouble};
-use cairn_reader::{ScrubState, View};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_reader::ScrubState;
 
 use super::{
     claim_details::{ClaimDetails, claims_loaded},
@@ -15,12 +13,12 @@ use super::{
 };
 use crate::{
     candles::Candles,
-    context::{Ctx, MEMPOOL, PRICE, TIP, index_get},
+    context::PRICE,
     explain::damaged,
-    operation::Operation,
+    operation::prelude::*,
     price_now::{source, why_missing, why_no_rate},
     troubles::{self, TroubleRow},
-    values::{rfc3339, rfc3339_ms},
+    values::rfc3339_ms,
 };
 
 pub(crate) struct HealthFull;

@@ -1,11 +1,7 @@
 //! Whether hashes can be anchored at present.
 
-use cairn_http::{ApiError, ErrorCode};
+use crate::operation::prelude::*;
 use cairn_state::{AnchorerReport, NewTimestamp, State, StateError, SubmittedTimestamp, TimestampState, WalletState};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::context::Ctx;
 
 /// Seconds after which a client may ask again.
 const RETRY_AFTER_SECS: u32 = 60;

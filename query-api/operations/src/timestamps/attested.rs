@@ -2,18 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cairn_http::ApiError;
-use cairn_model::Height;
-use cairn_reader::View;
 use cairn_tables::headers::{HeaderRow, Headers};
 use cairn_timestamps::{Attestation, Proof};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{
-    context::{Ctx, confirmations, lacks},
-    values::rfc3339,
-};
+use crate::{context::confirmations, operation::prelude::*};
 
 /// Kind of an attestation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]

@@ -1,13 +1,11 @@
 //! `GET /v1/timestamp/{hash_hex}/proof`.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cairn_http::{ApiError, ErrorCode, Freshness, Info, JSON, Output, Selection, SerializedAnswer, Tool, Work};
+use cairn_http::{Freshness, JSON, Output, Selection, SerializedAnswer, Work};
 use cairn_model::Network;
-use cairn_reader::View;
 use cairn_state::{TimestampRecord, TimestampState};
 use cairn_timestamps::{Attestation, Proof, blinded};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use schemars::{Schema, SchemaGenerator};
 
 use super::{
     hash_param::Sha256Param,
@@ -15,12 +13,7 @@ use super::{
     status::find,
     whole::whole_steps,
 };
-use crate::{
-    context::{Ctx, TIP, index_get},
-    definitions::TIMESTAMPS,
-    operation::Operation,
-    vocabulary::caveat::Caveat,
-};
+use crate::{definitions::TIMESTAMPS, operation::prelude::*, vocabulary::caveat::Caveat};
 
 pub(super) const OTS: &str = "application/vnd.opentimestamps.ots";
 /// Seconds after which a client may ask again for a proof that is not ready.

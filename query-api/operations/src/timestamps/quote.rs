@@ -1,16 +1,13 @@
 //! `GET /v1/timestamp/quote`.
 
 use cairn_domain::{FeeRate, mempool::recommended_fees};
-use cairn_http::{ApiError, ErrorCode, Freshness, Info, NoInput, Tool};
+use cairn_http::Freshness;
 use cairn_state::MAX_WAITING_TIMESTAMPS;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::anchoring::{AnchoringReason, anchoring};
 use crate::{
-    context::{Ctx, TIP, index_get},
     definitions::TIMESTAMPS,
-    operation::Operation,
+    operation::prelude::*,
     values::{SatVb, rfc3339_ms},
 };
 

@@ -1,17 +1,14 @@
 //! A timestamp, as operations answer it.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cairn_http::ApiError;
 use cairn_model::{BlockHash, Network, Txid};
-use cairn_reader::View;
 use cairn_state::{TimestampRecord, TimestampState};
 use cairn_timestamps::{Attestation, Proof, Step, blinded};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::{
-    context::{Ctx, SETTLED_AT, block_ref, confirmations},
+    context::{SETTLED_AT, block_ref, confirmations},
     definitions::TIMESTAMPS,
+    operation::prelude::*,
     values::rfc3339_ms,
     vocabulary::caveat::Caveat,
 };

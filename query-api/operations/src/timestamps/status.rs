@@ -1,16 +1,10 @@
 //! `GET /v1/timestamp/{hash_hex}`.
 
-use cairn_http::{ApiError, ErrorCode, Freshness, Info, Tool};
-use cairn_reader::View;
+use cairn_http::Freshness;
 use cairn_state::TimestampRecord;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 use super::{hash_param::Sha256Param, record::TimestampOutput};
-use crate::{
-    context::{Ctx, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 pub(crate) struct TimestampStatus;
 

@@ -1,19 +1,14 @@
 //! `POST /v1/timestamp`.
 
-use cairn_http::{ApiError, Cost, Effect, ErrorCode, Info, Tool};
+use cairn_http::Effect;
 use cairn_state::{NewTimestamp, TimestampSource};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 use super::{
     anchoring::{AnchoringReason, accept},
     hash_param::Sha256Param,
     record::TimestampOutput,
 };
-use crate::{
-    context::{Ctx, index_post},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 /// Accepts a hash to anchor.
 pub(crate) struct SubmitTimestamp;

@@ -1,23 +1,14 @@
 //! `POST /v1/timestamp/verify`.
 
-use cairn_http::{ApiError, ErrorCode, FileBody, Info, Tool};
-use cairn_model::{Height, Network};
-use cairn_reader::View;
+use cairn_http::FileBody;
+use cairn_model::Network;
 use cairn_timestamps::MAX_BYTES;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     attested::{AttestationState, TimestampAttestation, check, headers},
     input::{EXAMPLE, FileHashParam, MAX_TEXT, read_proof},
 };
-use crate::{
-    context::{Ctx, SETTLED_AT, index_post},
-    definitions::TIMESTAMPS,
-    operation::Operation,
-    values::rfc3339,
-    vocabulary::caveat::Caveat,
-};
+use crate::{context::SETTLED_AT, definitions::TIMESTAMPS, operation::prelude::*, vocabulary::caveat::Caveat};
 
 pub(crate) struct VerifyTimestamp;
 

@@ -1,12 +1,9 @@
 //! `GET /v1/chain/whale-alerts`.
 
-use cairn_http::{ApiError, Formatted, Info, Tool};
+use cairn_http::Formatted;
 
 use super::list::{ListInput, ListOutput, list};
-use crate::{
-    context::{Ctx, labelled_list},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 /// Transactions that move much.
 pub(crate) struct WhaleAlerts;

@@ -1,22 +1,13 @@
 //! A transaction that gathers many coins in few, as answers show it.
 
-use cairn_http::ApiError;
-use cairn_model::{MempoolTx, Sats, TxNum};
-use cairn_reader::View;
+use cairn_model::MempoolTx;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{
     owners::{Owners, SideOwner},
     parties::Parties,
 };
-use crate::{
-    confirmation::Confirmation,
-    context::{Ctx, lacks},
-    tx_sides::Side,
-    values::Btc,
-};
+use crate::{confirmation::Confirmation, operation::prelude::*, tx_sides::Side};
 
 /// A transaction that gathers many coins.
 #[derive(Debug, Serialize, JsonSchema)]

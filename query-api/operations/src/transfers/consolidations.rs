@@ -3,20 +3,13 @@
 use std::cell::Cell;
 
 use cairn_domain::transfers::GATHERED_INPUTS;
-use cairn_http::{ApiError, Info, Tool};
-use cairn_model::{Height, Sats};
-use cairn_reader::View;
 use cairn_tables::transfers::GatheredRow;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{consolidation::Consolidation, owners::Owners, unconfirmed};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::CONSOLIDATIONS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
-    values::Btc,
     window::{BoundedScan, Page, TX, Window},
 };
 

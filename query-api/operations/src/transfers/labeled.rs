@@ -1,12 +1,9 @@
 //! `GET /v1/chain/whale-alerts/labeled`.
 
-use cairn_http::{ApiError, Formatted, Info};
+use cairn_http::Formatted;
 
 use super::list::{ListInput, ListOutput, list};
-use crate::{
-    context::{Ctx, labelled_list},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
 
 /// Large transactions with a side that labels identify.
 pub(crate) struct LabeledAlerts;

@@ -3,19 +3,15 @@
 use std::cell::Cell;
 
 use cairn_domain::{flows::FlowDirection, transfers::LARGE_SATS};
-use cairn_http::{ApiError, Format, Formatted};
-use cairn_model::Height;
-use cairn_reader::{Transfer, View};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Format, Formatted};
+use cairn_reader::Transfer;
 
 use super::{owners::Owners, transfer::WhaleAlert};
 use crate::{
-    context::Ctx,
     definitions::WHALE_ALERTS,
+    operation::prelude::*,
     page_request::{PageEnd, PageParams, PageRequest},
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
-    values::Btc,
     vocabulary::cursor::CursorParam,
     window::{BoundedScan, Page, ScanStep, TX, Window},
 };

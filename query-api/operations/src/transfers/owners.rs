@@ -4,13 +4,9 @@ use std::collections::HashMap;
 
 use cairn_domain::{entities::shown_category, flows};
 use cairn_events::{Category, EntityName};
-use cairn_http::ApiError;
-use cairn_model::Sats;
-use cairn_reader::{ScriptStanding, View};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_reader::ScriptStanding;
 
-use crate::register::is_a_person;
+use crate::{operation::prelude::*, register::is_a_person};
 
 /// Entity that has at least half of the value of one side.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use cairn_domain::flows::FlowDirection;
 use cairn_events::EntityName;
-use cairn_http::ApiError;
-use cairn_model::{MempoolTx, Outpoint, Sats, ScriptId, ScriptPrefix, TxNum, Txid, is_unspendable};
-use cairn_reader::{AsOf, ClusterRoot, ScriptStanding, StoredTx, View};
+use cairn_model::{MempoolTx, Outpoint, ScriptId, ScriptPrefix, Txid, is_unspendable};
+use cairn_reader::{AsOf, ClusterRoot, ScriptStanding, StoredTx};
 
 use super::owners::{Owners, SideOwner, Verdict};
+use crate::operation::prelude::*;
 use crate::tx_sides::{Sides, add};
 
 /// A script: one that a block has, or else its bytes.

@@ -1,18 +1,14 @@
 //! `GET /v1/pulse/summary`.
 
 use cairn_domain::{dormancy::MOVEMENT_SATS, transfers::LARGE_SATS};
-use cairn_http::{ApiError, Info, Tool};
-use cairn_model::{DAY_SECS, Height, TxNum};
-use cairn_reader::{ReadError, Transfer, View};
+use cairn_model::DAY_SECS;
+use cairn_reader::{ReadError, Transfer};
 use cairn_tables::{ages::DormantRow, transfers::GatheredRow};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::{
-    context::{Ctx, MEMPOOL, TIP, and_mempool, index_get},
-    operation::Operation,
+    operation::prelude::*,
     parameters::since::SinceParam,
-    values::{Btc, Decimal},
+    values::Decimal,
     window::{BoundedScan, ScanStep, Window},
 };
 

@@ -1,12 +1,8 @@
 //! A transaction that moves much, as answers show it.
 
 use cairn_domain::{flows::FlowDirection, transfers::LARGE_SATS};
-use cairn_http::ApiError;
-use cairn_model::{MempoolTx, Sats, TxNum};
-use cairn_reader::View;
+use cairn_model::MempoolTx;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{
     owners::{Owners, SideOwner},
@@ -14,9 +10,8 @@ use super::{
 };
 use crate::{
     confirmation::Confirmation,
-    context::{Ctx, lacks},
+    operation::prelude::*,
     tx_sides::{Side, largest},
-    values::Btc,
     vocabulary::{caveat::Caveat, columns::columns},
 };
 

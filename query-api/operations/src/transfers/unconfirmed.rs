@@ -3,12 +3,10 @@
 use std::collections::HashSet;
 
 use cairn_domain::{coinjoin::is_coinjoin, transfers::gathers};
-use cairn_http::ApiError;
-use cairn_model::{MempoolTx, Sats, is_unspendable};
-use cairn_reader::View;
+use cairn_model::{MempoolTx, is_unspendable};
 
 use super::{consolidation::Consolidation, owners::Owners, transfer::WhaleAlert};
-use crate::context::Ctx;
+use crate::operation::prelude::*;
 
 /// Inputs and outputs whose scripts are looked up for one answer: some 20 milliseconds.
 const MAX_LOOKED_UP: usize = 4_000;

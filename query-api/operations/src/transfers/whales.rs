@@ -1,18 +1,12 @@
 //! `GET /v1/pulse/whales`.
 
 use cairn_domain::transfers::LARGE_SATS;
-use cairn_http::{ApiError, Info, Tool};
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{list::AlertFilter, transfer::WhaleAlert, unconfirmed};
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, MEMPOOL, TIP, and_mempool, index_get},
     definitions::WHALE_ALERTS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{amount::BtcParam, limit::Limit, since::SinceParam},
-    values::Btc,
     window::Window,
 };
 

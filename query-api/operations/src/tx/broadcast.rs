@@ -1,10 +1,8 @@
 //! `POST /v1/tx/broadcast`.
 
 use bitcoin::hashes::Hash;
-use cairn_http::{ApiError, Cost, Effect, ErrorCode, FieldError, Info, Location, Tool};
+use cairn_http::{Effect, FieldError, Location};
 use cairn_model::{Txid, is_unspendable};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -13,9 +11,9 @@ use super::{
     verdict::{MAX_BURN, Verdict, verdict},
 };
 use crate::{
-    context::{BlockRef, Ctx, block_ref, confirmations, index_post},
+    context::{BlockRef, block_ref, confirmations},
     node::{BroadcastLimits, NodeAccess, Refused},
-    operation::Operation,
+    operation::prelude::*,
     values::rfc3339_ms,
 };
 

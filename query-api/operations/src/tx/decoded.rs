@@ -2,15 +2,12 @@
 
 use bitcoin::{Transaction, hashes::Hash};
 use cairn_domain::mempool::Mempool;
-use cairn_http::ApiError;
 use cairn_model::{Txid, is_unspendable};
 use cairn_reader::UnspentCoin;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::io::{OutputRow, PartBounds, Prevout, labeled, output_row, prevout};
 use crate::{
-    context::Ctx,
+    operation::prelude::*,
     values::{SatVb, sat_vb},
     vocabulary::label::{ShortLabel, Unlabeled},
 };

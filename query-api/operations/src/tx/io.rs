@@ -4,17 +4,14 @@ use std::{cell::RefCell, collections::HashMap};
 
 use bitcoin::{Transaction, TxIn};
 use cairn_domain::{address_of, asm, mempool::Mempool, script_type};
-use cairn_http::{ApiError, ErrorCode, Work};
-use cairn_model::{DAY_SECS, MempoolInput, MempoolTx, Network, SpentCoin, TxNum, Txid, is_unspendable};
-use cairn_reader::{StoredTx, View};
+use cairn_http::Work;
+use cairn_model::{DAY_SECS, MempoolInput, MempoolTx, Network, SpentCoin, Txid, is_unspendable};
+use cairn_reader::StoredTx;
 use cairn_tables::block_log::BlockLog;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::{
-    context::{Ctx, MempoolView, lacks},
-    values::Btc,
+    context::MempoolView,
+    operation::prelude::*,
     vocabulary::label::{ShortLabel, Unlabeled},
 };
 

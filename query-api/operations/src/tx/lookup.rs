@@ -1,11 +1,8 @@
 //! `GET /v1/tx/{txid}`.
 
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use cairn_model::MempoolTx;
-use cairn_reader::{StoredTx, View};
+use cairn_reader::StoredTx;
 use cairn_tables::headers::HeaderRow;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     FoundTx, find,
@@ -15,15 +12,13 @@ use super::{
 };
 use crate::{
     blocks::{CoinbaseTag, coinbase_tag},
-    context::{
-        BlockRef, CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, confirmations, first_seen, index_get,
-    },
+    context::{BlockRef, MempoolView, confirmations, first_seen},
     mempool::tx::EtaRow,
     node_bytes::TxRequest,
-    operation::Operation,
+    operation::prelude::*,
     parameters::identifier::TxidParam,
     raw_tx::{raw_of, raw_unconfirmed},
-    values::{Btc, SatVb, rfc3339, rfc3339_ms, sat_vb},
+    values::{SatVb, rfc3339_ms, sat_vb},
 };
 
 pub(crate) struct TxLookup;

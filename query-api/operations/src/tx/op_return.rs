@@ -1,20 +1,15 @@
 //! `GET /v1/tx/{txid}/op-return`.
 
 use cairn_domain::{Protocol, Push, counterparty, decode_op_return, inscriptions, readable, urls};
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
 use cairn_model::{MempoolTx, Txid};
-use cairn_reader::{StoredTx, View};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_reader::StoredTx;
 
 use super::{FoundTx, find, io::funding_id, wanted};
 use crate::{
-    context::{Ctx, and_mempool, index_get},
     node_bytes::TxRequest,
-    operation::Operation,
+    operation::prelude::*,
     parameters::identifier::TxidParam,
     raw_tx::{raw_of, raw_unconfirmed},
-    values::Btc,
 };
 
 pub(crate) struct OpReturnOutputs;

@@ -1,14 +1,10 @@
 //! `GET /v1/tx/{txid}/status`.
 
-use cairn_http::{ApiError, Info, Tool};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::pending::{Departure, eta_of};
 use crate::{
-    context::{BlockRef, Ctx, and_mempool, block_ref, confirmations, first_seen, index_get},
+    context::{BlockRef, block_ref, confirmations, first_seen},
     mempool::tx::EtaRow,
-    operation::Operation,
+    operation::prelude::*,
     parameters::identifier::TxidParam,
     values::rfc3339_ms,
 };

@@ -1,24 +1,20 @@
 //! `POST /v1/tx/verify`.
 
 use cairn_domain::{Subject, script_sha256};
-use cairn_http::{ApiError, Info, Tool};
-use cairn_model::{MAX_MONEY, RemoveReason, Sats, Txid};
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_model::{MAX_MONEY, RemoveReason, Txid};
 
 use super::{
     pending::{Departure, replaced},
     status::State,
 };
 use crate::{
-    context::{BlockRef, Ctx, and_mempool, block_ref, confirmations, first_seen, index_post, lacks_blocks},
-    operation::Operation,
+    context::{BlockRef, block_ref, confirmations, first_seen, lacks_blocks},
+    operation::prelude::*,
     parameters::{
         amount::BtcParam,
         identifier::{AddressParam, TxidParam},
     },
-    values::{Btc, rfc3339_ms},
+    values::rfc3339_ms,
     vocabulary::caveat::Caveat,
 };
 

@@ -1,9 +1,6 @@
 //! Answers as of a height: what the chain was after the block there.
 
-use cairn_http::{ApiError, ErrorCode};
-use cairn_model::Height;
-
-use crate::context::Ctx;
+use crate::operation::prelude::*;
 
 impl Ctx<'_> {
     /// The height that an answer is as of: the one that was asked for, or the tip's.

@@ -3,14 +3,11 @@
 
 use std::ops::Deref;
 
-use cairn_http::{ApiError, BadText, ErrorCode, Fingerprint, Location, TextFormat};
-use cairn_model::{BlockHash, Height};
-use cairn_reader::View;
+use cairn_http::{BadText, Fingerprint, Location, TextFormat};
+use cairn_model::BlockHash;
 use cairn_tables::headers::Headers;
-use serde::Deserialize;
 
-use crate::context::lacks;
-use crate::parsed::schema;
+use crate::{operation::prelude::*, parsed::schema};
 
 /// Cursors of all lists. Their form is checked with the other parameters, so that one answer names all that is wrong;
 /// whether a cursor fits its list shows only when the list is read.

@@ -4,13 +4,9 @@ use bitcoin::hashes::{Hash, sha256};
 use cairn_domain::claims::LABELS_FROM;
 use cairn_domain::claims::kept_confidence_tier;
 use cairn_events::{Behaviour, Category, EntityName};
-use cairn_http::ApiError;
-use cairn_reader::View;
 use cairn_tables::labels::{Label, ScriptHash, ScriptLabel};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{context::Ctx, vocabulary::assessment::AssessmentState};
+use crate::{operation::prelude::*, vocabulary::assessment::AssessmentState};
 
 /// Scripts whose labels are looked up at a time.
 const AT_A_TIME: usize = 256;

@@ -1,12 +1,9 @@
 //! Assessment of the owner of an address, as its kept label has it.
 
-use cairn_http::ApiError;
 use cairn_tables::labels::ScriptHash;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{assessment::AssessmentState, label::ShortLabel};
-use crate::context::Ctx;
+use crate::operation::prelude::*;
 
 /// Known facts about the owner.
 #[derive(Debug, Serialize, JsonSchema)]

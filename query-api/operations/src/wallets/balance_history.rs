@@ -7,24 +7,21 @@ use cairn_domain::{
     price::{NoDayPrice, Price, Series, day_price},
 };
 use cairn_events::{Currency, Interval};
-use cairn_http::{ApiError, Cost, Format, Formatted, Info, Location, Table, Tool};
-use cairn_model::{DAY_SECS, Sats, TxNum, day_of, last_second};
-use cairn_reader::{FoundScript, ReadError, SumsBefore, View};
+use cairn_http::{Format, Formatted, Location, Table};
+use cairn_model::{DAY_SECS, day_of, last_second};
+use cairn_reader::{FoundScript, ReadError, SumsBefore};
 use cairn_tables::{
     DecodeError, Table as _,
     history::{ENTRIES_PER_ROW, History, HistoryEntry},
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::Wallet;
 use crate::{
     candles::Candles,
-    context::{Ctx, index_get},
-    operation::Operation,
+    operation::prelude::*,
     parameters::{currency::CurrencyParam, date::DateParam, identifier::AddressParam},
     price_now::{source, why_missing},
-    values::{Btc, Fiat, PriceNumber, date, rfc3339},
+    values::{Fiat, PriceNumber, date},
     vocabulary::columns::columns,
 };
 

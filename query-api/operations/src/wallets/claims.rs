@@ -7,19 +7,12 @@ use cairn_domain::{
     claims::{At, Facts, Stated, is_heritable},
 };
 use cairn_events::Claim;
-use cairn_http::ApiError;
-use cairn_model::{Height, TxNum, day_of, last_second};
-use cairn_reader::{ClaimDocument, ClaimedScripts, ListClaims, ReadError, ScriptClaims as FoundClaims, View};
+use cairn_model::{day_of, last_second};
+use cairn_reader::{ClaimDocument, ClaimedScripts, ListClaims, ReadError, ScriptClaims as FoundClaims};
 use cairn_tables::{claims::ListVersion, events::Documents, headers::Headers};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::Wallet;
-use crate::{
-    context::{Ctx, lacks},
-    parameters::identifier::AddressParam,
-    values::rfc3339,
-};
+use crate::{operation::prelude::*, parameters::identifier::AddressParam};
 
 /// Most other scripts of the cluster whose claims are read.
 const MAX_INHERITED: usize = 16;

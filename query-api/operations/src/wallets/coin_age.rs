@@ -1,13 +1,10 @@
 //! Ages of the coins that a script has.
 
-use cairn_http::ApiError;
-use cairn_model::{DAY_SECS, Outpoint, TxNum};
-use cairn_reader::{FoundScript, View};
+use cairn_model::{DAY_SECS, Outpoint};
+use cairn_reader::FoundScript;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{context::lacks, values::Decimal};
+use crate::{operation::prelude::*, values::Decimal};
 
 const MAX_COINS: u64 = 1_000;
 

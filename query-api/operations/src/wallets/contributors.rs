@@ -1,19 +1,9 @@
 //! `GET /v1/wallets/{address}/contributors`.
 
 use cairn_domain::claims::contributors;
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
-use cairn_model::Height;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::claims::{ClaimsBasis, ScriptClaims};
-use crate::{
-    context::{CLAIMS, Ctx, TIP, index_get},
-    definitions::CLAIMS as CLAIMS_DEFINITION,
-    operation::Operation,
-    parameters::identifier::AddressParam,
-    values::rfc3339,
-};
+use crate::{definitions::CLAIMS as CLAIMS_DEFINITION, operation::prelude::*, parameters::identifier::AddressParam};
 
 /// Sources of the claims about an address.
 pub(crate) struct Contributors;

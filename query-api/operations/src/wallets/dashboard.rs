@@ -5,11 +5,9 @@ mod curve;
 
 use cairn_domain::pnl::{Kind, Method, Sums};
 use cairn_events::Currency;
-use cairn_http::{ApiError, Cost, Detail, ErrorCode, Info, Location, Tool};
+use cairn_http::{Detail, Location};
 use cairn_model::day_of;
-use cairn_reader::{ReadError, View};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_reader::ReadError;
 
 use self::{
     counterparties::{CounterpartiesOutput, Payments},
@@ -26,16 +24,16 @@ use super::{
 };
 use crate::{
     candles::Candles,
-    context::{CLAIMS, Ctx, LABELS, MARKET, TIP, index_get},
+    context::MARKET,
     definitions::PROFIT_AND_LOSS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{
         addresses::{AddressesParam, MAX_ADDRESSES},
         currency::CurrencyParam,
         date::DateParam,
         identifier::AddressParam,
     },
-    values::{Btc, Decimal, Money, date, rfc3339},
+    values::{Decimal, Money, date},
 };
 
 const NAME: &str = "wallet_dashboard";

@@ -2,20 +2,14 @@
 
 use cairn_domain::claims::{ClaimStatus, Evidence, EvidenceGroup, authority, detail, is_stale};
 use cairn_events::{ContestAct, EntityName};
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
-use cairn_model::Height;
-use cairn_reader::{ContestOf, View};
+use cairn_reader::ContestOf;
 use cairn_tables::events::Documents;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::claims::{ClaimsBasis, ScriptClaims};
 use crate::{
-    context::{CLAIMS, Ctx, TIP, index_get, lacks},
     definitions::CLAIMS as CLAIMS_DEFINITION,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{identifier::AddressParam, limit::Limit},
-    values::rfc3339,
     vocabulary::cursor::{CURSOR, Cursors},
 };
 

@@ -4,10 +4,7 @@ mod drawn;
 mod walk;
 
 use cairn_domain::flow_graph::{Direction, Limits};
-use cairn_http::{ApiError, Cost, Detail, Info, Tool};
-use cairn_model::{Sats, TxNum};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::Detail;
 
 use self::{
     drawn::{GraphEdge, GraphNode, draw},
@@ -15,11 +12,9 @@ use self::{
 };
 use super::Wallet;
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get},
     definitions::FLOW_GRAPH,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{amount::BtcParam, identifier::AddressParam, time::TimeParam},
-    values::{Btc, rfc3339},
 };
 
 /// Who pays whom around an address.

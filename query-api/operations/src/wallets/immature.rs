@@ -1,10 +1,7 @@
 //! Holdings of wallets in outputs of coinbases that cannot be spent yet.
 
-use cairn_http::ApiError;
-use cairn_model::Sats;
-use cairn_reader::{FoundScript, View};
-
-use crate::context::Ctx;
+use crate::operation::prelude::*;
+use cairn_reader::FoundScript;
 
 /// The sum of the immature outputs of these scripts.
 pub(super) fn immature_sats<'s>(

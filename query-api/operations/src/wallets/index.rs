@@ -1,13 +1,7 @@
 //! `GET /v1/wallets`.
 
-use cairn_http::{ApiError, Cost, Freshness, Info, NoInput, Tier};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::{
-    context::{Ctx, TIP, index_get},
-    operation::Operation,
-};
+use crate::operation::prelude::*;
+use cairn_http::{Freshness, Tier};
 
 pub(crate) struct WalletIndex;
 

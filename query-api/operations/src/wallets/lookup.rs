@@ -5,10 +5,7 @@ mod pending;
 mod scan;
 
 use cairn_domain::mempool::ScriptTotals;
-use cairn_http::{ApiError, Cost, ErrorCode, Formatted, Info, Location, Tool};
-use cairn_model::Sats;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cairn_http::{Formatted, Location};
 use serde_json::json;
 
 use self::{
@@ -25,14 +22,13 @@ use super::{
     union::Union,
 };
 use crate::{
-    context::{CLAIMS, Ctx, LABELS, MARKET, MEMPOOL, TIP, and_mempool, index_post},
+    context::MARKET,
     definitions::WHOLE_WALLETS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{
         descriptor::{DescriptorParam, EXAMPLE},
         limit::Limit,
     },
-    values::Btc,
     vocabulary::cursor::CursorParam,
 };
 

@@ -1,12 +1,10 @@
 //! `GET /v1/wallets/{address}/overview`.
 
 use cairn_domain::mempool::ScriptTotals;
-use cairn_http::{ApiError, Detail, Info, Tool};
-use cairn_model::{DAY_SECS, TxNum};
-use cairn_reader::{FoundScript, View};
+use cairn_http::Detail;
+use cairn_model::DAY_SECS;
+use cairn_reader::FoundScript;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{
     Wallet,
@@ -16,11 +14,11 @@ use super::{
 };
 use crate::{
     batch::BatchedOperation,
-    context::{CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, PRICE, TIP, and_mempool, index_get, index_post, lacks},
-    operation::Operation,
+    context::{MempoolView, PRICE},
+    operation::prelude::*,
     parameters::identifier::AddressParam,
     price_now::{self, Dollars},
-    values::{Btc, Fiat, rfc3339},
+    values::Fiat,
     vocabulary::{caveat::Caveat, owner::Assessment},
 };
 

@@ -6,12 +6,9 @@ mod explained;
 
 use cairn_domain::pnl::{Method, Micros, Report, Sums};
 use cairn_domain::price::Missing;
-use cairn_http::{ApiError, Cost, ErrorCode, Formatted, Info, Location, Tool};
-use cairn_model::Sats;
-use cairn_reader::{ReadError, View};
+use cairn_http::{Formatted, Location};
+use cairn_reader::ReadError;
 use cairn_tables::{DecodeError, Table as _, totals::TotalsTable};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use self::{
     compute::{Computed, PriceOrMissing, compute},
@@ -20,12 +17,12 @@ use self::{
 };
 use super::{Wallet, union::Union};
 use crate::{
-    context::{Ctx, MARKET, TIP, index_get},
+    context::MARKET,
     definitions::PROFIT_AND_LOSS,
-    operation::Operation,
+    operation::prelude::*,
     parameters::{currency::CurrencyParam, identifier::AddressParam},
     price_now::{source, why_missing},
-    values::{Btc, Decimal, Money, PriceNumber, rfc3339},
+    values::{Decimal, Money, PriceNumber},
 };
 
 /// Name of the operation, and of what a session gives access to.

@@ -2,12 +2,10 @@
 //! sees them, whether or not a spend has shown the key: the table `pubkeys` has the keys that P2PK outputs show.
 
 use cairn_domain::{address_of, hash160, key_hash, p2pk_of, p2pkh_of, public_key, script_sha256, script_type};
-use cairn_http::ApiError;
-use cairn_reader::{FoundKey, FoundScript, View};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_reader::{FoundKey, FoundScript};
 
 use super::Wallet;
+use crate::operation::prelude::*;
 
 /// A script of the same key.
 #[derive(Debug, Serialize, JsonSchema)]

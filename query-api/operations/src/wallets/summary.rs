@@ -1,16 +1,10 @@
 //! `GET /v1/wallets/{address}/summary`.
 
 use cairn_domain::claims::{card, explanation};
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::claims::{ClaimsBasis, ClaimsCache, ClaimsInput, ScriptClaims};
 use crate::{
-    batch::BatchedOperation,
-    context::{CLAIMS, Ctx, TIP, index_get, index_post},
-    definitions::CLAIMS as CLAIMS_DEFINITION,
-    operation::Operation,
+    batch::BatchedOperation, definitions::CLAIMS as CLAIMS_DEFINITION, operation::prelude::*,
     vocabulary::claim_caveat::ClaimCode,
 };
 

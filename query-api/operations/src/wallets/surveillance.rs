@@ -9,15 +9,12 @@ use cairn_domain::{
     dust::{CAMPAIGN_RECIPIENTS, is_dust},
     inscriptions,
 };
-use cairn_http::{ApiError, Detail, Info, Tool};
-use cairn_model::{Height, TxNum};
-use cairn_reader::{FoundScript, View};
+use cairn_http::Detail;
+use cairn_reader::FoundScript;
 use cairn_tables::{
     block_log::BlockLog,
     dust::{DustGroup, DustGroupRow, DustPingRow},
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 pub(crate) use self::campaign::Judge;
 use self::{
@@ -25,13 +22,7 @@ use self::{
     coins::{CoSpentDust, DustCoin},
 };
 use super::Wallet;
-use crate::{
-    context::{CLAIMS, Ctx, LABELS, TIP, index_get, lacks},
-    definitions::DUST_CAMPAIGNS,
-    operation::Operation,
-    parameters::identifier::AddressParam,
-    raw_tx::raw_tx,
-};
+use crate::{definitions::DUST_CAMPAIGNS, operation::prelude::*, parameters::identifier::AddressParam, raw_tx::raw_tx};
 
 /// Transactions of the address that are looked at, the newest.
 const MAX_ENTRIES: u64 = 2_000;

@@ -2,24 +2,18 @@
 
 use cairn_domain::{Direction, Effect, direction, mempool::ScriptEffect, price::price_at};
 use cairn_events::Currency;
-use cairn_http::{ApiError, Detail, ErrorCode, Info, Location, Tool};
-use cairn_model::{TxNum, Txid};
-use cairn_reader::View;
+use cairn_http::{Detail, Location};
+use cairn_model::Txid;
 use cairn_tables::{block_log::BlockLog, history::HistoryEntry};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{Wallet, counterparties::Counterparties, page::page};
 use crate::{
     candles::Candles,
-    context::{
-        CLAIMS, Ctx, LABELS, MEMPOOL, MempoolView, TIP, and_mempool, block_refs, confirmations, first_seen, index_get,
-        lacks,
-    },
-    operation::Operation,
+    context::{MempoolView, block_refs, confirmations, first_seen},
+    operation::prelude::*,
     parameters::{currency::CurrencyParam, identifier::AddressParam, limit::Limit},
     price_now::why_missing,
-    values::{Btc, Fiat, PriceNumber, rfc3339, rfc3339_ms},
+    values::{Fiat, PriceNumber, rfc3339_ms},
     vocabulary::{cursor::CursorParam, label::ShortLabel},
 };
 

@@ -2,17 +2,12 @@
 
 use cairn_domain::claims::{Card, HistoricalFlag, Listing, Stated, authority, card, headline};
 use cairn_events::EntityName;
-use cairn_http::{ApiError, ErrorCode, Info, Tool};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::claims::{ClaimsBasis, ClaimsCache, ClaimsInput, ScriptClaims};
 use crate::{
     batch::BatchedOperation,
-    context::{CLAIMS, Ctx, TIP, index_get, index_post},
     definitions::CLAIMS as CLAIMS_DEFINITION,
-    operation::Operation,
-    values::rfc3339,
+    operation::prelude::*,
     vocabulary::{assessment::AssessmentState, claim_caveat::ClaimCode},
 };
 

@@ -3,13 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 
 use cairn_domain::pnl::Movement;
-use cairn_http::{ApiError, ErrorCode};
-use cairn_model::{Sats, ScriptId, TxNum};
-use cairn_reader::{FoundScript, StoredTx, View};
+use cairn_model::ScriptId;
+use cairn_reader::{FoundScript, StoredTx};
 use cairn_tables::{block_log::BlockLog, history::HistoryEntry};
 
 use super::{Wallet, immature::immature_sats};
-use crate::context::{Ctx, lacks};
+use crate::operation::prelude::*;
 
 /// Histories up to this length need no session.
 pub(crate) const FREE_TXS: u64 = 100;

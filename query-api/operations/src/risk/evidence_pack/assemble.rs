@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use bitcoin::hashes::{Hash, sha256};
 use cairn_domain::evidence::FORMAT;
-use cairn_http::ApiError;
 use cairn_model::{day_of, last_second};
-use cairn_reader::View;
 use cairn_tables::events::EventRow;
 use serde_json::{Map, Value};
 
@@ -18,11 +16,8 @@ use super::{
     section::SectionStatus,
     sections::SECTIONS,
 };
-use crate::{
-    context::Ctx,
-    definitions::{DEFINITIONS, EVIDENCE_PACK},
-    values::rfc3339,
-};
+use crate::definitions::{DEFINITIONS, EVIDENCE_PACK};
+use crate::operation::prelude::*;
 
 /// Limits of every pack.
 const CAVEATS: [&str; 4] = [

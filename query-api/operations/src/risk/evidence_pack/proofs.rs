@@ -8,19 +8,14 @@ use bitcoin::{
     hashes::{Hash, HashEngine, sha256d},
 };
 use cairn_domain::evidence::{MAX_PROVEN, named_txids};
-use cairn_http::ApiError;
-use cairn_model::{Height, Txid};
-use cairn_reader::{ReadError, StoredTx, View};
+use cairn_model::Txid;
+use cairn_reader::{ReadError, StoredTx};
 use cairn_tables::{block_log::BlockLog, headers::HeaderRow};
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::sections::{TIME, is_of_time};
-use crate::{
-    context::{Ctx, lacks},
-    raw_tx::{NO_SOURCE, raw_tx},
-};
+use crate::operation::prelude::*;
+use crate::raw_tx::{NO_SOURCE, raw_tx};
 
 /// Most bytes of the proofs of a pack, as they are written.
 const MAX_BYTES: usize = 2_000_000;

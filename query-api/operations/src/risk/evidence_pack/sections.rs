@@ -1,9 +1,8 @@
 //! The table of sections: one line each.
 
 use cairn_domain::evidence::digestible;
-use cairn_http::{ApiError, Stopped};
+use cairn_http::Stopped;
 use cairn_reader::ReadError;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -11,9 +10,9 @@ use super::{
     section::{Section, SectionStatus},
 };
 use crate::{
-    context::Ctx,
     definitions::{CLAIMS, EXPOSURE, FLOW_GRAPH, RISK_CHECK, RISK_SIGNALS},
-    operation::{Operation, read},
+    operation::prelude::*,
+    operation::read,
     risk::{risk_check::RiskCheck, signals::RiskSignals},
     wallets::{
         detail::WalletDetail, flow_graph::FlowGraph, overview::Overview, transactions::Transactions,

@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 
 use cairn_domain::exposure::{Limits, MAX_COINS, MAX_PARTS, MAX_TRANSACTIONS, MAX_TXS, MILLIONTHS, Reached, Stop, Way};
-use cairn_http::{ApiError, Location};
-use cairn_model::{Sats, TxNum};
+use cairn_http::Location;
 use cairn_tables::{block_log::BlockLog, headers::Headers};
 
 use super::{
@@ -19,12 +18,7 @@ use super::{
     rows::{Rows, ppm, split},
     traced::{Choice, History, Traced, traced},
 };
-use crate::{
-    context::{Ctx, lacks},
-    definitions::EXPOSURE,
-    values::rfc3339,
-    wallets::subject::Wallet,
-};
+use crate::{definitions::EXPOSURE, operation::prelude::*, wallets::subject::Wallet};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ExposureRequest {

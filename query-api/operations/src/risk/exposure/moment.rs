@@ -1,18 +1,14 @@
 //! The two clocks of an answer: the chain up to a block, and the claims as they were known.
 
 use cairn_domain::claims::At;
-use cairn_http::{ApiError, ErrorCode, Location};
-use cairn_model::{Height, day_of, last_second};
-use cairn_reader::{AsOf, View};
+use cairn_http::Location;
+use cairn_model::{day_of, last_second};
+use cairn_reader::AsOf;
 use cairn_tables::{claims::ListVersion, events::EventRow, headers::Headers};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::parameters::LabelsAsOf;
-use crate::{
-    context::{BlockRef, Ctx, block_ref, lacks},
-    values::rfc3339,
-};
+use crate::context::{BlockRef, block_ref};
+use crate::operation::prelude::*;
 
 /// Which documents of claims count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

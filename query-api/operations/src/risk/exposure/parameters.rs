@@ -5,10 +5,10 @@ use std::{borrow::Cow, collections::BTreeSet};
 use cairn_domain::{claims::is_flag, dust::is_service};
 use cairn_events::{Behaviour, Category};
 use cairn_http::{BadText, Detail, TextFormat, trimmed};
-use cairn_model::Height;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserializer, de::Error};
 
+use crate::operation::prelude::*;
 use crate::parameters::{
     identifier::AddressParam,
     time::{TIME, TimeParam},

@@ -9,19 +9,15 @@ use cairn_domain::{
     coinjoin::is_coinjoin,
     exposure::{MAX_TRANSACTIONS, TracedInput, TracedOutput, TracedTx},
 };
-use cairn_http::ApiError;
-use cairn_model::{ScriptId, ScriptPrefix, TxNum};
-use cairn_reader::{ClaimDocument, ClaimWalk, FoundScript, ReadError, ScriptClaims, StoredTx, View};
+use cairn_model::{ScriptId, ScriptPrefix};
+use cairn_reader::{ClaimDocument, ClaimWalk, FoundScript, ReadError, ScriptClaims, StoredTx};
 use cairn_tables::{block_log::BlockLog, claims::ListVersion, events::Documents};
 
 use super::{
     claimed::{ClaimedScript, direct_claims, extends_service},
     moment::{Known, Moment},
 };
-use crate::{
-    context::{Ctx, lacks},
-    wallets::coinjoin_tx::CoinJoinTx,
-};
+use crate::{operation::prelude::*, wallets::coinjoin_tx::CoinJoinTx};
 
 /// Inputs and outputs of transactions that are kept.
 const MAX_KEPT_PARTS: usize = 400_000;

@@ -1,16 +1,9 @@
 //! Activity of an address, confirmed and unconfirmed.
 
-use cairn_http::ApiError;
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::{
-    context::Ctx,
-    wallets::{
-        Wallet,
-        overview::{Activity, TxBlock, Unconfirmed, activity, seen},
-    },
+use crate::operation::prelude::*;
+use crate::wallets::{
+    Wallet,
+    overview::{Activity, TxBlock, Unconfirmed, activity, seen},
 };
 
 /// Activity of an address: that of the overview, with the mempool.

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use cairn_http::ApiError;
-use cairn_model::{Sats, ScriptId, TxNum};
-use cairn_reader::{ReadError, View, root_of};
+use cairn_model::ScriptId;
+use cairn_reader::{ReadError, root_of};
 use cairn_tables::flushes::Holder;
 
-use crate::{context::Ctx, window::Window};
+use crate::{operation::prelude::*, window::Window};
 
 /// Most alerts of each kind that are read, the newest.
 const MAX_ALERTS: usize = 500;

@@ -4,19 +4,16 @@
 use std::collections::HashMap;
 
 use cairn_events::EntityName;
-use cairn_http::ApiError;
 use cairn_model::ScriptId;
-use cairn_reader::{ClusterRoot, LeftOut, MemberPlace, Membership, View};
+use cairn_reader::{ClusterRoot, LeftOut, MemberPlace, Membership};
 use cairn_tables::{
     block_log::BlockLog,
     labels::{ScriptHash, ScriptLabel},
     names::{NameKind, name_of_text},
     totals::TotalsTable,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::{context::lacks, register::is_a_person, tx_sides::name_of};
+use crate::{operation::prelude::*, register::is_a_person, tx_sides::name_of};
 
 /// Scripts that are looked at for a sample beyond its size: some may be left out, and the address itself is.
 const MORE: usize = 3;

@@ -9,17 +9,14 @@ use cairn_domain::{
     dust::is_dust,
     transfers::LARGE_SATS,
 };
-use cairn_http::ApiError;
-use cairn_model::{DAY_SECS, Height, Sats, TxNum};
-use cairn_reader::{FoundScript, Membership, View};
+use cairn_model::DAY_SECS;
+use cairn_reader::{FoundScript, Membership};
 use cairn_tables::{block_log::BlockLog, flushes::Holder, history::HistoryEntry};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::cluster_alerts::{ClusterAlert, RecentClusterAlerts, if_built};
 use crate::{
-    context::{Ctx, lacks},
     definitions::{CONSOLIDATIONS, DORMANCY_FLUSHES, DUST_CAMPAIGNS, FEED, OLD_COINS, WHALE_ALERTS, WHALE_WAKEUPS},
+    operation::prelude::*,
     parameters::since::SinceParam,
     wallets::surveillance::{Judge, is_of_campaign},
     window::Window,

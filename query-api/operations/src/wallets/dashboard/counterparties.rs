@@ -7,14 +7,11 @@ use cairn_domain::{
     coinjoin::is_coinjoin,
     pnl::{Kind, Movement, Row},
 };
-use cairn_http::ApiError;
-use cairn_model::{OutputMeta, Sats, ScriptId, ScriptPrefix};
-use cairn_reader::{StoredTx, View};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_model::{OutputMeta, ScriptId, ScriptPrefix};
+use cairn_reader::StoredTx;
 
 use super::super::{coinjoin_tx::CoinJoinTx, union::Union};
-use crate::context::Ctx;
+use crate::operation::prelude::*;
 
 /// Scripts whose owners are looked up: those with the most.
 const MAX_SCRIPTS: usize = 20_000;

@@ -2,16 +2,13 @@
 
 use cairn_domain::{pnl::value_of, price::price_at};
 use cairn_events::Currency;
-use cairn_http::ApiError;
-use cairn_model::{DAY_SECS, Sats, day_of};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cairn_model::{DAY_SECS, day_of};
 
 use crate::{
     candles::Candles,
-    context::Ctx,
+    operation::prelude::*,
     price_now::why_missing,
-    values::{Btc, Decimal, Money, PriceNumber, date},
+    values::{Decimal, Money, PriceNumber, date},
 };
 
 const MAX_POINTS: u32 = 120;

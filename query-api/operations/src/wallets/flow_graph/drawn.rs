@@ -3,21 +3,17 @@
 use std::collections::HashMap;
 
 use cairn_domain::flow_graph::layout;
-use cairn_http::ApiError;
-use cairn_model::{ScriptId, TxNum};
-use cairn_reader::View;
+use cairn_model::ScriptId;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{
     super::Wallet,
     walk::{Key, WalkResult},
 };
 use crate::{
-    context::{Ctx, confirmations, lacks},
+    context::confirmations,
+    operation::prelude::*,
     tx_sides::name_of,
-    values::{Btc, rfc3339},
     vocabulary::label::{ShortLabel, Unlabeled},
 };
 

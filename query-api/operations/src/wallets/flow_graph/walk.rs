@@ -9,15 +9,12 @@ use cairn_domain::{
     coinjoin::is_coinjoin,
     flow_graph::{Building, Direction, End, Graph, Leg, Limits, Parties, Side, legs_from, legs_to},
 };
-use cairn_http::ApiError;
-use cairn_model::{Sats, ScriptId, ScriptPrefix, TxNum};
-use cairn_reader::{StoredTx, Tie, View};
+use cairn_model::{ScriptId, ScriptPrefix};
+use cairn_reader::{StoredTx, Tie};
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::super::coinjoin_tx::CoinJoinTx;
-use crate::context::{Ctx, lacks};
+use crate::operation::prelude::*;
 
 /// Transactions of the history of a script that are looked at, the newest.
 pub(super) const HISTORY: usize = 1_000;

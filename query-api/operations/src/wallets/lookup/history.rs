@@ -1,11 +1,7 @@
 //! The transactions of a whole wallet, and its balance by day.
 
 use cairn_events::Currency;
-use cairn_http::ApiError;
-use cairn_reader::View;
 use cairn_tables::history::HistoryEntry;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{
     super::{
@@ -15,7 +11,7 @@ use super::{
     },
     pending::Pending,
 };
-use crate::{context::Ctx, vocabulary::cursor::Cursors};
+use crate::{operation::prelude::*, vocabulary::cursor::Cursors};
 
 const SESSION: &str = "transaction pages after the first need a wallet session or a key, except for showcase addresses";
 

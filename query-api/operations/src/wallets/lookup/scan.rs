@@ -3,17 +3,11 @@
 use std::collections::HashSet;
 
 use cairn_domain::{address_of, script_sha256};
-use cairn_http::{ApiError, ErrorCode, FieldError, Location};
+use cairn_http::{FieldError, Location};
 use cairn_keys::Branch;
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::super::Wallet;
-use crate::{
-    context::{Ctx, MempoolView},
-    parameters::descriptor::DescriptorParam,
-};
+use crate::{context::MempoolView, operation::prelude::*, parameters::descriptor::DescriptorParam};
 
 /// Scripts that are looked at, of all branches together.
 const MAX_SCRIPTS: u32 = 20_000;

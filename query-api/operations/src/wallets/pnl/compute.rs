@@ -3,13 +3,11 @@
 use cairn_domain::pnl::{BookError, Ledger, Method, Micros, Movement, Report, Row};
 use cairn_domain::price::{Missing, Price, current_price, price_at};
 use cairn_events::Currency;
-use cairn_http::ApiError;
-use cairn_model::{Sats, TxNum};
-use cairn_reader::{ReadError, StoredTx, View};
+use cairn_reader::{ReadError, StoredTx};
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::super::union::Union;
-use crate::{candles::Candles, context::Ctx};
+use crate::{candles::Candles, operation::prelude::*};
 
 /// The price of a bitcoin at a time, or why there is none.
 pub(crate) type PriceOrMissing = Result<Price, Missing>;

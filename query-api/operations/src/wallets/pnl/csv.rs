@@ -11,18 +11,16 @@ use cairn_domain::{
 };
 use cairn_events::Currency;
 use cairn_http::{Column, Table};
-use cairn_model::Sats;
 use jiff::{Timestamp, tz::TimeZone};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 use super::{
     compute::PricedTx,
     explained::{RowKind, why_null},
 };
 use crate::{
+    operation::prelude::*,
     price_now::source,
-    values::{Decimal, PriceNumber, rfc3339},
+    values::{Decimal, PriceNumber},
     vocabulary::columns::columns,
 };
 

@@ -1,17 +1,12 @@
 //! The steps of the computation, one by one.
 
 use cairn_domain::pnl::{Kind, Lot, Method, Row};
-use cairn_http::ApiError;
-use cairn_model::{Sats, TxNum};
-use cairn_reader::View;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::compute::{PriceOrMissing, PricedTx};
 use crate::{
-    context::lacks,
+    operation::prelude::*,
     price_now::{source, why_missing},
-    values::{Btc, Decimal, Money, PriceNumber, rfc3339},
+    values::{Decimal, Money, PriceNumber},
 };
 
 /// Maximum number of steps that are shown.

@@ -4,18 +4,14 @@ use std::collections::HashMap;
 
 use cairn_domain::{decode_op_return, dust, readable};
 use cairn_events::EntityName;
-use cairn_http::ApiError;
-use cairn_model::{Height, SpentCoin, TxNum};
-use cairn_reader::View;
+use cairn_model::SpentCoin;
 use cairn_tables::{
     block_log::BlockLog,
     dust::{DustGroup, DustGroupRow, DustPingRow, DustState},
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::coins::DustCoin;
-use crate::{context::lacks, transfers::Owners, values::rfc3339};
+use crate::{operation::prelude::*, transfers::Owners};
 
 const MAX_TEXT: usize = 256;
 const ID_BYTES: usize = 16;

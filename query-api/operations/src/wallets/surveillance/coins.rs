@@ -2,15 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::operation::prelude::*;
 use cairn_domain::dust::is_dust;
-use cairn_http::ApiError;
-use cairn_model::{Height, ScriptPrefix, TxNum};
-use cairn_reader::{FoundScript, View};
+use cairn_model::ScriptPrefix;
+use cairn_reader::FoundScript;
 use cairn_tables::block_log::BlockLog;
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::{context::lacks, values::rfc3339};
 
 /// Coins of one ping that are looked at: one is the rule.
 const MAX_COINS: usize = 8;
