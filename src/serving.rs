@@ -1,6 +1,7 @@
 //! Serves the API until cancelled.
 
 use std::{
+    io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
     path::Path,
     sync::Arc,
@@ -8,6 +9,7 @@ use std::{
 };
 
 use cairn_chain::Chain;
+use cairn_electrum::{Listeners, Tls};
 use cairn_http::{Api, CheckoutPause, HttpConfig, Metrics, OtherInterface, Till};
 use cairn_link::IndexSource;
 use cairn_model::{CancelToken, Network};
@@ -17,6 +19,7 @@ use cairn_reader::Damages;
 use cairn_state::StateUrl;
 use cairn_web::Story;
 use prometheus::Registry;
+use signal_hook::consts::SIGUSR1;
 use tokio::runtime::Handle;
 
 use crate::{
@@ -41,6 +44,7 @@ pub(crate) struct Server {
     listener: TcpListener,
     admin: Option<TcpListener>,
     esplora: Option<TcpListener>,
+    electrum: Electrum,
     config: ApiConfig,
     pages: cairn_web::Options,
     access: Access,
@@ -50,6 +54,33 @@ pub(crate) struct Server {
     registry: Registry,
     damages: Arc<Damages>,
     troubles: Arc<TroubleSlot>,
+}
+
+/// Listeners of the Electrum protocol.
+struct Electrum {
+    plain: Option<TcpListener>,
+    tls: Option<(TcpListener, Tls)>,
+    options: cairn_electrum::Options,
+}
+
+impl Electrum {
+    /// Returns them for the runtime that calls this; `None` if there is none.
+    fn listeners(self) -> io::Result<Option<(Listeners, cairn_electrum::Options)>> {
+        let Electrum { plain, tls, options } = self;
+        if plain.is_none() && tls.is_none() {
+            return Ok(None);
+        }
+        let served = |listener: TcpListener, over: &str| {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            tracing::info!(address = %listener.local_addr()?, over, "serving the Electrum protocol");
+            Ok::<_, io::Error>(listener)
+        };
+        let plain = plain.map(|listener| served(listener, "TCP")).transpose()?;
+        let tls = tls.map(|(listener, tls)| Ok::<_, io::Error>((served(listener, "TLS")?, tls))).transpose()?;
+        // electrs looks for news at this signal, and tools send it. Without a handler it would end the process.
+        signal_hook::flag::register(SIGUSR1, Arc::default())?;
+        Ok(Some((Listeners { plain, tls }, options)))
+    }
 }
 
 /// Bitcoin addresses for examples.
@@ -70,6 +101,12 @@ impl Server {
         let listener = listen(http.listen, "--listen")?;
         let admin = http.admin_listen.map(|address| listen(address, "--admin-listen")).transpose()?;
         let esplora = http.protocols.esplora.map(|address| listen(address, "--esplora")).transpose()?;
+        let electrum = http.protocols.electrum.map(|address| listen(address, "--electrum")).transpose()?;
+        let electrum_tls = http.protocols.electrum_tls()?;
+        let electrum_tls =
+            electrum_tls.map(|(address, tls)| Ok::<_, Failure>((listen(address, "--electrum-tls")?, tls)));
+        let electrum =
+            Electrum { plain: electrum, tls: electrum_tls.transpose()?, options: http.protocols.electrum_options() };
         let local = listener.local_addr()?;
         let base_url = match &http.base_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
@@ -134,6 +171,7 @@ impl Server {
             listener,
             admin,
             esplora,
+            electrum,
             config,
             pages,
             access,
@@ -256,8 +294,14 @@ impl Server {
             if let Some(listener) = &esplora {
                 tracing::info!(url = format!("http://{}", reachable(listener.local_addr()?)), "serving Esplora's API");
             }
+            let electrum = self.electrum.listeners()?;
             let chain = Chain::new(Arc::clone(&state.index), state.node.clone());
+            let stop = cancel.clone();
             let others = |api: &Api| {
+                if let Some((listeners, options)) = electrum {
+                    // It ends when it is cancelled, or with the runtime.
+                    tokio::spawn(cairn_electrum::serve(listeners, api.clone(), chain.clone(), options, stop));
+                }
                 let of = |listener| OtherInterface {
                     listener,
                     routes: cairn_esplora::routes(api, chain),

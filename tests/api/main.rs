@@ -25,6 +25,7 @@ mod day_values;
 mod description;
 mod discovery;
 mod dormancy;
+mod electrum;
 mod endpoints;
 mod entities;
 mod errors;

@@ -11,7 +11,7 @@ mod pinned;
 mod whole;
 
 pub use history::{Entry, Script};
-pub use merkle::{branch, root};
+pub use merkle::{branch, parent, root};
 pub use node::{BroadcastLimits, NodeAccess, Question, Refused, Unreachable};
 pub use pinned::{Chain, Pinned};
 pub use whole::{At, Whole};

@@ -3,7 +3,8 @@
 use bitcoin::hashes::{Hash, sha256d};
 
 /// Hash of two nodes of a tree, as their parent.
-fn parent(left: &[u8; 32], right: &[u8; 32]) -> [u8; 32] {
+#[must_use]
+pub fn parent(left: &[u8; 32], right: &[u8; 32]) -> [u8; 32] {
     let mut both = [0; 64];
     both[..32].copy_from_slice(left);
     both[32..].copy_from_slice(right);

@@ -39,6 +39,10 @@ pub enum Question {
     TestAccept(Vec<Vec<u8>>, BroadcastLimits),
     /// The feerate at which a transaction confirms within so many blocks (`estimatesmartfee`), with a mode of the node.
     EstimateFee(u16, Option<&'static str>),
+    /// The decoded form of a transaction in this block, or in the mempool without one (`getrawtransaction`).
+    DecodedTransaction(Txid, Option<BlockHash>),
+    /// Limits and usage of the mempool (`getmempoolinfo`).
+    MempoolInfo,
 }
 
 impl Question {
@@ -49,6 +53,8 @@ impl Question {
             Question::SubmitPackage(..) => "submitpackage",
             Question::TestAccept(..) => "testmempoolaccept",
             Question::EstimateFee(..) => "estimatesmartfee",
+            Question::DecodedTransaction(..) => "getrawtransaction",
+            Question::MempoolInfo => "getmempoolinfo",
         }
     }
 
@@ -61,6 +67,9 @@ impl Question {
             Question::TestAccept(raw, limits) => json!([hex(raw), limits.max_feerate_btc()]),
             Question::EstimateFee(blocks, None) => json!([blocks]),
             Question::EstimateFee(blocks, Some(mode)) => json!([blocks, mode]),
+            Question::DecodedTransaction(txid, None) => json!([txid.to_string(), true]),
+            Question::DecodedTransaction(txid, Some(block)) => json!([txid.to_string(), true, block.to_string()]),
+            Question::MempoolInfo => json!([]),
         }
     }
 }

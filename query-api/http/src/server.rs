@@ -18,7 +18,7 @@ use crate::{
         admission::Admission, budget::Budgets, memory::FlightMemory, session::Sessions, stream_slots::StreamSlots,
     },
     requests::{ask::Backend, queue::WorkQueue, snapshot::SnapshotSlot},
-    transport::{hosts::Hosts, metrics::Metrics},
+    transport::{connections::permits::ConnectionPermits, hosts::Hosts, metrics::Metrics},
 };
 
 /// A service: its operations, its backend and its description.
@@ -85,6 +85,8 @@ pub(crate) struct Server {
     /// Operations of the interface that are not implemented.
     pub(crate) planned: Vec<AgreedOperation>,
     pub(crate) admission: Admission,
+    /// Permits of connections, over all protocols.
+    pub(crate) permits: Arc<ConnectionPermits>,
     /// Threads for admitted requests.
     pub(crate) queue: WorkQueue,
     /// One processor is left to short requests, if there are several.
@@ -130,6 +132,7 @@ impl Server {
             state: service.state,
             tills: service.tills,
             queue: WorkQueue::new(),
+            permits: ConnectionPermits::new(service.config.max_connections, service.config.max_connections_per_client),
             admission: Admission::new(
                 service.config.max_concurrent_reads,
                 service.config.max_queued_requests,

@@ -1,7 +1,7 @@
 //! Work that is not an operation, for protocols besides the API: with the same rate limit, places, limits, time-out and
 //! errors.
 
-use std::{net::SocketAddr, rc::Rc, sync::Arc};
+use std::{fmt, net::SocketAddr, rc::Rc, sync::Arc};
 
 use axum::http::request::Parts;
 use cairn_work::{Stopped, Work};
@@ -11,7 +11,12 @@ use super::{
     inside::{Api, client_of},
     running::{ExtraCharge, panicked},
 };
-use crate::{answers::error::ApiError, contract::cost::Cost, limits::client::Client};
+use crate::{
+    answers::error::ApiError,
+    contract::cost::Cost,
+    limits::{client::Client, memory::Share},
+    transport::connections::{permits::ConnectionPermit, refused},
+};
 
 /// Who asks: the client that work is charged to.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +26,60 @@ pub struct Asker {
     paid: u32,
 }
 
+/// The permit of an open connection of another protocol. Dropping it gives it back.
+pub struct OpenConnection(#[expect(dead_code, reason = "held until it is dropped")] ConnectionPermit);
+
+impl fmt::Debug for OpenConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenConnection").finish_non_exhaustive()
+    }
+}
+
+/// Memory for a message on its way, out of the memory that all clients share. Dropping it gives it back.
+pub struct HeldMemory(Share);
+
+impl fmt::Debug for HeldMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldMemory").finish_non_exhaustive()
+    }
+}
+
+impl HeldMemory {
+    /// Reserves at least this many bytes.
+    ///
+    /// # Errors
+    /// Returns 503 `overloaded`.
+    pub fn grow(&self, bytes: usize) -> Result<(), ApiError> {
+        self.0.hold(bytes as u64)
+    }
+}
+
 impl Api {
+    /// Takes a permit for a connection of another protocol. The permits are those of the connections over HTTP.
+    ///
+    /// # Errors
+    /// Returns 503 `overloaded` or 429 `too_many_connections`.
+    pub fn connection(&self, peer: SocketAddr) -> Result<OpenConnection, ApiError> {
+        let ip = peer.ip().to_canonical();
+        let is_proxy = self.server.config.trusted_proxies.iter().any(|net| net.contains(&ip));
+        let permit = self.server.permits.take((!is_proxy).then_some(Client::at(ip)));
+        permit.map(OpenConnection).map_err(refused)
+    }
+
+    /// Memory of no bytes yet, for messages from and to a peer. Messages up to 64 KiB need none.
+    #[must_use]
+    pub fn memory(&self, asker: Asker) -> HeldMemory {
+        HeldMemory(self.server.flight.share(asker.client.as_ref()))
+    }
+
+    /// Charges a peer for a request that needs no work.
+    ///
+    /// # Errors
+    /// Returns 429 `rate_limited`.
+    pub fn charge_peer(&self, asker: Asker) -> Result<(), ApiError> {
+        asker.client.map_or(Ok(()), |client| self.server.charge(&client, Cost::Light.units()))
+    }
+
     /// The client of a request over HTTP, which has paid as a light one.
     #[must_use]
     pub fn asker(&self, from: &Parts) -> Asker {

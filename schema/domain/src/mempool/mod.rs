@@ -13,6 +13,7 @@
 //! of its request. So all versions together take at most the limit and the data that the deltas of that time took out
 //! or changed. That is twice the limit if they replaced the whole mempool, and a few megabytes as nodes relay.
 
+mod changes;
 mod check;
 mod chunks;
 mod departed;

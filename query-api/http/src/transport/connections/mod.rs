@@ -66,7 +66,6 @@ pub(crate) struct Door {
 
 /// What all doors share.
 struct House {
-    permits: Arc<ConnectionPermits>,
     refusals: Arc<ConnectionPermits>,
     server: Arc<Server>,
     stopped: watch::Receiver<()>,
@@ -84,9 +83,8 @@ where
         return Err(io::Error::other(BAD_CLOCK));
     }
     let (stopping, stopped) = watch::channel(());
-    let permits = ConnectionPermits::new(server.config.max_connections, server.config.max_connections_per_client);
     let refusals = ConnectionPermits::new(MAX_REFUSING, MAX_REFUSING);
-    let house = House { permits, refusals, server, stopped };
+    let house = House { refusals, server, stopped };
     tokio::select! {
         _ = join_all(doors.into_iter().map(|door| door.accept(&house))) => {}
         () = shutdown => {}
@@ -100,7 +98,7 @@ where
 impl Door {
     /// Accepts connections for as long as this is polled.
     async fn accept(self, house: &House) {
-        let House { permits, refusals, server, stopped } = house;
+        let House { refusals, server, stopped } = house;
         let limit = server.config.request_timeout;
         loop {
             let (stream, peer) = match self.listener.accept().await {
@@ -116,7 +114,7 @@ impl Door {
             let client = Client::at(peer.ip().to_canonical());
             let is_proxy = server.config.trusted_proxies.iter().any(|net| net.contains(&peer.ip().to_canonical()));
             let one = Connection { stream, peer, server: Arc::clone(server), stopped: stopped.clone() };
-            match permits.take((!is_proxy).then_some(client)) {
+            match server.permits.take((!is_proxy).then_some(client)) {
                 Ok(permit) => {
                     let router = self.router.clone();
                     tokio::spawn(async move {

@@ -17,7 +17,7 @@ pub(crate) enum ReachedLimit {
 }
 
 /// All permits. No more networks are remembered than three for each permit.
-pub(super) struct ConnectionPermits {
+pub(crate) struct ConnectionPermits {
     all: usize,
     of_client: usize,
     taken: Mutex<ConnectionCounts>,
@@ -37,13 +37,13 @@ impl ConnectionCounts {
 }
 
 /// The permit of one connection; dropping it gives it back.
-pub(super) struct ConnectionPermit {
+pub(crate) struct ConnectionPermit {
     permits: Arc<ConnectionPermits>,
     who: Lineage,
 }
 
 impl ConnectionPermits {
-    pub(super) fn new(all: usize, of_client: usize) -> Arc<Self> {
+    pub(crate) fn new(all: usize, of_client: usize) -> Arc<Self> {
         Arc::new(ConnectionPermits { all, of_client, taken: Mutex::default() })
     }
 
@@ -55,7 +55,7 @@ impl ConnectionPermits {
     ///
     /// # Errors
     /// Returns the limit that has been reached.
-    pub(super) fn take(self: &Arc<Self>, client: Option<Client>) -> Result<ConnectionPermit, ReachedLimit> {
+    pub(crate) fn take(self: &Arc<Self>, client: Option<Client>) -> Result<ConnectionPermit, ReachedLimit> {
         let who = client.map_or([None; 3], |client| client.lineage());
         self.with(|taken| {
             let free = self.all.saturating_sub(taken.all);

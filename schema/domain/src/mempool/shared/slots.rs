@@ -55,6 +55,11 @@ fn way(slot: u32) -> (usize, usize, usize) {
     (slot / (PAGE * SHELF), slot / PAGE % SHELF, slot % PAGE)
 }
 
+/// True if both are the same in memory.
+fn is_shared<T>(parts: [Option<&Arc<T>>; 2]) -> bool {
+    matches!(parts, [Some(ours), Some(theirs)] if Arc::ptr_eq(ours, theirs))
+}
+
 impl<T> Slots<T> {
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
         let (shelf, page, place) = way(slot);
@@ -76,6 +81,41 @@ impl<T> Slots<T> {
             Slot::Used(item) => Some((slot, &**item)),
             Slot::Free(_) => None,
         })
+    }
+
+    /// Visits the items of the places at which two have different items: ours, then theirs. Parts that both share are
+    /// skipped.
+    pub(crate) fn differences<'s>(&'s self, other: &'s Self, mut visit: impl FnMut(Option<&'s T>, Option<&'s T>)) {
+        let (ours, theirs) = (&*self.shelves, &*other.shelves);
+        for shelf in 0..ours.len().max(theirs.len()) {
+            let shelves = [ours.get(shelf), theirs.get(shelf)];
+            if is_shared(shelves) {
+                continue;
+            }
+            let pages_of = |shelf: Option<&'s Arc<Shelf<T>>>| shelf.map_or(&[][..], |shelf| shelf.as_slice());
+            let [ours, theirs] = shelves.map(pages_of);
+            for page in 0..ours.len().max(theirs.len()) {
+                let pages = [ours.get(page), theirs.get(page)];
+                if is_shared(pages) {
+                    continue;
+                }
+                let places_of = |page: Option<&'s Arc<Page<T>>>| page.map_or(&[][..], |page| page.as_slice());
+                let [ours, theirs] = pages.map(places_of);
+                for place in 0..ours.len().max(theirs.len()) {
+                    let items = [ours.get(place), theirs.get(place)].map(|place| match place {
+                        Some(Slot::Used(item)) => Some(item),
+                        Some(Slot::Free(_)) | None => None,
+                    });
+                    if let [None, None] = items {
+                        continue;
+                    }
+                    if !is_shared(items) {
+                        let [ours, theirs] = items.map(|item| item.map(|item| &**item));
+                        visit(ours, theirs);
+                    }
+                }
+            }
+        }
     }
 
     fn place_mut(&mut self, slot: u32) -> Option<&mut Slot<T>> {

@@ -1,0 +1,120 @@
+//! Lines of a connection, with limits of length and time.
+
+use std::{io, time::Duration};
+
+use cairn_http::HeldMemory;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    time::{Instant, sleep_until, timeout},
+};
+
+/// Longest line in bytes: a transaction of the largest standard size, in hexadecimal digits.
+pub(crate) const MAX_LINE: usize = 1 << 20;
+/// Memory for a line without a share of the memory for messages.
+const FREE_LINE: usize = 16 << 10;
+/// Time for the rest of a line after its first byte.
+const LINE_TIME: Duration = Duration::from_secs(30);
+/// A client that takes no byte for this long is disconnected.
+const STALLED: Duration = Duration::from_secs(30);
+/// Bytes that are written before other connections have their turn.
+const PIECE: usize = 64 << 10;
+
+/// Why no line comes.
+#[derive(Debug)]
+pub(crate) enum NoLine {
+    /// The client closed the connection, or was silent for too long.
+    Ended,
+    /// The line is too long, or there is no memory for it.
+    TooLong,
+}
+
+/// Reads lines. Dropping a call of [`Lines::next`] loses no bytes.
+pub(crate) struct Lines {
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that have no line break.
+    searched: usize,
+    /// When the unfinished line has taken too long.
+    ends_at: Option<Instant>,
+    memory: Option<HeldMemory>,
+}
+
+impl Lines {
+    pub(crate) fn new() -> Self {
+        Lines { buffer: Vec::new(), searched: 0, ends_at: None, memory: None }
+    }
+
+    /// Takes a complete line out of the buffer, without its line break.
+    fn take(&mut self) -> Option<Vec<u8>> {
+        let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+        let Some(at) = found else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let rest = self.buffer.split_off(self.searched + at + 1);
+        let mut line = std::mem::replace(&mut self.buffer, rest);
+        line.pop();
+        (self.searched, self.ends_at) = (0, None);
+        Some(line)
+    }
+
+    /// Gives back memory that the last line needed.
+    pub(crate) fn rest(&mut self) {
+        if self.buffer.len() <= FREE_LINE {
+            self.buffer.shrink_to(if self.buffer.is_empty() { 0 } else { FREE_LINE });
+            self.memory = None;
+        }
+    }
+
+    /// Waits for the next line. `idle` is when it must have begun; `hold` gives memory for a long one.
+    pub(crate) async fn next(
+        &mut self,
+        stream: &mut (impl AsyncRead + Unpin),
+        idle: Instant,
+        hold: impl Fn() -> HeldMemory,
+    ) -> Result<Vec<u8>, NoLine> {
+        loop {
+            if let Some(line) = self.take() {
+                return Ok(line);
+            }
+            if self.buffer.len() >= MAX_LINE {
+                return Err(NoLine::TooLong);
+            }
+            if self.buffer.len() >= FREE_LINE && self.memory.is_none() {
+                let memory = hold();
+                // The line, and its parsed form.
+                memory.grow(2 * MAX_LINE).map_err(|_| NoLine::TooLong)?;
+                self.memory = Some(memory);
+            }
+            let ends_at = match (self.buffer.is_empty(), self.ends_at) {
+                (true, _) => idle,
+                (false, Some(at)) => at,
+                (false, None) => *self.ends_at.insert(Instant::now() + LINE_TIME),
+            };
+            let room = if self.memory.is_some() { MAX_LINE } else { FREE_LINE } - self.buffer.len();
+            let mut limited = stream.take(room as u64);
+            tokio::select! {
+                read = limited.read_buf(&mut self.buffer) => match read {
+                    Ok(0) | Err(_) => return Err(NoLine::Ended),
+                    Ok(_) => {}
+                },
+                () = sleep_until(ends_at) => return Err(NoLine::Ended),
+            }
+        }
+    }
+}
+
+/// Writes bytes whole, unless the client stops reading.
+pub(crate) async fn write(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
+    let stalled = |_| io::Error::from(io::ErrorKind::TimedOut);
+    for piece in bytes.chunks(PIECE) {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            match timeout(STALLED, stream.write(rest)).await.map_err(stalled)?? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => rest = rest.get(written..).unwrap_or_default(),
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+    timeout(STALLED, stream.flush()).await.map_err(stalled)?
+}

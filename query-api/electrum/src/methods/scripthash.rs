@@ -1,0 +1,149 @@
+//! Histories, balances and coins of scripts, and subscriptions to them.
+
+use std::{rc::Rc, sync::Arc};
+
+use cairn_chain::{Pinned, Script};
+use cairn_domain::script_sha256;
+use cairn_http::{ApiError, Cost, Work};
+use cairn_model::Outpoint;
+use serde_json::{Value, json};
+
+use super::{Answer, json as write};
+use crate::{
+    client::Client,
+    failure::{Failure, Refusal},
+    params::Params,
+    status::{self, Entry},
+};
+
+pub(super) async fn balance(client: &Client, params: &Params) -> Answer {
+    let hash = params.script_hash()?;
+    let found = client.electrum.read(Cost::Light, client.asker, move |at, _| {
+        let script = at.script(hash)?;
+        let confirmed = script.totals().map_or(0, |totals| totals.balance());
+        let unconfirmed = i64::try_from(script.unconfirmed.net_sats()).map_err(|_| ApiError::internal())?;
+        Ok(json!({"confirmed": confirmed, "unconfirmed": unconfirmed}))
+    });
+    write(&found.await?)
+}
+
+fn value(entry: &Entry) -> Value {
+    match entry.fee {
+        None => json!({"tx_hash": entry.txid.to_string(), "height": entry.height}),
+        Some(fee) => json!({"tx_hash": entry.txid.to_string(), "height": entry.height, "fee": fee}),
+    }
+}
+
+/// Writes entries, and counts the bytes of the answer.
+fn written(entries: &[Value], work: &Work) -> Result<String, Refusal> {
+    let text = serde_json::to_string(entries).map_err(ApiError::from)?;
+    work.answered(text.len())?;
+    Ok(text)
+}
+
+pub(super) async fn history(client: &Client, params: &Params) -> Answer {
+    let (hash, max) = (params.script_hash()?, client.electrum.max_history());
+    let found = client.electrum.read_by_size(client.asker, move |at, work, room| {
+        let script = at.script(hash)?;
+        let length = status::length(&script, max, room)?;
+        let entries: Vec<Value> = status::history(at, &script, length)?.iter().map(value).collect();
+        written(&entries, work)
+    });
+    found.await
+}
+
+pub(super) async fn mempool(client: &Client, params: &Params) -> Answer {
+    let (hash, max) = (params.script_hash()?, client.electrum.max_history());
+    let found = client.electrum.read_by_size(client.asker, move |at, work, room| {
+        let script = Script { hash, found: None, unconfirmed: at.mempool.script_totals(&hash) };
+        let length = status::length(&script, max, room)?;
+        let entries: Vec<Value> = status::unconfirmed(at.mempool, &script, length).iter().map(value).collect();
+        written(&entries, work)
+    });
+    found.await
+}
+
+pub(super) async fn unspent(client: &Client, params: &Params) -> Answer {
+    let (hash, max) = (params.script_hash()?, client.electrum.max_history());
+    let found = client.electrum.read_by_size(client.asker, move |at, work, room| {
+        let script = at.script(hash)?;
+        let confirmed = script.totals().map_or(0, |totals| totals.coin_count());
+        let all = confirmed.saturating_add(script.unconfirmed.tx_count);
+        if all > max {
+            return Err(Failure::too_large().into());
+        }
+        if all > room {
+            return Err(Refusal::Larger(all));
+        }
+        let mut coins = confirmed_coins(at, &script, confirmed)?;
+        coins.extend(unconfirmed_coins(at, &script, all, work)?);
+        written(&coins, work)
+    });
+    found.await
+}
+
+/// Confirmed coins that no unconfirmed transaction spends, in the order of the chain.
+fn confirmed_coins(at: &Pinned<'_>, script: &Script, count: u64) -> Result<Vec<Value>, Refusal> {
+    let Some(found) = script.found.filter(|_| count > 0) else { return Ok(Vec::new()) };
+    let limit = usize::try_from(count).unwrap_or(usize::MAX);
+    let coins = at.view.scripts().coins(found.id, Outpoint::default(), limit)?;
+    let mut values = Vec::with_capacity(coins.len());
+    for some in coins.chunks(128) {
+        let numbers: Vec<_> = some.iter().map(|(outpoint, _)| outpoint.tx_num).collect();
+        at.view.transactions().fetch(&numbers)?;
+        for (outpoint, sats) in some {
+            let found = at.view.transactions().txid(outpoint.tx_num)?;
+            let (txid, height) = found.ok_or_else(ApiError::internal)?;
+            if at.mempool.spender(&txid, outpoint.vout).is_none() {
+                values.push(coin(&txid.to_string(), outpoint.vout, height, *sats));
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// Unconfirmed coins that no unconfirmed transaction spends.
+fn unconfirmed_coins(at: &Pinned<'_>, script: &Script, limit: u64, work: &Rc<Work>) -> Result<Vec<Value>, Refusal> {
+    let mut values = Vec::new();
+    for entry in status::unconfirmed(at.mempool, script, limit) {
+        work.poll()?;
+        let Some(tx) = at.mempool.get(&entry.txid) else { continue };
+        for (vout, output) in (0u32..).zip(&tx.outputs) {
+            let is_coin =
+                script_sha256(&output.script) == script.hash && at.mempool.spender(&entry.txid, vout).is_none();
+            if is_coin {
+                values.push(coin(&entry.txid.to_string(), vout, 0, output.value));
+            }
+        }
+    }
+    Ok(values)
+}
+
+fn coin(txid: &str, vout: u32, height: u32, sats: u64) -> Value {
+    json!({"tx_hash": txid, "tx_pos": vout, "height": height, "value": sats})
+}
+
+pub(super) async fn subscribe(client: &mut Client, params: &Params) -> Answer {
+    let hash = params.script_hash()?;
+    let look = client.subscriptions.add(hash)?;
+    let (electrum, max) = (Arc::clone(&client.electrum), client.electrum.max_history());
+    let found = client
+        .electrum
+        .read_by_size(client.asker, move |at, _, room| electrum.statuses.of(at, &at.script(hash)?, max, room));
+    match found.await {
+        Ok(status) => {
+            client.subscriptions.told(hash, look, &status);
+            write(&status.map(hex::encode))
+        }
+        Err(failure) => {
+            client.subscriptions.remove(&hash);
+            Err(failure)
+        }
+    }
+}
+
+pub(super) async fn unsubscribe(client: &mut Client, params: &Params) -> Answer {
+    let hash = params.script_hash()?;
+    client.electrum.charge(client.asker).await?;
+    write(&client.subscriptions.remove(&hash))
+}

@@ -1,0 +1,138 @@
+//! A connection: reads lines, answers them in order, and sends notifications in between.
+
+use std::{fmt::Write, sync::Arc, time::Duration};
+
+use cairn_http::Asker;
+use cairn_model::CancelToken;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::Instant,
+};
+
+use crate::{
+    client::Client,
+    electrum::Electrum,
+    failure::Failure,
+    line::{self, Lines, NoLine},
+    methods,
+    rpc::{self, BadRequest, Message, Request},
+};
+
+/// The first request must arrive within this time.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// A connection without requests is closed after this time.
+const IDLE: Duration = Duration::from_secs(600);
+/// Longest line in bytes, unless it sends transactions.
+const MAX_REQUEST: usize = 64 << 10;
+/// Most bytes of the answers to a batch; further requests of it fail.
+const MAX_BATCH_ANSWER: usize = 4 << 20;
+/// Larger answers hold memory that all clients share until they are sent.
+const SMALL: usize = 64 << 10;
+
+/// Serves a connection until it ends.
+pub(crate) async fn run(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    electrum: Arc<Electrum>,
+    asker: Asker,
+    stop: CancelToken,
+) {
+    let mut client = Client::new(Arc::clone(&electrum), asker);
+    let mut lines = Lines::new();
+    let mut idle = Instant::now() + HANDSHAKE;
+    loop {
+        let line = tokio::select! {
+            () = stop.cancelled() => return,
+            () = client.subscriptions.wait() => None,
+            line = lines.next(&mut stream, idle, || electrum.api.memory(asker)) => Some(line),
+        };
+        let text = match line {
+            None => notifications(&mut client),
+            Some(Ok(line)) => {
+                let answer = tokio::select! {
+                    () = stop.cancelled() => return,
+                    answer = answer(&mut client, &line) => answer,
+                };
+                drop(line);
+                lines.rest();
+                idle = Instant::now() + IDLE;
+                answer
+            }
+            Some(Err(NoLine::Ended)) => return,
+            Some(Err(NoLine::TooLong)) => {
+                let failure = Failure::new(
+                    Failure::INVALID_REQUEST,
+                    format!("a line has more than {} bytes, or the server has no memory for it", line::MAX_LINE),
+                );
+                let text = rpc::answer(&serde_json::Value::Null, Err(&failure)) + "\n";
+                let _ = line::write(&mut stream, text.as_bytes()).await;
+                return;
+            }
+        };
+        let memory = electrum.api.memory(asker);
+        if text.len() > SMALL && memory.grow(text.len()).is_err() {
+            // Its client asks again when it has connected again.
+            tracing::debug!("a connection was closed: no memory for its answer");
+            return;
+        }
+        if line::write(&mut stream, text.as_bytes()).await.is_err() || client.is_refused {
+            return;
+        }
+    }
+}
+
+fn notifications(client: &mut Client) -> String {
+    client.subscriptions.notifications().into_iter().fold(String::new(), |mut text, line| {
+        text.push_str(&line);
+        text.push('\n');
+        text
+    })
+}
+
+/// The answer to a line, with its line break; empty if it gets none.
+async fn answer(client: &mut Client, line: &[u8]) -> String {
+    // Clients may send empty lines between messages.
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return String::new();
+    }
+    match rpc::parse(line) {
+        Message::One(one) => answer_one(client, one, line.len()).await.map(|text| text + "\n").unwrap_or_default(),
+        Message::Batch(all) => {
+            let mut text = String::new();
+            for one in all {
+                let one = match one {
+                    Ok(Request { id: Some(id), .. }) if text.len() > MAX_BATCH_ANSWER => {
+                        let message = format!("the answers of the batch exceed {MAX_BATCH_ANSWER} bytes");
+                        Err(BadRequest { id, failure: Failure::bad(message) })
+                    }
+                    one => one,
+                };
+                if let Some(answer) = answer_one(client, one, line.len()).await {
+                    let separator = if text.is_empty() { '[' } else { ',' };
+                    let _ = write!(text, "{separator}{answer}");
+                }
+            }
+            if text.is_empty() { text } else { text + "]\n" }
+        }
+    }
+}
+
+/// The answer to a request; `None` to a notification.
+async fn answer_one(client: &mut Client, one: Result<Request, BadRequest>, length: usize) -> Option<String> {
+    match one {
+        Ok(request) => {
+            let id = request.id.clone()?;
+            let result = if length > MAX_REQUEST && !methods::may_be_long(&request.method) {
+                let message = format!("the line has {length} bytes; at most {MAX_REQUEST} are allowed");
+                Err(Failure::new(Failure::INVALID_REQUEST, message))
+            } else {
+                methods::answer(client, &request).await
+            };
+            Some(rpc::answer(&id, result.as_deref()))
+        }
+        Err(BadRequest { id, failure }) => {
+            // It costs as much as a valid one.
+            let failure = client.electrum.charge(client.asker).await.err().unwrap_or(failure);
+            Some(rpc::answer(&id, Err(&failure)))
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Watches index and mempool, and tells subscribers what changed.
+//!
+//! A new block touches the scripts of its outputs and inputs, a change of the mempool those of the transactions that
+//! came, went or changed their height. Only subscribed scripts among these get a new status. After a reorganization, or
+//! many blocks at once, all subscribed scripts are looked at.
+
+use std::{collections::BTreeSet, rc::Rc, time::Duration};
+
+use cairn_chain::Pinned;
+use cairn_domain::{
+    mempool::{Mempool, ScriptHash},
+    script_sha256,
+};
+use cairn_http::{ApiError, Limits, Work};
+use cairn_link::Absent;
+use cairn_model::{BlockHash, CancelToken, Height, MempoolTx, TxNum};
+
+use crate::{
+    electrum::Electrum,
+    failure::Refusal,
+    subscriptions::{Status, TipHeader},
+};
+
+/// Longest time between two looks.
+const LOOK: Duration = Duration::from_millis(250);
+/// Most blocks whose transactions are read; after more, all subscribed scripts are looked at.
+const MAX_BLOCKS: u32 = 12;
+/// Scripts that are looked at while one view is pinned.
+const SCRIPTS_AT_ONCE: usize = 500;
+/// Groups of headers that are added to the tree of checkpoints in one look.
+const GROUPS_AT_ONCE: u32 = 64;
+
+/// What the last look has seen.
+struct Seen {
+    height: Height,
+    hash: BlockHash,
+    mempool: Mempool,
+}
+
+/// The scripts that a look has to compute.
+enum Touched {
+    These(Vec<ScriptHash>),
+    All,
+}
+
+/// What a look has found.
+struct Found {
+    tip: Option<TipHeader>,
+    touched: Touched,
+    seen: Seen,
+    has_checkpoints: bool,
+}
+
+/// Looks until cancelled. Blocks the thread.
+pub(crate) fn watch(electrum: &Electrum, cancel: &CancelToken) {
+    let mut seen = None;
+    while !cancel.is_cancelled() {
+        let slot = electrum.chain.index().mempool();
+        let mark = slot.mark();
+        let may_wait = match look(electrum, seen.as_ref(), cancel) {
+            Ok((now, has_checkpoints)) => {
+                seen = Some(now);
+                has_checkpoints
+            }
+            // The next look compares with the same state.
+            Err(error) => {
+                tracing::debug!(error.detail, "index and mempool cannot be read for subscribers");
+                // A mempool that is loaded again needs the memory of the last one. Then the next look reads all scripts.
+                seen = seen.filter(|_| matches!(slot.pin().absent(None), None | Some(Absent::OtherTip)));
+                true
+            }
+        };
+        if may_wait {
+            slot.wait(mark, LOOK);
+        }
+    }
+}
+
+/// One look: finds what changed since the last one, and tells subscribers. True if the tree of checkpoints is complete.
+fn look(electrum: &Electrum, seen: Option<&Seen>, cancel: &CancelToken) -> Result<(Seen, bool), ApiError> {
+    let hub = &electrum.hub;
+    let number = hub.begin_look();
+    let found = read(electrum, |at| find(electrum, at, seen))?;
+    if let Some(tip) = found.tip {
+        hub.tell_tip(number, tip);
+    }
+    match found.touched {
+        Touched::These(scripts) => tell(electrum, &scripts, cancel)?,
+        Touched::All => {
+            let mut after = None;
+            loop {
+                let scripts = hub.scripts_after(after.as_ref(), SCRIPTS_AT_ONCE);
+                let Some(last) = scripts.last() else { break };
+                after = Some(*last);
+                tell(electrum, &scripts, cancel)?;
+            }
+        }
+    }
+    Ok((found.seen, found.has_checkpoints))
+}
+
+fn read<T>(electrum: &Electrum, read: impl FnMut(&Pinned<'_>) -> Result<T, ApiError>) -> Result<T, ApiError> {
+    let work = Rc::new(Work::within(Limits::NONE));
+    work.begin();
+    electrum.chain.read(&work, read)
+}
+
+/// Computes statuses and tells them.
+fn tell(electrum: &Electrum, scripts: &[ScriptHash], cancel: &CancelToken) -> Result<(), ApiError> {
+    for some in scripts.chunks(SCRIPTS_AT_ONCE) {
+        if cancel.is_cancelled() {
+            return Ok(());
+        }
+        let number = electrum.hub.begin_look();
+        let statuses = read(electrum, |at| {
+            let of = |script: &ScriptHash| match status(electrum, at, script) {
+                Ok(status) => Some(Ok((*script, status))),
+                Err(Refusal::Failed(error)) => Some(Err(error)),
+                // Its history has become too long: who asks for it is told.
+                Err(Refusal::Said(_) | Refusal::Larger(_)) => None,
+            };
+            some.iter().filter_map(of).collect::<Result<Vec<_>, _>>()
+        })?;
+        electrum.hub.tell_statuses(number, &statuses);
+    }
+    Ok(())
+}
+
+fn status(electrum: &Electrum, at: &Pinned<'_>, script: &ScriptHash) -> Result<Status, Refusal> {
+    electrum.statuses.of(at, &at.script(*script)?, electrum.max_history(), u64::MAX)
+}
+
+/// Compares the pinned state with the last one.
+fn find(electrum: &Electrum, at: &Pinned<'_>, seen: Option<&Seen>) -> Result<Found, ApiError> {
+    let tip = *at.view.tip();
+    let is_new = seen.is_none_or(|seen| seen.hash != tip.hash);
+    let header = is_new.then(|| Ok::<_, ApiError>(at.header(tip.height)?.header)).transpose()?;
+    let touched = if electrum.hub.is_idle() {
+        Touched::These(Vec::new())
+    } else {
+        match seen {
+            // The first look has nothing to compare with, and the scripts may have changed since they were answered.
+            None => Touched::All,
+            Some(seen) => touched(electrum, at, seen)?,
+        }
+    };
+    let has_checkpoints = electrum.extend_checkpoints(at, tip.height.saturating_add(1), GROUPS_AT_ONCE)?;
+    Ok(Found {
+        tip: header.map(|header| TipHeader { height: tip.height, hash: tip.hash, header }),
+        touched,
+        seen: Seen { height: tip.height, hash: tip.hash, mempool: at.mempool.clone() },
+        has_checkpoints,
+    })
+}
+
+fn touched(electrum: &Electrum, at: &Pinned<'_>, seen: &Seen) -> Result<Touched, ApiError> {
+    let tip = at.view.tip();
+    let continues =
+        at.view.chain().is(seen.height, &seen.hash) && tip.height - seen.height.min(tip.height) <= MAX_BLOCKS;
+    if !continues {
+        return Ok(Touched::All);
+    }
+    let mut prefixes = BTreeSet::new();
+    for height in seen.height + 1..=tip.height {
+        add_block(at, height, &mut prefixes)?;
+    }
+    for tx in at.mempool.changes_since(&seen.mempool) {
+        add_unconfirmed(tx, &mut prefixes);
+    }
+    let significant = at.view.facts().script_prefix.min(8);
+    let prefixes = prefixes.iter().map(|prefix| &prefix[..significant]);
+    Ok(Touched::These(electrum.hub.scripts_with(prefixes)))
+}
+
+/// First bytes of the hash of a script.
+type Prefix = [u8; 8];
+
+/// Adds the scripts of a block's outputs and inputs.
+fn add_block(at: &Pinned<'_>, height: Height, prefixes: &mut BTreeSet<Prefix>) -> Result<(), ApiError> {
+    let row = at.header(height)?;
+    for number in row.first_tx.0..row.first_tx.0 + u64::from(row.tx_count) {
+        let tx = at.view.transactions().get(TxNum(number))?.ok_or_else(ApiError::internal)?;
+        prefixes.extend(tx.outputs().iter().map(|output| prefix(tx.script(output))));
+        prefixes.extend(tx.logged_inputs().iter().map(|input| input.script.prefix.0));
+    }
+    Ok(())
+}
+
+fn add_unconfirmed(tx: &MempoolTx, prefixes: &mut BTreeSet<Prefix>) {
+    prefixes.extend(tx.outputs.iter().map(|output| prefix(&output.script)));
+    prefixes.extend(tx.inputs.iter().map(|input| prefix(&input.script)));
+}
+
+fn prefix(script: &[u8]) -> Prefix {
+    let mut prefix = [0; 8];
+    prefix.copy_from_slice(&script_sha256(script)[..8]);
+    prefix
+}
