@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
 # Wallets and libraries that speak Esplora's API: BDK and @bitcoinerlab/explorer over the server at $1, which serves that
-# API at $2. Then the suite of the crate `esplora-client`, unchanged, with Cairn ($3, the binary) in place of electrs: it
-# mines with a Bitcoin Core node, which BITCOIND_EXE names, and needs the Electrum protocol.
-# Versions are pinned; they live in the user's cache.
+# API at $2. Versions are pinned; they live in the user's cache.
 set -euo pipefail
 
 base=$1 esplora=$2

@@ -27,12 +27,13 @@ let transactions = 0;
 for (const address of addresses) {
     const own = await ask(`/v1/wallets/${address}/overview`);
     const told = await explorer.fetchAddress(address);
-    assert.equal(told.balance, own.balance.confirmed_sats + own.balance.immature_sats, address);
+    assert.equal(told.balance, own.balance.confirmed_sats, address);
     assert.equal(told.txCount, own.tx_count, address);
     // Longer histories are refused by the library itself.
     if (told.txCount + told.unconfirmedTxCount > 900) continue;
     const history = await explorer.fetchTxHistory({ address });
-    assert.equal(history.length, told.txCount + told.unconfirmedTxCount, address);
+    // A page has 50 unconfirmed transactions at most, and there is no further one.
+    assert.equal(history.length, told.txCount + Math.min(told.unconfirmedTxCount, 50), address);
     transactions += history.length;
     for (const { txId } of history.slice(0, 3)) assert.match(await explorer.fetchTx(txId), /^0[12]000000/);
 }

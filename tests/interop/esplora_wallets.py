@@ -52,7 +52,7 @@ def main(base, esplora):
         of_ours = ask(base, f"/v1/tx/{txid}")
         told = client.get_tx_info(txid)
         assert (told.fee, told.weight) == (of_ours["fee_sats"], of_ours["weight"]), of_ours
-        assert told.status.block_height == (of_ours.get("block") or {}).get("height"), of_ours
+        assert told.status.block_height == (of_ours["status"]["block"] or {}).get("height"), of_ours["status"]
         assert bytes(client.get_tx(txid).serialize()) == bytes(known.transaction.serialize())
         if told.status.confirmed:
             proof = client.get_merkle_proof(txid)

@@ -51,6 +51,7 @@ done
 "$here/l402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/lightning.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/esplora.sh" "http://$listen" "http://$esplora"
+"$here/electrs.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/x402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 
 # What schemathesis cannot know: sending a transaction needs a node, and anchoring a hash a wallet, which the demo has
