@@ -150,7 +150,7 @@ fn outspends(at: &Pinned<'_>, work: &Work, txids: &[Option<Txid>]) -> Result<Ans
         let spends = found.map(|mut found| found.all()).transpose()?.unwrap_or_default();
         list.push(&spends)?;
     }
-    Ok(list.finish(Age::Short))
+    list.finish(Age::Short)
 }
 
 async fn validate(State(esplora): State<Esplora>, Path(address): Path<String>, from: Parts) -> Result<Answer, Refusal> {

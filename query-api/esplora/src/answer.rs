@@ -1,11 +1,13 @@
 //! Answers: JSON or a line of text, with how long they may be kept; and refusals as a line of text.
 
+use std::io;
+
 use axum::{
     body::Bytes,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use cairn_http::{ApiError, Work};
+use cairn_http::{ApiError, Stopped, Work};
 use serde::Serialize;
 
 /// How long an answer may be kept.
@@ -57,6 +59,13 @@ impl Answer {
         Ok(Answer { kind: "application/json", body: body.into(), age, is_counted: false })
     }
 
+    /// A large value as JSON, which is counted while it is written.
+    pub(crate) fn large(value: &impl Serialize, age: Age, work: &Work) -> Result<Self, Refusal> {
+        let mut body = Body::new(work);
+        body.value(value)?;
+        body.finish(age)
+    }
+
     /// A line of text.
     pub(crate) fn text(text: impl Into<String>, age: Age) -> Self {
         Answer { kind: "text/plain", body: text.into().into(), age, is_counted: false }
@@ -73,32 +82,83 @@ impl Answer {
     }
 }
 
-/// A JSON list that is written item by item, so that it stops at the limit of the answer before it takes more memory.
-pub(crate) struct List<'w> {
+/// JSON that is counted while it is written, so that it stops at the limit of the answer before it takes more memory.
+struct Body<'w> {
     work: &'w Work,
-    body: Vec<u8>,
+    bytes: Vec<u8>,
+    counted: usize,
+    stopped: Option<Stopped>,
+}
+
+/// Bytes that are counted together.
+const STEP: usize = 16 << 10;
+
+impl<'w> Body<'w> {
+    fn new(work: &'w Work) -> Self {
+        Body { work, bytes: Vec::new(), counted: 0, stopped: None }
+    }
+
+    fn count(&mut self) -> Result<(), Stopped> {
+        let more = self.bytes.len() - self.counted;
+        self.counted = self.bytes.len();
+        self.work.answered(more).inspect_err(|stopped| self.stopped = Some(*stopped))
+    }
+
+    fn value(&mut self, value: &impl Serialize) -> Result<(), Refusal> {
+        let written = serde_json::to_writer(&mut *self, value);
+        match self.stopped {
+            Some(stopped) => Err(stopped.into()),
+            None => Ok(written.map_err(ApiError::from)?),
+        }
+    }
+
+    fn finish(mut self, age: Age) -> Result<Answer, Refusal> {
+        self.count()?;
+        Ok(Answer { kind: "application/json", body: self.bytes.into(), age, is_counted: true })
+    }
+}
+
+impl io::Write for Body<'_> {
+    fn write(&mut self, some: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(some);
+        if self.bytes.len() - self.counted >= STEP {
+            self.count().map_err(io::Error::other)?;
+        }
+        Ok(some.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A JSON list that is written item by item.
+pub(crate) struct List<'w> {
+    body: Body<'w>,
+    is_empty: bool,
 }
 
 impl<'w> List<'w> {
     /// An empty list.
     pub(crate) fn new(work: &'w Work) -> Self {
-        List { work, body: b"[".to_vec() }
+        let mut body = Body::new(work);
+        body.bytes.push(b'[');
+        List { body, is_empty: true }
     }
 
     /// Adds an item.
     pub(crate) fn push(&mut self, item: &impl Serialize) -> Result<(), Refusal> {
-        let before = self.body.len();
-        if before > 1 {
-            self.body.push(b',');
+        if !self.is_empty {
+            self.body.bytes.push(b',');
         }
-        serde_json::to_writer(&mut self.body, item).map_err(ApiError::from)?;
-        Ok(self.work.answered(self.body.len() - before)?)
+        self.is_empty = false;
+        self.body.value(item)
     }
 
     /// The list as an answer.
-    pub(crate) fn finish(mut self, age: Age) -> Answer {
-        self.body.push(b']');
-        Answer { kind: "application/json", body: self.body.into(), age, is_counted: true }
+    pub(crate) fn finish(mut self, age: Age) -> Result<Answer, Refusal> {
+        self.body.bytes.push(b']');
+        self.body.finish(age)
     }
 }
 
@@ -163,4 +223,50 @@ pub(crate) fn of_api(error: &ApiError) -> Response {
     let wait = error.retry_after.map(|seconds| (header::RETRY_AFTER, HeaderValue::from(seconds)));
     response.headers_mut().extend(wait);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_http::Limits;
+
+    use super::*;
+
+    fn work(answer: u64) -> Work {
+        Work::within(Limits { answer, ..Limits::NONE })
+    }
+
+    #[test]
+    fn lists_are_counted_once() {
+        let free = work(u64::MAX);
+        let mut list = List::new(&free);
+        for item in ["a", "b", "c"] {
+            list.push(&item).unwrap();
+        }
+        let answer = list.finish(Age::Short).unwrap();
+        assert_eq!((&*answer.body, answer.uncounted()), (&br#"["a","b","c"]"#[..], 0));
+        assert_eq!(free.used().answer, answer.body.len() as u64);
+        assert_eq!(&*List::new(&free).finish(Age::Short).unwrap().body, b"[]");
+        let answer = Answer::large(&"x".repeat(50_000), Age::Long, &free).unwrap();
+        assert_eq!((answer.body.len(), answer.uncounted()), (50_002, 0));
+        assert_eq!(Answer::json(&1, Age::None).unwrap().uncounted(), 1);
+    }
+
+    #[test]
+    fn lists_end_at_the_limit() {
+        let limited = work(100_000);
+        let mut list = List::new(&limited);
+        let item = "x".repeat(1_000);
+        let pushed = (0..1_000).take_while(|_| list.push(&item).is_ok()).count();
+        assert!((80..=100).contains(&pushed), "{pushed}");
+        let refused = Answer::large(&"x".repeat(200_000), Age::Short, &work(100_000));
+        assert!(matches!(refused, Err(Refusal::Failed(error)) if error.status.as_u16() == 422));
+    }
+
+    #[test]
+    fn ages_follow_the_depth() {
+        assert_eq!(
+            (Age::of_depth(90, 100), Age::of_depth(91, 100), Age::of_depth(100, 90)),
+            (Age::Long, Age::Short, Age::Short)
+        );
+    }
 }

@@ -192,7 +192,7 @@ async fn txids(State(esplora): State<Esplora>, Path(hash): Path<String>, from: P
             for tx in at.view.transactions().brief(height, 0, u32::MAX)? {
                 list.push(&tx.txid.to_string())?;
             }
-            Ok(list.finish(Age::Long))
+            list.finish(Age::Long)
         })
         .await
 }
@@ -242,7 +242,7 @@ fn txs(at: &Pinned<'_>, work: &Work, hash: &BlockHash, start: u64) -> Result<Ans
         return Err(Refusal::bad(format!("start index must be a multipication of {PAGE}")));
     }
     let numbers: Vec<TxNum> = (start..count.min(start + PAGE)).map(|at| TxNum(row.first_tx.0 + at)).collect();
-    let txs = tx_json::confirmed(at, &numbers)?;
+    let txs = tx_json::confirmed(at, work, &numbers)?;
     tx_json::page(at, work, &txs, Age::of_depth(height, at.view.tip().height))
 }
 

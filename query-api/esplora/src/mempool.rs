@@ -70,7 +70,7 @@ async fn txids(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Re
             for tx in at.mempool.iter() {
                 list.push(&tx.txid.to_string())?;
             }
-            Ok(list.finish(Age::Short))
+            list.finish(Age::Short)
         })
         .await
 }
@@ -92,7 +92,7 @@ fn page(at: &Pinned<'_>, work: &Work, after: Option<&Txid>) -> Result<Answer, Re
     for txid in txids.filter(|txid| at.mempool.get(txid).is_some()).take(PAGE) {
         list.push(&txid.to_string())?;
     }
-    Ok(list.finish(Age::Short))
+    list.finish(Age::Short)
 }
 
 async fn recent(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {

@@ -1,11 +1,15 @@
 //! Scripts as text: their type, their operations, and the scripts inside of inputs.
 
+use std::fmt;
+
 use bitcoin::{
     Opcode, Script, TxIn,
+    hex::DisplayHex,
     opcodes::{Class, ClassifyContext},
     script::Instruction,
 };
 use cairn_domain::{ScriptType, script_type};
+use serde::{Serialize, Serializer};
 
 /// Bytes of the longest script of a taproot input that is shown.
 const MAX_TAPSCRIPT: usize = 10_000;
@@ -42,9 +46,31 @@ fn is_provably_unspendable(script: &Script) -> bool {
     })
 }
 
-/// The operations of a script in the notation of rust-bitcoin.
-pub(crate) fn asm(script: &Script) -> String {
-    script.to_asm_string()
+/// The operations of a script in the notation of rust-bitcoin. They can take many times its bytes, and are written
+/// without a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asm<'s>(pub(crate) &'s Script);
+
+impl fmt::Display for Asm<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_asm(f)
+    }
+}
+
+impl Serialize for Asm<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Bytes in hexadecimal, written without a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hex<'b>(pub(crate) &'b [u8]);
+
+impl Serialize for Hex<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.as_hex())
+    }
 }
 
 /// The scripts that an input reveals.
@@ -132,7 +158,7 @@ mod tests {
     #[test]
     fn operations_are_written_as_electrs_does() {
         let hash = "33".repeat(20);
-        let of = |hex: &str| asm(&script(hex));
+        let of = |hex: &str| Asm(&script(hex)).to_string();
         let p2pkh = format!("OP_DUP OP_HASH160 OP_PUSHBYTES_20 {hash} OP_EQUALVERIFY OP_CHECKSIG");
         assert_eq!(of(&format!("76a914{hash}88ac")), p2pkh);
         assert_eq!(of(&format!("0014{hash}")), format!("OP_0 OP_PUSHBYTES_20 {hash}"));
@@ -141,6 +167,8 @@ mod tests {
         assert_eq!(of("b1b2"), "OP_CLTV OP_CSV");
         assert_eq!(of("0501"), "OP_PUSHBYTES_5 <push past end>");
         assert_eq!(of(""), "");
+        let json = |hex: &str| serde_json::to_string(&(Asm(&script(hex)), Hex(script(hex).as_bytes()))).unwrap();
+        assert_eq!(json("0501"), r#"["OP_PUSHBYTES_5 <push past end>","0501"]"#);
     }
 
     #[test]

@@ -111,9 +111,10 @@ async fn txs(
             Some(place) => (at.mempool.script_txs(&script.hash, place, UNCONFIRMED), None),
             None => (Vec::new(), after),
         };
-        let confirmed = confirmed_page(at, script, last_seen.as_ref())?;
+        // What the node has to bring is noted for both before this fails.
+        let confirmed = confirmed_page(at, work, script, last_seen.as_ref());
         let mut all = whole_unconfirmed(at, &unconfirmed)?;
-        all.extend(confirmed);
+        all.extend(confirmed?);
         tx_json::page(at, work, &all, Age::Short)
     };
     about(esplora, Cost::Standard, named, &from, answer).await
@@ -141,7 +142,7 @@ async fn confirmed_txs(State(esplora): State<Esplora>, named: Named, from: Parts
     // Anything but a txid stands for the first page, as in electrs.
     let last_seen: Option<Txid> = named.last.as_ref().and_then(|txid| txid.parse().ok());
     let answer = move |at: &Pinned<'_>, work: &Work, script: &Script| {
-        let txs = confirmed_page(at, script, last_seen.as_ref())?;
+        let txs = confirmed_page(at, work, script, last_seen.as_ref())?;
         tx_json::page(at, work, &txs, Age::Short)
     };
     about(esplora, Cost::Standard, named, &from, answer).await
@@ -152,7 +153,12 @@ async fn utxo(State(esplora): State<Esplora>, named: Named, from: Parts) -> Resu
 }
 
 /// Confirmed transactions of a script after one of them, newest first; none if that one is not of the script.
-fn confirmed_page(at: &Pinned<'_>, script: &Script, last_seen: Option<&Txid>) -> Result<Vec<Whole>, Refusal> {
+fn confirmed_page(
+    at: &Pinned<'_>,
+    work: &Work,
+    script: &Script,
+    last_seen: Option<&Txid>,
+) -> Result<Vec<Whole>, Refusal> {
     let skip = match last_seen {
         None => 0,
         Some(txid) => match at.skip_until(script, txid)? {
@@ -162,7 +168,7 @@ fn confirmed_page(at: &Pinned<'_>, script: &Script, last_seen: Option<&Txid>) ->
     };
     let entries = at.confirmed_history(script, skip, PAGE as usize)?;
     let numbers: Vec<TxNum> = entries.iter().map(|entry| entry.tx_num).collect();
-    Ok(tx_json::confirmed(at, &numbers)?)
+    Ok(tx_json::confirmed(at, work, &numbers)?)
 }
 
 /// The transactions of these effects.

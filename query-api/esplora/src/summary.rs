@@ -62,7 +62,7 @@ async fn summary(
         if let Some(skip) = skip_until(at, script, last_seen.as_ref())? {
             push_entries(at, script, (skip, limit), &mut list)?;
         }
-        Ok(list.finish(Age::Short))
+        list.finish(Age::Short)
     };
     about(esplora, Cost::Heavy, named, &from, answer).await
 }

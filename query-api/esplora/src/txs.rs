@@ -16,7 +16,7 @@ use crate::{
     params, proofs,
     state::Esplora,
     status::TxStatus,
-    tx_json::TxWriter,
+    tx_json,
 };
 
 /// The routes of transactions.
@@ -57,7 +57,7 @@ fn no_tx() -> Refusal {
 async fn tx(State(esplora): State<Esplora>, Path(txid): Path<String>, from: Parts) -> Result<Answer, Refusal> {
     let answer = |at: &Pinned<'_>, work: &Work, txid: &Txid| {
         let (whole, age) = whole(at, txid)?;
-        Answer::json(&TxWriter::new(at, work).json(&whole)?, age)
+        tx_json::single(at, work, &whole, age)
     };
     about(esplora, (Cost::Standard, &txid), &from, answer).await
 }
@@ -125,7 +125,7 @@ async fn outspend(
 async fn outspends(State(esplora): State<Esplora>, Path(txid): Path<String>, from: Parts) -> Result<Answer, Refusal> {
     let answer = |at: &Pinned<'_>, work: &Work, txid: &Txid| {
         let mut found = Outspends::find(at, work, *txid)?.ok_or_else(no_tx)?;
-        Answer::json(&found.all()?, Age::Short)
+        Answer::large(&found.all()?, Age::Short, work)
     };
     about(esplora, (Cost::Standard, &txid), &from, answer).await
 }

@@ -41,7 +41,7 @@ pub(crate) fn list(at: &Pinned<'_>, work: &Work, script: &Script) -> Result<Answ
     let mut list = List::new(work);
     confirmed(at, script, &mut list)?;
     unconfirmed(at, work, script, &mut list)?;
-    Ok(list.finish(Age::Short))
+    list.finish(Age::Short)
 }
 
 fn confirmed(at: &Pinned<'_>, script: &Script, list: &mut List<'_>) -> Result<(), Refusal> {
