@@ -210,7 +210,7 @@ impl Server {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let tools = |api: &cairn_http::Api| cairn_mcp::routes(api, cairn_mcp::Options::default());
-        runtime.spawn(cairn_operations::serve(listener, state, tools, |_| Vec::new(), std::future::pending()));
+        runtime.spawn(cairn_operations::serve(listener, state, tools, std::future::pending()));
         Server { address, runtime: Some(runtime) }
     }
 }

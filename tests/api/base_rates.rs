@@ -98,7 +98,7 @@ async fn server(world: &World) -> Server {
     let state = ApiState::new(Arc::clone(&world.slot) as Arc<_>, open_config());
     let (stop, stopped) = oneshot::channel();
     let shutdown = async move { drop(stopped.await) };
-    let over = tokio::spawn(serve(listener, state, |_| axum::Router::new(), |_| Vec::new(), shutdown));
+    let over = tokio::spawn(serve(listener, state, |_| axum::Router::new(), shutdown));
     Server { address, stop, over }
 }
 

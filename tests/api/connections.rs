@@ -38,7 +38,7 @@ pub async fn server(config: ApiConfig) -> Server {
     let metrics = Arc::clone(&state.metrics);
     let (stop, stopped) = oneshot::channel();
     let shutdown = async move { drop(stopped.await) };
-    let over = tokio::spawn(serve(listener, state, |_| axum::Router::new(), |_| Vec::new(), shutdown));
+    let over = tokio::spawn(serve(listener, state, |_| axum::Router::new(), shutdown));
     Server { address, metrics, stop, over }
 }
 

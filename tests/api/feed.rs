@@ -261,7 +261,7 @@ async fn server(world: &World, http: HttpConfig) -> Server {
     let state = ApiState::new(Arc::clone(&world.slot) as Arc<_>, ApiConfig::from(http));
     let (stop, stopped) = oneshot::channel();
     let shutdown = async move { drop(stopped.await) };
-    let over = tokio::spawn(serve(listener, state, |_| axum::Router::new(), |_| Vec::new(), shutdown));
+    let over = tokio::spawn(serve(listener, state, |_| axum::Router::new(), shutdown));
     Server { address, stop, over }
 }
 

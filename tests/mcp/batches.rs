@@ -193,7 +193,6 @@ async fn many_batches_take_little_memory() {
         listener,
         state,
         |api| routes(api, Options { max_batch_bytes: usize::MAX, ..Options::default() }),
-        |_| Vec::new(),
         std::future::pending(),
     ));
     let body = many(20, "tools/list", &json!({})).to_string();

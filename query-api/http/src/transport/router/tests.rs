@@ -215,10 +215,9 @@ async fn it_serves_and_shuts_down() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let server =
-        tokio::spawn(serve(listener, service(HttpConfig::default()), |_| Router::new(), |_| Vec::new(), async {
-            let _ = stopped.await;
-        }));
+    let server = tokio::spawn(serve(listener, service(HttpConfig::default()), |_| Router::new(), async {
+        let _ = stopped.await;
+    }));
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let request = b"GET /t/rows HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     tokio::io::AsyncWriteExt::write_all(&mut stream, request).await.unwrap();
@@ -326,7 +325,7 @@ async fn a_clock_that_http_cannot_write_is_told() {
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let service = Service { clock, ..service(HttpConfig::default()) };
-        let ended = serve(listener, service, |_| Router::new(), |_| Vec::new(), async {}).await;
+        let ended = serve(listener, service, |_| Router::new(), async {}).await;
         match ended {
             Ok(()) => assert!(fits),
             Err(error) => assert!(!fits && error.to_string().contains("set the clock"), "{error}"),
