@@ -8,7 +8,7 @@ use cairn_link::{Absent, IndexSource};
 use cairn_model::Txid;
 use cairn_reader::{ReadError, View};
 
-use crate::{node::NodeAccess, whole::Wanted};
+use crate::{node::NodeAccess, wanted::Wanted};
 
 /// How often, and how long each time, a request waits until index and mempool have the same tip.
 const WAITS: u32 = 10;
@@ -38,9 +38,9 @@ pub struct Pinned<'p> {
     pub mempool: &'p Mempool,
     /// The mempool as blocks; `None` before the first projection, and without a mempool.
     pub projection: Option<&'p Arc<Projection>>,
-    /// What the node has sent, by txid; `None` before it was asked.
+    /// Bytes that the node has sent, by txid; `None` before it was asked.
     pub(crate) brought: Option<&'p HashMap<Txid, Vec<u8>>>,
-    /// What only the node has.
+    /// Transactions whose bytes only the node has.
     pub(crate) wanted: RefCell<Vec<Wanted>>,
 }
 
@@ -76,7 +76,8 @@ impl Chain {
     /// of transactions, and must have no other effect than its result.
     ///
     /// # Errors
-    /// Returns 503 while nothing is indexed, or while the mempool is loaded or its watcher is lost; what `read` returns.
+    /// Returns 503 while nothing is indexed, or while the mempool is loaded or its watcher is lost, and what `read`
+    /// returns.
     pub fn read<T>(
         &self,
         work: &Rc<Work>,

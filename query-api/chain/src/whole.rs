@@ -6,15 +6,7 @@ use cairn_model::{BlockHash, Height, MempoolTx, TxNum, Txid};
 use cairn_reader::StoredTx;
 use cairn_tables::headers::HeaderRow;
 
-use crate::pinned::Pinned;
-
-/// Bytes that only the node has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) txid: Txid,
-    /// `None`: in the mempool.
-    pub(crate) block: Option<BlockHash>,
-}
+use crate::{pinned::Pinned, wanted::Wanted};
 
 /// The block of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,7 +26,7 @@ pub struct Whole {
     pub tx: Transaction,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What the index has of it; `None` if it is unconfirmed.
+    /// Its record in the index; `None` if it is unconfirmed.
     pub stored: Option<StoredTx>,
     /// Its block; `None` if it is unconfirmed.
     pub at: Option<At>,
@@ -49,7 +41,8 @@ impl Pinned<'_> {
         self.mempool.get(txid).map(|tx| self.unconfirmed(tx)).transpose()
     }
 
-    /// Confirmed transactions by their numbers. What the node has to bring is noted for all of them before this fails.
+    /// Confirmed transactions by their numbers. Bytes that the node has to bring are noted for all of
+    /// them before this fails.
     pub fn whole_of(&self, numbers: &[TxNum]) -> Result<Vec<Whole>, ApiError> {
         self.view.transactions().fetch(numbers)?;
         let mut all = Vec::with_capacity(numbers.len());
@@ -60,7 +53,8 @@ impl Pinned<'_> {
         all.into_iter().collect()
     }
 
-    /// Unconfirmed transactions. What the node has to bring is noted for all of them before this fails.
+    /// Unconfirmed transactions. Bytes that the node has to bring are noted for all of
+    /// them before this fails.
     pub fn whole_unconfirmed<'t>(&self, txs: impl IntoIterator<Item = &'t MempoolTx>) -> Result<Vec<Whole>, ApiError> {
         let all: Vec<_> = txs.into_iter().map(|tx| self.unconfirmed(tx)).collect();
         all.into_iter().collect()
@@ -110,7 +104,7 @@ impl Pinned<'_> {
         Ok(Whole { tx, bytes, stored: None, at: None })
     }
 
-    /// What the node has brought; notes what it is to bring.
+    /// Bytes that the node has brought. Those that it is to bring are noted.
     fn brought(&self, wanted: Wanted) -> Result<(Transaction, Vec<u8>), ApiError> {
         let Some(brought) = self.brought else {
             self.wanted.borrow_mut().push(wanted);

@@ -37,7 +37,7 @@ impl Tree {
         u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
     }
 
-    /// Number of groups that are in the chain: `is_in_chain` tells it of the block at a height.
+    /// Number of groups that are in the chain: `is_in_chain` says it of the block at a height.
     pub(crate) fn valid_groups(&self, is_in_chain: impl Fn(u32, &BlockHash) -> bool) -> u32 {
         let end = |group: usize| u32::try_from(group).unwrap_or(u32::MAX).saturating_add(1).saturating_mul(GROUP) - 1;
         // Reorganizations are short: the last groups are looked at first.

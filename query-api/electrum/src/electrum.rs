@@ -1,4 +1,4 @@
-//! What all connections share, and how a request reads index and mempool.
+//! Data that all connections share, and how a request reads index and mempool.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ const PAUSE_SECS: u32 = 5;
 /// Entries of a history that a light request reads, and a standard one.
 const ROOM: [(Cost, u64); 3] = [(Cost::Light, 64), (Cost::Standard, 1_000), (Cost::Heavy, u64::MAX)];
 
-/// What all connections share.
+/// Data that all connections share.
 pub(crate) struct Electrum {
     pub(crate) api: Api,
     pub(crate) chain: Chain,

@@ -44,7 +44,7 @@ fn check_length(script: &Script, max_history: u64) -> Result<u64, Failure> {
 /// The length of a script's history.
 ///
 /// # Errors
-/// Fails beyond the limit, and if its class of work has no room for so many.
+/// Fails beyond the limit, and if its class of work has no room for it.
 pub(crate) fn length(script: &Script, max_history: u64, room: u64) -> Result<u64, Refusal> {
     let all = check_length(script, max_history)?;
     if all > room { Err(Refusal::Larger(all)) } else { Ok(all) }

@@ -1,4 +1,4 @@
-//! Who is told of what: subscriptions of all connections, and the news that wait for each.
+//! Who hears of what: subscriptions of all connections, and the news that wait for each.
 //!
 //! News are kept by script, so a connection that does not read has at most one for each of its subscriptions. Memory: a
 //! subscription takes about 250 bytes, so [`MAX_SUBSCRIPTIONS`] take 125 MB.
@@ -119,7 +119,7 @@ impl Hub {
         found
     }
 
-    /// Tells those who subscribe to headers of a new tip.
+    /// Announces a new tip to those who subscribe to headers.
     pub(crate) fn tell_tip(&self, look: u64, tip: TipHeader) {
         for outbox in self.registry.lock().connections.values() {
             if outbox.wants_tips.load(Ordering::SeqCst) {
@@ -129,7 +129,7 @@ impl Hub {
         }
     }
 
-    /// Tells those who subscribe to these scripts their statuses.
+    /// Announces the statuses of these scripts to those who subscribe to them.
     pub(crate) fn tell_statuses(&self, look: u64, statuses: &[(ScriptHash, Status)]) {
         let registry = self.registry.lock();
         for (script, status) in statuses {
@@ -152,7 +152,7 @@ impl Hub {
     }
 }
 
-/// What a client knows of a script or of the tip.
+/// The knowledge of a client about a script or the tip.
 #[derive(Clone, Copy)]
 struct Told {
     /// News of earlier looks are older than this.
@@ -235,7 +235,7 @@ impl Subscriptions {
         self.outbox.wake.notified().await;
     }
 
-    /// Takes the news as notifications. What the client knows already is left out.
+    /// Takes the news as notifications. News that the client knows already are left out.
     pub(crate) fn notifications(&mut self) -> Vec<String> {
         let Pending { tip, scripts } = mem::take(&mut *self.outbox.pending.lock());
         let mut lines = Vec::new();

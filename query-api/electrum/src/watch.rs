@@ -1,4 +1,4 @@
-//! Watches index and mempool, and tells subscribers what changed.
+//! Watches index and mempool, and announces changes to subscribers.
 //!
 //! A new block touches the scripts of its outputs and inputs, a change of the mempool those of the transactions that
 //! came, went or changed their height. Only subscribed scripts among these get a new status. After a reorganization, or
@@ -30,7 +30,7 @@ const SCRIPTS_AT_ONCE: usize = 500;
 /// Groups of headers that are added to the tree of checkpoints in one look.
 const GROUPS_AT_ONCE: u32 = 64;
 
-/// What the last look has seen.
+/// The state that the last look has seen.
 struct Seen {
     height: Height,
     hash: BlockHash,
@@ -43,7 +43,7 @@ enum Touched {
     All,
 }
 
-/// What a look has found.
+/// The result of a look.
 struct Found {
     tip: Option<TipHeader>,
     touched: Touched,
@@ -65,7 +65,8 @@ pub(crate) fn watch(electrum: &Electrum, cancel: &CancelToken) {
             // The next look compares with the same state.
             Err(error) => {
                 tracing::debug!(error.detail, "index and mempool cannot be read for subscribers");
-                // A mempool that is loaded again needs the memory of the last one. Then the next look reads all scripts.
+                // A mempool that is loaded again needs the memory of the last one. Then the next look reads all
+                // scripts.
                 seen = seen.filter(|_| matches!(slot.pin().absent(None), None | Some(Absent::OtherTip)));
                 true
             }
@@ -76,7 +77,7 @@ pub(crate) fn watch(electrum: &Electrum, cancel: &CancelToken) {
     }
 }
 
-/// One look: finds what changed since the last one, and tells subscribers. True if the tree of checkpoints is complete.
+/// One look: finds what changed since the last one, and announces it. True if the tree of checkpoints is complete.
 fn look(electrum: &Electrum, seen: Option<&Seen>, cancel: &CancelToken) -> Result<(Seen, bool), ApiError> {
     let hub = &electrum.hub;
     let number = hub.begin_look();
@@ -105,7 +106,7 @@ fn read<T>(electrum: &Electrum, read: impl FnMut(&Pinned<'_>) -> Result<T, ApiEr
     electrum.chain.read(&work, read)
 }
 
-/// Computes statuses and tells them.
+/// Computes statuses and announces them.
 fn tell(electrum: &Electrum, scripts: &[ScriptHash], cancel: &CancelToken) -> Result<(), ApiError> {
     for some in scripts.chunks(SCRIPTS_AT_ONCE) {
         if cancel.is_cancelled() {
@@ -116,7 +117,7 @@ fn tell(electrum: &Electrum, scripts: &[ScriptHash], cancel: &CancelToken) -> Re
             let of = |script: &ScriptHash| match status(electrum, at, script) {
                 Ok(status) => Some(Ok((*script, status))),
                 Err(Refusal::Failed(error)) => Some(Err(error)),
-                // Its history has become too long: who asks for it is told.
+                // Its history has become too long: who asks for it gets the reason.
                 Err(Refusal::Said(_) | Refusal::Larger(_)) => None,
             };
             some.iter().filter_map(of).collect::<Result<Vec<_>, _>>()

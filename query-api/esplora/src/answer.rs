@@ -23,7 +23,7 @@ pub(crate) enum Age {
     None,
 }
 
-/// Blocks below so many others count as final.
+/// Blocks below this number of others count as final.
 const FINAL: u32 = 10;
 
 impl Age {

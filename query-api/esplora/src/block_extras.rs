@@ -40,7 +40,7 @@ struct FullBlock {
     extras: Extras,
 }
 
-/// What the index knows about a block besides.
+/// Further data of the index about a block.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Extras {

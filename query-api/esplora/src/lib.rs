@@ -1,8 +1,8 @@
-//! The HTTP API of Esplora: the routes of Blockstream's electrs and of mempool.space's `/api`, at the root of a listener
-//! of their own and below `/api`. Where both differ, `docs/esplora.md` says which is served.
+//! The HTTP API of Esplora: the routes of Blockstream's electrs and of mempool.space's `/api`, at the root of a
+//! listener of their own and below `/api`. Where both differ, `docs/esplora.md` says which is served.
 //!
-//! A route is a function of the pinned chain ([`cairn_chain::Pinned`]) that is registered in [`routes`]. All take part in
-//! the limits, places and time-outs of the API ([`cairn_http::Api::work`]).
+//! A route is a function of the pinned chain ([`cairn_chain::Pinned`]) that is registered in [`routes`]. All take part
+//! in the limits, places and time-outs of the API ([`cairn_http::Api::work`]).
 
 mod additions;
 mod answer;

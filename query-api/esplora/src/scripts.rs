@@ -111,7 +111,7 @@ async fn txs(
             Some(place) => (at.mempool.script_txs(&script.hash, place, UNCONFIRMED), None),
             None => (Vec::new(), after),
         };
-        // What the node has to bring is noted for both before this fails.
+        // Bytes that the node has to bring are noted for both before this fails.
         let confirmed = confirmed_page(at, work, script, last_seen.as_ref());
         let mut all = whole_unconfirmed(at, &unconfirmed)?;
         all.extend(confirmed?);

@@ -83,8 +83,8 @@ pub(crate) fn to_version_0(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(written)
 }
 
-/// The lock time that all inputs allow: the largest of the heights if all inputs that want one accept heights, otherwise
-/// the largest of the times. `None` if the inputs contradict each other.
+/// The lock time that all inputs allow: the largest of the heights if all inputs that want one accept heights,
+/// otherwise the largest of the times. `None` if the inputs contradict each other.
 fn locktime(wanted: &[[Option<u32>; 2]], fallback: Option<u32>) -> Option<u32> {
     let wanting: Vec<_> = wanted.iter().filter(|kinds| kinds.iter().any(Option::is_some)).collect();
     if wanting.is_empty() {
@@ -111,7 +111,7 @@ impl Map {
         }
     }
 
-    /// Takes the field of this type out, which has no further key. Of two, the second stays, and makes the PSBT invalid.
+    /// Takes the field of this type out, which has no further key. Of two, the second stays, as an unknown field.
     fn take(&mut self, kind: u8) -> Option<Vec<u8>> {
         let at = self.0.iter().position(|(key, _)| *key == [kind])?;
         Some(self.0.remove(at).1)

@@ -138,7 +138,7 @@ async fn long_histories_are_refused_as_clients_know_it() {
                 assert_eq!(answer["error"], json!({"code": 1, "message": "history too large"}));
             }
         }
-        // A refused subscription is none.
+        // A refused subscription does not count.
         assert_eq!(client.ask("blockchain.scripthash.unsubscribe", params.clone()).await, json!(is_listed));
     }
 }

@@ -1,4 +1,4 @@
-//! What the node is asked: transactions to send or to test, feerates, and bytes of blocks and transactions.
+//! Questions to the node: transactions to send or to test, feerates, and bytes of blocks and transactions.
 
 use std::{
     collections::HashMap,
@@ -91,7 +91,7 @@ async fn transactions_are_handed_over_and_refusals_passed_on() {
     let expected = r#"sendrawtransaction RPC error: {"code":-27,"message":"Transaction outputs already in utxo set"}"#;
     let said = post(&router, "/tx", digits.clone()).await;
     assert_eq!((said.status, said.text()), (400, expected));
-    // What is not a transaction does not reach the node.
+    // Anything but a transaction does not reach the node.
     let asked = node.asked.lock().unwrap().len();
     for body in ["", "xyz", "00", &digits[2..], &format!("{digits}00"), "é"] {
         let said = post(&router, "/tx", body.to_owned()).await;

@@ -6,7 +6,7 @@ use cairn_http::Cost;
 use cairn_model::NodeFloor;
 use serde_json::{Value, json};
 
-use super::{Answer, json as write};
+use super::answer::{Answer, json as write};
 use crate::{client::Client, electrum::said, failure::Failure, params::Params};
 
 /// Farthest block that the node estimates for.

@@ -1,23 +1,15 @@
 //! The methods of the protocol. Each is a function from the client and its parameters to JSON.
 
+mod answer;
 mod fees;
 mod headers;
 mod scripthash;
 mod server;
 mod transaction;
 
-use cairn_http::ApiError;
-use serde::Serialize;
+pub(crate) use answer::Answer;
 
 use crate::{client::Client, failure::Failure, params::Params, rpc::Request};
-
-/// JSON.
-pub(crate) type Answer = Result<String, Failure>;
-
-/// Serializes an answer.
-fn json<T: Serialize>(value: &T) -> Answer {
-    serde_json::to_string(value).map_err(|_| Failure::of_api(&ApiError::internal()))
-}
 
 /// True if the parameters of a method may be long.
 pub(crate) fn may_be_long(method: &str) -> bool {

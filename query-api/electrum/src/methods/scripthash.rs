@@ -8,7 +8,7 @@ use cairn_http::{ApiError, Cost, Work};
 use cairn_model::Outpoint;
 use serde_json::{Value, json};
 
-use super::{Answer, json as write};
+use super::answer::{Answer, json as write};
 use crate::{
     client::Client,
     failure::{Failure, Refusal},

@@ -3,7 +3,7 @@
 use cairn_http::Cost;
 use serde_json::{Value, json};
 
-use super::{Answer, json as write};
+use super::answer::{Answer, json as write};
 use crate::{
     client::Client,
     failure::Failure,

@@ -5,7 +5,7 @@ use cairn_http::Cost;
 use cairn_model::{Height, Txid};
 use serde_json::{Map, Value, json};
 
-use super::{Answer, json as write};
+use super::answer::{Answer, json as write};
 use crate::{
     client::Client,
     electrum::said,

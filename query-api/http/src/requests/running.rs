@@ -1,4 +1,4 @@
-//! What running work has in common, of operations and of other protocols: its panics, and what it costs at the end.
+//! Running work, of operations and of other protocols: its panics, and its cost at the end.
 
 use std::any::Any;
 

@@ -48,7 +48,7 @@ pub(crate) struct Surrounded {
     pub(crate) dialect: Option<Dialect>,
 }
 
-/// What differs between the API and another interface over HTTP.
+/// Differences of another interface over HTTP from the API.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
     /// Writes an error: its status is kept if this does not set another one.

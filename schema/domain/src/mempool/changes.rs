@@ -18,16 +18,17 @@ impl Mempool {
     #[must_use]
     pub fn changes_since<'m>(&'m self, before: &'m Mempool) -> Vec<&'m Arc<MempoolTx>> {
         let mut changed = Vec::new();
-        self.slots().differences(before.slots(), |ours: Option<&'m GraphEntry>, theirs: Option<&'m GraphEntry>| {
-            match (ours, theirs) {
+        self.slots().differences(
+            before.slots(),
+            |ours: Option<&'m GraphEntry>, theirs: Option<&'m GraphEntry>| match (ours, theirs) {
                 (Some(ours), Some(theirs)) if ours.txid == theirs.txid => {
                     if ours.parents.is_empty() != theirs.parents.is_empty() {
                         changed.push(&ours.tx);
                     }
                 }
                 (ours, theirs) => changed.extend([ours, theirs].into_iter().flatten().map(|entry| &entry.tx)),
-            }
-        });
+            },
+        );
         changed
     }
 }

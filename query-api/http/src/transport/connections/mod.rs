@@ -60,18 +60,19 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct Door {
     pub(crate) listener: TcpListener,
     pub(crate) router: Router,
-    /// What a connection beyond the limit of the server gets, and beyond that of the client.
+    /// Answers to a connection beyond the limit of the server, and beyond that of the client.
     pub(crate) refusing: [Router; 2],
 }
 
-/// What all doors share.
+/// Data that all doors share.
 struct House {
     refusals: Arc<ConnectionPermits>,
     server: Arc<Server>,
     stopped: watch::Receiver<()>,
 }
 
-/// Accepts connections at all doors and answers their requests until `shutdown` resolves; then finishes those under way.
+/// Accepts connections at all doors and answers their requests until `shutdown` resolves; then finishes those under
+/// way.
 ///
 /// # Errors
 /// Fails only if the clock is so wrong that HTTP cannot write the time. Connections that cannot be accepted are logged.

@@ -351,7 +351,7 @@ async fn without_room_a_document_is_sent_as_it_is() {
     assert!(all.grow(40 << 20));
     assert_eq!(ask().await, (None, vary.clone(), 500_000));
     drop(all);
-    // What was held for it is free again.
+    // The memory that was held for it is free again.
     let (coding, again, _) = ask().await;
     assert!(coding.is_some() && again == vary && server.flight.share(None).grow(40 << 20));
 }
