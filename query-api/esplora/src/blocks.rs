@@ -238,7 +238,7 @@ fn txs(at: &Pinned<'_>, work: &Work, hash: &BlockHash, start: u64) -> Result<Ans
     if start >= count {
         return Err(Refusal::not_found("start index out of range"));
     }
-    if start % PAGE != 0 {
+    if !start.is_multiple_of(PAGE) {
         return Err(Refusal::bad(format!("start index must be a multipication of {PAGE}")));
     }
     let numbers: Vec<TxNum> = (start..count.min(start + PAGE)).map(|at| TxNum(row.first_tx.0 + at)).collect();
