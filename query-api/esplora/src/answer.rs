@@ -23,11 +23,11 @@ pub(crate) enum Age {
     None,
 }
 
-/// Blocks below this number of others count as final.
+/// A block with this many blocks above it counts as final.
 const FINAL: u32 = 10;
 
 impl Age {
-    /// The age of what a block at this height says.
+    /// The age of an answer about a block at this height.
     pub(crate) fn of_depth(height: u32, tip: u32) -> Self {
         if tip.saturating_sub(height) >= FINAL { Age::Long } else { Age::Short }
     }

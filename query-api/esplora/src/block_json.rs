@@ -46,7 +46,7 @@ impl BlockJson {
     }
 }
 
-/// Blocks whose times the median is of.
+/// Number of blocks in the median of times.
 const SPAN: Height = 11;
 
 /// The median of the times of a block and the ten before it.

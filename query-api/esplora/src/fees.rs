@@ -24,7 +24,7 @@ const TARGETS: [u16; 28] =
 const KEPT: Duration = Duration::from_secs(60);
 /// How long a request may take to renew them.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Satoshis per virtual byte in one bitcoin per 1,000 virtual bytes.
+/// One bitcoin per 1,000 virtual bytes in satoshis per virtual byte.
 const SATS_PER_VBYTE: f64 = 100_000.0;
 
 /// The routes of feerates.

@@ -1,5 +1,5 @@
 //! The HTTP API of Esplora: the routes of Blockstream's electrs and of mempool.space's `/api`, at the root of a
-//! listener of their own and below `/api`. Where both differ, `docs/esplora.md` says which is served.
+//! listener of their own and below `/api`. Where both differ, `docs/esplora.md` states which form is served.
 //!
 //! A route is a function of the pinned chain ([`cairn_chain::Pinned`]) that is registered in [`routes`]. All take part
 //! in the limits, places and time-outs of the API ([`cairn_http::Api::work`]).
@@ -11,6 +11,7 @@ mod block_json;
 mod blocks;
 mod caches;
 mod fees;
+mod internal;
 mod mempool;
 mod named;
 mod outspends;
@@ -34,15 +35,27 @@ use cairn_http::{Api, Dialect};
 use answer::Refusal;
 use state::Esplora;
 
-/// How Esplora's API says errors: as a line of text.
+/// How Esplora's API writes errors: as a line of text.
 pub const DIALECT: Dialect = Dialect { error: answer::of_api };
 
 /// The routes, at the root and below `/api`.
 pub fn routes(api: &Api, chain: Chain) -> Router {
-    let state = Esplora::new(api.clone(), chain);
+    at_both(public(), Esplora::new(api.clone(), chain))
+}
+
+/// The same routes, and those that mempool.space's backend asks of its electrs (`/internal/…`): for a listener that
+/// only the operator reaches.
+pub fn internal_routes(api: &Api, chain: Chain) -> Router {
+    at_both(public().merge(internal::routes()), Esplora::new(api.clone(), chain))
+}
+
+fn public() -> Router<Esplora> {
     let routes = blocks::routes().merge(txs::routes()).merge(scripts::routes()).merge(mempool::routes());
     let routes = routes.merge(fees::routes()).merge(send::routes()).merge(summary::routes());
-    let routes = routes.merge(block_extras::routes()).merge(additions::routes());
+    routes.merge(block_extras::routes()).merge(additions::routes())
+}
+
+fn at_both(routes: Router<Esplora>, state: Esplora) -> Router {
     Router::new().merge(routes.clone()).nest("/api", routes).fallback(unknown).with_state(state)
 }
 

@@ -1,4 +1,4 @@
-//! Data that all routes share.
+//! State that all routes share.
 
 use std::{fmt, rc::Rc, sync::Arc};
 

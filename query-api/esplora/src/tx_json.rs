@@ -213,14 +213,36 @@ pub(crate) fn confirmed(at: &Pinned<'_>, work: &Work, numbers: &[TxNum]) -> Resu
     at.whole_of(numbers)
 }
 
+/// A list of transactions.
+pub(crate) struct TxList<'a, 'p> {
+    work: &'a Work,
+    reader: SpentReader<'a, 'p>,
+    list: List<'a>,
+}
+
+impl<'a, 'p> TxList<'a, 'p> {
+    /// An empty list.
+    pub(crate) fn new(at: &'a Pinned<'p>, work: &'a Work) -> Self {
+        TxList { work, reader: SpentReader::new(at), list: List::new(work) }
+    }
+
+    /// Adds a transaction.
+    pub(crate) fn push(&mut self, whole: &Whole) -> Result<(), Refusal> {
+        self.work.poll()?;
+        let spent = self.reader.of_tx(whole)?;
+        self.list.push(&TxJson::new(whole, &spent, self.reader.at.view.network()))
+    }
+
+    /// The list as an answer.
+    pub(crate) fn finish(self, age: Age) -> Result<Answer, Refusal> {
+        self.list.finish(age)
+    }
+}
+
 /// A page of transactions.
 pub(crate) fn page(at: &Pinned<'_>, work: &Work, txs: &[Whole], age: Age) -> Result<Answer, Refusal> {
-    let (mut reader, mut list) = (SpentReader::new(at), List::new(work));
-    for whole in txs {
-        work.poll()?;
-        let spent = reader.of_tx(whole)?;
-        list.push(&TxJson::new(whole, &spent, at.view.network()))?;
-    }
+    let mut list = TxList::new(at, work);
+    txs.iter().try_for_each(|whole| list.push(whole))?;
     list.finish(age)
 }
 

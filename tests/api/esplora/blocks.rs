@@ -71,7 +71,8 @@ pub(super) async fn check_all(world: &World, router: &Router) {
         for start in (0..expected.len()).step_by(25) {
             let page = json(router, &format!("/block/{hash}/txs/{start}")).await;
             paged.extend(txids(&page));
-            let at = value!({"confirmed": true, "block_height": height, "block_hash": hash, "block_time": block.header.time});
+            let time = block.header.time;
+            let at = value!({"confirmed": true, "block_height": height, "block_hash": hash, "block_time": time});
             assert!(list(&page).iter().all(|tx| tx["status"] == at));
         }
         assert_eq!(paged, expected);

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod hostile;
+mod internal;
 mod pool;
 mod scripts;
 mod sending;

@@ -85,7 +85,8 @@ pub(super) async fn check_all(world: &World, router: &Router) {
                 "block_hash": block.block_hash().to_string(),
                 "block_time": block.header.time,
             });
-            value!({"txid": outpoint.txid.to_string(), "vout": outpoint.vout, "status": status, "value": coin.value_sats})
+            let txid = outpoint.txid.to_string();
+            value!({"txid": txid, "vout": outpoint.vout, "status": status, "value": coin.value_sats})
         });
         assert_eq!(list(&unspent), expected.collect::<Vec<_>>());
         if at % 5 == 0 || totals.tx_count > 20 {

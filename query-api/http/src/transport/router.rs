@@ -82,8 +82,7 @@ impl fmt::Debug for OtherInterface {
     }
 }
 
-/// The router of another interface over the service alone, with its layers and limits: for tests, which need no
-/// listener.
+/// The router of another interface over a service, with its layers and limits: for tests, which need no listener.
 pub fn other_router(service: Service, other: impl FnOnce(&Api) -> (Router, Dialect)) -> Router {
     let server = Arc::new(Server::new(service));
     let (routes, dialect) = other(&api_of(&server));
