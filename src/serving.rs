@@ -1,16 +1,9 @@
 //! Serves the API until cancelled.
 
-use std::{
-    io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::TcpListener, path::Path, sync::Arc, time::Duration};
 
 use cairn_chain::Chain;
-use cairn_electrum::{Listeners, Tls};
-use cairn_http::{Api, CheckoutPause, HttpConfig, Metrics, OtherInterface, Till};
+use cairn_http::{Api, CheckoutPause, HttpConfig, Metrics, Till};
 use cairn_link::IndexSource;
 use cairn_model::{CancelToken, Network};
 use cairn_operations::{ApiConfig, ApiState, Featured, LedgerAccess, NodeAccess, TimestampConfig, TroubleSlot};
@@ -19,7 +12,6 @@ use cairn_reader::Damages;
 use cairn_state::StateUrl;
 use cairn_web::Story;
 use prometheus::Registry;
-use signal_hook::consts::SIGUSR1;
 use tokio::runtime::Handle;
 
 use crate::{
@@ -29,7 +21,9 @@ use crate::{
     exit::{Exit, Failure},
     inbox::Inbox,
     lightning,
+    listening::{listen, reachable},
     old_sales::remove_old_sales,
+    other_listeners::OtherListeners,
     service, x402,
 };
 
@@ -43,8 +37,7 @@ const LAST: Duration = Duration::from_millis(500);
 pub(crate) struct Server {
     listener: TcpListener,
     admin: Option<TcpListener>,
-    esplora: Option<TcpListener>,
-    electrum: Electrum,
+    others: OtherListeners,
     config: ApiConfig,
     pages: cairn_web::Options,
     access: Access,
@@ -54,33 +47,6 @@ pub(crate) struct Server {
     registry: Registry,
     damages: Arc<Damages>,
     troubles: Arc<TroubleSlot>,
-}
-
-/// Listeners of the Electrum protocol.
-struct Electrum {
-    plain: Option<TcpListener>,
-    tls: Option<(TcpListener, Tls)>,
-    options: cairn_electrum::Options,
-}
-
-impl Electrum {
-    /// Returns them for the runtime that calls this; `None` if there is none.
-    fn listeners(self) -> io::Result<Option<(Listeners, cairn_electrum::Options)>> {
-        let Electrum { plain, tls, options } = self;
-        if plain.is_none() && tls.is_none() {
-            return Ok(None);
-        }
-        let served = |listener: TcpListener, over: &str| {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            tracing::info!(address = %listener.local_addr()?, over, "serving the Electrum protocol");
-            Ok::<_, io::Error>(listener)
-        };
-        let plain = plain.map(|listener| served(listener, "TCP")).transpose()?;
-        let tls = tls.map(|(listener, tls)| Ok::<_, io::Error>((served(listener, "TLS")?, tls))).transpose()?;
-        // electrs looks for news at this signal, and tools send it. Without a handler it would end the process.
-        signal_hook::flag::register(SIGUSR1, Arc::default())?;
-        Ok(Some((Listeners { plain, tls }, options)))
-    }
 }
 
 /// Bitcoin addresses for examples.
@@ -100,13 +66,7 @@ impl Server {
     pub(crate) fn bind(http: &Http, examples: Examples, node: Option<Arc<dyn NodeAccess>>) -> Result<Self, Failure> {
         let listener = listen(http.listen, "--listen")?;
         let admin = http.admin_listen.map(|address| listen(address, "--admin-listen")).transpose()?;
-        let esplora = http.protocols.esplora.map(|address| listen(address, "--esplora")).transpose()?;
-        let electrum = http.protocols.electrum.map(|address| listen(address, "--electrum")).transpose()?;
-        let electrum_tls = http.protocols.electrum_tls()?;
-        let electrum_tls =
-            electrum_tls.map(|(address, tls)| Ok::<_, Failure>((listen(address, "--electrum-tls")?, tls)));
-        let electrum =
-            Electrum { plain: electrum, tls: electrum_tls.transpose()?, options: http.protocols.electrum_options() };
+        let others = OtherListeners::bind(&http.protocols)?;
         let local = listener.local_addr()?;
         let base_url = match &http.base_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
@@ -170,8 +130,7 @@ impl Server {
         Ok(Server {
             listener,
             admin,
-            esplora,
-            electrum,
+            others,
             config,
             pages,
             access,
@@ -290,25 +249,9 @@ impl Server {
             let pages = self.pages;
             let more =
                 |api: &Api| cairn_mcp::routes(api, options).merge(cairn_web::routes(Arc::new(api.clone()), pages));
-            let esplora = self.esplora.map(tokio::net::TcpListener::from_std).transpose()?;
-            if let Some(listener) = &esplora {
-                tracing::info!(url = format!("http://{}", reachable(listener.local_addr()?)), "serving Esplora's API");
-            }
-            let electrum = self.electrum.listeners()?;
+            let others = self.others.open()?;
             let chain = Chain::new(Arc::clone(&state.index), state.node.clone());
-            let stop = cancel.clone();
-            let others = |api: &Api| {
-                if let Some((listeners, options)) = electrum {
-                    // It ends when it is cancelled, or with the runtime.
-                    tokio::spawn(cairn_electrum::serve(listeners, api.clone(), chain.clone(), options, stop));
-                }
-                let of = |listener| OtherInterface {
-                    listener,
-                    routes: cairn_esplora::routes(api, chain),
-                    dialect: cairn_esplora::DIALECT,
-                };
-                esplora.map(of).into_iter().collect()
-            };
+            let others = |api: &Api| others.serve(api, chain, cancel);
             let shutdown = cancel.cancelled();
             let drained = async {
                 cancel.cancelled().await;
@@ -326,32 +269,6 @@ impl Server {
         runtime.shutdown_timeout(LAST);
         result.map_err(Failure::from)
     }
-}
-
-/// Connections that wait to be accepted; the kernel may allow fewer (`net.core.somaxconn`).
-const BACKLOG: i32 = 4096;
-
-/// Binds the address of a flag.
-fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
-    let bound = TcpListener::bind(address).and_then(|listener| {
-        listener.set_nonblocking(true)?;
-        // The standard library asks for 128: a burst of clients would have to try again.
-        rustix::net::listen(&listener, BACKLOG)?;
-        Ok(listener)
-    });
-    bound.map_err(|error| {
-        let failure = Failure::new(Exit::Listen, format!("cannot listen on {address}: {error}"));
-        failure.hint(format!("use another address for {flag}; port 0 picks a free port"))
-    })
-}
-
-/// Returns an address at which this machine reaches the listener.
-fn reachable(local: SocketAddr) -> SocketAddr {
-    let mut address = local;
-    if local.ip().is_unspecified() {
-        address.set_ip(if local.is_ipv4() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { IpAddr::V6(Ipv6Addr::LOCALHOST) });
-    }
-    address
 }
 
 /// Returns the OpenAPI document of a server with default settings.
