@@ -15,8 +15,8 @@ pub(crate) struct Protocols {
     #[arg(long, env = "CAIRN_ESPLORA", value_name = "ADDR:PORT", value_parser = listener::address)]
     pub(crate) esplora: Option<SocketAddr>,
 
-    /// Address and port at which the HTTP API of Esplora is served together with the routes that mempool.space's backend
-    /// asks of its electrs. Only its operator should reach it. Default: not served.
+    /// Address and port at which the HTTP API of Esplora is served together with the routes that mempool.space's
+    /// backend asks of its electrs. Only its operator should reach it. Default: not served.
     #[arg(long, env = "CAIRN_ESPLORA_INTERNAL", value_name = "ADDR:PORT", value_parser = listener::address)]
     pub(crate) esplora_internal: Option<SocketAddr>,
 

@@ -1,7 +1,8 @@
 //! The chain as one request of another protocol sees it.
 //!
-//! [`Chain::read`] pins index and mempool at one tip, and gives a reader ([`Pinned`]) to the caller. Bytes of transactions
-//! that only the node has, if there are no block files, are fetched while nothing is pinned; then the caller reads again.
+//! [`Chain::read`] pins index and mempool at one tip, and gives a reader ([`Pinned`]) to the caller. Bytes of
+//! transactions that only the node has, if there are no block files, are fetched while nothing is pinned; then the
+//! caller reads again.
 
 mod history;
 mod merkle;

@@ -37,7 +37,8 @@ pub enum Question {
     SubmitPackage(Vec<Vec<u8>>, BroadcastLimits),
     /// Asks if transactions would be accepted together (`testmempoolaccept`).
     TestAccept(Vec<Vec<u8>>, BroadcastLimits),
-    /// The feerate at which a transaction confirms within a number of blocks (`estimatesmartfee`), with a mode of the node.
+    /// The feerate at which a transaction confirms within a number of blocks (`estimatesmartfee`), with a mode of the
+    /// node.
     EstimateFee(u16, Option<&'static str>),
     /// The decoded form of a transaction in this block, or in the mempool without one (`getrawtransaction`).
     DecodedTransaction(Txid, Option<BlockHash>),

@@ -9,8 +9,8 @@
 //!       subscriptions ◄─ watch                who hears of what ◄─ new blocks and mempool changes
 //! ```
 //!
-//! Each request is charged, admitted and stopped as requests over HTTP are ([`cairn_http::Api::work`]). `docs/electrum.md`
-//! lists methods and limits.
+//! Each request is charged, admitted and stopped as requests over HTTP are ([`cairn_http::Api::work`]).
+//! `docs/electrum.md` lists methods and limits.
 
 mod checkpoint;
 mod client;

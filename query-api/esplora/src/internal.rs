@@ -123,7 +123,7 @@ fn listed(at: &Pinned<'_>, work: &Work, txids: &[Txid], age: Age) -> Result<Answ
         match found {
             Ok(Some(whole)) if failed.is_none() => list.push(&whole)?,
             Ok(_) => {}
-            // What the node has to bring is noted for all of them.
+            // Bytes that the node has to bring are noted for all of them.
             Err(error) => failed = failed.or(Some(error)),
         }
     }

@@ -14,7 +14,8 @@ impl Mempool {
     }
 
     /// Transactions that are in only one of two versions, and those that have unconfirmed parents in only one of them.
-    /// One that left and came again in between may be among them. Takes time in proportion to the changes between versions of one mempool, since these share the rest.
+    /// One that left and came again in between may be among them. Takes time in proportion to the changes between
+    /// versions of one mempool, since these share the rest.
     #[must_use]
     pub fn changes_since<'m>(&'m self, before: &'m Mempool) -> Vec<&'m Arc<MempoolTx>> {
         let mut changed = Vec::new();
