@@ -161,10 +161,12 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
         /// A proof is the branch of the whole tree, and its root.
         #[test]
         fn proofs_are_those_of_the_whole_tree(
-            length in 1u32..9_000,
+            length in 1u32..3_000,
             count in any::<prop::sample::Index>(),
             height in any::<prop::sample::Index>(),
         ) {

@@ -69,9 +69,14 @@ impl Electrum {
 
     /// Charges a request that needs no work, as [`Electrum::work`] does.
     pub(crate) async fn charge(&self, asker: Asker) -> Result<(), Failure> {
+        self.charge_message(asker, 0).await
+    }
+
+    /// Charges a message for its size.
+    pub(crate) async fn charge_message(&self, asker: Asker, bytes: usize) -> Result<(), Failure> {
         let gives_up = Instant::now() + PATIENCE;
         loop {
-            match self.api.charge_peer(asker) {
+            match self.api.charge_peer(asker, bytes) {
                 Err(error) if may_wait(&error) && Instant::now() < gives_up => wait(&error).await,
                 Err(error) => return Err(Failure::of_api(&error)),
                 Ok(()) => return Ok(()),

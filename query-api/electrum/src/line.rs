@@ -118,3 +118,59 @@ pub(crate) async fn write(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) 
     }
     timeout(STALLED, stream.flush()).await.map_err(stalled)?
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(10)
+    }
+
+    async fn next(lines: &mut Lines, stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
+        lines.next(stream, soon(), || panic!("a short line needs no memory")).await.ok()
+    }
+
+    #[tokio::test]
+    async fn lines_come_whole_however_they_are_sent() {
+        let (mut near, mut far) = duplex(1 << 16);
+        let mut lines = Lines::new();
+        far.write_all(b"one\ntwo\n\nthr").await.unwrap();
+        for expected in [&b"one"[..], b"two", b""] {
+            assert_eq!(next(&mut lines, &mut near).await.as_deref(), Some(expected));
+        }
+        // Waiting for the rest is given up, and nothing is lost.
+        let waiting = timeout(Duration::from_millis(20), next(&mut lines, &mut near)).await;
+        assert!(waiting.is_err());
+        for byte in b"ee\n" {
+            far.write_all(&[*byte]).await.unwrap();
+        }
+        assert_eq!(next(&mut lines, &mut near).await.as_deref(), Some(&b"three"[..]));
+        lines.rest();
+        assert_eq!(lines.buffer.capacity(), 0);
+        far.write_all(b"unfinished").await.unwrap();
+        drop(far);
+        assert_eq!(next(&mut lines, &mut near).await, None);
+    }
+
+    #[tokio::test]
+    async fn silence_ends_the_connection() {
+        let (mut near, _far) = duplex(64);
+        let idle = Instant::now() + Duration::from_millis(20);
+        let ended = Lines::new().next(&mut near, idle, || panic!("no line")).await;
+        assert!(matches!(ended, Err(NoLine::Ended)));
+    }
+
+    #[tokio::test]
+    async fn answers_are_written_whole() {
+        let (mut near, mut far) = duplex(1 << 10);
+        let bytes: Vec<u8> = (0..200_000u32).map(|n| (n % 251) as u8).collect();
+        let expected = bytes.clone();
+        let writing = tokio::spawn(async move { write(&mut near, &bytes).await });
+        let mut read = Vec::new();
+        far.read_to_end(&mut read).await.unwrap();
+        assert!(writing.await.unwrap().is_ok() && read == expected);
+    }
+}

@@ -4,6 +4,7 @@ use std::{fmt::Write, sync::Arc, time::Duration};
 
 use cairn_http::Asker;
 use cairn_model::CancelToken;
+use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::Instant,
@@ -50,9 +51,8 @@ pub(crate) async fn run(
             Some(Ok(line)) => {
                 let answer = tokio::select! {
                     () = stop.cancelled() => return,
-                    answer = answer(&mut client, &line) => answer,
+                    answer = answer(&mut client, line) => answer,
                 };
-                drop(line);
                 lines.rest();
                 idle = Instant::now() + IDLE;
                 answer
@@ -63,7 +63,7 @@ pub(crate) async fn run(
                     Failure::INVALID_REQUEST,
                     format!("a line has more than {} bytes, or the server has no memory for it", line::MAX_LINE),
                 );
-                let text = rpc::answer(&serde_json::Value::Null, Err(&failure)) + "\n";
+                let text = rpc::answer(&Value::Null, Err(&failure)) + "\n";
                 let _ = line::write(&mut stream, text.as_bytes()).await;
                 return;
             }
@@ -89,13 +89,25 @@ fn notifications(client: &mut Client) -> String {
 }
 
 /// The answer to a line, with its line break; empty if it gets none.
-async fn answer(client: &mut Client, line: &[u8]) -> String {
+async fn answer(client: &mut Client, line: Vec<u8>) -> String {
     // Clients may send empty lines between messages.
     if line.iter().all(u8::is_ascii_whitespace) {
         return String::new();
     }
-    match rpc::parse(line) {
-        Message::One(one) => answer_one(client, one, line.len()).await.map(|text| text + "\n").unwrap_or_default(),
+    let length = line.len();
+    if length > MAX_REQUEST
+        && let Err(failure) = client.electrum.charge_message(client.asker, length).await
+    {
+        return rpc::answer(&Value::Null, Err(&failure)) + "\n";
+    }
+    // The workers stay free while a long line is parsed.
+    let api = client.electrum.api.clone();
+    let message = match api.off_workers(length, move || rpc::parse(&line)).await {
+        Ok(message) => message,
+        Err(error) => return rpc::answer(&Value::Null, Err(&Failure::of_api(&error))) + "\n",
+    };
+    match message {
+        Message::One(one) => answer_one(client, one, length).await.map(|text| text + "\n").unwrap_or_default(),
         Message::Batch(all) => {
             let mut text = String::new();
             for one in all {
@@ -106,7 +118,7 @@ async fn answer(client: &mut Client, line: &[u8]) -> String {
                     }
                     one => one,
                 };
-                if let Some(answer) = answer_one(client, one, line.len()).await {
+                if let Some(answer) = answer_one(client, one, length).await {
                     let separator = if text.is_empty() { '[' } else { ',' };
                     let _ = write!(text, "{separator}{answer}");
                 }
@@ -120,7 +132,11 @@ async fn answer(client: &mut Client, line: &[u8]) -> String {
 async fn answer_one(client: &mut Client, one: Result<Request, BadRequest>, length: usize) -> Option<String> {
     match one {
         Ok(request) => {
-            let id = request.id.clone()?;
+            let Some(id) = request.id.clone() else {
+                // Nobody hears of a refusal either.
+                let _ = client.electrum.charge(client.asker).await;
+                return None;
+            };
             let result = if length > MAX_REQUEST && !methods::may_be_long(&request.method) {
                 let message = format!("the line has {length} bytes; at most {MAX_REQUEST} are allowed");
                 Err(Failure::new(Failure::INVALID_REQUEST, message))

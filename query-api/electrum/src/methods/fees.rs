@@ -11,6 +11,8 @@ use crate::{client::Client, electrum::said, failure::Failure, params::Params};
 
 /// Farthest block that the node estimates for.
 const MAX_TARGET: u32 = 1_008;
+/// The answer without an estimate.
+const UNKNOWN: i32 = -1;
 /// Bitcoin Core's default of its fixed minimum and of its increment, in satoshis per 1,000 virtual bytes.
 const DEFAULT_RELAY_FEE: u64 = 1_000;
 
@@ -34,10 +36,12 @@ pub(super) async fn estimate(client: &Client, params: &Params) -> Answer {
     };
     let chain = client.electrum.chain.clone();
     let asked = client.electrum.work(Cost::Standard, client.asker, move |_| {
-        match chain.node()?.ask(&Question::EstimateFee(target, mode)) {
-            Ok(answer) => Ok(answer.get("feerate").cloned().unwrap_or_else(|| json!(-1))),
+        // Wallets give up a server over an error here; the protocol has a number for an unknown feerate.
+        let Ok(node) = chain.node() else { return Ok(json!(UNKNOWN)) };
+        match node.ask(&Question::EstimateFee(target, mode)) {
+            Ok(answer) => Ok(answer.get("feerate").cloned().unwrap_or_else(|| json!(UNKNOWN))),
             Err(Refused::Rejected { reason, .. }) => Err(Failure::new(Failure::NODE, reason).into()),
-            Err(Refused::Unavailable) => Err(Failure::new(Failure::NODE, "the node cannot be reached").into()),
+            Err(Refused::Unavailable) => Ok(json!(UNKNOWN)),
         }
     });
     write(&asked.await.map_err(said)?)

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     answers::error::ApiError,
     contract::cost::Cost,
-    limits::{client::Client, memory::Share},
+    limits::{client::Client, memory::Share, size::units_of_body},
     transport::connections::{permits::ConnectionPermit, refused},
 };
 
@@ -72,12 +72,13 @@ impl Api {
         HeldMemory(self.server.flight.share(asker.client.as_ref()))
     }
 
-    /// Charges a peer for a request that needs no work.
+    /// Charges a peer for a message of this size that needs no work.
     ///
     /// # Errors
     /// Returns 429 `rate_limited`.
-    pub fn charge_peer(&self, asker: Asker) -> Result<(), ApiError> {
-        asker.client.map_or(Ok(()), |client| self.server.charge(&client, Cost::Light.units()))
+    pub fn charge_peer(&self, asker: Asker, bytes: usize) -> Result<(), ApiError> {
+        let units = Cost::Light.units().saturating_add(units_of_body(bytes));
+        asker.client.map_or(Ok(()), |client| self.server.charge(&client, units))
     }
 
     /// The client of a request over HTTP, which has paid as a light one.
