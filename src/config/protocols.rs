@@ -31,8 +31,8 @@ pub(crate) struct Protocols {
     #[arg(long, env = "CAIRN_ELECTRUM_TLS_KEY", value_name = "FILE")]
     pub(crate) electrum_tls_key: Option<PathBuf>,
 
-    /// Longest history, in transactions, that the Electrum protocol lists or subscribes to. Default: 10000, since clients
-    /// refuse messages above about 1 MB.
+    /// Longest history, in transactions, that the Electrum protocol lists or subscribes to. Default: 10000, since
+    /// clients refuse messages above about 1 MB.
     #[arg(long, env = "CAIRN_ELECTRUM_MAX_HISTORY", value_name = "TRANSACTIONS")]
     pub(crate) electrum_max_history: Option<u32>,
 }

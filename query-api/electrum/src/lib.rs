@@ -9,9 +9,10 @@
 //!       subscriptions ◄─ watch                   who is told of what ◄─ new blocks and mempool changes
 //! ```
 //!
-//! Each request is charged, admitted and stopped as requests over HTTP are ([`cairn_http::Api::work`]). `docs/electrum.md`
-//! lists methods and limits.
+//! Each request is charged, admitted and stopped as requests over HTTP are ([`cairn_http::Api::work`]).
+//! `docs/electrum.md` lists methods and limits.
 
+mod answer;
 mod checkpoint;
 mod client;
 mod electrum;

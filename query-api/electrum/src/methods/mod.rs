@@ -6,18 +6,7 @@ mod scripthash;
 mod server;
 mod transaction;
 
-use cairn_http::ApiError;
-use serde::Serialize;
-
-use crate::{client::Client, failure::Failure, params::Params, rpc::Request};
-
-/// JSON.
-pub(crate) type Answer = Result<String, Failure>;
-
-/// Serializes an answer.
-fn json<T: Serialize>(value: &T) -> Answer {
-    serde_json::to_string(value).map_err(|_| Failure::of_api(&ApiError::internal()))
-}
+use crate::{answer::Answer, client::Client, failure::Failure, params::Params, rpc::Request};
 
 /// True if the parameters of a method may be long.
 pub(crate) fn may_be_long(method: &str) -> bool {
