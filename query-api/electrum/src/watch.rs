@@ -65,8 +65,7 @@ pub(crate) fn watch(electrum: &Electrum, cancel: &CancelToken) {
             // The next look compares with the same state.
             Err(error) => {
                 tracing::debug!(error.detail, "index and mempool cannot be read for subscribers");
-                // A mempool that is loaded again needs the memory of the last one. Then the next look reads all
-                // scripts.
+                // A mempool that is loaded again needs the memory of the last one: the next look reads all scripts.
                 seen = seen.filter(|_| matches!(slot.pin().absent(None), None | Some(Absent::OtherTip)));
                 true
             }

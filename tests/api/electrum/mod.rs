@@ -30,7 +30,7 @@ use tokio::{
 use crate::support::{World, open_config};
 
 /// Whatever is waited for comes in this time.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server of the protocol, which ends with it.
 pub struct Server {

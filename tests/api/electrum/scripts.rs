@@ -59,10 +59,8 @@ async fn all_scripts_are_as_the_ledger_has_them() {
     let server = Server::with(world, unlimited(), Options::default(), None).await;
     let mut client = server.speak("1.4").await;
     let coins = world.oracle.coins_by_script();
-    let mut most = 0;
     for script in world.oracle.scripts().filter(|script| !is_unspendable(script.as_bytes())) {
         let entries = confirmed(&world.oracle, script);
-        most = most.max(entries.len());
         check(&mut client, script, &entries).await;
         let params = json!([script_hash(script)]);
         let balance = world.oracle.totals(script).map_or(0, |totals| totals.balance_sats());
@@ -78,8 +76,6 @@ async fn all_scripts_are_as_the_ledger_has_them() {
         assert_eq!(client.ask("blockchain.scripthash.listunspent", params.clone()).await, json!(expected));
         assert_eq!(client.ask("blockchain.scripthash.get_mempool", params).await, json!([]));
     }
-    // Hashes of histories are kept from here on, so each of them was computed in several steps.
-    assert!(most > 128, "the longest history has {most} transactions");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,7 +86,7 @@ async fn unconfirmed_transactions_follow_confirmed_ones() {
     for version in ["1.4", "1.6"] {
         let mut client = server.speak(version).await;
         let target = ScriptBuf::from_bytes(vec![0x51, 0x20, version.len() as u8, version.as_bytes()[2]]);
-        let mut coins = pool.coins(1_000_000).skip(usize::from(version.as_bytes()[2]));
+        let mut coins = pool.coins(1_000_000).skip(if version == "1.4" { 0 } else { 2 });
         let (one, other) = (coins.next().unwrap(), coins.next().unwrap());
         let first = pool.send(&[one], &[(target.clone(), 600_000)], 700);
         let second = pool.send(&[other], &[(target.clone(), 500_000)], 300);

@@ -188,6 +188,9 @@ async fn the_server_describes_itself_and_the_fees() {
     let server = Server::with(world, unlimited(), Options::default(), Some(node.clone())).await;
     let coin = pool.coins(1_000_000).next().unwrap();
     let tx = pool.send(&[coin], &[], 5_000);
+    // Projections have a least time between them.
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert!(pool.slot.refresh());
     let genesis = world.oracle.blocks()[0].block_hash().to_string();
     for version in ["1.4", "1.6"] {
         let mut client = server.speak(version).await;

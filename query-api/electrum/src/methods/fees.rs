@@ -6,8 +6,13 @@ use cairn_http::Cost;
 use cairn_model::NodeFloor;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, json as write};
-use crate::{client::Client, electrum::said, failure::Failure, params::Params};
+use crate::{
+    answer::{Answer, write},
+    client::Client,
+    electrum::said,
+    failure::Failure,
+    params::Params,
+};
 
 /// Farthest block that the node estimates for.
 const MAX_TARGET: u32 = 1_008;

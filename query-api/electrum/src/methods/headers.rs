@@ -5,8 +5,8 @@ use cairn_http::Cost;
 use cairn_model::{BlockHash, Height};
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, json as write};
 use crate::{
+    answer::{Answer, write},
     checkpoint::Proof,
     client::Client,
     failure::{Failure, Refusal},

@@ -1,15 +1,12 @@
 //! The methods of the protocol. Each is a function from the client and its parameters to JSON.
 
-mod answer;
 mod fees;
 mod headers;
 mod scripthash;
 mod server;
 mod transaction;
 
-pub(crate) use answer::Answer;
-
-use crate::{client::Client, failure::Failure, params::Params, rpc::Request};
+use crate::{answer::Answer, client::Client, failure::Failure, params::Params, rpc::Request};
 
 /// True if the parameters of a method may be long.
 pub(crate) fn may_be_long(method: &str) -> bool {

@@ -8,8 +8,8 @@ use cairn_http::{ApiError, Cost, Work};
 use cairn_model::Outpoint;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, json as write};
 use crate::{
+    answer::{Answer, write},
     client::Client,
     failure::{Failure, Refusal},
     params::Params,

@@ -3,8 +3,8 @@
 use cairn_http::Cost;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, json as write};
 use crate::{
+    answer::{Answer, write},
     client::Client,
     failure::Failure,
     negotiate::{Version, asked, negotiate},

@@ -5,8 +5,8 @@ use cairn_http::Cost;
 use cairn_model::{Height, Txid};
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, json as write};
 use crate::{
+    answer::{Answer, write},
     client::Client,
     electrum::said,
     failure::{Failure, Refusal},

@@ -1,4 +1,4 @@
-//! Answers of methods.
+//! Answers of methods: JSON, or an error.
 
 use cairn_http::ApiError;
 use serde::Serialize;
@@ -9,6 +9,6 @@ use crate::failure::Failure;
 pub(crate) type Answer = Result<String, Failure>;
 
 /// Serializes an answer.
-pub(super) fn json<T: Serialize>(value: &T) -> Answer {
+pub(crate) fn write<T: Serialize>(value: &T) -> Answer {
     serde_json::to_string(value).map_err(|_| Failure::of_api(&ApiError::internal()))
 }
