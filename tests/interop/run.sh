@@ -5,7 +5,7 @@
 # Versions are pinned; they live in the user's cache. Bounded to a few minutes.
 set -euo pipefail
 
-listen=127.0.0.1:18333 esplora=127.0.0.1:18339
+listen=127.0.0.1:18333 esplora=127.0.0.1:18339 electrum=127.0.0.1:18340
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/interop/install-pinned.sh
 . "$here/install-pinned.sh"
@@ -22,7 +22,7 @@ stop() {
 trap stop EXIT
 # Thousands of requests of one client are the point here. Reports are paid to a watch-only account of the test networks.
 account=tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba
-CAIRN_PAYMENTS_DESCRIPTOR="wpkh($account/0/*)" CAIRN_RATE_LIMIT=0 "${CARGO_TARGET_DIR:-target}/release/cairn" demo --still --datadir "$work/data" --listen "$listen" --esplora "$esplora" >"$work/log" 2>&1 &
+CAIRN_PAYMENTS_DESCRIPTOR="wpkh($account/0/*)" CAIRN_RATE_LIMIT=0 "${CARGO_TARGET_DIR:-target}/release/cairn" demo --still --datadir "$work/data" --listen "$listen" --esplora "$esplora" --electrum "$electrum" >"$work/log" 2>&1 &
 server=$!
 
 document="$work/openapi.json"
@@ -50,7 +50,7 @@ done
 "$here/stores.sh" "${CARGO_TARGET_DIR:-target}/release/cairn" "$work/data"
 "$here/l402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/lightning.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
-"$here/esplora.sh" "http://$listen" "http://$esplora"
+"$here/protocols.sh" "http://$listen" "http://$esplora" "tcp://$electrum"
 "$here/electrs.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/x402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 

@@ -1,5 +1,5 @@
 // @bitcoinerlab/explorer reads an address over Esplora's API, and says what our own API says of it.
-// Usage: esplora_libraries.mjs BASE_URL ESPLORA_URL; LIBRARY is its folder.
+// Usage: protocols_libraries.mjs BASE_URL ESPLORA_URL; LIBRARY is its folder.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 
