@@ -257,7 +257,8 @@ mod tests {
         let mut list = List::new(&limited);
         let item = "x".repeat(1_000);
         let pushed = (0..1_000).take_while(|_| list.push(&item).is_ok()).count();
-        assert!((80..=100).contains(&pushed), "{pushed}");
+        // Bytes are counted in steps.
+        assert!((80..=120).contains(&pushed), "{pushed}");
         let refused = Answer::large(&"x".repeat(200_000), Age::Short, &work(100_000));
         assert!(matches!(refused, Err(Refusal::Failed(error)) if error.status.as_u16() == 422));
     }
