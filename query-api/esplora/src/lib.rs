@@ -62,3 +62,16 @@ fn at_both(routes: Router<Esplora>, state: Esplora) -> Router {
 async fn unknown(OriginalUri(uri): OriginalUri) -> Refusal {
     Refusal::not_found(format!("endpoint does not exist {:?}", uri.path()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A router panics as it is made if two routes have the same path.
+    #[test]
+    fn routes_do_not_overlap() {
+        let routes = public().merge(internal::routes());
+        let both = Router::<Esplora>::new().merge(routes.clone()).nest("/api", routes);
+        assert!(both.has_routes());
+    }
+}
