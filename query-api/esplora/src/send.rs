@@ -225,7 +225,7 @@ mod tests {
     fn packages_are_checked_before_the_node_is_asked() {
         let list = |all: &[String]| serde_json::to_string(all).unwrap();
         let fine = "00".repeat(61);
-        assert_eq!(transactions(&list(&[fine.clone()])).unwrap(), [vec![0; 61]]);
+        assert_eq!(transactions(&list(std::slice::from_ref(&fine))).unwrap(), [vec![0; 61]]);
         assert_eq!(text_of(transactions(&list(&vec![fine.clone(); 26]))), "Exceeded maximum of 25 transactions");
         let short = list(&[fine.clone(), "00".to_owned()]);
         assert_eq!(text_of(transactions(&short)), "Invalid transaction size for item 1");
