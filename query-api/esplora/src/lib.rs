@@ -28,7 +28,13 @@ mod tx_json;
 mod txs;
 mod utxos;
 
-use axum::{Router, extract::OriginalUri};
+use axum::{
+    Router,
+    extract::{OriginalUri, Request},
+    http::{HeaderValue, Method, StatusCode, header},
+    middleware::{Next, from_fn},
+    response::{IntoResponse, Response},
+};
 use cairn_chain::Chain;
 use cairn_http::{Api, Dialect};
 
@@ -56,7 +62,23 @@ fn public() -> Router<Esplora> {
 }
 
 fn at_both(routes: Router<Esplora>, state: Esplora) -> Router {
-    Router::new().merge(routes.clone()).nest("/api", routes).fallback(unknown).with_state(state)
+    let routes = Router::new().merge(routes.clone()).nest("/api", routes).fallback(unknown).with_state(state);
+    routes.layer(from_fn(preflight))
+}
+
+/// Answers a browser that asks beforehand if a page of another site may send a request: it may.
+async fn preflight(request: Request, next: Next) -> Response {
+    if request.method() != Method::OPTIONS {
+        return next.run(request).await;
+    }
+    let methods = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
+    let asked = request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let headers = response.headers_mut();
+    headers.extend([(header::ALLOW, methods.clone()), (header::ACCESS_CONTROL_ALLOW_METHODS, methods)]);
+    headers.extend(asked.map(|asked| (header::ACCESS_CONTROL_ALLOW_HEADERS, asked)));
+    headers.insert(header::VARY, HeaderValue::from_static("access-control-request-headers"));
+    response
 }
 
 async fn unknown(OriginalUri(uri): OriginalUri) -> Refusal {

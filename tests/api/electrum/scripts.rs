@@ -126,7 +126,8 @@ async fn long_histories_are_refused_as_clients_know_it() {
     let params = json!([script_hash(script)]);
     for (max_history, is_listed) in [(length, true), (length - 1, false)] {
         let options = Options { max_history, ..Options::default() };
-        let mut client = Server::with(world, unlimited(), options, None).await.speak("1.4.2").await;
+        let server = Server::with(world, unlimited(), options, None).await;
+        let mut client = server.speak("1.4.2").await;
         for method in ["blockchain.scripthash.get_history", "blockchain.scripthash.subscribe"] {
             let answer = client.call(method, params.clone()).await;
             assert_eq!(answer.get("result").is_some(), is_listed, "{answer}");

@@ -176,8 +176,8 @@ async fn transactions_are_sent_by_the_node() {
     assert_eq!(client.fail("blockchain.transaction.broadcast", json!(["xy"])).await.0, 1);
     let mut old = server.speak("1.4").await;
     assert_eq!(old.fail("blockchain.transaction.broadcast_package", json!([[raw]])).await.0, -32601);
-    let mut alone = Server::new(world).await.speak("1.4").await;
-    assert_eq!(alone.fail("blockchain.transaction.broadcast", json!([raw])).await.0, 2);
+    let alone = Server::new(world).await;
+    assert_eq!(alone.speak("1.4").await.fail("blockchain.transaction.broadcast", json!([raw])).await.0, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,7 +25,7 @@ async fn wrong_parts_of_paths_are_refused() {
         }
     }
     let hash = "00".repeat(32);
-    for wrong in ["-1", "abc", "1.5", "99999999999999999999", "0x10", &long] {
+    for wrong in ["-1", "abc", "1.5", "99999999999999999999", "0x10", &"9".repeat(300)] {
         refused(&router, &format!("/block-height/{wrong}"), 400, "Invalid number").await;
         refused(&router, &format!("/tx/{hash}/outspend/{wrong}"), 400, "Invalid number").await;
         refused(&router, &format!("/block/{hash}/txid/{wrong}"), 400, "Invalid number").await;
