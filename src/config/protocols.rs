@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use cairn_electrum::{Options, Tls, TlsError};
 use clap::Args;
 
-use super::listener;
+use super::{listener, values::whole};
 use crate::exit::Failure;
 
 /// Other protocols.
@@ -38,7 +38,7 @@ pub(crate) struct Protocols {
 
     /// Longest history, in transactions, that the Electrum protocol lists or subscribes to. Default: 10000, since
     /// clients refuse messages above about 1 MB.
-    #[arg(long, env = "CAIRN_ELECTRUM_MAX_HISTORY", value_name = "TRANSACTIONS")]
+    #[arg(long, env = "CAIRN_ELECTRUM_MAX_HISTORY", value_name = "TRANSACTIONS", value_parser = whole::<u32>(1..=u32::MAX.into()))]
     pub(crate) electrum_max_history: Option<u32>,
 }
 

@@ -102,7 +102,7 @@ mod tests {
     fn feerates_are_numbers() {
         assert_eq!(sats_per_vbyte(FeeRate(2_000)).to_string(), "2");
         assert_eq!(sats_per_vbyte(FeeRate(1_500)).to_string(), "1.5");
-        assert_eq!(json!(btc(1_000)).to_string(), "1e-5");
+        assert_eq!(json!(btc(1_000)).to_string(), "0.00001");
         assert_eq!(json!(btc(101_079)).to_string(), "0.00101079");
     }
 }
