@@ -31,7 +31,7 @@ pub struct Entry {
 }
 
 impl Script {
-    /// Sums over its confirmed transactions; `None` if there is none.
+    /// Sums over its confirmed transactions; `None` if no block has it.
     #[must_use]
     pub fn totals(&self) -> Option<&Totals> {
         self.found.as_ref().map(|found| &found.totals)

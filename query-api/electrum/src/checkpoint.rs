@@ -15,7 +15,7 @@ pub(crate) const GROUP: u32 = 1 << LEVEL;
 /// A hash of a header, or of two nodes.
 pub(crate) type Node = [u8; 32];
 
-/// The hashes beside the way from a header to the root, its sibling first, and the root.
+/// Hashes that lead from a header to the root (the sibling of the header first), and the root.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Proof {
     pub(crate) branch: Vec<Node>,

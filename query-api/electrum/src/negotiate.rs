@@ -65,7 +65,7 @@ pub(crate) fn asked(value: Option<&Value>) -> Option<Asked> {
     }
 }
 
-/// The newest version that both speak, up to `newest`; `None` if there is none.
+/// The newest version that both speak, up to `newest`; `None` if they have no version in common.
 pub(crate) fn negotiate((from, to): Asked, newest: Version) -> Option<Version> {
     Version::ALL.into_iter().rev().find(|version| (from..=to.min(newest)).contains(version))
 }

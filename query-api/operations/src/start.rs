@@ -156,7 +156,7 @@ where
     serve_all(listener, state, more, |_| Vec::new(), shutdown).await
 }
 
-/// As [`serve`], with other interfaces beside the API.
+/// As [`serve`]; serves other interfaces, too.
 pub async fn serve_all<F>(
     listener: TcpListener,
     state: ApiState,

@@ -237,7 +237,7 @@ where
     serve_all(listener, service, more, |_| Vec::new(), shutdown).await
 }
 
-/// As [`serve`], with other interfaces beside the API.
+/// As [`serve`]; serves other interfaces, too.
 pub async fn serve_all<F>(
     listener: TcpListener,
     service: Service,
