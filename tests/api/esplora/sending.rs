@@ -21,7 +21,7 @@ use crate::{
 struct Scripted {
     /// Answers to broadcasts; it accepts what it has no answer for.
     verdict: Mutex<Option<Refused>>,
-    /// Answer to questions; the parameters, if there is none.
+    /// The answer to every question. Without it, the parameters of a question are its answer.
     answer: Mutex<Option<Result<Value, Refused>>>,
     /// Methods that it was asked.
     asked: Mutex<Vec<(&'static str, Value)>>,
