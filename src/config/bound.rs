@@ -15,6 +15,9 @@ const READ: u64 = 768 << 10;
 /// Memory of the fetchers of prices.
 const PRICES: u64 = 16 << 20;
 
+/// Memory of the Electrum protocol: its most subscriptions, news that wait for each, and kept statuses.
+const ELECTRUM: u64 = 192 << 20;
+
 /// The settings that decide about memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
@@ -29,6 +32,8 @@ pub(super) struct Sizes {
     /// `--max-concurrent-reads`.
     pub(super) reads: u64,
     pub(super) fetches: bool,
+    /// True if the Electrum protocol is served.
+    pub(super) has_electrum: bool,
 }
 
 impl Sizes {
@@ -42,6 +47,7 @@ impl Sizes {
             ("", SERVING),
             ("further connections ", more(self.connections, CONNECTIONS, CONNECTION)),
             ("further reads ", more(self.reads, READS, READ)),
+            ("Electrum ", if self.has_electrum { ELECTRUM } else { 0 }),
         ];
         let mut text = String::new();
         for (command, terms) in [
@@ -72,8 +78,15 @@ mod tests {
 
     #[test]
     fn a_bound_is_the_sum_of_its_terms() {
-        let sizes =
-            Sizes { memory: 4 << 30, cache: 1 << 30, mempool: 512 << 20, connections: 4096, reads: 32, fetches: false };
+        let sizes = Sizes {
+            memory: 4 << 30,
+            cache: 1 << 30,
+            mempool: 512 << 20,
+            connections: 4096,
+            reads: 32,
+            fetches: false,
+            has_electrum: false,
+        };
         assert_eq!(
             sizes.bounds(),
             "# memory bound of cairn run: 5760 MiB = --memory 4 GiB + --cache 1 GiB + --mempool-memory 512 MiB + 128 MiB\n\
@@ -84,12 +97,13 @@ mod tests {
         assert!(fetching.contains(
             "# memory bound of cairn index: 4624 MiB = --memory 4 GiB + --mempool-memory 512 MiB + prices 16 MiB\n"
         ));
-        let more = Sizes { cache: 128 << 20, connections: 4096 + 6_400, reads: 64, ..sizes }.bounds();
+        let more =
+            Sizes { cache: 128 << 20, connections: 4096 + 6_400, reads: 64, has_electrum: true, ..sizes }.bounds();
         let serve = more.lines().last().unwrap_or_default();
         assert_eq!(
             serve,
-            "# memory bound of cairn serve: 892 MiB = --cache 128 MiB + --mempool-memory 512 MiB + 128 MiB + further \
-             connections 100 MiB + further reads 24 MiB"
+            "# memory bound of cairn serve: 1084 MiB = --cache 128 MiB + --mempool-memory 512 MiB + 128 MiB + further \
+             connections 100 MiB + further reads 24 MiB + Electrum 192 MiB"
         );
     }
 }

@@ -61,6 +61,11 @@ impl Protocols {
         tls.map(|tls| Some((address, tls))).map_err(failed)
     }
 
+    /// True if the Electrum protocol is served.
+    pub(crate) fn has_electrum(&self) -> bool {
+        self.electrum.is_some() || self.electrum_tls.is_some()
+    }
+
     /// Returns the settings of the Electrum protocol.
     pub(crate) fn electrum_options(&self) -> Options {
         let max_history = self.electrum_max_history.unwrap_or(Options::MAX_HISTORY);

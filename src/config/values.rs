@@ -96,6 +96,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("SATS", "50000"),
     ("SIZE", "4G"),
     ("TIME", "31d"),
+    ("TRANSACTIONS", "10000"),
     ("URL", "https://cairn.example"),
     ("ZONE", "America/New_York"),
 ];

@@ -8,15 +8,13 @@ use cairn_tables::totals::Totals;
 
 use crate::pinned::Pinned;
 
-/// A script, by the SHA-256 of its bytes, with what the chain and the mempool know of it.
+/// A script, by the SHA-256 of its bytes, with what the chain knows of it.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// SHA-256(scriptPubKey), first byte first.
     pub hash: ScriptHash,
     /// `None` if no block has it.
     pub found: Option<FoundScript>,
-    /// Effect of all unconfirmed transactions.
-    pub unconfirmed: ScriptTotals,
 }
 
 /// A confirmed transaction of a script.
@@ -42,7 +40,7 @@ impl Pinned<'_> {
     /// A script by the SHA-256 of its bytes.
     pub fn script(&self, hash: ScriptHash) -> Result<Script, ApiError> {
         let found = self.view.scripts().find_hash(&hash)?.map(|(found, _)| found);
-        Ok(Script { hash, found, unconfirmed: self.mempool.script_totals(&hash) })
+        Ok(Script { hash, found })
     }
 
     /// Confirmed transactions of a script, newest first, after skipping the `skip` newest; at most `limit`.
@@ -63,9 +61,13 @@ impl Pinned<'_> {
         Ok(is_of_script.then(|| found.totals.tx_count.saturating_sub(before.tx_count)))
     }
 
+    /// Effect of all unconfirmed transactions on a script.
+    pub fn unconfirmed_totals(&self, script: &Script) -> Result<ScriptTotals, ApiError> {
+        Ok(self.mempool()?.script_totals(&script.hash))
+    }
+
     /// Unconfirmed transactions of a script, newest first; at most `limit`.
-    #[must_use]
-    pub fn unconfirmed_history(&self, script: &Script, limit: usize) -> Vec<ScriptEffect> {
-        self.mempool.script_txs(&script.hash, None, limit)
+    pub fn unconfirmed_history(&self, script: &Script, limit: usize) -> Result<Vec<ScriptEffect>, ApiError> {
+        Ok(self.mempool()?.script_txs(&script.hash, None, limit))
     }
 }

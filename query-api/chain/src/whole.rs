@@ -38,7 +38,7 @@ impl Pinned<'_> {
         if let Some(stored) = self.view.transactions().by_txid(txid)? {
             return self.confirmed(stored).map(Some);
         }
-        self.mempool.get(txid).map(|tx| self.unconfirmed(tx)).transpose()
+        self.mempool()?.get(txid).map(|tx| self.unconfirmed(tx)).transpose()
     }
 
     /// Confirmed transactions by their numbers. Bytes that the node has to bring are noted for all of

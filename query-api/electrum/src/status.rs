@@ -35,27 +35,24 @@ pub(crate) struct Entry {
 }
 
 /// Fails if a history is longer than this.
-fn check_length(script: &Script, max_history: u64) -> Result<u64, Failure> {
+fn check_length(at: &Pinned<'_>, script: &Script, max_history: u64) -> Result<u64, Refusal> {
     let confirmed = script.totals().map_or(0, |totals| totals.tx_count);
-    let all = confirmed.saturating_add(script.unconfirmed.tx_count);
-    if all > max_history { Err(Failure::too_large()) } else { Ok(all) }
+    let all = confirmed.saturating_add(at.unconfirmed_totals(script)?.tx_count);
+    if all > max_history { Err(Failure::too_large().into()) } else { Ok(all) }
 }
 
 /// The length of a script's history.
 ///
 /// # Errors
 /// Fails beyond the limit, and if its class of work has no room for it.
-pub(crate) fn length(script: &Script, max_history: u64, room: u64) -> Result<u64, Refusal> {
-    let all = check_length(script, max_history)?;
+pub(crate) fn length(at: &Pinned<'_>, script: &Script, max_history: u64, room: u64) -> Result<u64, Refusal> {
+    let all = check_length(at, script, max_history)?;
     if all > room { Err(Refusal::Larger(all)) } else { Ok(all) }
 }
 
 /// The unconfirmed transactions of a script, in the order of its status: those with confirmed inputs first, then by
 /// txid as it is written.
 pub(crate) fn unconfirmed(mempool: &Mempool, script: &Script, limit: u64) -> Vec<Entry> {
-    if script.unconfirmed.tx_count == 0 {
-        return Vec::new();
-    }
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let effects = mempool.script_txs(&script.hash, None, limit);
     let entry = |txid: Txid| Entry {
@@ -105,7 +102,7 @@ pub(crate) fn history(at: &Pinned<'_>, script: &Script, length: u64) -> Result<V
         }
         all.extend(batch);
     }
-    all.extend(unconfirmed(at.mempool, script, length));
+    all.extend(unconfirmed(at.mempool()?, script, length));
     Ok(all)
 }
 
@@ -146,7 +143,7 @@ impl Statuses {
     /// # Errors
     /// Fails if its history is longer than `max_history`, or if the work stops: then what is hashed so far is kept.
     pub(crate) fn of(&self, at: &Pinned<'_>, script: &Script, max_history: u64, room: u64) -> Result<Status, Refusal> {
-        let all = check_length(script, max_history)?;
+        let all = check_length(at, script, max_history)?;
         let confirmed = script.totals().map_or(0, |totals| totals.tx_count);
         let is_valid = |kept: &Midstate| kept.count <= confirmed && at.view.chain().is(kept.block.0, &kept.block.1);
         let kept = self.get(&script.hash).filter(is_valid);
@@ -177,7 +174,7 @@ impl Statuses {
         if let Some(error) = stopped {
             return Err(error.into());
         }
-        let unconfirmed = unconfirmed(at.mempool, script, all);
+        let unconfirmed = unconfirmed(at.mempool()?, script, all);
         hash(&mut sha, &mut text, &unconfirmed);
         let is_empty = count == 0 && unconfirmed.is_empty();
         Ok((!is_empty).then(|| sha.finalize().into()))

@@ -4,7 +4,7 @@
 //! came, went or changed their height. Only subscribed scripts among these get a new status. After a reorganization, or
 //! many blocks at once, all subscribed scripts are looked at.
 
-use std::{collections::BTreeSet, rc::Rc, time::Duration};
+use std::{collections::BTreeSet, rc::Rc, sync::Arc, time::Duration};
 
 use cairn_chain::Pinned;
 use cairn_domain::{
@@ -12,7 +12,6 @@ use cairn_domain::{
     script_sha256,
 };
 use cairn_http::{ApiError, Limits, Work};
-use cairn_link::Absent;
 use cairn_model::{BlockHash, CancelToken, Height, MempoolTx, TxNum};
 
 use crate::{
@@ -34,7 +33,8 @@ const GROUPS_AT_ONCE: u32 = 64;
 struct Seen {
     height: Height,
     hash: BlockHash,
-    mempool: Mempool,
+    /// `None` if it could not be read: the next mempool is compared with nothing.
+    mempool: Option<Mempool>,
 }
 
 /// The scripts that a look has to compute.
@@ -65,8 +65,6 @@ pub(crate) fn watch(electrum: &Electrum, cancel: &CancelToken) {
             // The next look compares with the same state.
             Err(error) => {
                 tracing::debug!(error.detail, "index and mempool cannot be read for subscribers");
-                // A mempool that is loaded again needs the memory of the last one: the next look reads all scripts.
-                seen = seen.filter(|_| matches!(slot.pin().absent(None), None | Some(Absent::OtherTip)));
                 true
             }
         };
@@ -133,27 +131,39 @@ fn status(electrum: &Electrum, at: &Pinned<'_>, script: &ScriptHash) -> Result<S
 /// Compares the pinned state with the last one.
 fn find(electrum: &Electrum, at: &Pinned<'_>, seen: Option<&Seen>) -> Result<Found, ApiError> {
     let tip = *at.view.tip();
+    // Without a mempool only the tip is announced, and the memory of the last mempool is given back.
+    let mempool = match at.mempool() {
+        Ok(mempool) => Some(mempool),
+        Err(error) if at.is_mempool_at_other_tip() => return Err(error),
+        Err(_) => None,
+    };
     let is_new = seen.is_none_or(|seen| seen.hash != tip.hash);
     let header = is_new.then(|| Ok::<_, ApiError>(at.header(tip.height)?.header)).transpose()?;
     let touched = if electrum.hub.is_idle() {
         Touched::These(Vec::new())
     } else {
-        match seen {
-            // The first look has nothing to compare with, and the scripts may have changed since they were answered.
-            None => Touched::All,
-            Some(seen) => touched(electrum, at, seen)?,
+        match (mempool, seen.and_then(|seen| Some((seen, seen.mempool.as_ref()?)))) {
+            (None, _) => Touched::These(Vec::new()),
+            // There is nothing to compare with, and the scripts may have changed since they were answered.
+            (Some(_), None) => Touched::All,
+            (Some(mempool), Some((seen, before))) => touched(electrum, at, seen, mempool.changes_since(before))?,
         }
     };
     let has_checkpoints = electrum.extend_checkpoints(at, tip.height.saturating_add(1), GROUPS_AT_ONCE)?;
     Ok(Found {
         tip: header.map(|header| TipHeader { height: tip.height, hash: tip.hash, header }),
         touched,
-        seen: Seen { height: tip.height, hash: tip.hash, mempool: at.mempool.clone() },
+        seen: Seen { height: tip.height, hash: tip.hash, mempool: mempool.cloned() },
         has_checkpoints,
     })
 }
 
-fn touched(electrum: &Electrum, at: &Pinned<'_>, seen: &Seen) -> Result<Touched, ApiError> {
+fn touched<'t>(
+    electrum: &Electrum,
+    at: &Pinned<'_>,
+    seen: &Seen,
+    changes: impl IntoIterator<Item = &'t Arc<MempoolTx>>,
+) -> Result<Touched, ApiError> {
     let tip = at.view.tip();
     let continues =
         at.view.chain().is(seen.height, &seen.hash) && tip.height - seen.height.min(tip.height) <= MAX_BLOCKS;
@@ -164,7 +174,7 @@ fn touched(electrum: &Electrum, at: &Pinned<'_>, seen: &Seen) -> Result<Touched,
     for height in seen.height + 1..=tip.height {
         add_block(at, height, &mut prefixes)?;
     }
-    for tx in at.mempool.changes_since(&seen.mempool) {
+    for tx in changes {
         add_unconfirmed(tx, &mut prefixes);
     }
     let significant = at.view.facts().script_prefix.min(8);

@@ -65,7 +65,7 @@ struct Cpfp {
 async fn cpfp(State(esplora): State<Esplora>, Path(txid): Path<String>, from: Parts) -> Result<Answer, Refusal> {
     let txid = params::txid(&txid)?;
     esplora
-        .read(Cost::Standard, &from, move |at, _| match relatives(at, &txid) {
+        .read(Cost::Standard, &from, move |at, _| match relatives(at, &txid)? {
             Some(found) => Answer::json(&found, Age::Recent),
             None => Answer::json(&json!({"ancestors": []}), Age::Short),
         })
@@ -73,15 +73,17 @@ async fn cpfp(State(esplora): State<Esplora>, Path(txid): Path<String>, from: Pa
 }
 
 /// `None` if the transaction is not in the mempool.
-fn relatives(at: &Pinned<'_>, txid: &Txid) -> Option<Cpfp> {
-    let (tx, found) = (at.mempool.get(txid)?, at.mempool.relatives(txid, MAX_RELATIVES)?);
+fn relatives(at: &Pinned<'_>, txid: &Txid) -> Result<Option<Cpfp>, Refusal> {
+    let mempool = at.mempool()?;
+    let Some((tx, found)) = mempool.get(txid).zip(mempool.relatives(txid, MAX_RELATIVES)) else { return Ok(None) };
     let list = |txids: &[Txid]| {
-        let known = txids.iter().filter_map(|txid| at.mempool.get(txid));
+        let known = txids.iter().filter_map(|txid| mempool.get(txid));
         known.map(|tx| Relative { txid: tx.txid.to_string(), fee: tx.fee_sats, weight: tx.weight() }).collect()
     };
     let own = || FeeRate::of(tx.fee_sats, tx.adjusted_vsize());
-    let rate = at.projection.and_then(|projection| projection.position(txid)).map(|place| place.rate).or_else(own);
-    Some(Cpfp {
+    let place = at.projection()?.and_then(|projection| projection.position(txid));
+    let rate = place.map(|place| place.rate).or_else(own);
+    Ok(Some(Cpfp {
         ancestors: list(&found.ancestors.txids),
         best_descendant: None,
         descendants: list(&found.descendants.txids),
@@ -89,7 +91,7 @@ fn relatives(at: &Pinned<'_>, txid: &Txid) -> Option<Cpfp> {
         sigops: tx.sigop_cost,
         fee: tx.fee_sats,
         adjusted_vsize: tx.adjusted_vsize(),
-    })
+    }))
 }
 
 /// The transactions of a query string; `None` for a text that is not a txid.
@@ -114,8 +116,9 @@ async fn times(
     let txids = each_txid(query)?;
     esplora
         .read(Cost::Light, &from, move |at, _| {
+            let mempool = at.mempool()?;
             // 0 stands for a transaction that is not in the mempool.
-            let seen = |txid: &Option<Txid>| at.mempool.get(txid.as_ref()?).map(|tx| tx.first_seen_ms / 1_000);
+            let seen = |txid: &Option<Txid>| mempool.get(txid.as_ref()?).map(|tx| tx.first_seen_ms / 1_000);
             let times: Vec<u64> = txids.iter().map(|txid| seen(txid).unwrap_or(0)).collect();
             Answer::json(&times, Age::Recent)
         })

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::{
     answer::{Age, Answer, Refusal},
     block_json::BlockJson,
-    blocks::{height_of, rows_down_from},
+    blocks::{height_of, lists, rows_down_from},
     params,
     state::Esplora,
 };
@@ -25,11 +25,7 @@ const BLOCKS: Height = 15;
 
 /// The routes of blocks with more fields.
 pub(crate) fn routes() -> Router<Esplora> {
-    Router::new()
-        .route("/v1/blocks", get(newest))
-        .route("/v1/blocks/", get(newest))
-        .route("/v1/blocks/{start}", get(from_height))
-        .route("/v1/block/{hash}", get(block))
+    lists("/v1/blocks", blocks).route("/v1/block/{hash}", get(block))
 }
 
 /// A block with more fields.
@@ -83,19 +79,6 @@ fn blocks(at: &Pinned<'_>, start: Option<u64>) -> Result<Answer, Refusal> {
     let rows = rows_down_from(at, start, BLOCKS)?;
     let blocks: Vec<FullBlock> = rows.iter().map(|(height, row)| FullBlock::new(at, *height, row)).collect();
     Answer::json(&blocks, Age::Short)
-}
-
-async fn newest(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
-    esplora.read(Cost::Standard, &from, |at, _| blocks(at, None)).await
-}
-
-async fn from_height(
-    State(esplora): State<Esplora>,
-    Path(start): Path<String>,
-    from: Parts,
-) -> Result<Answer, Refusal> {
-    let start = params::digits(&start);
-    esplora.read(Cost::Standard, &from, move |at, _| blocks(at, start)).await
 }
 
 async fn block(State(esplora): State<Esplora>, Path(hash): Path<String>, from: Parts) -> Result<Answer, Refusal> {

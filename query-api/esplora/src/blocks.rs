@@ -30,12 +30,9 @@ pub(crate) const PAGE: u64 = 25;
 
 /// The routes of blocks.
 pub(crate) fn routes() -> Router<Esplora> {
-    Router::new()
+    lists("/blocks", blocks)
         .route("/blocks/tip/height", get(tip_height))
         .route("/blocks/tip/hash", get(tip_hash))
-        .route("/blocks", get(newest))
-        .route("/blocks/", get(newest))
-        .route("/blocks/{start}", get(from_height))
         .route("/block-height/{height}", get(hash_at))
         .route("/block/{hash}", get(block))
         .route("/block/{hash}/status", get(status))
@@ -56,18 +53,20 @@ async fn tip_hash(State(esplora): State<Esplora>, from: Parts) -> Result<Answer,
     esplora.read(Cost::Light, &from, |at, _| Ok(Answer::text(at.view.tip().hash.to_string(), Age::Short))).await
 }
 
-async fn newest(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
-    esplora.read(Cost::Standard, &from, |at, _| blocks(at, None)).await
-}
-
-async fn from_height(
-    State(esplora): State<Esplora>,
-    Path(start): Path<String>,
-    from: Parts,
-) -> Result<Answer, Refusal> {
-    // Anything but a number stands for the tip, as in electrs.
-    let start = params::digits(&start);
-    esplora.read(Cost::Standard, &from, move |at, _| blocks(at, start)).await
+/// The routes of a list of blocks: from the tip downwards, and from a height.
+pub(crate) fn lists(path: &str, list: fn(&Pinned<'_>, Option<u64>) -> Result<Answer, Refusal>) -> Router<Esplora> {
+    let from_tip = move |State(esplora): State<Esplora>, from: Parts| async move {
+        esplora.read(Cost::Standard, &from, move |at, _| list(at, None)).await
+    };
+    let from_height = move |State(esplora): State<Esplora>, Path(start): Path<String>, from: Parts| async move {
+        // Anything but a number stands for the tip, as in electrs.
+        let start = params::digits(&start);
+        esplora.read(Cost::Standard, &from, move |at, _| list(at, start)).await
+    };
+    Router::new()
+        .route(path, get(from_tip))
+        .route(&format!("{path}/"), get(from_tip))
+        .route(&format!("{path}/{{start}}"), get(from_height))
 }
 
 fn blocks(at: &Pinned<'_>, start: Option<u64>) -> Result<Answer, Refusal> {

@@ -39,7 +39,7 @@ pub(crate) fn routes() -> Router<Esplora> {
 async fn estimates(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
     let (chain, caches) = (esplora.chain(), esplora.caches());
     if chain.node().is_err() {
-        return esplora.read(Cost::Light, &from, |at, _| Answer::json(&projected(at), Age::Short)).await;
+        return esplora.read(Cost::Light, &from, |at, _| Answer::json(&projected(at)?, Age::Short)).await;
     }
     if let Some(known) = caches.fees.get(PATIENCE) {
         return Answer::json(&*known, Age::Short);
@@ -51,7 +51,7 @@ async fn estimates(State(esplora): State<Esplora>, from: Parts) -> Result<Answer
                 Some(estimates) => Answer::json(&*caches.fees.put(estimates, KEPT), Age::Short),
                 None => match caches.fees.old() {
                     Some(old) => Answer::json(&*old, Age::Short),
-                    None => pinned(&chain, work, |at| Answer::json(&projected(at), Age::Short)),
+                    None => pinned(&chain, work, |at| Answer::json(&projected(at)?, Age::Short)),
                 },
             }
         })
@@ -66,8 +66,8 @@ fn ask(chain: &Chain) -> Option<FeeEstimates> {
 }
 
 /// The estimates that follow from the projection; none without a projection, or while the node's minimum is unknown.
-fn projected(at: &Pinned<'_>) -> FeeEstimates {
-    let Some(fees) = fees(at) else { return FeeEstimates::new() };
+fn projected(at: &Pinned<'_>) -> Result<FeeEstimates, Refusal> {
+    let Some(fees) = fees(at)? else { return Ok(FeeEstimates::new()) };
     let rate = |target: u16| match target {
         1 => fees.fastest,
         2..=3 => fees.half_hour,
@@ -75,11 +75,12 @@ fn projected(at: &Pinned<'_>) -> FeeEstimates {
         7..=25 => fees.economy,
         _ => fees.minimum,
     };
-    TARGETS.into_iter().map(|target| (target, sat_vb(rate(target)))).collect()
+    Ok(TARGETS.into_iter().map(|target| (target, sat_vb(rate(target)))).collect())
 }
 
-fn fees(at: &Pinned<'_>) -> Option<RecommendedFees> {
-    recommended_fees(at.projection?, at.mempool.stats(0).floor.as_ref())
+fn fees(at: &Pinned<'_>) -> Result<Option<RecommendedFees>, Refusal> {
+    let floor = at.mempool()?.stats(0).floor;
+    Ok(at.projection()?.and_then(|projection| recommended_fees(projection, floor.as_ref())))
 }
 
 /// A feerate in satoshis per virtual byte.
@@ -118,7 +119,7 @@ fn unknown() -> Refusal {
 async fn recommended(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
     esplora
         .read(Cost::Light, &from, |at, _| {
-            let fees = fees(at).ok_or_else(unknown)?;
+            let fees = fees(at)?.ok_or_else(unknown)?;
             Answer::json(&RecommendedJson::new(&fees, |rate| rate.0.div_ceil(1_000)), Age::Short)
         })
         .await
@@ -127,7 +128,7 @@ async fn recommended(State(esplora): State<Esplora>, from: Parts) -> Result<Answ
 async fn precise(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
     esplora
         .read(Cost::Light, &from, |at, _| {
-            Answer::json(&RecommendedJson::new(&fees(at).ok_or_else(unknown)?, sat_vb), Age::Short)
+            Answer::json(&RecommendedJson::new(&fees(at)?.ok_or_else(unknown)?, sat_vb), Age::Short)
         })
         .await
 }
@@ -162,7 +163,7 @@ impl MempoolBlock {
 async fn mempool_blocks(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
     esplora
         .read(Cost::Light, &from, |at, _| {
-            let blocks = at.projection.map_or(&[][..], |projection| &projection.blocks);
+            let blocks = at.projection()?.map_or(&[][..], |projection| &projection.blocks);
             let blocks: Vec<MempoolBlock> = blocks.iter().map(MempoolBlock::new).collect();
             Answer::json(&blocks, Age::Short)
         })

@@ -79,8 +79,9 @@ async fn mempool_page_after(
 async fn page_of_mempool(esplora: Esplora, after: Option<Txid>, size: Size, from: Parts) -> Result<Answer, Refusal> {
     let most = size.max_txs.and_then(|text| text.parse().ok()).unwrap_or(PAGE).min(PAGE);
     let read = move |at: &Pinned<'_>, work: &Work| {
-        let txids = at.projection.into_iter().flat_map(|projection| projection.txids_after(after.as_ref()));
-        let txids: Vec<Txid> = txids.filter(|txid| at.mempool.get(txid).is_some()).take(most).copied().collect();
+        let (mempool, projection) = (at.mempool()?, at.projection()?);
+        let txids = projection.into_iter().flat_map(|projection| projection.txids_after(after.as_ref()));
+        let txids: Vec<Txid> = txids.filter(|txid| mempool.get(txid).is_some()).take(most).copied().collect();
         listed(at, work, &txids, Age::Short)
     };
     esplora.read(Cost::Heavy, &from, read).await
@@ -108,7 +109,8 @@ async fn txs(State(esplora): State<Esplora>, request: Request) -> Result<Answer,
 async fn mempool_txs(State(esplora): State<Esplora>, request: Request) -> Result<Answer, Refusal> {
     let (txids, from) = txids(&esplora, request).await?;
     let read = move |at: &Pinned<'_>, work: &Work| {
-        let known: Vec<Txid> = txids.iter().filter(|txid| at.mempool.get(txid).is_some()).copied().collect();
+        let mempool = at.mempool()?;
+        let known: Vec<Txid> = txids.iter().filter(|txid| mempool.get(txid).is_some()).copied().collect();
         listed(at, work, &known, Age::None)
     };
     esplora.read(Cost::Heavy, &from, read).await

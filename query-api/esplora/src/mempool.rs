@@ -48,8 +48,8 @@ struct Stats {
 async fn stats(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Refusal> {
     esplora
         .read(Cost::Light, &from, |at, _| {
-            let stats = at.mempool.stats(0);
-            let buckets = at.projection.map_or(&[][..], |projection| &projection.histogram);
+            let stats = at.mempool()?.stats(0);
+            let buckets = at.projection()?.map_or(&[][..], |projection| &projection.histogram);
             let fee_histogram = histogram(buckets);
             let (count, vsize, total_fee) = (stats.count, stats.vsize, stats.fees_sats);
             Answer::json(&Stats { count, vsize, total_fee, fee_histogram }, Age::Short)
@@ -67,7 +67,7 @@ async fn txids(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, Re
     esplora
         .read(Cost::Heavy, &from, |at, work| {
             let mut list = List::new(work);
-            for tx in at.mempool.iter() {
+            for tx in at.mempool()?.iter() {
                 list.push(&tx.txid.to_string())?;
             }
             list.finish(Age::Short)
@@ -88,8 +88,9 @@ async fn page_after(State(esplora): State<Esplora>, Path(last): Path<String>, fr
 /// Ids in the order of their bytes, after one of them: those of the newest projection.
 fn page(at: &Pinned<'_>, work: &Work, after: Option<&Txid>) -> Result<Answer, Refusal> {
     let mut list = List::new(work);
-    let txids = at.projection.into_iter().flat_map(|projection| projection.txids_after(after));
-    for txid in txids.filter(|txid| at.mempool.get(txid).is_some()).take(PAGE) {
+    let (mempool, projection) = (at.mempool()?, at.projection()?);
+    let txids = projection.into_iter().flat_map(|projection| projection.txids_after(after));
+    for txid in txids.filter(|txid| mempool.get(txid).is_some()).take(PAGE) {
         list.push(&txid.to_string())?;
     }
     list.finish(Age::Short)
@@ -99,7 +100,7 @@ async fn recent(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, R
     let caches = esplora.caches();
     esplora
         .read(Cost::Standard, &from, move |at, work| {
-            let generation = at.mempool.stats(0).generation;
+            let generation = at.mempool()?.stats(0).generation;
             let recent = match caches.recent.get(&generation) {
                 Some(known) => known,
                 None => caches.recent.put(generation, newest(at, work)?),
@@ -112,7 +113,7 @@ async fn recent(State(esplora): State<Esplora>, from: Parts) -> Result<Answer, R
 /// The transactions that were first seen last, newest first.
 fn newest(at: &Pinned<'_>, work: &Work) -> Result<Vec<Overview>, Refusal> {
     let mut newest: BinaryHeap<Reverse<(u64, Txid)>> = BinaryHeap::with_capacity(RECENT + 1);
-    for tx in at.mempool.iter() {
+    for tx in at.mempool()?.iter() {
         work.poll()?;
         newest.push(Reverse((tx.first_seen_ms, tx.txid)));
         if newest.len() > RECENT {
@@ -120,6 +121,6 @@ fn newest(at: &Pinned<'_>, work: &Work) -> Result<Vec<Overview>, Refusal> {
         }
     }
     // Ascending order of the reversed ones: the newest first.
-    let newest = newest.into_sorted_vec();
-    Ok(newest.iter().filter_map(|Reverse((_, txid))| at.mempool.get(txid)).map(|tx| Overview::new(tx)).collect())
+    let (newest, mempool) = (newest.into_sorted_vec(), at.mempool()?);
+    Ok(newest.iter().filter_map(|Reverse((_, txid))| mempool.get(txid)).map(|tx| Overview::new(tx)).collect())
 }

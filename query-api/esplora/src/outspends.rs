@@ -57,7 +57,10 @@ impl<'a, 'p> Outspends<'a, 'p> {
     pub(crate) fn find(at: &'a Pinned<'p>, work: &'a Work, txid: Txid) -> Result<Option<Self>, ApiError> {
         let stored = at.view.transactions().by_txid(&txid)?;
         let outputs = stored.as_ref().map(StoredTx::outputs).map(<[_]>::len);
-        let outputs = outputs.or_else(|| at.mempool.get(&txid).map(|tx| tx.outputs.len()));
+        let outputs = match outputs {
+            Some(outputs) => Some(outputs),
+            None => at.mempool()?.get(&txid).map(|tx| tx.outputs.len()),
+        };
         let Some(outputs) = outputs else { return Ok(None) };
         let spenders = match &stored {
             Some(tx) => at.view.transactions().spenders(tx.tx_num)?,
@@ -76,7 +79,7 @@ impl<'a, 'p> Outspends<'a, 'p> {
             let (txid, at) = self.confirmed_spender(by)?;
             return Ok(OutspendJson::new(&txid, vin, Some(at)));
         }
-        Ok(self.unconfirmed_spender(vout).map_or(UNSPENT, |(txid, vin)| OutspendJson::new(&txid, vin, None)))
+        Ok(self.unconfirmed_spender(vout)?.map_or(UNSPENT, |(txid, vin)| OutspendJson::new(&txid, vin, None)))
     }
 
     /// The inputs that spend its outputs, in their order.
@@ -94,14 +97,14 @@ impl<'a, 'p> Outspends<'a, 'p> {
         Ok(found)
     }
 
-    fn unconfirmed_spender(&mut self, vout: u32) -> Option<(Txid, u32)> {
-        let by = self.at.mempool.spender(&self.txid, vout)?;
-        let (at, txid) = (self.at, self.txid);
+    fn unconfirmed_spender(&mut self, vout: u32) -> Result<Option<(Txid, u32)>, ApiError> {
+        let (mempool, txid) = (self.at.mempool()?, self.txid);
+        let Some(by) = mempool.spender(&txid, vout) else { return Ok(None) };
         let vins = self
             .pending
             .entry(by)
-            .or_insert_with(|| at.mempool.get(&by).map_or_else(HashMap::new, |tx| vins_of(tx, &txid)));
-        vins.get(&vout).map(|vin| (by, *vin))
+            .or_insert_with(|| mempool.get(&by).map_or_else(HashMap::new, |tx| vins_of(tx, &txid)));
+        Ok(vins.get(&vout).map(|vin| (by, *vin)))
     }
 }
 

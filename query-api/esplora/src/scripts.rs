@@ -7,7 +7,7 @@ use axum::{
     routing::get,
 };
 use cairn_chain::{Pinned, Script, Whole};
-use cairn_domain::mempool::ScriptEffect;
+use cairn_domain::mempool::{ScriptEffect, ScriptTotals};
 use cairn_http::{Cost, Work};
 use cairn_model::{TxNum, Txid};
 use serde::{Deserialize, Serialize};
@@ -68,8 +68,7 @@ impl Stats {
         })
     }
 
-    fn unconfirmed(script: &Script) -> Self {
-        let totals = &script.unconfirmed;
+    fn unconfirmed(totals: &ScriptTotals) -> Self {
         Stats {
             funded_txo_count: totals.received_count,
             // A node accepts no sums beyond 64 bits.
@@ -83,8 +82,9 @@ impl Stats {
 
 async fn stats(State(esplora): State<Esplora>, named: Named, from: Parts) -> Result<Answer, Refusal> {
     let Named { name, text, .. } = named.clone();
-    let answer = move |_: &Pinned<'_>, _: &Work, script: &Script| {
-        let (confirmed, unconfirmed) = (Stats::confirmed(script), Stats::unconfirmed(script));
+    let answer = move |at: &Pinned<'_>, _: &Work, script: &Script| {
+        let confirmed = Stats::confirmed(script);
+        let unconfirmed = Stats::unconfirmed(&at.unconfirmed_totals(script)?);
         let stats = json!({name.word(): text, "chain_stats": confirmed, "mempool_stats": unconfirmed});
         Answer::json(&stats, Age::Short)
     };
@@ -108,7 +108,7 @@ async fn txs(
     let answer = move |at: &Pinned<'_>, work: &Work, script: &Script| {
         let pending = after.map_or(Ok(Some(None)), |txid| unconfirmed_place(at, &txid))?;
         let (unconfirmed, last_seen) = match pending {
-            Some(place) => (at.mempool.script_txs(&script.hash, place, UNCONFIRMED), None),
+            Some(place) => (at.mempool()?.script_txs(&script.hash, place, UNCONFIRMED), None),
             None => (Vec::new(), after),
         };
         // Bytes that the node has to bring are noted for both before this fails.
@@ -122,7 +122,7 @@ async fn txs(
 
 /// The place of a transaction among unconfirmed ones; `None` if it is confirmed.
 fn unconfirmed_place(at: &Pinned<'_>, txid: &Txid) -> Result<Option<Option<(u64, Txid)>>, Refusal> {
-    if let Some(tx) = at.mempool.get(txid) {
+    if let Some(tx) = at.mempool()?.get(txid) {
         return Ok(Some(Some((tx.first_seen_ms, tx.txid))));
     }
     let is_confirmed = at.view.transactions().by_txid(txid)?.is_some();
@@ -132,7 +132,7 @@ fn unconfirmed_place(at: &Pinned<'_>, txid: &Txid) -> Result<Option<Option<(u64,
 
 async fn unconfirmed_txs(State(esplora): State<Esplora>, named: Named, from: Parts) -> Result<Answer, Refusal> {
     let answer = |at: &Pinned<'_>, work: &Work, script: &Script| {
-        let txs = whole_unconfirmed(at, &at.unconfirmed_history(script, UNCONFIRMED))?;
+        let txs = whole_unconfirmed(at, &at.unconfirmed_history(script, UNCONFIRMED)?)?;
         tx_json::page(at, work, &txs, Age::Short)
     };
     about(esplora, Cost::Standard, named, &from, answer).await
@@ -173,6 +173,7 @@ fn confirmed_page(
 
 /// The transactions of these effects.
 fn whole_unconfirmed(at: &Pinned<'_>, effects: &[ScriptEffect]) -> Result<Vec<Whole>, Refusal> {
-    let txs = effects.iter().filter_map(|effect| at.mempool.get(&effect.txid));
+    let mempool = at.mempool()?;
+    let txs = effects.iter().filter_map(|effect| mempool.get(&effect.txid));
     Ok(at.whole_unconfirmed(txs.map(|tx| &**tx))?)
 }

@@ -71,8 +71,8 @@ async fn summary(
 fn skip_until(at: &Pinned<'_>, script: &Script, last_seen: Option<&Txid>) -> Result<Option<u64>, Refusal> {
     let Some(txid) = last_seen else { return Ok(Some(0)) };
     let skip = at.skip_until(script, txid)?;
-    let is_known = skip.is_some() || at.mempool.get(txid).is_some();
-    if !is_known && at.view.transactions().by_txid(txid)?.is_none() {
+    let is_known = skip.is_some() || at.view.transactions().by_txid(txid)?.is_some();
+    if !is_known && at.mempool()?.get(txid).is_none() {
         return Err(Refusal::Said(StatusCode::UNPROCESSABLE_ENTITY, "after_txid not found".to_owned()));
     }
     Ok(skip)

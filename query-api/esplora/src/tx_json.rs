@@ -138,7 +138,7 @@ impl<'a, 'p> SpentReader<'a, 'p> {
     fn of_tx(&mut self, whole: &Whole) -> Result<Vec<Spent>, ApiError> {
         let Some(stored) = &whole.stored else {
             let txid = Txid(whole.tx.compute_txid().to_byte_array());
-            let inputs = self.at.mempool.get(&txid).map_or(&[][..], |tx| &tx.inputs);
+            let inputs = self.at.mempool()?.get(&txid).map_or(&[][..], |tx| &tx.inputs);
             return Ok(inputs.iter().map(|i| Spent { value: i.value, script: (&*i.script).into() }).collect());
         };
         let coins = self.at.view.transactions().inputs(stored)?;

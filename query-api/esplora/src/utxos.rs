@@ -35,7 +35,7 @@ fn too_many() -> Refusal {
 /// then unconfirmed ones, newest first.
 pub(crate) fn list(at: &Pinned<'_>, work: &Work, script: &Script) -> Result<Answer, Refusal> {
     let coins = script.totals().map_or(0, |totals| totals.coin_count());
-    if coins > MAX_UTXOS || script.unconfirmed.tx_count > MAX_UTXOS {
+    if coins > MAX_UTXOS || at.unconfirmed_totals(script)?.tx_count > MAX_UTXOS {
         return Err(too_many());
     }
     let mut list = List::new(work);
@@ -48,14 +48,14 @@ fn confirmed(at: &Pinned<'_>, script: &Script, list: &mut List<'_>) -> Result<()
     let Some(found) = &script.found else { return Ok(()) };
     let first = Outpoint { tx_num: TxNum(0), vout: 0 };
     let coins = at.view.scripts().coins(found.id, first, MAX_UTXOS as usize)?;
-    let mut blocks: HashMap<Height, At> = HashMap::new();
+    let (mempool, mut blocks) = (at.mempool()?, HashMap::<Height, At>::new());
     for some in coins.chunks(AT_A_TIME) {
         let numbers: Vec<TxNum> = some.iter().map(|(coin, _)| coin.tx_num).collect();
         at.view.transactions().fetch(&numbers)?;
         for (coin, value) in some {
             let found = at.view.transactions().txid(coin.tx_num)?;
             let (txid, height) = found.ok_or_else(ApiError::internal)?;
-            if at.mempool.spender(&txid, coin.vout).is_some() {
+            if mempool.spender(&txid, coin.vout).is_some() {
                 continue;
             }
             let block = match blocks.get(&height) {
@@ -69,13 +69,13 @@ fn confirmed(at: &Pinned<'_>, script: &Script, list: &mut List<'_>) -> Result<()
 }
 
 fn unconfirmed(at: &Pinned<'_>, work: &Work, script: &Script, list: &mut List<'_>) -> Result<(), Refusal> {
-    let mut rows = 0;
-    for effect in at.unconfirmed_history(script, MAX_UTXOS as usize) {
-        let Some(tx) = at.mempool.get(&effect.txid) else { continue };
+    let (mempool, mut rows) = (at.mempool()?, 0);
+    for effect in at.unconfirmed_history(script, MAX_UTXOS as usize)? {
+        let Some(tx) = mempool.get(&effect.txid) else { continue };
         for (vout, output) in (0u32..).zip(&tx.outputs) {
             work.poll()?;
             let is_of_script = !is_unspendable(&output.script) && script_sha256(&output.script) == script.hash;
-            if is_of_script && at.mempool.spender(&tx.txid, vout).is_none() {
+            if is_of_script && mempool.spender(&tx.txid, vout).is_none() {
                 rows += 1;
                 if rows > MAX_UTXOS {
                     return Err(too_many());

@@ -53,7 +53,7 @@ pub(super) async fn estimate(client: &Client, params: &Params) -> Answer {
 }
 
 async fn floor(client: &Client) -> Result<Option<NodeFloor>, Failure> {
-    client.electrum.read(Cost::Light, client.asker, |at, _| Ok(at.mempool.stats(0).floor)).await
+    client.electrum.read(Cost::Light, client.asker, |at, _| Ok(at.mempool()?.stats(0).floor)).await
 }
 
 pub(super) async fn relay(client: &Client) -> Answer {
@@ -82,7 +82,7 @@ pub(super) async fn info(client: &Client) -> Answer {
 
 pub(super) async fn histogram(client: &Client) -> Answer {
     let found = client.electrum.read(Cost::Light, client.asker, |at, _| {
-        let buckets = at.projection.map_or(&[][..], |projection| &projection.histogram);
+        let buckets = at.projection()?.map_or(&[][..], |projection| &projection.histogram);
         let filled = buckets.iter().rev().filter(|bucket| bucket.vsize > 0);
         Ok(filled.map(|bucket| json!([sats_per_vbyte(bucket.from), bucket.vsize])).collect::<Vec<Value>>())
     });

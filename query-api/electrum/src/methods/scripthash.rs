@@ -21,7 +21,8 @@ pub(super) async fn balance(client: &Client, params: &Params) -> Answer {
     let found = client.electrum.read(Cost::Light, client.asker, move |at, _| {
         let script = at.script(hash)?;
         let confirmed = script.totals().map_or(0, |totals| totals.balance());
-        let unconfirmed = i64::try_from(script.unconfirmed.net_sats()).map_err(|_| ApiError::internal())?;
+        let unconfirmed =
+            i64::try_from(at.unconfirmed_totals(&script)?.net_sats()).map_err(|_| ApiError::internal())?;
         Ok(json!({"confirmed": confirmed, "unconfirmed": unconfirmed}))
     });
     write(&found.await?)
@@ -45,7 +46,7 @@ pub(super) async fn history(client: &Client, params: &Params) -> Answer {
     let (hash, max) = (params.script_hash()?, client.electrum.max_history());
     let found = client.electrum.read_by_size(client.asker, move |at, work, room| {
         let script = at.script(hash)?;
-        let length = status::length(&script, max, room)?;
+        let length = status::length(at, &script, max, room)?;
         let entries: Vec<Value> = status::history(at, &script, length)?.iter().map(value).collect();
         written(&entries, work)
     });
@@ -55,9 +56,9 @@ pub(super) async fn history(client: &Client, params: &Params) -> Answer {
 pub(super) async fn mempool(client: &Client, params: &Params) -> Answer {
     let (hash, max) = (params.script_hash()?, client.electrum.max_history());
     let found = client.electrum.read_by_size(client.asker, move |at, work, room| {
-        let script = Script { hash, found: None, unconfirmed: at.mempool.script_totals(&hash) };
-        let length = status::length(&script, max, room)?;
-        let entries: Vec<Value> = status::unconfirmed(at.mempool, &script, length).iter().map(value).collect();
+        let script = Script { hash, found: None };
+        let length = status::length(at, &script, max, room)?;
+        let entries: Vec<Value> = status::unconfirmed(at.mempool()?, &script, length).iter().map(value).collect();
         written(&entries, work)
     });
     found.await
@@ -68,7 +69,7 @@ pub(super) async fn unspent(client: &Client, params: &Params) -> Answer {
     let found = client.electrum.read_by_size(client.asker, move |at, work, room| {
         let script = at.script(hash)?;
         let confirmed = script.totals().map_or(0, |totals| totals.coin_count());
-        let all = confirmed.saturating_add(script.unconfirmed.tx_count);
+        let all = confirmed.saturating_add(at.unconfirmed_totals(&script)?.tx_count);
         if all > max {
             return Err(Failure::too_large().into());
         }
@@ -87,14 +88,14 @@ fn confirmed_coins(at: &Pinned<'_>, script: &Script, count: u64) -> Result<Vec<V
     let Some(found) = script.found.filter(|_| count > 0) else { return Ok(Vec::new()) };
     let limit = usize::try_from(count).unwrap_or(usize::MAX);
     let coins = at.view.scripts().coins(found.id, Outpoint::default(), limit)?;
-    let mut values = Vec::with_capacity(coins.len());
+    let (mempool, mut values) = (at.mempool()?, Vec::with_capacity(coins.len()));
     for some in coins.chunks(128) {
         let numbers: Vec<_> = some.iter().map(|(outpoint, _)| outpoint.tx_num).collect();
         at.view.transactions().fetch(&numbers)?;
         for (outpoint, sats) in some {
             let found = at.view.transactions().txid(outpoint.tx_num)?;
             let (txid, height) = found.ok_or_else(ApiError::internal)?;
-            if at.mempool.spender(&txid, outpoint.vout).is_none() {
+            if mempool.spender(&txid, outpoint.vout).is_none() {
                 values.push(coin(&txid.to_string(), outpoint.vout, height, *sats));
             }
         }
@@ -104,13 +105,12 @@ fn confirmed_coins(at: &Pinned<'_>, script: &Script, count: u64) -> Result<Vec<V
 
 /// Unconfirmed coins that no unconfirmed transaction spends.
 fn unconfirmed_coins(at: &Pinned<'_>, script: &Script, limit: u64, work: &Rc<Work>) -> Result<Vec<Value>, Refusal> {
-    let mut values = Vec::new();
-    for entry in status::unconfirmed(at.mempool, script, limit) {
+    let (mempool, mut values) = (at.mempool()?, Vec::new());
+    for entry in status::unconfirmed(mempool, script, limit) {
         work.poll()?;
-        let Some(tx) = at.mempool.get(&entry.txid) else { continue };
+        let Some(tx) = mempool.get(&entry.txid) else { continue };
         for (vout, output) in (0u32..).zip(&tx.outputs) {
-            let is_coin =
-                script_sha256(&output.script) == script.hash && at.mempool.spender(&entry.txid, vout).is_none();
+            let is_coin = script_sha256(&output.script) == script.hash && mempool.spender(&entry.txid, vout).is_none();
             if is_coin {
                 values.push(coin(&entry.txid.to_string(), vout, 0, output.value));
             }
