@@ -275,7 +275,7 @@ impl All {
             connections: self.http.limits.max_connections.into(),
             reads: self.http.max_concurrent_reads.into(),
             fetches: self.prices.are_fetched(),
-            has_electrum: self.protocols.has_electrum(),
+            has_electrum: self.http.protocols.has_electrum(),
         };
         sizes.bounds()
     }

@@ -2,6 +2,7 @@
 
 use bitcoin::{ScriptBuf, hashes::Hash};
 use cairn_electrum::Options;
+use cairn_link::Absent;
 use cairn_model::{BlockHash, MempoolDelta, Network, RemoveReason};
 use cairn_pipeline::{NoProgress, SyncOptions};
 use cairn_sources::BlockFiles;
@@ -15,6 +16,7 @@ use super::{
 use crate::{
     support::{World, everything_world},
     unconfirmed::{Waiting, output},
+    unconfirmed_wallets::spoil,
 };
 
 /// Blocks that are taken back.
@@ -137,6 +139,42 @@ async fn blocks_and_reorganizations_are_told() {
             let answer = client.ask("blockchain.scripthash.subscribe", json!([script_hash(script)])).await;
             assert_eq!(answer, status(&confirmed(oracle, script)));
         }
+        assert!(client.news.is_empty(), "{:?}", client.news);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_are_told_without_a_mempool_and_statuses_once_it_is_back() {
+    let world = &everything_world();
+    let mut pool = Waiting::at_tip(world);
+    let server = Server::with(world, unlimited(), Options::default(), None).await;
+    let mut client = server.speak("1.4").await;
+    let (now, before) = (&world.oracle, &earlier(world));
+    assert_eq!(client.ask("blockchain.headers.subscribe", json!([])).await, header(now));
+    let changes = |script: &&ScriptBuf| {
+        !cairn_model::is_unspendable(script.as_bytes()) && confirmed(before, script) != confirmed(now, script)
+    };
+    let script = now.scripts().find(changes).unwrap();
+    let params = json!([script_hash(script)]);
+    let answer = client.ask("blockchain.scripthash.subscribe", params.clone()).await;
+    assert_eq!(answer, status(&confirmed(now, script)));
+    for absent in [Absent::Lost, Absent::Loading] {
+        spoil(&mut pool, absent);
+        let (code, said) = client.fail("blockchain.scripthash.get_balance", params.clone()).await;
+        assert!(code == -102 && said.contains("mempool"), "{code}: {said}");
+        unwind(world);
+        let news = client.notified().await;
+        assert_eq!((&news["method"], &news["params"][0]), (&json!("blockchain.headers.subscribe"), &header(before)));
+        assert_eq!(client.ask("blockchain.block.header", json!([1])).await.as_str().unwrap().len(), 160);
+        pool = Waiting::at_tip(world);
+        tell_tip(&mut pool, before);
+        assert_eq!(script_news(&mut client).await, (script_hash(script), status(&confirmed(before, script))));
+        sync(world);
+        tell_tip(&mut pool, now);
+        let mut told = [client.notified().await, client.notified().await];
+        told.sort_by_key(|news| news["method"].to_string());
+        assert_eq!(told[0]["params"][0], header(now));
+        assert_eq!(told[1]["params"], json!([script_hash(script), status(&confirmed(now, script))]));
         assert!(client.news.is_empty(), "{:?}", client.news);
     }
 }

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 
 use bitcoin::{OutPoint, ScriptBuf, consensus::serialize};
+use cairn_link::Absent;
 use cairn_model::RemoveReason;
 use serde_json::{Value, json as value};
 
-use super::{by_hash, esplora, found, json, list, refused, text, txids, txs::check_json};
+use super::{by_hash, esplora, found, get, json, list, refused, text, txids, txs::check_json};
 use crate::{
     mempool_ops::settle,
     support::{World, everything_world, get_ok, hex, script_hash},
     unconfirmed::{SEEN, Waiting, output},
+    unconfirmed_wallets::spoil,
 };
 
 const UNCONFIRMED: &str = r#"{"confirmed":false}"#;
@@ -281,4 +283,46 @@ async fn relatives_and_times() {
     let path = format!("/v1/outspends?txId[]={}&txId[]={none}", ids[1]);
     let spends = json(&router, &path).await;
     assert_eq!((&spends[0], &spends[1]), (&json(&router, &format!("/tx/{}/outspends", ids[1])).await, &value!([])));
+}
+
+#[tokio::test]
+async fn a_mempool_that_cannot_be_read_stops_only_what_needs_it() {
+    let world = &everything_world();
+    let router = esplora(world, None);
+    let blocks = world.oracle.blocks();
+    let (tip, coinbase) = (blocks.last().unwrap(), blocks[1].txdata[0].compute_txid());
+    let script = by_hash(&blocks[1].txdata[0].output[0].script_pubkey);
+    let unknown = "07".repeat(32);
+    for absent in [Absent::Lost, Absent::OtherTip, Absent::Loading] {
+        let mut pool = Waiting::at_tip(world);
+        spoil(&mut pool, absent);
+        assert_eq!(text(&router, "/blocks/tip/hash").await, tip.block_hash().to_string());
+        for path in [
+            "/blocks".to_owned(),
+            "/v1/blocks".to_owned(),
+            format!("/block/{}/txs", tip.block_hash()),
+            format!("/tx/{coinbase}"),
+            format!("/tx/{coinbase}/status"),
+            format!("/tx/{coinbase}/merkle-proof"),
+            format!("{script}/txs/chain"),
+            format!("{script}/txs/summary"),
+        ] {
+            found(&router, &path).await;
+        }
+        for path in [
+            "/mempool".to_owned(),
+            "/mempool/recent".to_owned(),
+            "/fee-estimates".to_owned(),
+            "/v1/fees/recommended".to_owned(),
+            format!("/v1/cpfp/{unknown}"),
+            format!("/tx/{unknown}"),
+            script.clone(),
+            format!("{script}/txs"),
+            format!("{script}/utxo"),
+        ] {
+            let said = get(&router, &path).await;
+            assert_eq!(said.status, 503, "{absent:?} {path}: {}", said.text());
+            assert_eq!(said.header("retry-after"), "2", "{path}");
+        }
+    }
 }
