@@ -52,6 +52,7 @@ done
 "$here/lightning.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/protocols.sh" "http://$listen" "http://$esplora" "tcp://$electrum"
 "$here/electrs.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
+"$here/crowd.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/x402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 
 # What schemathesis cannot know: sending a transaction needs a node, and anchoring a hash a wallet, which the demo has

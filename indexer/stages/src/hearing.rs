@@ -113,7 +113,7 @@ impl Past for NoPast {
 pub struct PastBefore<'p> {
     /// The tables.
     pub prior: &'p dyn Prior,
-    /// The transaction.
+    /// The first transaction that is not seen.
     pub before: TxNum,
 }
 

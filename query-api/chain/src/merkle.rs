@@ -26,8 +26,8 @@ pub fn root(leaves: &[[u8; 32]]) -> Option<[u8; 32]> {
     row.first().copied()
 }
 
-/// The hashes that lead from the leaf at `index` to the root: its sibling first. Empty if there is no such leaf, and
-/// for the only one.
+/// The hashes that lead from the leaf at `index` to the root: its sibling first. Empty if `index` is too large, and for
+/// a single leaf.
 #[must_use]
 pub fn branch(leaves: &[[u8; 32]], mut index: usize) -> Vec<[u8; 32]> {
     let (mut row, mut path) = (leaves.to_vec(), Vec::new());

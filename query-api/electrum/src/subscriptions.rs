@@ -45,9 +45,9 @@ impl TipHeader {
 
 /// News with the number of the look that found it: looks pin the index later, the higher their number.
 #[derive(Clone, Copy)]
-struct News<T> {
-    look: u64,
-    what: T,
+pub(crate) struct News<T> {
+    pub(crate) look: u64,
+    pub(crate) what: T,
 }
 
 #[derive(Default)]
@@ -120,21 +120,26 @@ impl Hub {
     }
 
     /// Announces a new tip to those who subscribe to headers.
-    pub(crate) fn tell_tip(&self, look: u64, tip: TipHeader) {
+    pub(crate) fn tell_tip(&self, tip: News<TipHeader>) {
         for outbox in self.registry.lock().connections.values() {
             if outbox.wants_tips.load(Ordering::SeqCst) {
-                outbox.pending.lock().tip = Some(News { look, what: tip });
+                outbox.pending.lock().tip = Some(tip);
                 outbox.wake.notify_one();
             }
         }
     }
 
-    /// Announces the statuses of these scripts to those who subscribe to them.
-    pub(crate) fn tell_statuses(&self, look: u64, statuses: &[(ScriptHash, Status)]) {
+    /// Announces the statuses of these scripts to those who subscribe to them; the new tip, if there is one, before.
+    pub(crate) fn tell_statuses(&self, look: u64, statuses: &[(ScriptHash, Status)], tip: Option<News<TipHeader>>) {
         let registry = self.registry.lock();
         for (script, status) in statuses {
             for outbox in registry.by_script.get(script).into_iter().flatten() {
-                outbox.pending.lock().scripts.insert(*script, News { look, what: *status });
+                let mut pending = outbox.pending.lock();
+                pending.scripts.insert(*script, News { look, what: *status });
+                if tip.is_some() && outbox.wants_tips.load(Ordering::SeqCst) {
+                    pending.tip = tip;
+                }
+                drop(pending);
                 outbox.wake.notify_one();
             }
         }
@@ -299,15 +304,15 @@ mod tests {
         one.told(script, look, &None);
         other.add([8; 32]).unwrap();
         let look = hub.begin_look();
-        hub.tell_statuses(look, &[(script, Some([1; 32])), ([8; 32], None), ([9; 32], None)]);
-        hub.tell_statuses(hub.begin_look(), &[(script, Some([2; 32]))]);
+        hub.tell_statuses(look, &[(script, Some([1; 32])), ([8; 32], None), ([9; 32], None)], None);
+        hub.tell_statuses(hub.begin_look(), &[(script, Some([2; 32]))], None);
         let expected = format!(
             r#"{{"jsonrpc":"2.0","method":"blockchain.scripthash.subscribe","params":["{}","{}"]}}"#,
             "07".repeat(32),
             "02".repeat(32)
         );
         assert_eq!(one.notifications(), [expected]);
-        hub.tell_statuses(hub.begin_look(), &[(script, Some([2; 32]))]);
+        hub.tell_statuses(hub.begin_look(), &[(script, Some([2; 32]))], None);
         assert!(one.notifications().is_empty() && other.notifications().is_empty());
     }
 
@@ -319,9 +324,9 @@ mod tests {
         hub.begin_look();
         let look = one.add([7; 32]).unwrap();
         one.told([7; 32], look, &Some([2; 32]));
-        hub.tell_statuses(old, &[([7; 32], Some([1; 32]))]);
+        hub.tell_statuses(old, &[([7; 32], Some([1; 32]))], None);
         assert!(one.notifications().is_empty());
-        hub.tell_statuses(look, &[([7; 32], Some([3; 32]))]);
+        hub.tell_statuses(look, &[([7; 32], Some([3; 32]))], None);
         assert_eq!(one.notifications().len(), 1);
     }
 
@@ -332,11 +337,27 @@ mod tests {
         let look = one.want_tips();
         one.told_tip(look, tip(1).hash);
         for height in [1, 2, 3] {
-            hub.tell_tip(hub.begin_look(), tip(height));
+            hub.tell_tip(News { look: hub.begin_look(), what: tip(height) });
         }
         let lines = one.notifications();
         assert!(lines.len() == 1 && lines[0].contains(r#""height":3"#), "{lines:?}");
         assert!(one.notifications().is_empty() && other.notifications().is_empty());
+    }
+
+    #[test]
+    fn a_block_is_told_before_its_scripts_and_once() {
+        let hub = Arc::new(Hub::default());
+        let mut one = hub.connect();
+        let look = one.want_tips();
+        one.told_tip(look, tip(1).hash);
+        let look = one.add([7; 32]).unwrap();
+        one.told([7; 32], look, &None);
+        let news = News { look: hub.begin_look(), what: tip(2) };
+        hub.tell_statuses(hub.begin_look(), &[([7; 32], Some([1; 32]))], Some(news));
+        let lines = one.notifications();
+        assert!(lines.len() == 2 && lines[0].contains("headers") && lines[1].contains("scripthash"), "{lines:?}");
+        hub.tell_tip(news);
+        assert!(one.notifications().is_empty());
     }
 
     #[test]

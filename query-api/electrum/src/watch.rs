@@ -17,7 +17,7 @@ use cairn_model::{BlockHash, CancelToken, Height, MempoolTx, TxNum};
 use crate::{
     electrum::Electrum,
     failure::Refusal,
-    subscriptions::{Status, TipHeader},
+    subscriptions::{News, Status, TipHeader},
 };
 
 /// Longest time between two looks.
@@ -79,18 +79,17 @@ fn look(electrum: &Electrum, seen: Option<&Seen>, cancel: &CancelToken) -> Resul
     let hub = &electrum.hub;
     let number = hub.begin_look();
     let found = read(electrum, |at| find(electrum, at, seen))?;
-    if let Some(tip) = found.tip {
-        hub.tell_tip(number, tip);
-    }
+    let tip = found.tip.map(|what| News { look: number, what });
     match found.touched {
-        Touched::These(scripts) => tell(electrum, &scripts, cancel)?,
+        Touched::These(scripts) => tell(electrum, &scripts, tip, cancel)?,
         Touched::All => {
+            tip.into_iter().for_each(|tip| hub.tell_tip(tip));
             let mut after = None;
             loop {
                 let scripts = hub.scripts_after(after.as_ref(), SCRIPTS_AT_ONCE);
                 let Some(last) = scripts.last() else { break };
                 after = Some(*last);
-                tell(electrum, &scripts, cancel)?;
+                tell(electrum, &scripts, None, cancel)?;
             }
         }
     }
@@ -103,25 +102,42 @@ fn read<T>(electrum: &Electrum, read: impl FnMut(&Pinned<'_>) -> Result<T, ApiEr
     electrum.chain.read(&work, read)
 }
 
-/// Computes statuses and announces them.
-fn tell(electrum: &Electrum, scripts: &[ScriptHash], cancel: &CancelToken) -> Result<(), ApiError> {
+/// Computes statuses and announces them, with a new tip if there is one. The tip may have thousands of subscribers, so
+/// those whose scripts have changed come first; it is announced even if statuses cannot be read.
+fn tell(
+    electrum: &Electrum,
+    scripts: &[ScriptHash],
+    mut tip: Option<News<TipHeader>>,
+    cancel: &CancelToken,
+) -> Result<(), ApiError> {
+    let hub = &electrum.hub;
     for some in scripts.chunks(SCRIPTS_AT_ONCE) {
         if cancel.is_cancelled() {
             return Ok(());
         }
-        let number = electrum.hub.begin_look();
-        let statuses = read(electrum, |at| {
-            let of = |script: &ScriptHash| match status(electrum, at, script) {
-                Ok(status) => Some(Ok((*script, status))),
-                Err(Refusal::Failed(error)) => Some(Err(error)),
-                // Its history has become too long: who asks for it gets the reason.
-                Err(Refusal::Said(_) | Refusal::Larger(_)) => None,
-            };
-            some.iter().filter_map(of).collect::<Result<Vec<_>, _>>()
-        })?;
-        electrum.hub.tell_statuses(number, &statuses);
+        let number = hub.begin_look();
+        let found = statuses(electrum, some);
+        if let Ok(statuses) = &found {
+            hub.tell_statuses(number, statuses, tip);
+        }
+        tip.take().into_iter().for_each(|tip| hub.tell_tip(tip));
+        found?;
     }
+    tip.into_iter().for_each(|tip| hub.tell_tip(tip));
     Ok(())
+}
+
+/// The statuses of scripts at one tip.
+fn statuses(electrum: &Electrum, scripts: &[ScriptHash]) -> Result<Vec<(ScriptHash, Status)>, ApiError> {
+    read(electrum, |at| {
+        let of = |script: &ScriptHash| match status(electrum, at, script) {
+            Ok(status) => Some(Ok((*script, status))),
+            Err(Refusal::Failed(error)) => Some(Err(error)),
+            // Its history has become too long: who asks for it gets the reason.
+            Err(Refusal::Said(_) | Refusal::Larger(_)) => None,
+        };
+        scripts.iter().filter_map(of).collect()
+    })
 }
 
 fn status(electrum: &Electrum, at: &Pinned<'_>, script: &ScriptHash) -> Result<Status, Refusal> {

@@ -1,4 +1,5 @@
-//! Access to a Lightning node, for invoices that pay passes. Single calls are paid by a till of the framework.
+//! Access to a Lightning node, which makes the invoices of passes. The till of the framework takes payments for single
+//! calls.
 
 use std::fmt;
 

@@ -27,7 +27,7 @@ pub struct Step {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Branch {
     pub(crate) operation: Operation,
-    /// All that follows from its result.
+    /// The step that continues with the operation's result.
     pub(crate) next: Step,
 }
 

@@ -52,7 +52,7 @@ pub enum ScrubState {
 /// How far the scrubber is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Scrubbed {
-    /// Its effect.
+    /// Whether it waits or reads.
     pub state: ScrubState,
     /// Bytes of table files that it has read.
     pub bytes: u64,

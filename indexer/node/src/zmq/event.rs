@@ -49,7 +49,7 @@ pub enum NodeEvent {
     },
 }
 
-/// A hole, or what may be one, in the messages of a topic.
+/// Messages of a topic are missing, or may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
     /// Which messages.

@@ -203,7 +203,7 @@ impl Manifest {
         self.dir.join(name)
     }
 
-    /// Whether no table file is missing, as after one was taken in.
+    /// True if every table file is in the folder: those that are ingested leave it.
     pub(crate) fn has_all_files(&self) -> bool {
         self.files.iter().all(|(_, name, _)| self.dir.join(name).exists())
     }

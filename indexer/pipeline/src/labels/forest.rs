@@ -36,7 +36,7 @@ pub(crate) struct Heir {
     pub(crate) id: ScriptId,
     pub(crate) hash: ScriptHash,
     pub(crate) before: ScriptLabel,
-    /// Its label after the block, without a node.
+    /// Its label after the block; its node in the new cluster is not set.
     pub(crate) after: ScriptLabel,
     pub(crate) moved: ScriptSums,
 }

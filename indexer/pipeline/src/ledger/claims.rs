@@ -56,7 +56,7 @@ fn without_row(claim: &Claim) -> [u8; 32] {
     sha256::Hash::hash(&bytes).to_byte_array()
 }
 
-/// Claims that a list has about a script already, whatever their rows: a document may have any number of claims about
+/// Claims that a list already makes about a script, without their rows. A document may make any number of claims about
 /// one script.
 fn said(claims: &mut ClaimWalk<'_>, script: &[u8; 32], list: &ListKey) -> Result<HashSet<[u8; 32]>, ReadError> {
     if !claims.has(script)? {
