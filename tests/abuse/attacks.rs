@@ -26,6 +26,8 @@ pub struct Attack {
 pub enum Way {
     /// Sends these requests in turn and reads the answers.
     Asks(Vec<Vec<u8>>),
+    /// As [`Way::Asks`], with requests and answers that are lines.
+    AsksLines(Vec<Vec<u8>>),
     /// Sends a request, half-closes or leaves at once, and connects again.
     Leaves(Vec<u8>),
     /// Sends requests without reading any answer.
@@ -201,11 +203,12 @@ impl Attack {
             stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
             stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
             match &self.way {
-                Way::Asks(requests) => {
+                Way::Asks(requests) | Way::AsksLines(requests) => {
+                    let reads = if matches!(self.way, Way::Asks(_)) { reads_an_answer } else { reads_a_line };
                     while goes_on() {
                         let request = &requests[at % requests.len()];
                         at += 1;
-                        if stream.write_all(request).is_err() || !reads_an_answer(&mut stream, goes_on) {
+                        if stream.write_all(request).is_err() || !reads(&mut stream, goes_on) {
                             break;
                         }
                         sent += 1;
@@ -266,6 +269,20 @@ fn reads_an_answer(stream: &mut TcpStream, goes_on: &dyn Fn() -> bool) -> bool {
             Some(length) if read.len() >= end + 4 + length => return !head.contains("connection: close"),
             None if read.ends_with(b"\r\n0\r\n\r\n") => return true,
             _ => {}
+        }
+    }
+    false
+}
+
+/// Reads until a line ends. False if the connection is of no more use.
+fn reads_a_line(stream: &mut TcpStream, goes_on: &dyn Fn() -> bool) -> bool {
+    let (mut buffer, mut silent) = (vec![0; 64 << 10], 0);
+    while goes_on() && silent < 150 {
+        match stream.read(&mut buffer) {
+            Ok(0) => return false,
+            Ok(n) if buffer[n - 1] == b'\n' => return true,
+            Ok(_) => {}
+            Err(_) => silent += 1,
         }
     }
     false

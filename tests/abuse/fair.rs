@@ -1,6 +1,8 @@
 //! One client does its worst within its budget; another asks for what it always asks.
 
 use std::{
+    net::SocketAddr,
+    ops::RangeInclusive,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
@@ -9,7 +11,7 @@ use std::{
 use cairn_support::loopback::Client;
 
 use crate::{
-    attacks,
+    attacks::{self, Attack},
     support::{Server, WORLD, by_hash, long},
     usage::{forget_peak, memory},
 };
@@ -44,17 +46,23 @@ fn overviews(server: &Server, hosts: impl Iterator<Item = u8>, count: usize) -> 
 /// The server's memory beyond what it had before an attack, the attacker's own buffers included.
 const MAX_MEMORY: usize = 96 << 20;
 
-/// Each attack, one after the other, with a budget of its own.
+/// Times of the requests of an honest client, from hosts of a range as their budgets are spent: that many.
+pub type Measure = dyn Fn(&Server, RangeInclusive<u8>, usize) -> Vec<Duration>;
+
 #[test]
 fn a_second_client_hardly_notices() {
+    hardly_notices(attacks::all(), &|server| server.address, &|server, hosts, count| overviews(server, hosts, count));
+}
+
+/// Each attack, one after the other, with a budget of its own, at the address that `door` returns.
+pub fn hardly_notices(mut attacks: Vec<Attack>, door: &(dyn Fn(&Server) -> SocketAddr + Sync), measure: &Measure) {
     let only = std::env::var("CAIRN_TEST_ATTACK").ok();
-    let mut attacks = attacks::all();
     attacks.retain(|attack| only.as_ref().is_none_or(|only| attack.name.contains(only)));
     let (count, runs) = (if long() { 10_000 } else { 200 }, 3);
     let server = Server::start(6_000);
-    overviews(&server, 2..=3, 1_000);
+    measure(&server, 2..=3, 1_000);
     let mut quiet: Vec<Duration> =
-        (0..3).map(|run| p99(overviews(&server, 4 + run * 10..14 + run * 10, count))).collect();
+        (0..3).map(|run| p99(measure(&server, 4 + run * 10..=13 + run * 10, count))).collect();
     quiet.sort_unstable();
     let bound = (quiet[1] * 10).max(Duration::from_millis(40));
     println!("quiet {:?}, so at most {bound:?}", quiet[1]);
@@ -64,7 +72,7 @@ fn a_second_client_hardly_notices() {
         for _ in 0..runs {
             // A new server: budgets are full again.
             let server = Server::start(6_000);
-            overviews(&server, 2..=2, 50);
+            measure(&server, 2..=2, 50);
             let stop = AtomicBool::new(false);
             forget_peak();
             let before = memory().0;
@@ -73,10 +81,10 @@ fn a_second_client_hardly_notices() {
                 let attackers: Vec<_> = (0..attack.connections)
                     .map(|_| {
                         let (server, goes_on) = (&server, &goes_on);
-                        scope.spawn(move || attack.run(9, server.address, goes_on))
+                        scope.spawn(move || attack.run(9, door(server), goes_on))
                     })
                     .collect();
-                let busy = p99(overviews(&server, 100..=140, count));
+                let busy = p99(measure(&server, 100..=140, count));
                 stop.store(true, Ordering::Relaxed);
                 (busy, attackers.into_iter().map(|attacker| attacker.join().unwrap()).sum::<u64>())
             });

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
 
 mod attacks;
+mod electrum;
 mod fair;
 mod leave;
 mod price;

@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    process::Command,
     sync::{Arc, LazyLock},
     time::Duration,
 };
@@ -10,13 +11,15 @@ use bitcoin::{
     OutPoint, ScriptBuf, Transaction, Witness,
     hashes::{Hash, sha256},
 };
+use cairn_chain::Chain;
+use cairn_electrum::{Listeners, Options, Tls};
 use cairn_events::{
     Body, Category, Claim, ClaimList, ClaimType, Document, DocumentHash, EvidenceTier, Interval, Provenance, Quote,
     QuoteRow, Series,
 };
 use cairn_http::HttpConfig;
 use cairn_link::IndexSlot;
-use cairn_model::Network;
+use cairn_model::{CancelToken, Network};
 use cairn_operations::{ApiConfig, ApiState};
 use cairn_pipeline::{Engine, NoProgress, SyncOptions};
 use cairn_reader::Facts;
@@ -191,9 +194,24 @@ fn members() -> Document {
 /// The index. It is made once for all tests of the process.
 pub static WORLD: LazyLock<World> = LazyLock::new(make);
 
+/// A certificate for the Electrum protocol, made once; `None` without openssl.
+static TLS: LazyLock<Option<Tls>> = LazyLock::new(|| {
+    let folder = temp_dir();
+    let request =
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key -out cert -days 2 -subj /CN=x";
+    let made = Command::new("openssl").args(request.split(' ')).current_dir(folder.path()).output();
+    let is_made = made.is_ok_and(|made| made.status.success());
+    is_made.then(|| Tls::from_files(&folder.path().join("cert"), &folder.path().join("key")).unwrap())
+});
+
 /// A running server; it ends with this.
 pub struct Server {
     pub address: SocketAddr,
+    /// Port of the Electrum protocol.
+    pub electrum: SocketAddr,
+    /// Its port over TLS; `None` without openssl.
+    pub electrum_tls: Option<SocketAddr>,
+    stop: CancelToken,
     runtime: Option<Runtime>,
 }
 
@@ -207,16 +225,34 @@ impl Server {
             ..ApiConfig::default().http
         };
         let state = ApiState::new(Arc::clone(&WORLD.slot) as Arc<_>, ApiConfig::from(http));
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let address = listener.local_addr().unwrap();
-        let tools = |api: &cairn_http::Api| cairn_mcp::routes(api, cairn_mcp::Options::default());
-        runtime.spawn(cairn_operations::serve(listener, state, tools, std::future::pending()));
-        Server { address, runtime: Some(runtime) }
+        let bind = || runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let (listener, plain, stop) = (bind(), bind(), CancelToken::new());
+        let tls = TLS.clone().map(|tls| (bind(), tls));
+        let address = |of: &TcpListener| of.local_addr().unwrap();
+        let mut server = Server {
+            address: address(&listener),
+            electrum: address(&plain),
+            electrum_tls: tls.as_ref().map(|(listener, _)| address(listener)),
+            stop: stop.clone(),
+            runtime: None,
+        };
+        let routes = move |api: &cairn_http::Api| {
+            let chain = Chain::new(Arc::clone(&WORLD.slot) as Arc<_>, None);
+            let listeners = Listeners { plain: Some(plain), tls };
+            tokio::spawn(cairn_electrum::serve(listeners, api.clone(), chain, Options::default(), stop));
+            cairn_mcp::routes(api, cairn_mcp::Options::default())
+        };
+        let within = runtime.enter();
+        runtime.spawn(cairn_operations::serve(listener, state, routes, std::future::pending()));
+        drop(within);
+        server.runtime = Some(runtime);
+        server
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.stop.cancel();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
