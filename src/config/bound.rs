@@ -16,7 +16,7 @@ const READ: u64 = 768 << 10;
 const PRICES: u64 = 16 << 20;
 
 /// Memory of the Electrum protocol: its most subscriptions, news that wait for each, and kept statuses.
-const ELECTRUM: u64 = 192 << 20;
+const ELECTRUM: u64 = 224 << 20;
 
 /// The settings that decide about memory.
 #[derive(Clone, Copy, Debug)]
@@ -102,8 +102,8 @@ mod tests {
         let serve = more.lines().last().unwrap_or_default();
         assert_eq!(
             serve,
-            "# memory bound of cairn serve: 1084 MiB = --cache 128 MiB + --mempool-memory 512 MiB + 128 MiB + further \
-             connections 100 MiB + further reads 24 MiB + Electrum 192 MiB"
+            "# memory bound of cairn serve: 1116 MiB = --cache 128 MiB + --mempool-memory 512 MiB + 128 MiB + further \
+             connections 100 MiB + further reads 24 MiB + Electrum 224 MiB"
         );
     }
 }
