@@ -1,8 +1,8 @@
 //! A connection: reads lines, answers them in order, and sends notifications in between.
 
-use std::{fmt::Write, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use cairn_http::Asker;
+use cairn_http::{Asker, HeldMemory};
 use cairn_model::CancelToken;
 use serde_json::Value;
 use tokio::{
@@ -46,12 +46,13 @@ pub(crate) async fn run(
             () = client.subscriptions.wait() => None,
             line = lines.next(&mut stream, idle, || electrum.api.memory(asker)) => Some(line),
         };
+        let memory = electrum.api.memory(asker);
         let text = match line {
             None => notifications(&mut client),
             Some(Ok(line)) => {
                 let answer = tokio::select! {
                     () = stop.cancelled() => return,
-                    answer = answer(&mut client, line) => answer,
+                    answer = answer(&mut client, line, &memory) => answer,
                 };
                 lines.rest();
                 idle = Instant::now() + IDLE;
@@ -68,7 +69,6 @@ pub(crate) async fn run(
                 return;
             }
         };
-        let memory = electrum.api.memory(asker);
         if text.len() > SMALL && memory.grow(text.len()).is_err() {
             // Its client asks again when it has connected again.
             tracing::debug!("a connection was closed: no memory for its answer");
@@ -88,8 +88,8 @@ fn notifications(client: &mut Client) -> String {
     })
 }
 
-/// The answer to a line, with its line break; empty if it gets none.
-async fn answer(client: &mut Client, line: Vec<u8>) -> String {
+/// The answer to a line, with its line break; empty if it gets none. Answers to a batch are kept in `memory`.
+async fn answer(client: &mut Client, line: Vec<u8>, memory: &HeldMemory) -> String {
     // Clients may send empty lines between messages.
     if line.iter().all(u8::is_ascii_whitespace) {
         return String::new();
@@ -109,22 +109,67 @@ async fn answer(client: &mut Client, line: Vec<u8>) -> String {
     match message {
         Message::One(one) => answer_one(client, one, length).await.map(|text| text + "\n").unwrap_or_default(),
         Message::Batch(all) => {
-            let mut text = String::new();
+            let mut answers = Answers { text: String::new(), memory };
             for one in all {
                 let one = match one {
-                    Ok(Request { id: Some(id), .. }) if text.len() > MAX_BATCH_ANSWER => {
+                    Ok(Request { id: Some(id), .. }) if answers.text.len() > MAX_BATCH_ANSWER => {
                         let message = format!("the answers of the batch exceed {MAX_BATCH_ANSWER} bytes");
                         Err(BadRequest { id, failure: Failure::bad(message) })
                     }
                     one => one,
                 };
-                if let Some(answer) = answer_one(client, one, length).await {
-                    let separator = if text.is_empty() { '[' } else { ',' };
-                    let _ = write!(text, "{separator}{answer}");
+                let id = one.as_ref().map_or_else(|bad| Some(bad.id.clone()), |request| request.id.clone());
+                if let (Some(answer), Some(id)) = (answer_one(client, one, length).await, id) {
+                    answers.add(&id, &answer);
                 }
             }
-            if text.is_empty() { text } else { text + "]\n" }
+            answers.finish()
         }
+    }
+}
+
+/// The answers to a batch, in memory that all clients share: each connection may wait for the rest of a batch.
+struct Answers<'m> {
+    text: String,
+    memory: &'m HeldMemory,
+}
+
+impl Answers<'_> {
+    /// Adds the answer to a request; an error if there is no memory for it.
+    fn add(&mut self, id: &Value, answer: &str) {
+        if self.reserve(answer.len()) {
+            self.push(answer);
+        } else {
+            let failure =
+                Failure::new(Failure::BUSY, "the server has no memory for this answer; ask for it alone, later");
+            self.push(&rpc::answer(id, Err(&failure)));
+        }
+    }
+
+    fn push(&mut self, answer: &str) {
+        // Not more than is needed, and the end of the list: a text that grows by itself doubles.
+        self.text.reserve_exact(answer.len() + 3);
+        self.text.push(if self.text.is_empty() { '[' } else { ',' });
+        self.text.push_str(answer);
+    }
+
+    /// Makes room for an answer. False without memory.
+    fn reserve(&mut self, bytes: usize) -> bool {
+        // A separator before it, and the end of the list.
+        let needed = self.text.len() + bytes + 3;
+        if needed <= SMALL.max(self.text.capacity()) {
+            return true;
+        }
+        let capacity = needed.max(self.text.capacity() * 2);
+        if self.memory.grow(capacity).is_err() {
+            return false;
+        }
+        self.text.reserve_exact(capacity - self.text.len());
+        true
+    }
+
+    fn finish(self) -> String {
+        if self.text.is_empty() { self.text } else { self.text + "]\n" }
     }
 }
 
