@@ -37,7 +37,7 @@ pub struct ContestKey {
 /// Effect of a document on a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ContestState {
-    /// Its effect.
+    /// Whether it contests, settles or redacts the statement.
     pub act: ContestAct,
     /// The party that acts.
     pub by: ContestParty,

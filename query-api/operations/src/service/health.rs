@@ -35,7 +35,7 @@ pub(crate) struct HealthOutput {
     billing_paused_reason: Option<&'static str>,
     beta_pricing_active: bool,
     auth_mode: &'static str,
-    /// Headers of which a paid request needs one; `none` during the beta.
+    /// Headers: a paid request needs one of them; `none` during the beta.
     auth_header: &'static str,
     checkout_buy_path: &'static str,
     /// Payment methods of the checkout; empty while it is paused.
