@@ -50,7 +50,7 @@ fn every_other_network_is_named() {
                     assert_eq!((survey.len(), survey.tip().unwrap().hash), (1, files.genesis()));
                 }
                 Err(SourceError::WrongNetwork { expected, found, .. }) => {
-                    assert_eq!((expected, found), (asked, network));
+                    assert_eq!((expected, found), (asked.into(), network));
                 }
                 Err(other) => panic!("{other}"),
             }

@@ -1,7 +1,7 @@
 //! Parameters of the index.
 //!
 //! ```text
-//! facts  'f' ‖ name → text: network, prefix lengths, block folder
+//! facts  'f' ‖ name → text: network (of a custom signet, `signet:` and its challenge), prefix lengths, block folder
 //! ```
 
 use bincode::{Decode, Encode};
