@@ -116,10 +116,6 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Says where to take the challenge of a signet from.
-const CHALLENGE_OF_NODE: &str = "--signet-challenge and the node's challenge (bitcoin-cli getblockchaininfo shows it \
-                                 as signet_challenge), without the flag for the default signet";
-
 /// The flags for this network in place of those for another one.
 fn flags_of(chain: ChainParams, not: ChainParams) -> String {
     let flags = format!("--network {}", chain.network());
@@ -137,7 +133,10 @@ impl From<SourceError> for Failure {
             SourceError::WrongNetwork { expected, found, .. } => {
                 Some(format!("use {} for these block files", flags_of((*found).into(), *expected)))
             }
-            SourceError::OtherSignet { .. } => Some(format!("use --network signet with {CHALLENGE_OF_NODE}")),
+            SourceError::OtherSignet { .. } => Some(
+                "use --network signet, and --signet-challenge with the signetchallenge of the node that wrote the files"
+                    .to_owned(),
+            ),
             SourceError::Pruned { .. } => {
                 Some("copy blocks/ from a node that runs with prune=0; only such a node has the whole chain".to_owned())
             }
@@ -286,9 +285,11 @@ impl From<FollowError> for Failure {
 impl From<NodeError> for Failure {
     fn from(error: NodeError) -> Self {
         let hint = match &error {
-            NodeError::WrongNetwork { .. } => Some("set --network to the node's network".to_owned()),
-            NodeError::WrongSignet { .. } => Some(format!("use {CHALLENGE_OF_NODE}, or another node")),
-            NodeError::TooOld { .. } => Some("update the node to Bitcoin Core 25 or newer".to_owned()),
+            NodeError::WrongNetwork { .. } => Some("set --network to the node's network"),
+            NodeError::WrongSignet { .. } => Some(
+                "set --signet-challenge to the node's challenge; leave it out if the node is on the default signet",
+            ),
+            NodeError::TooOld { .. } => Some("update the node to Bitcoin Core 25 or newer"),
             _ => None,
         };
         let exit = if matches!(error, NodeError::Stopped) { Exit::Interrupted } else { Exit::Source };
