@@ -3,7 +3,7 @@
 use std::fs;
 
 use bitcoin::{Network, consensus::serialize, constants::genesis_block};
-use cairn_support::{World, fails};
+use cairn_support::{World, fails, grown};
 use cairn_testkit::{SIGNET_HEIGHT, SIGNET_TIP, write_signet};
 
 use crate::CAIRN;
@@ -41,6 +41,26 @@ fn a_custom_signet_is_indexed_checked_and_restored() {
     let challenge = "--signet-challenge 51";
     let refused = world.run(&restored.replace(challenge, "--signet-challenge 52"));
     fails(refused, 3, &["these are blocks of a signet with magic 54d26fbd, not of the signet with challenge 52"]);
+}
+
+#[test]
+fn a_replica_stays_on_its_signet() {
+    let world = world();
+    world.run(INDEX).success();
+    world.run("snapshot checkpoint --datadir data --out copy").success();
+    let restore = "snapshot restore copy --datadir replica --replica";
+    world.run(restore).success();
+    // A checkpoint of another network takes the place of the first.
+    fs::remove_dir_all(world.path("copy")).unwrap();
+    world.write(grown(5).chain());
+    world.run("index --network regtest --datadir regtest --blocks-dir blocks --once").success();
+    world.run("snapshot checkpoint --datadir regtest --out copy").success();
+    fails(
+        world.run(restore),
+        2,
+        &["has an index of the signet with challenge 51, the checkpoint is of regtest; name another data folder"],
+    );
+    assert!(world.stdout("verify --datadir replica").contains("the signet with challenge 51"));
 }
 
 #[test]

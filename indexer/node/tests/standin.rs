@@ -8,7 +8,7 @@ use std::{
 };
 
 use bitcoin::{consensus::serialize, hashes::Hash};
-use cairn_model::{BlockHash, CancelToken, ChainParams, Height, Network, Txid};
+use cairn_model::{BlockHash, CancelToken, Height, Network, Txid};
 use cairn_node::{
     BlockAt, ChainFollower, ChainStep, FetchOptions, NodeAuth, NodeClient, NodeConfig, NodeError, NodeEvent,
     Notifications, OurChain, OwnerError, RetryPolicy, TipWatcher, Topic, WatchOptions, endpoints,
@@ -330,39 +330,6 @@ fn nodes_that_cannot_be_used_say_why() {
     node.restart(&Restart { network: Some(bitcoin::Network::Bitcoin), ..Restart::default() }).unwrap();
     let error = client(&node).check(Network::Regtest).unwrap_err();
     assert_eq!(error.to_string(), "the node is on main, not on regtest");
-}
-
-#[test]
-fn signets_are_distinguished_by_their_challenge() {
-    let signet = |challenge: &str| ChainParams::signet(challenge.parse().unwrap());
-    let mut node = node(StandInOptions::default());
-    node.restart(&Restart { network: Some(bitcoin::Network::Signet), ..Restart::default() }).unwrap();
-    client(&node).check(Network::Signet).unwrap();
-    let said = client(&node).check(signet("51")).unwrap_err().to_string();
-    assert!(said.starts_with("the node is on the default signet, with challenge 5121"), "{said}");
-    assert!(said.ends_with(", not on the signet with challenge 51"), "{said}");
-
-    node.world().set_signet_challenge("51");
-    let checked = client(&node);
-    checked.check(signet("51")).unwrap();
-    let genesis = ours(bitcoin::constants::genesis_block(bitcoin::Network::Signet).block_hash());
-    let at_genesis = Ours(vec![(genesis, Vec::new())]);
-    let mut follower = ChainFollower::new(checked, FetchOptions::default());
-    assert!(matches!(follower.next_step(&at_genesis), Ok(ChainStep::AtTip(tip)) if tip.hash == genesis));
-    // Another node takes its place. Signets share their genesis: without the challenge, it seems to reorganize.
-    node.world().set_signet_challenge("52");
-    let error = follower.next_step(&at_genesis).unwrap_err();
-    assert!(matches!(&error, NodeError::WrongSignet { found, .. } if found == "52"), "{error}");
-    assert!(error.is_of_node() && !error.is_transient());
-    node.world().set_signet_challenge("51");
-    assert!(follower.next_step(&at_genesis).is_ok());
-}
-
-#[test]
-fn a_node_that_does_not_report_its_challenge_is_accepted() {
-    let mut node = node(StandInOptions { version: 270_000, ..StandInOptions::default() });
-    node.restart(&Restart { network: Some(bitcoin::Network::Signet), ..Restart::default() }).unwrap();
-    client(&node).check(ChainParams::signet("51".parse().unwrap())).unwrap();
 }
 
 /// Something happens to node, messages or requests.
