@@ -10,6 +10,7 @@ pub mod leb128;
 mod mempool;
 mod muhash;
 mod network;
+mod signet;
 mod source_status;
 mod template;
 mod time;
@@ -27,6 +28,7 @@ pub use mempool::{
 };
 pub use muhash::{MuHash, MuHashDigest, coin_bytes};
 pub use network::{Network, UnknownNetwork};
+pub use signet::{BadChallenge, ChainParams, MAX_CHALLENGE_BYTES, SignetChallenge};
 pub use source_status::{MempoolWatch, News, SourceKind, SourceStatus};
 pub use template::{ScriptTemplate, is_key, pay_to_key};
 pub use time::{DAY_SECS, MonoTime, date, date_of, day_of, last_second, rfc3339};

@@ -15,7 +15,7 @@ crate::words! {
         Testnet3 = "testnet3",
         /// Testnet4 (BIP 94).
         Testnet4 = "testnet4",
-        /// The default signet (BIP 325).
+        /// Signet (BIP 325): the default one, unless [`ChainParams`](crate::ChainParams) has a challenge.
         Signet = "signet",
         /// Regtest: a private chain.
         Regtest = "regtest",
@@ -42,7 +42,7 @@ impl Network {
         }
     }
 
-    /// Message start bytes, which also begin every record of a block file.
+    /// Message start bytes, which also begin every record of a block file; of signet, those of the default one.
     #[must_use]
     pub fn magic(self) -> [u8; 4] {
         self.to_bitcoin().magic().to_bytes()
