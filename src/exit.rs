@@ -5,6 +5,7 @@ use std::{fmt, io};
 use cairn_checkpoint::CheckpointError;
 use cairn_export::ExportError;
 use cairn_follow::FollowError;
+use cairn_model::ChainParams;
 use cairn_node::NodeError;
 use cairn_pipeline::PipelineError;
 use cairn_reader::ReadError;
@@ -115,11 +116,27 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// The flags for this network in place of those for another one.
+fn flags_of(chain: ChainParams, not: ChainParams) -> String {
+    let flags = format!("--network {}", chain.network());
+    match chain.custom_challenge() {
+        Some(challenge) => format!("{flags} --signet-challenge {}", challenge.to_hex()),
+        None if not.custom_challenge().is_some() => format!("{flags} without --signet-challenge"),
+        None => flags,
+    }
+}
+
 impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
         let exit = if error.is_corruption() { Exit::Corrupt } else { Exit::Source };
         let hint = match &error {
-            SourceError::WrongNetwork { found, .. } => Some(format!("use --network {found} for these block files")),
+            SourceError::WrongNetwork { expected, found, .. } => {
+                Some(format!("use {} for these block files", flags_of((*found).into(), *expected)))
+            }
+            SourceError::OtherSignet { .. } => Some(
+                "use --network signet, and --signet-challenge with the signetchallenge of the node that wrote the files"
+                    .to_owned(),
+            ),
             SourceError::Pruned { .. } => {
                 Some("copy blocks/ from a node that runs with prune=0; only such a node has the whole chain".to_owned())
             }
@@ -269,6 +286,9 @@ impl From<NodeError> for Failure {
     fn from(error: NodeError) -> Self {
         let hint = match &error {
             NodeError::WrongNetwork { .. } => Some("set --network to the node's network"),
+            NodeError::WrongSignet { .. } => Some(
+                "set --signet-challenge to the node's challenge; leave it out if the node is on the default signet",
+            ),
             NodeError::TooOld { .. } => Some("update the node to Bitcoin Core 25 or newer"),
             _ => None,
         };
@@ -285,9 +305,9 @@ impl From<PipelineError> for Failure {
             PipelineError::Source(error) => return error.into(),
             PipelineError::Write(error) => return error.into(),
             PipelineError::Read(error) => return error.into(),
-            PipelineError::WrongNetwork { found, .. } => {
+            PipelineError::WrongNetwork { expected, found } => {
                 return Failure::new(Exit::Index, message)
-                    .hint(format!("use --network {found}, or another --datadir for another network"));
+                    .hint(format!("use {}, or another --datadir for another network", flags_of(found, expected)));
             }
             PipelineError::Replica { .. } => {
                 return Failure::new(Exit::Index, message).hint(

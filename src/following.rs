@@ -45,7 +45,8 @@ pub(crate) fn open(
         Some(secondary) => {
             let reader = secondary.reader();
             let (tip, network) = (*reader.view()?.tip(), reader.facts().network);
-            tracing::info!(%network, height = tip.height, hash = %tip.hash, "index opened");
+            let chain = reader.facts().chain_params();
+            tracing::info!(network = %chain, height = tip.height, hash = %tip.hash, "index opened");
             drop(reader);
             (FollowedIndex::new(secondary), Some(network))
         }

@@ -41,8 +41,9 @@ impl Inbox {
         let Queue { index, url } = self.queue.as_ref().ok_or_else(|| lacks("this process writes the index"))?;
         let url =
             url.as_ref().ok_or_else(|| lacks("a replica needs --state-url: the database that the writer uses"))?;
-        let network = index.reader().map(|reader| reader.facts().network).ok_or_else(|| lacks("there is no index"))?;
-        queue::<Unqueued>(url, network, "API", |add| Ok(add(document)?)).map(drop)
+        let chain =
+            index.reader().map(|reader| reader.facts().chain_params()).ok_or_else(|| lacks("there is no index"))?;
+        queue::<Unqueued>(url, chain, "API", |add| Ok(add(document)?)).map(drop)
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use cairn_fetch::live;
 use cairn_follow::{FileSource, Follower, NewestQuotes, NodeSource, OpenIndex, Outcome, Source, Until, connect};
 use cairn_link::{IndexSlot, Publishers, SocketPublisher};
-use cairn_model::{CancelToken, Network};
+use cairn_model::{CancelToken, ChainParams, Network};
 use cairn_node::{NodeConfig, ZmqEndpoint};
 use cairn_pipeline::{Engine, survey_memory};
 use cairn_reader::Facts;
@@ -37,8 +37,8 @@ impl Sources {
     ///
     /// # Errors
     /// Fails if neither a folder of block files nor a node is set, or if credentials are missing.
-    pub(crate) fn of(network: Network, blocks: &BlocksDir, node: &Node) -> Result<Self, Failure> {
-        let config = node.config(Facts::of(network).script_prefix)?;
+    pub(crate) fn of(chain: ChainParams, blocks: &BlocksDir, node: &Node) -> Result<Self, Failure> {
+        let config = node.config(Facts::of(chain).script_prefix)?;
         let blocks = match config {
             Some(_) => blocks.blocks_dir.clone(),
             None => Some(blocks.without_node()?.clone()),
@@ -65,7 +65,7 @@ pub(crate) struct Indexing {
     datadir: PathBuf,
     newest: NewestQuotes,
     fetching: Option<Fetching>,
-    network: Network,
+    chain: ChainParams,
     for_replicas: Option<ForReplicas>,
 }
 
@@ -76,7 +76,7 @@ impl Indexing {
     /// # Errors
     /// Fails if a source or the index cannot be used, or if they belong to different networks.
     pub(crate) fn open(
-        network: Network,
+        chain: impl Into<ChainParams>,
         datadir: &Path,
         from: Sources,
         memory: Memory,
@@ -84,32 +84,32 @@ impl Indexing {
         screen: &Screen,
         cancel: &CancelToken,
     ) -> Result<Self, Failure> {
-        let limits = memory.limits;
+        let (chain, limits) = (chain.into(), memory.limits);
         // The sources first: if they cannot be used, no index is created.
         let is_begun = datadir.join("index").join("CURRENT").exists();
         let node = from.node.map(|(config, endpoints)| {
             if from.waits && is_begun {
-                return Ok(NodeSource::awaited(&config, network, endpoints, cancel)?);
+                return Ok(NodeSource::awaited(&config, chain, endpoints, cancel)?);
             }
-            let (client, info) = connect(&config, network, cancel)?;
+            let (client, info) = connect(&config, chain, cancel)?;
             if from.blocks.is_none() && !is_begun {
                 info.chain.needs_block(0)?;
             }
             Ok::<_, Failure>(NodeSource::new(client, endpoints))
         });
         let node = node.transpose()?;
-        let open = |folder: &PathBuf| FileSource::open(folder, network, survey_memory(limits.memory));
+        let open = |folder: &PathBuf| FileSource::open(folder, chain, survey_memory(limits.memory));
         let files = from.blocks.as_ref().map(open).transpose()?;
         let blocks_dir = files.as_ref().map(|files| files.folder().to_owned());
         let mut engine =
-            Engine::open_serving(datadir, &Facts { blocks_dir, ..Facts::of(network) }, limits.memory, memory.cache)?;
+            Engine::open_serving(datadir, &Facts { blocks_dir, ..Facts::of(chain) }, limits.memory, memory.cache)?;
         limits.apply(&mut engine);
-        if network == Network::Main {
+        if chain.network() == Network::Main {
             starter::offer(&engine, datadir, starter)?;
         }
         let (height, version) = (engine.tip()?.map(|(height, _)| height), env!("CARGO_PKG_VERSION"));
         let blocks_dir = from.blocks.as_ref().map(|dir| tracing::field::display(dir.display()));
-        tracing::info!(version, %network, datadir = %datadir.display(), blocks_dir, height, "index opened");
+        tracing::info!(version, network = %chain, datadir = %datadir.display(), blocks_dir, height, "index opened");
 
         let slot = Arc::new(IndexSlot::with(engine.reader()).with_mempool_memory(memory.mempool));
         let socket = SocketPublisher::open(datadir, slot.pool());
@@ -121,15 +121,7 @@ impl Indexing {
         let files = files.map(|files| Box::new(files) as Box<dyn Source>);
         let node = node.map(|node| Box::new(node) as Box<dyn Source>);
         let follower = Follower::new(index, files.into_iter().chain(node).collect());
-        Ok(Indexing {
-            follower,
-            slot,
-            datadir: datadir.to_owned(),
-            newest,
-            fetching: None,
-            network,
-            for_replicas: None,
-        })
+        Ok(Indexing { follower, slot, datadir: datadir.to_owned(), newest, fetching: None, chain, for_replicas: None })
     }
 
     /// Registers metrics in this registry.
@@ -149,7 +141,7 @@ impl Indexing {
 
     /// Publishes the tip in this database, and takes the documents from there that were handed in on replicas.
     pub(crate) fn for_replicas(self, url: Option<StateUrl>) -> Self {
-        let shared = url.map(|url| ForReplicas::new(url, self.network, &self.datadir, self.slot()));
+        let shared = url.map(|url| ForReplicas::new(url, self.chain, &self.datadir, self.slot()));
         Indexing { for_replicas: shared, ..self }
     }
 

@@ -14,7 +14,7 @@ use crate::{
 
 /// Indexes blocks from block files, a node or both, then follows new blocks.
 pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
-    let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
+    let (chain, datadir) = (args.chain.params()?, args.index.datadir()?);
     let prices = args.prices.settings()?;
     // Without a named database, this process shares none with another machine.
     let state = args.state.named()?;
@@ -24,10 +24,10 @@ pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
         (Some(to), false) => Until::Height(to),
         (None, false) => Until::Cancelled,
     };
-    let sources = Sources::of(network, &args.blocks, &args.node)?.without_end(until == Until::Cancelled);
+    let sources = Sources::of(chain, &args.blocks, &args.node)?.without_end(until == Until::Cancelled);
     let memory = Memory { limits: args.limits, cache: 0, mempool: args.mempool.mempool_memory };
     let indexing =
-        Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
+        Indexing::open(chain, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
     let indexing = indexing.with_prices(prices.filter(|_| !args.once), &Registry::new())?.for_replicas(state);
     indexing.follow(until)
 }

@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, path::PathBuf};
 
 use cairn_follow::{Until, connect};
-use cairn_model::{BlockHash, CancelToken, Height, Network};
+use cairn_model::{BlockHash, CancelToken, ChainParams, Height};
 use cairn_node::{NodeClient, NodeConfig};
 use cairn_pipeline::{
     BlockSource, FileBlocks, FoundBlock, PipelineError, RepairOptions, Repaired, archived_facts, finish_replacement,
@@ -42,7 +42,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
     };
     let facts = match facts {
         Some(facts) => facts,
-        None => Facts::of(args.chain.network().map_err(|failure| {
+        None => Facts::of(args.chain.params().map_err(|failure| {
             failure.hint("the index does not say which chain it has: give --network and --blocks-dir or --node")
         })?),
     };
@@ -50,7 +50,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
     blocks.blocks_dir = blocks.blocks_dir.or(facts.blocks_dir.clone());
     let cancel = signals.cancel_token();
     let source = Blocks {
-        network: facts.network,
+        chain: facts.chain_params(),
         script_prefix: facts.script_prefix,
         folder: blocks.blocks_dir.clone(),
         node: args.node.config(facts.script_prefix)?,
@@ -89,7 +89,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
         }
         Err(error) => return Err(error.into()),
     };
-    let sources = Sources::of(facts.network, &blocks, &args.node).map_err(|failure| {
+    let sources = Sources::of(facts.chain_params(), &blocks, &args.node).map_err(|failure| {
         failure.hint(format!("the chain must be indexed again ({why}): give --blocks-dir or --node"))
     })?;
     tracing::warn!(%why, "the index cannot be repaired in place: it is set aside, and the chain is indexed again");
@@ -99,7 +99,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
         .for_each(|what| tracing::error!(what, "lost: neither the index nor the archive of the ledger has it"));
     // The follower takes the ledger from its archive, and from the inbox.
     let (memory, none) = (args.limits.into(), Starters::NONE);
-    let indexing = Indexing::open(facts.network, datadir, sources, memory, none, &context.screen, cancel)?;
+    let indexing = Indexing::open(facts.chain_params(), datadir, sources, memory, none, &context.screen, cancel)?;
     let exit = indexing.follow(Until::Tip { to: None })?;
     if exit == Exit::Done {
         let lost = missing.iter().map(|what| format!("lost: {what}\n")).collect::<String>();
@@ -120,7 +120,7 @@ pub(crate) fn repair(args: &Repair, context: &Context) -> Result<Exit, Failure> 
 
 /// Reads blocks from block files, then from the node. Opens neither before the first block is needed.
 struct Blocks {
-    network: Network,
+    chain: ChainParams,
     script_prefix: usize,
     folder: Option<PathBuf>,
     node: Option<NodeConfig>,
@@ -136,7 +136,7 @@ impl Blocks {
             return Ok(known.as_ref());
         }
         let opened = self.folder.as_ref().map(|folder| {
-            let files = BlockFiles::open(folder, self.network)?.with_survey_memory(self.memory);
+            let files = BlockFiles::open(folder, self.chain)?.with_survey_memory(self.memory);
             let survey = files.survey(&|_| {})?;
             Ok::<_, PipelineError>((files, survey))
         });
@@ -153,7 +153,7 @@ impl Blocks {
 
     fn node_block(&self, height: Height, hash: Option<BlockHash>) -> Option<FoundBlock> {
         let client = self.client.get_or_init(|| {
-            let client = connect(self.node.as_ref()?, self.network, &self.cancel);
+            let client = connect(self.node.as_ref()?, self.chain, &self.cancel);
             client.map_err(|error| tracing::warn!(%error, "the node cannot be used")).ok().map(|(client, _)| client)
         });
         let client = client.as_ref()?;

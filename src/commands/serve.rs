@@ -51,11 +51,12 @@ pub(crate) fn serve(args: &Serve) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
-    let (network, datadir) = (args.chain.network()?, args.index.datadir()?);
+    let (chain, datadir) = (args.chain.params()?, args.index.datadir()?);
+    let network = chain.network();
     args.http.payments.config(Some(network))?;
     args.http.access.check(Some(network))?;
     let prices = args.prices.settings()?;
-    let wallet = args.anchoring.settings(network);
+    let wallet = args.anchoring.settings(chain);
     let signals = Signals::take_over()?;
     let state = args.state.url(&args.index)?;
     // Operators see metrics of indexing and of serving on one page.
@@ -65,10 +66,10 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
     let server =
         server.with_state(state.clone()).with_ledger(inbox).with_registry(&registry).with_network(Some(network));
     let server = server.with_payment_mark(datadir);
-    let sources = Sources::of(network, &args.blocks, &args.node)?.without_end(true);
+    let sources = Sources::of(chain, &args.blocks, &args.node)?.without_end(true);
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =
-        Indexing::open(network, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
+        Indexing::open(chain, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;
     let indexing = indexing.counted_in(&registry)?.with_prices(prices, &registry)?.for_replicas(Some(state.clone()));
     let slot = indexing.slot();
     let anchoring = match (wallet, args.node.config(8)?) {

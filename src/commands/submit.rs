@@ -50,8 +50,8 @@ pub(crate) fn submit(
         return Err(Failure::new(Exit::Index, message).hint("`cairn index` or `cairn run` creates one"));
     }
     if let Some(url) = shared_url(datadir, state)? {
-        let network = open(datadir)?.facts().network;
-        return Ok(Submitted::Queued(queue::<Failure>(&url, network, origin, fill)?, url));
+        let chain = open(datadir)?.facts().chain_params();
+        return Ok(Submitted::Queued(queue::<Failure>(&url, chain, origin, fill)?, url));
     }
     let path = put_into_inbox::<Failure>(datadir, fill)?;
     match Engine::open_existing_within(datadir, crate::config::LEAST_MEMORY) {

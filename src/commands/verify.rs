@@ -49,7 +49,7 @@ pub(crate) fn verify(args: &Verify, context: &Context) -> Result<Exit, Failure> 
     let mut rows: Vec<Vec<String>> = audit.checks.iter().map(|c| row(c.ok, c.name, &c.detail)).collect();
     let mut ok = audit.ok();
     if let Some(config) = config {
-        let (client, _) = connect(&config, reader.facts().network, signals.cancel_token())?;
+        let (client, _) = connect(&config, reader.facts().chain_params(), signals.cancel_token())?;
         let view = reader.view()?;
         for found in [headers(&client, &view)?].into_iter().chain(coins(&client, &audit)?) {
             ok &= found.ok;
@@ -94,7 +94,7 @@ fn line(text: &str) -> String {
 
 fn page(reader: &Reader, audit: &Audit, rows: &[Vec<String>]) -> String {
     let mut text = table(&["", "check", "found"], rows);
-    text += &format!("\nnetwork  {}\n", reader.facts().network);
+    text += &format!("\nnetwork  {}\n", reader.facts().chain_params());
     text += &format!("height   {}\n", audit.height);
     text += &format!("hash     {}\n", audit.hash);
     text += &format!("coins    {}\n", thousands(audit.coins));

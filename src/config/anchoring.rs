@@ -1,7 +1,7 @@
 //! How timestamps are anchored.
 
 use cairn_anchoring::AnchorSettings;
-use cairn_model::Network;
+use cairn_model::ChainParams;
 use clap::Args;
 
 use super::whole;
@@ -33,9 +33,9 @@ pub(crate) struct Anchoring {
 
 impl Anchoring {
     /// Name of the wallet and settings of the anchorer; `None` if it is off.
-    pub(crate) fn settings(&self, network: Network) -> Option<(&str, AnchorSettings)> {
+    pub(crate) fn settings(&self, chain: ChainParams) -> Option<(&str, AnchorSettings)> {
         let settings = AnchorSettings {
-            network: network.name().to_owned(),
+            network: chain.key().to_owned(),
             interval_secs: self.timestamps_interval,
             max_sats_per_day: self.timestamps_max_sats_per_day,
             max_feerate: u64::from(self.timestamps_max_feerate) * 1_000,

@@ -36,7 +36,7 @@ mod x402;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
-use cairn_model::Network;
+use cairn_model::{ChainParams, Network, SignetChallenge};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 
 pub(crate) use access::{Access, Lightning, lightning_failure};
@@ -110,11 +110,25 @@ pub(crate) struct Chain {
     /// Bitcoin network: main, testnet3, testnet4, signet or regtest.
     #[arg(long, env = "CAIRN_NETWORK", value_name = "NETWORK", value_parser = str::parse::<Network>)]
     network: Option<Network>,
+    /// Script that the blocks of a custom signet satisfy, in hexadecimal digits, as in the node's signetchallenge. Only
+    /// for network signet. Default: the challenge of the default signet.
+    #[arg(long, env = "CAIRN_SIGNET_CHALLENGE", value_name = "HEX", value_parser = str::parse::<SignetChallenge>)]
+    signet_challenge: Option<SignetChallenge>,
 }
 
 impl Chain {
-    pub(crate) fn network(&self) -> Result<Network, Failure> {
-        required(self.network, "network")
+    /// The network, and which signet.
+    ///
+    /// # Errors
+    /// Fails if no network is set, or if a challenge is set for another network than signet.
+    pub(crate) fn params(&self) -> Result<ChainParams, Failure> {
+        let network = required(self.network, "network")?;
+        match self.signet_challenge {
+            None => Ok(network.into()),
+            Some(challenge) if network == Network::Signet => Ok(ChainParams::signet(challenge)),
+            Some(_) => Err(Failure::usage(format!("--signet-challenge is for --network signet, not for {network}"))
+                .hint("leave --signet-challenge out, or give --network signet")),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory, FromArgMatches};
 
 use super::*;
 use crate::{cli, exit::Exit};
@@ -87,6 +87,8 @@ fn mistakes_in_the_file_are_named() {
         ("something_else = 1", "unknown key something_else"),
         ("listen = 'nowhere'", "listen = \"nowhere\""),
         ("network = 'mainnet'", "unknown network \"mainnet\""),
+        ("signet_challenge = '5'", "pairs of hexadecimal digits; expected a script of 1 to 10000 bytes"),
+        ("signet_challenge = ''", "the challenge is empty; expected a script of 1 to 10000 bytes"),
         ("log_format = 'xml'", "expected one of text, json"),
         ("config = 'other.toml'", "unknown key config"),
         ("a = 1\n[b]\nc = 1", "b must be a value or a list of values"),
@@ -100,6 +102,42 @@ fn mistakes_in_the_file_are_named() {
     }
     let near = parsed("lisetn = 'x'", &[], &[]).unwrap_err();
     assert_eq!(near.hint.as_deref(), Some("did you mean listen?"));
+}
+
+/// The network and signet that flags name.
+fn chain(flags: &[&str]) -> Result<ChainParams, Failure> {
+    let wrong = |error: clap::Error| Failure::usage(error.to_string());
+    let command = Chain::augment_args(Command::new("cairn"));
+    let matches = command.try_get_matches_from([&["cairn"], flags].concat()).map_err(wrong)?;
+    Chain::from_arg_matches(&matches).map_err(wrong)?.params()
+}
+
+#[test]
+fn a_challenge_is_for_signets() {
+    let challenge = "51".parse().unwrap();
+    let custom = chain(&["--network", "signet", "--signet-challenge", "51"]).unwrap();
+    assert_eq!(custom, ChainParams::signet(challenge));
+    assert_eq!(chain(&["--network", "signet"]).unwrap(), Network::Signet.into());
+    let of_default = chain(&["--network", "signet"]).unwrap().challenge_hex().unwrap();
+    let default = chain(&["--network", "signet", "--signet-challenge", of_default]).unwrap();
+    assert_eq!(default, Network::Signet.into());
+    for network in Network::ALL.into_iter().filter(|network| *network != Network::Signet) {
+        let refused = chain(&["--network", network.name(), "--signet-challenge", "51"]).unwrap_err();
+        assert_eq!(refused.exit, Exit::Usage);
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "error: --signet-challenge is for --network signet, not for {network}\n hint: leave \
+                 --signet-challenge out, or give --network signet"
+            )
+        );
+    }
+    let long = "51".repeat(10_001);
+    for (text, said) in [("", "is empty"), ("xy", "hexadecimal digits"), ("515", "hexadecimal"), (&long, "10001 bytes")]
+    {
+        let refused = chain(&["--network", "signet", &format!("--signet-challenge={text}")]).unwrap_err().to_string();
+        assert!(refused.contains(said) && refused.contains("1 to 10000 bytes"), "{refused}");
+    }
 }
 
 #[test]

@@ -84,6 +84,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("COUNT", "100"),
     ("DATE", "2026-11-29"),
     ("HEIGHT", "800000"),
+    ("HEX", "51"),
     ("INTERVAL", "day"),
     ("MS", "1000"),
     ("N", "100"),

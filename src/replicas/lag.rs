@@ -82,8 +82,8 @@ impl WriterWatch {
     }
 
     async fn look(&self, state: &State) -> Result<(), StateError> {
-        let Some(network) = self.index.reader().map(|reader| reader.facts().network) else { return Ok(()) };
-        if let Some(tip) = state.writer_tip(network.name()).await? {
+        let Some(chain) = self.index.reader().map(|reader| reader.facts().chain_params()) else { return Ok(()) };
+        if let Some(tip) = state.writer_tip(chain.key()).await? {
             self.index.set_remote_height(tip.best_height.map_or(tip.height, |best| best.max(tip.height)));
         }
         Ok(())

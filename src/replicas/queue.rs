@@ -12,7 +12,7 @@ use std::{
 
 use cairn_clock::now_ms;
 use cairn_events::{Document, file::FileWriter};
-use cairn_model::Network;
+use cairn_model::ChainParams;
 use cairn_reader::{REPLICA, replica_of};
 use cairn_state::{MAX_WAITING_BYTES, NewEntry, StateError, StateUrl};
 
@@ -44,7 +44,7 @@ pub(crate) fn shared_url(datadir: &Path, state: &StateDb) -> Result<Option<State
 /// Fails if `fill` fails, too much waits, or the database fails.
 pub(crate) fn queue<E: From<io::Error> + From<StateError> + Send>(
     url: &StateUrl,
-    network: Network,
+    chain: ChainParams,
     origin: &str,
     fill: impl FnOnce(&mut dyn FnMut(&Document) -> io::Result<()>) -> Result<(), E>,
 ) -> Result<u64, E> {
@@ -54,7 +54,7 @@ pub(crate) fn queue<E: From<io::Error> + From<StateError> + Send>(
     // A thread of its own: the caller may be one of a runtime.
     thread::scope(|scope| {
         let run = || -> Result<(), E> {
-            with_state(url, async |state| Ok(state.queue_documents(network.name(), origin, &entries, now_ms()).await?))
+            with_state(url, async |state| Ok(state.queue_documents(chain.key(), origin, &entries, now_ms()).await?))
         };
         let panicked = |_| E::from(io::Error::other("the thread of the queue panicked; this is a bug"));
         thread::Builder::new().spawn_scoped(scope, run)?.join().map_err(panicked)?

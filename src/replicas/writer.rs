@@ -15,7 +15,7 @@ use std::{
 
 use cairn_clock::now_secs;
 use cairn_link::{IndexSlot, IndexSource};
-use cairn_model::{CancelToken, Network};
+use cairn_model::{CancelToken, ChainParams};
 use cairn_pipeline::{put_file_into_inbox, waiting_in_inbox};
 use cairn_state::{State, StateError, StateUrl, WriterTip};
 
@@ -35,7 +35,7 @@ const MAX_FILES: usize = 64;
 /// Shares the tip and the inbox with replicas.
 pub(crate) struct ForReplicas {
     url: StateUrl,
-    network: Network,
+    chain: ChainParams,
     datadir: PathBuf,
     slot: Arc<IndexSlot>,
 }
@@ -72,8 +72,8 @@ impl From<io::Error> for LookError {
 
 impl ForReplicas {
     /// Shares the index of a data folder, which `slot` has, through this database.
-    pub(crate) fn new(url: StateUrl, network: Network, datadir: &Path, slot: Arc<IndexSlot>) -> Self {
-        ForReplicas { url, network, datadir: datadir.to_owned(), slot }
+    pub(crate) fn new(url: StateUrl, chain: ChainParams, datadir: &Path, slot: Arc<IndexSlot>) -> Self {
+        ForReplicas { url, chain, datadir: datadir.to_owned(), slot }
     }
 
     /// Starts the thread. It ends when the result is dropped.
@@ -131,7 +131,7 @@ impl ForReplicas {
             before == tip && at.elapsed() < AGAIN
         };
         if !published.as_ref().is_some_and(is_known) {
-            state.publish_writer_tip(self.network.name(), &tip).await?;
+            state.publish_writer_tip(self.chain.key(), &tip).await?;
             *published = Some((tip, Instant::now()));
         }
         Ok(())
@@ -151,7 +151,7 @@ impl ForReplicas {
     /// change nothing.
     async fn take(&self, state: &State) -> Result<(), LookError> {
         while waiting_in_inbox(&self.datadir)? < MAX_FILES {
-            let Some((id, file)) = state.oldest_waiting(self.network.name()).await? else { break };
+            let Some((id, file)) = state.oldest_waiting(self.chain.key()).await? else { break };
             put_file_into_inbox(&self.datadir, &id, &file)?;
             state.remove_waiting(&id).await?;
             tracing::info!(

@@ -278,8 +278,8 @@ fn an_index_of_another_network_is_left_alone() {
     drop(engine);
     for network in Network::ALL.into_iter().filter(|n| *n != Network::Regtest) {
         let other = Engine::open(dir.path(), &Facts::of(network)).map(drop);
-        let wrong = matches!(&other, Err(PipelineError::WrongNetwork { expected, found: Network::Regtest }) if *expected == network);
-        assert!(wrong, "{other:?}");
+        let Err(PipelineError::WrongNetwork { expected, found }) = &other else { panic!("{other:?}") };
+        assert_eq!((*expected, *found), (network.into(), Network::Regtest.into()));
     }
     let index = Index { engine: Engine::open_existing(dir.path()).unwrap(), dir };
     index.sums().assert_equal(&sums, "asked for another network");

@@ -16,7 +16,7 @@ use cairn_chaingen::{
     corefiles::{Layout, write_chain},
     everything,
 };
-use cairn_model::{CancelToken, Height, Network};
+use cairn_model::{CancelToken, ChainParams, Height, Network};
 use cairn_pipeline::{
     Driver, Engine, NoProgress, Phase, PipelineError, Progress, ProgressStep, RepairOptions, SyncOptions, SyncReport,
     verify::{self, RawCheck},
@@ -77,8 +77,8 @@ pub fn options(memory: u64, save_seconds: u64, raw: RawCheck) -> RepairOptions {
 }
 
 /// Opens a folder of block files and finds its chain.
-pub fn survey(blocks: &Path, network: Network) -> (BlockFiles, Survey) {
-    let files = BlockFiles::open(blocks, network).unwrap();
+pub fn survey(blocks: &Path, chain: impl Into<ChainParams>) -> (BlockFiles, Survey) {
+    let files = BlockFiles::open(blocks, chain).unwrap();
     let survey = files.survey(&|_| {}).unwrap();
     (files, survey)
 }
@@ -96,7 +96,7 @@ pub fn sync_with(
     options: &SyncOptions,
     progress: &dyn Progress,
 ) -> Result<SyncReport, PipelineError> {
-    let (files, survey) = survey(blocks, engine.facts().network);
+    let (files, survey) = survey(blocks, engine.facts().chain_params());
     engine.sync(&files, &survey, options, progress)
 }
 

@@ -10,6 +10,9 @@ use crate::amount;
 pub struct ChainInfo {
     /// The node's name of its network: main, test, testnet4, signet, regtest.
     pub chain: String,
+    /// The challenge of its signet in hexadecimal digits (since v28).
+    #[serde(default)]
+    pub signet_challenge: Option<String>,
     /// Height of its tip.
     pub blocks: Height,
     /// Height of the best header that it knows.

@@ -97,6 +97,10 @@ impl HeaderChain {
     /// `None` where the node's chain changed meanwhile.
     fn try_update(&self, ours: &dyn OurChain, limit: u32) -> Result<Option<ChainUpdate>, NodeError> {
         let info = self.client.chain_info()?;
+        // Signets share their genesis block: a node that was replaced by one of another signet seems to reorganize.
+        if let Some(chain) = self.client.checked_chain() {
+            info.is_on_signet_of(chain)?;
+        }
         let node_tip = BlockAt { height: info.blocks, hash: info.best };
         let tip = ours.tip().map_err(NodeError::Owner)?;
         let Some(tip) = tip else {

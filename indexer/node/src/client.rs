@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cairn_model::CancelToken;
+use cairn_model::{CancelToken, ChainParams};
 use cairn_sources::MAX_BLOCK_SIZE;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -107,6 +107,8 @@ pub(crate) struct Shared {
     next_id: AtomicU64,
     /// When the last warning of a repeated request was logged.
     warned: Mutex<Option<Instant>>,
+    /// The network that the node was on at the last successful check.
+    pub(crate) checked: Mutex<Option<ChainParams>>,
     /// State of REST for blocks: see `blocks`.
     pub(crate) rest: AtomicU8,
     pub(crate) prefix_len: usize,
@@ -130,6 +132,7 @@ impl NodeClient {
             credentials: Credentials::new(config.auth.clone()),
             next_id: AtomicU64::new(0),
             warned: Mutex::default(),
+            checked: Mutex::default(),
             rest: AtomicU8::new(0),
             prefix_len: config.prefix_len,
         };
@@ -164,6 +167,11 @@ impl NodeClient {
     #[must_use]
     pub fn url(&self) -> &str {
         self.shared.http.url()
+    }
+
+    /// The network that the node was on at the last successful [`NodeClient::check`].
+    pub(crate) fn checked_chain(&self) -> Option<ChainParams> {
+        *self.shared.checked.lock()
     }
 
     /// The token that ends retries.

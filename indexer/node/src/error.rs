@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use cairn_model::{BlockHash, Height, Network};
+use cairn_model::{BlockHash, ChainParams, Height, Network};
 use cairn_sources::DecodeError;
 
 /// Errors of the owner of the local chain.
@@ -96,6 +96,14 @@ pub enum NodeError {
         /// The expected network.
         expected: Network,
         /// The node's network, as the node names it.
+        found: String,
+    },
+    /// The node is on another signet.
+    #[error("the node is on {}, not on {}", Signet(found), Signet(expected.challenge_hex().unwrap_or_default()))]
+    WrongSignet {
+        /// The expected signet.
+        expected: ChainParams,
+        /// The challenge of the node's signet, as the node reports it.
         found: String,
     },
     /// The node's version is not supported.
@@ -209,6 +217,7 @@ impl NodeError {
             | NodeError::Forbidden { .. }
             | NodeError::NotANode { .. }
             | NodeError::WrongNetwork { .. }
+            | NodeError::WrongSignet { .. }
             | NodeError::TooOld { .. }
             | NodeError::Pruned { .. }
             | NodeError::Behind { .. }
@@ -270,6 +279,24 @@ struct Version(u32);
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.0 / 10_000, self.0 / 100 % 100)
+    }
+}
+
+/// Names a signet by its challenge.
+struct Signet<'a>(&'a str);
+
+/// Characters of a challenge that a message shows.
+const SHOWN_CHARACTERS: usize = 220;
+
+impl fmt::Display for Signet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = ChainParams::from(Network::Signet).challenge_hex();
+        let is_default = default.is_some_and(|default| default.eq_ignore_ascii_case(self.0));
+        f.write_str(if is_default { "the default signet, with challenge " } else { "the signet with challenge " })?;
+        match self.0.char_indices().nth(SHOWN_CHARACTERS) {
+            Some((at, _)) => write!(f, "{}…", &self.0[..at]),
+            None => f.write_str(self.0),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use cairn_model::{BlockHash, CancelToken, Height, Network, Txid};
+use cairn_model::{BlockHash, CancelToken, ChainParams, Height, Txid};
 use cairn_reader::ReadError;
 use cairn_sources::SourceError;
 use cairn_stages::StageError;
@@ -24,13 +24,13 @@ pub enum PipelineError {
     /// A stage fails: the index and its input contradict each other.
     #[error(transparent)]
     Stage(#[from] StageError),
-    /// The index belongs to another network.
-    #[error("this is an index of {found}, not of {expected}")]
+    /// The index belongs to another network, or to another signet.
+    #[error("this is an index of {}, not of {}", found.name_beside(*expected), expected.name_beside(*found))]
     WrongNetwork {
         /// The expected network.
-        expected: Network,
+        expected: ChainParams,
         /// The index's network.
-        found: Network,
+        found: ChainParams,
     },
     /// The index is a copy that newer copies replace: nothing writes to it.
     #[error(
@@ -100,12 +100,16 @@ pub enum PipelineError {
         what: &'static str,
     },
     /// The archive of the ledger, beside the index, is of another network.
-    #[error("the folder `ledger` of the data folder has input events of {ledger}, but the index is of {index}")]
+    #[error(
+        "the folder `ledger` of the data folder has input events of {}, but the index is of {}",
+        ledger.name_beside(*index),
+        index.name_beside(*ledger)
+    )]
     ForeignLedger {
         /// Network of the archive.
-        ledger: Network,
+        ledger: ChainParams,
         /// Network of the index.
-        index: Network,
+        index: ChainParams,
     },
     /// A repair would lose input events, which no chain gives back.
     #[error(

@@ -72,8 +72,11 @@ impl Engine {
         let is_new = found.is_none();
         let facts = match (found, wanted) {
             (Some(found), Some(wanted)) => {
-                if found.network != wanted.network {
-                    return Err(PipelineError::WrongNetwork { expected: wanted.network, found: found.network });
+                if found.chain_params() != wanted.chain_params() {
+                    return Err(PipelineError::WrongNetwork {
+                        expected: wanted.chain_params(),
+                        found: found.chain_params(),
+                    });
                 }
                 // The block folder may have moved; everything else is fixed for good.
                 let facts =
@@ -102,8 +105,8 @@ impl Engine {
             archive.begin().map_err(PipelineError::io(archive.folder()))?;
         }
         let archived = archive.facts().map_err(PipelineError::io(archive.folder()))?;
-        if let Some(archived) = archived.filter(|archived| archived.network != facts.network) {
-            return Err(PipelineError::ForeignLedger { ledger: archived.network, index: facts.network });
+        if let Some(archived) = archived.filter(|archived| archived.chain_params() != facts.chain_params()) {
+            return Err(PipelineError::ForeignLedger { ledger: archived.chain_params(), index: facts.chain_params() });
         }
         archive.put_facts(&facts).map_err(PipelineError::io(archive.folder()))?;
         let reader = Arc::new(Reader::shared(Arc::clone(writer.db()))?);

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use cairn_model::{BlockHash, Height, Network};
+use cairn_model::{BlockHash, ChainParams, Height, Network};
 
 use crate::{decode::DecodeError, undo::UndoError};
 
@@ -30,14 +30,32 @@ pub enum SourceError {
         source: io::Error,
     },
     /// The blocks belong to another network.
-    #[error("{path}: these are blocks of {found}, not of {expected}")]
+    #[error(
+        "{path}: these are blocks of {}, not of {expected}",
+        ChainParams::from(*found).name_beside(*expected)
+    )]
     WrongNetwork {
         /// First block file.
         path: PathBuf,
         /// The expected network.
-        expected: Network,
+        expected: ChainParams,
         /// The network whose magic the file starts with.
         found: Network,
+    },
+    /// The blocks belong to another signet: they begin with the genesis block of signet under another magic.
+    #[error(
+        "{path}: these are blocks of a signet with magic {}, not of {}, which has magic {}",
+        Hex(magic),
+        expected.name_among_signets(),
+        Hex(&expected.magic())
+    )]
+    OtherSignet {
+        /// First block file.
+        path: PathBuf,
+        /// Its first four bytes, after the XOR key was applied.
+        magic: [u8; 4],
+        /// The expected network.
+        expected: ChainParams,
     },
     /// The first record does not start with the magic of a known network.
     #[error("{path}: starts with {}, which is not the magic of a known network", Hex(magic))]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bitcoin::{blockdata::constants::genesis_block, hashes::Hash};
-use cairn_model::{BlockHash, Network};
+use cairn_model::{BlockHash, ChainParams, Network};
 
 use crate::{
     block_ref::BlockRef,
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug)]
 pub struct BlockFiles {
     dir: PathBuf,
-    network: Network,
+    chain: ChainParams,
     key: XorKey,
     genesis: BlockHash,
     unusable_undo: AtomicU64,
@@ -46,12 +46,12 @@ impl BlockFiles {
     /// # Errors
     /// Fails if the folder is missing, unreadable or has no block; if its first record is of another network or under
     /// another key; or if the first files are missing (pruned).
-    pub fn open(dir: &Path, network: Network) -> Result<Self, SourceError> {
-        let key = read_xor_key(dir)?;
-        let genesis = BlockHash(genesis_block(network.to_bitcoin()).block_hash().to_byte_array());
+    pub fn open(dir: &Path, chain: impl Into<ChainParams>) -> Result<Self, SourceError> {
+        let (key, chain) = (read_xor_key(dir)?, chain.into());
+        let genesis = BlockHash(genesis_block(chain.network().to_bitcoin()).block_hash().to_byte_array());
         let files = BlockFiles {
             dir: dir.to_owned(),
-            network,
+            chain,
             key,
             genesis,
             unusable_undo: AtomicU64::new(0),
@@ -91,7 +91,12 @@ impl BlockFiles {
     /// The network that it was opened for.
     #[must_use]
     pub fn network(&self) -> Network {
-        self.network
+        self.chain.network()
+    }
+
+    /// The bytes that begin every record.
+    pub(crate) fn magic(&self) -> [u8; 4] {
+        self.chain.magic()
     }
 
     /// The key of `xor.dat`; zeros if there is none.
@@ -259,17 +264,24 @@ impl BlockFiles {
 
     fn check_head(&self, head: &[u8; 88], path: PathBuf) -> Result<(), SourceError> {
         let magic = [head[0], head[1], head[2], head[3]];
-        if magic == self.network.magic() {
+        let expected = self.chain;
+        if magic == expected.magic() {
             return Ok(());
         }
         if let Some(found) = Network::ALL.into_iter().find(|n| n.magic() == magic) {
-            return Err(SourceError::WrongNetwork { path, expected: self.network, found });
+            return Err(SourceError::WrongNetwork { path, expected, found });
+        }
+        // The genesis block is that of signet for every challenge.
+        let genesis = genesis_block(Network::Signet.to_bitcoin());
+        if head[8..] == bitcoin::consensus::serialize(&genesis.header) {
+            return Err(SourceError::OtherSignet { path, magic, expected });
         }
         // The first record is genesis, so its magic and size reveal the key.
-        for network in Network::ALL {
-            let genesis = bitcoin::consensus::serialize(&genesis_block(network.to_bitcoin()));
+        let known = Network::ALL.into_iter().map(ChainParams::from);
+        for chain in known.chain([expected]) {
+            let genesis = bitcoin::consensus::serialize(&genesis_block(chain.network().to_bitcoin()));
             let mut start = [0u8; 8];
-            start[..4].copy_from_slice(&network.magic());
+            start[..4].copy_from_slice(&chain.magic());
             start[4..].copy_from_slice(&(genesis.len() as u32).to_le_bytes());
             let mut plain = *head;
             self.key.apply(&mut plain, 0);

@@ -45,7 +45,7 @@ pub(crate) fn match_file(
     let mut file = files.open_raw(Kind::Undo, number)?;
     // Records far behind the last block would not be tried.
     let most = blocks.chain.len() + blocks.stale.len() + WINDOW;
-    let (records, back_to_back) = scan_undo(&mut file, files.network().magic(), most)?;
+    let (records, back_to_back) = scan_undo(&mut file, files.magic(), most)?;
     let undisturbed = back_to_back && blocks.stale.is_empty();
     if undisturbed && one_to_one(tree, blocks, &records) && samples_agree(tree, blocks, &records, &file)? {
         return Ok(blocks.chain.iter().zip(&records).map(|(id, r)| (*id, r.place())).collect());

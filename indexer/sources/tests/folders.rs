@@ -7,7 +7,7 @@ use std::fs;
 
 use bitcoin::{blockdata::constants::genesis_block, consensus::serialize};
 use cairn_chaingen::{Chain, ChainBuilder, EverythingOptions, corefiles::write_chain, everything};
-use cairn_model::Network;
+use cairn_model::{ChainParams, Network};
 use cairn_sources::{BlockFiles, Gap, GapCause, Instead, SourceError, SurveyPhase};
 use common::{open, record, tidy, write, xor};
 
@@ -50,12 +50,51 @@ fn every_other_network_is_named() {
                     assert_eq!((survey.len(), survey.tip().unwrap().hash), (1, files.genesis()));
                 }
                 Err(SourceError::WrongNetwork { expected, found, .. }) => {
-                    assert_eq!((expected, found), (asked, network));
+                    assert_eq!((expected, found), (asked.into(), network));
                 }
                 Err(other) => panic!("{other}"),
             }
         }
     }
+}
+
+#[test]
+fn signets_are_distinguished_by_their_magic() {
+    let signet = |challenge: &str| ChainParams::signet(challenge.parse().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let raw = serialize(&genesis_block(bitcoin::Network::Signet));
+    let start = |magic: [u8; 4]| [&magic[..], &(raw.len() as u32).to_le_bytes(), &raw].concat();
+    let ours = signet("51");
+    assert_eq!(ours.magic(), [0x54, 0xd2, 0x6f, 0xbd]);
+    let key = [9, 8, 7, 6, 5, 4, 3, 2];
+    let mut bytes = start(ours.magic());
+    common::xor(&mut bytes, key);
+    write(dir.path(), "blk00000.dat", &bytes);
+    // Without the key, or with a wrong one, the key is found by the magic of the expected signet.
+    let error = BlockFiles::open(dir.path(), ours).unwrap_err();
+    assert!(matches!(&error, SourceError::WrongXorKey { key: found, .. } if *found == key), "{error}");
+    write(dir.path(), "xor.dat", &key);
+    let files = BlockFiles::open(dir.path(), ours).unwrap();
+    let survey = files.survey(&|_| {}).unwrap();
+    assert_eq!((survey.len(), survey.tip().unwrap().hash), (1, files.genesis()));
+    assert_eq!(files.network(), Network::Signet);
+    for (asked, named) in [
+        (signet("52"), "the signet with challenge 52, which has magic 2c798194"),
+        (Network::Signet.into(), "the default signet, which has magic 0a03cf40"),
+        (Network::Regtest.into(), "regtest, which has magic fabfb5da"),
+    ] {
+        let error = BlockFiles::open(dir.path(), asked).unwrap_err();
+        assert!(matches!(&error, SourceError::OtherSignet { expected, .. } if *expected == asked), "{error}");
+        assert!(error.to_string().ends_with(&format!("a signet with magic 54d26fbd, not of {named}")), "{error}");
+    }
+    // Blocks of the default signet are named as such.
+    let mut bytes = start(Network::Signet.magic());
+    common::xor(&mut bytes, key);
+    write(dir.path(), "blk00000.dat", &bytes);
+    let error = BlockFiles::open(dir.path(), ours).unwrap_err();
+    assert!(matches!(&error, SourceError::WrongNetwork { found: Network::Signet, .. }), "{error}");
+    let said = "these are blocks of the default signet, not of the signet with challenge 51";
+    assert!(error.to_string().ends_with(said), "{error}");
 }
 
 #[test]

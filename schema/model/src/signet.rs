@@ -185,10 +185,16 @@ impl ChainParams {
     /// The name in a message that also names `other`: signets are distinguished.
     #[must_use]
     pub fn name_beside(self, other: Self) -> String {
-        if self == ChainParams::from(Network::Signet) && other.challenge.is_some() {
-            return "the default signet".to_owned();
+        if other.challenge.is_some() { self.name_among_signets() } else { self.to_string() }
+    }
+
+    /// The name in a message that also names a custom signet.
+    #[must_use]
+    pub fn name_among_signets(self) -> String {
+        match (self.network, self.challenge) {
+            (Network::Signet, None) => "the default signet".to_owned(),
+            _ => self.to_string(),
         }
-        self.to_string()
     }
 }
 

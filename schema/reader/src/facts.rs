@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use cairn_model::Network;
+use cairn_model::{ChainParams, Network, SignetChallenge};
 use cairn_tables::{
     Table, encode_key,
     facts::{Fact, Facts as FactsTable},
@@ -15,6 +15,8 @@ use crate::{Db, ReadError};
 pub struct Facts {
     /// The network.
     pub network: Network,
+    /// The challenge of a custom signet; `None` for the default signet and all other networks.
+    pub challenge: Option<SignetChallenge>,
     /// Bytes of a script's hash that are used as prefix: 8, except in tests of collisions.
     pub script_prefix: usize,
     /// Bytes of a txid that are used as prefix: 8, except in tests of collisions.
@@ -26,15 +28,24 @@ pub struct Facts {
 impl Facts {
     /// Parameters of a new index of a network.
     #[must_use]
-    pub fn of(network: Network) -> Self {
-        Facts { network, script_prefix: 8, txid_prefix: 8, blocks_dir: None }
+    pub fn of(chain: impl Into<ChainParams>) -> Self {
+        let chain = chain.into();
+        let (network, challenge) = (chain.network(), chain.custom_challenge());
+        Facts { network, challenge, script_prefix: 8, txid_prefix: 8, blocks_dir: None }
+    }
+
+    /// The network with the challenge of a custom signet.
+    #[must_use]
+    pub fn chain_params(&self) -> ChainParams {
+        self.challenge.map_or_else(|| self.network.into(), ChainParams::signet)
     }
 
     /// As rows of the `facts` table.
     #[must_use]
     pub fn rows(&self) -> Vec<(String, Fact)> {
         let mut rows = vec![
-            ("network".to_owned(), self.network.name().to_owned()),
+            // The challenge is in the same row: programs that do not know custom signets refuse the index.
+            ("network".to_owned(), self.chain_params().to_text()),
             ("script_prefix".to_owned(), self.script_prefix.to_string()),
             ("txid_prefix".to_owned(), self.txid_prefix.to_string()),
         ];
@@ -75,12 +86,14 @@ impl Facts {
 
     fn from_texts(mut fact: impl FnMut(&str) -> Result<Option<String>, ReadError>) -> Result<Option<Self>, ReadError> {
         let Some(network) = fact("network")? else { return Ok(None) };
-        let network = network.parse().map_err(|e: cairn_model::UnknownNetwork| ReadError::Unusable(e.to_string()))?;
+        let chain: ChainParams =
+            network.parse().map_err(|e: cairn_model::UnknownNetwork| ReadError::Unusable(e.to_string()))?;
         let mut number = |name: &str| -> Result<usize, ReadError> {
             let n = fact(name)?.and_then(|text| text.parse().ok()).filter(|n| (1..=8).contains(n));
             n.ok_or_else(|| ReadError::Unusable(format!("the index has no valid {name}")))
         };
         let (script_prefix, txid_prefix) = (number("script_prefix")?, number("txid_prefix")?);
-        Ok(Some(Facts { network, script_prefix, txid_prefix, blocks_dir: fact("blocks_dir")?.map(PathBuf::from) }))
+        let blocks_dir = fact("blocks_dir")?.map(PathBuf::from);
+        Ok(Some(Facts { script_prefix, txid_prefix, blocks_dir, ..Facts::of(chain) }))
     }
 }

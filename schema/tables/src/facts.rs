@@ -3,6 +3,9 @@
 //! ```text
 //! facts  'f' ‖ name → text: network, prefix lengths, block folder
 //! ```
+//!
+//! The network of a custom signet is `signet:` and its challenge in hexadecimal digits: a program that knows only the
+//! default signet refuses it as an unknown network.
 
 use bincode::{Decode, Encode};
 

@@ -1,6 +1,6 @@
 //! The manifest of a checkpoint.
 
-use cairn_model::rfc3339;
+use cairn_model::{ChainParams, SignetChallenge, rfc3339};
 use cairn_reader::{Reader, View};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ pub struct Manifest {
     pub made_at: String,
     /// The network.
     pub network: String,
+    /// The challenge of a custom signet in hexadecimal digits; absent for all other networks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signet_challenge: Option<String>,
     /// Height of the newest block.
     pub tip_height: u32,
     /// Its hash.
@@ -60,6 +63,7 @@ impl Manifest {
             program: format!("cairn {}", env!("CARGO_PKG_VERSION")),
             made_at: rfc3339(now),
             network: view.network().name().to_owned(),
+            signet_challenge: view.facts().challenge.map(|challenge| challenge.to_hex().to_owned()),
             tip_height: tip.height,
             tip_hash: tip.hash.to_string(),
             event_seq: tip.seq,
@@ -77,6 +81,9 @@ impl Manifest {
             serde_json::from_slice(text).map_err(|e| wrong(format!("not the manifest of a checkpoint: {e}")))?;
         if manifest.form != FORM {
             return Err(wrong(format!("it has form {}, this program reads {FORM}", manifest.form)));
+        }
+        if let Some(Err(error)) = manifest.signet_challenge.as_ref().map(|hex| hex.parse::<SignetChallenge>()) {
+            return Err(wrong(format!("signet_challenge: {error}")));
         }
         // A restore writes to these paths.
         let is_inside = |path: &str| {
@@ -117,6 +124,18 @@ impl Manifest {
         let wrong =
             |e: serde_json::Error| CheckpointError::Manifest { place: CHECKPOINT.to_owned(), what: e.to_string() };
         text.map(|text| text + "\n").map_err(wrong)
+    }
+
+    /// The network in a message; of a custom signet, with its challenge.
+    #[must_use]
+    pub fn network_name(&self) -> String {
+        let challenge = self.signet_challenge.as_ref().and_then(|hex| hex.parse().ok());
+        challenge.map_or_else(|| self.network.clone(), |challenge| ChainParams::signet(challenge).to_string())
+    }
+
+    /// True if both are copies of indexes of the same network, and of the same signet.
+    pub(crate) fn is_of_network_of(&self, other: &Self) -> bool {
+        (&self.network, &self.signet_challenge) == (&other.network, &other.signet_challenge)
     }
 
     /// Bytes of all files.

@@ -98,6 +98,14 @@ pub fn restore_audited(
     let _lock = lock(&datadir.join(WORK).join("restore.lock"), &format!("restores to {}", datadir.display()))?;
     let manifest = source.manifest(trust)?;
     let before = before(&index);
+    if let Some(before) = before.as_ref().filter(|before| !before.is_of_network_of(&manifest)) {
+        return Err(CheckpointError::Folder(format!(
+            "{} has an index of {}, the checkpoint is of {}; name another data folder",
+            datadir.display(),
+            before.network_name(),
+            manifest.network_name()
+        )));
+    }
     let is_new = before.as_ref() != Some(&manifest);
     let unfinished = datadir.join(UNFINISHED);
     let old: HashMap<&str, &FileEntry> =

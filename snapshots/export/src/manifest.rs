@@ -21,6 +21,9 @@ pub struct Manifest {
     pub made_at: String,
     /// The network.
     pub network: String,
+    /// The challenge of a custom signet in hexadecimal digits; absent for all other networks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signet_challenge: Option<String>,
     /// Height of the block that all rows are as of.
     pub tip_height: u32,
     /// Its hash.

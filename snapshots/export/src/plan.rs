@@ -137,6 +137,7 @@ impl Plan {
             program: format!("cairn {}", env!("CARGO_PKG_VERSION")),
             made_at: rfc3339(u32::try_from(cairn_clock::now_secs()).unwrap_or(u32::MAX)),
             network: view.network().name().to_owned(),
+            signet_challenge: view.facts().challenge.map(|challenge| challenge.to_hex().to_owned()),
             tip_height: tip.height,
             tip_hash: tip.hash.to_string(),
             tip_time: rfc3339(tip.time),

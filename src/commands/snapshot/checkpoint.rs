@@ -52,7 +52,7 @@ fn reported<T>(
 fn told(manifest: &Manifest) -> String {
     format!(
         "{} as of block {} {}, {} files, {}",
-        manifest.network,
+        manifest.network_name(),
         manifest.tip_height,
         manifest.tip_hash,
         thousands(manifest.files.len() as u64),
@@ -124,7 +124,7 @@ pub(super) fn list(args: &SnapshotList) -> Result<Exit, Failure> {
         let manifest = Source::Store(&store, Some(found.name.clone())).manifest(&Trust::Any)?;
         rows.push(vec![
             found.name,
-            manifest.network.clone(),
+            manifest.network_name(),
             manifest.tip_height.to_string(),
             manifest.made_at.clone(),
             size(manifest.bytes()),

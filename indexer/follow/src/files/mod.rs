@@ -12,7 +12,7 @@ use std::{
 
 use cairn_clock::now_secs;
 use cairn_link::Publish;
-use cairn_model::{BlockHash, Height, Network, Part, SourceKind, SourceStatus};
+use cairn_model::{BlockHash, ChainParams, Height, Part, SourceKind, SourceStatus};
 use cairn_pipeline::{Driver, Phase, PipelineError, ProgressStep, SyncOptions};
 use cairn_sources::{BlockFiles, SourceError, Survey, SurveyPhase, SurveyProgress};
 
@@ -34,8 +34,8 @@ pub struct FileSource {
 
 impl FileSource {
     /// The block files in a folder. `memory` limits the bytes of memory of a survey.
-    pub fn open(folder: &Path, network: Network, memory: u64) -> Result<Self, FollowError> {
-        let files = BlockFiles::open(folder, network)?.with_survey_memory(memory);
+    pub fn open(folder: &Path, chain: impl Into<ChainParams>, memory: u64) -> Result<Self, FollowError> {
+        let files = BlockFiles::open(folder, chain)?.with_survey_memory(memory);
         let canonical = folder.canonicalize();
         let folder = canonical.map_err(|error| FollowError::Folder { path: folder.to_owned(), error })?;
         Ok(FileSource { files, folder })

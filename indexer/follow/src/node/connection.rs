@@ -1,6 +1,6 @@
 //! Connects to a node and finds its publishers.
 
-use cairn_model::{CancelToken, Network, Part};
+use cairn_model::{CancelToken, ChainParams, Part};
 use cairn_node::{NodeClient, NodeConfig, NodeError, NodeInfo, RetryPolicy, ZmqEndpoint, endpoints};
 
 use super::{NEXT, PATIENCE, PAUSE, TOPICS};
@@ -9,11 +9,11 @@ use crate::{FollowError, OpenIndex};
 /// A client for a node, and the node's answers to the check. `cancel` ends requests and their retries.
 pub fn connect(
     config: &NodeConfig,
-    network: Network,
+    chain: impl Into<ChainParams>,
     cancel: &CancelToken,
 ) -> Result<(NodeClient, NodeInfo), NodeError> {
     let client = NodeClient::new(config, cancel.clone())?;
-    let info = client.check(network)?;
+    let info = client.check(chain)?;
     log(&client, &info);
     Ok((client, info))
 }
@@ -24,11 +24,11 @@ pub fn connect(
 /// Fails only if the settings are wrong: the node is another one, or does not let us in.
 pub(super) fn try_connect(
     config: &NodeConfig,
-    network: Network,
+    chain: ChainParams,
     cancel: &CancelToken,
 ) -> Result<(NodeClient, bool), NodeError> {
     let client = NodeClient::new(config, cancel.clone())?;
-    match impatient(&client).check(network) {
+    match impatient(&client).check(chain) {
         Ok(info) => log(&client, &info),
         Err(error) if error.is_transient() => {
             tracing::warn!(%error, "the node cannot be used yet: what is indexed is served, and the node is asked again every second");
@@ -43,10 +43,10 @@ pub(super) fn try_connect(
 ///
 /// # Errors
 /// Fails only if the work was cancelled, or if this process is at fault.
-pub(super) fn wait_for(client: &NodeClient, network: Network, index: &mut OpenIndex) -> Result<(), FollowError> {
+pub(super) fn wait_for(client: &NodeClient, chain: ChainParams, index: &mut OpenIndex) -> Result<(), FollowError> {
     let asks = impatient(client);
     loop {
-        match asks.check(network) {
+        match asks.check(chain) {
             Ok(info) => {
                 index.troubles.clear(Part::Node);
                 log(client, &info);

@@ -12,7 +12,7 @@ mod status;
 use std::time::{Duration, Instant};
 
 use cairn_link::{Projector, Publish};
-use cairn_model::{BlockHash, CancelToken, Height, Network, Part};
+use cairn_model::{BlockHash, CancelToken, ChainParams, Height, Part};
 use cairn_node::{
     BlockAt, ChainFollower, ChainStep, FetchOptions, NodeBlock, NodeClient, NodeConfig, NodeError, NodeEvent, OurChain,
     OwnerError, RetryPolicy, TipWatcher, Topic, WatchOptions, ZmqEndpoint,
@@ -52,7 +52,7 @@ pub struct NodeSource {
     /// ZMQ publishers; if empty, those that the node reports.
     endpoints: Vec<ZmqEndpoint>,
     /// The network that it must be on, where that is not checked yet.
-    unchecked: Option<Network>,
+    unchecked: Option<ChainParams>,
 }
 
 impl NodeSource {
@@ -69,19 +69,20 @@ impl NodeSource {
     /// Fails only if the settings are wrong: the node is another one, or does not let us in.
     pub fn awaited(
         config: &NodeConfig,
-        network: Network,
+        chain: impl Into<ChainParams>,
         endpoints: Vec<ZmqEndpoint>,
         cancel: &CancelToken,
     ) -> Result<Self, NodeError> {
-        let (client, usable) = connection::try_connect(config, network, cancel)?;
-        Ok(NodeSource { client, endpoints, unchecked: (!usable).then_some(network) })
+        let chain = chain.into();
+        let (client, usable) = connection::try_connect(config, chain, cancel)?;
+        Ok(NodeSource { client, endpoints, unchecked: (!usable).then_some(chain) })
     }
 }
 
 impl Source for NodeSource {
     fn begin(self: Box<Self>, index: &mut OpenIndex, until: Until) -> Result<Box<dyn ActiveSource>, FollowError> {
-        if let Some(network) = self.unchecked {
-            connection::wait_for(&self.client, network, index)?;
+        if let Some(chain) = self.unchecked {
+            connection::wait_for(&self.client, chain, index)?;
         }
         let endpoints = if self.endpoints.is_empty() { connection::published(&self.client) } else { self.endpoints };
         let addresses: Vec<&str> = endpoints.iter().map(|e| e.address.as_str()).collect();

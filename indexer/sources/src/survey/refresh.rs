@@ -94,7 +94,7 @@ impl Survey {
                 .par_iter()
                 .map(|(number, _, known, last)| {
                     let mut file = files.open_raw(Kind::Block, *number)?;
-                    let magic = files.network().magic();
+                    let magic = files.magic();
                     if let Some((resume, tail)) = known
                         && *resume <= file.len()
                     {
@@ -114,7 +114,7 @@ impl Survey {
                 // A file of very small blocks, in parts: what the tree knows of a block takes less than its record.
                 while more {
                     let mut file = files.open_raw(Kind::Block, *number)?;
-                    let scan = scan_blocks(&mut file, files.network().magic(), &pow, resume, *last)?;
+                    let scan = scan_blocks(&mut file, files.magic(), &pow, resume, *last)?;
                     (resume, more) = (scan.resume, scan.more);
                     self.tree.find_parents();
                     self.check_memory(files, scan.records.len())?;

@@ -72,7 +72,7 @@ impl Calendar {
 
     fn network(&self) -> Result<&'static str, ApiError> {
         let reader = self.index.reader();
-        let network = reader.map(|reader| reader.facts().network.name());
+        let network = reader.map(|reader| reader.facts().chain_params().key());
         network.ok_or_else(|| ApiError::syncing("nothing has been indexed yet"))
     }
 }

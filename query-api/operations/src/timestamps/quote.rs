@@ -91,7 +91,7 @@ impl Operation for TimestampQuote {
     type Output = TimestampQuoteOutput;
 
     fn run(ctx: &Ctx<'_>, _: NoInput) -> Result<TimestampQuoteOutput, ApiError> {
-        let network = ctx.view()?.network().name();
+        let network = ctx.view()?.facts().chain_params().key();
         let feerate = feerate(ctx);
         let (waiting, judged) = match ctx.has_state() {
             false => (0, Err(AnchoringReason::WalletMissing)),

@@ -42,7 +42,7 @@ impl Operation for TimestampStatus {
 /// # Errors
 /// Returns 404 `timestamp_not_found` if the hash was not handed in.
 pub(super) fn find(ctx: &Ctx<'_>, view: &View<'_>, hash: &Sha256Param) -> Result<TimestampRecord, ApiError> {
-    let (network, hash) = (view.network().name(), hash.0);
+    let (network, hash) = (view.facts().chain_params().key(), hash.0);
     let found = ctx.with_state(|state| async move { state.timestamp(network, &hash).await })?;
     found.ok_or_else(|| {
         let detail = "this hash was not handed in to this server: POST /v1/timestamp does that";

@@ -53,7 +53,7 @@ impl Operation for SubmitTimestamp {
         // The validation ensures that one of them is given.
         let Sha256Param(hash) = input.hash.or(input.hash_hex).ok_or_else(ApiError::internal)?;
         let view = ctx.view()?;
-        let network = view.network().name();
+        let network = view.facts().chain_params().key();
         let new = NewTimestamp { network, hash: hash.to_vec(), source: TimestampSource::Api };
         let now = ctx.now_ms / 1_000;
         let submitted = ctx.with_state(|state| async move { accept(state, new, now).await })?;

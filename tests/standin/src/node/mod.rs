@@ -30,6 +30,10 @@ struct TreeBlock {
     spent: Option<Arc<Spent>>,
 }
 
+/// The challenge of the default signet.
+const DEFAULT_CHALLENGE: &str = "512103ad5e0edad18cb1f0fc0d28a3d4f1f3e445640337489abb10404f2d1e086be430\
+     210359ef5021964fe22d6f8e05b2463c9540ce96883fe3b278760f048f5189f2e6c452ae";
+
 /// A node's state.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -42,6 +46,8 @@ pub(crate) struct Node {
     pub(crate) pool_loaded: bool,
     /// Lowest height whose block is still there; `None` on a node that does not prune.
     pub(crate) pruned_below: Option<u32>,
+    /// The challenge that it reports on signet.
+    pub(crate) signet_challenge: String,
     /// Headers known beyond the blocks: what a node that is behind has heard of.
     pub(crate) headers: u32,
     tree: Vec<TreeBlock>,
@@ -77,6 +83,7 @@ impl Node {
             ibd: false,
             pool_loaded: true,
             pruned_below: None,
+            signet_challenge: DEFAULT_CHALLENGE.to_owned(),
             headers: 0,
             index: HashMap::from([(stored.hash, 0)]),
             tree: vec![TreeBlock { stored: Arc::new(stored), parent: 0, bad: false, spent: None }],

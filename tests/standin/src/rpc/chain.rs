@@ -105,6 +105,9 @@ pub(crate) fn chain_info(node: &Node) -> Value {
         info["pruneheight"] = json!(lowest);
         info["automatic_pruning"] = json!(false);
     }
+    if node.network == Network::Signet && node.policy.version >= 280_000 {
+        info["signet_challenge"] = json!(node.signet_challenge);
+    }
     info["warnings"] = warnings(node);
     info
 }

@@ -183,6 +183,11 @@ impl World {
         self.elsewhere.insert(former.network, former);
     }
 
+    /// Makes it a node of the signet with this challenge, if it is on signet. Reported from v28 on.
+    pub fn set_signet_challenge(&mut self, challenge: &str) {
+        challenge.clone_into(&mut self.node.signet_challenge);
+    }
+
     /// Writes the mempool to disk, as at a stop; without `keep`, loses it.
     pub(crate) fn unload_pool(&mut self, keep: bool) {
         let txs = self.node.pool.unload();
