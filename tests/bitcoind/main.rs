@@ -1,5 +1,5 @@
-//! Cairn and a real Bitcoin Core node (regtest): run with `BITCOIND_EXE` set to a `bitcoind` with wallet and ZMQ.
-//! Without it every test is listed as skipped.
+//! Cairn and a real Bitcoin Core node (regtest, and a custom signet): run with `BITCOIND_EXE` set to a `bitcoind` with
+//! wallet and ZMQ. Without it every test is listed as skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 mod account;
@@ -20,6 +20,7 @@ mod pool;
 mod reorgs;
 mod restarts;
 mod served;
+mod signet;
 mod sync;
 mod template;
 mod wallet;

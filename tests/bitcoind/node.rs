@@ -1,4 +1,5 @@
-//! A regtest node of one's own: the bitcoind that `BITCOIND_EXE` names, in a folder that vanishes.
+//! A node of one's own, on regtest or on a custom signet: the bitcoind that `BITCOIND_EXE` names, in a folder that
+//! vanishes.
 
 use std::{
     ffi::OsString,
@@ -44,17 +45,24 @@ pub(crate) struct Settings {
     pub(crate) rest: bool,
     /// Whether it listens for other nodes.
     pub(crate) listen: bool,
+    /// Challenge of the custom signet that it is on; `None` for regtest.
+    pub(crate) signet: Option<&'static str>,
     /// Further arguments.
     pub(crate) more: Vec<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { zmq: true, rest: true, listen: false, more: Vec::new() }
+        Settings { zmq: true, rest: true, listen: false, signet: None, more: Vec::new() }
     }
 }
 
 impl Settings {
+    /// The folder of its network in its data folder.
+    fn folder(&self) -> &'static str {
+        if self.signet.is_some() { "signet" } else { "regtest" }
+    }
+
     /// The usual ones and these arguments.
     pub(crate) fn with(more: &[&str]) -> Self {
         Settings { more: more.iter().map(|&arg| arg.to_owned()).collect(), ..Settings::default() }
@@ -86,7 +94,7 @@ impl Node {
         for _ in 0..STARTS {
             let (dir, ports) = (cairn_testkit::temp_dir(), free_ports());
             let child = spawn(program, &dir, ports, &settings);
-            let cookie = NodeAuth::Cookie(dir.path().join("regtest/.cookie"));
+            let cookie = NodeAuth::Cookie(dir.path().join(settings.folder()).join(".cookie"));
             let config = NodeConfig::new(format!("http://127.0.0.1:{}", ports.rpc), cookie);
             let client = NodeClient::new(&config, CancelToken::new()).unwrap();
             let mut node = Node { program: program.clone(), dir, ports, settings: settings.clone(), child, client };
@@ -126,7 +134,7 @@ impl Node {
 
     /// The last lines that it logged.
     fn log_end(&self) -> String {
-        let log = fs::read(self.dir.path().join("regtest/debug.log")).unwrap_or_default();
+        let log = fs::read(self.folder().join("debug.log")).unwrap_or_default();
         String::from_utf8_lossy(&log[log.len().saturating_sub(4000)..]).into_owned()
     }
 
@@ -206,9 +214,14 @@ impl Node {
         self.client.url()
     }
 
+    /// The folder of its network.
+    fn folder(&self) -> PathBuf {
+        self.dir.path().join(self.settings.folder())
+    }
+
     /// Its cookie.
     pub(crate) fn cookie_file(&self) -> PathBuf {
-        self.dir.path().join("regtest/.cookie")
+        self.folder().join(".cookie")
     }
 
     /// A client of one of its wallets, where it has several.
@@ -220,7 +233,7 @@ impl Node {
 
     /// Its block files.
     pub(crate) fn blocks_dir(&self) -> PathBuf {
-        self.dir.path().join("regtest/blocks")
+        self.folder().join("blocks")
     }
 
     /// Arguments that name it to Cairn.
@@ -248,6 +261,15 @@ impl Node {
     #[track_caller]
     pub(crate) fn mine_to(&self, blocks: u32, address: &str) -> Vec<String> {
         self.ask("generatetoaddress", json!([blocks, address]))
+    }
+
+    /// Mines blocks of a custom signet whose challenge is true without a solution. A block takes some 5 million hashes.
+    #[track_caller]
+    pub(crate) fn mine_signet(&self, blocks: u32) {
+        let height = self.height() + blocks;
+        while self.height() < height {
+            let _: Vec<String> = self.ask("generatetodescriptor", json!([1, "raw(51)", 1_000_000]));
+        }
     }
 
     /// A new address of the wallet.
@@ -298,7 +320,11 @@ impl Drop for Node {
 fn spawn(program: &OsString, dir: &TempDir, ports: Ports, settings: &Settings) -> Child {
     let mut command = Command::new(program);
     command.arg(format!("-datadir={}", dir.path().display()));
-    command.args(["-regtest", "-server", "-fallbackfee=0.0002", "-txindex=0", "-printtoconsole=0", "-par=1"]);
+    match settings.signet {
+        Some(challenge) => command.args(["-signet".to_owned(), format!("-signetchallenge={challenge}")]),
+        None => command.arg("-regtest"),
+    };
+    command.args(["-server", "-fallbackfee=0.0002", "-txindex=0", "-printtoconsole=0", "-par=1"]);
     command.args(["-discover=0", "-dnsseed=0", "-fixedseeds=0", "-natpmp=0", "-listenonion=0", "-shrinkdebugfile=0"]);
     command.arg(format!("-rest={}", u8::from(settings.rest)));
     command.arg(format!("-rpcport={}", ports.rpc));

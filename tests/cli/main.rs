@@ -33,6 +33,7 @@ mod reports;
 mod sanctions;
 mod scrub;
 mod settings;
+mod signet;
 mod snapshot;
 mod state;
 mod stdio;

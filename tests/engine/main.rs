@@ -51,6 +51,7 @@ mod real;
 mod reindex;
 mod replaced;
 mod shapes;
+mod signet;
 mod stages;
 mod stores;
 mod support;

@@ -1,5 +1,6 @@
 //! Tools that the tests of every area share: a naive ledger to compare the index with, naive clusters and coin ages,
-//! the folder of real chain data, tests that skip themselves by name, and folders that vanish.
+//! the folder of real chain data, block files of a custom signet, tests that skip themselves by name, and folders that
+//! vanish.
 //!
 //! This is test code: an impossible case (a block that spends a coin that does not exist, say) panics and says why.
 
@@ -9,6 +10,7 @@ mod clusters;
 mod data;
 mod ledger;
 mod oracle;
+mod signet;
 mod skip;
 
 pub use ages::{AGE_BANDS, AgeBand, BalanceBand, BlockAges, CoinSum, DayMetrics, LONG_TERM_DAYS, TxSums};
@@ -20,4 +22,5 @@ pub use clusters::{
 pub use data::{files_in, read_block_file, shared_data, temp_dir, workspace_root};
 pub use ledger::{Coin, HeaderRow, HistoryRow, Spender, Totals, TxRow};
 pub use oracle::{DayRow, Oracle};
+pub use signet::{SIGNET_CHALLENGE, SIGNET_HEIGHT, SIGNET_TIP, write_signet};
 pub use skip::note_skipped;
