@@ -1,7 +1,7 @@
-//! Times the pages of an address with a very long history beside those of one with a hundred transactions, which fill a
-//! page, too, and of one with three, in one run, over the router, without the network: page after page in turns. Printed
-//! for each: median and 99th percentile, the ratios of the medians to those of the long one, and the rows of the index
-//! that each read.
+//! Times the pages of an address with a very long history, of one with a hundred transactions, which fill a page, too,
+//! and of one with three, in one run, over the router, without the network: page after page in turns. Printed for each:
+//! median and 99th percentile, the ratios of the median of the long one to the others, and the rows of the index that
+//! each read.
 //!
 //! `CAIRN_BENCH_PAYMENTS` (1,300,000) is the number of transactions of the busy address, `CAIRN_BENCH_TIMES` (200) how
 //! often each page is asked for.
@@ -41,8 +41,8 @@ const PAGES: [&str; 4] = ["", "/transactions", "/flow", "/cluster"];
 /// Transactions of the addresses with short histories.
 const SHORT: [usize; 2] = [100, 3];
 
-/// A chain in which one script is paid and pays on, over and over; its address, and those of scripts that are paid a few
-/// times.
+/// A chain in which one script is paid and pays on, over and over; its address, and those of scripts that are paid a
+/// few times.
 fn chain(payments: u64) -> (Chain, [String; 3]) {
     let mut builder = ChainBuilder::new(54);
     let mut script = |key| builder.keyring().script(&Lock::P2wpkh { key }).unwrap();
