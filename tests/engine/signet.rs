@@ -1,7 +1,7 @@
 //! Custom signets: an index of one is of no other.
 
 use cairn_model::{ChainParams, Network};
-use cairn_pipeline::{Driver, Engine, NoProgress, PipelineError, SyncOptions};
+use cairn_pipeline::{Driver, Engine, PipelineError};
 use cairn_reader::Facts;
 use cairn_testkit::{SIGNET_CHALLENGE, SIGNET_HEIGHT, SIGNET_TIP, temp_dir, write_signet};
 
