@@ -106,7 +106,7 @@ def until(check, what):
                 return
         except (AssertionError, OSError, Refused) as error:
             last = error
-        time.sleep(0.2)
+        time.sleep(0.5)
     raise SystemExit(f"interop: not within {WAIT_SECONDS} s: {what}: {last}")
 
 
