@@ -51,6 +51,8 @@ done
 "$here/l402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/lightning.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/protocols.sh" "http://$listen" "http://$esplora" "tcp://$electrum"
+"$here/electrum_wallet.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
+"$here/wallets.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/electrs.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/crowd.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/x402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"

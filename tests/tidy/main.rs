@@ -57,9 +57,9 @@ const LEDGERS: &[&str] = &["schema/model/", "schema/tables/", "indexer/stages/"]
 /// Dependencies that break when they move within what their version number allows, and so are fixed exactly.
 const EXACT: &[&str] = &["bitcoin", "bincode", "rocksdb", "bitcoinkernel", "tikv-jemallocator"];
 
-/// Crates outside the workspace: programs for libFuzzer need other flags, and Lightning nodes have dependencies that
-/// nothing that is shipped should share.
-const EXCLUDED: &[&str] = &["tests/fuzz/guided", "tests/interop/lightning"];
+/// Crates outside the workspace: programs for libFuzzer need other flags, and Lightning nodes and wallets have
+/// dependencies that nothing that is shipped should share.
+const EXCLUDED: &[&str] = &["tests/fuzz/guided", "tests/interop/lightning", "tests/interop/wallets"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
