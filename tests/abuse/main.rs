@@ -2,7 +2,7 @@
 //! leave, and one client beside another, over real sockets.
 //!
 //! With `CAIRN_TEST_LONG=1` there are more requests. `CAIRN_TEST_ATTACK` names attacks by a part of their names.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, unreachable_pub)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs, unreachable_pub)]
 
 mod attacks;
 mod electrum;
