@@ -12,6 +12,10 @@ use tokio::{
 pub(crate) const MAX_LINE: usize = 1 << 20;
 /// Memory for a line without a share of the memory for messages.
 const FREE_LINE: usize = 16 << 10;
+/// Longer lines hold memory for the longest.
+const USUAL_LINE: usize = 64 << 10;
+/// Memory of a line, and of its parsed form, as a multiple of its length.
+const PARSED: usize = 3;
 /// Time for the rest of a line after its first byte.
 const LINE_TIME: Duration = Duration::from_secs(30);
 /// A client that takes no byte for this long is disconnected.
@@ -35,12 +39,14 @@ pub(crate) struct Lines {
     searched: usize,
     /// When the unfinished line has taken too long.
     ends_at: Option<Instant>,
+    /// Bytes that the buffer may have.
+    room: usize,
     memory: Option<HeldMemory>,
 }
 
 impl Lines {
     pub(crate) fn new() -> Self {
-        Lines { buffer: Vec::new(), searched: 0, ends_at: None, memory: None }
+        Lines { buffer: Vec::new(), searched: 0, ends_at: None, room: FREE_LINE, memory: None }
     }
 
     /// Takes a complete line out of the buffer, without its line break.
@@ -61,8 +67,18 @@ impl Lines {
     pub(crate) fn rest(&mut self) {
         if self.buffer.len() <= FREE_LINE {
             self.buffer.shrink_to(if self.buffer.is_empty() { 0 } else { FREE_LINE });
-            self.memory = None;
+            (self.memory, self.room) = (None, FREE_LINE);
         }
+    }
+
+    /// Takes memory for a longer line. False if there is none, or if the line is too long.
+    fn extend(&mut self, hold: impl Fn() -> HeldMemory) -> bool {
+        let room = if self.room < USUAL_LINE { USUAL_LINE } else { MAX_LINE };
+        let is_held = room > self.room && self.memory.get_or_insert_with(hold).grow(PARSED * room).is_ok();
+        if is_held {
+            self.room = room;
+        }
+        is_held
     }
 
     /// Waits for the next line. `idle` is when it must have begun; `hold` gives memory for a long one.
@@ -76,22 +92,15 @@ impl Lines {
             if let Some(line) = self.take() {
                 return Ok(line);
             }
-            if self.buffer.len() >= MAX_LINE {
+            if self.buffer.len() >= self.room && !self.extend(&hold) {
                 return Err(NoLine::TooLong);
-            }
-            if self.buffer.len() >= FREE_LINE && self.memory.is_none() {
-                let memory = hold();
-                // The line, and its parsed form.
-                memory.grow(2 * MAX_LINE).map_err(|_| NoLine::TooLong)?;
-                self.memory = Some(memory);
             }
             let ends_at = match (self.buffer.is_empty(), self.ends_at) {
                 (true, _) => idle,
                 (false, Some(at)) => at,
                 (false, None) => *self.ends_at.insert(Instant::now() + LINE_TIME),
             };
-            let room = if self.memory.is_some() { MAX_LINE } else { FREE_LINE } - self.buffer.len();
-            let mut limited = stream.take(room as u64);
+            let mut limited = stream.take((self.room - self.buffer.len()) as u64);
             tokio::select! {
                 read = limited.read_buf(&mut self.buffer) => match read {
                     Ok(0) | Err(_) => return Err(NoLine::Ended),

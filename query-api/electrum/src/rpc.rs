@@ -4,8 +4,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{failure::Failure, params::Params};
 
-/// Most requests of a batch.
-pub(crate) const MAX_BATCH: usize = 100;
+/// Most requests of a batch that are answered; each further one gets an error. Clients send up to 500.
+pub(crate) const MAX_BATCH: usize = 500;
+/// Most entries of a batch that get an error each; longer ones get one for all.
+const MAX_ENTRIES: usize = 10 * MAX_BATCH;
 
 /// A request.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,12 +43,26 @@ pub(crate) fn parse(line: &[u8]) -> Message {
             Message::One(Err(BadRequest { id: Value::Null, failure }))
         }
         Ok(Value::Array(all)) if all.is_empty() => invalid("the batch is empty".to_owned()),
-        Ok(Value::Array(all)) if all.len() > MAX_BATCH => {
-            invalid(format!("the batch has {} requests; at most {MAX_BATCH} are allowed", all.len()))
+        Ok(Value::Array(all)) if all.len() > MAX_ENTRIES => {
+            invalid(format!("the batch has {} requests; at most {MAX_BATCH} are answered", all.len()))
         }
-        Ok(Value::Array(all)) => Message::Batch(all.into_iter().map(request).collect()),
+        Ok(Value::Array(all)) => {
+            let count = all.len();
+            let bounded = |(at, value)| if at < MAX_BATCH { request(value) } else { Err(beyond(value, count)) };
+            Message::Batch(all.into_iter().enumerate().map(bounded).collect())
+        }
         Ok(one) => Message::One(request(one)),
     }
+}
+
+/// The error for a request of a batch beyond [`MAX_BATCH`]. Clients match errors with requests by their ids.
+fn beyond(value: Value, count: usize) -> BadRequest {
+    let id = match value {
+        Value::Object(mut members) => members.shift_remove("id").filter(|id| id.is_string() || id.is_number()),
+        _ => None,
+    };
+    let message = format!("the batch has {count} requests; at most {MAX_BATCH} are answered");
+    BadRequest { id: id.unwrap_or_default(), failure: Failure::new(Failure::INVALID_REQUEST, message) }
 }
 
 fn request(value: Value) -> Result<Request, BadRequest> {
@@ -129,7 +145,11 @@ mod tests {
     fn batches_are_bounded() {
         let batch = |n: usize| format!("[{}]", vec![r#"{"id":1,"method":"m"}"#; n].join(","));
         assert!(matches!(parse(batch(MAX_BATCH).as_bytes()), Message::Batch(all) if all.len() == MAX_BATCH));
-        assert_eq!(code(&batch(MAX_BATCH + 1)), Failure::INVALID_REQUEST);
+        let Message::Batch(longer) = parse(batch(MAX_BATCH + 2).as_bytes()) else { panic!() };
+        assert!(longer[..MAX_BATCH].iter().all(Result::is_ok) && longer.len() == MAX_BATCH + 2);
+        let beyond = longer[MAX_BATCH].as_ref().unwrap_err();
+        assert_eq!((&beyond.id, beyond.failure.code), (&json!(1), Failure::INVALID_REQUEST));
+        assert_eq!(code(&batch(MAX_ENTRIES + 1)), Failure::INVALID_REQUEST);
         let Message::Batch(mixed) = parse(br#"[1,{"id":1,"method":"m"}]"#) else { panic!() };
         assert!(mixed[0].is_err() && mixed[1].is_ok());
     }

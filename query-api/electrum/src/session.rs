@@ -23,7 +23,7 @@ use crate::{
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// A connection without requests is closed after this time.
 const IDLE: Duration = Duration::from_secs(600);
-/// Longest line in bytes, unless it sends transactions.
+/// Longest line in bytes, unless it sends transactions or is a batch. A longer one is charged for its length.
 const MAX_REQUEST: usize = 64 << 10;
 /// Most bytes of the answers to a batch; further requests of it fail.
 const MAX_BATCH_ANSWER: usize = 4 << 20;
@@ -113,13 +113,15 @@ async fn answer(client: &mut Client, line: Vec<u8>, memory: &HeldMemory) -> Stri
             for one in all {
                 let one = match one {
                     Ok(Request { id: Some(id), .. }) if answers.text.len() > MAX_BATCH_ANSWER => {
+                        // Clients ask for one with this code again, alone.
                         let message = format!("the answers of the batch exceed {MAX_BATCH_ANSWER} bytes");
-                        Err(BadRequest { id, failure: Failure::bad(message) })
+                        Err(BadRequest { id, failure: Failure::new(Failure::INVALID_REQUEST, message) })
                     }
                     one => one,
                 };
                 let id = one.as_ref().map_or_else(|bad| Some(bad.id.clone()), |request| request.id.clone());
-                if let (Some(answer), Some(id)) = (answer_one(client, one, length).await, id) {
+                // The line has been charged for its length as a whole.
+                if let (Some(answer), Some(id)) = (answer_one(client, one, 0).await, id) {
                     answers.add(&id, &answer);
                 }
             }

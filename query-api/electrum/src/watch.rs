@@ -45,7 +45,6 @@ enum Touched {
 
 /// The result of a look.
 struct Found {
-    tip: Option<TipHeader>,
     touched: Touched,
     seen: Seen,
     has_checkpoints: bool,
@@ -53,11 +52,11 @@ struct Found {
 
 /// Looks until cancelled. Blocks the thread.
 pub(crate) fn watch(electrum: &Electrum, cancel: &CancelToken) {
-    let mut seen = None;
+    let (mut seen, mut told) = (None, None);
     while !cancel.is_cancelled() {
         let slot = electrum.chain.index().mempool();
         let mark = slot.mark();
-        let may_wait = match look(electrum, seen.as_ref(), cancel) {
+        let may_wait = match look(electrum, seen.as_ref(), &mut told, cancel) {
             Ok((now, has_checkpoints)) => {
                 seen = Some(now);
                 has_checkpoints
@@ -75,11 +74,31 @@ pub(crate) fn watch(electrum: &Electrum, cancel: &CancelToken) {
 }
 
 /// One look: finds what changed since the last one, and announces it. True if the tree of checkpoints is complete.
-fn look(electrum: &Electrum, seen: Option<&Seen>, cancel: &CancelToken) -> Result<(Seen, bool), ApiError> {
+/// `told` is the block that was announced last.
+fn look(
+    electrum: &Electrum,
+    seen: Option<&Seen>,
+    told: &mut Option<BlockHash>,
+    cancel: &CancelToken,
+) -> Result<(Seen, bool), ApiError> {
     let hub = &electrum.hub;
     let number = hub.begin_look();
-    let found = read(electrum, |at| find(electrum, at, seen))?;
-    let tip = found.tip.map(|what| News { look: number, what });
+    let new_tip = |at: &Pinned<'_>| tip(at).map(|tip| Some(tip).filter(|tip| *told != Some(tip.hash)));
+    let found = read(electrum, |at| Ok((new_tip(at)?, find(electrum, at, seen)?)));
+    let (new, found) = match found {
+        Ok((new, found)) => (new, Ok(found)),
+        // The chain is announced, whatever the reason is that statuses cannot be computed.
+        Err(error) => (read(electrum, new_tip)?, Err(error)),
+    };
+    *told = new.map(|tip| tip.hash).or(*told);
+    let tip = new.map(|what| News { look: number, what });
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            tip.into_iter().for_each(|tip| hub.tell_tip(tip));
+            return Err(error);
+        }
+    };
     match found.touched {
         Touched::These(scripts) => tell(electrum, &scripts, tip, cancel)?,
         Touched::All => {
@@ -144,6 +163,12 @@ fn status(electrum: &Electrum, at: &Pinned<'_>, script: &ScriptHash) -> Result<S
     electrum.statuses.of(at, &at.script(*script)?, electrum.max_history(), u64::MAX)
 }
 
+/// The tip of the pinned chain.
+pub(crate) fn tip(at: &Pinned<'_>) -> Result<TipHeader, ApiError> {
+    let (height, hash) = (at.view.tip().height, at.view.tip().hash);
+    Ok(TipHeader { height, hash, header: at.header(height)?.header })
+}
+
 /// Compares the pinned state with the last one.
 fn find(electrum: &Electrum, at: &Pinned<'_>, seen: Option<&Seen>) -> Result<Found, ApiError> {
     let tip = *at.view.tip();
@@ -153,8 +178,6 @@ fn find(electrum: &Electrum, at: &Pinned<'_>, seen: Option<&Seen>) -> Result<Fou
         Err(error) if at.is_mempool_at_other_tip() => return Err(error),
         Err(_) => None,
     };
-    let is_new = seen.is_none_or(|seen| seen.hash != tip.hash);
-    let header = is_new.then(|| Ok::<_, ApiError>(at.header(tip.height)?.header)).transpose()?;
     let touched = if electrum.hub.is_idle() {
         Touched::These(Vec::new())
     } else {
@@ -166,12 +189,7 @@ fn find(electrum: &Electrum, at: &Pinned<'_>, seen: Option<&Seen>) -> Result<Fou
         }
     };
     let has_checkpoints = electrum.extend_checkpoints(at, tip.height.saturating_add(1), GROUPS_AT_ONCE)?;
-    Ok(Found {
-        tip: header.map(|header| TipHeader { height: tip.height, hash: tip.hash, header }),
-        touched,
-        seen: Seen { height: tip.height, hash: tip.hash, mempool: mempool.cloned() },
-        has_checkpoints,
-    })
+    Ok(Found { touched, seen: Seen { height: tip.height, hash: tip.hash, mempool: mempool.cloned() }, has_checkpoints })
 }
 
 fn touched<'t>(

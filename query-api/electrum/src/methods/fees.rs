@@ -66,9 +66,11 @@ pub(super) async fn info(client: &Client) -> Answer {
     let chain = client.electrum.chain.clone();
     let asked = client.electrum.work(Cost::Standard, client.asker, move |_| {
         // Without a node, the defaults are answered.
-        Ok(chain.node().ok().and_then(|node| node.ask(&Question::MempoolInfo).ok()))
+        let Ok(node) = chain.node() else { return Ok(Value::Null) };
+        let unknown = || Failure::new(Failure::NODE, "the node cannot be reached; try again later");
+        Ok(node.ask(&Question::MempoolInfo).map_err(|_| unknown())?)
     });
-    let answer = asked.await.map_err(said)?.unwrap_or_default();
+    let answer = asked.await.map_err(said)?;
     let of = |name: &str, known: Option<u64>| match answer.get(name) {
         Some(value @ Value::Number(_)) => value.clone(),
         _ => json!(btc(known.unwrap_or(DEFAULT_RELAY_FEE))),

@@ -1,6 +1,5 @@
 //! Headers of blocks, with proofs up to a checkpoint.
 
-use cairn_chain::Pinned;
 use cairn_http::Cost;
 use cairn_model::{BlockHash, Height};
 use serde_json::{Map, Value, json};
@@ -9,9 +8,9 @@ use crate::{
     answer::{Answer, write},
     checkpoint::Proof,
     client::Client,
-    failure::{Failure, Refusal},
+    failure::Failure,
     params::Params,
-    subscriptions::TipHeader,
+    watch::tip,
 };
 
 /// Most headers of an answer.
@@ -19,15 +18,9 @@ const MAX_HEADERS: u32 = 2016;
 /// Most headers of a light request.
 const FEW: u32 = 200;
 
-/// The tip of the pinned chain.
-pub(super) fn tip(at: &Pinned<'_>) -> Result<TipHeader, Refusal> {
-    let (height, hash) = (at.view.tip().height, at.view.tip().hash);
-    Ok(TipHeader { height, hash, header: at.header(height)?.header })
-}
-
 pub(super) async fn subscribe(client: &mut Client) -> Answer {
     let look = client.subscriptions.want_tips();
-    let tip = client.electrum.read(Cost::Light, client.asker, |at, _| tip(at)).await?;
+    let tip = client.electrum.read(Cost::Light, client.asker, |at, _| Ok(tip(at)?)).await?;
     client.subscriptions.told_tip(look, tip.hash);
     write(&tip.value())
 }

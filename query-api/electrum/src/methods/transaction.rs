@@ -47,6 +47,12 @@ pub(super) async fn get(client: &Client, params: &Params) -> Answer {
 /// The node's decoded form of a transaction.
 async fn decoded(client: &Client, txid: Txid) -> Answer {
     let chain = client.electrum.chain.clone();
+    if chain.node().is_err() {
+        client.electrum.charge(client.asker).await?;
+        // Clients decode the bytes themselves if an error begins so.
+        let message = "verbose transactions are currently unsupported: the server has no node";
+        return Err(Failure::new(Failure::NODE, message));
+    }
     let asked = client.electrum.work(Cost::Heavy, client.asker, move |work| {
         let block = chain.read(work, |at| {
             let stored = at.view.transactions().by_txid(&txid)?;
