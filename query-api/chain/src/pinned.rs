@@ -15,14 +15,14 @@ use cairn_link::{Absent, IndexSource};
 use cairn_model::Txid;
 use cairn_reader::{ReadError, View};
 
-use crate::{node::NodeAccess, wanted::Wanted};
+use crate::{
+    node::NodeAccess,
+    wanted::{Wanted, fetch},
+};
 
 /// How often, and how long each time, a request waits until index and mempool have the same tip.
 const WAITS: u32 = 10;
 const WAIT: Duration = Duration::from_millis(50);
-
-/// Most transactions of a request whose bytes come from the node.
-const MAX_FETCHED: usize = 100;
 
 /// The index, the mempool and the node, for requests of other protocols.
 #[derive(Clone)]
@@ -164,18 +164,4 @@ impl Chain {
             }
         }
     }
-}
-
-/// Fetches bytes from the node, while nothing is pinned.
-fn fetch(node: &dyn NodeAccess, wanted: &[Wanted], work: &Work) -> Result<HashMap<Txid, Vec<u8>>, ApiError> {
-    let mut brought = HashMap::new();
-    for Wanted { txid, block } in wanted.iter().take(MAX_FETCHED) {
-        work.poll()?;
-        let unreachable = |_| ApiError::unavailable(ErrorCode::NodeUnavailable, "the node cannot be reached", 5);
-        if let Some(bytes) = node.raw_transaction(txid, block.as_ref()).map_err(unreachable)? {
-            work.read(bytes.len())?;
-            brought.insert(*txid, bytes);
-        }
-    }
-    Ok(brought)
 }

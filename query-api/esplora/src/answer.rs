@@ -155,6 +155,11 @@ impl<'w> List<'w> {
         self.body.value(item)
     }
 
+    /// Its length in bytes so far.
+    pub(crate) fn len(&self) -> usize {
+        self.body.bytes.len()
+    }
+
     /// The list as an answer.
     pub(crate) fn finish(mut self, age: Age) -> Result<Answer, Refusal> {
         self.body.bytes.push(b']');

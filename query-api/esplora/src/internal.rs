@@ -23,6 +23,8 @@ use crate::{
 
 /// Transactions of a page of the mempool.
 const PAGE: usize = 1_000;
+/// A list of unconfirmed transactions that has more bytes gets no further one: half of the largest answer.
+const FULL: usize = 8 << 20;
 /// Transactions of a block that are in memory together.
 const AT_A_TIME: usize = 50;
 
@@ -82,7 +84,7 @@ async fn page_of_mempool(esplora: Esplora, after: Option<Txid>, size: Size, from
         let (mempool, projection) = (at.mempool()?, at.projection()?);
         let txids = projection.into_iter().flat_map(|projection| projection.txids_after(after.as_ref()));
         let txids: Vec<Txid> = txids.filter(|txid| mempool.get(txid).is_some()).take(most).copied().collect();
-        listed(at, work, &txids, Age::Short)
+        shortened(at, work, &txids, Age::Short)
     };
     esplora.read(Cost::Heavy, &from, read).await
 }
@@ -111,9 +113,35 @@ async fn mempool_txs(State(esplora): State<Esplora>, request: Request) -> Result
     let read = move |at: &Pinned<'_>, work: &Work| {
         let mempool = at.mempool()?;
         let known: Vec<Txid> = txids.iter().filter(|txid| mempool.get(txid).is_some()).copied().collect();
-        listed(at, work, &known, Age::None)
+        shortened(at, work, &known, Age::None)
     };
     esplora.read(Cost::Heavy, &from, read).await
+}
+
+/// Unconfirmed transactions, in their order, as many as fit into an answer. mempool.space's backend asks for the rest
+/// again: it takes only an empty list for the end.
+fn shortened(at: &Pinned<'_>, work: &Work, txids: &[Txid], age: Age) -> Result<Answer, Refusal> {
+    let (mut list, mut unknown) = (TxList::new(at, work), None::<ApiError>);
+    for (number, txid) in txids.iter().enumerate() {
+        work.poll()?;
+        if list.len() > FULL {
+            break;
+        }
+        match at.whole(txid) {
+            Ok(Some(whole)) if unknown.is_none() => list.push(&whole)?,
+            Ok(_) => {}
+            Err(_) if list.len() > 1 && unknown.is_none() => break,
+            // Bytes that the node has to bring are noted for some of them.
+            Err(error) => unknown = unknown.or(Some(error)),
+        }
+        if unknown.is_some() && number >= AT_A_TIME {
+            break;
+        }
+    }
+    match unknown {
+        Some(error) => Err(error.into()),
+        None => list.finish(age),
+    }
 }
 
 /// Those of the transactions that anybody knows.

@@ -233,6 +233,11 @@ impl<'a, 'p> TxList<'a, 'p> {
         self.list.push(&TxJson::new(whole, &spent, self.reader.at.view.network()))
     }
 
+    /// Its length in bytes so far.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// The list as an answer.
     pub(crate) fn finish(self, age: Age) -> Result<Answer, Refusal> {
         self.list.finish(age)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use bitcoin::ScriptBuf;
+use bitcoin::{OutPoint, ScriptBuf, script::PushBytesBuf};
 use cairn_chain::Chain;
 use cairn_link::IndexSource;
 use cairn_operations::{ApiState, other_router};
@@ -91,4 +91,35 @@ async fn the_mempool_in_pages() {
     let found = ask(&router, "/internal/mempool/txs", &value!([id, confirmed])).await;
     assert_eq!(found, value!([paged[2]]));
     assert_eq!(list(&ask(&router, "/internal/txs", &value!([id, confirmed])).await).len(), 2);
+}
+
+/// Lists of the mempool that are larger than an answer end early, and continue after the last transaction.
+#[tokio::test]
+async fn large_transactions_of_the_mempool_come_in_several_answers() {
+    let world = &everything_world();
+    let router = internal(world);
+    let mut pool = Waiting::at_tip(world);
+    let coins: Vec<OutPoint> = pool.coins(200_000).take(40).collect();
+    for coin in &coins {
+        pool.send(&[*coin], &[(ScriptBuf::new_op_return(PushBytesBuf::try_from(vec![7; 250_000]).unwrap()), 0)], 500);
+    }
+    settle(&pool).await;
+    let ids: Vec<String> = pool.made.iter().map(|(tx, _)| tx.compute_txid().to_string()).collect();
+    let some = ask(&router, "/internal/mempool/txs", &value!(ids)).await;
+    let some = txids(&some);
+    assert!(!some.is_empty() && some.len() < ids.len(), "{}", some.len());
+    assert_eq!(some, ids[..some.len()]);
+    let mut paged: Vec<String> = Vec::new();
+    loop {
+        let last = paged.last().map_or(String::new(), |txid| format!("/{txid}"));
+        let page = txids(&json(&router, &format!("/internal/mempool/txs{last}?max_txs=1000")).await);
+        if page.is_empty() {
+            break;
+        }
+        paged.extend(page);
+    }
+    paged.sort();
+    let mut expected = ids;
+    expected.sort();
+    assert_eq!(paged, expected);
 }

@@ -6,13 +6,15 @@ use std::{
 };
 
 use bitcoin::{ScriptBuf, consensus::serialize, hashes::Hash};
-use cairn_chain::{BroadcastLimits, NodeAccess, Question, Refused, Unreachable};
+use cairn_chain::{BroadcastLimits, Chain, NodeAccess, Question, Refused, Unreachable};
+use cairn_link::IndexSource;
 use cairn_model::{BlockHash, Txid};
+use cairn_operations::{ApiState, other_router};
 use serde_json::{Value, json as value};
 
 use super::{esplora, found, get, json, post, refused, send, text};
 use crate::{
-    support::{World, everything_world, hex},
+    support::{World, everything_world, hex, open_config},
     unconfirmed::Waiting,
 };
 
@@ -186,4 +188,32 @@ async fn bytes_come_from_the_node_if_there_are_no_block_files() {
     }
     let expected: Vec<String> = block.txdata.iter().take(25).map(|tx| tx.compute_txid().to_string()).collect();
     assert_eq!(super::txids(&json(&router, &page).await), expected);
+}
+
+#[tokio::test]
+async fn whole_blocks_come_from_the_node_at_once() {
+    let world = &everything_world();
+    let node = Arc::new(Scripted::default());
+    let index = Arc::clone(&world.slot) as Arc<dyn IndexSource>;
+    let (chain, state) =
+        (Chain::new(Arc::clone(&index), Some(Arc::clone(&node) as Arc<_>)), ApiState::new(index, open_config()));
+    let routes = |api: &cairn_http::Api| (cairn_esplora::internal_routes(api, chain), cairn_esplora::DIALECT);
+    let router = other_router(state, routes);
+    for file in std::fs::read_dir(&world.blocks_dir).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    let blocks = world.oracle.blocks();
+    let block = blocks.iter().max_by_key(|block| block.txdata.len()).unwrap();
+    // The node does not give a coinbase of the genesis block by its id. Other transactions are not given one by one.
+    for block in [&blocks[0], block] {
+        let hash = block.block_hash();
+        let (whole, first) =
+            (format!("/internal/block/{hash}/txs"), format!("/tx/{}/hex", block.txdata[0].compute_txid()));
+        assert_eq!(get(&router, &whole).await.status, 503);
+        node.blocks.lock().unwrap().insert(BlockHash(hash.to_byte_array()), serialize(block));
+        let expected: Vec<String> = block.txdata.iter().map(|tx| tx.compute_txid().to_string()).collect();
+        assert_eq!(super::txids(&json(&router, &whole).await), expected);
+        assert_eq!(text(&router, &first).await, hex(&serialize(&block.txdata[0])));
+    }
+    assert!(block.txdata.len() > 60, "{}", block.txdata.len());
 }
