@@ -54,6 +54,8 @@ fail_regtest() {
     {
         echo "interop: $1; the end of each log:"
         tail -n 15 "$work/log" "$work/node.log" "$work/node/regtest/debug.log" "$work/electrum/log" 2>/dev/null || true
+        # Headers, requests and disconnects, which other lines push out of the end.
+        grep 'interface' "$work/electrum/log" 2>/dev/null | tail -n 30 || true
     } >&2
     exit 1
 }
