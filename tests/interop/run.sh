@@ -55,6 +55,7 @@ done
 "$here/wallets.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/electrs.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/crowd.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
+"$here/mempool_backend.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 "$here/x402.sh" "${CARGO_TARGET_DIR:-target}/release/cairn"
 
 # What schemathesis cannot know: sending a transaction needs a node, and anchoring a hash a wallet, which the demo has
