@@ -42,6 +42,7 @@ done
 "$here/generated.sh" "http://$listen" "$document"
 "$here/pages.sh" "http://$listen"
 "$here/pages_tasks.sh" "http://$listen"
+python3 "$here/pages_speed.py" "http://$listen"
 "$here/lighthouse.sh" "http://$listen"
 "$here/qr.sh" "http://$listen"
 "$here/descriptors.sh" "http://$listen"
