@@ -29,9 +29,14 @@ async fn nonsense_is_answered_and_the_connection_stays() {
     assert_eq!(code(&mut client, b"7").await, -32600);
     assert_eq!(code(&mut client, br#"{"id":1,"method":"m","params":7}"#).await, -32600);
     let batch = |n: usize| format!("[{}]", vec![r#"{"id":1,"method":"server.ping"}"#; n].join(","));
-    assert_eq!(code(&mut client, batch(101).as_bytes()).await, -32600);
-    client.send(format!("{}\n", batch(100)).as_bytes()).await;
-    assert_eq!(client.message().await.unwrap().as_array().unwrap().len(), 100);
+    // Each request of a batch gets an answer, unless there are far too many.
+    client.send(format!("{}\n", batch(502)).as_bytes()).await;
+    let answers = client.message().await.unwrap();
+    let answers = answers.as_array().unwrap();
+    assert!(answers[..500].iter().all(|answer| answer["id"] == 1 && answer.get("result").is_some()));
+    let beyond: Vec<_> = answers[500..].iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
+    assert_eq!(beyond, [(&json!(1), &json!(-32600)); 2]);
+    assert_eq!(code(&mut client, format!("[1{}]", ",1".repeat(5_000)).as_bytes()).await, -32600);
     // Notifications get no answer, empty lines neither.
     client.send(b"\r\n{\"method\":\"server.ping\"}\n[{\"method\":\"server.ping\"}]\n").await;
     let long = format!(r#"{{"id":5,"method":"server.ping","params":["{}"]}}"#, "a".repeat(70_000));
