@@ -16,7 +16,7 @@ use crate::node::{NodeAccess, Unreachable};
 const MAX_SINGLE: usize = 1_000;
 /// Most bytes of them.
 const MAX_BYTES: usize = 16 << 20;
-/// From this many transactions of a block on, the whole block is fetched: a node reads it anew for each of them.
+/// From this many transactions of a block on, the whole block is fetched: a node reads it for each of them otherwise.
 const WHOLE_BLOCK: usize = 3;
 
 /// Bytes that only the node has.
