@@ -117,6 +117,7 @@ def until(check, what):
         try:
             if check():
                 return
+            last = "Electrum says that it is not synchronized"
         except (AssertionError, OSError, Refused) as error:
             last = error
         time.sleep(0.5)
