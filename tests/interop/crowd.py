@@ -4,7 +4,6 @@ Usage: crowd.py CAIRN BITCOIND [CONNECTIONS [SCRIPTS]]. Each connection subscrib
 A block then pays 1 % of all scripts, and each of 100 later ones a single script, to which one more client subscribes.
 """
 
-import base64
 import hashlib
 import json
 import multiprocessing
@@ -16,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
+
+import json_rpc
 
 CAIRN, BITCOIND = sys.argv[1:3]
 CONNECTIONS = int(sys.argv[3]) if len(sys.argv) > 3 else 10_000
@@ -37,17 +37,8 @@ RPC, HTTP, ELECTRUM = free_port(), free_port(), free_port()
 
 def rpc(method, *params, wallet=False):
     url = f"http://127.0.0.1:{RPC}/{'wallet/crowd' if wallet else ''}"
-    body = json.dumps({"method": method, "params": params}).encode()
-    request = urllib.request.Request(url, body)
-    token = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-    request.add_header("Authorization", f"Basic {token}")
-    try:
-        answer = json.load(urllib.request.urlopen(request, timeout=120))
-    except urllib.error.HTTPError as error:
-        answer = json.load(error)
-    if answer["error"]:
-        raise RuntimeError(f"{method}: {answer['error']}")
-    return answer["result"]
+    return json_rpc.call(url, f"{USER}:{PASSWORD}", method, params)
+
 
 
 def until(ready, seconds=120):

@@ -5,7 +5,6 @@ wallet of the node. The same over TLS.
 Usage: electrum_wallet.py RUN_ELECTRUM FOLDER; start_regtest in regtest.sh sets the variables.
 """
 
-import base64
 import collections
 import contextlib
 import json
@@ -15,9 +14,10 @@ import re
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from decimal import Decimal
+
+from json_rpc import Refused, call
 
 USED = 200
 GAP = 20
@@ -30,30 +30,12 @@ COIN = 100_000_000
 counts = collections.Counter()
 
 
-class Refused(Exception):
-    """An error that a JSON-RPC server answers."""
-
-
-def call(url, login, method, params):
-    header = "Basic " + base64.b64encode(login.encode()).decode()
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    request = urllib.request.Request(url, body, {"authorization": header, "content-type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            answer = json.load(answer, parse_float=Decimal)
-    except urllib.error.HTTPError as error:
-        answer = json.load(error, parse_float=Decimal)
-    if answer.get("error"):
-        raise Refused(f"{method}: {json.dumps(answer['error'], default=str)}")
-    return answer["result"]
-
-
 class Node:
     def __init__(self, wallet=None):
         self.url = os.environ["NODE_URL"] + (f"/wallet/{wallet}" if wallet else "/")
 
     def __getattr__(self, method):
-        return lambda *params, **named: call(self.url, os.environ["NODE_LOGIN"], method, named or list(params))
+        return lambda *params, **named: call(self.url, os.environ["NODE_LOGIN"], method, named or list(params), parse_float=Decimal)
 
 
 class Electrum:
@@ -85,7 +67,7 @@ class Electrum:
             # Until version 4.4, commands name the wallet otherwise if they use one that is open.
             if self.is_old and method not in ("create", "restore", "load_wallet", "close_wallet"):
                 named = {"wallet" if name == "wallet_path" else name: value for name, value in named.items()}
-            return call(f"http://127.0.0.1:{RPC_PORT}", self.login, method, named)
+            return call(f"http://127.0.0.1:{RPC_PORT}", self.login, method, named, parse_float=Decimal)
 
         return ask
 

@@ -6,7 +6,6 @@ the backend to Cairn pass through a proxy, which counts them by route and status
 end's web server would pass to electrs take the same way.
 """
 
-import base64
 import collections
 import http.client
 import http.server
@@ -22,6 +21,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
+
+from json_rpc import call
 
 CAIRN, BITCOIND, BACKEND = sys.argv[1:4]
 BLOCKS, WAITING, DEPTH = 10, 60, 3
@@ -42,17 +43,8 @@ RPC, HTTP, INTERNAL, ESPLORA, API = (free_port() for _ in range(5))
 
 def rpc(method, *params, wallet=False, **named):
     url = f"http://127.0.0.1:{RPC}/{f'wallet/{WALLET}' if wallet else ''}"
-    body = json.dumps({"method": method, "params": named or params}).encode()
-    request = urllib.request.Request(url, body)
-    token = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-    request.add_header("Authorization", f"Basic {token}")
-    try:
-        answer = json.load(urllib.request.urlopen(request, timeout=60))
-    except urllib.error.HTTPError as error:
-        answer = json.load(error)
-    if answer["error"]:
-        raise RuntimeError(f"{method}: {answer['error']}")
-    return answer["result"]
+    return call(url, f"{USER}:{PASSWORD}", method, named or params)
+
 
 
 def wallet(method, *params, **named):

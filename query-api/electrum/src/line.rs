@@ -71,7 +71,7 @@ impl Lines {
         }
     }
 
-    /// Takes memory for a longer line. False if there is none, or if the line is too long.
+    /// Takes memory for a longer line. False without memory, and if the line is too long.
     fn extend(&mut self, hold: impl Fn() -> HeldMemory) -> bool {
         let room = if self.room < USUAL_LINE { USUAL_LINE } else { MAX_LINE };
         let is_held = room > self.room && self.memory.get_or_insert_with(hold).grow(PARSED * room).is_ok();
