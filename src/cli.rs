@@ -25,7 +25,7 @@ pub(crate) use self::{
 };
 use crate::config::{
     All, Anchoring, ApiKey, AuditLimit, BlocksDir, Chain, DemoDir, Http, IndexDir, Limits, Logging, MempoolMemory,
-    Node, Prices, ReadCache, Scrub, Starters, StateDb, whole,
+    Node, Optional, Prices, ReadCache, Scrub, Starters, StateDb, whole,
 };
 
 /// An event-sourced Bitcoin chain indexer with a read-only query API.
@@ -135,6 +135,8 @@ pub(crate) struct Index {
     #[command(flatten)]
     pub(crate) limits: Limits,
     #[command(flatten)]
+    pub(crate) optional: Optional,
+    #[command(flatten)]
     pub(crate) mempool: MempoolMemory,
     #[command(flatten)]
     pub(crate) prices: Prices,
@@ -205,6 +207,8 @@ pub(crate) struct Run {
     pub(crate) node: Node,
     #[command(flatten)]
     pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) optional: Optional,
     #[command(flatten)]
     pub(crate) cache: ReadCache,
     #[command(flatten)]

@@ -30,6 +30,8 @@ pub(crate) struct Sources {
     node: Option<(NodeConfig, Vec<ZmqEndpoint>)>,
     /// True if the follower of an existing index waits indefinitely for an unreachable node.
     waits: bool,
+    /// True if tweaks of silent payments are made.
+    silent_payments: bool,
 }
 
 impl Sources {
@@ -43,18 +45,28 @@ impl Sources {
             Some(_) => blocks.blocks_dir.clone(),
             None => Some(blocks.without_node()?.clone()),
         };
-        Ok(Sources { blocks, node: config.map(|config| (config, node.endpoints())), waits: false })
+        Ok(Sources {
+            blocks,
+            node: config.map(|config| (config, node.endpoints())),
+            waits: false,
+            silent_payments: false,
+        })
     }
 
     /// Creates sources with block files only.
     pub(crate) fn files(blocks: PathBuf) -> Self {
-        Sources { blocks: Some(blocks), node: None, waits: false }
+        Sources { blocks: Some(blocks), node: None, waits: false, silent_payments: false }
     }
 
     /// Sets whether the follower runs without end: if so and the index exists, it starts even if the node is
     /// unreachable.
     pub(crate) fn without_end(self, is_without: bool) -> Self {
         Sources { waits: is_without, ..self }
+    }
+
+    /// Sets whether tweaks of silent payments are made.
+    pub(crate) fn with_silent_payments(self, is_on: bool) -> Self {
+        Sources { silent_payments: is_on, ..self }
     }
 }
 
@@ -118,6 +130,7 @@ impl Indexing {
         let index = OpenIndex::new(engine, datadir, readers, slot.pool(), progress);
         let newest = NewestQuotes::default();
         let index = index.with_mempool_memory(memory.mempool).with_newest_quotes(newest.clone());
+        let index = index.with_silent_payments(from.silent_payments);
         let files = files.map(|files| Box::new(files) as Box<dyn Source>);
         let node = node.map(|node| Box::new(node) as Box<dyn Source>);
         let follower = Follower::new(index, files.into_iter().chain(node).collect());

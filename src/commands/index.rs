@@ -25,6 +25,7 @@ pub(crate) fn index(args: &Index, context: &Context) -> Result<Exit, Failure> {
         (None, false) => Until::Cancelled,
     };
     let sources = Sources::of(chain, &args.blocks, &args.node)?.without_end(until == Until::Cancelled);
+    let sources = sources.with_silent_payments(args.optional.silent_payments);
     let memory = Memory { limits: args.limits, cache: 0, mempool: args.mempool.mempool_memory };
     let indexing =
         Indexing::open(chain, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;

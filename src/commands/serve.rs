@@ -67,6 +67,7 @@ pub(crate) fn run(args: &Run, context: &Context) -> Result<Exit, Failure> {
         server.with_state(state.clone()).with_ledger(inbox).with_registry(&registry).with_network(Some(network));
     let server = server.with_payment_mark(datadir);
     let sources = Sources::of(chain, &args.blocks, &args.node)?.without_end(true);
+    let sources = sources.with_silent_payments(args.optional.silent_payments);
     let memory = Memory { limits: args.limits, cache: args.cache.cache, mempool: args.mempool.mempool_memory };
     let indexing =
         Indexing::open(chain, datadir, sources, memory, args.starter, &context.screen, signals.cancel_token())?;

@@ -16,6 +16,7 @@ mod limits;
 mod listener;
 mod log_filter;
 mod node;
+mod optional;
 mod origins;
 mod payments;
 mod prices;
@@ -48,6 +49,7 @@ pub(crate) use evidence::Evidence;
 pub(crate) use file::ConfigFile;
 pub(crate) use limits::{AuditLimit, LEAST as LEAST_MEMORY, Limits, Memory, MempoolMemory, ReadCache, size};
 pub(crate) use node::Node;
+pub(crate) use optional::Optional;
 pub(crate) use payments::{Payments, payment_mark};
 pub(crate) use prices::{Addresses, Prices};
 pub(crate) use protocols::Protocols;
@@ -257,6 +259,8 @@ pub(crate) struct All {
     node: Node,
     #[command(flatten)]
     limits: Limits,
+    #[command(flatten)]
+    optional: Optional,
     #[command(flatten)]
     cache: ReadCache,
     #[command(flatten)]

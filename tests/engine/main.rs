@@ -52,6 +52,7 @@ mod reindex;
 mod replaced;
 mod shapes;
 mod signet;
+mod silent_payments;
 mod stages;
 mod stores;
 mod support;

@@ -155,6 +155,7 @@ fn step(index: &mut OpenIndex, source: &mut dyn ActiveSource, until: Until) -> R
     let to = until.highest();
     let reached = source.advance(index, to)?;
     index.take_events()?;
+    index.take_tweaks()?;
     // At the tip what is new is announced; a source that makes each block durable at once has done so.
     if reached == Reached::Tip {
         if index.announce(matches!(until, Until::Tip { .. }))? {

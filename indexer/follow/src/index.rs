@@ -40,7 +40,12 @@ pub struct OpenIndex {
     pub(crate) paused: bool,
     /// Until when the inbox of events is left alone, since it could not be used.
     inbox_waits: Cell<Option<Instant>>,
+    /// When tweaks of silent payments were last made durable.
+    tweaks_settled: Cell<Instant>,
 }
+
+/// Time between two commits of tweaks that are made durable.
+const TWEAKS_SETTLE: Duration = Duration::from_secs(10);
 
 /// How long an inbox is left alone that could not be used.
 const INBOX_PAUSE: Duration = Duration::from_secs(60);
@@ -71,6 +76,7 @@ impl OpenIndex {
             disk,
             paused: false,
             inbox_waits,
+            tweaks_settled: Cell::new(Instant::now()),
         }
     }
 
@@ -84,6 +90,13 @@ impl OpenIndex {
     #[must_use]
     pub fn with_newest_quotes(self, newest: NewestQuotes) -> Self {
         OpenIndex { newest, ..self }
+    }
+
+    /// The same; tweaks of silent payments are made, or not.
+    #[must_use]
+    pub fn with_silent_payments(mut self, is_on: bool) -> Self {
+        self.engine.set_silent_payments(is_on);
+        self
     }
 
     /// The same, with metrics in this registry.
@@ -181,6 +194,19 @@ impl OpenIndex {
                 tracing::error!(%error, "the newest prices of an earlier run are damaged: `cairn repair` drops them");
             }
             quotes => self.readers.publish_live_quotes(&quotes?),
+        }
+        Ok(())
+    }
+
+    /// Writes the tweaks of silent payments that were made since the last call, if they are asked for.
+    pub(crate) fn take_tweaks(&self) -> Result<(), FollowError> {
+        if self.paused || !self.engine.follow_silent_payments(self.progress.as_ref(), false)? {
+            return Ok(());
+        }
+        // While they are being made for the first time, blocks make nothing durable for minutes.
+        if self.tweaks_settled.get().elapsed() > TWEAKS_SETTLE {
+            self.tweaks_settled.set(Instant::now());
+            self.engine.settle()?;
         }
         Ok(())
     }

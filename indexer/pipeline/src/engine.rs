@@ -24,6 +24,7 @@ use crate::{
     late::KeptFolds,
     ledger::Archive,
     resolve::{ChainPosition, resolve, unresolved},
+    silent_payments::{TweakMaking, WholeBlocks},
     times::IndexTimes,
     tip,
     watchlist::NewWatchlist,
@@ -99,6 +100,8 @@ pub struct Engine {
     pub(crate) watchlist: Background<NewWatchlist>,
     /// Flows of exchanges that are being made.
     pub(crate) flows: FollowedFlows,
+    /// Tweaks of silent payments that are being made.
+    pub(crate) tweaks: TweakMaking,
     /// The second copy of the ledger.
     pub(crate) archive: Archive,
     /// True when the archive and the index have had the same documents since the engine was opened.
@@ -115,6 +118,16 @@ impl Engine {
     /// partitions is lost.
     pub fn set_bulk_sizes(&mut self, sizes: BulkSizes) {
         self.sizes = Some(sizes);
+    }
+
+    /// Has tweaks of silent payments made from now on, or not.
+    pub fn set_silent_payments(&mut self, is_on: bool) {
+        self.tweaks.is_on = is_on;
+    }
+
+    /// Takes whole blocks from here that the block files do not have.
+    pub fn set_whole_blocks(&self, whole_blocks: Arc<dyn WholeBlocks>) {
+        *self.tweaks.whole_blocks.lock() = Some(whole_blocks);
     }
 
     /// Parameters of the index.

@@ -7,6 +7,7 @@
 //! | late stages | `late` | block by block, in commits after those of the blocks |
 //! | watchlist | `watchlist` | made again after a day's blocks |
 //! | flows of exchanges | `exchanges` | made again after a day's blocks; rows of the blocks since |
+//! | tweaks of silent payments | `silent_payments` | some blocks at a time, in a thread; only if asked for |
 //! | feed | `feed` | block by block, after the late stages |
 
 use cairn_model::{Block, Height};
@@ -20,17 +21,20 @@ use crate::{
     feed::FeedFollower,
     labels::{BlockChanges, follow::LabelFollower},
     late::follow::LateFollower,
+    silent_payments::TweakFollower,
     watchlist::follow::WatchlistFollower,
 };
 
 impl Engine {
-    /// Brings all to the tip that follows the chain after its blocks: the late stages, the watchlist and the flows of
-    /// exchanges. `waits`: for the latter two, too, which are made in threads otherwise. Returns whether it wrote
+    /// Brings all to the tip that follows the chain after its blocks: the late stages, the watchlist, the flows of
+    /// exchanges and the tweaks of silent payments. `waits`: for the latter three, too, which are made in threads
+    /// otherwise. Returns whether it wrote
     /// anything, which is durable with the next [`Engine::settle`].
     pub fn follow_up(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
         let late = self.follow_late(progress)?;
         let watchlist = self.follow_watchlist(progress, waits)?;
-        Ok(late | watchlist | self.follow_flows(progress, waits)?)
+        let flows = self.follow_flows(progress, waits)?;
+        Ok(late | watchlist | flows | self.follow_silent_payments(progress, waits)?)
     }
 
     /// Brings the late stages to the tip: visible step by step, durable with the next [`Engine::settle`]. Does nothing
@@ -53,6 +57,13 @@ impl Engine {
     /// durable with the next [`Engine::settle`].
     pub fn follow_flows(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
         FlowFollower { engine: self }.follow(progress, waits)
+    }
+
+    /// Brings the tweaks of silent payments closer to the tip, if they are asked for
+    /// ([`Engine::set_silent_payments`]): to the tip if `waits`, else by what a thread has made since the last call.
+    /// Returns whether it wrote anything, which is durable with the next [`Engine::settle`].
+    pub fn follow_silent_payments(&self, progress: &dyn Progress, waits: bool) -> Result<bool, PipelineError> {
+        TweakFollower { engine: self }.follow(progress, waits)
     }
 
     /// Brings the feed to the tip, at `now` in seconds since 1970: visible at once, durable with the next
@@ -85,6 +96,11 @@ impl Engine {
     /// Removes the rows of a late stage: it is made again when the chain is followed next.
     pub(crate) fn forget_late(&self, place: u8, stage: &StageInfo) -> Result<(), PipelineError> {
         LateFollower { engine: self }.forget(place, stage)
+    }
+
+    /// Removes the tweaks of silent payments: they are made again if they are asked for.
+    pub(crate) fn forget_silent_payments(&self) -> Result<(), PipelineError> {
+        TweakFollower { engine: self }.forget()
     }
 
     /// Removes the watchlist and the flows of exchanges: they are made again when the chain is followed next.

@@ -11,7 +11,7 @@ use cairn_writer::Writer;
 
 use crate::{
     BulkSizes, Engine, PipelineError, background::Background, exchanges::FollowedFlows, late::KeptFolds,
-    ledger::Archive, repair, replica::refuse_replica,
+    ledger::Archive, repair, replica::refuse_replica, silent_payments::TweakMaking,
 };
 
 /// Default memory limit of indexing in bytes.
@@ -124,6 +124,7 @@ impl Engine {
             folds,
             watchlist: Background::default(),
             flows: FollowedFlows::default(),
+            tweaks: TweakMaking::default(),
             archive,
             archive_matches: AtomicBool::new(false),
         })

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     /// Operations that were not agreed upon: our own additions.
-    const ADDED: &[&str] = &["batch_overview", "dashboard", "events", "wallet_lookup"];
+    const ADDED: &[&str] = &["batch_overview", "dashboard", "events", "silent_payment_tweaks", "wallet_lookup"];
 
     #[test]
     fn the_table_of_agreed_operations_can_be_read() {

@@ -33,6 +33,7 @@ pub mod risk;
 pub mod sanctions;
 mod script;
 pub mod signed;
+pub mod silent_payments;
 mod supply;
 mod text;
 pub mod transfers;

@@ -41,6 +41,7 @@ mod script_hash;
 mod script_owners;
 mod scripts;
 mod secondary;
+mod silent_payments;
 mod stages;
 mod subjects;
 mod table_file;
@@ -90,7 +91,7 @@ pub use secondary::{Advanced, SecondaryReader};
 pub use stages::{StageState, StageStatus};
 pub use subjects::{
     ClaimView, ClusterView, DayView, EntityView, FeedView, FlowView, LabelView, LedgerView, MovementView, ScriptView,
-    TableView, TransactionView,
+    SilentPaymentView, TableView, TransactionView,
 };
 pub use table_file::{FileCheck, TableFile, bad_files, table_files_in};
 pub use txs::{BriefTx, StoredTx};

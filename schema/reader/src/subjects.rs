@@ -46,6 +46,8 @@ subjects! {
     movements: MovementView;
     /// Flows of exchanges.
     flows: FlowView;
+    /// Tweaks of silent payments.
+    silent_payments: SilentPaymentView;
     /// The feed of announcements.
     feed: FeedView;
     /// Tables as rows of bytes. Their rows are not counted in [`View::rows_read`].

@@ -57,6 +57,7 @@ macro_rules! for_each_table {
             pings: Pings;
             dust: DustPings, DustGroups, DustAlerts;
             pubkeys: Pubkeys;
+            tweaks: TweakHead, Tweaks;
         }
     };
 }

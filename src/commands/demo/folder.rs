@@ -116,7 +116,7 @@ impl DemoFolder {
     /// Indexes the blocks of the files that are not indexed yet.
     pub(super) fn follow(&self, screen: &Screen, cancel: &CancelToken) -> Result<Exit, Failure> {
         let (memory, none) = (Limits::default().into(), Starters::NONE);
-        let sources = Sources::files(self.dir.join("blocks"));
+        let sources = Sources::files(self.dir.join("blocks")).with_silent_payments(true);
         let indexing = Indexing::open(Network::Regtest, &self.dir, sources, memory, none, screen, cancel)?;
         indexing.follow(Until::Tip { to: None })
     }

@@ -4,10 +4,12 @@ use std::{
     collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use bitcoin::{Block, consensus::deserialize};
 use cairn_model::Network;
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The root of the workspace.
@@ -16,6 +18,27 @@ pub fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap_or_else(|error| {
         panic!("the workspace that this test was built in is gone: {error}");
     })
+}
+
+/// The folder of a crate that tests are built with, for the data in it.
+///
+/// # Panics
+/// If `cargo metadata` fails, or names no such crate.
+#[must_use]
+pub fn crate_folder(name: &str) -> PathBuf {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version=1", "--locked", "--offline"])
+        .current_dir(workspace_root())
+        .output();
+    let output = output.unwrap_or_else(|error| panic!("cargo metadata: {error}"));
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("cargo metadata: {error}"));
+    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let manifest = packages.iter().find(|package| package["name"] == name).map(|package| &package["manifest_path"]);
+    let manifest = manifest.and_then(Value::as_str).unwrap_or_else(|| panic!("no crate {name}"));
+    Path::new(manifest).parent().unwrap_or_else(|| panic!("{manifest} has no folder")).to_owned()
 }
 
 /// The folder of real chain data: `CAIRN_SHARED_DATA`, else `../shared/data` beside the workspace; `None` where there

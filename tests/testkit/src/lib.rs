@@ -19,7 +19,7 @@ pub use clusters::{
     ClusterId, Clusters, PaidByTx, anyone_can_pay, clusters_of_perfect_eligibility, needs_key, paid_by_transaction,
     paid_to_others,
 };
-pub use data::{files_in, read_block_file, shared_data, temp_dir, workspace_root};
+pub use data::{crate_folder, files_in, read_block_file, shared_data, temp_dir, workspace_root};
 pub use ledger::{Coin, HeaderRow, HistoryRow, Spender, Totals, TxRow};
 pub use oracle::{DayRow, Oracle};
 pub use signet::{SIGNET_CHALLENGE, SIGNET_HEIGHT, SIGNET_TIP, write_signet};

@@ -178,6 +178,7 @@ fn pause(index: &OpenIndex) -> Result<bool, FollowError> {
             return Ok(true);
         }
         index.take_events()?;
+        index.take_tweaks()?;
     }
     Ok(false)
 }

@@ -8,8 +8,12 @@ mod publishers;
 mod samples;
 mod silence;
 mod status;
+mod whole_blocks;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use cairn_link::{Projector, Publish};
 use cairn_model::{BlockHash, CancelToken, ChainParams, Height, Part};
@@ -26,6 +30,7 @@ use effects::BlockEffects;
 use mempool::WatchedMempool;
 use publishers::PublisherWatch;
 use silence::SilenceWatch;
+use whole_blocks::NodeBlocks;
 
 /// ZMQ topics about blocks and the mempool.
 pub const TOPICS: [Topic; 4] = [Topic::RawBlock, Topic::HashBlock, Topic::RawTx, Topic::Sequence];
@@ -97,6 +102,7 @@ impl Source for NodeSource {
             Until::Cancelled => self.client.with_retry(RetryPolicy::NONE).with_timeout(PATIENCE[0]),
             Until::Height(_) | Until::Tip { .. } => self.client.clone(),
         };
+        index.engine.set_whole_blocks(Arc::new(NodeBlocks(self.client.with_retry(RetryPolicy::NONE))));
         index.progress.begin(index.height()?);
         index.engine.prepare(index.progress.as_ref())?;
         index.readers.publish_tip(index.tip()?);

@@ -35,6 +35,7 @@ use crate::{
     late::KeptFolds,
     ledger::{Archive, forget_waiting, indexed, missing_of_inbox},
     replica::refuse_replica,
+    silent_payments::TweakMaking,
     verify::{Audit, RawCheck, Repair, audit_index},
 };
 
@@ -241,6 +242,7 @@ impl Mending<'_> {
             folds: KeptFolds::default(),
             watchlist: Background::default(),
             flows: FollowedFlows::default(),
+            tweaks: TweakMaking::default(),
             archive: Archive::new(self.datadir),
             archive_matches: AtomicBool::new(false),
         };
@@ -308,7 +310,8 @@ impl Mending<'_> {
                 | Repair::Ledger
                 | Repair::Archive
                 | Repair::Labels
-                | Repair::Late => None,
+                | Repair::Late
+                | Repair::Tweaks => None,
             })
             .collect();
         let stages: Vec<&str> = tables.iter().filter(|(_, look_up)| look_up.is_none()).map(|(name, _)| *name).collect();
@@ -334,6 +337,11 @@ impl Mending<'_> {
             engine.follow_up(self.progress, true)?;
             engine.settle()?;
             self.done.push("late stages: made again from the tables of others".to_owned());
+        }
+        if audit.damages.iter().any(|damage| damage.repair == Repair::Tweaks) {
+            engine.forget_silent_payments()?;
+            engine.settle()?;
+            self.done.push("tweaks of silent payments: removed; `--silent-payments` makes them again".to_owned());
         }
         for (name, look_up) in tables {
             match look_up {

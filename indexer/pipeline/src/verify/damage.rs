@@ -28,6 +28,8 @@ pub enum Repair {
     Labels,
     /// The late stages follow the chain again.
     Late,
+    /// Tweaks of silent payments are made again from whole blocks.
+    Tweaks,
     /// The block file is copied again, or the node repairs it.
     BlockFile,
 }
@@ -59,6 +61,7 @@ impl Repair {
             Repair::Archive => "documents of the archive are written again from the index".to_owned(),
             Repair::Labels => "its rows are made again from the claims and the blocks".to_owned(),
             Repair::Late => "late stages follow the chain again, from the tables of others".to_owned(),
+            Repair::Tweaks => "they are removed, and made again from whole blocks by `--silent-payments`".to_owned(),
             Repair::BlockFile => "not part of the index: copy the file again, or run bitcoind -reindex".to_owned(),
         }
     }

@@ -21,6 +21,7 @@ mod rules;
 mod scripts;
 mod tables;
 mod tally;
+mod tweaks;
 mod weights;
 
 use std::path::Path;
@@ -243,6 +244,7 @@ fn audit_with(
     checks.push(events::audit(view, &mut damages)?);
     checks.push(labels::audit(view, &mut meter, &mut tallies, &mut damages)?);
     checks.push(late::audit(view, &mut meter, &mut damages)?);
+    checks.push(tweaks::audit(view, raw, &mut meter, &mut damages)?);
     blame(&checks, &mut damages);
     if let Some(reader) = reader {
         files::audit(reader, &mut meter, &mut damages)?;

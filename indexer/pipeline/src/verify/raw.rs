@@ -1,6 +1,6 @@
 //! Compares blocks of the journal with the raw blocks in the block files.
 
-use cairn_model::Block;
+use cairn_model::{Block, Height};
 use cairn_reader::View;
 use cairn_sources::{Decoded, decode_block};
 use cairn_tables::{Table, block_log::BlockLog};
@@ -24,13 +24,18 @@ pub enum RawCheck {
 }
 
 impl RawCheck {
+    /// Whether the block at a height is compared.
+    pub(crate) fn wants(self, view: &View<'_>, height: Height) -> bool {
+        match self {
+            RawCheck::None => false,
+            RawCheck::Sample => height.is_multiple_of(SAMPLE) || height == view.tip().height,
+            RawCheck::All => true,
+        }
+    }
+
     /// Returns the damage of a block, if it is one to compare.
     pub(crate) fn compare(self, view: &View<'_>, block: &Block) -> Option<Damage> {
-        let wanted = match self {
-            RawCheck::None => false,
-            RawCheck::Sample => block.height.is_multiple_of(SAMPLE) || block.height == view.tip().height,
-            RawCheck::All => true,
-        };
+        let wanted = self.wants(view, block.height);
         let (raw, position) = (view.raw().filter(|_| wanted)?, block.position?);
         let file = |what: String| Damage {
             place: format!("blk{:05}.dat, offset {}", position.file, position.offset),

@@ -106,6 +106,10 @@ rules! {
     elsewhere exchange_flows::ExchangeFlows => Late;
     elsewhere exchange_flows::FlowBlocks => Late;
 
+    // Whole blocks have what they follow from: a sample is made again with the check of block files.
+    elsewhere tweaks::TweakHead => Tweaks;
+    elsewhere tweaks::Tweaks => Tweaks;
+
     // The index itself: checkpoints with the stages; the others are read when the index is opened.
     elsewhere checkpoints::Checkpoints;
     elsewhere facts::Facts;

@@ -153,6 +153,9 @@ error_codes! {
     HistoryLimitExceeded, 503, "history_limit_exceeded", "Too many transactions",
         "The addresses have more transactions than this operation computes, except for showcase addresses. \
          `transaction_count` has their number, `hard_max_transactions` the limit. The same request fails again.";
+    NotIndexed, 503, "not_indexed", "Not indexed",
+        "The answer needs tables that the operator has not asked for. `setting` names the setting. The same request \
+         fails again.";
     IndexSyncing, 503, "index_syncing", "Index syncing",
         "The index is empty or behind, and the request needs the tip.";
     MempoolUnavailable, 503, "mempool_unavailable", "Mempool unavailable", "The mempool is not available at present.";

@@ -5,4 +5,5 @@ crate::area::area! {
     projected_blocks::ProjectedBlocks,
     supply_distribution::SupplyDistribution,
     onchain::Onchain,
+    silent_payment_tweaks::SilentPaymentTweaks,
 }

@@ -18,6 +18,7 @@ mod golden_names;
 mod golden_pools;
 mod golden_pubkeys;
 mod golden_transfers;
+mod golden_tweaks;
 mod identity;
 mod observations;
 mod page;

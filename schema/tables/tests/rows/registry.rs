@@ -58,7 +58,7 @@ fn tags_tell_the_tables_of_a_family_apart() {
 fn families_keep_their_names_and_places() {
     let names: Vec<&str> = Family::ALL.iter().map(|f| f.name()).collect();
     // Names are in every database, places in the manifests of bulk indexing: both only grow.
-    let expected = "headers block_log prevouts tx_nums spenders coins coins_by_script history totals small mempool tx_sums spent_by_age dormant_spends cluster_of clusters cluster_children events quote_versions claims labels entity_scripts names large_transfers consolidations large_change returns exchange_flows funding pings";
+    let expected = "headers block_log prevouts tx_nums spenders coins coins_by_script history totals small mempool tx_sums spent_by_age dormant_spends cluster_of clusters cluster_children events quote_versions claims labels entity_scripts names large_transfers consolidations large_change returns exchange_flows funding pings tweaks";
     assert_eq!(names.join(" "), expected);
     assert!(Family::ALL.iter().enumerate().all(|(i, f)| f.index() == i));
     let filters = Family::ALL.iter().map(|f| f.tuning()).filter(|t| t.filter_prefix > 0);

@@ -1,0 +1,18 @@
+//! The address of a receiver.
+
+use bitcoin::{
+    Network,
+    bech32::{
+        Bech32m, Fe32, Hrp,
+        primitives::iter::{ByteIterExt, Fe32IterExt},
+    },
+    secp256k1::PublicKey,
+};
+
+/// The address of version 0 that senders pay to.
+#[must_use]
+pub fn address(network: Network, scan: &PublicKey, spend: &PublicKey) -> String {
+    let hrp = Hrp::parse_unchecked(if network == Network::Bitcoin { "sp" } else { "tsp" });
+    let keys = scan.serialize().into_iter().chain(spend.serialize());
+    keys.bytes_to_fes().with_checksum::<Bech32m>(&hrp).with_witness_version(Fe32::Q).chars().collect()
+}

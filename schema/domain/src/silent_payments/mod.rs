@@ -1,0 +1,26 @@
+//! Silent payments ([BIP 352](https://github.com/bitcoin/bips/blob/master/bip-0352.mediawiki)): the public tweak of a
+//! transaction, from which a receiver's scan key finds the outputs that are paid to it.
+//!
+//! ```text
+//! A           sum of the public keys of the inputs that have one (`SpentScript::public_key`)
+//! input_hash  hash(smallest outpoint ‖ A), tagged BIP0352/Inputs
+//! tweak       input_hash · A, the same for every receiver
+//! P           spend key + hash(scan key · tweak ‖ 0, tagged BIP0352/SharedSecret) · G, an output of the transaction
+//! ```
+//!
+//! The index keeps the tweaks; a wallet that scans by itself fetches them, and a wallet that lends its scan key to the
+//! server has them searched (`Scanner`).
+
+mod address;
+mod input;
+mod scanner;
+mod tweak;
+#[cfg(test)]
+mod vectors;
+
+pub use self::{
+    address::address,
+    input::{KeyHash, SpentScript},
+    scanner::{MAX_LABELS, Scanner, ScannerError},
+    tweak::{OutputPrefix, output_key, output_prefix, tweak},
+};
