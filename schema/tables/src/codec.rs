@@ -129,11 +129,27 @@ impl<'a> Input<'a> {
             self.bytes = rest;
             return Ok(byte.into());
         }
-        self.long_varint()
+        match self.long_varint() {
+            Some(number) => Ok(number),
+            None => Err(self.bad_varint()),
+        }
     }
 
-    fn long_varint(&mut self) -> Result<u64, DecodeError> {
-        leb128::take_u64(&mut self.bytes).map_err(|error| self.error(error.0))
+    /// A number of any length. Not inlined, so that [`Input::varint`] is; and without an error, so that its result
+    /// stays in registers.
+    #[inline(never)]
+    fn long_varint(&mut self) -> Option<u64> {
+        let mut rest = self.bytes;
+        let number = leb128::take_u64(&mut rest).ok()?;
+        self.bytes = rest;
+        Some(number)
+    }
+
+    /// Reads once more what is no number, to say why.
+    #[cold]
+    fn bad_varint(&self) -> DecodeError {
+        let error = leb128::take_u64(&mut self.bytes.as_ref()).err();
+        self.error(error.map_or("number", |error| error.0))
     }
 
     /// A LEB128 number of at most 128 bits.
@@ -167,15 +183,18 @@ impl<'a> Input<'a> {
     #[inline]
     pub fn amount(&mut self) -> Result<Sats, DecodeError> {
         match self.varint()? {
-            ESCAPE => {
-                let sats = self.varint()?;
-                if sats > MAX_PACKED { Ok(sats) } else { Err(self.error("amount escaped without need")) }
-            }
+            ESCAPE => self.escaped_amount(),
             packed => {
                 let sats = decompress_amount(packed).filter(|sats| *sats <= MAX_PACKED);
                 sats.ok_or_else(|| self.error("amount too large"))
             }
         }
+    }
+
+    #[cold]
+    fn escaped_amount(&mut self) -> Result<Sats, DecodeError> {
+        let sats = self.varint()?;
+        if sats > MAX_PACKED { Ok(sats) } else { Err(self.error("amount escaped without need")) }
     }
 
     /// The value of one coin, written by [`put_amount`].

@@ -119,6 +119,9 @@ impl HistoryRow {
     }
 }
 
+/// Bytes of an entry, at least.
+const LEAST_BYTES: usize = 2;
+
 /// Encodes TxNums relative to the first entry, so a decoded value is relative until [`HistoryRow::absolute`] gets the
 /// key.
 impl ValueCodec for HistoryRow {
@@ -147,7 +150,7 @@ impl ValueCodec for HistoryRow {
         let (received_before, sent_before) = if number > 0 { (b.amount()?, b.amount()?) } else { (0, 0) };
         let overflow = DecodeError { table: History::NAME, what: "sums too large" };
         let (mut received_sum, mut sent_sum) = (received_before, sent_before);
-        let mut entries = Vec::new();
+        let mut entries = Vec::with_capacity((b.left() / LEAST_BYTES).min(ENTRIES_PER_ROW as usize));
         let mut tx_num = 0u64;
         while b.left() > 0 {
             let head = b.varint()?;

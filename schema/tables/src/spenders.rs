@@ -35,6 +35,9 @@ pub struct Spender {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SpenderRow(pub Vec<Spender>);
 
+/// Bytes of a spent output in a row, at least.
+const LEAST_BYTES: usize = 3;
+
 impl ValueCodec for SpenderRow {
     fn encode(&self, out: &mut Vec<u8>) {
         for s in &self.0 {
@@ -45,7 +48,7 @@ impl ValueCodec for SpenderRow {
     }
 
     fn decode(b: &mut Input<'_>) -> Result<Self, DecodeError> {
-        let mut rows: Vec<Spender> = Vec::new();
+        let mut rows: Vec<Spender> = Vec::with_capacity(b.left() / LEAST_BYTES);
         while b.left() > 0 {
             let spender = Spender { vout: b.varint32()?, distance: b.varint()?, vin: b.varint32()? };
             if !(1..TxNum::LIMIT).contains(&spender.distance) {
